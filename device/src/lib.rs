@@ -1,0 +1,1 @@
+//! Devices seen by the tracer: their tracing entry points and clocks

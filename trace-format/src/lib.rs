@@ -1,0 +1,1 @@
+//! The omptrace file: event table, chunks, codecs, writer, reader, diagnostics

@@ -1,0 +1,1 @@
+//! libomptrace.so: the OMPT tool that records an OpenMP program

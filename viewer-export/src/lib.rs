@@ -1,0 +1,1 @@
+//! The omptrace program: timeline, exporters, statistics
