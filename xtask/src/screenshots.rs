@@ -1,0 +1,35 @@
+//! The documentation's pictures: each example traced anew and shown by the real Perfetto UI.
+
+use std::fs;
+
+use crate::Result;
+use crate::omptrace::{build, trace_example};
+use crate::process::{self, command, root, target};
+use crate::requirements::{Purpose, tools};
+use crate::setup;
+
+/// The examples that have a picture of the same name.
+const EXAMPLES: &[&str] = &["stencil", "task_tree", "lock_fight", "nested"];
+
+/// Makes `docs/images/NAME.png` for each example.
+///
+/// # Errors
+/// One of the steps failed; it has said why.
+pub(crate) fn run(install: bool) -> Result<()> {
+    setup::ensure(Purpose::Tests, install)?;
+    build()?;
+    let pictures = root().join("docs/images");
+    fs::create_dir_all(&pictures)?;
+    for example in EXAMPLES {
+        let traced = trace_example(example, &target().join("screenshots"))?;
+        process::run(
+            command("node", ["tests/tools/perfetto_ui.mjs"])
+                .arg(&traced.chrome)
+                .arg("--expand")
+                .arg("--screenshot")
+                .arg(pictures.join(format!("{example}.png")))
+                .env("OMPTRACE_TOOLS", tools()),
+        )?;
+    }
+    Ok(())
+}

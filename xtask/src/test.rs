@@ -1,0 +1,196 @@
+//! Every check and every test, on one line each at the end.
+
+use std::process::Command;
+
+use crate::Result;
+use crate::omptrace::{build, release};
+use crate::process::{cargo, command, run_watched, succeeds};
+use crate::requirements::{Purpose, tools};
+use crate::setup;
+
+/// Runs everything to its end, whatever fails on the way; the last line of stdout is `N passed, N failed`.
+///
+/// # Errors
+/// Something failed.
+pub(crate) fn run(install: bool) -> Result<()> {
+    setup::ensure(Purpose::Tests, install)?;
+    // What the end-to-end tests trace with is what a user gets.
+    build()?;
+
+    let mut total = Count::default();
+    for step in steps() {
+        let count = step.run()?;
+        total.passed += count.passed;
+        total.failed += count.failed;
+        total.lines.extend(count.lines);
+    }
+    println!();
+    for line in &total.lines {
+        println!("FAILED  {line}");
+    }
+    println!("{} passed, {} failed", total.passed, total.failed);
+    match total.failed {
+        0 => Ok(()),
+        failed => Err(format!("{failed} failed").into()),
+    }
+}
+
+/// One command of the whole.
+struct Step {
+    name: &'static str,
+    command: Command,
+    /// Whether it runs tests and counts them; a command that does not is itself one test.
+    counts: bool,
+}
+
+fn steps() -> Vec<Step> {
+    let runner = if succeeds(&mut cargo(["nextest", "--version"])) {
+        cargo(["nextest", "run", "--workspace", "--no-fail-fast"])
+    } else {
+        cargo([
+            "test",
+            "--workspace",
+            "--lib",
+            "--bins",
+            "--tests",
+            "--no-fail-fast",
+        ])
+    };
+    let check = |name, command| Step {
+        name,
+        command,
+        counts: false,
+    };
+    let tests = |name, command| Step {
+        name,
+        command,
+        counts: true,
+    };
+    let mut deny = command(tools().join("bin/cargo-deny"), ["--workspace", "check"]);
+    deny.args(["bans", "licenses", "sources"]);
+    let mut steps = vec![
+        check("formatting", cargo(["fmt", "--all", "--check"])),
+        check(
+            "clippy",
+            cargo([
+                "clippy",
+                "--workspace",
+                "--all-targets",
+                "--quiet",
+                "--",
+                "--deny=warnings",
+            ]),
+        ),
+        check("cargo-deny", deny),
+        tests("tests", runner),
+        tests(
+            "documentation's tests",
+            cargo(["test", "--workspace", "--doc", "--no-fail-fast"]),
+        ),
+    ];
+    for step in &mut steps {
+        step.command
+            .env("CARGO_TERM_COLOR", "never")
+            .env("OMPTRACE_TEST_BIN_DIR", release());
+    }
+    steps
+}
+
+impl Step {
+    fn run(mut self) -> Result<Count> {
+        let mut count = Count::default();
+        let ended_well = run_watched(&mut self.command, |line| {
+            if self.counts {
+                count.look(line);
+            }
+        })?;
+        match (self.counts, ended_well) {
+            (false, true) => count.passed += 1,
+            (true, true) => {}
+            // Tests that failed are counted already; a command that failed without them did not get that far.
+            (_, false) if count.failed == 0 => {
+                count.failed += 1;
+                count.lines.push(self.name.to_owned());
+            }
+            (_, false) => {}
+        }
+        Ok(count)
+    }
+}
+
+/// How many tests passed and failed, as their runner tells.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Count {
+    passed: u64,
+    failed: u64,
+    /// What failed.
+    lines: Vec<String>,
+}
+
+impl Count {
+    /// Takes in one line of a runner's output: the summaries of `cargo test`, one per binary,
+    ///
+    /// ```text
+    /// test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+    /// ```
+    ///
+    /// and the one of `cargo nextest run`, whose slow tests may also have timed out:
+    ///
+    /// ```text
+    ///      Summary [   0.059s] 5 tests run: 4 passed (1 slow), 1 failed, 1 timed out, 0 skipped
+    /// ```
+    fn look(&mut self, line: &str) {
+        let line = line.trim_start();
+        if line.starts_with("test result:") || line.starts_with("Summary [") {
+            self.passed += before(line, "passed");
+            self.failed += before(line, "failed") + before(line, "timed out");
+        } else if line.starts_with("FAIL [")
+            || line.starts_with("TIMEOUT [")
+            || line.ends_with("... FAILED")
+        {
+            // nextest repeats what failed below its summary.
+            if !self.lines.iter().any(|known| known == line) {
+                self.lines.push(line.to_owned());
+            }
+        }
+    }
+}
+
+/// The number in front of `word`; 0 where the line does not have it.
+fn before(line: &str, word: &str) -> u64 {
+    line.split([',', ';', '.', ':'])
+        .filter_map(|part| part.trim_start().split_once(' '))
+        .find(|(_, rest)| *rest == word || rest.starts_with(&format!("{word} (")))
+        .and_then(|(number, _)| number.parse().ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(output: &str) -> (u64, u64) {
+        let mut count = Count::default();
+        output.lines().for_each(|line| count.look(line));
+        (count.passed, count.failed)
+    }
+
+    #[test]
+    fn adds_up_the_binaries_of_cargo_test() {
+        let output = "\
+running 2 tests
+test a ... ok
+test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s
+test result: FAILED. 3 passed; 4 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s";
+        assert_eq!(counted(output), (5, 4));
+    }
+
+    #[test]
+    fn understands_nextest() {
+        let well = "     Summary [   2.059s] 12 tests run: 12 passed (2 slow), 3 skipped";
+        assert_eq!(counted(well), (12, 0));
+        let badly =
+            "     Summary [   0.059s] 5 tests run: 3 passed, 1 failed, 1 timed out, 0 skipped";
+        assert_eq!(counted(badly), (3, 2));
+    }
+}
