@@ -288,7 +288,7 @@ open_enum! {
         ompt_target_data_transfer = 7,
         /// Since OpenMP 6.0.
         ompt_target_data_memset = 8,
-        /// Since OpenMP 6.0; the addresses are those of `ompt_subvolume_t`s.
+        /// Since OpenMP 6.0; the addresses point to [`ompt_subvolume_t`](crate::ompt_subvolume_t)s.
         ompt_target_data_transfer_rect = 9,
         /// Since OpenMP 5.1.
         ompt_target_data_alloc_async = 17,
@@ -302,7 +302,7 @@ open_enum! {
         ompt_target_data_transfer_async = 23,
         /// Since OpenMP 6.0.
         ompt_target_data_memset_async = 24,
-        /// Since OpenMP 6.0; the addresses are those of `ompt_subvolume_t`s.
+        /// Since OpenMP 6.0; the addresses point to [`ompt_subvolume_t`](crate::ompt_subvolume_t)s.
         ompt_target_data_transfer_rect_async = 25,
     }
 
