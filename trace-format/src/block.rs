@@ -1,0 +1,331 @@
+//! Layouts of bytes: the file's first page, the header of each block, and the spool.
+//!
+//! # The trace file
+//!
+//! ```text
+//! +-------------+-------+-------+-----+-------+- - - - -+
+//! | file header | block | block | ... | block |  index  |      each starts at a multiple of 8 bytes
+//! +-------------+-------+-------+-----+-------+- - - - -+
+//! ```
+//!
+//! | bytes of the file header (4096) | what |
+//! | --- | --- |
+//! | 0..8 | magic `OMPTRACE` |
+//! | 8..12 | [`FORMAT_VERSION`] |
+//! | 12..16 | 0x01020304 in the byte order of all numbers (little-endian) |
+//! | 16..24 | session: the same number in every block and in the spool |
+//! | 24..28 | process id |
+//! | 28..32 | length of the spool's path |
+//! | 32..36 | CRC-32 of bytes 0..32 and the path |
+//! | 40.. | absolute path of the spool, in the file system's bytes; empty once the file is sealed |
+//!
+//! | bytes of a block header (96) | what |
+//! | --- | --- |
+//! | 0..8 | magic `OMPTBLCK` |
+//! | 8..12 | CRC-32 of bytes 12..96 |
+//! | 12..16 | CRC-32 of the payload as stored |
+//! | 16 | [`BlockKind`] |
+//! | 17 | [`Codec`] |
+//! | 20..24 | bytes of the payload as stored; the next block follows at a multiple of 8 |
+//! | 24..28 | stream |
+//! | 28..32 | sequence number within the stream |
+//! | 32..40 | clock: raw ticks; the base of a chunk's events |
+//! | 40..48 | `CLOCK_MONOTONIC_RAW` at that tick, in nanoseconds |
+//! | 48..56 | `CLOCK_REALTIME` at that tick, in nanoseconds |
+//! | 56..64 | the stream's newest id before the chunk |
+//! | 64..68 | words of the chunk's events |
+//! | 68..72 | events of the chunk; 0 where nobody counted |
+//! | 72..80 | session |
+//!
+//! # The spool
+//!
+//! Chunks in memory that are shared with a file, so that the kernel keeps them when the process is killed.
+//! A page like the file header (magic `OMPTSPOL`, 28..32 bytes per chunk), then chunks of that size. A chunk is
+//! sixteen words of header, the words of its events behind it:
+//!
+//! | word | what |
+//! | --- | --- |
+//! | 0 | magic `OMPTCHNK` |
+//! | 1 | [`ChunkState`] |
+//! | 2 | stream, and sequence number in the upper half |
+//! | 3 | base: raw ticks |
+//! | 4 | `CLOCK_MONOTONIC_RAW` at the base |
+//! | 5 | `CLOCK_REALTIME` at the base |
+//! | 6 | the stream's newest id before the chunk |
+//! | 7 | words published: stored (release) after each event |
+//!
+//! Reuse marks a chunk free, then writes its header, then marks it active. (Stream, sequence number) counts once,
+//! wherever it is found.
+
+/// The version of the format. 1: the first.
+pub const FORMAT_VERSION: u32 = 1;
+/// Bytes of the file header and of the spool's.
+pub const FILE_HEADER_BYTES: usize = 4096;
+/// Bytes of a block header.
+pub const BLOCK_HEADER_BYTES: usize = 96;
+/// Words of the header of a chunk in the spool.
+pub const CHUNK_HEADER_WORDS: usize = 16;
+/// First bytes of a trace file.
+pub const FILE_MAGIC: [u8; 8] = *b"OMPTRACE";
+/// First bytes of a block.
+pub const BLOCK_MAGIC: [u8; 8] = *b"OMPTBLCK";
+/// First bytes of a spool.
+pub const SPOOL_MAGIC: [u8; 8] = *b"OMPTSPOL";
+/// First word of a chunk in the spool.
+pub const CHUNK_MAGIC: u64 = u64::from_le_bytes(*b"OMPTCHNK");
+/// The longest path of a spool that a header holds.
+pub const MAX_SPOOL_PATH: usize = FILE_HEADER_BYTES - PATH_OFFSET;
+
+const BYTE_ORDER: u32 = 0x0102_0304;
+const PATH_OFFSET: usize = 40;
+
+/// What a block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockKind(pub u8);
+
+impl BlockKind {
+    /// Events of one stream.
+    pub const CHUNK: BlockKind = BlockKind(1);
+    /// A JSON object; keys of later blocks win.
+    pub const METADATA: BlockKind = BlockKind(2);
+    /// Where the blocks are; the last block of a sealed file.
+    pub const INDEX: BlockKind = BlockKind(3);
+}
+
+/// How a payload is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Codec(pub u8);
+
+impl Codec {
+    /// Words, or JSON, as they are.
+    pub const RAW: Codec = Codec(0);
+    /// Columns of a chunk's words, each compressed by zstd: see [`crate::codec`].
+    pub const COLUMNS: Codec = Codec(1);
+    /// zstd over the payload.
+    pub const ZSTD: Codec = Codec(2);
+}
+
+/// Who owns a chunk of the spool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkState(pub u64);
+
+impl ChunkState {
+    /// Nobody; its words mean nothing.
+    pub const FREE: ChunkState = ChunkState(0);
+    /// A thread that writes events into it.
+    pub const ACTIVE: ChunkState = ChunkState(1);
+    /// The writer, or the reader after the process ended.
+    pub const FULL: ChunkState = ChunkState(2);
+}
+
+/// One reading of the session's clock and of the system's, taken together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockPair {
+    /// Raw ticks of the session's clock.
+    pub ticks: u64,
+    /// `CLOCK_MONOTONIC_RAW`, in nanoseconds.
+    pub monotonic_raw_ns: u64,
+    /// `CLOCK_REALTIME`, in nanoseconds since 1970.
+    pub realtime_ns: u64,
+}
+
+/// The first page of a trace file or a spool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileHeader {
+    /// Which of the two: [`FILE_MAGIC`] or [`SPOOL_MAGIC`].
+    pub magic: [u8; 8],
+    /// The version of the format.
+    pub version: u32,
+    /// The session's number.
+    pub session: u64,
+    /// The traced process.
+    pub pid: u32,
+    /// In a spool, bytes per chunk; in a trace file, the length of `path`.
+    pub chunk_bytes: u32,
+    /// In a trace file, the spool's path; in a spool, empty.
+    pub path: Vec<u8>,
+}
+
+/// Why a page is no header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeaderError {
+    /// The file is shorter than a header.
+    TooShort,
+    /// It does not begin with the magic.
+    NotATrace,
+    /// It was written on a machine of the other byte order.
+    ByteOrder,
+    /// The format is newer than this reader.
+    Version(u32),
+    /// The check sum is wrong.
+    Damaged,
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes
+        .get(at..at + 4)
+        .map_or(0, |b| u32::from_le_bytes(b.try_into().expect("four bytes")))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes.get(at..at + 8).map_or(0, |b| {
+        u64::from_le_bytes(b.try_into().expect("eight bytes"))
+    })
+}
+
+impl FileHeader {
+    /// The page. A path longer than [`MAX_SPOOL_PATH`] is left out.
+    pub fn encode(&self) -> [u8; FILE_HEADER_BYTES] {
+        let mut page = [0; FILE_HEADER_BYTES];
+        let path = if self.path.len() <= MAX_SPOOL_PATH {
+            &self.path[..]
+        } else {
+            &[]
+        };
+        let number = if self.magic == SPOOL_MAGIC {
+            self.chunk_bytes
+        } else {
+            path.len() as u32
+        };
+        page[..8].copy_from_slice(&self.magic);
+        page[8..12].copy_from_slice(&self.version.to_le_bytes());
+        page[12..16].copy_from_slice(&BYTE_ORDER.to_le_bytes());
+        page[16..24].copy_from_slice(&self.session.to_le_bytes());
+        page[24..28].copy_from_slice(&self.pid.to_le_bytes());
+        page[28..32].copy_from_slice(&number.to_le_bytes());
+        page[PATH_OFFSET..PATH_OFFSET + path.len()].copy_from_slice(path);
+        let crc = Self::crc(&page, path.len());
+        page[32..36].copy_from_slice(&crc.to_le_bytes());
+        page
+    }
+
+    fn crc(page: &[u8], path_len: usize) -> u32 {
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(&page[..32]);
+        crc.update(&page[PATH_OFFSET..PATH_OFFSET + path_len]);
+        crc.finalize()
+    }
+
+    /// Reads a page that should begin with `magic`.
+    ///
+    /// # Errors
+    /// [`HeaderError`] says what is wrong with it.
+    pub fn decode(page: &[u8], magic: [u8; 8]) -> Result<FileHeader, HeaderError> {
+        if !page.starts_with(&magic) {
+            let cut = page.len() < 8 && magic.starts_with(page);
+            return Err(if cut {
+                HeaderError::TooShort
+            } else {
+                HeaderError::NotATrace
+            });
+        }
+        if page.len() < FILE_HEADER_BYTES {
+            return Err(HeaderError::TooShort);
+        }
+        if u32_at(page, 12) == BYTE_ORDER.swap_bytes() {
+            return Err(HeaderError::ByteOrder);
+        }
+        let version = u32_at(page, 8);
+        let number = u32_at(page, 28);
+        let path_len = if magic == SPOOL_MAGIC {
+            0
+        } else {
+            number as usize
+        };
+        if path_len > MAX_SPOOL_PATH || u32_at(page, 32) != Self::crc(page, path_len) {
+            return Err(HeaderError::Damaged);
+        }
+        if version == 0 || version > FORMAT_VERSION {
+            return Err(HeaderError::Version(version));
+        }
+        Ok(FileHeader {
+            magic,
+            version,
+            session: u64_at(page, 16),
+            pid: u32_at(page, 24),
+            chunk_bytes: number,
+            path: page[PATH_OFFSET..PATH_OFFSET + path_len].to_vec(),
+        })
+    }
+}
+
+/// The header of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockHeader {
+    /// What the block holds.
+    pub kind: BlockKind,
+    /// How its payload is stored.
+    pub codec: Codec,
+    /// Bytes of the payload as stored.
+    pub payload_bytes: u32,
+    /// CRC-32 of the payload as stored.
+    pub payload_crc: u32,
+    /// The stream of a chunk; 0 for other blocks.
+    pub stream: u32,
+    /// The chunk's place in its stream, from 0.
+    pub sequence: u32,
+    /// When the chunk, or the metadata, began.
+    pub clock: ClockPair,
+    /// The stream's newest id before the chunk.
+    pub first_id: u64,
+    /// Words of the chunk's events.
+    pub words: u32,
+    /// Events of the chunk; 0 where nobody counted.
+    pub events: u32,
+    /// The session's number.
+    pub session: u64,
+}
+
+impl BlockHeader {
+    /// The header's bytes.
+    pub fn encode(&self) -> [u8; BLOCK_HEADER_BYTES] {
+        let mut bytes = [0; BLOCK_HEADER_BYTES];
+        bytes[..8].copy_from_slice(&BLOCK_MAGIC);
+        bytes[12..16].copy_from_slice(&self.payload_crc.to_le_bytes());
+        bytes[16] = self.kind.0;
+        bytes[17] = self.codec.0;
+        bytes[20..24].copy_from_slice(&self.payload_bytes.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.stream.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.sequence.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.clock.ticks.to_le_bytes());
+        bytes[40..48].copy_from_slice(&self.clock.monotonic_raw_ns.to_le_bytes());
+        bytes[48..56].copy_from_slice(&self.clock.realtime_ns.to_le_bytes());
+        bytes[56..64].copy_from_slice(&self.first_id.to_le_bytes());
+        bytes[64..68].copy_from_slice(&self.words.to_le_bytes());
+        bytes[68..72].copy_from_slice(&self.events.to_le_bytes());
+        bytes[72..80].copy_from_slice(&self.session.to_le_bytes());
+        let crc = crc32fast::hash(&bytes[12..]);
+        bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a header; `None` unless magic and check sum are right.
+    pub fn decode(bytes: &[u8]) -> Option<BlockHeader> {
+        let bytes = bytes.get(..BLOCK_HEADER_BYTES)?;
+        if bytes[..8] != BLOCK_MAGIC || u32_at(bytes, 8) != crc32fast::hash(&bytes[12..]) {
+            return None;
+        }
+        Some(BlockHeader {
+            kind: BlockKind(bytes[16]),
+            codec: Codec(bytes[17]),
+            payload_bytes: u32_at(bytes, 20),
+            payload_crc: u32_at(bytes, 12),
+            stream: u32_at(bytes, 24),
+            sequence: u32_at(bytes, 28),
+            clock: ClockPair {
+                ticks: u64_at(bytes, 32),
+                monotonic_raw_ns: u64_at(bytes, 40),
+                realtime_ns: u64_at(bytes, 48),
+            },
+            first_id: u64_at(bytes, 56),
+            words: u32_at(bytes, 64),
+            events: u32_at(bytes, 68),
+            session: u64_at(bytes, 72),
+        })
+    }
+
+    /// Bytes from this header to the next one.
+    pub fn stride(&self) -> u64 {
+        BLOCK_HEADER_BYTES as u64 + u64::from(self.payload_bytes).next_multiple_of(8)
+    }
+}

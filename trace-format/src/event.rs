@@ -1,0 +1,778 @@
+//! The event table: **one row per event**; encoder, decoder, names, schema, `dump` and test generators come from it.
+//!
+//! Times and arguments become 64-bit words. There are two encodings.
+//!
+//! # Compact
+//!
+//! For the rows that programs are full of. One word, and a further word for each argument that was not predicted
+//! ([`crate::predict`]):
+//!
+//! ```text
+//!  bit 63                        26 25      19 18       12 11     6 5     0
+//!     +----------------------------+----------+-----------+--------+-------+
+//!     | ticks since chunk's base   | flags    | code slot | sub    | kind  |
+//!     +----------------------------+----------+-----------+--------+-------+
+//!       38                           7          7           6        6
+//! ```
+//!
+//! `flags` has one bit per group of arguments, the first group highest: set where the group's word follows.
+//! A group is one argument of 64 bits or two of 32. `sub` holds the arguments that tell variants of the event apart:
+//! one of up to 6 bits, or an endpoint (2 bits) and a kind (4 bits).
+//!
+//! # Wide
+//!
+//! For all other rows, and for a compact row with a value that does not fit its bits. Kind 63 is the prefix:
+//!
+//! ```text
+//!  word 0   ticks since chunk's base (38 bits) | words that follow word 1 (20 bits) | 63
+//!  word 1   kind of the compact row, or 0 (bits 32..38) | number of the event (bits 0..16)
+//!  word 2.. the arguments in the table's order, none predicted
+//! ```
+//!
+//! Readers skip events whose number they do not know. A compact row in wide form updates the predictors as its
+//! compact form would. A new compact row, or a changed predictor, is a new version of the format; a new wide row is
+//! not.
+//!
+//! The number of an event is that of its callback (OpenMP 5.2, 19.4.2.4, `ompt_callbacks_t`); ours begin at 256.
+
+use ompt_sys::{
+    ompt_cancel_flag_t, ompt_dispatch_t, ompt_frame_flag_t, ompt_mutex_t, ompt_parallel_flag_t,
+    ompt_scope_endpoint_t, ompt_severity_t, ompt_sync_region_t, ompt_target_data_op_t,
+    ompt_target_t, ompt_task_flag_t, ompt_task_status_t, ompt_thread_t, ompt_work_t,
+};
+
+use crate::field::{
+    Address, DependenceList, Field, Id, ModuleChange, MonitoringChange, Numbers, Register, Text,
+    Ticks, Value, WideField, Words,
+};
+use crate::predict::*;
+
+/// The most words that a compact event takes.
+pub const MAX_COMPACT_WORDS: usize = 1 + FLAG_BITS as usize;
+/// Bits of an event's time: a chunk ends before its base lies 2^38 ticks back.
+pub const TICK_BITS: u32 = 38;
+/// The prefix of wide events.
+const WIDE: u64 = 63;
+/// The most words that a wide event has behind its first two.
+pub const MAX_WIDE_WORDS: usize = (1 << 20) - 1;
+/// Above the largest sub-kind that a compact event holds.
+pub const SUB_LIMIT: u32 = 64;
+
+const FLAG_BITS: u32 = 7;
+const SUB_SHIFT: u32 = 6;
+const SLOT_SHIFT: u32 = 12;
+const FLAG_SHIFT: u32 = 19;
+const TICK_SHIFT: u32 = 64 - TICK_BITS;
+const WIDE_LEN_SHIFT: u32 = 6;
+
+/// Words that follow the head of a compact event: one per flag that is set.
+#[inline]
+pub(crate) fn compact_extra_words(head: u64) -> usize {
+    (head >> FLAG_SHIFT & ((1 << FLAG_BITS) - 1)).count_ones() as usize
+}
+
+/// Words that follow `head`, whichever its encoding is.
+#[inline]
+pub(crate) fn extra_words(head: u64) -> usize {
+    if head & 63 == WIDE {
+        1 + (head >> WIDE_LEN_SHIFT) as usize % (1 << 20)
+    } else {
+        compact_extra_words(head)
+    }
+}
+
+/// A row of the table that has a compact encoding.
+pub trait CompactRow: Copy {
+    /// The row's kind in the head of its events, 1 to 62.
+    const KIND: u8;
+    /// The arguments in the head's 6 bits; [`SUB_LIMIT`] or more where they do not fit, and only
+    /// [`CompactRow::encode_wide`] will do.
+    fn sub(&self) -> u32;
+    /// True where the event's code address is not in its slot: its module may be new.
+    fn has_new_code(&self, state: &State) -> bool;
+    /// Stores head and unpredicted arguments and returns the number of words. `ticks` is below 2^38, and
+    /// [`CompactRow::sub`] below [`SUB_LIMIT`]; other values are cut off.
+    fn encode(self, state: &mut State, ticks: u64, out: &mut [u64; MAX_COMPACT_WORDS]) -> usize;
+    /// Stores the event in its wide form, which holds any value; `None`, and nothing learnt, where `out` is too
+    /// short. [`MAX_COMPACT_WORDS`] + 4 words suffice for any row.
+    fn encode_wide(self, state: &mut State, ticks: u64, out: &mut [u64]) -> Option<usize>;
+}
+
+/// A row of the table that has only the wide encoding.
+pub trait WideRow {
+    /// Stores the event; `None` where it does not fit `out`.
+    fn encode(&self, ticks: u64, out: &mut [u64]) -> Option<usize>;
+    /// The row's arguments for the schema.
+    fn arguments() -> Vec<ArgumentSchema>
+    where
+        Self: Sized;
+}
+
+/// An argument in the description of the table that each trace carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArgumentSchema {
+    /// The argument's name: OMPT's, or ours.
+    pub name: &'static str,
+    /// The argument's type, as `Field::TYPE` has it.
+    pub type_name: &'static str,
+}
+
+/// A row of the table in the description that each trace carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventSchema {
+    /// The callback's number, or one of ours from 256 on.
+    pub number: u16,
+    /// The row's kind, 0 for a wide row.
+    pub kind: u8,
+    /// The event's name: OMPT's without `ompt_callback_`, or ours with `omptrace_`.
+    pub name: &'static str,
+    /// What the event tells, with its source.
+    pub doc: &'static str,
+    /// Arguments in the head's sub bits, then (for compact rows) each group, in order.
+    pub arguments: Vec<ArgumentSchema>,
+}
+
+/// The sub-kind of a row's head arguments.
+macro_rules! pack_sub {
+    ($row:expr;) => {
+        0
+    };
+    ($row:expr; $a:ident) => {
+        $row.$a.word() as u32
+    };
+    ($row:expr; $endpoint:ident $kind:ident) => {{
+        let (endpoint, kind) = ($row.$endpoint.word() as u32, $row.$kind.word() as u32);
+        if (endpoint & !3) | (kind & !15) == 0 {
+            endpoint | kind << 2
+        } else {
+            SUB_LIMIT
+        }
+    }};
+}
+
+/// The word of a group: one argument, or two of 32 bits.
+macro_rules! pack_group {
+    ($row:expr; $a:ident) => {
+        $row.$a.word()
+    };
+    ($row:expr; $a:ident $b:ident) => {
+        $row.$a.word() << 32 | $row.$b.word() & 0xffff_ffff
+    };
+}
+
+/// `let` bindings for the arguments of a group's word.
+macro_rules! unpack_group {
+    ($word:expr; $a:ident: $t:ty) => {
+        let $a = <$t>::from_word($word);
+    };
+    ($word:expr; $a:ident: $t:ty, $b:ident: $u:ty) => {
+        let ($a, $b) = (
+            <$t>::from_word($word >> 32),
+            <$u>::from_word($word & 0xffff_ffff),
+        );
+    };
+}
+
+/// `let` bindings for head arguments, from the head's 6 bits.
+macro_rules! bind_sub {
+    ($sub:expr;) => {};
+    ($sub:expr; $a:ident: $t:ty) => {
+        let $a = <$t>::from_word($sub);
+    };
+    ($sub:expr; $a:ident: $t:ty, $b:ident: $u:ty) => {
+        let ($a, $b) = (<$t>::from_word($sub & 3), <$u>::from_word($sub >> 2));
+    };
+}
+
+/// Number of names.
+macro_rules! count {
+    ($($x:tt)*) => { <[&str]>::len(&[$(stringify!($x)),*]) };
+}
+
+/// Makes of each row a struct with its encoder, and of all rows the enum [`Event`] with its decoder:
+///
+/// ```text
+/// compact { 23 SyncRegion = 23 "sync_region" (endpoint: E, kind: K) { [task_data: Id] = Last<Task>, ... } }
+///           kind struct  number name          head arguments          group of arguments = predictor
+/// wide    { ControlTool<'a> = 11 "control_tool" { command: u64, text: Text<'a>, ... } }
+/// ```
+macro_rules! events {
+    (
+        compact { $(
+            $(#[doc = $cdoc:literal])+
+            $kind:literal $Row:ident = $cnumber:literal $cname:literal
+            ( $($sf:ident : $st:ty),* ) { $( [ $($f:ident : $t:ty),+ ] = $p:ty ),* $(,)? }
+        )* }
+        wide { $(
+            $(#[doc = $wdoc:literal])+
+            $Wide:ident $(<$lt:lifetime>)? = $wnumber:literal $wname:literal { $( $wf:ident : $wt:ty ),* $(,)? }
+        )* }
+    ) => {
+        $(
+            $(#[doc = $cdoc])+
+            #[derive(Clone, Copy, Debug, PartialEq)]
+            #[allow(missing_docs, reason = "the arguments are those of the callback in the specification")]
+            pub struct $Row { $(pub $sf: $st,)* $($(pub $f: $t,)+)* }
+
+            const _: () = assert!($kind > 0 && $kind < WIDE && count!($([$($f)+])*) <= FLAG_BITS as usize);
+
+            impl CompactRow for $Row {
+                const KIND: u8 = $kind;
+
+                #[inline(always)]
+                fn sub(&self) -> u32 {
+                    pack_sub!(self; $($sf)*)
+                }
+
+                #[inline(always)]
+                #[allow(unused_variables)]
+                fn has_new_code(&self, state: &State) -> bool {
+                    false $(|| {
+                        let word = pack_group!(self; $($f)+);
+                        <$p>::IS_CODE && <$p>::predict(state, <$p>::slot(word)) != word
+                    })*
+                }
+
+                #[inline(always)]
+                #[allow(unused_mut, unused_variables, unused_assignments)]
+                fn encode(self, state: &mut State, ticks: u64, out: &mut [u64; MAX_COMPACT_WORDS]) -> usize {
+                    let slot = 0 $(| <$p>::slot(pack_group!(self; $($f)+)))*;
+                    let (mut len, mut flags, mut unused) = (1, 0, FLAG_BITS);
+                    $({
+                        let word = pack_group!(self; $($f)+);
+                        let surprise = u64::from(word != <$p>::predict(state, slot));
+                        <$p>::update(state, slot, word);
+                        // Stored in any case; the length says whether it counts. No branch, no misprediction.
+                        out[len] = word;
+                        len += surprise as usize;
+                        flags = flags << 1 | surprise;
+                        unused -= 1;
+                    })*
+                    let sub = u64::from(self.sub()) << SUB_SHIFT;
+                    out[0] = ($kind | sub | (slot as u64) << SLOT_SHIFT | flags << (FLAG_SHIFT + unused))
+                        + (ticks << TICK_SHIFT);
+                    len
+                }
+
+                #[allow(unused_variables)]
+                fn encode_wide(self, state: &mut State, ticks: u64, out: &mut [u64]) -> Option<usize> {
+                    let len = wide(out, ticks, $cnumber | $kind << 32, |words| {
+                        $(words.push(self.$sf.word());)*
+                        $(words.push(pack_group!(self; $($f)+));)*
+                    })?;
+                    let slot = 0 $(| <$p>::slot(pack_group!(self; $($f)+)))*;
+                    $(<$p>::update(state, slot, pack_group!(self; $($f)+));)*
+                    Some(len)
+                }
+            }
+
+            impl $Row {
+                /// The mirror of `encode`: the event and the words it took, `None` where words are missing.
+                #[inline(always)]
+                #[allow(unused_mut, unused_variables, unused_assignments)]
+                fn decode(words: &[u64], state: &mut State) -> Option<(Self, usize)> {
+                    let head = *words.first()?;
+                    let sub = head >> SUB_SHIFT & 63;
+                    let slot = (head >> SLOT_SHIFT) as usize & (SLOTS - 1);
+                    let (mut len, mut bit) = (1, FLAG_SHIFT + FLAG_BITS);
+                    bind_sub!(sub; $($sf: $st),*);
+                    $(
+                        bit -= 1;
+                        let word = if head >> bit & 1 == 1 {
+                            len += 1;
+                            *words.get(len - 1)?
+                        } else {
+                            <$p>::predict(state, slot)
+                        };
+                        <$p>::update(state, slot, word);
+                        unpack_group!(word; $($f: $t),+);
+                    )*
+                    Some(($Row { $($sf,)* $($($f,)+)* }, len))
+                }
+
+                /// The mirror of `encode_wide`, from the words behind the first two.
+                #[allow(unused_mut, unused_variables, unused_assignments)]
+                fn decode_wide(words: &[u64], state: &mut State) -> Option<Self> {
+                    let mut words = words.iter().copied();
+                    $(let $sf = <$st>::from_word(words.next()?);)*
+                    let row = { $(
+                        let word = words.next()?;
+                        unpack_group!(word; $($f: $t),+);
+                    )* $Row { $($sf,)* $($($f,)+)* } };
+                    let slot = 0 $(| <$p>::slot(pack_group!(row; $($f)+)))*;
+                    $(<$p>::update(state, slot, pack_group!(row; $($f)+));)*
+                    Some(row)
+                }
+            }
+        )*
+        $(
+            $(#[doc = $wdoc])+
+            #[derive(Clone, Debug, PartialEq)]
+            #[allow(missing_docs, reason = "the arguments are those of the callback in the specification")]
+            pub struct $Wide $(<$lt>)? { $(pub $wf: $wt,)* }
+
+            impl $(<$lt>)? WideRow for $Wide $(<$lt>)? {
+                #[allow(unused_variables)]
+                fn encode(&self, ticks: u64, out: &mut [u64]) -> Option<usize> {
+                    wide(out, ticks, $wnumber, |words| { $(self.$wf.put(words);)* })
+                }
+
+                fn arguments() -> Vec<ArgumentSchema> {
+                    vec![$(ArgumentSchema {
+                        name: argument_name(stringify!($wf)),
+                        type_name: <$wt as WideField>::WIDE_TYPE,
+                    },)*]
+                }
+            }
+        )*
+
+        /// Any event of the table.
+        #[derive(Clone, Debug, PartialEq)]
+        #[allow(missing_docs, reason = "each variant is the row of its name")]
+        pub enum Event<'a> {
+            $($Row($Row),)*
+            $($Wide($Wide $(<$lt>)?),)*
+            /// An event of a newer tracer.
+            Unknown(UnknownEvent<'a>),
+        }
+
+        $(impl From<$Row> for Event<'_> { fn from(row: $Row) -> Self { Event::$Row(row) } })*
+        $(impl<'a> From<$Wide $(<$lt>)?> for Event<'a> { fn from(row: $Wide $(<$lt>)?) -> Self { Event::$Wide(row) } })*
+
+        impl Event<'_> {
+            /// The event's name: OMPT's without `ompt_callback_`, or ours with `omptrace_`.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Event::$Row(_) => $cname,)*
+                    $(Event::$Wide(_) => $wname,)*
+                    Event::Unknown(_) => "omptrace_unknown",
+                }
+            }
+
+            /// The number of the event's callback, or ours from 256 on.
+            pub fn number(&self) -> u16 {
+                match self {
+                    $(Event::$Row(_) => $cnumber,)*
+                    $(Event::$Wide(_) => $wnumber,)*
+                    Event::Unknown(unknown) => unknown.number,
+                }
+            }
+
+            /// Calls `f` with the name and value of each argument.
+            #[allow(unused_variables)]
+            pub fn visit(&self, f: &mut dyn FnMut(&'static str, Value<'_>)) {
+                match self {
+                    $(Event::$Row(row) => {
+                        $(f(argument_name(stringify!($sf)), row.$sf.value());)*
+                        $($(f(argument_name(stringify!($f)), row.$f.value());)+)*
+                    })*
+                    $(Event::$Wide(row) => {
+                        $(f(argument_name(stringify!($wf)), row.$wf.wide_value());)*
+                    })*
+                    Event::Unknown(unknown) => {
+                        f("number", Value::Uint(unknown.number.into()));
+                        f("words", Value::Numbers(&unknown.words));
+                    }
+                }
+            }
+
+            /// Test tool: a random event of each row in turn. `random` gives numbers; `predicted` chooses, for
+            /// each group of a compact row, between its predicted word and a random one.
+            #[doc(hidden)]
+            #[allow(unused_variables)]
+            pub fn generate(row: usize, state: &State, random: &mut dyn FnMut() -> u64) -> Event<'static> {
+                let mut index = 0;
+                $(
+                    if row % Self::ROWS == index {
+                        let slot = random() as usize % SLOTS;
+                        $(let $sf = <$st>::from_word(random() >> (random() % 64));)*
+                        $(
+                            let word = match random() % 4 {
+                                0 => random(),
+                                1 => random() >> (random() % 64),
+                                _ => <$p>::predict(state, slot),
+                            };
+                            unpack_group!(word; $($f: $t),+);
+                        )*
+                        return $Row { $($sf,)* $($($f,)+)* }.into();
+                    }
+                    index += 1;
+                )*
+                $(
+                    if row % Self::ROWS == index {
+                        return $Wide { $($wf: WideField::generate(random),)* }.into();
+                    }
+                    index += 1;
+                )*
+                let _ = index;
+                unreachable!("row is below the number of rows")
+            }
+
+            /// Rows of the table.
+            pub const ROWS: usize = count!($($Row)*) + count!($($Wide)*);
+        }
+
+        impl<'a> Event<'a> {
+            /// Stores the event in the shortest form that holds it; `None` where `out` is too short. The tracer's
+            /// hot path does the same without the `match`.
+            pub fn encode(&self, state: &mut State, ticks: u64, out: &mut [u64]) -> Option<usize> {
+                match self {
+                    $(Event::$Row(row) => encode_compact(*row, state, ticks, out),)*
+                    $(Event::$Wide(row) => row.encode(ticks, out),)*
+                    Event::Unknown(unknown) => {
+                        wide(out, ticks, unknown.number.into(), |words| {
+                            unknown.words.iter().for_each(|word| words.push(*word));
+                        })
+                    }
+                }
+            }
+        }
+
+        /// Decodes the event at the start of `words`.
+        ///
+        /// # Errors
+        /// See [`DecodeError`]; the caller can skip a bad event only where its length is known.
+        #[inline]
+        pub fn decode(words: &[u64], state: &mut State) -> Result<Decoded, DecodeError> {
+            let head = *words.first().ok_or(DecodeError::Truncated)?;
+            let ticks = head >> TICK_SHIFT;
+            match head & 63 {
+                $($kind => match $Row::decode(words, state) {
+                    Some((row, len)) => Ok(Decoded { event: Event::$Row(row), ticks, len }),
+                    None => Err(DecodeError::Truncated),
+                },)*
+                WIDE => decode_wide(words, state, ticks),
+                kind => Err(DecodeError::UnknownKind(kind as u8)),
+            }
+        }
+
+        #[cold]
+        fn decode_wide(words: &[u64], state: &mut State, ticks: u64) -> Result<Decoded, DecodeError> {
+            let len = 1 + extra_words(words[0]);
+            let all = words.get(..len).ok_or(DecodeError::Truncated)?;
+            let (tag, mut arguments) = (all[1], &all[2..]);
+            let event = match (tag & 0xffff, tag >> 32 & 63) {
+                $(($cnumber, $kind) => $Row::decode_wide(arguments, state).map(Event::$Row),)*
+                $(($wnumber, 0) => {
+                    (|| Some(Event::$Wide($Wide { $($wf: WideField::take(&mut arguments)?,)* })))()
+                })*
+                (number, _) => Some(Event::Unknown(UnknownEvent {
+                    number: number as u16,
+                    words: arguments.to_vec().into(),
+                })),
+            };
+            event.map(|event| Decoded { event, ticks, len }).ok_or(DecodeError::BadArguments { len })
+        }
+
+        /// The whole table, in the order of its rows.
+        pub fn schema() -> Vec<EventSchema> {
+            vec![
+                $(EventSchema {
+                    number: $cnumber, kind: $kind, name: $cname, doc: concat!($($cdoc, "\n"),+),
+                    arguments: vec![
+                        $(ArgumentSchema { name: argument_name(stringify!($sf)), type_name: <$st as Field>::TYPE },)*
+                        $($(ArgumentSchema { name: argument_name(stringify!($f)), type_name: <$t as Field>::TYPE },)+)*
+                    ],
+                },)*
+                $(EventSchema {
+                    number: $wnumber, kind: 0, name: $wname, doc: concat!($($wdoc, "\n"),+),
+                    arguments: $Wide::arguments(),
+                },)*
+            ]
+        }
+    };
+}
+
+/// The specification's spelling of an argument that is a keyword of Rust.
+fn argument_name(name: &'static str) -> &'static str {
+    name.strip_prefix("r#").unwrap_or(name)
+}
+
+/// Stores a wide event whose arguments `put` writes.
+fn wide(out: &mut [u64], ticks: u64, tag: u64, put: impl FnOnce(&mut Words<'_>)) -> Option<usize> {
+    let (front, rest) = out.split_at_mut_checked(2)?;
+    let mut words = Words::new(rest);
+    put(&mut words);
+    let len = words.finish().filter(|len| *len <= MAX_WIDE_WORDS)?;
+    front[0] = WIDE | (len as u64) << WIDE_LEN_SHIFT | ticks << TICK_SHIFT;
+    front[1] = tag;
+    Some(2 + len)
+}
+
+/// Stores `row` in its compact form where it fits, else in its wide form.
+fn encode_compact<R: CompactRow>(
+    row: R,
+    state: &mut State,
+    ticks: u64,
+    out: &mut [u64],
+) -> Option<usize> {
+    if row.sub() >= SUB_LIMIT {
+        return row.encode_wide(state, ticks, out);
+    }
+    match out.first_chunk_mut() {
+        Some(out) => Some(row.encode(state, ticks, out)),
+        None => None,
+    }
+}
+
+/// An event of the stream, and where it ends.
+#[derive(Debug)]
+pub struct Decoded {
+    /// The event.
+    pub event: Event<'static>,
+    /// Its time in ticks since the chunk's base.
+    pub ticks: u64,
+    /// Words that it took.
+    pub len: usize,
+}
+
+/// Why words are no event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// The event ends beyond the last word.
+    Truncated,
+    /// A compact event of a newer format; the rest of the chunk cannot be decoded.
+    UnknownKind(u8),
+    /// A wide event whose arguments do not add up; it can be skipped.
+    BadArguments {
+        /// Words to skip.
+        len: usize,
+    },
+}
+
+/// An event whose number this reader does not know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnknownEvent<'a> {
+    /// The event's number.
+    pub number: u16,
+    /// Its arguments' words.
+    pub words: Numbers<'a>,
+}
+
+events! {
+    compact {
+        /// A thread begins to run OpenMP code (OpenMP 5.2, 19.5.2.1).
+        1 ThreadBegin = 1 "thread_begin" (thread_type: ompt_thread_t) { [thread_data: Id] = Last<Thread> }
+        /// A thread ends (19.5.2.2).
+        2 ThreadEnd = 2 "thread_end" () { [thread_data: Id] = Last<Thread> }
+        /// A parallel or teams region begins (19.5.2.3). The frame is `encountering_task_frame`'s content.
+        3 ParallelBegin = 3 "parallel_begin" () {
+            [encountering_task_data: Id] = Last<(Task, Outer)>,
+            [exit_frame: Address] = Here<0>,
+            [enter_frame: Address] = Here<1>,
+            [exit_frame_flags: ompt_frame_flag_t, enter_frame_flags: ompt_frame_flag_t] = Last<FrameFlags>,
+            [parallel_data: Id] = NextId<Parallel>,
+            [requested_parallelism: u32, flags: ompt_parallel_flag_t] = Last<Team>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A parallel or teams region ends (19.5.2.4).
+        4 ParallelEnd = 4 "parallel_end" () {
+            [parallel_data: Id] = Last<Parallel>,
+            [encountering_task_data: Id] = Last<(Outer, Task)>,
+            [flags: ompt_parallel_flag_t] = Here<0>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// An explicit, target or initial task is created (19.5.2.6). The frame is `encountering_task_frame`'s content.
+        5 TaskCreate = 5 "task_create" (has_dependences: u32) {
+            [encountering_task_data: Id] = Last<Task>,
+            [exit_frame: Address] = Here<0>,
+            [enter_frame: Address] = Here<1>,
+            [exit_frame_flags: ompt_frame_flag_t, enter_frame_flags: ompt_frame_flag_t] = Last<FrameFlags>,
+            [new_task_data: Id] = NextId,
+            [flags: ompt_task_flag_t] = Last<TaskFlags>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A thread suspends one task and runs another (19.5.2.10); completions have a row of their own.
+        6 TaskSchedule = 6 "task_schedule" (prior_task_status: ompt_task_status_t) {
+            [prior_task_data: Id] = Suspend,
+            [next_task_data: Id] = Newest<Task>,
+        }
+        /// `task_schedule` with the status `ompt_task_complete`: the prior task is done, and mostly the one suspended
+        /// last runs again.
+        41 TaskComplete = 6 "task_schedule" (prior_task_status: ompt_task_status_t) {
+            [prior_task_data: Id] = Last<Task>,
+            [next_task_data: Id] = Resume,
+        }
+        /// An implicit or initial task begins (19.5.2.11).
+        7 ImplicitTaskBegin = 7 "implicit_task" (endpoint: ompt_scope_endpoint_t) {
+            [parallel_data: Id] = Last<Parallel>,
+            [task_data: Id] = NextId<Task>,
+            [actual_parallelism: u32, index: u32] = Last<Member>,
+            [flags: ompt_task_flag_t] = Last<ImplicitFlags>,
+        }
+        /// An implicit or initial task ends: `implicit_task` with any other endpoint.
+        40 ImplicitTaskEnd = 7 "implicit_task" (endpoint: ompt_scope_endpoint_t) {
+            [parallel_data: Id] = Zero,
+            [task_data: Id] = Last<Task>,
+            [actual_parallelism: u32, index: u32] = Last<Member>,
+            [flags: ompt_task_flag_t] = Last<ImplicitFlags>,
+        }
+        /// A thread waits in a synchronization region (19.5.2.14).
+        16 SyncRegionWait = 16 "sync_region_wait" (endpoint: ompt_scope_endpoint_t, kind: ompt_sync_region_t) {
+            [parallel_data: Id] = Last<Parallel>,
+            [task_data: Id] = Last<Task>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A lock, critical, atomic or ordered region is released (19.5.2.17).
+        17 MutexReleased = 17 "mutex_released" (kind: ompt_mutex_t) {
+            [wait_id: Address] = Here<0>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A dependence that was not resolved when the sink task was created (19.5.2.9).
+        19 TaskDependence = 19 "task_dependence" () {
+            [src_task_data: Id] = Last<()>,
+            [sink_task_data: Id] = Last<Sink>,
+        }
+        /// A worksharing, single, taskloop, distribute or scope region (19.5.2.5).
+        20 Work = 20 "work" (endpoint: ompt_scope_endpoint_t, work_type: ompt_work_t) {
+            [parallel_data: Id] = Last<Parallel>,
+            [task_data: Id] = Last<Task>,
+            [count: u64] = Here<0>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A masked region on the thread that executes it (19.5.2.12).
+        21 Masked = 21 "masked" (endpoint: ompt_scope_endpoint_t) {
+            [parallel_data: Id] = Last<Parallel>,
+            [task_data: Id] = Last<Task>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A barrier, taskwait or taskgroup region (19.5.2.13).
+        23 SyncRegion = 23 "sync_region" (endpoint: ompt_scope_endpoint_t, kind: ompt_sync_region_t) {
+            [parallel_data: Id] = Last<Parallel>,
+            [task_data: Id] = Last<Task>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A lock is initialized (19.5.2.15).
+        24 LockInit = 24 "lock_init" (kind: ompt_mutex_t) {
+            [hint: u32, r#impl: u32] = Last<Mutex>,
+            [wait_id: Address] = Here<0>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A lock is destroyed (19.5.2.17).
+        25 LockDestroy = 25 "lock_destroy" (kind: ompt_mutex_t) {
+            [wait_id: Address] = Here<0>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A thread begins to wait for a lock, critical, atomic or ordered region (19.5.2.15).
+        26 MutexAcquire = 26 "mutex_acquire" (kind: ompt_mutex_t) {
+            [hint: u32, r#impl: u32] = Last<Mutex>,
+            [wait_id: Address] = Here<0>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// The wait is over (19.5.2.16).
+        27 MutexAcquired = 27 "mutex_acquired" (kind: ompt_mutex_t) {
+            [wait_id: Address] = Here<0>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A nested lock that the task already owns is set or unset (19.5.2.18).
+        28 NestLock = 28 "nest_lock" (endpoint: ompt_scope_endpoint_t) {
+            [wait_id: Address] = Here<0>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A flush region (19.5.2.19); recorded only when asked for.
+        29 Flush = 29 "flush" () {
+            [thread_data: Id] = Last<Thread>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A cancellation is activated, detected, or discards a task (19.5.2.20).
+        30 Cancel = 30 "cancel" () {
+            [task_data: Id] = Last<Task>,
+            [flags: ompt_cancel_flag_t] = Last<CancelFlags>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A reduction (19.5.2.13).
+        31 Reduction = 31 "reduction" (endpoint: ompt_scope_endpoint_t, kind: ompt_sync_region_t) {
+            [parallel_data: Id] = Last<Parallel>,
+            [task_data: Id] = Last<Task>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A thread begins a section or a chunk of iterations (19.5.2.7). Of the three kinds of chunks the chunk itself
+        /// is kept (`ompt_dispatch_chunk_t`: `start`, `iterations`), since `instance` points to a slot that is reused.
+        32 Dispatch = 32 "dispatch" (kind: ompt_dispatch_t) {
+            [parallel_data: Id] = Last<Parallel>,
+            [task_data: Id] = Last<Task>,
+            [instance: Address] = Last<Instance>,
+            [start: u64] = Last<ChunkStart>,
+            [iterations: u64] = Last<ChunkIterations>,
+        }
+    }
+    wide {
+        /// A target region, old form (OpenMP 5.2, 19.5.2.26).
+        Target = 8 "target" {
+            kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: i32, task_data: Id,
+            target_id: Address, codeptr_ra: Address,
+        }
+        /// A data operation, old form (19.5.2.25). Some of Intel's runtimes put an endpoint in front, which shifts
+        /// every argument by one and adds `tenth_argument`; elsewhere that holds nothing of meaning.
+        TargetDataOp = 9 "target_data_op" {
+            target_id: Address, host_op_id: Address, optype: Register<ompt_target_data_op_t>, src_addr: Address,
+            src_device_num: Register<i32>, dest_addr: Address, dest_device_num: Register<i32>, bytes: u64,
+            codeptr_ra: Address, tenth_argument: Address,
+        }
+        /// A kernel is submitted, old form (19.5.2.28).
+        TargetSubmit = 10 "target_submit" { target_id: Address, host_op_id: Address, requested_num_teams: u32 }
+        /// The program called `omp_control_tool` (19.5.2.29). `text` is the string at `arg` for commands 64 and 65.
+        ControlTool<'a> = 11 "control_tool" {
+            command: u64, modifier: u64, arg: Address, text: Text<'a>, codeptr_ra: Address,
+        }
+        /// A device is initialized (19.5.2.21).
+        DeviceInitialize<'a> = 12 "device_initialize" {
+            device_num: i32, r#type: Text<'a>, device: Address, lookup: Address, documentation: Text<'a>,
+        }
+        /// A device is finalized (19.5.2.22).
+        DeviceFinalize = 13 "device_finalize" { device_num: i32 }
+        /// Code is loaded onto a device (19.5.2.23).
+        DeviceLoad<'a> = 14 "device_load" {
+            device_num: i32, filename: Text<'a>, offset_in_file: i64, vma_in_file: Address, bytes: u64,
+            host_addr: Address, device_addr: Address, module_id: u64,
+        }
+        /// Code is unloaded from a device (19.5.2.24).
+        DeviceUnload = 15 "device_unload" { device_num: i32, module_id: u64 }
+        /// Dependences of a task, or of a doacross iteration (19.5.2.8). `ndeps` is the runtime's number, also where
+        /// `deps` is a null pointer or was cut to what a chunk holds.
+        Dependences<'a> = 18 "dependences" { task_data: Id, deps: DependenceList<'a>, ndeps: i32 }
+        /// Mappings of a target construct, old form (19.5.2.27).
+        TargetMap<'a> = 22 "target_map" {
+            target_id: Address, nitems: u32, host_addr: Numbers<'a>, device_addr: Numbers<'a>, bytes: Numbers<'a>,
+            mapping_flags: Numbers<'a>, codeptr_ra: Address,
+        }
+        /// A target region (19.5.2.26).
+        TargetEmi = 33 "target_emi" {
+            kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: i32, task_data: Id,
+            target_task_data: Id, target_data: Id, codeptr_ra: Address,
+        }
+        /// A data operation of a target region or an API call (19.5.2.25). `host_op_id` is the content after the
+        /// tool has set it.
+        TargetDataOpEmi = 34 "target_data_op_emi" {
+            endpoint: ompt_scope_endpoint_t, target_task_data: Id, target_data: Id, host_op_id: Id,
+            optype: ompt_target_data_op_t, src_addr: Address, src_device_num: i32, dest_addr: Address,
+            dest_device_num: i32, bytes: u64, codeptr_ra: Address,
+        }
+        /// A kernel is submitted (19.5.2.28).
+        TargetSubmitEmi = 35 "target_submit_emi" {
+            endpoint: ompt_scope_endpoint_t, target_data: Id, host_op_id: Id, requested_num_teams: u32,
+        }
+        /// Mappings of a target construct (19.5.2.27).
+        TargetMapEmi<'a> = 36 "target_map_emi" {
+            target_data: Id, nitems: u32, host_addr: Numbers<'a>, device_addr: Numbers<'a>, bytes: Numbers<'a>,
+            mapping_flags: Numbers<'a>, codeptr_ra: Address,
+        }
+        /// An `error` directive (19.5.2.30).
+        Error<'a> = 37 "error" { severity: ompt_severity_t, message: Text<'a>, length: u64, codeptr_ra: Address }
+
+        /// The operating system's view of the stream's thread.
+        ThreadInfo<'a> = 257 "omptrace_thread_info" { os_tid: i32, name: Text<'a> }
+        /// A module (program or shared library) that holds a code address, valid from this time on.
+        Module<'a> = 258 "omptrace_module" {
+            change: ModuleChange, path: Text<'a>, build_id: Text<'a>, load_address: Address, start: Address,
+            end: Address, file_size: u64, modified_ns: u64,
+        }
+        /// The thread wrote its own chunk since no free one was left; `begin` is when it began, the event's time when
+        /// it had ended.
+        BufferFlush = 259 "omptrace_buffer_flush" { begin: Ticks, bytes: u64 }
+        /// Recording was switched.
+        Monitoring = 260 "omptrace_monitoring" { change: MonitoringChange }
+        /// Events of this stream that were not recorded, all after `begin` and before the event's time.
+        Lost = 261 "omptrace_lost" { begin: Ticks, events: u64 }
+    }
+}

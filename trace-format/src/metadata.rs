@@ -1,0 +1,203 @@
+//! What a trace says about its session: JSON objects in metadata blocks.
+//!
+//! A block is one object; where a key comes again, the later block wins. Keys that this version does not know are
+//! kept in [`Metadata::other`].
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// All metadata blocks of a file, laid over each other. Every key may be missing: the process may have died before
+/// it was written, or the block may be damaged.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Metadata {
+    /// The tracer that wrote the file, for example `omptrace 0.1.0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tracer: Option<String>,
+    /// When the session began, RFC 3339 with the local offset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<String>,
+    /// The process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<Process>,
+    /// The machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+    /// `OMP_*`, `KMP_*`, `GOMP_*`, `LIBOMP*` and `OMPTRACE_*` variables of the process; no others.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, String>,
+    /// The OpenMP runtime.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<Runtime>,
+    /// What was registered, and what each registration returned, by the callback's name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub callbacks: BTreeMap<String, Registration>,
+    /// The session's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
+    /// The tracer's settings in force, by the name of their variable.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+    /// The devices that were initialized, by device number.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub devices: BTreeMap<i32, Device>,
+    /// The event table of the tracer, so that an older reader can name what it does not know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub schema: Vec<Schema>,
+    /// How the session ended; missing where the process did not get so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<End>,
+    /// What `omptrace record` knows of the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<Record>,
+    /// Words of the tracer about things that went wrong, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<String>,
+    /// Keys of newer tracers.
+    #[serde(flatten)]
+    pub other: BTreeMap<String, serde_json::Value>,
+}
+
+/// The traced process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Process {
+    /// Process id.
+    pub pid: u32,
+    /// Its parent's.
+    pub parent_pid: u32,
+    /// When the process started, in clock ticks since boot (field 22 of `/proc/PID/stat`): with the id, and on the
+    /// same host, it tells this process from a later one.
+    pub started: u64,
+    /// The executable's path.
+    pub executable: String,
+    /// Arguments, the program's name first.
+    pub command_line: Vec<String>,
+    /// Its working directory.
+    pub directory: String,
+    /// The MPI rank, where a launcher tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// True where the session is that of a forked child.
+    pub forked: bool,
+    /// CPUs that the process may use, as the kernel lists them (`0-3,8`).
+    pub affinity: String,
+}
+
+/// The machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Machine {
+    /// The host's name.
+    pub host: String,
+    /// The CPU's model.
+    pub cpu: String,
+    /// CPUs that are online.
+    pub cpus: u32,
+    /// Kernel name and release.
+    pub kernel: String,
+}
+
+/// The OpenMP runtime.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Runtime {
+    /// The text that the runtime gave to `ompt_start_tool`.
+    pub version: String,
+    /// The number that it gave (`_OPENMP`).
+    pub omp_version: u32,
+    /// The generation of the tools interface, for example `5.x`.
+    pub dialect: String,
+    /// The library that called the tool.
+    pub path: String,
+    /// Entry points that the runtime's lookup answered, of all that the specification names.
+    pub entry_points: Vec<String>,
+    /// `ompt_get_num_procs`, asked at the first thread's begin.
+    pub num_procs: i32,
+    /// `ompt_get_num_devices`.
+    pub num_devices: i32,
+    /// The processors of each place, `ompt_get_place_proc_ids`.
+    pub places: Vec<Vec<i32>>,
+    /// States that the runtime enumerates, by number.
+    pub states: BTreeMap<u32, String>,
+    /// Implementations of mutexes that it enumerates, by number.
+    pub mutex_impls: BTreeMap<u32, String>,
+}
+
+/// One callback's registration.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Registration {
+    /// The callback's number.
+    pub number: u32,
+    /// What `ompt_set_callback` returned (OpenMP 5.2, `ompt_set_result_t`).
+    pub result: u32,
+    /// Its name: `always`, `never`, `error`, ...
+    pub meaning: String,
+}
+
+/// The session's clock.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Clock {
+    /// `tsc`, `cntvct` or `monotonic`.
+    pub kind: String,
+    /// Ticks per second as known at the start: good to some 100 ppm.
+    pub ticks_per_second: f64,
+    /// Ticks that passed while the first pair of clocks was read.
+    pub uncertainty_ticks: u64,
+}
+
+/// A device that was initialized.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Device {
+    /// The runtime's word for its type.
+    pub r#type: String,
+    /// Tracing entry points that its lookup answered.
+    pub entry_points: Vec<String>,
+}
+
+/// A row of the event table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Schema {
+    /// The event's number.
+    pub number: u16,
+    /// Its compact kind, or 0.
+    pub kind: u8,
+    /// Its name.
+    pub name: String,
+    /// Name and type of each argument.
+    pub arguments: Vec<(String, String)>,
+}
+
+/// How a session ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct End {
+    /// `finalize` (the runtime said so), `destructor` (`exit` without it), or `failure` (tracing turned itself off).
+    pub how: String,
+    /// Streams of the session.
+    pub streams: u32,
+    /// Events lost in all streams.
+    pub lost: u64,
+}
+
+/// What `omptrace record` knows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Record {
+    /// The command that it was given.
+    pub command_line: Vec<String>,
+    /// The exit status of the program, where the process is the one that `record` started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_status: Option<i32>,
+    /// The signal that killed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// The library that stood in for libgomp.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub libgomp_replaced_by: Option<String>,
+}

@@ -1,0 +1,287 @@
+//! Predictors: what an argument will probably be, so that only surprises are stored.
+//!
+//! **One implementation serves encoder and decoder**: both keep a [`State`], both ask `predict` and then tell
+//! `update` the true value, so they cannot disagree. A state starts empty in each chunk, but for the stream's next
+//! id, which the chunk's header holds; every chunk therefore decodes alone.
+
+use std::marker::PhantomData;
+
+/// Slots for code addresses in a [`State`]. Two addresses in one slot cost bytes, never correctness.
+pub const SLOTS: usize = 128;
+/// Depth of the stack of suspended tasks; deeper nesting costs bytes, never correctness.
+const SUSPENDED: usize = 8;
+/// Arguments remembered per code address.
+const HERE: usize = 3;
+
+/// All that prediction remembers of one stream within one chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct State {
+    /// The newest id that this stream gave to a parallel region or task.
+    pub next_id: u64,
+    last: [u64; CLASSES],
+    suspended: [u64; SUSPENDED],
+    depth: usize,
+    code: [u64; SLOTS],
+    here: [[u64; SLOTS]; HERE],
+}
+
+impl State {
+    /// The state at the start of a chunk whose stream's newest id is `next_id`.
+    pub const fn new(next_id: u64) -> State {
+        State {
+            next_id,
+            last: [0; CLASSES],
+            suspended: [0; SUSPENDED],
+            depth: 0,
+            code: [0; SLOTS],
+            here: [[0; SLOTS]; HERE],
+        }
+    }
+
+    /// Back to the start of a chunk.
+    pub fn reset(&mut self, next_id: u64) {
+        *self = State::new(next_id);
+    }
+
+    /// The id that this stream gives next.
+    #[inline(always)]
+    pub fn fresh_id(&self) -> u64 {
+        self.next_id.wrapping_add(1)
+    }
+
+    /// The code address that `slot` holds.
+    #[inline(always)]
+    pub fn code(&self, slot: usize) -> u64 {
+        self.code[slot & (SLOTS - 1)]
+    }
+}
+
+/// What a remembered value is: the arguments of one class share one memory.
+pub trait Class {
+    /// Remembers `value`.
+    fn set(state: &mut State, value: u64);
+    /// The value remembered last.
+    fn get(state: &State) -> u64;
+}
+
+macro_rules! classes {
+    // Each name becomes a type with a place of its own in `State::last`.
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        #[allow(non_camel_case_types)]
+        enum Place { $($name),*, COUNT }
+        const CLASSES: usize = Place::COUNT as usize;
+        $(
+            $(#[$doc])*
+            #[derive(Debug)]
+            pub struct $name;
+            impl Class for $name {
+                #[inline(always)]
+                fn set(state: &mut State, value: u64) { state.last[Place::$name as usize] = value; }
+                #[inline(always)]
+                fn get(state: &State) -> u64 { state.last[Place::$name as usize] }
+            }
+        )*
+    };
+}
+
+classes! {
+    /// The task that runs on this thread.
+    Task,
+    /// The task around the innermost parallel region that this thread began.
+    Outer,
+    /// The parallel region of the last event that named one.
+    Parallel,
+    /// Requested parallelism and flags of a parallel region.
+    Team,
+    /// Team size and thread number of an implicit task.
+    Member,
+    /// Flags of an implicit task.
+    ImplicitFlags,
+    /// Flags of an explicit task.
+    TaskFlags,
+    /// Flags of a task's frames.
+    FrameFlags,
+    /// The thread's own data.
+    Thread,
+    /// Hint and implementation of a mutex.
+    Mutex,
+    /// Instance of a dispatch.
+    Instance,
+    /// First iteration of a dispatched chunk.
+    ChunkStart,
+    /// Iterations of a dispatched chunk.
+    ChunkIterations,
+    /// Flags of a cancellation.
+    CancelFlags,
+    /// The task whose dependence was resolved last.
+    Sink,
+}
+
+/// Predicted from the first class; remembered in both.
+impl<A: Class, B: Class> Class for (A, B) {
+    #[inline(always)]
+    fn set(state: &mut State, value: u64) {
+        A::set(state, value);
+        B::set(state, value);
+    }
+    #[inline(always)]
+    fn get(state: &State) -> u64 {
+        A::get(state)
+    }
+}
+
+/// Remembered nowhere.
+impl Class for () {
+    #[inline(always)]
+    fn set(_: &mut State, _: u64) {}
+    #[inline(always)]
+    fn get(_: &State) -> u64 {
+        0
+    }
+}
+
+/// How an argument is predicted.
+pub trait Predict {
+    /// True of [`Code`] alone.
+    const IS_CODE: bool = false;
+    /// The code slot that a value of this argument selects for the whole event; 0 but for [`Code`].
+    #[inline(always)]
+    fn slot(_value: u64) -> usize {
+        0
+    }
+    /// The value expected, in an event whose code slot is `slot`.
+    fn predict(state: &State, slot: usize) -> u64;
+    /// Takes note of the true value.
+    fn update(state: &mut State, slot: usize, value: u64);
+}
+
+/// The last value of its class.
+#[derive(Debug)]
+pub struct Last<C>(PhantomData<C>);
+
+impl<C: Class> Predict for Last<C> {
+    #[inline(always)]
+    fn predict(state: &State, _: usize) -> u64 {
+        C::get(state)
+    }
+    #[inline(always)]
+    fn update(state: &mut State, _: usize, value: u64) {
+        C::set(state, value);
+    }
+}
+
+/// The next id of this stream, which becomes its newest; remembered in the class.
+#[derive(Debug)]
+pub struct NextId<C = ()>(PhantomData<C>);
+
+impl<C: Class> Predict for NextId<C> {
+    #[inline(always)]
+    fn predict(state: &State, _: usize) -> u64 {
+        state.fresh_id()
+    }
+    #[inline(always)]
+    fn update(state: &mut State, _: usize, value: u64) {
+        let fresh = state.fresh_id();
+        if value == fresh {
+            state.next_id = fresh;
+        }
+        C::set(state, value);
+    }
+}
+
+/// The newest id of this stream: a task just created is mostly the one that runs next.
+#[derive(Debug)]
+pub struct Newest<C = ()>(PhantomData<C>);
+
+impl<C: Class> Predict for Newest<C> {
+    #[inline(always)]
+    fn predict(state: &State, _: usize) -> u64 {
+        state.next_id
+    }
+    #[inline(always)]
+    fn update(state: &mut State, _: usize, value: u64) {
+        C::set(state, value);
+    }
+}
+
+/// The running task, which is suspended by this event.
+#[derive(Debug)]
+pub struct Suspend;
+
+impl Predict for Suspend {
+    #[inline(always)]
+    fn predict(state: &State, _: usize) -> u64 {
+        Task::get(state)
+    }
+    #[inline(always)]
+    fn update(state: &mut State, _: usize, value: u64) {
+        state.depth = state.depth.wrapping_add(1);
+        state.suspended[state.depth & (SUSPENDED - 1)] = value;
+    }
+}
+
+/// The task suspended last, which runs again.
+#[derive(Debug)]
+pub struct Resume;
+
+impl Predict for Resume {
+    #[inline(always)]
+    fn predict(state: &State, _: usize) -> u64 {
+        state.suspended[state.depth & (SUSPENDED - 1)]
+    }
+    #[inline(always)]
+    fn update(state: &mut State, _: usize, value: u64) {
+        state.depth = state.depth.wrapping_sub(1);
+        Task::set(state, value);
+    }
+}
+
+/// The last value seen with this event's code address: a source line mostly repeats itself. `N` tells the
+/// arguments of one event apart.
+#[derive(Debug)]
+pub struct Here<const N: usize>;
+
+impl<const N: usize> Predict for Here<N> {
+    #[inline(always)]
+    fn predict(state: &State, slot: usize) -> u64 {
+        state.here[N][slot & (SLOTS - 1)]
+    }
+    #[inline(always)]
+    fn update(state: &mut State, slot: usize, value: u64) {
+        state.here[N][slot & (SLOTS - 1)] = value;
+    }
+}
+
+/// Zero where a runtime keeps to the specification.
+#[derive(Debug)]
+pub struct Zero;
+
+impl Predict for Zero {
+    #[inline(always)]
+    fn predict(_: &State, _: usize) -> u64 {
+        0
+    }
+    #[inline(always)]
+    fn update(_: &mut State, _: usize, _: u64) {}
+}
+
+/// A code address: chosen by a multiplicative hash of the address, its slot is part of the event's head.
+#[derive(Debug)]
+pub struct Code;
+
+impl Predict for Code {
+    const IS_CODE: bool = true;
+    #[inline(always)]
+    fn slot(value: u64) -> usize {
+        ((value as u32).wrapping_mul(0x9E37_79B1) >> 25) as usize
+    }
+    #[inline(always)]
+    fn predict(state: &State, slot: usize) -> u64 {
+        state.code(slot)
+    }
+    #[inline(always)]
+    fn update(state: &mut State, slot: usize, value: u64) {
+        state.code[slot & (SLOTS - 1)] = value;
+    }
+}
