@@ -1,1 +1,3 @@
 //! End-to-end tests, the reference runtime, programs
+
+pub mod env;

@@ -237,6 +237,13 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         source: Source::Apt(&["python3-pip"]),
     },
     Requirement {
+        name: "patchelf",
+        why: "makes programs that need a renamed libgomp, as Python's wheels do",
+        purpose: Purpose::Tests,
+        test: Test::Runs(&["patchelf", "--version"]),
+        source: Source::Apt(&["patchelf"]),
+    },
+    Requirement {
         name: "valgrind",
         why: "counts the hot path's instructions",
         purpose: Purpose::Tests,

@@ -102,7 +102,18 @@ fn install_packages(missing: &[&Requirement]) -> Result<()> {
         .flatten()
         .copied()
         .collect();
-    let as_root = become_root(&packages)?;
+    let Some(as_root) = become_root()? else {
+        if packages.is_empty() {
+            // What is left to be downloaded only needs lists, and they were fetched when the packages were installed.
+            return Ok(());
+        }
+        return Err(format!(
+            "this needs root, and sudo asks for a password; run as root, then try again:\n  \
+             apt-get update && apt-get install --no-install-recommends {}",
+            packages.join(" ")
+        )
+        .into());
+    };
     apt_get(as_root, &["update", "--quiet"])?;
     if packages.is_empty() {
         return Ok(());
@@ -122,22 +133,15 @@ fn apt_get(as_root: &[&str], words: &[&str]) -> Result<()> {
     run(&mut command(words[0], &words[1..]))
 }
 
-/// The words that make a command run as root: none for root itself.
-fn become_root(packages: &[&str]) -> Result<&'static [&'static str]> {
+/// The words that make a command run as root: none for root itself. `None` where only a password would do.
+fn become_root() -> Result<Option<&'static [&'static str]>> {
     if output(&mut command("id", ["-u"]))?.trim_ascii() == b"0" {
-        return Ok(&[]);
+        Ok(Some(&[]))
+    } else if succeeds(&mut command("sudo", ["-n", "true"])) {
+        Ok(Some(&["sudo", "-n"]))
+    } else {
+        Ok(None)
     }
-    if succeeds(&mut command("sudo", ["-n", "true"])) {
-        return Ok(&["sudo", "-n"]);
-    }
-    let install = match packages {
-        [] => String::new(),
-        _ => format!(
-            " && apt-get install --no-install-recommends {}",
-            packages.join(" ")
-        ),
-    };
-    Err(format!("this needs root, and sudo asks for a password; run as root, then try again:\n  apt-get update{install}").into())
 }
 
 /// Downloads a package, takes it apart and keeps what is wanted of it. The folder appears complete or not at all.

@@ -1,0 +1,333 @@
+//! Where the tests find compilers, runtimes, viewers and what is being tested.
+//!
+//! `cargo xtask setup` puts all of it in place. A test whose tool is missing must fail, never pass by skipping: so
+//! everything here panics, with a message that names that command.
+
+use std::collections::hash_map::DefaultHasher;
+use std::ffi::OsStr;
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The OpenMP runtimes that programs of [`Compiler::Clang22`] run on. Its loops call `__kmpc_dispatch_deinit`, which
+/// the others do not have.
+pub const RUNTIMES_OF_CLANG_22: &[&str] = &["llvm-19", "intel-2026"];
+
+/// Every OpenMP runtime, oldest first within its vendor. Programs of [`Compiler::Clang14`] and [`Compiler::Gcc`] run on
+/// each of them.
+pub const RUNTIMES: &[&str] = &[
+    "llvm-13",
+    "llvm-14",
+    "llvm-15",
+    "llvm-16",
+    "llvm-19",
+    "intel-2021",
+    "intel-2026",
+];
+
+/// The folder of the workspace.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the tests lie in the workspace")
+}
+
+/// Cargo's target folder.
+fn target() -> PathBuf {
+    match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => root().join(folder),
+        None => root().join("target"),
+    }
+}
+
+/// What `cargo xtask setup` unpacked.
+///
+/// # Panics
+/// It did not.
+pub fn tools() -> PathBuf {
+    existing(target().join("tools"))
+}
+
+/// The folder that holds `libomp.so.5` (and `libomp.so`) of the runtime of that name, one of [`RUNTIMES`].
+///
+/// # Panics
+/// It is missing.
+pub fn runtime(name: &str) -> PathBuf {
+    existing(tools().join("runtimes").join(name))
+}
+
+/// The folders of all [`RUNTIMES`].
+///
+/// # Panics
+/// One is missing.
+pub fn all_runtimes() -> Vec<PathBuf> {
+    RUNTIMES.iter().map(|name| runtime(name)).collect()
+}
+
+/// The folders that hold an LLVM's `omp-tools.h` and `omp.h`, oldest first.
+///
+/// # Panics
+/// None is there.
+pub fn all_headers() -> Vec<PathBuf> {
+    let folder = existing(tools().join("headers"));
+    let entries =
+        fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    folders.sort();
+    folders
+}
+
+/// The Perfetto UI, as a web server would serve it.
+///
+/// # Panics
+/// It is missing.
+pub fn perfetto_ui() -> PathBuf {
+    existing(tools().join("perfetto-ui"))
+}
+
+/// Node.js, 18 or newer.
+///
+/// # Panics
+/// It is missing.
+pub fn node() -> PathBuf {
+    on_path("node")
+}
+
+/// Debian's Chromium.
+///
+/// # Panics
+/// It is missing.
+pub fn chromium() -> PathBuf {
+    on_path("chromium")
+}
+
+/// A compiler of test programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Compiler {
+    /// C for LLVM's newest runtimes, and the only one that can offload here.
+    Clang22,
+    /// C for every runtime.
+    Clang14,
+    /// C for libgomp.
+    Gcc,
+    /// Fortran for libgomp.
+    Gfortran,
+}
+
+impl Compiler {
+    /// The compiler's path.
+    ///
+    /// # Panics
+    /// It is missing.
+    pub fn path(self) -> PathBuf {
+        on_path(match self {
+            Compiler::Clang22 => "clang-22",
+            Compiler::Clang14 => "clang-14",
+            Compiler::Gcc => "gcc",
+            Compiler::Gfortran => "gfortran",
+        })
+    }
+
+    /// The flags that it needs in any case.
+    fn flags(self) -> Vec<String> {
+        let mut flags: Vec<String> = ["-g", "-O1", "-fopenmp"].map(String::from).into();
+        if self == Compiler::Clang14 {
+            // Its package of headers cannot be installed beside LLVM 22's.
+            flags.push(format!("-I{}", tools().join("headers/llvm-14").display()));
+            flags.push(format!("-L{}", runtime("llvm-14").display()));
+        }
+        flags
+    }
+}
+
+/// Compiles a source file of the workspace, such as `tests/programs/tasks.c`, for OpenMP, with debug information. The
+/// program is kept for as long as source, compiler and flags are the same. `flags` come last, after the source.
+///
+/// # Panics
+/// The compiler is missing, or rejects the source.
+pub fn compile(source: &str, compiler: Compiler, flags: &[&str]) -> PathBuf {
+    let mut command = Command::new(compiler.path());
+    command
+        .args(compiler.flags())
+        .arg(root().join(source))
+        .args(flags)
+        .arg("-lm");
+    build(source, command)
+}
+
+/// The tool that counts callbacks, from `tests/tools/count.c`: a library for `OMP_TOOL_LIBRARIES`.
+///
+/// # Panics
+/// As [`compile`].
+pub fn count_tool() -> PathBuf {
+    let source = "tests/tools/count.c";
+    let mut command = Command::new(Compiler::Clang22.path());
+    command
+        .args(["-O2", "-shared", "-fPIC"])
+        .arg(format!("-I{}", tools().join("headers/llvm-22").display()))
+        .arg(root().join(source));
+    build(source, command)
+}
+
+/// A program of `source`, built by GCC, that finds libgomp through DT_RPATH, as conda and spack build theirs: no
+/// variable can point it to another library of that name.
+///
+/// # Panics
+/// As [`compile`].
+pub fn compile_with_rpath(source: &str) -> PathBuf {
+    let libgomp = libgomp();
+    let folder = libgomp.parent().expect("a library lies in a folder");
+    let rpath = format!("-Wl,--disable-new-dtags,-rpath,{}", folder.display());
+    compile(source, Compiler::Gcc, &[&rpath])
+}
+
+/// A program of `source`, built by GCC, that needs a libgomp under another name, as in the wheels of Python.
+///
+/// # Panics
+/// As [`compile`].
+pub fn compile_with_renamed_libgomp(source: &str) -> PathBuf {
+    const RENAMED: &str = "libgomp-a34b3233.so.1.0.0";
+
+    let original = compile_with_rpath(source);
+    let folder = original.with_added_extension("renamed");
+    let program = folder.join("program");
+    once(&folder, |unfinished| {
+        fs::create_dir(unfinished)?;
+        let (library, program) = (unfinished.join(RENAMED), unfinished.join("program"));
+        fs::copy(libgomp(), &library)?;
+        fs::copy(&original, &program)?;
+        patchelf(&["--set-soname", RENAMED], &library);
+        patchelf(&["--replace-needed", "libgomp.so.1", RENAMED], &program);
+        patchelf(&["--set-rpath", "$ORIGIN", "--force-rpath"], &program);
+        Ok(())
+    });
+    program
+}
+
+/// `libomptrace.so`, as built for this run of the tests.
+///
+/// # Panics
+/// It does not compile.
+pub fn tool_library() -> PathBuf {
+    existing(product().join("libomptrace.so"))
+}
+
+/// `omptrace`, as built for this run of the tests.
+///
+/// # Panics
+/// It does not compile.
+pub fn omptrace_program() -> PathBuf {
+    existing(product().join("omptrace"))
+}
+
+/// The folder of the build being tested: what `cargo xtask test` made and named, else a build made now.
+fn product() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        if let Some(folder) = std::env::var_os("OMPTRACE_TEST_BIN_DIR") {
+            return PathBuf::from(folder);
+        }
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command
+            .args([
+                "build",
+                "--quiet",
+                "--package=omptrace-tracer",
+                "--package=omptrace-viewer-export",
+            ])
+            .current_dir(root());
+        run(&mut command);
+        target().join("debug")
+    })
+}
+
+/// The libgomp that GCC links to.
+fn libgomp() -> PathBuf {
+    let output = Command::new(Compiler::Gcc.path())
+        .arg("-print-file-name=libgomp.so.1")
+        .output()
+        .expect("gcc can be run");
+    let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    fs::canonicalize(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn patchelf(words: &[&str], file: &Path) {
+    run(Command::new(on_path("patchelf")).args(words).arg(file));
+}
+
+/// Runs the compiler's `command`, unless what it would make is there already.
+fn build(source: &str, mut command: Command) -> PathBuf {
+    let source = Path::new(source);
+    let content = fs::read(root().join(source))
+        .unwrap_or_else(|error| panic!("{}: {error}", source.display()));
+    let mut hasher = DefaultHasher::new();
+    content.hash(&mut hasher);
+    command.get_program().hash(&mut hasher);
+    command
+        .get_args()
+        .for_each(|argument| argument.hash(&mut hasher));
+    let stem = source
+        .file_stem()
+        .unwrap_or(OsStr::new("program"))
+        .to_string_lossy();
+
+    let folder = target().join("tests/programs");
+    fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let program = folder.join(format!("{stem}-{:016x}", hasher.finish()));
+    once(&program, |unfinished| {
+        run(command.arg("-o").arg(unfinished));
+        Ok(())
+    });
+    program
+}
+
+/// Makes the file or folder `path` unless it is there. Several processes may do so at once: each makes its own under
+/// another name, and the first to finish gives it its name.
+fn once(path: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) {
+    if path.exists() {
+        return;
+    }
+    let unfinished = path.with_added_extension(format!(
+        "{}.{:?}",
+        std::process::id(),
+        std::thread::current().id()
+    ));
+    let made = make(&unfinished).and_then(|()| match fs::rename(&unfinished, path) {
+        // Another process was faster: a folder that is not empty cannot be replaced, and need not be.
+        Err(_) if path.exists() => fs::remove_dir_all(&unfinished),
+        renamed => renamed,
+    });
+    made.unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
+}
+
+fn run(command: &mut Command) {
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?} ended with {}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+fn existing(path: PathBuf) -> PathBuf {
+    assert!(
+        path.exists(),
+        "{} is missing: run `cargo xtask setup`",
+        path.display()
+    );
+    path
+}
+
+fn on_path(program: &str) -> PathBuf {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(program))
+        .find(|path| path.is_file())
+        .unwrap_or_else(|| panic!("{program} is missing: run `cargo xtask setup`"))
+}
