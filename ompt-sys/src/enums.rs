@@ -6,6 +6,7 @@
 //!
 //! Values that only OpenMP 6.0 has, and those that it removed, say so.
 
+use core::ffi::c_int;
 use core::fmt;
 
 /// Turns this
@@ -436,6 +437,22 @@ open_enum! {
         omp_control_tool_end = 4,
     }
 }
+
+/// What `omp_control_tool` returns to the program (OpenMP 5.2, 18.14; OpenMP 6.0, 31.1); a tool's own results are
+/// larger than [`omp_control_tool_ignored`]. Signed, hence no open enumeration.
+pub type omp_control_tool_result_t = c_int;
+
+/// No tool is active.
+pub const omp_control_tool_notool: omp_control_tool_result_t = -2;
+
+/// The tool registered no callback for it.
+pub const omp_control_tool_nocallback: omp_control_tool_result_t = -1;
+
+/// The tool did it.
+pub const omp_control_tool_success: omp_control_tool_result_t = 0;
+
+/// The tool ignored it.
+pub const omp_control_tool_ignored: omp_control_tool_result_t = 1;
 
 /// [`ompt_callback_masked`] under the name that it had in OpenMP 5.0; deprecated in 5.1.
 pub const ompt_callback_master: ompt_callbacks_t = ompt_callback_masked;
