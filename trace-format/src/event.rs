@@ -90,6 +90,8 @@ pub trait CompactRow: Copy {
     fn sub(&self) -> u32;
     /// True where the event's code address is not in its slot: its module may be new.
     fn has_new_code(&self, state: &State) -> bool;
+    /// The event's code address; 0 where the row has none.
+    fn code(&self) -> u64;
     /// Stores head and unpredicted arguments and returns the number of words. `ticks` is below 2^38, and
     /// [`CompactRow::sub`] below [`SUB_LIMIT`]; other values are cut off.
     fn encode(self, state: &mut State, ticks: u64, out: &mut [u64; MAX_COMPACT_WORDS]) -> usize;
@@ -231,6 +233,11 @@ macro_rules! events {
                         let word = pack_group!(self; $($f)+);
                         <$p>::IS_CODE && <$p>::predict(state, <$p>::slot(word)) != word
                     })*
+                }
+
+                #[inline(always)]
+                fn code(&self) -> u64 {
+                    0 $(| if <$p>::IS_CODE { pack_group!(self; $($f)+) } else { 0 })*
                 }
 
                 #[inline(always)]
@@ -500,7 +507,7 @@ fn wide(out: &mut [u64], ticks: u64, tag: u64, put: impl FnOnce(&mut Words<'_>))
 }
 
 /// Stores `row` in its compact form where it fits, else in its wide form.
-fn encode_compact<R: CompactRow>(
+pub fn encode_compact<R: CompactRow>(
     row: R,
     state: &mut State,
     ticks: u64,
