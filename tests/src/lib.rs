@@ -1,3 +1,4 @@
 //! End-to-end tests, the reference runtime, programs
 
 pub mod env;
+pub mod reference;

@@ -1,0 +1,38 @@
+//! Plays the script named by its argument, or that on stdin, and prints what it played: see
+//! [`omptrace_tests::reference`].
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::process::ExitCode;
+
+use omptrace_tests::reference::{Report, Script, play};
+
+fn main() -> ExitCode {
+    match read_script().and_then(|script| play(&script, print)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("reference-runtime: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn read_script() -> Result<Script, String> {
+    let mut json = String::new();
+    match std::env::args_os().nth(1) {
+        Some(path) => File::open(&path)
+            .and_then(|mut file| file.read_to_string(&mut json))
+            .map_err(|error| format!("{}: {error}", path.display()))?,
+        None => io::stdin()
+            .read_to_string(&mut json)
+            .map_err(|error| format!("stdin: {error}"))?,
+    };
+    serde_json::from_str(&json).map_err(|error| format!("the script is wrong: {error}"))
+}
+
+fn print(report: &Report) {
+    let mut json = serde_json::to_vec(report).expect("a report has no keys but strings");
+    json.push(b'\n');
+    // Who does not read it does not want it.
+    let _ = io::stdout().write_all(&json);
+}

@@ -1,0 +1,286 @@
+//! What a tool can ask the runtime (OpenMP 5.2, 19.6.1), on a host without devices and without places.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use ompt_sys::*;
+
+use super::{context, tool};
+
+/// Callbacks have numbers from 1 on.
+const NUMBERS: usize = 38;
+
+/// What the tool registered, by number. Relaxed: a thread that sees a callback before the tool's other data would be
+/// one that the runtime starts before `initialize` returns, and this one does not.
+static CALLBACKS: [AtomicPtr<c_void>; NUMBERS] =
+    [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERS];
+
+/// What `ompt_set_callback` answers, by number; set before any tool asks.
+static GRANTS: [AtomicU32; NUMBERS] = [const { AtomicU32::new(ompt_set_always.0) }; NUMBERS];
+
+/// Lets `ompt_set_callback` answer what a script says.
+///
+/// # Errors
+/// The name of a callback that does not exist.
+pub(super) fn grant(grants: &BTreeMap<String, u32>) -> Result<(), String> {
+    for (name, result) in grants {
+        let number = (1..NUMBERS)
+            .find(|&number| ompt_callbacks_t(number as u32).name() == Some(name))
+            .ok_or_else(|| format!("there is no callback {name}"))?;
+        GRANTS[number].store(*result, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// The callback that the tool registered under a number.
+pub(super) fn callback(event: ompt_callbacks_t) -> Option<ompt_callback_t> {
+    let callback = CALLBACKS.get(event.0 as usize)?.load(Ordering::Relaxed);
+    // SAFETY: of the size of such an option, and only `set_callback` stores it, from one.
+    unsafe { std::mem::transmute::<*mut c_void, Option<ompt_callback_t>>(callback) }
+}
+
+/// Forgets what a former tool registered.
+pub(super) fn forget_callbacks() {
+    for callback in &CALLBACKS {
+        callback.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+}
+
+/// Makes of these functions the one that finds them by name.
+macro_rules! entry_points {
+    ($($name:literal $function:ident: $signature:ty,)*) => {
+        /// `ompt_function_lookup_t` of the host.
+        pub(super) unsafe extern "C" fn lookup(interface_function_name: *const c_char) -> Option<ompt_interface_fn_t> {
+            // SAFETY: the specification demands a C string.
+            let name = unsafe { CStr::from_ptr(interface_function_name) };
+            $(if name == $name {
+                let function: $signature = $function;
+                // SAFETY: the tool casts it back to the type that belongs to the name.
+                return Some(unsafe { std::mem::transmute::<*const c_void, ompt_interface_fn_t>(function as *const c_void) });
+            })*
+            None
+        }
+    };
+}
+
+entry_points! {
+    c"ompt_enumerate_states" enumerate_states: ompt_enumerate_states_t,
+    c"ompt_enumerate_mutex_impls" enumerate_mutex_impls: ompt_enumerate_mutex_impls_t,
+    c"ompt_set_callback" set_callback: ompt_set_callback_t,
+    c"ompt_get_callback" get_callback: ompt_get_callback_t,
+    c"ompt_get_thread_data" get_thread_data: ompt_get_thread_data_t,
+    c"ompt_get_num_procs" get_num_procs: ompt_get_num_procs_t,
+    c"ompt_get_num_places" get_num_places: ompt_get_num_places_t,
+    c"ompt_get_place_proc_ids" get_place_proc_ids: ompt_get_place_proc_ids_t,
+    c"ompt_get_place_num" get_place_num: ompt_get_place_num_t,
+    c"ompt_get_partition_place_nums" get_partition_place_nums: ompt_get_partition_place_nums_t,
+    c"ompt_get_proc_id" get_proc_id: ompt_get_proc_id_t,
+    c"ompt_get_state" get_state: ompt_get_state_t,
+    c"ompt_get_parallel_info" get_parallel_info: ompt_get_parallel_info_t,
+    c"ompt_get_task_info" get_task_info: ompt_get_task_info_t,
+    c"ompt_get_task_memory" get_task_memory: ompt_get_task_memory_t,
+    c"ompt_get_target_info" get_target_info: ompt_get_target_info_t,
+    c"ompt_get_num_devices" get_num_devices: ompt_get_num_devices_t,
+    c"ompt_get_unique_id" get_unique_id: ompt_get_unique_id_t,
+    c"ompt_finalize_tool" finalize_tool: ompt_finalize_tool_t,
+}
+
+/// Writes `value` where the tool wants it; it may pass NULL.
+///
+/// # Safety
+/// `place` is NULL or can be written.
+unsafe fn answer<T>(place: *mut T, value: T) {
+    if !place.is_null() {
+        // SAFETY: the caller's.
+        unsafe { place.write(value) };
+    }
+}
+
+/// The value behind `current` in an enumeration of numbers and names.
+///
+/// # Safety
+/// `next` and `next_name` are NULL or can be written.
+unsafe fn enumerate(
+    values: &[(c_int, &'static CStr)],
+    current: c_int,
+    next: *mut c_int,
+    next_name: *mut *const c_char,
+) -> c_int {
+    let behind = values.iter().position(|(value, _)| *value == current);
+    let Some((value, name)) = behind.and_then(|index| values.get(index + 1)) else {
+        return 0;
+    };
+    // SAFETY: the caller's.
+    unsafe {
+        answer(next, *value);
+        answer(next_name, name.as_ptr());
+    }
+    1
+}
+
+unsafe extern "C" fn enumerate_states(
+    current_state: c_int,
+    next_state: *mut c_int,
+    next_state_name: *mut *const c_char,
+) -> c_int {
+    /// The states that [`context`] knows, behind the one that the enumeration starts with.
+    const STATES: &[(c_int, &CStr)] = &[
+        (ompt_state_undefined.0 as c_int, c"ompt_state_undefined"),
+        (ompt_state_work_serial.0 as c_int, c"ompt_state_work_serial"),
+        (
+            ompt_state_work_parallel.0 as c_int,
+            c"ompt_state_work_parallel",
+        ),
+        (ompt_state_wait_mutex.0 as c_int, c"ompt_state_wait_mutex"),
+    ];
+    // SAFETY: the specification demands pointers that can be written.
+    unsafe { enumerate(STATES, current_state, next_state, next_state_name) }
+}
+
+unsafe extern "C" fn enumerate_mutex_impls(
+    current_impl: c_int,
+    next_impl: *mut c_int,
+    next_impl_name: *mut *const c_char,
+) -> c_int {
+    const IMPLS: &[(c_int, &CStr)] = &[
+        (ompt_mutex_impl_none, c"ompt_mutex_impl_none"),
+        (1, c"reference_mutex_impl_script"),
+    ];
+    // SAFETY: the specification demands pointers that can be written.
+    unsafe { enumerate(IMPLS, current_impl, next_impl, next_impl_name) }
+}
+
+unsafe extern "C" fn set_callback(
+    event: ompt_callbacks_t,
+    callback: Option<ompt_callback_t>,
+) -> ompt_set_result_t {
+    let number = event.0 as usize;
+    if !(1..NUMBERS).contains(&number) {
+        return ompt_set_error;
+    }
+    let result = ompt_set_result_t(GRANTS[number].load(Ordering::Relaxed));
+    if result >= ompt_set_sometimes {
+        let callback = callback.map_or(ptr::null_mut(), |callback| callback as *mut c_void);
+        CALLBACKS[number].store(callback, Ordering::Relaxed);
+    }
+    result
+}
+
+unsafe extern "C" fn get_callback(
+    event: ompt_callbacks_t,
+    registered: *mut Option<ompt_callback_t>,
+) -> c_int {
+    let Some(callback) = callback(event) else {
+        return 0;
+    };
+    // SAFETY: the specification demands a pointer that can be written.
+    unsafe { answer(registered, Some(callback)) };
+    1
+}
+
+unsafe extern "C" fn get_thread_data() -> *mut ompt_data_t {
+    context::with(|thread| thread.data)
+}
+
+unsafe extern "C" fn get_num_procs() -> c_int {
+    std::thread::available_parallelism().map_or(1, |procs| procs.get() as c_int)
+}
+
+unsafe extern "C" fn get_num_places() -> c_int {
+    0
+}
+
+unsafe extern "C" fn get_place_proc_ids(_: c_int, _: c_int, _: *mut c_int) -> c_int {
+    0
+}
+
+unsafe extern "C" fn get_place_num() -> c_int {
+    -1
+}
+
+unsafe extern "C" fn get_partition_place_nums(_: c_int, _: *mut c_int) -> c_int {
+    0
+}
+
+unsafe extern "C" fn get_proc_id() -> c_int {
+    // SAFETY: it only asks the kernel.
+    unsafe { libc::sched_getcpu() }
+}
+
+unsafe extern "C" fn get_state(wait_id: *mut ompt_wait_id_t) -> c_int {
+    let (state, waits_for) = context::with(|thread| thread.state());
+    // SAFETY: the specification demands NULL or a pointer that can be written.
+    unsafe { answer(wait_id, waits_for) };
+    state.0 as c_int
+}
+
+/// What the entry points that inform about an ancestor answer when there is one, and its information is available.
+const AVAILABLE: c_int = 2;
+
+unsafe extern "C" fn get_parallel_info(
+    ancestor_level: c_int,
+    parallel_data: *mut *mut ompt_data_t,
+    team_size: *mut c_int,
+) -> c_int {
+    let Some(task) = context::with(|thread| thread.task(ancestor_level)) else {
+        return 0;
+    };
+    // SAFETY: the specification demands NULL or pointers that can be written.
+    unsafe {
+        answer(parallel_data, task.parallel_data);
+        answer(team_size, task.team_size);
+    }
+    AVAILABLE
+}
+
+unsafe extern "C" fn get_task_info(
+    ancestor_level: c_int,
+    flags: *mut c_int,
+    task_data: *mut *mut ompt_data_t,
+    task_frame: *mut *mut ompt_frame_t,
+    parallel_data: *mut *mut ompt_data_t,
+    thread_num: *mut c_int,
+) -> c_int {
+    let Some(task) = context::with(|thread| thread.task(ancestor_level)) else {
+        return 0;
+    };
+    // SAFETY: the specification demands NULL or pointers that can be written.
+    unsafe {
+        answer(flags, task.flags);
+        answer(task_data, task.task_data);
+        answer(task_frame, ptr::null_mut());
+        answer(parallel_data, task.parallel_data);
+        answer(thread_num, task.thread_num);
+    }
+    AVAILABLE
+}
+
+unsafe extern "C" fn get_task_memory(addr: *mut *mut c_void, size: *mut usize, _: c_int) -> c_int {
+    // Tasks of a script have no data.
+    // SAFETY: the specification demands pointers that can be written.
+    unsafe {
+        answer(addr, ptr::null_mut());
+        answer(size, 0);
+    }
+    0
+}
+
+unsafe extern "C" fn get_target_info(_: *mut u64, _: *mut ompt_id_t, _: *mut ompt_id_t) -> c_int {
+    0
+}
+
+unsafe extern "C" fn get_num_devices() -> c_int {
+    0
+}
+
+unsafe extern "C" fn get_unique_id() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+unsafe extern "C" fn finalize_tool() {
+    // The library stays open: the tool's code, which called this, is still running.
+    std::mem::forget(tool::finalize());
+}

@@ -1,0 +1,47 @@
+//! A miniature OpenMP runtime that is nothing but tools interface: it finds and loads a tool as OpenMP 5.2, 19.2
+//! says, offers it all entry points of the host, and plays a [`Script`] of callbacks on real threads.
+//!
+//! Real runtimes deliver what they deliver. This one delivers any callback with any arguments in any order: null
+//! pointers, numbers that no specification has, ends without beginnings, storms of threads, a finalize in the midst
+//! of them. It stands beside the real runtimes, not instead of them.
+//!
+//! A tool is loaded once per process, so the program `reference-runtime` plays one script per process:
+//!
+//! ```text
+//! $ cat script.json
+//! {"rounds": [{"threads": [[
+//!     {"call": {"thread_begin": {"thread_type": 1, "thread_data": {"slot": 0}}}},
+//!     {"call": {"thread_end": {"thread_data": {"slot": 0}}}}
+//! ]]}]}
+//! $ OMP_TOOL_LIBRARIES=/path/to/libomptrace.so reference-runtime < script.json
+//! {"rounds":[{"tool":{...},"threads":[{"os_tid":4711,"played":[
+//!     {"event":"thread_begin","thread_type":"initial","thread_data":"0x1"},
+//!     {"event":"thread_end","thread_data":"0x1"}],...
+//! ```
+//!
+//! Each line played is spelled as `omptrace dump --json` spells it, without `stream` and `time_ns`: what a tool
+//! recorded can be compared for equality.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | [`script`] | what is to be played |
+//! | [`call`] | the table of callbacks: one row makes the call, its line and its generator |
+//! | [`argument`] | what a row's arguments can be: how each is passed, shown and generated |
+//! | [`tool`] | finds, initializes and finalizes the tool |
+//! | [`entry_points`] | what the tool can ask |
+//! | [`context`] | what a thread is in the midst of, for those answers |
+//! | [`player`] | plays a script and reports |
+//! | [`generate`] | scripts for property tests |
+
+pub mod argument;
+pub mod call;
+pub mod context;
+pub mod entry_points;
+pub mod generate;
+pub mod player;
+pub mod script;
+pub mod tool;
+
+pub use call::Call;
+pub use player::{Report, play};
+pub use script::{End, How, Round, Script, Step};

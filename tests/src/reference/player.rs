@@ -1,0 +1,223 @@
+//! Plays a script and reports what was played.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::argument::{Line, Slots};
+use super::script::{End, How, Round, Script, Step};
+use super::tool::{self, Found};
+use super::{context, entry_points};
+
+/// What was played.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Report {
+    /// Each round up to the one that ended the process, or all.
+    pub rounds: Vec<PlayedRound>,
+}
+
+/// What was played in a round.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PlayedRound {
+    /// What the search for a tool found.
+    pub tool: Found,
+    /// By thread, in the script's order.
+    pub threads: Vec<PlayedThread>,
+}
+
+/// What a thread played.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct PlayedThread {
+    /// The kernel's id of the thread.
+    pub os_tid: i32,
+    /// The calls that returned, in order. Those of callbacks that the tool has not registered are left out.
+    pub played: Vec<Line>,
+    /// How many of them had returned before the round's [`End`] began.
+    pub played_before_end: usize,
+    /// What each call of `control_tool` returned, in order.
+    pub control_tool_results: Vec<i32>,
+}
+
+/// Plays all rounds. Where one ends the process, `publish` gets the report before, and this does not return but for
+/// [`How::Return`].
+///
+/// # Errors
+/// The script names a callback that does not exist.
+pub fn play(script: &Script, publish: impl Fn(&Report)) -> Result<(), String> {
+    entry_points::grant(&script.grants)?;
+    let mut report = Report::default();
+    for round in &script.rounds {
+        let tool = tool::activate();
+        let stage = Stage::new(round);
+        let threads = stage.play(round);
+        wait_for(round.end, &threads);
+        threads.iter().for_each(Performer::note_end);
+        if round.end.how == How::Finalize {
+            let finalized = tool::finalize();
+            let threads = threads.into_iter().map(Performer::join).collect();
+            // Nobody can call it any more: now it may be unloaded.
+            drop(finalized);
+            report.rounds.push(PlayedRound { tool, threads });
+        } else {
+            let threads = threads
+                .iter()
+                .map(|thread| thread.played().clone())
+                .collect();
+            report.rounds.push(PlayedRound { tool, threads });
+            publish(&report);
+            return end_process(round.end.how);
+        }
+    }
+    publish(&report);
+    Ok(())
+}
+
+/// Waits until the round shall end.
+fn wait_for(end: End, threads: &[Performer]) {
+    let is_time = |thread: &Performer| {
+        thread.is_done()
+            || end
+                .after_calls
+                .is_some_and(|calls| thread.played().played.len() >= calls)
+    };
+    while !threads.iter().all(is_time) {
+        thread::sleep(Duration::from_micros(50));
+    }
+}
+
+fn end_process(how: How) -> Result<(), String> {
+    match how {
+        How::Finalize | How::Return => Ok(()),
+        How::Exit => std::process::exit(0),
+        // SAFETY: it ends the process, and nothing else.
+        How::QuickExit => unsafe { libc::_exit(0) },
+        How::Abort => std::process::abort(),
+    }
+}
+
+/// What the threads of a round share.
+#[derive(Debug)]
+struct Stage {
+    slots: Slots,
+    /// By the number of the step.
+    barriers: BTreeMap<u32, Barrier>,
+    /// Where all wait at the end, so that no thread id is reused.
+    curtain: Barrier,
+}
+
+impl Stage {
+    fn new(round: &Round) -> Arc<Stage> {
+        let mut highest_slot = None;
+        let mut meetings = BTreeMap::new();
+        for steps in &round.threads {
+            let mut numbers = Vec::new();
+            look_through(steps, &mut highest_slot, &mut numbers);
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers
+                .iter()
+                .for_each(|number| *meetings.entry(*number).or_insert(0) += 1);
+        }
+        Arc::new(Stage {
+            slots: Slots::new(highest_slot.map_or(0, |slot| slot as usize + 1)),
+            barriers: meetings
+                .into_iter()
+                .map(|(number, threads)| (number, Barrier::new(threads)))
+                .collect(),
+            curtain: Barrier::new(round.threads.len()),
+        })
+    }
+
+    fn play(self: &Arc<Stage>, round: &Round) -> Vec<Performer> {
+        let start = |steps: &Vec<Step>| {
+            let played = Arc::new(Mutex::new(PlayedThread::default()));
+            let (stage, log, steps) = (self.clone(), played.clone(), steps.clone());
+            let done = Arc::new(());
+            let witness = done.clone();
+            let handle = thread::spawn(move || {
+                // SAFETY: it only asks the kernel.
+                lock(&log).os_tid = unsafe { libc::gettid() };
+                stage.take(&steps, &log);
+                drop(witness);
+                stage.curtain.wait();
+            });
+            Performer {
+                handle,
+                played,
+                done,
+            }
+        };
+        round.threads.iter().map(start).collect()
+    }
+
+    fn take(&self, steps: &[Step], log: &Mutex<PlayedThread>) {
+        for step in steps {
+            match step {
+                Step::Sync(number) => {
+                    self.barriers[number].wait();
+                }
+                Step::Repeat { times, steps } => (0..*times).for_each(|_| self.take(steps, log)),
+                Step::Call(call) => {
+                    context::enter(call, &self.slots);
+                    let made = call.make(&self.slots);
+                    context::leave(call, &self.slots);
+                    let Some((line, returned)) = made else {
+                        continue;
+                    };
+                    let mut log = lock(log);
+                    if call.name() == "control_tool" {
+                        log.control_tool_results.push(returned);
+                    }
+                    log.played.push(line);
+                }
+            }
+        }
+    }
+}
+
+/// Collects the slots and the numbers of meetings in `steps`.
+fn look_through(steps: &[Step], highest_slot: &mut Option<u32>, meetings: &mut Vec<u32>) {
+    for step in steps {
+        match step {
+            Step::Call(call) => *highest_slot = (*highest_slot).max(call.highest_slot()),
+            Step::Sync(number) => meetings.push(*number),
+            Step::Repeat { steps, .. } => look_through(steps, highest_slot, meetings),
+        }
+    }
+}
+
+/// A thread at work.
+#[derive(Debug)]
+struct Performer {
+    handle: thread::JoinHandle<()>,
+    played: Arc<Mutex<PlayedThread>>,
+    /// Shared with the thread until it has taken its last step.
+    done: Arc<()>,
+}
+
+impl Performer {
+    fn is_done(&self) -> bool {
+        Arc::strong_count(&self.done) == 1
+    }
+
+    fn played(&self) -> MutexGuard<'_, PlayedThread> {
+        lock(&self.played)
+    }
+
+    fn note_end(&self) {
+        let mut played = self.played();
+        played.played_before_end = played.played.len();
+    }
+
+    fn join(self) -> PlayedThread {
+        self.handle.join().expect("no step panics");
+        lock(&self.played).clone()
+    }
+}
+
+fn lock(log: &Mutex<PlayedThread>) -> MutexGuard<'_, PlayedThread> {
+    log.lock().unwrap_or_else(PoisonError::into_inner)
+}

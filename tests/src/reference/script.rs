@@ -1,0 +1,89 @@
+//! What is to be played.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::call::Call;
+
+/// A whole process: one round after the other.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Script {
+    /// What `ompt_set_callback` answers for a callback, by its name without `ompt_callback_`: a number of
+    /// `ompt_set_result_t`. Those below `ompt_set_sometimes` are not delivered. Where nothing is said, 5 (always).
+    pub grants: BTreeMap<String, u32>,
+    /// What happens between one initialization of the tool and its end.
+    pub rounds: Vec<Round>,
+}
+
+/// From the search for a tool to its end. A second round is what follows `omp_pause_resource_all` in LLVM.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Round {
+    /// What each thread does. All are alive until the last one is done, so their thread ids differ.
+    pub threads: Vec<Vec<Step>>,
+    /// How the round ends.
+    pub end: End,
+}
+
+impl Round {
+    /// A round that ends regularly.
+    pub fn new(threads: Vec<Vec<Step>>) -> Round {
+        Round {
+            threads,
+            end: End::default(),
+        }
+    }
+}
+
+/// One thing that a thread does.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Calls the tool, if it registered the callback.
+    Call(Call),
+    /// Waits until every thread of the round that has a step with this number is at it.
+    Sync(u32),
+    /// Does all of `steps`, so many `times`.
+    Repeat {
+        /// How often.
+        times: u32,
+        /// What.
+        steps: Vec<Step>,
+    },
+}
+
+impl From<Call> for Step {
+    fn from(call: Call) -> Step {
+        Step::Call(call)
+    }
+}
+
+/// How and when a round ends.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct End {
+    /// `None`: when all threads are done. Else while they go on: as soon as each has made so many calls.
+    pub after_calls: Option<usize>,
+    /// What the main thread does then.
+    pub how: How,
+}
+
+/// What ends a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// The runtime calls the tool's finalize. Threads that go on still make their calls, as late workers of real
+    /// runtimes do; the library is closed when they are done.
+    #[default]
+    Finalize,
+    /// `main` returns, and nobody finalizes the tool.
+    Return,
+    /// The program calls `exit`.
+    Exit,
+    /// The program calls `_exit`: no destructor runs.
+    QuickExit,
+    /// The program aborts.
+    Abort,
+}

@@ -1,0 +1,186 @@
+//! Finds, initializes and finalizes the tool (OpenMP 5.2, 19.2 and 19.3; OpenMP 6.0, 32.2 and 32.3).
+
+use std::env;
+use std::ffi::{CStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+use ompt_sys::*;
+use serde::{Deserialize, Serialize};
+
+use super::entry_points;
+
+/// What `ompt_start_tool` is told about the runtime.
+const OMP_VERSION: u32 = 202_111;
+const RUNTIME_VERSION: &CStr = c"omptrace reference runtime";
+
+/// How the search for a tool went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Found {
+    /// `OMP_TOOL=disabled`: nothing was searched.
+    Disabled,
+    /// `OMP_TOOL` has a value that the specification does not have: nothing was searched.
+    BadSetting,
+    /// Neither the process nor a library of `OMP_TOOL_LIBRARIES` has a tool that wants to be used.
+    Nothing,
+    /// A tool whose `initialize` returned 0: it is not active.
+    Declined(Place),
+    /// A tool that is active now.
+    Active(Place),
+}
+
+/// Where a tool was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// In the process itself: linked to the program, or preloaded.
+    AddressSpace,
+    /// In a library of `OMP_TOOL_LIBRARIES`.
+    Library(PathBuf),
+}
+
+/// The active tool.
+static ACTIVE: Mutex<Option<Tool>> = Mutex::new(None);
+
+/// A tool that wants to be used.
+#[derive(Debug)]
+struct Tool {
+    place: Place,
+    library: Library,
+    result: *mut ompt_start_tool_result_t,
+}
+
+// SAFETY: the result belongs to the tool, which the specification wants to be usable from any thread; the mutex
+// around the only instance keeps finalize to one.
+unsafe impl Send for Tool {}
+
+/// Searches a tool and initializes it, as a runtime does before its first event.
+pub fn activate() -> Found {
+    entry_points::forget_callbacks();
+    match env::var_os("OMP_TOOL")
+        .as_deref()
+        .and_then(|value| value.to_str())
+    {
+        None | Some("" | "enabled") => {}
+        Some("disabled") => return Found::Disabled,
+        Some(other) => {
+            eprintln!(
+                "reference runtime: OMP_TOOL is \"{other}\", which is neither enabled nor disabled: no tool"
+            );
+            return Found::BadSetting;
+        }
+    }
+    let Some(tool) = find() else {
+        return Found::Nothing;
+    };
+    let place = tool.place.clone();
+    if !initialize(&tool) {
+        entry_points::forget_callbacks();
+        return Found::Declined(place);
+    }
+    *ACTIVE.lock().expect("no thread panics with it") = Some(tool);
+    Found::Active(place)
+}
+
+/// The first tool that wants to be used: one in the address space, else the libraries from left to right.
+fn find() -> Option<Tool> {
+    let libraries = env::var_os("OMP_TOOL_LIBRARIES").unwrap_or_default();
+    let process = (Place::AddressSpace, Library::this());
+    let loaded = env::split_paths(&libraries)
+        .filter(|path| !path.as_os_str().is_empty())
+        .filter_map(|path| Some((Place::Library(path.clone()), load(&path)?)));
+    std::iter::once(process)
+        .chain(loaded)
+        .find_map(|(place, library)| start(place, library))
+}
+
+fn load(path: &Path) -> Option<Library> {
+    // SAFETY: its constructors are as trustworthy as the user who named it.
+    let library = unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_LOCAL) };
+    library
+        .inspect_err(|error| verbose(&format!("cannot load {}: {error}", path.display())))
+        .ok()
+}
+
+/// Asks a library's `ompt_start_tool`; a tool that returns NULL does not want to be used.
+fn start(place: Place, library: Library) -> Option<Tool> {
+    // SAFETY: the specification gives the symbol this type.
+    let start_tool = unsafe { library.get::<ompt_start_tool_t>(b"ompt_start_tool\0") }.ok()?;
+    // SAFETY: called with what the specification demands.
+    let result = unsafe { start_tool(OMP_VERSION, RUNTIME_VERSION.as_ptr()) };
+    verbose(&format!("{place:?}: ompt_start_tool returned {result:?}"));
+    (!result.is_null()).then(|| Tool {
+        place,
+        library,
+        result,
+    })
+}
+
+/// Initializes a tool: whether it is active now.
+fn initialize(tool: &Tool) -> bool {
+    const INITIAL_DEVICE: i32 = 0;
+
+    // SAFETY: the tool keeps its result valid until finalize.
+    let result = unsafe { *tool.result };
+    let (Some(initialize), Some(_)) = (result.initialize, result.finalize) else {
+        return false;
+    };
+    // SAFETY: the tool's own function, with the arguments that the specification demands.
+    let active = unsafe { initialize(entry_points::lookup, INITIAL_DEVICE, tool.data()) };
+    verbose(&format!("{:?}: initialize returned {active}", tool.place));
+    active != 0
+}
+
+impl Tool {
+    fn data(&self) -> *mut ompt_data_t {
+        // SAFETY: the tool keeps its result valid until finalize.
+        unsafe { &raw mut (*self.result).tool_data }
+    }
+}
+
+/// The library of a tool that was finalized: dropping it closes the library, so no callback may follow.
+#[derive(Debug)]
+pub struct Finalized {
+    _library: Library,
+}
+
+/// Finalizes the active tool, once.
+pub fn finalize() -> Option<Finalized> {
+    // Out of the lock first: the tool may ask to be finalized while it is.
+    let tool = ACTIVE.lock().expect("no thread panics with it").take()?;
+    // SAFETY: as in `initialize`, which saw that it is not NULL.
+    if let Some(finalize) = unsafe { (*tool.result).finalize } {
+        // SAFETY: the tool's own function, with its own data.
+        unsafe { finalize(tool.data()) };
+    }
+    Some(Finalized {
+        _library: tool.library,
+    })
+}
+
+/// Says something where `OMP_TOOL_VERBOSE_INIT` wants it (OpenMP 5.2, 21.2.4 `OMP_TOOL_VERBOSE_INIT`).
+fn verbose(message: &str) {
+    use std::io::Write;
+
+    let setting =
+        env::var_os("OMP_TOOL_VERBOSE_INIT").unwrap_or_else(|| OsString::from("disabled"));
+    match setting.to_str() {
+        Some("disabled") => {}
+        Some("stderr") => eprintln!("reference runtime: {message}"),
+        Some("stdout") => println!("reference runtime: {message}"),
+        _ => {
+            let file = std::fs::File::options()
+                .append(true)
+                .create(true)
+                .open(&setting);
+            if let Err(error) = file.and_then(|mut file| writeln!(file, "{message}")) {
+                eprintln!(
+                    "reference runtime: {}: {error}",
+                    Path::new(&setting).display()
+                );
+            }
+        }
+    }
+}
