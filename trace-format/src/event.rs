@@ -62,7 +62,7 @@ const FLAG_BITS: u32 = 7;
 const SUB_SHIFT: u32 = 6;
 const SLOT_SHIFT: u32 = 12;
 const FLAG_SHIFT: u32 = 19;
-const TICK_SHIFT: u32 = 64 - TICK_BITS;
+pub(crate) const TICK_SHIFT: u32 = 64 - TICK_BITS;
 const WIDE_LEN_SHIFT: u32 = 6;
 
 /// Words that follow the head of a compact event: one per flag that is set.
@@ -74,11 +74,16 @@ pub(crate) fn compact_extra_words(head: u64) -> usize {
 /// Words that follow `head`, whichever its encoding is.
 #[inline]
 pub(crate) fn extra_words(head: u64) -> usize {
-    if head & 63 == WIDE {
+    if is_wide_prefix(head) {
         1 + (head >> WIDE_LEN_SHIFT) as usize % (1 << 20)
     } else {
         compact_extra_words(head)
     }
+}
+
+/// True of the first word of a wide event.
+pub(crate) fn is_wide_prefix(head: u64) -> bool {
+    head & 63 == WIDE
 }
 
 /// A row of the table that has a compact encoding.
@@ -516,10 +521,8 @@ pub fn encode_compact<R: CompactRow>(
     if row.sub() >= SUB_LIMIT {
         return row.encode_wide(state, ticks, out);
     }
-    match out.first_chunk_mut() {
-        Some(out) => Some(row.encode(state, ticks, out)),
-        None => None,
-    }
+    let out = out.first_chunk_mut()?;
+    Some(row.encode(state, ticks, out))
 }
 
 /// An event of the stream, and where it ends.

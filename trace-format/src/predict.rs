@@ -69,8 +69,8 @@ macro_rules! classes {
     // Each name becomes a type with a place of its own in `State::last`.
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
         #[allow(non_camel_case_types)]
-        enum Place { $($name),*, COUNT }
-        const CLASSES: usize = Place::COUNT as usize;
+        enum Place { $($name),*, Count }
+        const CLASSES: usize = Place::Count as usize;
         $(
             $(#[$doc])*
             #[derive(Debug)]
