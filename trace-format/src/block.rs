@@ -16,7 +16,7 @@
 //! | 16..24 | session: the same number in every block and in the spool |
 //! | 24..28 | process id |
 //! | 28..32 | length of the spool's path |
-//! | 32..36 | CRC-32 of bytes 0..32 and the path |
+//! | 32..36 | CRC-32 of all other bytes |
 //! | 40.. | absolute path of the spool, in the file system's bytes; empty once the file is sealed |
 //!
 //! | bytes of a block header (96) | what |
@@ -36,6 +36,16 @@
 //! | 64..68 | words of the chunk's events |
 //! | 68..72 | events of the chunk; 0 where nobody counted |
 //! | 72..80 | session |
+//!
+//! A hole of zeros may lie between blocks where a writer reserved space and died. The last block of a sealed file is
+//! the index:
+//!
+//! | bytes of the index's payload | what |
+//! | --- | --- |
+//! | 8 for each block | the block's offset |
+//! | 96 | a copy of the block's header |
+//! | last 16..8 | the index block's offset |
+//! | last 8 | magic `OMPTINDX` |
 //!
 //! # The spool
 //!
@@ -57,6 +67,8 @@
 //! Reuse marks a chunk free, then writes its header, then marks it active. (Stream, sequence number) counts once,
 //! wherever it is found.
 
+use std::fmt;
+
 /// The version of the format. 1: the first.
 pub const FORMAT_VERSION: u32 = 1;
 /// Bytes of the file header and of the spool's.
@@ -71,12 +83,15 @@ pub const FILE_MAGIC: [u8; 8] = *b"OMPTRACE";
 pub const BLOCK_MAGIC: [u8; 8] = *b"OMPTBLCK";
 /// First bytes of a spool.
 pub const SPOOL_MAGIC: [u8; 8] = *b"OMPTSPOL";
+/// Last bytes of a sealed file.
+pub const INDEX_MAGIC: [u8; 8] = *b"OMPTINDX";
 /// First word of a chunk in the spool.
 pub const CHUNK_MAGIC: u64 = u64::from_le_bytes(*b"OMPTCHNK");
 /// The longest path of a spool that a header holds.
 pub const MAX_SPOOL_PATH: usize = FILE_HEADER_BYTES - PATH_OFFSET;
 
 const BYTE_ORDER: u32 = 0x0102_0304;
+const CRC_OFFSET: usize = 32;
 const PATH_OFFSET: usize = 40;
 
 /// What a block holds.
@@ -129,6 +144,51 @@ pub struct ClockPair {
     pub realtime_ns: u64,
 }
 
+/// What is known of a chunk besides its words, wherever it is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chunk {
+    /// Its stream.
+    pub stream: u32,
+    /// Its place in the stream, from 0.
+    pub sequence: u32,
+    /// Both clocks at its base; events count ticks from there.
+    pub clock: ClockPair,
+    /// The stream's newest id before the chunk.
+    pub first_id: u64,
+}
+
+/// The header of a chunk in the spool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpoolChunk {
+    /// Who owns it.
+    pub state: ChunkState,
+    /// Which chunk it is.
+    pub chunk: Chunk,
+    /// Words of its events.
+    pub published: u64,
+}
+
+impl SpoolChunk {
+    /// Reads a header; `None` unless it begins with [`CHUNK_MAGIC`].
+    pub fn decode(bytes: &[u8]) -> Option<SpoolChunk> {
+        let word = |index: usize| u64_at(bytes, index * 8);
+        (word(0) == CHUNK_MAGIC).then(|| SpoolChunk {
+            state: ChunkState(word(1)),
+            chunk: Chunk {
+                stream: word(2) as u32,
+                sequence: (word(2) >> 32) as u32,
+                clock: ClockPair {
+                    ticks: word(3),
+                    monotonic_raw_ns: word(4),
+                    realtime_ns: word(5),
+                },
+                first_id: word(6),
+            },
+            published: word(7),
+        })
+    }
+}
+
 /// The first page of a trace file or a spool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileHeader {
@@ -147,7 +207,7 @@ pub struct FileHeader {
 }
 
 /// Why a page is no header.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderError {
     /// The file is shorter than a header.
     TooShort,
@@ -161,17 +221,36 @@ pub enum HeaderError {
     Damaged,
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes
         .get(at..at + 4)
         .map_or(0, |b| u32::from_le_bytes(b.try_into().expect("four bytes")))
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..at + 8).map_or(0, |b| {
         u64::from_le_bytes(b.try_into().expect("eight bytes"))
     })
 }
+
+impl fmt::Display for HeaderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HeaderError::TooShort => f.write_str("the file is too short to hold a header"),
+            HeaderError::NotATrace => f.write_str("this is no trace of omptrace"),
+            HeaderError::ByteOrder => {
+                f.write_str("the trace was written on a machine of the other byte order")
+            }
+            HeaderError::Version(version) => write!(
+                f,
+                "the trace has version {version} of the format, this reader knows {FORMAT_VERSION}"
+            ),
+            HeaderError::Damaged => f.write_str("the header is damaged"),
+        }
+    }
+}
+
+impl std::error::Error for HeaderError {}
 
 impl FileHeader {
     /// The page. A path longer than [`MAX_SPOOL_PATH`] is left out.
@@ -194,15 +273,16 @@ impl FileHeader {
         page[24..28].copy_from_slice(&self.pid.to_le_bytes());
         page[28..32].copy_from_slice(&number.to_le_bytes());
         page[PATH_OFFSET..PATH_OFFSET + path.len()].copy_from_slice(path);
-        let crc = Self::crc(&page, path.len());
-        page[32..36].copy_from_slice(&crc.to_le_bytes());
+        let crc = Self::crc(&page);
+        page[CRC_OFFSET..CRC_OFFSET + 4].copy_from_slice(&crc.to_le_bytes());
         page
     }
 
-    fn crc(page: &[u8], path_len: usize) -> u32 {
+    /// The check sum of all bytes but its own, so that no damage goes unseen.
+    fn crc(page: &[u8]) -> u32 {
         let mut crc = crc32fast::Hasher::new();
-        crc.update(&page[..32]);
-        crc.update(&page[PATH_OFFSET..PATH_OFFSET + path_len]);
+        crc.update(&page[..CRC_OFFSET]);
+        crc.update(&page[CRC_OFFSET + 4..FILE_HEADER_BYTES]);
         crc.finalize()
     }
 
@@ -232,7 +312,7 @@ impl FileHeader {
         } else {
             number as usize
         };
-        if path_len > MAX_SPOOL_PATH || u32_at(page, 32) != Self::crc(page, path_len) {
+        if path_len > MAX_SPOOL_PATH || u32_at(page, CRC_OFFSET) != Self::crc(page) {
             return Err(HeaderError::Damaged);
         }
         if version == 0 || version > FORMAT_VERSION {
@@ -322,6 +402,16 @@ impl BlockHeader {
             events: u32_at(bytes, 68),
             session: u64_at(bytes, 72),
         })
+    }
+
+    /// What a chunk's header says of the chunk.
+    pub fn chunk(&self) -> Chunk {
+        Chunk {
+            stream: self.stream,
+            sequence: self.sequence,
+            clock: self.clock,
+            first_id: self.first_id,
+        }
     }
 
     /// Bytes from this header to the next one.
