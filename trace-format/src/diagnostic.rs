@@ -1,0 +1,222 @@
+//! What was wrong with a trace, and what that means for those who look at it.
+//!
+//! A damaged trace is read as far as it goes; each flaw is one [`Diagnostic`]. Nothing that was lost is lost silently.
+
+use std::fmt;
+
+/// How much a diagnostic matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Worth knowing; nothing is missing.
+    Note,
+    /// Something may be missing or less exact.
+    Warning,
+    /// Events are missing.
+    Error,
+}
+
+impl Severity {
+    /// `note`, `warning` or `error`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+macro_rules! kinds {
+    // Each row is a kind: its severity, its name for programs, its words for people (`#` stands for the count).
+    ($($Kind:ident $severity:ident $name:literal $text:literal;)*) => {
+        /// What is wrong. The words of [`DiagnosticKind::text`] say what each means.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(missing_docs, reason = "the table's text is the documentation")]
+        #[non_exhaustive]
+        pub enum DiagnosticKind { $(#[doc = $text] $Kind,)* }
+
+        impl DiagnosticKind {
+            /// The kind's name for programs.
+            pub fn name(self) -> &'static str {
+                match self { $(DiagnosticKind::$Kind => $name,)* }
+            }
+
+            /// How much it matters.
+            pub fn severity(self) -> Severity {
+                match self { $(DiagnosticKind::$Kind => Severity::$severity,)* }
+            }
+
+            /// Words for people; `#` stands for the count.
+            pub fn text(self) -> &'static str {
+                match self { $(DiagnosticKind::$Kind => $text,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    FileHeaderDamaged Warning "file_header_damaged"
+        "the file header is damaged; the session was taken from the first sound block, the spool looked for beside the file";
+    BlockHeaderDamaged Note "block_header_damaged"
+        "a block's header is damaged; its copy in the index was used";
+    BytesSkipped Error "bytes_skipped"
+        "# bytes are no block and were skipped; events may be missing";
+    Hole Warning "hole"
+        "# bytes were reserved and never written; their chunk is missing unless the spool has it";
+    BlockCut Error "block_cut"
+        "the file ends # bytes before this block does";
+    OtherSession Note "other_session"
+        "# blocks belong to another session and were ignored";
+    UnknownBlock Note "unknown_block"
+        "# blocks are of a kind that this version does not know; they were ignored";
+    IndexMissing Warning "index_missing"
+        "the sealed file has no index; its end may be missing";
+    IndexDamaged Warning "index_damaged"
+        "the index is damaged; blocks were found by scanning the file";
+    MetadataDamaged Warning "metadata_damaged"
+        "a metadata block is damaged and was ignored";
+    MetadataKey Warning "metadata_key"
+        "# keys of the metadata have values that this version does not understand";
+    MetadataMissing Warning "metadata_missing"
+        "there is no metadata: program, machine and runtime are unknown";
+    ChunkDamaged Error "chunk_damaged"
+        "a chunk is damaged and was skipped";
+    ChunkCopyDamaged Note "chunk_copy_damaged"
+        "a copy of a chunk is damaged; another copy was used";
+    ChunkCodec Error "chunk_codec"
+        "a chunk is stored in a way that this version does not know; it was skipped";
+    ChunkCut Error "chunk_cut"
+        "the last # words of a chunk are no events and were skipped";
+    EventsDamaged Error "events_damaged"
+        "# events have arguments that do not add up and were skipped";
+    ChunksMissing Error "chunks_missing"
+        "# chunks of the stream are missing, from this one on";
+    ChunkTwice Note "chunk_twice"
+        "# chunks are in the file more than once; they were counted once";
+    SpoolMissing Error "spool_missing"
+        "the spool is gone and the session has no end; the newest events of each stream are missing";
+    SpoolDamaged Error "spool_damaged"
+        "the spool's header is damaged or of another session; its chunks were ignored";
+    SpoolChunkDamaged Error "spool_chunk_damaged"
+        "# chunks of the spool have headers that make no sense and were ignored";
+    SpoolMoved Note "spool_moved"
+        "the spool was found beside the trace, not where the header says";
+    SpoolRecycled Note "spool_recycled"
+        "a chunk of the running process moved on while it was read; open the trace again to see its events";
+    ClockMissing Warning "clock_missing"
+        "the trace has no readings of the clock; one tick is taken for one nanosecond";
+    ClockSkipped Warning "clock_skipped"
+        "# readings of the clock contradict the others and were ignored";
+    LimitReached Error "limit_reached"
+        "a limit of the reader was reached; # items were left out";
+    ReadFailed Error "read_failed"
+        "reading the file failed";
+    Suppressed Warning "suppressed"
+        "# further diagnostics were left out";
+}
+
+/// One flaw of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How much it matters.
+    pub severity: Severity,
+    /// What is wrong.
+    pub kind: DiagnosticKind,
+    /// Where in the file, in bytes from its start.
+    pub offset: Option<u64>,
+    /// The stream that it concerns.
+    pub stream: Option<u32>,
+    /// The chunk of that stream.
+    pub sequence: Option<u32>,
+    /// How many: what is counted depends on the kind.
+    pub count: u64,
+}
+
+impl Diagnostic {
+    /// A diagnostic that counts one and tells no place.
+    pub fn new(kind: DiagnosticKind) -> Diagnostic {
+        Diagnostic {
+            severity: kind.severity(),
+            kind,
+            offset: None,
+            stream: None,
+            sequence: None,
+            count: 1,
+        }
+    }
+
+    /// The same, at `offset` of the file.
+    pub fn at(self, offset: u64) -> Diagnostic {
+        Diagnostic {
+            offset: Some(offset),
+            ..self
+        }
+    }
+
+    /// The same, about chunk `sequence` of `stream`.
+    pub fn chunk(self, stream: u32, sequence: u32) -> Diagnostic {
+        Diagnostic {
+            stream: Some(stream),
+            sequence: Some(sequence),
+            ..self
+        }
+    }
+
+    /// The same, counting `count`.
+    pub fn count(self, count: u64) -> Diagnostic {
+        Diagnostic { count, ..self }
+    }
+}
+
+/// `error: a chunk is damaged and was skipped (stream 1, chunk 3, byte 8192)`
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.kind.text().replace('#', &self.count.to_string());
+        write!(f, "{}: {text}", self.severity.name())?;
+        let places = [
+            self.stream.map(|stream| format!("stream {stream}")),
+            self.sequence.map(|sequence| format!("chunk {sequence}")),
+            self.offset.map(|offset| format!("byte {offset}")),
+        ];
+        let places: Vec<String> = places.into_iter().flatten().collect();
+        if !places.is_empty() {
+            write!(f, " ({})", places.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// Diagnostics up to a limit, and how many came after it.
+#[derive(Debug, Default)]
+pub(crate) struct Diagnostics {
+    list: Vec<Diagnostic>,
+    limit: usize,
+    suppressed: u64,
+}
+
+impl Diagnostics {
+    pub(crate) fn new(limit: usize) -> Diagnostics {
+        Diagnostics {
+            limit,
+            ..Diagnostics::default()
+        }
+    }
+
+    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        if self.list.len() < self.limit {
+            self.list.push(diagnostic);
+        } else {
+            self.suppressed += 1;
+        }
+    }
+
+    /// All so far; the last one tells how many were left out.
+    pub(crate) fn take(&mut self) -> Vec<Diagnostic> {
+        let mut list = std::mem::take(&mut self.list);
+        let suppressed = std::mem::take(&mut self.suppressed);
+        if suppressed > 0 {
+            list.push(Diagnostic::new(DiagnosticKind::Suppressed).count(suppressed));
+        }
+        list
+    }
+}

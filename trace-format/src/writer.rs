@@ -1,0 +1,80 @@
+//! Blocks ready to be written: header and payload. Where and when they are written is their writer's business.
+//!
+//! Every payload is padded to a multiple of 8 bytes within its own check sum, so that no byte of a file is unguarded.
+
+use crate::block::{
+    BLOCK_HEADER_BYTES, BlockHeader, BlockKind, Chunk, ClockPair, Codec, INDEX_MAGIC,
+};
+
+/// The header of a chunk's block. `payload` is what follows it: for [`Codec::RAW`] the bytes of its `words` words.
+/// `events` is 0 where nobody counted.
+pub fn chunk_header(
+    session: u64,
+    chunk: &Chunk,
+    words: u32,
+    events: u32,
+    codec: Codec,
+    payload: &[u8],
+) -> [u8; BLOCK_HEADER_BYTES] {
+    BlockHeader {
+        stream: chunk.stream,
+        sequence: chunk.sequence,
+        clock: chunk.clock,
+        first_id: chunk.first_id,
+        words,
+        events,
+        codec,
+        ..header(BlockKind::CHUNK, session, payload)
+    }
+    .encode()
+}
+
+/// A metadata block with its payload: `object`, which should be a JSON object.
+pub fn metadata_block(session: u64, clock: ClockPair, object: &serde_json::Value) -> Vec<u8> {
+    let mut json = object.to_string().into_bytes();
+    json.resize(json.len().next_multiple_of(8), b' ');
+    let header = BlockHeader {
+        clock,
+        ..header(BlockKind::METADATA, session, &json)
+    };
+    [&header.encode()[..], &json].concat()
+}
+
+/// The index block of a file whose blocks begin at `blocks`, to be written at `offset`, the file's end.
+pub fn index_block(
+    session: u64,
+    offset: u64,
+    blocks: &[(u64, [u8; BLOCK_HEADER_BYTES])],
+) -> Vec<u8> {
+    let mut payload = Vec::new();
+    for (offset, header) in blocks {
+        payload.extend_from_slice(&offset.to_le_bytes());
+        payload.extend_from_slice(header);
+    }
+    payload.extend_from_slice(&offset.to_le_bytes());
+    payload.extend_from_slice(&INDEX_MAGIC);
+    let header = header(BlockKind::INDEX, session, &payload);
+    [&header.encode()[..], &payload].concat()
+}
+
+/// Appends the bytes of `words`: the payload of a raw chunk.
+pub fn push_words(bytes: &mut Vec<u8>, words: &[u64]) {
+    bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+}
+
+/// A header that knows its payload and nothing else.
+fn header(kind: BlockKind, session: u64, payload: &[u8]) -> BlockHeader {
+    BlockHeader {
+        kind,
+        codec: Codec::RAW,
+        payload_bytes: payload.len() as u32,
+        payload_crc: crc32fast::hash(payload),
+        stream: 0,
+        sequence: 0,
+        clock: ClockPair::default(),
+        first_id: 0,
+        words: 0,
+        events: 0,
+        session,
+    }
+}
