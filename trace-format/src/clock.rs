@@ -1,0 +1,188 @@
+//! From raw ticks to nanoseconds: one monotone map per session.
+//!
+//! Each block holds a [`ClockPair`]: the session's clock and the system's, read together. A reading takes a moment,
+//! and the thread may lose its processor in between, so pairs close to each other say little about the clock's rate.
+//! The map therefore goes through pairs that lie [`KNOT_DISTANCE_NS`] apart, and takes none whose rate differs from
+//! the session's by more than [`TOLERANCE`].
+
+use crate::block::ClockPair;
+use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
+use crate::metadata::Clock;
+
+/// The least distance of two pairs that tell the clock's rate.
+const KNOT_DISTANCE_NS: u64 = 1_000_000_000;
+/// Clocks keep their rate to some ten millionths; a thread interrupted between two readings, or the estimate at the
+/// session's start, errs by more, but not by a thousandth of a second.
+const TOLERANCE: f64 = 1e-3;
+
+/// Where the map bends: from here on, `ns_per_tick` holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Knot {
+    ticks: u64,
+    ns: i64,
+    ns_per_tick: f64,
+}
+
+/// The map from raw ticks to nanoseconds since the session's start: monotone, piecewise linear, and continued beyond
+/// both ends.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClockMap {
+    knots: Vec<Knot>,
+    start_realtime_ns: u64,
+    realtime_uncertainty_ns: u64,
+}
+
+impl ClockMap {
+    /// The map through `pairs`, in any order. The session starts at `start`, or at the earliest pair.
+    pub(crate) fn new(
+        start: Option<ClockPair>,
+        mut pairs: Vec<ClockPair>,
+        clock: Option<&Clock>,
+        diagnostics: &mut Diagnostics,
+    ) -> ClockMap {
+        pairs.extend(start);
+        pairs.retain(|pair| *pair != ClockPair::default());
+        pairs.sort_unstable_by_key(|pair| (pair.ticks, pair.monotonic_raw_ns));
+        pairs.dedup();
+        let Some(&first) = pairs.first() else {
+            diagnostics.push(Diagnostic::new(DiagnosticKind::ClockMissing));
+            return ClockMap::straight(0, 1.0);
+        };
+        let start = start.filter(|start| *start != ClockPair::default());
+        let start = start.unwrap_or(first);
+        let nominal = clock
+            .map(|clock| 1e9 / clock.ticks_per_second)
+            .filter(|rate| is_rate(*rate));
+        let rate = session_rate(&pairs, nominal);
+        let (path, skipped) = path(&pairs, rate);
+        if skipped > 0 {
+            diagnostics.push(Diagnostic::new(DiagnosticKind::ClockSkipped).count(skipped));
+        }
+        let mut map = ClockMap::straight(first.ticks, rate);
+        if path.len() > 1 {
+            map.knots = path
+                .windows(2)
+                .map(|two| knot(first, two[0], two[1]))
+                .collect();
+        }
+        // The map so far counts from the first pair; the session's start becomes its zero.
+        let zero = map.ns(start.ticks);
+        for knot in &mut map.knots {
+            knot.ns = knot.ns.saturating_sub(zero);
+        }
+        map.start_realtime_ns = start.realtime_ns;
+        let read = clock.map_or(0.0, |clock| clock.uncertainty_ticks as f64 * rate);
+        map.realtime_uncertainty_ns = (read as u64).saturating_add(realtime_drift(&pairs));
+        map
+    }
+
+    fn straight(ticks: u64, ns_per_tick: f64) -> ClockMap {
+        ClockMap {
+            knots: vec![Knot {
+                ticks,
+                ns: 0,
+                ns_per_tick,
+            }],
+            start_realtime_ns: 0,
+            realtime_uncertainty_ns: 0,
+        }
+    }
+
+    /// Nanoseconds from the session's start to `ticks`; negative before it.
+    #[inline]
+    pub fn ns(&self, ticks: u64) -> i64 {
+        let after = self.knots.partition_point(|knot| knot.ticks <= ticks);
+        let knot = &self.knots[after.saturating_sub(1)];
+        // The difference keeps its sign before the first knot.
+        let ticks = ticks.wrapping_sub(knot.ticks) as i64;
+        let ns = knot
+            .ns
+            .saturating_add((ticks as f64 * knot.ns_per_tick) as i64);
+        // Rounding must not carry a time beyond the next knot.
+        self.knots.get(after).map_or(ns, |next| ns.min(next.ns))
+    }
+
+    /// `CLOCK_REALTIME` at the session's start, in nanoseconds since 1970; 0 where unknown.
+    pub fn start_realtime_ns(&self) -> u64 {
+        self.start_realtime_ns
+    }
+
+    /// How far the start's real time plus [`ClockMap::ns`] may be from the real time of an event: the time that
+    /// reading both clocks took, and what the system changed its real time by during the session.
+    pub fn realtime_uncertainty_ns(&self) -> u64 {
+        self.realtime_uncertainty_ns
+    }
+}
+
+fn is_rate(ns_per_tick: f64) -> bool {
+    ns_per_tick.is_finite() && ns_per_tick > 0.0
+}
+
+/// Nanoseconds per tick between two pairs; `None` unless both clocks went forward.
+fn rate_between(a: ClockPair, b: ClockPair) -> Option<f64> {
+    let ticks = b.ticks.checked_sub(a.ticks)?;
+    let ns = b.monotonic_raw_ns.checked_sub(a.monotonic_raw_ns)?;
+    let rate = ns as f64 / ticks as f64;
+    is_rate(rate).then_some(rate)
+}
+
+fn agree(rate: f64, other: f64) -> bool {
+    (rate / other - 1.0).abs() <= TOLERANCE
+}
+
+/// The rate that the rest is measured by: that of the whole session where it is long or agrees with the nominal one.
+fn session_rate(pairs: &[ClockPair], nominal: Option<f64>) -> f64 {
+    let (first, last) = (pairs[0], pairs[pairs.len() - 1]);
+    let whole = rate_between(first, last);
+    match (whole, nominal) {
+        (Some(whole), Some(nominal)) => {
+            let distance = last.monotonic_raw_ns - first.monotonic_raw_ns;
+            if distance >= KNOT_DISTANCE_NS || agree(whole, nominal) {
+                whole
+            } else {
+                nominal
+            }
+        }
+        (Some(rate), None) | (None, Some(rate)) => rate,
+        (None, None) => 1.0,
+    }
+}
+
+/// The pairs that the map goes through, at least [`KNOT_DISTANCE_NS`] apart, and how many contradict `rate`.
+fn path(pairs: &[ClockPair], rate: f64) -> (Vec<ClockPair>, u64) {
+    let mut path = vec![pairs[0]];
+    let mut skipped = 0;
+    for &pair in &pairs[1..] {
+        let before = path[path.len() - 1];
+        let distance = pair
+            .monotonic_raw_ns
+            .saturating_sub(before.monotonic_raw_ns);
+        let near = ((pair.ticks - before.ticks) as f64 * rate) < KNOT_DISTANCE_NS as f64;
+        match rate_between(before, pair) {
+            _ if near && distance < KNOT_DISTANCE_NS => {}
+            Some(here) if agree(here, rate) => path.push(pair),
+            _ => skipped += 1,
+        }
+    }
+    (path, skipped)
+}
+
+/// The map's bend at `a` on its way to `b`, in nanoseconds since `first`.
+fn knot(first: ClockPair, a: ClockPair, b: ClockPair) -> Knot {
+    Knot {
+        ticks: a.ticks,
+        ns: i64::try_from(a.monotonic_raw_ns - first.monotonic_raw_ns).unwrap_or(i64::MAX),
+        ns_per_tick: rate_between(a, b).unwrap_or(1.0),
+    }
+}
+
+/// The range of the differences between `CLOCK_REALTIME` and `CLOCK_MONOTONIC_RAW`.
+fn realtime_drift(pairs: &[ClockPair]) -> u64 {
+    let offsets = pairs
+        .iter()
+        .map(|pair| pair.realtime_ns.wrapping_sub(pair.monotonic_raw_ns) as i64);
+    let (min, max) = offsets.fold((i64::MAX, i64::MIN), |(min, max), offset| {
+        (min.min(offset), max.max(offset))
+    });
+    max.abs_diff(min)
+}
