@@ -1,0 +1,263 @@
+//! Where the blocks of a file are.
+//!
+//! A sealed file says so in its index. Otherwise each header tells where the next one is. Where there is none, the
+//! next sound header is searched for: blocks begin at multiples of 8 bytes, so that is where to look.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use crate::block::{
+    BLOCK_HEADER_BYTES, BLOCK_MAGIC, BlockHeader, BlockKind, FILE_HEADER_BYTES, INDEX_MAGIC, u64_at,
+};
+use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
+use crate::limits::Limits;
+
+/// Bytes that are searched at a time.
+const WINDOW_BYTES: usize = 1 << 20;
+const INDEX_ENTRY_BYTES: usize = 8 + BLOCK_HEADER_BYTES;
+const INDEX_TAIL_BYTES: usize = 16;
+
+/// A block with a sound header.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    pub(crate) offset: u64,
+    pub(crate) header: BlockHeader,
+    /// Bytes of its payload that the file has: fewer than the header says where the file was cut.
+    pub(crate) stored: u32,
+}
+
+/// What a file holds.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks {
+    /// Chunks and metadata of the session, by offset.
+    pub(crate) list: Vec<Block>,
+    /// The session, where the caller did not know it.
+    pub(crate) session: Option<u64>,
+    /// True where they come from an index.
+    pub(crate) indexed: bool,
+}
+
+/// Finds the blocks of `session`, or of the first block's session.
+pub(crate) fn find_blocks(
+    file: &File,
+    len: u64,
+    session: Option<u64>,
+    limits: &Limits,
+    diagnostics: &mut Diagnostics,
+) -> io::Result<Blocks> {
+    match read_index(file, len, session, limits)? {
+        Index::Sound(blocks) => return Ok(blocks),
+        Index::Damaged => diagnostics.push(Diagnostic::new(DiagnosticKind::IndexDamaged)),
+        Index::Absent => {}
+    }
+    let mut scan = Scan {
+        file,
+        len,
+        limits,
+        blocks: Blocks {
+            session,
+            ..Blocks::default()
+        },
+        foreign: 0,
+        unknown: 0,
+        left_out: 0,
+    };
+    scan.run(diagnostics)?;
+    Ok(scan.blocks)
+}
+
+enum Index {
+    Sound(Blocks),
+    Damaged,
+    Absent,
+}
+
+fn read_index(file: &File, len: u64, session: Option<u64>, limits: &Limits) -> io::Result<Index> {
+    let mut bytes = Vec::new();
+    let tail = len.saturating_sub(INDEX_TAIL_BYTES as u64);
+    read_up_to(file, &mut bytes, tail, INDEX_TAIL_BYTES)?;
+    if bytes.len() < INDEX_TAIL_BYTES || bytes[8..] != INDEX_MAGIC {
+        return Ok(Index::Absent);
+    }
+    let offset = u64_at(&bytes, 0);
+    let most = limits.max_blocks as u64 * INDEX_ENTRY_BYTES as u64;
+    let size = len.saturating_sub(offset);
+    if size > most.saturating_add((BLOCK_HEADER_BYTES + INDEX_TAIL_BYTES) as u64) {
+        return Ok(Index::Damaged);
+    }
+    read_up_to(file, &mut bytes, offset, size as usize)?;
+    let header = BlockHeader::decode(&bytes).filter(|header| {
+        header.kind == BlockKind::INDEX
+            && session.is_none_or(|session| session == header.session)
+            && header.stride() == size
+            && header.payload_crc == crc32fast::hash(&bytes[BLOCK_HEADER_BYTES..])
+    });
+    let Some(header) = header else {
+        return Ok(Index::Damaged);
+    };
+    let entries = &bytes[BLOCK_HEADER_BYTES..bytes.len() - INDEX_TAIL_BYTES];
+    Ok(entries_of(entries, header.session, offset).map_or(Index::Damaged, Index::Sound))
+}
+
+/// The blocks that an index lists; `None` where they overlap, or lie outside the file.
+fn entries_of(entries: &[u8], session: u64, end: u64) -> Option<Blocks> {
+    let mut blocks = Blocks {
+        session: Some(session),
+        indexed: true,
+        ..Blocks::default()
+    };
+    let mut free = FILE_HEADER_BYTES as u64;
+    for entry in entries.chunks(INDEX_ENTRY_BYTES) {
+        let offset = u64_at(entry, 0);
+        let header = BlockHeader::decode(entry.get(8..)?)?;
+        let next = offset.checked_add(header.stride())?;
+        if offset < free || next > end || header.session != session {
+            return None;
+        }
+        free = next;
+        blocks.list.push(Block {
+            offset,
+            header,
+            stored: header.payload_bytes,
+        });
+    }
+    Some(blocks)
+}
+
+/// A walk through a file without index.
+struct Scan<'f> {
+    file: &'f File,
+    len: u64,
+    limits: &'f Limits,
+    blocks: Blocks,
+    foreign: u64,
+    unknown: u64,
+    left_out: u64,
+}
+
+impl Scan<'_> {
+    fn run(&mut self, diagnostics: &mut Diagnostics) -> io::Result<()> {
+        let mut offset = FILE_HEADER_BYTES as u64;
+        while offset < self.len {
+            match self.header_at(offset)? {
+                Some(header) => offset = self.accept(offset, header, diagnostics),
+                None => offset = self.skip(offset, diagnostics)?,
+            }
+        }
+        for (kind, count) in [
+            (DiagnosticKind::OtherSession, self.foreign),
+            (DiagnosticKind::UnknownBlock, self.unknown),
+            (DiagnosticKind::LimitReached, self.left_out),
+        ] {
+            if count > 0 {
+                diagnostics.push(Diagnostic::new(kind).count(count));
+            }
+        }
+        Ok(())
+    }
+
+    fn header_at(&self, offset: u64) -> io::Result<Option<BlockHeader>> {
+        let mut bytes = [0; BLOCK_HEADER_BYTES];
+        match self.file.read_exact_at(&mut bytes, offset) {
+            Ok(()) => Ok(BlockHeader::decode(&bytes)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes the block at `offset` in and returns where the next one should be.
+    fn accept(&mut self, offset: u64, header: BlockHeader, diagnostics: &mut Diagnostics) -> u64 {
+        // A file that grows may have got its header after `len` was asked.
+        let room = self.len.saturating_sub(offset + BLOCK_HEADER_BYTES as u64);
+        let stored = u64::from(header.payload_bytes).min(room) as u32;
+        let session = *self.blocks.session.get_or_insert(header.session);
+        if header.session != session {
+            self.foreign += 1;
+        } else if self.blocks.list.len() == self.limits.max_blocks {
+            self.left_out += 1;
+        } else {
+            if stored < header.payload_bytes {
+                let missing = u64::from(header.payload_bytes - stored);
+                let mut cut = Diagnostic::new(DiagnosticKind::BlockCut).at(offset);
+                if header.kind == BlockKind::CHUNK {
+                    cut = cut.chunk(header.stream, header.sequence);
+                }
+                diagnostics.push(cut.count(missing));
+            }
+            match header.kind {
+                BlockKind::CHUNK | BlockKind::METADATA => self.blocks.list.push(Block {
+                    offset,
+                    header,
+                    stored,
+                }),
+                // An index that is not the file's last block: something was appended to a sealed file.
+                BlockKind::INDEX => {}
+                _ => self.unknown += 1,
+            }
+        }
+        offset + header.stride()
+    }
+
+    /// Searches the next sound header behind `offset` and returns its place, or the file's end.
+    fn skip(&mut self, offset: u64, diagnostics: &mut Diagnostics) -> io::Result<u64> {
+        let mut bytes = Vec::new();
+        let mut is_hole = true;
+        let mut at = offset;
+        let next = 'search: loop {
+            read_up_to(self.file, &mut bytes, at, WINDOW_BYTES)?;
+            if bytes.is_empty() {
+                break at;
+            }
+            for (index, word) in bytes.chunks(8).enumerate() {
+                let here = at + index as u64 * 8;
+                if word == BLOCK_MAGIC && here > offset && self.header_at(here)?.is_some() {
+                    break 'search here;
+                }
+                is_hole &= word.iter().all(|byte| *byte == 0);
+            }
+            at += bytes.len() as u64;
+        };
+        let kind = if is_hole {
+            DiagnosticKind::Hole
+        } else {
+            DiagnosticKind::BytesSkipped
+        };
+        diagnostics.push(Diagnostic::new(kind).at(offset).count(next - offset));
+        Ok(next)
+    }
+}
+
+/// Replaces `bytes` by up to `len` bytes of `file` from `offset`: fewer where the file ends.
+pub(crate) fn read_up_to(
+    file: &File,
+    bytes: &mut Vec<u8>,
+    offset: u64,
+    len: usize,
+) -> io::Result<()> {
+    bytes.resize(len, 0);
+    let mut read = 0;
+    while read < len {
+        match file.read_at(&mut bytes[read..], offset + read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                bytes.clear();
+                return Err(error);
+            }
+        }
+    }
+    bytes.truncate(read);
+    Ok(())
+}
+
+/// The stored payload of `block`, with its header in front, as both are in the file now.
+pub(crate) fn read_block(file: &File, block: &Block, bytes: &mut Vec<u8>) -> io::Result<()> {
+    read_up_to(
+        file,
+        bytes,
+        block.offset,
+        BLOCK_HEADER_BYTES + block.stored as usize,
+    )
+}

@@ -1,0 +1,177 @@
+//! What the traced process left in its spool: the newest chunks of each stream (layout: [`crate::block`]).
+
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use crate::block::{
+    CHUNK_HEADER_WORDS, ChunkState, FILE_HEADER_BYTES, FileHeader, SPOOL_MAGIC, SpoolChunk,
+};
+use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
+use crate::limits::Limits;
+use crate::scan::read_up_to;
+
+const HEADER_BYTES: usize = CHUNK_HEADER_WORDS * 8;
+
+/// The spool's path where the user asked for no other folder: beside the trace.
+pub fn default_path(trace: &Path) -> PathBuf {
+    let mut name = trace.file_name().unwrap_or_default().to_os_string();
+    name.push(".spool");
+    trace.with_file_name(name)
+}
+
+/// A spool, and the chunks in it that hold events.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    file: File,
+    pub(crate) path: PathBuf,
+    pub(crate) session: u64,
+    pub(crate) bytes: u64,
+    /// Words that a chunk holds.
+    capacity: u64,
+    pub(crate) chunks: Vec<SpoolEntry>,
+}
+
+/// A chunk of the spool as it was when the spool was opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SpoolEntry {
+    /// Where it begins.
+    pub(crate) offset: u64,
+    pub(crate) header: SpoolChunk,
+}
+
+/// A chunk that the running process began to use for other events.
+#[derive(Debug)]
+pub(crate) struct Recycled;
+
+impl Spool {
+    /// The spool of `session`, at the path that the trace's header names or beside the trace; `None` where there is
+    /// no such file. `path` is empty for a sealed trace, which has no spool.
+    pub(crate) fn find(
+        trace: &Path,
+        path: &[u8],
+        session: Option<u64>,
+        limits: &Limits,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Spool> {
+        let named = Path::new(std::ffi::OsStr::from_bytes(path));
+        let beside = trace.with_file_name(named.file_name()?);
+        let (path, file) = [named, &beside]
+            .into_iter()
+            .find_map(|path| Some((path.to_path_buf(), File::open(path).ok()?)))?;
+        if path != named {
+            diagnostics.push(Diagnostic::new(DiagnosticKind::SpoolMoved));
+        }
+        let spool = Spool::read(file, path, session, limits, diagnostics);
+        if spool.is_none() {
+            diagnostics.push(Diagnostic::new(DiagnosticKind::SpoolDamaged));
+        }
+        spool
+    }
+
+    fn read(
+        file: File,
+        path: PathBuf,
+        session: Option<u64>,
+        limits: &Limits,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Spool> {
+        let bytes = file.metadata().ok()?.len();
+        let mut page = [0; FILE_HEADER_BYTES];
+        file.read_exact_at(&mut page, 0).ok()?;
+        let header = FileHeader::decode(&page, SPOOL_MAGIC).ok()?;
+        let chunk_bytes = header.chunk_bytes as usize;
+        if session.is_some_and(|session| session != header.session)
+            || chunk_bytes < HEADER_BYTES
+            || chunk_bytes > limits.max_chunk_bytes
+        {
+            return None;
+        }
+        let mut spool = Spool {
+            file,
+            path,
+            session: header.session,
+            bytes,
+            capacity: (chunk_bytes - HEADER_BYTES) as u64 / 8,
+            chunks: Vec::new(),
+        };
+        spool.list(chunk_bytes, limits, diagnostics);
+        Some(spool)
+    }
+
+    /// Reads the headers of all chunks.
+    fn list(&mut self, chunk_bytes: usize, limits: &Limits, diagnostics: &mut Diagnostics) {
+        let (mut senseless, mut left_out) = (0, 0);
+        for offset in (FILE_HEADER_BYTES as u64..self.bytes).step_by(chunk_bytes) {
+            let Some(bytes) = self.header_bytes(offset) else {
+                continue;
+            };
+            let header = SpoolChunk::decode(&bytes).filter(|header| {
+                matches!(
+                    header.state,
+                    ChunkState::FREE | ChunkState::ACTIVE | ChunkState::FULL
+                ) && header.published <= self.capacity
+            });
+            match header {
+                Some(header) if header.state == ChunkState::FREE => {}
+                Some(_) if self.chunks.len() == limits.max_blocks => left_out += 1,
+                Some(header) => self.chunks.push(SpoolEntry { offset, header }),
+                // Zeros: no chunk has been here yet.
+                None => senseless += u64::from(bytes != [0; HEADER_BYTES]),
+            }
+        }
+        for (kind, count) in [
+            (DiagnosticKind::SpoolChunkDamaged, senseless),
+            (DiagnosticKind::LimitReached, left_out),
+        ] {
+            if count > 0 {
+                diagnostics.push(Diagnostic::new(kind).count(count));
+            }
+        }
+    }
+
+    fn header_bytes(&self, offset: u64) -> Option<[u8; HEADER_BYTES]> {
+        let mut bytes = [0; HEADER_BYTES];
+        self.file.read_exact_at(&mut bytes, offset).ok()?;
+        Some(bytes)
+    }
+
+    /// The header of `entry`'s chunk as it is now; `None` where the chunk became free or another one.
+    fn same_chunk(&self, entry: &SpoolEntry) -> Option<SpoolChunk> {
+        SpoolChunk::decode(&self.header_bytes(entry.offset)?)
+            .filter(|header| header.state != ChunkState::FREE && header.chunk == entry.header.chunk)
+    }
+
+    /// Puts the words published in a chunk into `words`.
+    ///
+    /// The process may still run. The published length is read before the words, so that all words below it are
+    /// whole; the header is read again behind them, so that they are this chunk's words and no other's.
+    ///
+    /// # Errors
+    /// The spool cannot be read.
+    pub(crate) fn words(
+        &self,
+        entry: &SpoolEntry,
+        bytes: &mut Vec<u8>,
+        words: &mut Vec<u64>,
+    ) -> io::Result<Result<(), Recycled>> {
+        words.clear();
+        let Some(now) = self.same_chunk(entry) else {
+            return Ok(Err(Recycled));
+        };
+        let published = now.published.min(self.capacity) as usize;
+        read_up_to(
+            &self.file,
+            bytes,
+            entry.offset + HEADER_BYTES as u64,
+            published * 8,
+        )?;
+        if self.same_chunk(entry).is_none() {
+            return Ok(Err(Recycled));
+        }
+        words.extend(bytes.as_chunks().0.iter().copied().map(u64::from_le_bytes));
+        Ok(Ok(()))
+    }
+}
