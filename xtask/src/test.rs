@@ -134,20 +134,22 @@ impl Count {
     /// test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
     /// ```
     ///
-    /// and the one of `cargo nextest run`, whose slow tests may also have timed out:
+    /// and the one of `cargo nextest run`, whose tests may also have timed out, and which shows the output of each test
+    /// that failed, indented, in the form of `cargo test`:
     ///
     /// ```text
-    ///      Summary [   0.059s] 5 tests run: 4 passed (1 slow), 1 failed, 1 timed out, 0 skipped
+    ///      Summary [   0.059s] 5 tests run: 3 passed (1 slow), 1 failed, 1 timed out, 0 skipped
     /// ```
     fn look(&mut self, line: &str) {
-        let line = line.trim_start();
-        if line.starts_with("test result:") || line.starts_with("Summary [") {
+        let summary = line.trim_start();
+        if line.starts_with("test result:") || summary.starts_with("Summary [") {
             self.passed += before(line, "passed");
             self.failed += before(line, "failed") + before(line, "timed out");
-        } else if line.starts_with("FAIL [")
-            || line.starts_with("TIMEOUT [")
-            || line.ends_with("... FAILED")
+        } else if summary.starts_with("FAIL [")
+            || summary.starts_with("TIMEOUT [")
+            || (line.starts_with("test ") && line.ends_with("... FAILED"))
         {
+            let line = summary;
             // nextest repeats what failed below its summary.
             if !self.lines.iter().any(|known| known == line) {
                 self.lines.push(line.to_owned());
