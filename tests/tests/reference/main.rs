@@ -7,6 +7,8 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 use omptrace_tests::reference::{Call, Report, Round, Script, Step};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
 
 /// The reference runtime, in an environment without variables that speak to it or to tools.
 fn reference_runtime() -> Command {
@@ -59,4 +61,10 @@ fn script(threads: Vec<Vec<Step>>) -> Script {
 
 fn steps(calls: impl IntoIterator<Item = Call>) -> Vec<Step> {
     calls.into_iter().map(Step::from).collect()
+}
+
+/// A value that is the same in every run.
+fn sample<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> T {
+    let tree = strategy.new_tree(&mut TestRunner::deterministic());
+    tree.expect("nothing is rejected").current()
 }

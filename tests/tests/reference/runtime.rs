@@ -9,10 +9,8 @@ use omptrace_tests::reference::argument::*;
 use omptrace_tests::reference::generate;
 use omptrace_tests::reference::tool::{Found, Place};
 use omptrace_tests::reference::{Call, Report, Round, Script};
-use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::TestRunner;
 
-use crate::{play, reference_runtime, script, steps};
+use crate::{play, reference_runtime, sample, script, steps};
 
 /// `tests/tools/probe.c`; `behaviour` is what it is compiled with.
 fn probe(behaviour: &str) -> PathBuf {
@@ -240,13 +238,6 @@ fn check_counts(script: &Script) -> BTreeMap<String, u64> {
     let counted: BTreeMap<String, u64> = serde_json::from_slice(&counted).expect("JSON");
     assert_eq!(counted, counts(&report));
     counted
-}
-
-fn sample<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> T {
-    strategy
-        .new_tree(&mut TestRunner::deterministic())
-        .expect("nothing is rejected")
-        .current()
 }
 
 #[test]

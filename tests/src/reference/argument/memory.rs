@@ -1,0 +1,334 @@
+//! Arguments that the tool gets a pointer to: frames, texts, chunks, arrays.
+
+use std::fmt::Debug;
+
+use ompt_sys::*;
+use proptest::prelude::*;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::register::any_word;
+use super::{Address, Argument, Enum, Line, Parameter, Placed, Slots, hex};
+
+/// A frame, or NULL.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Frame(pub Option<FrameContent>);
+
+/// What is in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the fields are those of `ompt_frame_t`")]
+pub struct FrameContent {
+    pub exit_frame: u64,
+    pub enter_frame: u64,
+    pub exit_frame_flags: i32,
+    pub enter_frame_flags: i32,
+}
+
+impl Argument for Frame {
+    type Placed<'a> = Option<Box<ompt_frame_t>>;
+
+    fn place<'a>(&'a self, _: &'a Slots) -> Self::Placed<'a> {
+        self.0.map(|frame| {
+            Box::new(ompt_frame_t {
+                exit_frame: Parameter::from_word(frame.exit_frame),
+                enter_frame: Parameter::from_word(frame.enter_frame),
+                exit_frame_flags: frame.exit_frame_flags,
+                enter_frame_flags: frame.enter_frame_flags,
+            })
+        })
+    }
+
+    fn any() -> BoxedStrategy<Self> {
+        let content = (any_word(), any_word(), i32::any(), i32::any()).prop_map(
+            |(exit_frame, enter_frame, exit_frame_flags, enter_frame_flags)| FrameContent {
+                exit_frame,
+                enter_frame,
+                exit_frame_flags,
+                enter_frame_flags,
+            },
+        );
+        prop_oneof![1 => Just(Frame(None)), 3 => content.prop_map(|frame| Frame(Some(frame)))]
+            .boxed()
+    }
+}
+
+impl Placed for Option<Box<ompt_frame_t>> {
+    fn word(&self) -> u64 {
+        self.as_deref().map_or(0, |frame| &raw const *frame as u64)
+    }
+
+    /// Its fields; those of NULL are 0.
+    fn show(&self, _: &str, line: &mut Line) {
+        let frame = self.as_deref().copied().unwrap_or(ompt_frame_t {
+            exit_frame: ompt_data_none,
+            enter_frame: ompt_data_none,
+            exit_frame_flags: 0,
+            enter_frame_flags: 0,
+        });
+        // SAFETY: every bit pattern is a `u64`.
+        let [exit_frame, enter_frame] =
+            unsafe { [frame.exit_frame.value, frame.enter_frame.value] };
+        Address(exit_frame).show("exit_frame", line);
+        Address(enter_frame).show("enter_frame", line);
+        Address(u64::from(frame.exit_frame_flags as u32)).show("exit_frame_flags", line);
+        Address(u64::from(frame.enter_frame_flags as u32)).show("enter_frame_flags", line);
+    }
+}
+
+/// A C string in any encoding, or NULL.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Text(pub Option<Vec<u8>>);
+
+impl Text {
+    /// Of a string.
+    pub fn new(text: &str) -> Text {
+        Text(Some(text.into()))
+    }
+}
+
+impl Argument for Text {
+    /// The bytes and a 0 behind them.
+    type Placed<'a> = Option<Vec<u8>>;
+
+    fn place<'a>(&'a self, _: &'a Slots) -> Self::Placed<'a> {
+        self.0.as_deref().map(|text| [text, b"\0"].concat())
+    }
+
+    fn any() -> BoxedStrategy<Self> {
+        prop_oneof![
+            1 => Just(Text(None)),
+            3 => ".{0,20}".prop_map(|text| Text::new(&text.replace('\0', ""))),
+            1 => prop::collection::vec(1..=u8::MAX, 0..300).prop_map(|bytes| Text(Some(bytes))),
+        ]
+        .boxed()
+    }
+}
+
+impl Placed for Option<Vec<u8>> {
+    fn word(&self) -> u64 {
+        self.as_ref().map_or(0, |text| text.as_ptr() as u64)
+    }
+
+    fn show(&self, name: &str, line: &mut Line) {
+        let text = self
+            .as_deref()
+            .map(|text| String::from_utf8_lossy(&text[..text.len() - 1]));
+        line.insert(name.into(), json!(text));
+    }
+}
+
+/// The argument of `omp_control_tool`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ControlArgument {
+    /// Any address; only for commands that do not name a phase.
+    Address(u64),
+    /// The name of a phase.
+    Phase(Text),
+}
+
+/// A [`ControlArgument`], its text in memory.
+#[derive(Debug)]
+pub enum PlacedControlArgument {
+    /// As it is.
+    Address(Address),
+    /// The bytes and a 0 behind them.
+    Phase(Option<Vec<u8>>),
+}
+
+impl Argument for ControlArgument {
+    type Placed<'a> = PlacedControlArgument;
+
+    fn place<'a>(&'a self, slots: &'a Slots) -> Self::Placed<'a> {
+        match self {
+            ControlArgument::Address(address) => PlacedControlArgument::Address(Address(*address)),
+            ControlArgument::Phase(text) => PlacedControlArgument::Phase(text.place(slots)),
+        }
+    }
+
+    fn any() -> BoxedStrategy<Self> {
+        prop_oneof![
+            any_word().prop_map(ControlArgument::Address),
+            Text::any().prop_map(ControlArgument::Phase),
+        ]
+        .boxed()
+    }
+}
+
+impl Placed for PlacedControlArgument {
+    fn word(&self) -> u64 {
+        match self {
+            PlacedControlArgument::Address(address) => address.word(),
+            PlacedControlArgument::Phase(text) => text.word(),
+        }
+    }
+
+    fn show(&self, name: &str, line: &mut Line) {
+        Address(self.word()).show(name, line);
+        match self {
+            PlacedControlArgument::Address(_) => _ = line.insert("text".into(), Value::Null),
+            PlacedControlArgument::Phase(text) => text.show("text", line),
+        }
+    }
+}
+
+/// What is dispatched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Instance {
+    /// An iteration or a code address; only for kinds that are not chunks.
+    Word(u64),
+    /// A pointer to a chunk, for the kinds that are.
+    #[allow(
+        missing_docs,
+        reason = "the fields are those of `ompt_dispatch_chunk_t`"
+    )]
+    Chunk { start: u64, iterations: u64 },
+}
+
+/// An [`Instance`], its chunk in memory.
+#[derive(Debug)]
+pub enum PlacedInstance {
+    /// As it is.
+    Word(u64),
+    /// What the tool gets a pointer to.
+    Chunk(Box<ompt_dispatch_chunk_t>),
+}
+
+impl Argument for Instance {
+    type Placed<'a> = PlacedInstance;
+
+    fn place<'a>(&'a self, _: &'a Slots) -> Self::Placed<'a> {
+        match *self {
+            Instance::Word(word) => PlacedInstance::Word(word),
+            Instance::Chunk { start, iterations } => {
+                PlacedInstance::Chunk(Box::new(ompt_dispatch_chunk_t { start, iterations }))
+            }
+        }
+    }
+
+    fn any() -> BoxedStrategy<Self> {
+        let chunk = (any_word(), any_word())
+            .prop_map(|(start, iterations)| Instance::Chunk { start, iterations });
+        prop_oneof![any_word().prop_map(Instance::Word), chunk].boxed()
+    }
+}
+
+impl Placed for PlacedInstance {
+    fn word(&self) -> u64 {
+        match self {
+            PlacedInstance::Word(word) => *word,
+            PlacedInstance::Chunk(chunk) => &raw const **chunk as u64,
+        }
+    }
+
+    /// The instance, and what is in the chunk; 0 where it is none.
+    fn show(&self, name: &str, line: &mut Line) {
+        let (start, iterations) = match self {
+            PlacedInstance::Word(_) => (0, 0),
+            PlacedInstance::Chunk(chunk) => (chunk.start, chunk.iterations),
+        };
+        Address(self.word()).show(name, line);
+        start.show("start", line);
+        iterations.show("iterations", line);
+    }
+}
+
+/// An array of dependences, or NULL.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Dependences(pub Option<Vec<(u64, u32)>>);
+
+impl Argument for Dependences {
+    type Placed<'a> = Option<Vec<ompt_dependence_t>>;
+
+    fn place<'a>(&'a self, _: &'a Slots) -> Self::Placed<'a> {
+        let place = |&(variable, dependence_type): &(u64, u32)| ompt_dependence_t {
+            variable: Parameter::from_word(variable),
+            dependence_type: ompt_dependence_type_t(dependence_type),
+        };
+        self.0.as_ref().map(|deps| deps.iter().map(place).collect())
+    }
+
+    fn any() -> BoxedStrategy<Self> {
+        let dep = || {
+            let dependence_type = Enum::<ompt_dependence_type_t>::any();
+            (any_word(), dependence_type.prop_map(|number| number.0))
+        };
+        let deps = prop_oneof![
+            8 => prop::collection::vec(dep(), 0..5),
+            1 => prop::collection::vec(dep(), 500..2000),
+        ];
+        prop_oneof![1 => Just(Dependences(None)), 5 => deps.prop_map(|deps| Dependences(Some(deps)))]
+            .boxed()
+    }
+}
+
+impl Placed for Option<Vec<ompt_dependence_t>> {
+    fn word(&self) -> u64 {
+        self.as_ref().map_or(0, |deps| deps.as_ptr() as u64)
+    }
+
+    fn show(&self, name: &str, line: &mut Line) {
+        let show = |dependence: &ompt_dependence_t| {
+            let mut line = Line::new();
+            // SAFETY: every bit pattern is a `u64`.
+            Address(unsafe { dependence.variable.value }).show("variable", &mut line);
+            Enum::<ompt_dependence_type_t>::new(dependence.dependence_type.0)
+                .show("dependence_type", &mut line);
+            Value::from(line)
+        };
+        let deps: Vec<Value> = self.iter().flatten().map(show).collect();
+        line.insert(name.into(), deps.into());
+    }
+}
+
+/// An array of numbers of 32 or 64 bits, or NULL.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Numbers<T>(pub Option<Vec<T>>);
+
+impl<T> Argument for Numbers<T>
+where
+    T: Copy
+        + Into<u64>
+        + TryFrom<u64, Error: Debug>
+        + Debug
+        + Serialize
+        + DeserializeOwned
+        + 'static,
+{
+    type Placed<'a> = &'a Self;
+
+    fn place<'a>(&'a self, _: &'a Slots) -> &'a Self {
+        self
+    }
+
+    fn any() -> BoxedStrategy<Self> {
+        // The high bits where they fit.
+        let number = any_word().prop_map(|word| {
+            T::try_from(word).unwrap_or_else(|_| T::try_from(word & 0xffff).expect("16 bits fit"))
+        });
+        let numbers = prop::collection::vec(number, 0..6);
+        prop_oneof![1 => Just(Numbers(None)), 5 => numbers.prop_map(|numbers| Numbers(Some(numbers)))]
+            .boxed()
+    }
+}
+
+impl<T: Copy + Into<u64>> Placed for &Numbers<T> {
+    fn word(&self) -> u64 {
+        self.0.as_ref().map_or(0, |numbers| numbers.as_ptr() as u64)
+    }
+
+    fn show(&self, name: &str, line: &mut Line) {
+        let numbers: Vec<Value> = self
+            .0
+            .iter()
+            .flatten()
+            .map(|&number| hex(number.into()))
+            .collect();
+        line.insert(name.into(), numbers.into());
+    }
+}
