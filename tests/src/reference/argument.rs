@@ -1,8 +1,8 @@
 //! What a callback's arguments can be: each type here says how its values are passed to the tool, shown afterwards,
 //! and generated for property tests.
 //!
-//! [`Data`] and [`New`] point to data that the runtime keeps for the tool; [`register`] has what is passed as it is,
-//! [`memory`] what the tool gets a pointer to.
+//! [`Data`] and [`New`] point to data that the runtime keeps for the tool; `register` has what is passed as it is,
+//! `memory` what the tool gets a pointer to.
 
 mod memory;
 mod register;

@@ -28,15 +28,15 @@
 //! | [`call`] | the table of callbacks: one row makes the call, its line and its generator |
 //! | [`argument`] | what a row's arguments can be: how each is passed, shown and generated |
 //! | [`tool`] | finds, initializes and finalizes the tool |
-//! | [`entry_points`] | what the tool can ask |
-//! | [`context`] | what a thread is in the midst of, for those answers |
+//! | `entry_points` | what the tool can ask |
+//! | `context` | what a thread is in the midst of, for those answers |
 //! | [`player`] | plays a script and reports |
 //! | [`generate`] | scripts for property tests |
 
 pub mod argument;
 pub mod call;
-pub mod context;
-pub mod entry_points;
+mod context;
+mod entry_points;
 pub mod generate;
 pub mod player;
 pub mod script;
