@@ -160,7 +160,7 @@ pub fn finalize() -> Option<Finalized> {
     })
 }
 
-/// Says something where `OMP_TOOL_VERBOSE_INIT` wants it (OpenMP 5.2, 21.2.4 `OMP_TOOL_VERBOSE_INIT`).
+/// Says something where `OMP_TOOL_VERBOSE_INIT` wants it (OpenMP 5.2, 21.3.3).
 fn verbose(message: &str) {
     use std::io::Write;
 
