@@ -101,7 +101,8 @@ static void mutexes(void) {
       add(1);
       omp_unset_lock(&hinted);
     }
-    /* One thread after the other: each test finds the lock free, so no count depends on luck. */
+    /* Nobody holds the lock now, and one thread tests after the other: each finds it free, and no count depends on luck. */
+#pragma omp barrier
 #pragma omp for ordered schedule(static, 1)
     for (int i = 0; i < threads; i++)
 #pragma omp ordered

@@ -2,3 +2,4 @@
 
 pub mod env;
 pub mod reference;
+pub mod viewers;

