@@ -51,20 +51,17 @@ fn move_slots(steps: &mut [Step], distance: u32) {
     }
 }
 
-/// Changes what no runtime can pass: an array shorter than the count beside it says, a chunk that is no pointer.
+/// Changes what no runtime can pass, or would end the recording.
 fn sound(mut call: Call) -> Call {
     match &mut call {
-        Call::Dependences {
-            deps: Dependences(Some(deps)),
-            ndeps,
+        Call::Dependences { deps, ndeps, .. } => match_count(deps, ndeps),
+        Call::Dispatch { kind, instance, .. } => match_kind(*kind, instance),
+        Call::Error {
+            message: Text(Some(message)),
+            length,
             ..
-        } => {
-            // Sometimes a number without sense, with an array that nobody may read.
-            match ndeps {
-                ..0 => deps.clear(),
-                _ => *ndeps = deps.len() as i32,
-            }
-        }
+        } => *length = message.len() as u64,
+        Call::ControlTool { command, arg, .. } => match_argument(command, arg),
         Call::TargetMap {
             nitems,
             host_addr,
@@ -81,53 +78,54 @@ fn sound(mut call: Call) -> Call {
             mapping_flags,
             ..
         } => {
-            let arrays = [&mut host_addr.0, &mut device_addr.0, &mut bytes.0];
-            let lengths = arrays.iter().map(|array| array.as_ref().map(Vec::len));
-            let shortest = lengths
-                .chain([mapping_flags.0.as_ref().map(Vec::len)])
-                .flatten()
-                .min();
-            if let Some(shortest) = shortest {
-                *nitems = shortest as u32;
-                arrays
-                    .into_iter()
-                    .flatten()
-                    .for_each(|array| array.truncate(shortest));
-                mapping_flags
-                    .0
-                    .iter_mut()
-                    .for_each(|array| array.truncate(shortest));
+            let arrays = [&*host_addr, &*device_addr, &*bytes];
+            let lengths = arrays.map(Numbers::count).into_iter();
+            let shortest = lengths.chain([mapping_flags.count()]).flatten().min();
+            // Without any array the number has no sense, and nobody may believe it.
+            *nitems = shortest.map_or(*nitems, |shortest| shortest as u32);
+            for array in [host_addr, device_addr, bytes] {
+                array.truncate(*nitems as usize);
             }
-        }
-        Call::Error {
-            message: Text(Some(message)),
-            length,
-            ..
-        } => *length = message.len() as u64,
-        Call::Dispatch { kind, instance, .. } => {
-            let is_chunk = CHUNKS.contains(&ompt_dispatch_t(kind.0));
-            match instance {
-                Instance::Word(word) if is_chunk => *word = 0,
-                Instance::Chunk { start, .. } if !is_chunk => *instance = Instance::Word(*start),
-                _ => {}
-            }
-        }
-        Call::ControlTool { command, arg, .. } => {
-            if *command <= u64::from(omp_control_tool_end.0) {
-                *command += 1000;
-            }
-            match arg {
-                ControlArgument::Address(address) => {
-                    if (64..66).contains(command) {
-                        *arg = ControlArgument::Phase(Text(None));
-                    } else {
-                        *address += 1;
-                    }
-                }
-                ControlArgument::Phase(_) => *command = 64 + *command % 2,
-            }
+            mapping_flags.truncate(*nitems as usize);
         }
         _ => {}
     }
     call
+}
+
+/// An array has as many elements as its count says. A negative count, which nobody may believe, stays.
+fn match_count(deps: &mut Dependences, ndeps: &mut i32) {
+    if let Dependences(Some(deps)) = deps {
+        match *ndeps {
+            ..0 => deps.clear(),
+            _ => *ndeps = deps.len() as i32,
+        }
+    }
+}
+
+/// A chunk is a pointer, and only a chunk is.
+fn match_kind(kind: Enum<ompt_dispatch_t>, instance: &mut Instance) {
+    let is_chunk = CHUNKS.contains(&ompt_dispatch_t(kind.0));
+    match *instance {
+        Instance::Word(_) if is_chunk => *instance = Instance::Word(0),
+        Instance::Chunk { start, .. } if !is_chunk => *instance = Instance::Word(start),
+        _ => {}
+    }
+}
+
+/// A phase has a name, and only a phase has. None of OpenMP's own commands, which change what is recorded.
+fn match_argument(command: &mut u64, argument: &ControlArgument) {
+    const FIRST_PHASE: u64 = 64;
+    const PHASES: u64 = 2;
+    const USER: u64 = 1000;
+
+    let is_phase = (FIRST_PHASE..FIRST_PHASE + PHASES).contains(command);
+    let is_openmp = omp_control_tool_t::VALUES
+        .iter()
+        .any(|&(_, value)| u64::from(value) == *command);
+    match argument {
+        ControlArgument::Phase(_) => *command = FIRST_PHASE + *command % PHASES,
+        ControlArgument::Address(_) if is_phase || is_openmp => *command = USER,
+        ControlArgument::Address(_) => {}
+    }
 }

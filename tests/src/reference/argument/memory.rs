@@ -290,6 +290,18 @@ impl Placed for Option<Vec<ompt_dependence_t>> {
 #[serde(transparent)]
 pub struct Numbers<T>(pub Option<Vec<T>>);
 
+impl<T> Numbers<T> {
+    /// How many there are; `None` for NULL.
+    pub fn count(&self) -> Option<usize> {
+        self.0.as_ref().map(Vec::len)
+    }
+
+    /// Keeps the first `len`.
+    pub fn truncate(&mut self, len: usize) {
+        self.0.iter_mut().for_each(|numbers| numbers.truncate(len));
+    }
+}
+
 impl<T> Argument for Numbers<T>
 where
     T: Copy
