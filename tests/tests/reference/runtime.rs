@@ -1,6 +1,6 @@
 //! The reference runtime itself, with tools in C.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use ompt_sys::*;
@@ -293,4 +293,30 @@ fn rejects_a_script_with_a_callback_that_does_not_exist() {
     let output = runtime.arg(file.path()).output().expect("it runs");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("idle"));
+}
+
+#[test]
+fn names_arguments_as_the_trace_format_does() {
+    let schema = omptrace_trace_format::event::schema();
+    let mut runtime = reference_runtime();
+    let script = script(vec![steps(sample(generate::one_of_each()))]);
+    let (report, _) = play(
+        &script,
+        runtime
+            .env("OMP_TOOL_LIBRARIES", env::count_tool())
+            .env("COUNT_FLUSH", "1"),
+    );
+    for line in &report.rounds[0].threads[0].played {
+        let rows = schema.iter().filter(|row| line["event"] == row.name);
+        // What lies behind the last argument, which one vendor's runtimes pass.
+        let arguments = rows
+            .flat_map(|row| &row.arguments)
+            .filter(|argument| argument.name != "tenth_argument");
+        let expected: BTreeSet<&str> = arguments
+            .map(|argument| argument.name)
+            .chain(["event"])
+            .collect();
+        let names: BTreeSet<&str> = line.keys().map(String::as_str).collect();
+        assert_eq!(names, expected);
+    }
 }
