@@ -86,6 +86,16 @@ pub(crate) fn is_wide_prefix(head: u64) -> bool {
     head & 63 == WIDE
 }
 
+/// The words of each event in turn, up to one that is cut off. Nothing is decoded.
+pub(crate) fn split(mut words: &[u64]) -> impl Iterator<Item = &[u64]> {
+    std::iter::from_fn(move || {
+        let len = 1 + extra_words(*words.first()?);
+        let (event, rest) = words.split_at_checked(len)?;
+        words = rest;
+        Some(event)
+    })
+}
+
 /// A row of the table that has a compact encoding.
 pub trait CompactRow: Copy {
     /// The row's kind in the head of its events, 1 to 62.
@@ -109,6 +119,8 @@ pub trait CompactRow: Copy {
 pub trait WideRow {
     /// Stores the event; `None` where it does not fit `out`.
     fn encode(&self, ticks: u64, out: &mut [u64]) -> Option<usize>;
+    /// The event's code address; 0 where the row has none.
+    fn code(&self) -> u64;
     /// The row's arguments for the schema.
     fn arguments() -> Vec<ArgumentSchema>
     where
@@ -327,6 +339,10 @@ macro_rules! events {
                 #[allow(unused_variables)]
                 fn encode(&self, ticks: u64, out: &mut [u64]) -> Option<usize> {
                     wide(out, ticks, $wnumber, |words| { $(self.$wf.put(words);)* })
+                }
+
+                fn code(&self) -> u64 {
+                    0 $(| if stringify!($wf) == "codeptr_ra" { self.$wf.single_word() } else { 0 })*
                 }
 
                 fn arguments() -> Vec<ArgumentSchema> {

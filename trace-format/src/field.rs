@@ -253,6 +253,10 @@ pub trait WideField<'a>: Sized {
     fn put(&self, out: &mut Words<'_>);
     /// Reads the argument back; `None` where words are missing.
     fn take(input: &mut &[u64]) -> Option<Self>;
+    /// The argument where it is one word, else 0.
+    fn single_word(&self) -> u64 {
+        0
+    }
     /// How it is shown.
     fn wide_value(&self) -> Value<'_>;
     /// Test generator: an argument made of the numbers that `random` gives.
@@ -309,6 +313,9 @@ impl<F: Field> WideField<'_> for F {
     }
     fn take(input: &mut &[u64]) -> Option<Self> {
         pop(input).map(F::from_word)
+    }
+    fn single_word(&self) -> u64 {
+        self.word()
     }
     fn wide_value(&self) -> Value<'_> {
         self.value()

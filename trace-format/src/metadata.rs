@@ -30,6 +30,9 @@ pub struct Metadata {
     /// The OpenMP runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
+    /// Processors, places and devices that the runtime sees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processors: Option<Processors>,
     /// What was registered, and what each registration returned, by the callback's name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub callbacks: BTreeMap<String, Registration>,
@@ -113,16 +116,22 @@ pub struct Runtime {
     pub path: String,
     /// Entry points that the runtime's lookup answered, of all that the specification names.
     pub entry_points: Vec<String>,
-    /// `ompt_get_num_procs`, asked at the first thread's begin.
+    /// States that the runtime enumerates, by number.
+    pub states: BTreeMap<u32, String>,
+    /// Implementations of mutexes that it enumerates, by number.
+    pub mutex_impls: BTreeMap<u32, String>,
+}
+
+/// What the runtime says of processors; asked when the first thread begins, since runtimes do not know it before.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Processors {
+    /// `ompt_get_num_procs`.
     pub num_procs: i32,
     /// `ompt_get_num_devices`.
     pub num_devices: i32,
     /// The processors of each place, `ompt_get_place_proc_ids`.
     pub places: Vec<Vec<i32>>,
-    /// States that the runtime enumerates, by number.
-    pub states: BTreeMap<u32, String>,
-    /// Implementations of mutexes that it enumerates, by number.
-    pub mutex_impls: BTreeMap<u32, String>,
 }
 
 /// One callback's registration.

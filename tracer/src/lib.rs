@@ -1,1 +1,53 @@
-//! libomptrace.so: the OMPT tool that records an OpenMP program
+//! `libomptrace.so`: the OMPT tool that records an OpenMP program.
+//!
+//! An OpenMP runtime loads it (`OMP_TOOL_LIBRARIES=libomptrace.so ./app`) and calls back whenever something happens;
+//! each callback stores its arguments and the time into its thread's chunk and returns. **The tracer records facts;
+//! the reader judges them.**
+//!
+//! ```text
+//! runtime -> callbacks -> recorder (thread-local) -> chunk in the spool     the hot path
+//!                            | anything rare
+//!                            v
+//!                          cold -> session -> spool: free chunks <-> full chunks -> writer -> output
+//! ```
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`start`] | `ompt_start_tool`, initialize, finalize, the library's destructor |
+//! | [`callbacks`] | the table: one row per callback |
+//! | [`recorder`], [`tls`], [`clock`] | the hot path |
+//! | [`cold`], [`stream`] | what the hot path leaves |
+//! | [`session`], [`spool`], [`output`], [`writer`] | chunks on their way into the file |
+//! | [`fork`] | children |
+//! | [`control`] | `omp_control_tool` |
+//! | [`modules`], [`facts`], [`runtime`] | what the trace says about process and runtime |
+//! | [`config`] | the `OMPTRACE_*` variables |
+//! | [`system`], [`log`] | system calls, one line on stderr |
+//!
+//! Invariants: on the hot path nothing allocates, locks, formats, makes a system call or loops without bound. No panic
+//! and no failure leaves the tracer: tracing turns itself off, says so in one line, and the program runs on.
+
+#![allow(
+    rustdoc::private_intra_doc_links,
+    reason = "the table above is for those who read the code"
+)]
+
+pub mod callbacks;
+mod clock;
+mod cold;
+pub mod config;
+mod control;
+mod facts;
+mod fork;
+mod log;
+mod modules;
+mod output;
+mod recorder;
+mod runtime;
+mod session;
+mod spool;
+mod start;
+mod stream;
+mod system;
+mod tls;
+mod writer;

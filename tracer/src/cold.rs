@@ -1,0 +1,174 @@
+//! The cold path: whatever [`Recorder::try_put`] could not do, and all wide events.
+//!
+//! It may take locks, make system calls and start sessions. A callback that comes while the same thread is here or on
+//! the hot path (out of a signal handler) is counted as lost: it would break the event that is being written.
+
+use std::sync::atomic::Ordering;
+
+use omptrace_trace_format::event::{CompactRow, Event, WideRow, encode_compact};
+use omptrace_trace_format::predict::State;
+
+use crate::clock;
+use crate::fork;
+use crate::recorder::{self, Mode, Recorder};
+use crate::session::{self, Session};
+use crate::tls;
+
+/// Records the compact event that `row` makes. It may be called several times: what it does besides, giving an object
+/// its id, comes to the same each time.
+#[cold]
+pub(crate) fn compact<R: CompactRow + Into<Event<'static>>>(row: impl Fn(&State) -> R) {
+    enter(|recorder| {
+        if Mode::current() == Mode::Child
+            && fork::still_asleep(recorder, || row(recorder.state()).into())
+        {
+            return;
+        }
+        let code = row(recorder.state()).code();
+        record(recorder, code, |state, ticks, out| {
+            encode_compact(row(state), state, ticks, out)
+        });
+    });
+}
+
+/// Records the wide event that `row` makes.
+#[cold]
+pub(crate) fn wide<W: WideRow>(row: impl FnOnce(&Recorder) -> W) {
+    enter(|recorder| {
+        if Mode::current() == Mode::Child {
+            fork::wake_up();
+        }
+        let row = row(recorder);
+        record(recorder, row.code(), |_, ticks, out| row.encode(ticks, out));
+    });
+}
+
+/// The thread will not come again: its chunk goes to the file.
+#[cold]
+pub(crate) fn leave() {
+    let recorder = tls::recorder();
+    // Relaxed: the thread's own flag.
+    if recorder.is_idle() || recorder.stream.busy.load(Ordering::Relaxed) {
+        return;
+    }
+    // SeqCst; pairs with `wait_until_quiet`.
+    recorder.stream.busy.store(true, Ordering::SeqCst);
+    recorder.close();
+    tls::set_recorder(None);
+    if let Some(session) = session::current().filter(|session| session.owns(recorder)) {
+        session.end_stream(recorder);
+    }
+    recorder.end_chunk();
+    // Release; pairs with `wait_until_quiet`.
+    recorder.stream.busy.store(false, Ordering::Release);
+    recorder.give_back();
+}
+
+/// Runs `f` with the thread's recorder, the hot path closed.
+fn enter(f: impl FnOnce(&'static Recorder)) {
+    if Mode::current() == Mode::Off {
+        return;
+    }
+    let Some(recorder) = recorder_of_this_thread() else {
+        return;
+    };
+    let stream = &recorder.stream;
+    // SeqCst; pairs with `wait_until_quiet`: either it sees `busy`, or the mode is seen below.
+    let nested = stream.busy.swap(true, Ordering::SeqCst);
+    if nested || recorder.has_chunk() && recorder.is_closed() && !stream.stale.get() {
+        stream.lose(clock::ticks());
+        // Release; pairs with `wait_until_quiet`.
+        stream.busy.store(nested, Ordering::Release);
+        return;
+    }
+    recorder.close();
+    f(recorder);
+    if recorder.has_chunk() && !stream.stale.get() {
+        recorder.open();
+    }
+    // Release; pairs with `wait_until_quiet`.
+    stream.busy.store(false, Ordering::Release);
+}
+
+/// The thread's recorder, a new one where it has none; its stream has a number.
+fn recorder_of_this_thread() -> Option<&'static Recorder> {
+    let mut recorder = tls::recorder();
+    if recorder.stream.number.get() == 0 {
+        // A thread that is new to us; or the child of a fork, whose recorder was wiped.
+        fork::notice();
+        if recorder.is_idle() || !recorder.claim() {
+            recorder = recorder::take()?;
+        }
+        recorder.stream.number.set(session::next_stream());
+        recorder.put_nowhere(|state, _, _| {
+            state.reset(recorder.stream.first_id());
+            None
+        });
+        tls::set_recorder(Some(recorder));
+    }
+    Some(recorder)
+}
+
+/// Records the event that `encode` writes, on a recorder that is closed.
+fn record(
+    recorder: &'static Recorder,
+    code: u64,
+    mut encode: impl FnMut(&mut State, u64, &mut [u64]) -> Option<usize>,
+) {
+    let stream = &recorder.stream;
+    let mode = Mode::current();
+    if mode == Mode::Off {
+        return;
+    }
+    if matches!(mode, Mode::Record | Mode::RecordSlowly)
+        && let Some(session) = session::current()
+        && put(session, recorder, code, &mut encode).is_some()
+    {
+        return;
+    }
+    // The object gets its id all the same. The chunk does not know of it, so it must not be continued.
+    recorder.put_nowhere(encode);
+    stream.stale.set(true);
+    if mode != Mode::Pause {
+        stream.lose(clock::ticks());
+    }
+}
+
+/// Puts the event into the thread's chunk, or into a new one where there is none, it is stale, or full.
+fn put(
+    session: &'static Session,
+    recorder: &'static Recorder,
+    code: u64,
+    mut encode: impl FnMut(&mut State, u64, &mut [u64]) -> Option<usize>,
+) -> Option<()> {
+    let mut attempt = || {
+        session
+            .modules
+            .note(code, &recorder.stream.modules, |module| {
+                recorder
+                    .put_slowly(clock::ticks(), |_, ticks, out| module.encode(ticks, out))
+                    .is_some()
+            });
+        recorder.put_slowly(clock::ticks(), &mut encode)
+    };
+    let usable = recorder.has_chunk() && !recorder.stream.stale.get() && session.owns(recorder);
+    if usable && attempt().is_some() {
+        return Some(());
+    }
+    session.renew(recorder)?;
+    attempt()
+}
+
+/// Runs `f` with the session and the thread's recorder, which is closed and has a chunk of that session; not at all
+/// where nothing is recorded.
+pub(crate) fn with_session(f: impl FnOnce(&'static Session, &'static Recorder)) {
+    enter(|recorder| {
+        let Some(session) = session::current() else {
+            return;
+        };
+        let usable = recorder.has_chunk() && !recorder.stream.stale.get() && session.owns(recorder);
+        if usable || session.renew(recorder).is_some() {
+            f(session, recorder);
+        }
+    });
+}

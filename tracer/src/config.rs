@@ -1,0 +1,365 @@
+//! The `OMPTRACE_*` variables: one table gives name, meaning, default, and how a value is read.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::callbacks::{CALLBACKS, Callback};
+use crate::log::{self, Level, warning};
+
+/// What a thread does when its chunk is full and no other is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnFull {
+    /// Writes its chunk itself: nothing is lost.
+    Write,
+    /// Drops events until there is a free chunk, and counts them.
+    Drop,
+}
+
+/// Who packs chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compress {
+    /// The writer thread, at this level of zstd, with processor time that nobody else wants.
+    Level(i32),
+    /// Nobody: threads write their own chunks as they are.
+    Off,
+}
+
+/// The settings in force.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// The output's name, with `%` patterns.
+    pub(crate) output: String,
+    /// Numbers of the callbacks to register.
+    pub(crate) events: Vec<u32>,
+    /// Bytes of chunks per thread.
+    pub(crate) buffer_bytes: usize,
+    /// What to do without a free chunk.
+    pub(crate) on_full: OnFull,
+    /// Who packs.
+    pub(crate) compress: Compress,
+    /// The folder of the spool, where it is not that of the output.
+    pub(crate) spool: Option<PathBuf>,
+    /// The folder in which each session notes its file for `omptrace record`.
+    pub(crate) registry: Option<PathBuf>,
+    /// False where the user switched tracing off.
+    pub(crate) enabled: bool,
+}
+
+/// Bytes of a chunk, its header included.
+pub(crate) const CHUNK_BYTES: usize = 256 << 10;
+
+/// One variable.
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value where it is not set, as a user would write it.
+    pub default: &'static str,
+    /// What values are allowed.
+    pub allowed: &'static str,
+    /// What it does.
+    pub meaning: &'static str,
+    set: fn(&mut Config, &str) -> Option<()>,
+}
+
+impl std::fmt::Debug for Variable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Variable")
+            .field("name", &self.name)
+            .field("default", &self.default)
+            .finish_non_exhaustive()
+    }
+}
+
+/// All variables that the tracer reads.
+pub const VARIABLES: &[Variable] = &[
+    Variable {
+        name: "OMPTRACE_OUTPUT",
+        default: "%e.%p.omptrace",
+        allowed: "a file name; %e program, %h host, %p process id, %r MPI rank, %t start time, %% a percent sign",
+        meaning: "The trace file. A name that is taken gets `.2` and so on before its extension.",
+        set: |config, value| {
+            if value.is_empty() {
+                return None;
+            }
+            config.output = value.into();
+            Some(())
+        },
+    },
+    Variable {
+        name: "OMPTRACE_EVENTS",
+        default: "default",
+        allowed: "a list, separated by commas, of `default`, `all`, groups and callbacks; `-` in front takes away",
+        meaning: "What is recorded. `default` is all but `flush`.",
+        set: |config, value| {
+            config.events = parse_events(value)?;
+            Some(())
+        },
+    },
+    Variable {
+        name: "OMPTRACE_BUFFER",
+        default: "1M",
+        allowed: "bytes, with K, M or G; at least 256K, at most 1G",
+        meaning: "Memory for events, per thread.",
+        set: |config, value| {
+            let bytes = parse_bytes(value)?;
+            (CHUNK_BYTES..=1 << 30)
+                .contains(&bytes)
+                .then(|| config.buffer_bytes = bytes)
+        },
+    },
+    Variable {
+        name: "OMPTRACE_ON_FULL",
+        default: "write",
+        allowed: "write, drop",
+        meaning: "When a thread's memory is full: it writes events itself, or drops and counts them.",
+        set: |config, value| {
+            config.on_full = match value {
+                "write" => OnFull::Write,
+                "drop" => OnFull::Drop,
+                _ => return None,
+            };
+            Some(())
+        },
+    },
+    Variable {
+        name: "OMPTRACE_COMPRESS",
+        default: "auto",
+        allowed: "auto, off, 1 to 19",
+        meaning: "Packing while the program runs, with processor time that nobody else wants, at a level of zstd (auto: 1).",
+        set: |config, value| {
+            config.compress = match value {
+                "auto" => Compress::Level(1),
+                "off" => Compress::Off,
+                level => Compress::Level(
+                    level
+                        .parse()
+                        .ok()
+                        .filter(|level| (1..=19).contains(level))?,
+                ),
+            };
+            Some(())
+        },
+    },
+    Variable {
+        name: "OMPTRACE_SPOOL",
+        default: "",
+        allowed: "a folder",
+        meaning: "Where the memory's file lies while the program runs, for example /dev/shm; else beside the trace.",
+        set: |config, value| {
+            config.spool = (!value.is_empty()).then(|| value.into());
+            Some(())
+        },
+    },
+    Variable {
+        name: "OMPTRACE_LOG",
+        default: "warn",
+        allowed: "quiet, warn, info",
+        meaning: "What is said on stderr.",
+        set: |_, value| {
+            log::set_level(match value {
+                "quiet" => Level::Quiet,
+                "warn" => Level::Warn,
+                "info" => Level::Info,
+                _ => return None,
+            });
+            Some(())
+        },
+    },
+    Variable {
+        name: "OMPTRACE_DISABLED",
+        default: "0",
+        allowed: "0, 1",
+        meaning: "1 switches tracing off.",
+        set: |config, value| {
+            config.enabled = match value {
+                "0" | "" => true,
+                "1" => false,
+                _ => return None,
+            };
+            Some(())
+        },
+    },
+    Variable {
+        name: "OMPTRACE_REGISTRY",
+        default: "",
+        allowed: "a folder",
+        meaning: "Where each session notes the path of its trace; `omptrace record` sets it.",
+        set: |config, value| {
+            config.registry = (!value.is_empty()).then(|| value.into());
+            Some(())
+        },
+    },
+];
+
+impl Config {
+    /// The settings of this process's environment. A wrong value is told on stderr and leaves the default.
+    pub(crate) fn from_environment() -> Config {
+        Config::from_values(|name| std::env::var_os(name))
+    }
+
+    fn from_values(value_of: impl Fn(&str) -> Option<OsString>) -> Config {
+        let mut config = Config {
+            output: String::new(),
+            events: Vec::new(),
+            buffer_bytes: 0,
+            on_full: OnFull::Write,
+            compress: Compress::Off,
+            spool: None,
+            registry: None,
+            enabled: true,
+        };
+        for variable in VARIABLES {
+            (variable.set)(&mut config, variable.default).expect("a default is allowed");
+            let Some(value) = value_of(variable.name) else {
+                continue;
+            };
+            if value
+                .to_str()
+                .and_then(|value| (variable.set)(&mut config, value))
+                .is_none()
+            {
+                warning!(
+                    "{}={}: not allowed; using {:?}. Allowed: {}",
+                    variable.name,
+                    value.to_string_lossy(),
+                    variable.default,
+                    variable.allowed
+                );
+            }
+        }
+        config
+    }
+
+    /// The settings for the trace's metadata.
+    pub(crate) fn describe(&self) -> BTreeMap<String, String> {
+        let compress = match self.compress {
+            Compress::Level(level) => level.to_string(),
+            Compress::Off => "off".into(),
+        };
+        let events: Vec<&str> = CALLBACKS
+            .iter()
+            .filter(|c| self.events.contains(&c.number.0))
+            .map(Callback::name)
+            .collect();
+        BTreeMap::from([
+            ("OMPTRACE_OUTPUT".into(), self.output.clone()),
+            ("OMPTRACE_EVENTS".into(), events.join(",")),
+            ("OMPTRACE_BUFFER".into(), self.buffer_bytes.to_string()),
+            (
+                "OMPTRACE_ON_FULL".into(),
+                format!("{:?}", self.on_full).to_lowercase(),
+            ),
+            ("OMPTRACE_COMPRESS".into(), compress),
+        ])
+    }
+}
+
+/// A size like `256K`.
+fn parse_bytes(text: &str) -> Option<usize> {
+    let shift = match text.bytes().last()?.to_ascii_uppercase() {
+        b'K' => 10,
+        b'M' => 20,
+        b'G' => 30,
+        _ => 0,
+    };
+    let digits = if shift == 0 {
+        text
+    } else {
+        &text[..text.len() - 1]
+    };
+    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
+}
+
+/// The callbacks of a list like `parallel,task,-flush`. A list that begins by taking away takes from `default`.
+fn parse_events(list: &str) -> Option<Vec<u32>> {
+    let mut chosen: Vec<u32> = Vec::new();
+    for (index, item) in list
+        .split(',')
+        .map(str::trim)
+        .filter(|item| !item.is_empty())
+        .enumerate()
+    {
+        let (adds, name) = item
+            .strip_prefix('-')
+            .map_or((true, item), |name| (false, name));
+        if index == 0 && !adds {
+            chosen = parse_events("default")?;
+        }
+        let matches = |callback: &&Callback| match name {
+            "all" => true,
+            "default" => callback.name() != "flush",
+            name => callback.group == name || callback.name() == name,
+        };
+        let numbers: Vec<u32> = CALLBACKS
+            .iter()
+            .filter(matches)
+            .map(|callback| callback.number.0)
+            .collect();
+        if numbers.is_empty() {
+            return None;
+        }
+        chosen.retain(|number| !numbers.contains(number));
+        if adds {
+            chosen.extend(numbers);
+        }
+    }
+    Some(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &str) -> Option<Vec<&'static str>> {
+        let numbers = parse_events(list)?;
+        Some(
+            CALLBACKS
+                .iter()
+                .filter(|c| numbers.contains(&c.number.0))
+                .map(Callback::name)
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn default_is_all_but_flush() {
+        assert_eq!(names("all").unwrap().len(), 37);
+        assert_eq!(names("default").unwrap().len(), 36);
+        assert!(!names("default").unwrap().contains(&"flush"));
+        assert!(names("default,flush").unwrap().contains(&"flush"));
+    }
+
+    #[test]
+    fn lists_add_and_take_away() {
+        assert_eq!(
+            names("lock_init,lock_destroy,-lock_init").unwrap(),
+            ["lock_destroy"]
+        );
+        assert_eq!(
+            names("-mutex").unwrap().len(),
+            36 - names("mutex").unwrap().len()
+        );
+        assert_eq!(names("parallel,nonsense"), None);
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(parse_bytes("256K"), Some(256 << 10));
+        assert_eq!(parse_bytes("3m"), Some(3 << 20));
+        assert_eq!(parse_bytes("17"), Some(17));
+        assert_eq!(parse_bytes("many"), None);
+        assert_eq!(parse_bytes(""), None);
+    }
+
+    #[test]
+    fn a_wrong_value_leaves_the_default() {
+        let config = Config::from_values(|name| match name {
+            "OMPTRACE_BUFFER" => Some("1K".into()),
+            "OMPTRACE_COMPRESS" => Some("off".into()),
+            _ => None,
+        });
+        assert_eq!(config.buffer_bytes, 1 << 20);
+        assert_eq!(config.compress, Compress::Off);
+    }
+}

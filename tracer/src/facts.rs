@@ -1,0 +1,202 @@
+//! What the trace's metadata says about process, machine and runtime; gathered once, on no hot path.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use chrono::Local;
+use omptrace_trace_format::event;
+use omptrace_trace_format::metadata::{
+    Clock, Machine, Metadata, Process, Processors, Registration, Runtime, Schema,
+};
+use serde_json::{Value, json};
+
+use crate::log::warning;
+use crate::runtime::Lookup;
+use crate::session::Session;
+use crate::system;
+
+/// Variables that go into the trace, by the beginning of their names; no others do.
+const ENVIRONMENT: &[&str] = &["OMP_", "KMP_", "GOMP_", "LIBOMP", "OMPTRACE_"];
+/// Variables by which launchers tell a process its MPI rank: Open MPI, MPICH and Intel MPI, PMIx, MVAPICH2, Slurm.
+const RANK: &[&str] = &[
+    "OMPI_COMM_WORLD_RANK",
+    "PMI_RANK",
+    "PMIX_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "SLURM_PROCID",
+];
+
+/// The program's name.
+pub(crate) fn program_name() -> String {
+    let path = fs::read_link("/proc/self/exe").unwrap_or_default();
+    path.file_name().map_or_else(
+        || "program".into(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
+/// The MPI rank, where a launcher tells it.
+pub(crate) fn rank() -> Option<u32> {
+    RANK.iter()
+        .find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+/// The first block: who is traced, where, with which settings.
+pub(crate) fn process(session: &Session, forked: bool) -> Value {
+    let metadata = Metadata {
+        tracer: Some(concat!("omptrace ", env!("CARGO_PKG_VERSION")).into()),
+        start: Some(Local::now().to_rfc3339()),
+        process: Some(Process {
+            pid: session.pid,
+            parent_pid: std::os::unix::process::parent_id(),
+            started: started().unwrap_or(0),
+            executable: fs::read_link("/proc/self/exe")
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            command_line: command_line(),
+            directory: std::env::current_dir()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            rank: rank(),
+            forked,
+            affinity: line_of("/proc/self/status", "Cpus_allowed_list:").unwrap_or_default(),
+        }),
+        machine: Some(Machine {
+            host: system::host(),
+            cpu: line_of("/proc/cpuinfo", "model name").unwrap_or_default(),
+            cpus: fs::read_to_string("/proc/cpuinfo").map_or(0, |text| {
+                text.lines()
+                    .filter(|line| line.starts_with("processor"))
+                    .count() as u32
+            }),
+            kernel: fs::read_to_string("/proc/sys/kernel/osrelease").map_or_else(
+                |_| String::new(),
+                |release| format!("Linux {}", release.trim()),
+            ),
+        }),
+        environment: std::env::vars_os()
+            .map(|(name, value)| {
+                (
+                    name.to_string_lossy().into_owned(),
+                    value.to_string_lossy().into_owned(),
+                )
+            })
+            .filter(|(name, _)| ENVIRONMENT.iter().any(|start| name.starts_with(start)))
+            .collect(),
+        settings: session.config.describe(),
+        schema: event::schema()
+            .into_iter()
+            .map(|row| Schema {
+                number: row.number,
+                kind: row.kind,
+                name: row.name.into(),
+                arguments: row
+                    .arguments
+                    .iter()
+                    .map(|a| (a.name.into(), a.type_name.into()))
+                    .collect(),
+            })
+            .collect(),
+        ..Metadata::default()
+    };
+    to_json(&metadata)
+}
+
+/// The second block, from `initialize`: the runtime, what was registered, the clock.
+pub(crate) fn runtime(
+    lookup: Lookup,
+    version: &str,
+    omp_version: u32,
+    callbacks: BTreeMap<String, Registration>,
+    clock: Clock,
+) -> Value {
+    let metadata = Metadata {
+        runtime: Some(Runtime {
+            version: version.into(),
+            omp_version,
+            dialect: "5.x".into(),
+            path: lookup.library().unwrap_or_default(),
+            entry_points: lookup
+                .entry_points()
+                .into_iter()
+                .map(String::from)
+                .collect(),
+            states: lookup.states(),
+            mutex_impls: lookup.mutex_impls(),
+        }),
+        callbacks,
+        clock: Some(clock),
+        ..Metadata::default()
+    };
+    to_json(&metadata)
+}
+
+/// The third block: what runtimes know only on a thread that has begun.
+pub(crate) fn processors(lookup: Lookup) -> Value {
+    let processors = Processors {
+        num_procs: lookup.num_procs(),
+        num_devices: lookup.num_devices(),
+        places: lookup.places(),
+    };
+    to_json(&Metadata {
+        processors: Some(processors),
+        ..Metadata::default()
+    })
+}
+
+/// A metadata block's object.
+pub(crate) fn to_json(metadata: &Metadata) -> Value {
+    // Texts, numbers and maps with text keys: it cannot fail; if it did, an empty object is as good.
+    serde_json::to_value(metadata).unwrap_or_else(|_| json!({}))
+}
+
+/// Notes `trace` in the folder by which `omptrace record` finds what its children wrote.
+pub(crate) fn register(folder: &Path, trace: &Path) {
+    let pid = system::process_id();
+    let noted = (0..1000).any(|number| {
+        let Ok(file) = system::create_new(&folder.join(format!("{pid}.{number}"))) else {
+            return false;
+        };
+        system::write_all_at(&file, &[trace.as_os_str().as_bytes()], 0).is_ok()
+    });
+    if !noted {
+        warning!(
+            "cannot note the trace in {}; seal it by: omptrace recover {}",
+            folder.display(),
+            trace.display()
+        );
+    }
+}
+
+/// The program's arguments, its name first; each ends in a zero.
+fn command_line() -> Vec<String> {
+    let bytes = fs::read("/proc/self/cmdline").unwrap_or_default();
+    let arguments = bytes
+        .strip_suffix(b"\0")
+        .unwrap_or(&bytes)
+        .split(|byte| *byte == 0);
+    arguments
+        .map(|argument| String::from_utf8_lossy(argument).into_owned())
+        .collect()
+}
+
+/// When the process started: field 22 of `/proc/self/stat`, counted behind the name, which may hold blanks.
+fn started() -> Option<u64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    stat[stat.rfind(')')? + 2..]
+        .split(' ')
+        .nth(19)?
+        .parse()
+        .ok()
+}
+
+/// The value of the first line of `path` that begins with `name`, behind its colon.
+fn line_of(path: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_string())
+}

@@ -1,0 +1,119 @@
+//! Fork: the parent's trace stays exact, a child that uses OpenMP gets a trace of its own.
+//!
+//! The spool is shared memory, so a child must never write where its parent writes. Each recorder lies in memory that
+//! a fork wipes: the child's first event finds it full and takes the cold path, where the process id is asked. That
+//! holds after a raw clone too.
+//!
+//! A child is *asleep* until it uses OpenMP: runtimes announce its thread and its initial task inside fork() itself,
+//! also in a child that only calls exec. Those events are held back; the first other one wakes the child up, which
+//! starts its session. The handler below is registered in `ompt_start_tool`, before the runtime registers its own, so
+//! that it runs before the runtime's.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ompt_sys::ompt_task_initial;
+use omptrace_trace_format::block::ClockPair;
+use omptrace_trace_format::event::Event;
+
+use crate::clock;
+use crate::recorder::{self, Mode, Recorder};
+use crate::session;
+use crate::system;
+use crate::tls;
+
+/// Registers the handler; once per process.
+pub(crate) fn watch() {
+    static DONE: AtomicU32 = AtomicU32::new(0);
+    extern "C" fn in_child() {
+        if Mode::current() != Mode::Off {
+            tls::set_recorder(None);
+            recorder::forget_all();
+            become_child();
+        }
+    }
+    // Relaxed: one thread loads the tool.
+    if DONE.swap(1, Ordering::Relaxed) == 0 {
+        // SAFETY: the handler is a function of this library, and the C library forgets it when the library goes.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    }
+}
+
+fn become_child() {
+    session::forget_streams();
+    Mode::Child.set();
+}
+
+/// Finds out whether this process is the child of one that the session belongs to.
+pub(crate) fn notice() {
+    let stranger = session::current().is_some_and(|session| session.pid != system::process_id());
+    if stranger && Mode::current() != Mode::Child {
+        become_child();
+    }
+}
+
+/// Events of a child that is asleep, and the clocks before the first. All zeros is none.
+#[derive(Debug)]
+pub(crate) struct Held {
+    events: Cell<*mut Vec<(u64, Event<'static>)>>,
+    clock: Cell<ClockPair>,
+}
+
+impl Held {
+    pub(crate) const fn new() -> Held {
+        let clock = ClockPair {
+            ticks: 0,
+            monotonic_raw_ns: 0,
+            realtime_ns: 0,
+        };
+        Held {
+            events: Cell::new(std::ptr::null_mut()),
+            clock: Cell::new(clock),
+        }
+    }
+
+    fn push(&self, event: Event<'static>) {
+        if self.events.get().is_null() {
+            self.clock.set(clock::pair().0);
+            self.events.set(Box::into_raw(Box::default()));
+        }
+        // SAFETY: the box made above, which only this thread uses.
+        unsafe { &mut *self.events.get() }.push((clock::ticks(), event));
+    }
+
+    /// The events with their times, and the clocks before the first; nothing is held after that.
+    pub(crate) fn take(&self) -> Option<(ClockPair, Vec<(u64, Event<'static>)>)> {
+        let events = self.events.replace(std::ptr::null_mut());
+        // SAFETY: made by `Box::into_raw` in `push`, and taken once.
+        (!events.is_null()).then(|| (self.clock.get(), *unsafe { Box::from_raw(events) }))
+    }
+}
+
+/// In a child: true where `event` is one that runtimes deliver to every child; it is held back. Any other one wakes
+/// the child up.
+pub(crate) fn still_asleep(recorder: &Recorder, event: impl Fn() -> Event<'static>) -> bool {
+    let announcement = match event() {
+        Event::ThreadBegin(_) | Event::ThreadEnd(_) => true,
+        Event::ImplicitTaskBegin(row) => row.flags.0 & ompt_task_initial.0 != 0,
+        Event::ImplicitTaskEnd(row) => row.flags.0 & ompt_task_initial.0 != 0,
+        _ => false,
+    };
+    if announcement {
+        recorder.stream.held.push(event());
+        // Its id is given: the predictors must know.
+        recorder.put_nowhere(|state, ticks, out| event().encode(state, ticks, out));
+    } else {
+        wake_up();
+    }
+    announcement
+}
+
+/// Starts the child's own session.
+pub(crate) fn wake_up() {
+    static STARTED_FOR: AtomicU32 = AtomicU32::new(0);
+    let pid = system::process_id();
+    // AcqRel; several threads of a child may wake it up: one does.
+    if STARTED_FOR.swap(pid, Ordering::AcqRel) != pid {
+        session::start_in_child();
+    }
+}

@@ -1,0 +1,279 @@
+//! Which module (program or shared library) holds a code address: asked when an address is new, told as an event
+//! when the module is.
+//!
+//! Libraries come and go, also at the same address, so a module is valid from its event's time on. An address asks
+//! once per chunk ([`crate::cold`]); the loader's counts of libraries added and removed are compared whenever a
+//! chunk is handed over. That an address is used again by another library within one chunk of a thread is not seen.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+
+use omptrace_trace_format::event::Module;
+use omptrace_trace_format::field::{Address, ModuleChange, Text};
+use parking_lot::Mutex;
+
+use crate::system;
+
+/// Ranges that a thread asked for last: no lock for the same few modules.
+#[derive(Debug)]
+pub(crate) struct KnownModules {
+    ranges: [Cell<(u64, u64)>; 4],
+    next: Cell<usize>,
+    generation: Cell<u64>,
+}
+
+impl KnownModules {
+    pub(crate) const fn new() -> KnownModules {
+        KnownModules {
+            ranges: [const { Cell::new((0, 0)) }; 4],
+            next: Cell::new(0),
+            generation: Cell::new(0),
+        }
+    }
+
+    fn contains(&self, code: u64) -> bool {
+        self.ranges
+            .iter()
+            .any(|range| (range.get().0..range.get().1).contains(&code))
+    }
+
+    fn add(&self, start: u64, end: u64) {
+        let next = self.next.get() % self.ranges.len();
+        self.ranges[next].set((start, end));
+        self.next.set(next + 1);
+    }
+
+    pub(crate) fn forget(&self) {
+        self.ranges.iter().for_each(|range| range.set((0, 0)));
+    }
+}
+
+/// A module as the loader has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Loaded {
+    path: Vec<u8>,
+    build_id: Vec<u8>,
+    load_address: u64,
+    start: u64,
+    end: u64,
+}
+
+impl Loaded {
+    /// The event that tells of it.
+    pub(crate) fn event(&self, change: ModuleChange) -> Module<'_> {
+        let (file_size, modified_ns) = system::file_stamp(&self.path);
+        Module {
+            change,
+            path: Text::new(&self.path),
+            build_id: if self.build_id.is_empty() {
+                Text(None)
+            } else {
+                Text::new(&self.build_id)
+            },
+            load_address: Address(self.load_address),
+            start: Address(self.start),
+            end: Address(self.end),
+            file_size,
+            modified_ns,
+        }
+    }
+}
+
+/// The session's modules: those that some event has told of.
+#[derive(Debug, Default)]
+pub(crate) struct Modules {
+    told: Mutex<Told>,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    modules: Vec<Loaded>,
+    /// The loader's counts of libraries added and removed.
+    counts: (u64, u64),
+    /// Grows with each change of `counts`.
+    generation: u64,
+}
+
+impl Modules {
+    /// Calls `tell` with the module that holds `code` if the session has not told of it yet; `tell` says whether it
+    /// has now.
+    pub(crate) fn note(
+        &self,
+        code: u64,
+        known: &KnownModules,
+        tell: impl FnOnce(Module<'_>) -> bool,
+    ) {
+        if code == 0 || known.contains(code) {
+            return;
+        }
+        let Some(module) = loaded_at(code) else {
+            return;
+        };
+        let mut told = self.told.lock();
+        if !told.modules.contains(&module) {
+            if !tell(module.event(ModuleChange::seen)) {
+                return;
+            }
+            told.modules.push(module.clone());
+        }
+        known.add(module.start, module.end);
+    }
+
+    /// Calls `tell` with each module that the loader has removed since the last call; to be called when a chunk
+    /// begins.
+    pub(crate) fn compare(&self, known: &KnownModules, mut tell: impl FnMut(Module<'_>)) {
+        let counts = loader_counts();
+        let mut told = self.told.lock();
+        if told.counts != counts {
+            told.counts = counts;
+            told.generation += 1;
+            told.modules.retain(|module| {
+                let still = loaded_at(module.start).is_some_and(|now| now == *module);
+                if !still {
+                    tell(module.event(ModuleChange::unloaded));
+                }
+                still
+            });
+        }
+        if known.generation.replace(told.generation) != told.generation {
+            known.forget();
+        }
+    }
+}
+
+/// The loader's counts of libraries added and removed since the process began.
+fn loader_counts() -> (u64, u64) {
+    unsafe extern "C" fn first(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        counts: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid structure, and `counts` is the pair below.
+        unsafe { *counts.cast::<(u64, u64)>() = ((*info).dlpi_adds, (*info).dlpi_subs) };
+        1
+    }
+    let mut counts = (0, 0);
+    // SAFETY: `first` treats its arguments as `dl_iterate_phdr` gives them.
+    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut counts).cast()) };
+    counts
+}
+
+/// The module that holds `code`.
+fn loaded_at(code: u64) -> Option<Loaded> {
+    struct Search {
+        code: u64,
+        found: Option<Loaded>,
+    }
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        search: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid structure, and `search` is the one below.
+        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+        // SAFETY: the loader keeps the program headers of a loaded module mapped.
+        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        let loads = || {
+            headers
+                .iter()
+                .filter(|header| header.p_type == libc::PT_LOAD)
+        };
+        let start = loads()
+            .map(|header| info.dlpi_addr.wrapping_add(header.p_vaddr))
+            .min()
+            .unwrap_or(0);
+        let end = loads()
+            .map(|header| info.dlpi_addr.wrapping_add(header.p_vaddr + header.p_memsz))
+            .max()
+            .unwrap_or(0);
+        if !(start..end).contains(&search.code) {
+            return 0;
+        }
+        search.found = Some(Loaded {
+            path: path_of(info.dlpi_name),
+            build_id: headers
+                .iter()
+                .filter(|header| header.p_type == libc::PT_NOTE)
+                .find_map(|header| {
+                    let note = info.dlpi_addr.wrapping_add(header.p_vaddr) as *const u8;
+                    // SAFETY: a note segment of a loaded module is mapped and readable.
+                    build_id(unsafe { std::slice::from_raw_parts(note, header.p_memsz as usize) })
+                })
+                .unwrap_or_default(),
+            load_address: info.dlpi_addr,
+            start,
+            end,
+        });
+        1
+    }
+    let mut search = Search { code, found: None };
+    // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    search.found
+}
+
+/// The path of a module by the loader's name, which is empty for the program itself.
+fn path_of(name: *const libc::c_char) -> Vec<u8> {
+    // SAFETY: the loader's names are C strings, or null.
+    let name = if name.is_null() {
+        &[][..]
+    } else {
+        unsafe { CStr::from_ptr(name) }.to_bytes()
+    };
+    if !name.is_empty() {
+        return name.to_vec();
+    }
+    std::fs::read_link("/proc/self/exe")
+        .map(|path| path.as_os_str().as_bytes().to_vec())
+        .unwrap_or_default()
+}
+
+/// The build id, in hex, of a note segment: `NT_GNU_BUILD_ID` (3) of `GNU`.
+fn build_id(mut notes: &[u8]) -> Option<Vec<u8>> {
+    while notes.len() >= 12 {
+        let number = |at: usize| {
+            u32::from_ne_bytes(notes[at..at + 4].try_into().expect("four bytes")) as usize
+        };
+        let (name_len, len, kind) = (number(0), number(4), number(8));
+        let text = 12 + name_len.next_multiple_of(4);
+        let content = notes.get(text..text.checked_add(len)?)?;
+        if kind == 3 && notes[12..].starts_with(b"GNU\0") {
+            return Some(
+                content
+                    .iter()
+                    .flat_map(|byte| format!("{byte:02x}").into_bytes())
+                    .collect(),
+            );
+        }
+        notes = notes.get(text + len.next_multiple_of(4)..)?;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_this_program_once() {
+        let (modules, known, other) =
+            (Modules::default(), KnownModules::new(), KnownModules::new());
+        let code = finds_this_program_once as fn() as usize as u64;
+        let mut paths = Vec::new();
+        for known in [&known, &known, &other] {
+            modules.note(code, known, |module| {
+                paths.push(module.path.lossy().into_owned());
+                true
+            });
+        }
+        assert_eq!(paths, [std::env::current_exe().unwrap().to_str().unwrap()]);
+    }
+
+    #[test]
+    fn notes_give_the_build_id() {
+        let note = b"\x04\0\0\0\x03\0\0\0\x03\0\0\0GNU\0\xab\x01\xff\0";
+        assert_eq!(build_id(note).unwrap(), b"ab01ff");
+        assert_eq!(build_id(&note[..15]), None);
+    }
+}

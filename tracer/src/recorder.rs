@@ -1,0 +1,340 @@
+//! The hot path: one thread's events into its chunk.
+//!
+//! A [`Recorder`] belongs to one thread and lies in private memory that a fork wipes ([`crate::fork`]): a child finds
+//! a full recorder, takes the cold path, and starts a session of its own. The chunk itself lies in the spool, which
+//! is shared with a file, so that the kernel keeps every event published when the process is killed.
+//!
+//! ```text
+//! thread-local pointer -> Recorder { limit, cursor, words, base, predictors }
+//!                                                   |
+//!                         spool chunk: [ header .. published ] [ word word word ... ]
+//! ```
+//!
+//! [`Recorder::try_put`] is all that a usual event costs. Everything rare makes it say no, and the callback tail-calls
+//! its cold twin with the same arguments ([`crate::callbacks`]): no chunk, chunk full, an event inside an event,
+//! a time or a value that does not fit, a code address not seen in this chunk, recording paused.
+
+use std::cell::{Cell, UnsafeCell};
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence,
+};
+use std::time::{Duration, Instant};
+
+use omptrace_trace_format::block::CHUNK_HEADER_WORDS;
+use omptrace_trace_format::event::{CompactRow, MAX_COMPACT_WORDS, SUB_LIMIT, TICK_BITS};
+use omptrace_trace_format::predict::State;
+
+use crate::clock;
+use crate::stream::Stream;
+use crate::system;
+
+/// What callbacks do; one for the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Mode {
+    /// Nothing: no session yet, the session ended, or tracing failed.
+    Off = 0,
+    /// Record on the hot path.
+    Record = 1,
+    /// Record on the cold path: the CPU's counter cannot be trusted.
+    RecordSlowly = 2,
+    /// Give ids, store nothing: the program paused or ended recording.
+    Pause = 3,
+    /// A forked child that did not use OpenMP yet.
+    Child = 4,
+}
+
+static MODE: AtomicU8 = AtomicU8::new(Mode::Off as u8);
+
+impl Mode {
+    /// The process's mode.
+    pub(crate) fn current() -> Mode {
+        // Acquire; pairs with Release in `set`: who sees a session's mode sees the session.
+        Mode::of(MODE.load(Ordering::Acquire))
+    }
+
+    /// Switches; returns the mode before.
+    pub(crate) fn set(self) -> Mode {
+        // AcqRel; pairs with Acquire in `current` and with another `set`.
+        Mode::of(MODE.swap(self as u8, Ordering::AcqRel))
+    }
+
+    fn of(number: u8) -> Mode {
+        match number {
+            1 => Mode::Record,
+            2 => Mode::RecordSlowly,
+            3 => Mode::Pause,
+            4 => Mode::Child,
+            _ => Mode::Off,
+        }
+    }
+}
+
+/// Words kept free at a chunk's end: the longest compact event, always stored whole.
+const MARGIN: usize = MAX_COMPACT_WORDS;
+/// From a chunk's first word back to the word that holds its published length.
+const PUBLISHED: usize = CHUNK_HEADER_WORDS - 7;
+
+/// One thread's state. All zeros is a recorder that is full, as a fork leaves it.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Recorder {
+    /// Words of the chunk before the margin; 0 while an event is being written, and where there is no chunk. Atomic
+    /// only so that a signal handler on the same thread may read it.
+    limit: AtomicUsize,
+    /// Words written.
+    cursor: Cell<usize>,
+    /// The chunk's first word.
+    words: Cell<*mut u64>,
+    /// The clock when the chunk began.
+    base: Cell<u64>,
+    /// The predictors.
+    state: UnsafeCell<State>,
+    /// What only the cold path needs.
+    pub(crate) stream: Stream,
+    /// True while a thread has it.
+    taken: AtomicBool,
+    /// The next one in the list of all recorders.
+    next: AtomicPtr<Recorder>,
+}
+
+// SAFETY: only its own thread uses a recorder, but for `IDLE`, of which nothing but the atomic `limit` is ever
+// written: it is always 0, so that nobody gets further.
+unsafe impl Sync for Recorder {}
+
+/// The recorder of threads that have none: always full.
+pub(crate) static IDLE: Recorder = Recorder::new();
+
+impl Recorder {
+    const fn new() -> Recorder {
+        Recorder {
+            limit: AtomicUsize::new(0),
+            cursor: Cell::new(0),
+            words: Cell::new(std::ptr::null_mut()),
+            base: Cell::new(0),
+            state: UnsafeCell::new(State::new(0)),
+            stream: Stream::new(),
+            taken: AtomicBool::new(false),
+            next: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }
+
+    /// True of [`IDLE`].
+    pub(crate) fn is_idle(&self) -> bool {
+        std::ptr::eq(self, &IDLE)
+    }
+
+    /// Records what `row` makes of the callback's arguments; `false`, and nothing changed, where only the cold path
+    /// can. `row` may run again there, so all it may do is give an object its id.
+    #[inline(always)]
+    pub(crate) fn try_put<R: CompactRow>(&self, row: impl FnOnce(&State) -> R) -> bool {
+        // Relaxed: on a change of mode, an event more or less is recorded; `finalize` reads published lengths only.
+        if MODE.load(Ordering::Relaxed) != Mode::Record as u8 {
+            return false;
+        }
+        // Relaxed, with fences for the compiler: `limit` is shared only with signal handlers on this thread. From here
+        // on a handler's events find no room, and its cold path finds out why.
+        let limit = self.limit.load(Ordering::Relaxed);
+        self.limit.store(0, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        let cursor = self.cursor.get();
+        let done = cursor < limit && {
+            let ticks = clock::counter().wrapping_sub(self.base.get());
+            // SAFETY: only this thread uses its recorder, and the guard keeps its signal handlers out.
+            let state = unsafe { &mut *self.state.get() };
+            let row = row(state);
+            let fits = ticks >> TICK_BITS == 0 && row.sub() < SUB_LIMIT && !row.has_new_code(state);
+            if fits {
+                self.publish(row.encode(state, ticks, self.room(cursor)), cursor);
+            }
+            fits
+        };
+        compiler_fence(Ordering::SeqCst);
+        self.limit.store(limit, Ordering::Relaxed);
+        done
+    }
+
+    /// The words at `cursor`, which is below the limit.
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref, reason = "the chunk is not part of the recorder")]
+    fn room(&self, cursor: usize) -> &mut [u64; MAX_COMPACT_WORDS] {
+        // SAFETY: `begin_chunk` was given a chunk that is this thread's alone until it is handed over, with
+        // `MARGIN` words behind the limit; the cursor is below the limit.
+        unsafe { &mut *self.words.get().add(cursor).cast() }
+    }
+
+    #[inline(always)]
+    fn publish(&self, len: usize, cursor: usize) {
+        self.cursor.set(cursor + len);
+        // SAFETY: the header lies before the chunk's words (`begin_chunk`); the word is only accessed atomically.
+        let published = unsafe { AtomicU64::from_ptr(self.words.get().sub(PUBLISHED)) };
+        // Release; pairs with Acquire in `Chunk::published`: whoever sees the length sees the words.
+        published.store((cursor + len) as u64, Ordering::Release);
+    }
+
+    /// The predictors, for the cold path.
+    pub(crate) fn state(&self) -> &State {
+        // SAFETY: only this thread uses its recorder, and nothing in this crate keeps the reference over an event.
+        unsafe { &*self.state.get() }
+    }
+
+    /// Lets `encode` write an event at the cursor, on the cold path: it gets the predictors, ticks since the base,
+    /// and all words that are left. `None` where it did not fit.
+    pub(crate) fn put_slowly(
+        &self,
+        now: u64,
+        encode: impl FnOnce(&mut State, u64, &mut [u64]) -> Option<usize>,
+    ) -> Option<()> {
+        let (cursor, ticks) = (self.cursor.get(), now.wrapping_sub(self.base.get()));
+        let end = self.stream.chunk_words.get();
+        if self.words.get().is_null() || ticks >> TICK_BITS != 0 {
+            return None;
+        }
+        // SAFETY: as in `room`; `chunk_words` are the words of the chunk.
+        let room =
+            unsafe { std::slice::from_raw_parts_mut(self.words.get().add(cursor), end - cursor) };
+        // SAFETY: as in `try_put`; the cold path's own guard keeps signal handlers out.
+        let state = unsafe { &mut *self.state.get() };
+        self.publish(encode(state, ticks, room)?, cursor);
+        Some(())
+    }
+
+    /// Lets `encode` run for what it does to the predictors, above all the newest id; its words go nowhere. The chunk
+    /// must not be continued after that.
+    pub(crate) fn put_nowhere(
+        &self,
+        encode: impl FnOnce(&mut State, u64, &mut [u64]) -> Option<usize>,
+    ) {
+        // SAFETY: as in `put_slowly`.
+        let state = unsafe { &mut *self.state.get() };
+        encode(state, 0, &mut [0; 2 * MAX_COMPACT_WORDS]);
+    }
+
+    /// Starts a chunk of `len` words for events, closed to the hot path until [`Recorder::open`].
+    ///
+    /// # Safety
+    /// `words` are valid for writing by this thread alone until [`Recorder::end_chunk`], and lie behind the
+    /// [`CHUNK_HEADER_WORDS`] words of a chunk's header.
+    pub(crate) unsafe fn begin_chunk(
+        &self,
+        words: *mut u64,
+        len: usize,
+        base: u64,
+        newest_id: u64,
+    ) {
+        // SAFETY: as in `put_slowly`.
+        unsafe { &mut *self.state.get() }.reset(newest_id);
+        self.stream.chunk_words.set(len);
+        self.words.set(words);
+        self.base.set(base);
+        self.cursor.set(0);
+    }
+
+    /// Takes the chunk away; the next event takes the cold path.
+    pub(crate) fn end_chunk(&self) {
+        self.close();
+        self.words.set(std::ptr::null_mut());
+    }
+
+    /// Lets the hot path into the chunk again.
+    pub(crate) fn open(&self) {
+        // Relaxed: shared only with signal handlers on this thread.
+        self.limit
+            .store(self.stream.chunk_words.get() - MARGIN, Ordering::Relaxed);
+    }
+
+    /// Keeps the hot path from the chunk.
+    pub(crate) fn close(&self) {
+        // Relaxed: shared only with signal handlers on this thread.
+        self.limit.store(0, Ordering::Relaxed);
+    }
+
+    /// True while the hot path may write, or is writing at this moment.
+    pub(crate) fn has_chunk(&self) -> bool {
+        !self.words.get().is_null()
+    }
+
+    /// True where the hot path is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        // Relaxed: shared only with signal handlers on this thread.
+        self.limit.load(Ordering::Relaxed) == 0
+    }
+}
+
+/// All recorders of the process, whether a thread has them or not: a list that only grows, by its head.
+static ALL: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Every recorder.
+fn all() -> impl Iterator<Item = &'static Recorder> {
+    let of = |recorder: *mut Recorder| {
+        // SAFETY: recorders in the list stay mapped for the life of the process.
+        unsafe { recorder.as_ref() }
+    };
+    // Acquire; pairs with Release in `take`.
+    std::iter::successors(of(ALL.load(Ordering::Acquire)), move |recorder| {
+        // Acquire; pairs with Release in `take`.
+        of(recorder.next.load(Ordering::Acquire))
+    })
+}
+
+/// A recorder for the calling thread; `None` where there is no memory.
+pub(crate) fn take() -> Option<&'static Recorder> {
+    if let Some(recorder) = all().find(|recorder| recorder.claim()) {
+        return Some(recorder);
+    }
+    let recorder: *mut Recorder = system::map_wiped_on_fork(size_of::<Recorder>())
+        .ok()?
+        .cast();
+    // SAFETY: page-aligned zeroed memory of the size, and all zeros is a recorder.
+    let new = unsafe { &*recorder };
+    new.claim();
+    let mut head = ALL.load(Ordering::Relaxed);
+    loop {
+        new.next.store(head, Ordering::Release);
+        // Release; pairs with Acquire in `all`.
+        match ALL.compare_exchange_weak(head, recorder, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return Some(new),
+            Err(other) => head = other,
+        }
+    }
+}
+
+/// Keeps the hot path of every thread from its chunk, which belongs to a session that has ended.
+pub(crate) fn close_all() {
+    all().for_each(|recorder| {
+        recorder.close();
+        recorder.stream.stale.set(true);
+    });
+}
+
+/// Waits until no thread is on the cold path, at most `most`.
+pub(crate) fn wait_until_quiet(most: Duration) {
+    let start = Instant::now();
+    // SeqCst; pairs with `Stream::busy` and the mode on the cold path: whoever enters later sees the mode.
+    while all().any(|recorder| recorder.stream.busy.load(Ordering::SeqCst))
+        && start.elapsed() < most
+    {
+        std::thread::yield_now();
+    }
+}
+
+/// A forked child has none of its parent's threads.
+pub(crate) fn forget_all() {
+    ALL.store(std::ptr::null_mut(), Ordering::Release);
+}
+
+impl Recorder {
+    /// Makes it the calling thread's; false where another thread has it.
+    pub(crate) fn claim(&self) -> bool {
+        // Acquire; pairs with Release in `give_back`.
+        self.taken
+            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Lets another thread have it. The calling thread does not use it any more.
+    pub(crate) fn give_back(&self) {
+        self.stream.reset();
+        self.taken.store(false, Ordering::Release);
+    }
+}

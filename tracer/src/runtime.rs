@@ -1,0 +1,193 @@
+//! The OpenMP runtime as its lookup shows it: entry points, states, processors, places.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char, c_int};
+use std::mem::transmute_copy;
+
+use ompt_sys::{
+    ompt_enumerate_mutex_impls_t, ompt_enumerate_states_t, ompt_function_lookup_t,
+    ompt_get_num_devices_t, ompt_get_num_places_t, ompt_get_num_procs_t, ompt_get_place_proc_ids_t,
+    ompt_interface_fn_t, ompt_set_callback_t,
+};
+use parking_lot::Mutex;
+
+/// All entry points of the host (OpenMP 5.2, 19.6.1).
+const ENTRY_POINTS: &[&CStr] = &[
+    c"ompt_enumerate_states",
+    c"ompt_enumerate_mutex_impls",
+    c"ompt_set_callback",
+    c"ompt_get_callback",
+    c"ompt_get_thread_data",
+    c"ompt_get_num_procs",
+    c"ompt_get_num_places",
+    c"ompt_get_place_proc_ids",
+    c"ompt_get_place_num",
+    c"ompt_get_partition_place_nums",
+    c"ompt_get_proc_id",
+    c"ompt_get_state",
+    c"ompt_get_parallel_info",
+    c"ompt_get_task_info",
+    c"ompt_get_task_memory",
+    c"ompt_get_target_info",
+    c"ompt_get_num_devices",
+    c"ompt_get_unique_id",
+    c"ompt_finalize_tool",
+];
+
+/// From here `enumerate_states` gives the full list; from 0 it leaves out `work_serial`, which is 0 (`ompt_state_t`).
+const STATE_UNDEFINED: c_int = 0x102;
+/// From here `enumerate_mutex_impls` begins (`ompt_mutex_impl_none`).
+const MUTEX_IMPL_NONE: c_int = 0;
+/// No runtime has more states or places; an enumeration that never ends is cut here.
+const MOST: usize = 4096;
+
+/// A runtime's lookup.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lookup(ompt_function_lookup_t);
+
+/// The lookup of the runtime in this process, until it finalizes the tool.
+static LOOKUP: Mutex<Option<Lookup>> = Mutex::new(None);
+
+impl Lookup {
+    /// # Safety
+    /// `lookup` came with `ompt_initialize_t`, and works until the runtime ends.
+    pub(crate) unsafe fn new(lookup: ompt_function_lookup_t) -> Lookup {
+        let lookup = Lookup(lookup);
+        *LOOKUP.lock() = Some(lookup);
+        lookup
+    }
+
+    /// The lookup of the runtime that is there.
+    pub(crate) fn current() -> Option<Lookup> {
+        *LOOKUP.lock()
+    }
+
+    /// The runtime is going.
+    pub(crate) fn forget() {
+        *LOOKUP.lock() = None;
+    }
+
+    fn find(self, name: &CStr) -> Option<ompt_interface_fn_t> {
+        // SAFETY: by `new`'s contract; a C string.
+        unsafe { (self.0)(name.as_ptr()) }
+    }
+
+    /// The entry point `name`, whose type is `F`.
+    ///
+    /// # Safety
+    /// The specification gives the type `F` to the entry point of that name.
+    unsafe fn entry<F: Copy>(self, name: &CStr) -> Option<F> {
+        const { assert!(size_of::<F>() == size_of::<ompt_interface_fn_t>()) };
+        // SAFETY: by this function's contract; function pointers of one size.
+        self.find(name)
+            .map(|entry| unsafe { transmute_copy(&entry) })
+    }
+
+    /// `ompt_set_callback`.
+    pub(crate) fn set_callback(self) -> Option<ompt_set_callback_t> {
+        // SAFETY: OpenMP 5.2, 19.6.1.3.
+        unsafe { self.entry(c"ompt_set_callback") }
+    }
+
+    /// The library that the lookup lies in.
+    pub(crate) fn library(self) -> Option<String> {
+        crate::system::library_of(self.0 as *const _)
+    }
+
+    /// Names of the entry points that there are.
+    pub(crate) fn entry_points(self) -> Vec<&'static str> {
+        ENTRY_POINTS
+            .iter()
+            .filter(|name| self.find(name).is_some())
+            .filter_map(|name| name.to_str().ok())
+            .collect()
+    }
+
+    /// The states that the runtime enumerates.
+    pub(crate) fn states(self) -> BTreeMap<u32, String> {
+        // SAFETY: OpenMP 5.2, 19.6.1.1.
+        let entry: Option<ompt_enumerate_states_t> =
+            unsafe { self.entry(c"ompt_enumerate_states") };
+        // SAFETY: valid places for the answer; the names are the runtime's own C strings.
+        entry.map_or_else(BTreeMap::new, |next| {
+            enumerate(STATE_UNDEFINED, |n, id, name| unsafe { next(n, id, name) })
+        })
+    }
+
+    /// The implementations of mutexes that the runtime enumerates.
+    pub(crate) fn mutex_impls(self) -> BTreeMap<u32, String> {
+        // SAFETY: OpenMP 5.2, 19.6.1.2.
+        let entry: Option<ompt_enumerate_mutex_impls_t> =
+            unsafe { self.entry(c"ompt_enumerate_mutex_impls") };
+        // SAFETY: as in `states`.
+        entry.map_or_else(BTreeMap::new, |next| {
+            enumerate(MUTEX_IMPL_NONE, |n, id, name| unsafe { next(n, id, name) })
+        })
+    }
+
+    /// Processors, as far as the runtime knows; on a thread that has begun.
+    pub(crate) fn num_procs(self) -> i32 {
+        // SAFETY: OpenMP 5.2, 19.6.1.6.
+        let entry: Option<ompt_get_num_procs_t> = unsafe { self.entry(c"ompt_get_num_procs") };
+        // SAFETY: no arguments.
+        entry.map_or(0, |get| unsafe { get() })
+    }
+
+    /// Devices; on a thread that has begun.
+    pub(crate) fn num_devices(self) -> i32 {
+        // SAFETY: OpenMP 5.2, 19.6.1.17.
+        let entry: Option<ompt_get_num_devices_t> = unsafe { self.entry(c"ompt_get_num_devices") };
+        // SAFETY: no arguments.
+        entry.map_or(0, |get| unsafe { get() })
+    }
+
+    /// The processors of each place; on a thread that has begun.
+    pub(crate) fn places(self) -> Vec<Vec<i32>> {
+        // SAFETY: OpenMP 5.2, 19.6.1.7 and 19.6.1.8.
+        let (number, ids): (
+            Option<ompt_get_num_places_t>,
+            Option<ompt_get_place_proc_ids_t>,
+        ) = unsafe {
+            (
+                self.entry(c"ompt_get_num_places"),
+                self.entry(c"ompt_get_place_proc_ids"),
+            )
+        };
+        let (Some(number), Some(ids)) = (number, ids) else {
+            return Vec::new();
+        };
+        // SAFETY: no arguments.
+        let places = unsafe { number() }.clamp(0, MOST as i32);
+        let processors = |place| {
+            let mut processors = vec![0; MOST];
+            // SAFETY: the place exists, and the array is as long as said; it is written if all fit.
+            let len = unsafe { ids(place, MOST as c_int, processors.as_mut_ptr()) };
+            processors.truncate(len.clamp(0, MOST as c_int) as usize);
+            processors
+        };
+        (0..places).map(processors).collect()
+    }
+}
+
+/// Follows an enumeration from `first` to its end.
+fn enumerate(
+    first: c_int,
+    next: impl Fn(c_int, *mut c_int, *mut *const c_char) -> c_int,
+) -> BTreeMap<u32, String> {
+    let (mut number, mut found) = (first, BTreeMap::new());
+    for _ in 0..MOST {
+        let (mut following, mut name) = (0, std::ptr::null());
+        if next(number, &mut following, &mut name) == 0 {
+            break;
+        }
+        // SAFETY: the runtime gives a C string of its own, or null.
+        let name = if name.is_null() {
+            c""
+        } else {
+            unsafe { CStr::from_ptr(name) }
+        };
+        found.insert(following as u32, name.to_string_lossy().into_owned());
+        number = following;
+    }
+    found
+}

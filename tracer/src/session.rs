@@ -1,0 +1,514 @@
+//! A session: one trace file, its spool, its writer, from `initialize` to `finalize`.
+//!
+//! Sessions are never freed: a thread may be in a callback at any moment. A process has one at a time; a second one
+//! follows when the OpenMP runtime is unloaded and loaded again, and a forked child that uses OpenMP has its own.
+
+use std::fmt::Display;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use chrono::Local;
+use omptrace_trace_format::block::{ChunkState, ClockPair};
+use omptrace_trace_format::codec::Packer;
+use omptrace_trace_format::event::{BufferFlush, Lost, Monitoring, ThreadInfo, WideRow};
+use omptrace_trace_format::field::{MonitoringChange, Text, Ticks};
+use serde_json::json;
+
+use crate::clock::{self, ClockKind};
+use crate::config::{CHUNK_BYTES, Compress, Config, OnFull};
+use crate::facts;
+use crate::log::{info, warning};
+use crate::modules::Modules;
+use crate::output::{Names, Output};
+use crate::recorder::{self, Mode, Recorder};
+use crate::spool::{EVENT_WORDS, Spool};
+use crate::system;
+use crate::writer::Writer;
+
+/// How long the end of the program waits for threads that are storing an event at that moment.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// How long chunks are packed at the end of a session; the rest is written as it is.
+const PACK_AT_END: Duration = Duration::from_millis(20);
+
+/// One session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// The process that it belongs to.
+    pub(crate) pid: u32,
+    /// The CPUs that it may use.
+    pub(crate) cpus: Option<libc::cpu_set_t>,
+    /// The settings.
+    pub(crate) config: Config,
+    /// The modules told of.
+    pub(crate) modules: Modules,
+    output: Output,
+    spool: Spool,
+    writer: Option<Writer>,
+    /// Streams that have begun.
+    streams: AtomicU32,
+    /// Events lost and told.
+    lost: AtomicU64,
+    told_begin: AtomicBool,
+    failed: AtomicBool,
+    asked_runtime: AtomicBool,
+    /// What `initialize` found out, for the sessions of forked children.
+    runtime: OnceLock<serde_json::Value>,
+}
+
+static CURRENT: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
+/// Numbers given to streams of this process, also over several sessions: ids stay unique.
+static STREAMS: AtomicU32 = AtomicU32::new(0);
+
+/// The session in progress: this process's, or, in a child that has none yet, its parent's.
+pub(crate) fn current() -> Option<&'static Session> {
+    // Acquire; pairs with Release in `install` and `finish`.
+    // SAFETY: null or a leaked box.
+    unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
+}
+
+/// A number for a new stream.
+pub(crate) fn next_stream() -> u32 {
+    // Relaxed: only the number counts.
+    STREAMS.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// A forked child numbers its streams from 1.
+pub(crate) fn forget_streams() {
+    STREAMS.store(0, Ordering::Relaxed);
+}
+
+/// Starts a session; recording begins with [`Session::begin`].
+///
+/// # Errors
+/// What could not be done, with what to do about it.
+pub(crate) fn start(config: Config) -> Result<&'static Session, String> {
+    recorder::close_all();
+    let session = Session::create(config)?;
+    // Before any event: from here on a kill leaves a file that says whose it is.
+    session.write_metadata(&facts::process(session, false));
+    Ok(session.install())
+}
+
+/// Starts the session of a forked child, with the settings and the runtime's facts of its parent.
+pub(crate) fn start_in_child() {
+    let Some(parent) = current() else { return };
+    match Session::create(parent.config.clone()) {
+        Ok(session) => {
+            session.write_metadata(&facts::process(session, true));
+            if let Some(runtime) = parent.runtime.get() {
+                session.tell_runtime(runtime.clone());
+            }
+            session.install().begin();
+        }
+        Err(message) => {
+            Mode::Off.set();
+            warning!(
+                "child process {} is not traced: {message}",
+                system::process_id()
+            );
+        }
+    }
+}
+
+/// Ends the session of this process, if it has one; `how` goes into the trace.
+pub(crate) fn finish(how: &str) {
+    let Some(session) = current().filter(|session| session.pid == system::process_id()) else {
+        return;
+    };
+    // AcqRel; of `finalize` and the destructor one comes first.
+    let (session_ptr, null) = (std::ptr::from_ref(session).cast_mut(), std::ptr::null_mut());
+    if CURRENT
+        .compare_exchange(session_ptr, null, Ordering::AcqRel, Ordering::Relaxed)
+        .is_ok()
+    {
+        session.end(how);
+    }
+}
+
+impl Session {
+    fn create(config: Config) -> Result<&'static Session, String> {
+        let pid = system::process_id();
+        let (pair, _) = clock::pair();
+        let number = session_number(pid, pair);
+        let start = Local::now();
+        let names = Names {
+            program: &facts::program_name(),
+            host: &system::host(),
+            pid,
+            rank: facts::rank(),
+            start: &start.format("%Y%m%dT%H%M%S").to_string(),
+        };
+        let wanted = system::absolute(names.expand(&config.output).as_ref());
+        let cannot = |what: &str, path: &Path, error: io::Error| {
+            format!(
+                "cannot {what} {}: {error}; choose another place by OMPTRACE_OUTPUT or OMPTRACE_SPOOL",
+                path.display()
+            )
+        };
+        let output =
+            Output::create(&wanted, number).map_err(|error| cannot("create", &wanted, error))?;
+        let make_spool = || -> Result<Spool, String> {
+            let path = spool_path(&config, &output);
+            let spool = Spool::create(&path, number, pid)
+                .map_err(|error| cannot("make the spool", &path, error))?;
+            let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
+            output.write_header(pid, bytes).map_err(|error| {
+                spool.remove();
+                cannot("write", output.path(), error)
+            })?;
+            Ok(spool)
+        };
+        let spool = make_spool().inspect_err(|_| {
+            let _ = std::fs::remove_file(output.path());
+        })?;
+        let level = match config.compress {
+            Compress::Level(level) => Some(level),
+            Compress::Off => None,
+        };
+        if let Some(folder) = &config.registry {
+            facts::register(folder, output.path());
+        }
+        Ok(Box::leak(Box::new(Session {
+            pid,
+            cpus: system::affinity(),
+            config,
+            modules: Modules::default(),
+            output,
+            spool,
+            writer: level.map(Writer::new),
+            streams: AtomicU32::new(0),
+            lost: AtomicU64::new(0),
+            told_begin: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
+            asked_runtime: AtomicBool::new(false),
+            runtime: OnceLock::new(),
+        })))
+    }
+
+    fn install(&'static self) -> &'static Session {
+        // Release; pairs with Acquire in `current`.
+        CURRENT.store(std::ptr::from_ref(self).cast_mut(), Ordering::Release);
+        self
+    }
+
+    /// Recording begins.
+    pub(crate) fn begin(&'static self) {
+        if let Some(writer) = &self.writer {
+            writer.start(self);
+        }
+        self.record();
+        info!("tracing into {}", self.output.path().display());
+    }
+
+    /// Recording goes on.
+    pub(crate) fn record(&self) {
+        let fast = clock::kind() == ClockKind::Counter;
+        if fast {
+            Mode::Record.set()
+        } else {
+            Mode::RecordSlowly.set()
+        };
+    }
+
+    /// True where the recorder's chunk belongs to this session.
+    pub(crate) fn owns(&self, recorder: &Recorder) -> bool {
+        std::ptr::eq(recorder.stream.session.get(), self)
+    }
+
+    /// True once, for the thread that shall ask the runtime what it does not know in `initialize`.
+    pub(crate) fn shall_ask_runtime(&self) -> bool {
+        // Relaxed: who comes first asks.
+        !self.asked_runtime.swap(true, Ordering::Relaxed)
+    }
+
+    /// Writes what is known of the runtime.
+    pub(crate) fn tell_runtime(&self, facts: serde_json::Value) {
+        self.write_metadata(&facts);
+        let _ = self.runtime.set(facts);
+    }
+
+    /// Appends a metadata block; a failure turns tracing off.
+    pub(crate) fn write_metadata(&self, object: &serde_json::Value) {
+        if let Err(error) = self.output.write_metadata(object) {
+            self.fail("write", &error);
+        }
+    }
+
+    /// Gives the recorder a new chunk, and hands its old one over; `None` where there is none to be had.
+    pub(crate) fn renew(&'static self, recorder: &Recorder) -> Option<()> {
+        if self.pid != system::process_id() {
+            crate::fork::notice();
+            return None;
+        }
+        let stream = &recorder.stream;
+        if !self.owns(recorder) {
+            recorder.end_chunk();
+            stream.session.set(self);
+            stream.sequence.set(0);
+            self.streams.fetch_add(1, Ordering::Relaxed);
+            self.spool.allow(self.chunks_per_thread());
+        }
+        let old = recorder.has_chunk().then(|| stream.chunk.get());
+        let begin = clock::ticks();
+        let mut flushed = None;
+        let index = match (self.take_chunk(old.is_some()), old) {
+            (Some(index), old) => {
+                recorder.end_chunk();
+                old.into_iter().for_each(|old| self.hand_over(old));
+                index
+            }
+            (None, Some(old)) if self.writer.is_none() || self.config.on_full == OnFull::Write => {
+                flushed = self.write_own(old);
+                flushed?;
+                old
+            }
+            (None, old) => {
+                recorder.end_chunk();
+                old.into_iter().for_each(|old| self.hand_over(old));
+                return None;
+            }
+        };
+        self.begin_chunk(recorder, index);
+        if let Some(bytes) = flushed {
+            tell(
+                recorder,
+                BufferFlush {
+                    begin: Ticks(begin),
+                    bytes,
+                },
+            );
+        }
+        Some(())
+    }
+
+    /// A chunk that nobody uses. Without a writer a thread keeps the one that it has.
+    fn take_chunk(&self, has_one: bool) -> Option<u32> {
+        if self.writer.is_none() && has_one {
+            return None;
+        }
+        self.spool.take().unwrap_or_else(|error| {
+            // Threads that have chunks go on with those; this one loses its events, which are counted.
+            if !self.failed.swap(true, Ordering::Relaxed) {
+                warning!(
+                    "no more space for events in {}: {error}; some threads lose events",
+                    self.spool.path().display()
+                );
+            }
+            None
+        })
+    }
+
+    fn chunks_per_thread(&self) -> i32 {
+        if self.writer.is_some() {
+            (self.config.buffer_bytes / CHUNK_BYTES) as i32
+        } else {
+            1
+        }
+    }
+
+    /// Gives a full chunk to the writer; without one, writes it.
+    fn hand_over(&self, index: u32) {
+        match &self.writer {
+            Some(writer) => {
+                self.spool.chunk(index).set_state(ChunkState::FULL);
+                // The queue has room for every chunk of the spool.
+                let _ = self.spool.full.push(index);
+                writer.wake();
+            }
+            None => {
+                self.write_own(index);
+                self.release(index);
+            }
+        }
+    }
+
+    fn write_own(&self, index: u32) -> Option<u64> {
+        self.output
+            .write_chunk(self.spool.chunk(index), None)
+            .inspect_err(|error| self.fail("write", error))
+            .ok()
+    }
+
+    fn release(&self, index: u32) {
+        self.spool.chunk(index).set_state(ChunkState::FREE);
+        // The queue has room for every chunk of the spool.
+        let _ = self.spool.free.push(index);
+    }
+
+    /// Writes the chunks that were handed over, until there is none.
+    pub(crate) fn drain(&self, packer: &mut Option<Packer>) {
+        while let Some(index) = self.spool.full.pop() {
+            match self
+                .output
+                .write_chunk(self.spool.chunk(index), packer.as_mut())
+            {
+                Ok(_) => self.release(index),
+                // It stays in the spool, full, where the reader finds it.
+                Err(error) => self.fail("write", &error),
+            }
+        }
+    }
+
+    /// True where no chunk waits to be written.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.spool.full.is_empty()
+    }
+
+    /// Starts the recorder's next chunk and tells what its stream must know.
+    fn begin_chunk(&self, recorder: &Recorder, index: u32) {
+        let stream = &recorder.stream;
+        let first = stream.sequence.get() == 0;
+        let held = if first { stream.held.take() } else { None };
+        let pair = held
+            .as_ref()
+            .map_or_else(|| clock::pair().0, |(pair, _)| *pair);
+        let newest_id = if held.is_some() {
+            stream.first_id()
+        } else {
+            recorder.state().next_id
+        };
+        let chunk = self.spool.chunk(index);
+        chunk.begin(stream.number.get(), stream.sequence.get(), pair, newest_id);
+        stream.chunk.set(index);
+        stream.sequence.set(stream.sequence.get() + 1);
+        stream.stale.set(false);
+        // SAFETY: the chunk came from the free ones, or is the thread's own that was just written: it is this
+        // thread's alone.
+        unsafe { recorder.begin_chunk(chunk.event_words(), EVENT_WORDS, pair.ticks, newest_id) };
+        if first {
+            tell(
+                recorder,
+                ThreadInfo {
+                    os_tid: system::thread_id(),
+                    name: Text::new(&system::thread_name()),
+                },
+            );
+            if !self.told_begin.swap(true, Ordering::Relaxed) {
+                tell(
+                    recorder,
+                    Monitoring {
+                        change: MonitoringChange::begin,
+                    },
+                );
+            }
+        }
+        for (ticks, event) in held.into_iter().flat_map(|(_, events)| events) {
+            recorder.put_slowly(ticks, |state, ticks, out| event.encode(state, ticks, out));
+        }
+        let lost = stream.lost.replace(0);
+        if lost > 0 {
+            tell(
+                recorder,
+                Lost {
+                    begin: Ticks(stream.lost_since.get()),
+                    events: lost,
+                },
+            );
+            self.lost.fetch_add(lost, Ordering::Relaxed);
+        }
+        self.modules
+            .compare(&stream.modules, |module| tell(recorder, module));
+    }
+
+    /// The thread of the recorder is gone.
+    pub(crate) fn end_stream(&self, recorder: &Recorder) {
+        self.spool.allow(-self.chunks_per_thread());
+        if recorder.has_chunk() {
+            self.hand_over(recorder.stream.chunk.get());
+        }
+    }
+
+    /// What was recorded so far by this thread, and handed over by others, is in the file. The rest is in the spool,
+    /// where it is as safe.
+    pub(crate) fn flush(&self, recorder: &Recorder) {
+        if !self.owns(recorder) || !recorder.has_chunk() {
+            return;
+        }
+        self.hand_over(recorder.stream.chunk.get());
+        recorder.end_chunk();
+        if let Some(writer) = &self.writer {
+            writer.hurry();
+            let waited = std::time::Instant::now();
+            while !self.is_drained() && waited.elapsed() < PATIENCE {
+                writer.wake();
+                std::thread::sleep(Duration::from_micros(50));
+            }
+            writer.stand_back();
+        }
+    }
+
+    /// Turns tracing off for good: one line, and the program runs on.
+    fn fail(&self, what: &str, error: &dyn Display) {
+        Mode::Off.set();
+        if !self.failed.swap(true, Ordering::Relaxed) {
+            warning!(
+                "cannot {what} {}: {error}; tracing is off, the program goes on. What was recorded is kept in the spool: {}",
+                self.output.path().display(),
+                self.spool.path().display()
+            );
+        }
+    }
+
+    fn end(&'static self, how: &str) {
+        let start = std::time::Instant::now();
+        Mode::Off.set();
+        recorder::wait_until_quiet(PATIENCE);
+        let mut packer = self.writer.as_ref().and_then(|writer| writer.stop());
+        self.drain(&mut packer);
+        for (index, chunk) in self.spool.all() {
+            if chunk.take_over() {
+                if start.elapsed() > PACK_AT_END {
+                    packer = None;
+                }
+                match self.output.write_chunk(chunk, packer.as_mut()) {
+                    Ok(_) => self.release(index),
+                    Err(error) => self.fail("write", &error),
+                }
+            }
+        }
+        // Relaxed: all that is counted was counted before the threads became quiet.
+        let (streams, lost) = (
+            self.streams.load(Ordering::Relaxed),
+            self.lost.load(Ordering::Relaxed),
+        );
+        let failed = self.failed.load(Ordering::Relaxed);
+        let how = if failed { "failure" } else { how };
+        self.write_metadata(&json!({ "end": { "how": how, "streams": streams, "lost": lost } }));
+        if self.failed.load(Ordering::Relaxed) {
+            return;
+        }
+        self.spool.remove();
+        info!("wrote {}", self.output.path().display());
+    }
+}
+
+/// Records an event of ours; where it does not fit, nothing.
+fn tell(recorder: &Recorder, row: impl WideRow) {
+    recorder.put_slowly(clock::ticks(), |_, ticks, out| row.encode(ticks, out));
+}
+
+/// Records a change of monitoring on this thread; the recorder is closed.
+pub(crate) fn tell_monitoring(recorder: &Recorder, change: MonitoringChange) {
+    tell(recorder, Monitoring { change });
+}
+
+/// The spool's path: beside the trace, or in the folder that the user chose.
+fn spool_path(config: &Config, output: &Output) -> PathBuf {
+    let mut name = output.path().file_name().unwrap_or_default().to_os_string();
+    name.push(".spool");
+    match &config.spool {
+        Some(folder) => system::absolute(&folder.join(name)),
+        None => output.path().with_file_name(name),
+    }
+}
+
+/// A number that no other session has: process and start, mixed (the finalizer of SplitMix64).
+fn session_number(pid: u32, start: ClockPair) -> u64 {
+    let mut x = start.realtime_ns ^ (u64::from(pid) << 40) ^ start.ticks.rotate_left(17);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}

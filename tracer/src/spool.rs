@@ -1,0 +1,267 @@
+//! Chunks in memory that a file backs: what the kernel keeps when the process is killed.
+//!
+//! The layout is [`omptrace_trace_format::block`]'s. Address space is reserved once for as many chunks as there may
+//! ever be; space in the file is reserved chunk by chunk, before anybody writes there: a full disk is an error when
+//! a thread begins, never a fault (SIGBUS) in the middle of the program.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crossbeam_queue::ArrayQueue;
+use omptrace_trace_format::block::{
+    CHUNK_HEADER_WORDS, CHUNK_MAGIC, ChunkState, ClockPair, FILE_HEADER_BYTES, FORMAT_VERSION,
+    FileHeader, SPOOL_MAGIC,
+};
+use parking_lot::Mutex;
+
+use crate::config::CHUNK_BYTES;
+use crate::system;
+
+/// Words of a chunk that hold events.
+pub(crate) const EVENT_WORDS: usize = CHUNK_BYTES / 8 - CHUNK_HEADER_WORDS;
+/// The most chunks of a process, 4 GiB. Where so much address space is refused, less is asked for.
+const MOST_CHUNKS: usize = 16 << 10;
+/// The fewest chunks worth starting with.
+const FEWEST_CHUNKS: usize = 64;
+
+/// The process's chunks.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    path: PathBuf,
+    file: OwnedFd,
+    base: *mut u8,
+    capacity: usize,
+    /// Chunks whose space is reserved.
+    reserved: AtomicU32,
+    /// Chunks that the threads alive may have together.
+    allowed: AtomicU32,
+    growing: Mutex<()>,
+    /// Chunks that nobody uses.
+    pub(crate) free: ArrayQueue<u32>,
+    /// Chunks for the writer.
+    pub(crate) full: ArrayQueue<u32>,
+}
+
+// SAFETY: `base` is a mapping that lives as long as the process; chunks are handed from owner to owner by the queues,
+// and what several threads look at is accessed atomically.
+unsafe impl Send for Spool {}
+// SAFETY: as above.
+unsafe impl Sync for Spool {}
+
+impl Spool {
+    /// Makes the spool `path`, which must not exist.
+    ///
+    /// # Errors
+    /// What the system said: the folder, the disk, the address space.
+    pub(crate) fn create(path: &Path, session: u64, pid: u32) -> io::Result<Spool> {
+        let file = system::create_new(path)?;
+        let spool = Spool::map(path, file, session, pid);
+        if spool.is_err() {
+            let _ = std::fs::remove_file(path);
+        }
+        spool
+    }
+
+    fn map(path: &Path, file: OwnedFd, session: u64, pid: u32) -> io::Result<Spool> {
+        let header = FileHeader {
+            magic: SPOOL_MAGIC,
+            version: FORMAT_VERSION,
+            session,
+            pid,
+            chunk_bytes: CHUNK_BYTES as u32,
+            path: Vec::new(),
+        };
+        system::write_all_at(&file, &[&header.encode()], 0)?;
+        let mut capacity = MOST_CHUNKS;
+        let base = loop {
+            match system::map_shared(&file, FILE_HEADER_BYTES + capacity * CHUNK_BYTES) {
+                Ok(base) => break base,
+                Err(error) if capacity == FEWEST_CHUNKS => return Err(error),
+                Err(_) => capacity /= 2,
+            }
+        };
+        Ok(Spool {
+            path: path.to_path_buf(),
+            file,
+            base,
+            capacity,
+            reserved: AtomicU32::new(0),
+            allowed: AtomicU32::new(0),
+            growing: Mutex::new(()),
+            free: ArrayQueue::new(capacity),
+            full: ArrayQueue::new(capacity),
+        })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The process may have `chunks` more, or fewer, as a thread comes or goes.
+    pub(crate) fn allow(&self, chunks: i32) {
+        // Relaxed: a bound, not a hand-over.
+        self.allowed.fetch_add(chunks as u32, Ordering::Relaxed);
+    }
+
+    /// The chunk `index`, which is reserved.
+    pub(crate) fn chunk(&self, index: u32) -> Chunk {
+        assert!(
+            (index as usize) < self.capacity,
+            "chunks come from this spool's queues"
+        );
+        // SAFETY: within the mapping, by the assertion.
+        Chunk {
+            header: unsafe {
+                self.base
+                    .add(FILE_HEADER_BYTES + index as usize * CHUNK_BYTES)
+                    .cast()
+            },
+        }
+    }
+
+    /// A chunk that nobody uses: from the free ones, or a new one where the threads alive may have more.
+    ///
+    /// # Errors
+    /// The disk is full, a limit reached.
+    pub(crate) fn take(&self) -> io::Result<Option<u32>> {
+        match self.free.pop() {
+            Some(index) => Ok(Some(index)),
+            None => self.grow(),
+        }
+    }
+
+    fn grow(&self) -> io::Result<Option<u32>> {
+        let _growing = self.growing.lock();
+        // Relaxed: only this function stores `reserved`, under the lock; `allowed` is a bound.
+        let index = self.reserved.load(Ordering::Relaxed);
+        if index >= self.allowed.load(Ordering::Relaxed) || index as usize >= self.capacity {
+            return Ok(None);
+        }
+        let offset = FILE_HEADER_BYTES as u64 + u64::from(index) * CHUNK_BYTES as u64;
+        system::reserve(&self.file, offset, CHUNK_BYTES as u64)?;
+        // Release; pairs with Acquire in `all`.
+        self.reserved.store(index + 1, Ordering::Release);
+        Ok(Some(index))
+    }
+
+    /// All chunks that are reserved.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, Chunk)> {
+        // Acquire; pairs with Release in `grow`.
+        (0..self.reserved.load(Ordering::Acquire)).map(|index| (index, self.chunk(index)))
+    }
+
+    /// Removes the file's name. The memory stays: a thread may still be storing an event.
+    pub(crate) fn remove(&self) {
+        if let Ok(path) = CString::new(self.path.as_os_str().as_bytes()) {
+            // SAFETY: a valid C string. A file that is gone already is as good.
+            unsafe { libc::unlink(path.as_ptr()) };
+        }
+        // The space too: the mapping would hold it until the process ends.
+        // SAFETY: plain system call on our own descriptor; chunks keep reading as zeros, stores fill new pages.
+        unsafe {
+            libc::fallocate(
+                self.file.as_raw_fd(),
+                libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
+                0,
+                (FILE_HEADER_BYTES + self.all().count() * CHUNK_BYTES) as libc::off_t,
+            )
+        };
+    }
+}
+
+/// A chunk of the spool. Its header words are only ever accessed atomically; its event words belong to one thread
+/// at a time, and others read them up to the published length.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    header: *mut u64,
+}
+
+impl Chunk {
+    fn word(&self, index: usize) -> &AtomicU64 {
+        debug_assert!(index < CHUNK_HEADER_WORDS);
+        // SAFETY: `Spool::chunk` gives valid chunks, whose headers are only accessed like this.
+        unsafe { AtomicU64::from_ptr(self.header.add(index)) }
+    }
+
+    /// Hands it to another owner.
+    pub(crate) fn set_state(&self, state: ChunkState) {
+        // Release; pairs with AcqRel in `take_over`, and with the hand-over queues.
+        self.word(1).store(state.0, Ordering::Release);
+    }
+
+    /// Takes the chunk for the writer if a thread owns it; false where the thread itself has just handed it over.
+    pub(crate) fn take_over(&self) -> bool {
+        // AcqRel; pairs with Release in `set_state`.
+        self.word(1)
+            .compare_exchange(
+                ChunkState::ACTIVE.0,
+                ChunkState::FULL.0,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+
+    /// Makes it the chunk `sequence` of `stream`. It is free for whoever reads the spool until all is written: a kill
+    /// in between loses nothing, since there is nothing in it yet.
+    pub(crate) fn begin(&self, stream: u32, sequence: u32, clock: ClockPair, newest_id: u64) {
+        self.set_state(ChunkState::FREE);
+        // Release; pairs with Acquire in `published`; and it keeps the state's store above before those below.
+        for (index, word) in [
+            (7, 0),
+            (0, CHUNK_MAGIC),
+            (2, u64::from(stream) | u64::from(sequence) << 32),
+            (3, clock.ticks),
+            (4, clock.monotonic_raw_ns),
+            (5, clock.realtime_ns),
+            (6, newest_id),
+        ] {
+            self.word(index).store(word, Ordering::Release);
+        }
+        self.set_state(ChunkState::ACTIVE);
+    }
+
+    /// Its stream and its sequence number there.
+    pub(crate) fn place(&self) -> (u32, u32) {
+        // Relaxed: ordered by the hand-over (`state`, or the queue).
+        let word = self.word(2).load(Ordering::Relaxed);
+        (word as u32, (word >> 32) as u32)
+    }
+
+    /// When it began.
+    pub(crate) fn clock(&self) -> ClockPair {
+        // Relaxed: as in `place`.
+        let word = |index| self.word(index).load(Ordering::Relaxed);
+        ClockPair {
+            ticks: word(3),
+            monotonic_raw_ns: word(4),
+            realtime_ns: word(5),
+        }
+    }
+
+    /// The stream's newest id before it.
+    pub(crate) fn newest_id(&self) -> u64 {
+        // Relaxed: as in `place`.
+        self.word(6).load(Ordering::Relaxed)
+    }
+
+    /// The words published so far.
+    pub(crate) fn published(&self) -> &[u64] {
+        // Acquire; pairs with Release in `Recorder::publish`: the words below the length are written.
+        let len = self.word(7).load(Ordering::Acquire) as usize;
+        // SAFETY: within the chunk; its thread writes only behind the published length, and whoever calls this owns
+        // the chunk otherwise.
+        unsafe { std::slice::from_raw_parts(self.event_words(), len.min(EVENT_WORDS)) }
+    }
+
+    /// Its first word for events.
+    pub(crate) fn event_words(&self) -> *mut u64 {
+        // SAFETY: within the chunk.
+        unsafe { self.header.add(CHUNK_HEADER_WORDS) }
+    }
+}

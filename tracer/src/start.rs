@@ -1,0 +1,229 @@
+//! From `ompt_start_tool` to `finalize`: how the tool comes and goes.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::panic::catch_unwind;
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+
+use ompt_sys::{
+    ompt_callback_thread_begin, ompt_callback_thread_end, ompt_data_t, ompt_function_lookup_t,
+    ompt_start_tool_result_t,
+};
+use omptrace_trace_format::metadata::{Device, Metadata, Registration};
+use parking_lot::Mutex;
+
+use crate::callbacks::CALLBACKS;
+use crate::clock;
+use crate::config::Config;
+use crate::control;
+use crate::facts;
+use crate::fork;
+use crate::log::warning;
+use crate::recorder::Mode;
+use crate::runtime::Lookup;
+use crate::session;
+
+/// What the runtime said in `ompt_start_tool`, for `initialize`.
+#[derive(Debug)]
+struct Start {
+    config: Config,
+    omp_version: u32,
+    runtime_version: String,
+}
+
+static START: Mutex<Option<Start>> = Mutex::new(None);
+
+/// The structure that `ompt_start_tool` returns; the runtime reads it, and passes the address of its last member on.
+#[repr(transparent)]
+struct StartResult(ompt_start_tool_result_t);
+
+// SAFETY: nobody writes to it but through `tool_data`, which is the runtime's and ours in turn, and is not used.
+unsafe impl Sync for StartResult {}
+
+static RESULT: StartResult = StartResult(ompt_start_tool_result_t {
+    // SAFETY: the same functions but for a second argument that `initialize` looks at as a pointer: see there.
+    initialize: Some(unsafe {
+        std::mem::transmute::<
+            unsafe extern "C" fn(ompt_function_lookup_t, usize, *mut ompt_data_t) -> c_int,
+            ompt_sys::ompt_initialize_t,
+        >(initialize)
+    }),
+    finalize: Some(finalize),
+    tool_data: ompt_data_t { value: 0 },
+});
+
+/// The one symbol of this library: the runtime looks for it (OpenMP 5.2, 19.2.1). Null: no tracing.
+#[unsafe(no_mangle)]
+extern "C" fn ompt_start_tool(
+    omp_version: c_uint,
+    runtime_version: *const c_char,
+) -> *mut ompt_start_tool_result_t {
+    let start = || {
+        let config = Config::from_environment();
+        if !config.enabled {
+            return null_mut();
+        }
+        let runtime_version = if runtime_version.is_null() {
+            String::new()
+        } else {
+            // SAFETY: the runtime passes a C string of its own.
+            unsafe { CStr::from_ptr(runtime_version) }
+                .to_string_lossy()
+                .into_owned()
+        };
+        fork::watch();
+        *START.lock() = Some(Start {
+            config,
+            omp_version,
+            runtime_version,
+        });
+        (&raw const RESULT.0).cast_mut()
+    };
+    catch_unwind(start).unwrap_or(null_mut())
+}
+
+/// The runtime is ready (OpenMP 5.2, 19.5.1.1); 0: no tracing.
+///
+/// The generations of the interface differ in their arguments, and registering by the wrong numbers crashes the
+/// program. In 5.x the third argument is the address of the tool's data; in those before, the second one is that, or
+/// the address of the structure.
+unsafe extern "C" fn initialize(
+    lookup: ompt_function_lookup_t,
+    second: usize,
+    third: *mut ompt_data_t,
+) -> c_int {
+    let tool_data = &raw const RESULT.0.tool_data;
+    if second == tool_data as usize
+        || second == &raw const RESULT as usize
+        || third.cast_const() != tool_data
+    {
+        warning!(
+            "this OpenMP runtime speaks an older tools interface than OpenMP 5.0's: not traced"
+        );
+        return 0;
+    }
+    // SAFETY: this is `ompt_initialize_t`.
+    let lookup = unsafe { Lookup::new(lookup) };
+    match catch_unwind(|| begin(lookup)) {
+        Ok(Ok(())) => 1,
+        Ok(Err(message)) => {
+            warning!("{message}; the program runs without tracing");
+            0
+        }
+        Err(_) => 0,
+    }
+}
+
+fn begin(lookup: Lookup) -> Result<(), String> {
+    let start = START
+        .lock()
+        .take()
+        .ok_or("the runtime called initialize before ompt_start_tool")?;
+    let set_callback = lookup
+        .set_callback()
+        .ok_or("the OpenMP runtime has no ompt_set_callback")?;
+    clock::choose();
+    control::reset();
+    let (first, uncertainty) = clock::pair();
+    let events = start.config.events.clone();
+    let session = session::start(start.config)?;
+    let mut results = BTreeMap::new();
+    // A thread's begin and end are always needed: they open and close its stream.
+    let wanted = |number| {
+        events.contains(&number)
+            || [ompt_callback_thread_begin.0, ompt_callback_thread_end.0].contains(&number)
+    };
+    for callback in CALLBACKS
+        .iter()
+        .filter(|callback| wanted(callback.number.0))
+    {
+        // SAFETY: an entry point of the runtime; the function has the signature of the number.
+        let result = unsafe { set_callback(callback.number, Some(callback.function)) };
+        results.insert(
+            callback.name().into(),
+            Registration {
+                number: callback.number.0,
+                result: result.0,
+                meaning: result.name().unwrap_or("unknown").into(),
+            },
+        );
+    }
+    let clock = clock::describe(first, uncertainty);
+    session.tell_runtime(facts::runtime(
+        lookup,
+        &start.runtime_version,
+        start.omp_version,
+        results,
+        clock,
+    ));
+    session.begin();
+    Ok(())
+}
+
+/// A thread has begun: the first one asks the runtime what it did not know in `initialize`.
+pub(crate) fn thread_began() {
+    let recording = matches!(Mode::current(), Mode::Record | Mode::RecordSlowly);
+    let (Some(session), Some(lookup)) = (session::current(), Lookup::current()) else {
+        return;
+    };
+    if recording && session.shall_ask_runtime() {
+        session.write_metadata(&facts::processors(lookup));
+    }
+}
+
+/// A device is there: what its lookup answers goes into the trace.
+///
+/// # Safety
+/// The arguments are those of `ompt_callback_device_initialize`, which has not returned.
+pub(crate) unsafe fn device_initialized(
+    device_num: c_int,
+    device_type: *const c_char,
+    lookup: Option<ompt_function_lookup_t>,
+) {
+    static DEVICES: OnceLock<Mutex<BTreeMap<i32, Device>>> = OnceLock::new();
+    let Some(session) = session::current() else {
+        return;
+    };
+    let mut devices = DEVICES.get_or_init(Mutex::default).lock();
+    let device_type = crate::system::read_text(device_type, 256).unwrap_or_default();
+    // SAFETY: by this function's contract.
+    let entry_points = unsafe { omptrace_device::entry_points(lookup) };
+    devices.insert(
+        device_num,
+        Device {
+            r#type: String::from_utf8_lossy(&device_type).into_owned(),
+            entry_points: entry_points.into_iter().map(String::from).collect(),
+        },
+    );
+    let metadata = Metadata {
+        devices: devices.clone(),
+        ..Metadata::default()
+    };
+    session.write_metadata(&facts::to_json(&metadata));
+}
+
+/// The runtime is done (OpenMP 5.2, 19.5.1.2).
+unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
+    end("finalize");
+}
+
+fn end(how: &str) {
+    // What a panic leaves is what a kill leaves: the reader takes the spool in.
+    let _ = catch_unwind(|| {
+        session::finish(how);
+        Lookup::forget();
+    });
+}
+
+/// The library goes without `finalize`: the program called `exit` inside a parallel region, or on a worker.
+#[unsafe(link_section = ".fini_array")]
+#[used]
+static DESTRUCTOR: extern "C" fn() = {
+    extern "C" fn destructor() {
+        end("destructor");
+    }
+    destructor
+};
+
+const _: fn() -> *const c_void = || DESTRUCTOR as *const c_void;

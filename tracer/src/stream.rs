@@ -1,0 +1,91 @@
+//! What a recorder keeps for the cold path: which stream it is, its chunk, what was lost.
+
+use std::cell::Cell;
+use std::sync::atomic::AtomicBool;
+
+use crate::fork::Held;
+use crate::modules::KnownModules;
+use crate::session::Session;
+
+/// The cold half of a [`crate::recorder::Recorder`]. All zeros is that of a thread without stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    /// The stream's number in the session, from 1; 0: none.
+    pub(crate) number: Cell<u32>,
+    /// Chunks begun before the current one.
+    pub(crate) sequence: Cell<u32>,
+    /// The current chunk's index in the spool, where there is one.
+    pub(crate) chunk: Cell<u32>,
+    /// Words of the chunk for events.
+    pub(crate) chunk_words: Cell<usize>,
+    /// The session of the chunk; null before the first.
+    pub(crate) session: Cell<*const Session>,
+    /// True while the cold path runs: a signal handler's callbacks must not enter it, and the session does not end.
+    pub(crate) busy: AtomicBool,
+    /// True where ids were given that the chunk does not know of: nothing more may be written into it.
+    pub(crate) stale: Cell<bool>,
+    /// Events not recorded, and not told yet.
+    pub(crate) lost: Cell<u64>,
+    /// The clock before the first of them.
+    pub(crate) lost_since: Cell<u64>,
+    /// The newest id given to a target region or data operation, counted from 1.
+    pub(crate) newest_target: Cell<u64>,
+    /// Modules that this thread has asked for.
+    pub(crate) modules: KnownModules,
+    /// Events of a forked child that has not used OpenMP yet.
+    pub(crate) held: Held,
+}
+
+/// Ids of streams lie this far apart.
+const ID_SHIFT: u32 = 40;
+/// Set in ids of target regions and data operations, which no predictor counts.
+const TARGET_BIT: u64 = 1 << 39;
+
+impl Stream {
+    pub(crate) const fn new() -> Stream {
+        Stream {
+            number: Cell::new(0),
+            sequence: Cell::new(0),
+            chunk: Cell::new(0),
+            chunk_words: Cell::new(0),
+            session: Cell::new(std::ptr::null()),
+            busy: AtomicBool::new(false),
+            stale: Cell::new(false),
+            lost: Cell::new(0),
+            lost_since: Cell::new(0),
+            newest_target: Cell::new(0),
+            modules: KnownModules::new(),
+            held: Held::new(),
+        }
+    }
+
+    /// The stream's newest id before its first event.
+    pub(crate) fn first_id(&self) -> u64 {
+        u64::from(self.number.get()) << ID_SHIFT
+    }
+
+    /// A new id for a target region or data operation.
+    pub(crate) fn target_id(&self) -> u64 {
+        self.newest_target.set(self.newest_target.get() + 1);
+        self.first_id() | TARGET_BIT | self.newest_target.get()
+    }
+
+    /// Counts an event that was not recorded.
+    pub(crate) fn lose(&self, now: u64) {
+        if self.lost.replace(self.lost.get() + 1) == 0 {
+            self.lost_since.set(now);
+        }
+    }
+
+    /// Back to a thread without stream.
+    pub(crate) fn reset(&self) {
+        self.number.set(0);
+        self.sequence.set(0);
+        self.session.set(std::ptr::null());
+        self.stale.set(false);
+        self.lost.set(0);
+        self.newest_target.set(0);
+        self.modules.forget();
+        drop(self.held.take());
+    }
+}

@@ -1,0 +1,308 @@
+//! The system calls that the standard library does not have, each wrapped once.
+
+use std::ffi::CString;
+use std::fs::OpenOptions;
+use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Creates `path` for the user alone; it must not exist, and a link is never followed.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn create_new(path: &Path) -> io::Result<OwnedFd> {
+    let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .custom_flags(flags)
+        .open(path)?;
+    Ok(file.into())
+}
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+/// The largest file that the process may write: beyond it, the kernel kills it by SIGXFSZ.
+fn file_size_limit() -> u64 {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is valid for writing.
+    match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } {
+        0 => limit.rlim_cur,
+        _ => libc::RLIM_INFINITY,
+    }
+}
+
+fn check_file_size(end: u64) -> io::Result<()> {
+    if end > file_size_limit() {
+        Err(io::Error::from_raw_os_error(libc::EFBIG))
+    } else {
+        Ok(())
+    }
+}
+
+/// Writes all of `parts` at `offset`.
+///
+/// # Errors
+/// What the system said; `EFBIG` before the process's limit on file sizes would kill it.
+pub(crate) fn write_all_at(file: &OwnedFd, parts: &[&[u8]], mut offset: u64) -> io::Result<()> {
+    check_file_size(offset + parts.iter().map(|part| part.len() as u64).sum::<u64>())?;
+    let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+    let mut slices = &mut slices[..];
+    IoSlice::advance_slices(&mut slices, 0);
+    while !slices.is_empty() {
+        // SAFETY: `IoSlice` is an `iovec`, each valid for its length; there are a few, far below IOV_MAX.
+        let written = unsafe {
+            libc::pwritev(
+                file.as_raw_fd(),
+                slices.as_ptr().cast(),
+                slices.len() as i32,
+                offset as libc::off_t,
+            )
+        };
+        match usize::try_from(written) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                offset += written as u64;
+                IoSlice::advance_slices(&mut slices, written);
+            }
+            Err(_) => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reserves space on the disk.
+///
+/// # Errors
+/// `ENOSPC`, `EDQUOT`; `EFBIG` before the process's limit on file sizes would kill it.
+pub(crate) fn reserve(file: &OwnedFd, offset: u64, len: u64) -> io::Result<()> {
+    check_file_size(offset + len)?;
+    // SAFETY: a plain system call on an open file.
+    match unsafe {
+        libc::posix_fallocate(file.as_raw_fd(), offset as libc::off_t, len as libc::off_t)
+    } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Maps the first `len` bytes of the file, also those that it does not have yet; for the life of the process.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn map_shared(file: &OwnedFd, len: usize) -> io::Result<*mut u8> {
+    let (access, flags) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_SHARED | libc::MAP_NORESERVE,
+    );
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let base = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            len,
+            access,
+            flags,
+            file.as_raw_fd(),
+            0,
+        )
+    };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // A core dump has no use for it. Failure costs disk space, no more.
+    // SAFETY: the range was just mapped.
+    unsafe { libc::madvise(base, len, libc::MADV_DONTDUMP) };
+    Ok(base.cast())
+}
+
+/// Zeroed private memory that a child of fork finds zeroed again.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn map_wiped_on_fork(len: usize) -> io::Result<*mut u8> {
+    let (access, flags) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+    );
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), len, access, flags, -1, 0) };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // Kernels before 4.14 refuse; then the fork handler alone protects the parent.
+    // SAFETY: the range was just mapped.
+    unsafe { libc::madvise(base, len, libc::MADV_WIPEONFORK) };
+    Ok(base.cast())
+}
+
+/// A text at an address that may be wrong, up to `most` bytes; `None` where it cannot be read. The kernel copies it,
+/// so that a bad pointer is an error and no fault.
+pub(crate) fn read_text(address: *const libc::c_char, most: usize) -> Option<Vec<u8>> {
+    const PAGE: usize = 4096;
+    let mut text = Vec::new();
+    let mut at = address as usize;
+    while at != 0 && text.len() < most {
+        // Not beyond the page: the next one may not be there, and the text may end before.
+        let mut part = [0u8; PAGE];
+        let len = (PAGE - at % PAGE).min(most - text.len());
+        let local = libc::iovec {
+            iov_base: part.as_mut_ptr().cast(),
+            iov_len: len,
+        };
+        let remote = libc::iovec {
+            iov_base: at as *mut libc::c_void,
+            iov_len: len,
+        };
+        // SAFETY: `local` is valid for writing; `remote` is checked by the kernel.
+        let read = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
+        let read = usize::try_from(read).ok().filter(|read| *read > 0)?;
+        match part[..read].iter().position(|byte| *byte == 0) {
+            Some(end) => {
+                text.extend_from_slice(&part[..end]);
+                return Some(text);
+            }
+            None => text.extend_from_slice(&part[..read]),
+        }
+        at += read;
+    }
+    (at != 0).then_some(text)
+}
+
+/// The calling thread's id.
+pub(crate) fn thread_id() -> i32 {
+    // SAFETY: no arguments.
+    unsafe { libc::gettid() }
+}
+
+/// The calling process's id, from the kernel: a cached one would be the parent's after a raw clone.
+pub(crate) fn process_id() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { libc::getpid() as u32 }
+}
+
+/// The calling thread's name.
+pub(crate) fn thread_name() -> Vec<u8> {
+    let mut name = [0u8; 16];
+    // SAFETY: the kernel writes at most 16 bytes.
+    unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+    name.iter().copied().take_while(|byte| *byte != 0).collect()
+}
+
+/// Which CPUs the process may use.
+pub(crate) fn affinity() -> Option<libc::cpu_set_t> {
+    // SAFETY: all zeros is a valid set, and the kernel writes no more than its size.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        check(libc::sched_getaffinity(
+            0,
+            size_of::<libc::cpu_set_t>(),
+            &mut set,
+        ))
+        .ok()?;
+        Some(set)
+    }
+}
+
+/// Lets the calling thread run on any of `cpus`: it inherited where its parent was bound.
+pub(crate) fn spread_over(cpus: &Option<libc::cpu_set_t>) {
+    if let Some(cpus) = cpus {
+        // SAFETY: a plain system call with a valid set; a refusal costs time only.
+        unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), cpus) };
+    }
+}
+
+fn set_policy(thread: i32, policy: libc::c_int) {
+    // SAFETY: a plain system call with valid arguments; a thread that is gone, or a refusal, costs time only.
+    unsafe { libc::sched_setscheduler(thread, policy, &libc::sched_param { sched_priority: 0 }) };
+}
+
+/// Makes a thread (0: the calling one) take idle time only.
+pub(crate) fn step_back(thread: i32) {
+    set_policy(thread, libc::SCHED_IDLE);
+}
+
+/// Makes a thread an ordinary one again.
+pub(crate) fn step_forward(thread: i32) {
+    set_policy(thread, libc::SCHED_OTHER);
+}
+
+/// Runs `f` with all signals blocked on this thread, so that a thread it starts never gets any.
+pub(crate) fn without_signals<T>(f: impl FnOnce() -> T) -> T {
+    // SAFETY: valid sets; the old mask is put back.
+    unsafe {
+        let (mut all, mut old): (libc::sigset_t, libc::sigset_t) =
+            (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut old);
+        let result = f();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &old, std::ptr::null_mut());
+        result
+    }
+}
+
+/// Size and time of last modification (nanoseconds since 1970) of a file; zeros where it is gone.
+pub(crate) fn file_stamp(path: &[u8]) -> (u64, u64) {
+    let Ok(path) = CString::new(path) else {
+        return (0, 0);
+    };
+    // SAFETY: a valid C string, and a structure that the kernel fills.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        match libc::stat(path.as_ptr(), &mut stat) {
+            0 => (
+                stat.st_size as u64,
+                stat.st_mtime as u64 * 1_000_000_000 + stat.st_mtime_nsec as u64,
+            ),
+            _ => (0, 0),
+        }
+    }
+}
+
+/// The host's name.
+pub(crate) fn host() -> String {
+    let mut name = [0u8; 256];
+    // SAFETY: the buffer is valid for its length less the final zero.
+    unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(0);
+    String::from_utf8_lossy(&name[..end]).into_owned()
+}
+
+/// `path` made absolute, without looking at the file system's links.
+pub(crate) fn absolute(path: &Path) -> std::path::PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// The library that holds `address`, as the loader names it.
+pub(crate) fn library_of(address: *const libc::c_void) -> Option<String> {
+    // SAFETY: `dladdr` accepts any address; its text belongs to the loader and is copied at once.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        if libc::dladdr(address, &mut info) == 0 || info.dli_fname.is_null() {
+            return None;
+        }
+        let name = std::ffi::CStr::from_ptr(info.dli_fname).to_bytes();
+        Some(
+            Path::new(std::ffi::OsStr::from_bytes(name))
+                .to_string_lossy()
+                .into_owned(),
+        )
+    }
+}

@@ -1,0 +1,123 @@
+//! The writer thread: packs full chunks and appends them to the file, in time that no other thread wants.
+//!
+//! It runs under SCHED_IDLE. When it does not keep up, threads write their own chunks and nothing waits for it.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread::{JoinHandle, Thread};
+use std::time::Duration;
+
+use omptrace_trace_format::codec::Packer;
+use parking_lot::Mutex;
+
+use crate::log::warning;
+use crate::session::Session;
+use crate::spool::EVENT_WORDS;
+use crate::system;
+
+/// How long the writer sleeps when nobody wakes it up.
+const NAP: Duration = Duration::from_millis(50);
+
+/// The session's writer.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    level: i32,
+    thread: OnceLock<Thread>,
+    handle: Mutex<Option<JoinHandle<Option<Packer>>>>,
+    os_tid: AtomicI32,
+    sleeping: AtomicBool,
+    stop: AtomicBool,
+}
+
+impl Writer {
+    /// A writer that packs at `level` of zstd; it begins with [`Writer::start`].
+    pub(crate) fn new(level: i32) -> Writer {
+        Writer {
+            level,
+            thread: OnceLock::new(),
+            handle: Mutex::new(None),
+            os_tid: AtomicI32::new(0),
+            sleeping: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    /// Starts the thread and does not wait for it: the runtime may be starting under the loader's lock, which a new
+    /// thread may want too. Without a thread, the program's threads write their own chunks.
+    pub(crate) fn start(&'static self, session: &'static Session) {
+        let thread = std::thread::Builder::new().name("omptrace-writer".into());
+        let run = move || self.run(session);
+        match system::without_signals(|| thread.spawn(run)) {
+            Ok(handle) => {
+                let _ = self.thread.set(handle.thread().clone());
+                *self.handle.lock() = Some(handle);
+            }
+            Err(error) => warning!(
+                "cannot start the writer thread: {error}; threads write their events themselves"
+            ),
+        }
+    }
+
+    /// Wakes the writer up if it sleeps.
+    pub(crate) fn wake(&self) {
+        // SeqCst; pairs with `sleeping` and the queue in `run`: either this sees it asleep, or it sees the chunk.
+        if self.sleeping.load(Ordering::SeqCst) && self.sleeping.swap(false, Ordering::SeqCst) {
+            self.unpark();
+        }
+    }
+
+    fn unpark(&self) {
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+
+    /// The writer gets processor time like any other thread.
+    pub(crate) fn hurry(&self) {
+        // Relaxed: 0 until it runs, and then it is in no hurry to be slow.
+        match self.os_tid.load(Ordering::Relaxed) {
+            0 => {}
+            thread => system::step_forward(thread),
+        }
+    }
+
+    /// The writer takes idle time only, again.
+    pub(crate) fn stand_back(&self) {
+        match self.os_tid.load(Ordering::Relaxed) {
+            0 => {}
+            thread => system::step_back(thread),
+        }
+    }
+
+    /// Ends the thread when it has written what it was given; returns its packer.
+    pub(crate) fn stop(&self) -> Option<Packer> {
+        // SeqCst; pairs with `run`.
+        self.stop.store(true, Ordering::SeqCst);
+        self.hurry();
+        self.unpark();
+        let handle = self.handle.lock().take()?;
+        handle.join().ok().flatten()
+    }
+
+    fn run(&self, session: &Session) -> Option<Packer> {
+        self.os_tid.store(system::thread_id(), Ordering::Relaxed);
+        system::spread_over(&session.cpus);
+        if !self.stop.load(Ordering::SeqCst) {
+            system::step_back(0);
+        }
+        // Without memory for it: raw.
+        let mut packer = Packer::new(self.level, EVENT_WORDS).ok();
+        loop {
+            session.drain(&mut packer);
+            if self.stop.load(Ordering::SeqCst) {
+                return packer;
+            }
+            // SeqCst; pairs with `wake` and `stop`.
+            self.sleeping.store(true, Ordering::SeqCst);
+            if session.is_drained() && !self.stop.load(Ordering::SeqCst) {
+                std::thread::park_timeout(NAP);
+            }
+            self.sleeping.store(false, Ordering::SeqCst);
+        }
+    }
+}
