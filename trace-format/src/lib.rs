@@ -13,6 +13,7 @@ pub mod predict;
 mod process;
 pub mod reader;
 mod scan;
+pub mod seal;
 pub mod spool;
 pub mod writer;
 
@@ -22,3 +23,4 @@ pub use event::Event;
 pub use limits::Limits;
 pub use metadata::Metadata;
 pub use reader::{Ending, Events, OpenError, Reader, Record, Stream, Summary};
+pub use seal::{SealError, Sealed, seal};

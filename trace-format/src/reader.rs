@@ -12,8 +12,8 @@ use std::{fmt, io};
 use serde_json::{Map, Value};
 
 use crate::block::{
-    BLOCK_HEADER_BYTES, BlockHeader, BlockKind, Chunk, Codec, FILE_HEADER_BYTES, FILE_MAGIC,
-    FORMAT_VERSION, FileHeader, HeaderError,
+    BLOCK_HEADER_BYTES, BlockKind, Chunk, Codec, FILE_HEADER_BYTES, FILE_MAGIC, FORMAT_VERSION,
+    FileHeader, HeaderError,
 };
 use crate::clock::ClockMap;
 use crate::codec::Unpacker;
@@ -108,13 +108,13 @@ pub struct Record {
 
 /// A chunk in one of the places where it may be.
 #[derive(Clone, Copy, Debug)]
-enum Stored {
+pub(crate) enum Stored {
     File(Block),
     Spool(SpoolEntry),
 }
 
 impl Stored {
-    fn chunk(&self) -> Chunk {
+    pub(crate) fn chunk(&self) -> Chunk {
         match self {
             Stored::File(block) => block.header.chunk(),
             Stored::Spool(entry) => entry.header.chunk,
@@ -259,6 +259,47 @@ impl Reader {
         }
     }
 
+    /// The copies of each chunk: those of the file in its order, then those that only the spool has, by time.
+    pub(crate) fn chunks(&self) -> Vec<&[Stored]> {
+        let mut chunks: Vec<&[Stored]> = self.copies.chunk_by(is_same_chunk).collect();
+        chunks.sort_by_key(|copies| match &copies[0] {
+            Stored::File(block) => (false, block.offset),
+            Stored::Spool(entry) => (true, entry.header.chunk.clock.ticks),
+        });
+        chunks
+    }
+
+    /// Header and payload of each sound metadata block.
+    pub(crate) fn metadata_blocks(&self) -> io::Result<Vec<([u8; BLOCK_HEADER_BYTES], Vec<u8>)>> {
+        let read = |block: &Block| {
+            let mut bytes = Vec::new();
+            read_block(&self.file, block, &mut bytes)?;
+            bytes.drain(..BLOCK_HEADER_BYTES.min(bytes.len()));
+            Ok((block.header.encode(), bytes))
+        };
+        self.metadata_blocks.iter().map(read).collect()
+    }
+
+    /// All metadata as it is in the file, keys unknown to this version included.
+    pub(crate) fn metadata_object(&self) -> &Map<String, Value> {
+        &self.metadata_object
+    }
+
+    /// The spool that was taken in.
+    pub(crate) fn spool_path(&self) -> Option<&Path> {
+        self.spool.as_ref().map(|spool| &*spool.path)
+    }
+
+    /// The limits that the trace was opened with.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The file's permissions.
+    pub(crate) fn permissions(&self) -> io::Result<std::fs::Permissions> {
+        Ok(self.file.metadata()?.permissions())
+    }
+
     /// Reads the metadata blocks and lays them over each other.
     fn take_metadata(&mut self, blocks: &Blocks, diagnostics: &mut Diagnostics) -> io::Result<()> {
         let mut bytes = Vec::new();
@@ -269,7 +310,10 @@ impl Reader {
                 continue;
             };
             left = rest;
-            read_block(&self.file, block, &mut bytes)?;
+            if !read_block(&self.file, block, &mut bytes)? {
+                let damaged = Diagnostic::new(DiagnosticKind::BlockHeaderDamaged);
+                diagnostics.push(damaged.at(block.offset));
+            }
             let object = checked_payload(block, &bytes).and_then(json_object);
             let Some(object) = object else {
                 diagnostics.push(Diagnostic::new(DiagnosticKind::MetadataDamaged).at(block.offset));
@@ -465,16 +509,18 @@ impl Stream {
 
 /// Reads chunks one after the other into the same buffers.
 #[derive(Debug)]
-struct Chunks<'r> {
+pub(crate) struct Chunks<'r> {
     reader: &'r Reader,
-    bytes: Vec<u8>,
-    words: Vec<u64>,
+    /// The chunk as it was stored: for one from the file, its block.
+    pub(crate) bytes: Vec<u8>,
+    /// Its words.
+    pub(crate) words: Vec<u64>,
     unpacker: Option<Unpacker>,
-    diagnostics: Diagnostics,
+    pub(crate) diagnostics: Diagnostics,
 }
 
 impl<'r> Chunks<'r> {
-    fn new(reader: &'r Reader) -> Chunks<'r> {
+    pub(crate) fn new(reader: &'r Reader) -> Chunks<'r> {
         Chunks {
             reader,
             bytes: Vec::new(),
@@ -486,7 +532,7 @@ impl<'r> Chunks<'r> {
 
     /// Reads the first sound one of a chunk's `copies`. Where none is whole, a raw chunk that the file cuts off still
     /// has its first words. `None` where nothing can be read.
-    fn read(&mut self, copies: &[Stored]) -> Option<Chunk> {
+    pub(crate) fn read<'s>(&mut self, copies: &'s [Stored]) -> Option<&'s Stored> {
         let mut flaw = None;
         for stored in copies {
             match self.read_copy(stored) {
@@ -494,13 +540,13 @@ impl<'r> Chunks<'r> {
                     if flaw.is_some() {
                         self.report(DiagnosticKind::ChunkCopyDamaged, stored);
                     }
-                    return Some(stored.chunk());
+                    return Some(stored);
                 }
                 Err(kind) => flaw = flaw.or(Some((kind, stored))),
             }
         }
         if let Some(stored) = copies.iter().find(|stored| self.read_cut(stored)) {
-            return Some(stored.chunk());
+            return Some(stored);
         }
         let (kind, stored) = flaw?;
         self.report(kind, stored);
@@ -535,9 +581,9 @@ impl<'r> Chunks<'r> {
         if block.header.payload_bytes as usize > limit {
             return Err(DiagnosticKind::LimitReached);
         }
-        read_block(&self.reader.file, block, &mut self.bytes)
+        let same_header = read_block(&self.reader.file, block, &mut self.bytes)
             .map_err(|_| DiagnosticKind::ReadFailed)?;
-        if BlockHeader::decode(&self.bytes) != Some(block.header) {
+        if !same_header {
             self.report(DiagnosticKind::BlockHeaderDamaged, &Stored::File(*block));
         }
         let payload = checked_payload(block, &self.bytes).ok_or(DiagnosticKind::ChunkDamaged)?;
@@ -648,9 +694,9 @@ impl Events<'_> {
                 .count();
             let (copies, rest) = self.copies.split_at(same);
             self.copies = rest;
-            if let Some(chunk) = self.chunks.read(copies) {
-                self.state.reset(chunk.first_id);
-                self.chunk = chunk;
+            if let Some(stored) = self.chunks.read(copies) {
+                self.chunk = stored.chunk();
+                self.state.reset(self.chunk.first_id);
                 self.at = 0;
                 return true;
             }

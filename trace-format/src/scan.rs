@@ -252,12 +252,10 @@ pub(crate) fn read_up_to(
     Ok(())
 }
 
-/// The stored payload of `block`, with its header in front, as both are in the file now.
-pub(crate) fn read_block(file: &File, block: &Block, bytes: &mut Vec<u8>) -> io::Result<()> {
-    read_up_to(
-        file,
-        bytes,
-        block.offset,
-        BLOCK_HEADER_BYTES + block.stored as usize,
-    )
+/// Reads `block`, header and payload as both are in the file now. False where the header is another one than that
+/// which the block was found by.
+pub(crate) fn read_block(file: &File, block: &Block, bytes: &mut Vec<u8>) -> io::Result<bool> {
+    let len = BLOCK_HEADER_BYTES + block.stored as usize;
+    read_up_to(file, bytes, block.offset, len)?;
+    Ok(BlockHeader::decode(bytes) == Some(block.header))
 }

@@ -29,7 +29,7 @@ pub fn chunk_header(
     .encode()
 }
 
-/// A metadata block with its payload: `object`, which should be a JSON object.
+/// A metadata block, header and payload, of `object`, a JSON object.
 pub fn metadata_block(session: u64, clock: ClockPair, object: &serde_json::Value) -> Vec<u8> {
     let mut json = object.to_string().into_bytes();
     json.resize(json.len().next_multiple_of(8), b' ');
@@ -40,21 +40,26 @@ pub fn metadata_block(session: u64, clock: ClockPair, object: &serde_json::Value
     [&header.encode()[..], &json].concat()
 }
 
-/// The index block of a file whose blocks begin at `blocks`, to be written at `offset`, the file's end.
-pub fn index_block(
-    session: u64,
-    offset: u64,
-    blocks: &[(u64, [u8; BLOCK_HEADER_BYTES])],
-) -> Vec<u8> {
-    let mut payload = Vec::new();
-    for (offset, header) in blocks {
-        payload.extend_from_slice(&offset.to_le_bytes());
-        payload.extend_from_slice(header);
+/// The index of a file, while its blocks are written.
+#[derive(Clone, Debug, Default)]
+pub struct Index {
+    payload: Vec<u8>,
+}
+
+impl Index {
+    /// Adds the block at `offset`; `header` is its header's bytes.
+    pub fn push(&mut self, offset: u64, header: &[u8]) {
+        self.payload.extend_from_slice(&offset.to_le_bytes());
+        self.payload.extend_from_slice(header);
     }
-    payload.extend_from_slice(&offset.to_le_bytes());
-    payload.extend_from_slice(&INDEX_MAGIC);
-    let header = header(BlockKind::INDEX, session, &payload);
-    [&header.encode()[..], &payload].concat()
+
+    /// The index block, header and payload, to be written at `offset`, the file's end.
+    pub fn finish(mut self, session: u64, offset: u64) -> Vec<u8> {
+        self.payload.extend_from_slice(&offset.to_le_bytes());
+        self.payload.extend_from_slice(&INDEX_MAGIC);
+        let header = header(BlockKind::INDEX, session, &self.payload);
+        [&header.encode()[..], &self.payload].concat()
+    }
 }
 
 /// Appends the bytes of `words`: the payload of a raw chunk.

@@ -1,0 +1,300 @@
+//! Sealing a trace: one file, complete in itself, packed, with an index at its end.
+//!
+//! The sealed file is written beside the trace and takes its name when it is on disk, and only then the spool goes:
+//! whenever sealing is interrupted, the trace is as it was.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::{fmt, mem, process};
+
+use serde_json::{Map, Value};
+
+use crate::block::{BLOCK_HEADER_BYTES, ClockPair, Codec, FILE_HEADER_BYTES, FileHeader};
+use crate::codec::Packer;
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::event::{Event, decode, is_wide_prefix, split};
+use crate::predict::State;
+use crate::reader::{Chunks, Ending, OpenError, Reader, Stored};
+use crate::writer::{Index, chunk_header, metadata_block, push_words};
+
+/// zstd's level. The program has ended and the processors are free, so that more can be had than while it ran.
+const LEVEL: i32 = 3;
+
+/// What a sealed trace holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sealed {
+    /// Events of all streams.
+    pub events: u64,
+    /// Events that were not recorded, as the events `omptrace_lost` count them.
+    pub lost: u64,
+    /// Streams.
+    pub streams: u32,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// What was wrong with the trace before it was sealed.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Why a trace was not sealed; it is unharmed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SealError {
+    /// The trace cannot be read.
+    Open(OpenError),
+    /// The process that writes it still runs.
+    Running,
+    /// The sealed file cannot be written.
+    Io(io::Error),
+}
+
+/// Seals the trace at `path`: takes the spool in and removes it, packs raw chunks, lays the keys of the JSON object
+/// `additions` over the metadata. `progress` is told how many chunks of all are done.
+///
+/// Sealing again changes nothing, unless `additions` say something new. Chunks that cannot be read are left out; the
+/// metadata's `messages` then say so.
+///
+/// # Errors
+/// See [`SealError`].
+pub fn seal(
+    path: &Path,
+    additions: Value,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Sealed, SealError> {
+    // Of a symbolic link, the file behind it is replaced.
+    let path = fs::canonicalize(path)?;
+    let reader = Reader::open(&path)?;
+    if reader.ending() == Ending::Running {
+        return Err(SealError::Running);
+    }
+    let news = news(&reader, additions);
+    if is_sealed(&reader) && news.is_empty() {
+        return Ok(copy(&reader, news, &mut Output::new(io::sink()), progress)?);
+    }
+    let temporary = temporary(&path);
+    let sealed = write(&reader, news, &temporary, progress)
+        .and_then(|sealed| fs::rename(&temporary, &path).map(|()| sealed))
+        .inspect_err(|_| {
+            let _ = fs::remove_file(&temporary);
+        })?;
+    if let Some(spool) = reader.spool_path() {
+        fs::remove_file(spool)?;
+    }
+    Ok(sealed)
+}
+
+/// True where the file is what sealing makes.
+fn is_sealed(reader: &Reader) -> bool {
+    reader.summary().sealed && reader.header().path.is_empty() && reader.diagnostics().is_empty()
+}
+
+/// The keys of `additions` that the metadata lacks or says otherwise.
+fn news(reader: &Reader, additions: Value) -> Map<String, Value> {
+    let Value::Object(mut object) = additions else {
+        return Map::new();
+    };
+    object.retain(|key, value| reader.metadata_object().get(key) != Some(value));
+    object
+}
+
+/// A name that no trace has, in the trace's folder: a name is changed at once only within one file system.
+fn temporary(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".sealing.{}", process::id()));
+    path.with_file_name(name)
+}
+
+fn write(
+    reader: &Reader,
+    news: Map<String, Value>,
+    path: &Path,
+    progress: &mut dyn FnMut(u64, u64),
+) -> io::Result<Sealed> {
+    let file = File::create(path)?;
+    file.set_permissions(reader.permissions()?)?;
+    let mut output = Output::new(BufWriter::with_capacity(1 << 20, file));
+    let sealed = copy(reader, news, &mut output, progress)?;
+    let file = output
+        .out
+        .into_inner()
+        .map_err(io::IntoInnerError::into_error)?;
+    file.sync_all()?;
+    Ok(sealed)
+}
+
+/// Writes a sealed file of all that `reader` can read.
+fn copy(
+    reader: &Reader,
+    mut news: Map<String, Value>,
+    output: &mut Output<impl Write>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> io::Result<Sealed> {
+    let session = reader.header().session;
+    output.header(reader)?;
+    for (header, payload) in reader.metadata_blocks()? {
+        output.block(&header, &payload)?;
+    }
+    let mut sealed = Sealed {
+        streams: reader.streams().len() as u32,
+        ..Sealed::default()
+    };
+    let mut chunks = Chunks::new(reader);
+    let mut packer = Packer::new(LEVEL, 0)?;
+    let mut raw = Vec::new();
+    let all = reader.chunks();
+    for (done, copies) in all.iter().enumerate() {
+        progress(done as u64, all.len() as u64);
+        let Some(stored) = chunks.read(copies) else {
+            continue;
+        };
+        count(&chunks.words, &mut sealed);
+        if let Stored::File(block) = stored
+            && block.header.codec == Codec::COLUMNS
+        {
+            output.block(&block.header.encode(), &chunks.bytes[BLOCK_HEADER_BYTES..])?;
+            continue;
+        }
+        let words = chunks.words.len() as u32;
+        let (payload, events, codec) = match packer.pack(&chunks.words) {
+            Some(packed) => (packed.payload, packed.events, Codec::COLUMNS),
+            None => {
+                raw.clear();
+                push_words(&mut raw, &chunks.words);
+                (&raw[..], 0, Codec::RAW)
+            }
+        };
+        let header = chunk_header(session, &stored.chunk(), words, events, codec, payload);
+        output.block(&header, payload)?;
+    }
+    progress(all.len() as u64, all.len() as u64);
+    sealed.diagnostics = all_diagnostics(reader, chunks.diagnostics);
+    add_messages(reader, &sealed.diagnostics, &mut news);
+    if !news.is_empty() {
+        let block = metadata_block(session, ClockPair::default(), &news.into());
+        let (header, payload) = block.split_at(BLOCK_HEADER_BYTES);
+        output.block(header, payload)?;
+    }
+    output.index(session)?;
+    sealed.bytes = output.offset;
+    Ok(sealed)
+}
+
+/// Adds the events of `words` to the sums.
+fn count(words: &[u64], sealed: &mut Sealed) {
+    // Only wide events are decoded, which predict nothing.
+    let mut state = State::new(0);
+    for event in split(words) {
+        sealed.events += 1;
+        if is_wide_prefix(event[0])
+            && let Ok(decoded) = decode(event, &mut state)
+            && let Event::Lost(lost) = decoded.event
+        {
+            sealed.lost = sealed.lost.saturating_add(lost.events);
+        }
+    }
+}
+
+fn all_diagnostics(reader: &Reader, mut of_chunks: Diagnostics) -> Vec<Diagnostic> {
+    let mut all = Diagnostics::new(reader.limits().max_diagnostics);
+    let opening = reader.diagnostics().iter().cloned();
+    opening
+        .chain(of_chunks.take())
+        .for_each(|diagnostic| all.push(diagnostic));
+    all.take()
+}
+
+/// What sealing leaves out can be seen nowhere afterwards but in the metadata's messages.
+fn add_messages(reader: &Reader, diagnostics: &[Diagnostic], news: &mut Map<String, Value>) {
+    let old = news
+        .get("messages")
+        .or(reader.metadata_object().get("messages"));
+    let mut messages = match old {
+        Some(Value::Array(messages)) => messages.clone(),
+        _ => Vec::new(),
+    };
+    let old_len = messages.len();
+    for diagnostic in diagnostics {
+        let message = Value::from(format!("found while sealing: {diagnostic}"));
+        if diagnostic.severity > Severity::Note && !messages.contains(&message) {
+            messages.push(message);
+        }
+    }
+    if messages.len() > old_len {
+        news.insert("messages".into(), messages.into());
+    }
+}
+
+/// A sealed file being written.
+struct Output<W> {
+    out: W,
+    offset: u64,
+    index: Index,
+}
+
+impl<W: Write> Output<W> {
+    fn new(out: W) -> Output<W> {
+        Output {
+            out,
+            offset: 0,
+            index: Index::default(),
+        }
+    }
+
+    fn header(&mut self, reader: &Reader) -> io::Result<()> {
+        let header = FileHeader {
+            path: Vec::new(),
+            ..reader.header().clone()
+        };
+        self.offset = FILE_HEADER_BYTES as u64;
+        self.out.write_all(&header.encode())
+    }
+
+    /// Writes a block.
+    fn block(&mut self, header: &[u8], payload: &[u8]) -> io::Result<()> {
+        let padding = payload.len().next_multiple_of(8) - payload.len();
+        self.index.push(self.offset, header);
+        self.offset += (header.len() + payload.len() + padding) as u64;
+        self.out.write_all(header)?;
+        self.out.write_all(payload)?;
+        self.out.write_all(&[0; 8][..padding])
+    }
+
+    /// Writes the index, with which the file ends.
+    fn index(&mut self, session: u64) -> io::Result<()> {
+        let index = mem::take(&mut self.index).finish(session, self.offset);
+        self.offset += index.len() as u64;
+        self.out.write_all(&index)
+    }
+}
+
+impl fmt::Display for SealError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SealError::Open(error) => error.fmt(f),
+            SealError::Running => f.write_str("the process that writes the trace still runs"),
+            SealError::Io(error) => write!(f, "the sealed trace cannot be written: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for SealError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SealError::Open(error) => Some(error),
+            SealError::Running => None,
+            SealError::Io(error) => Some(error),
+        }
+    }
+}
+
+impl From<OpenError> for SealError {
+    fn from(error: OpenError) -> SealError {
+        SealError::Open(error)
+    }
+}
+
+impl From<io::Error> for SealError {
+    fn from(error: io::Error) -> SealError {
+        SealError::Io(error)
+    }
+}
