@@ -1,0 +1,249 @@
+//! Traces made for tests, by the functions that the tracer uses.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use omptrace_trace_format::block::{
+    CHUNK_HEADER_WORDS, CHUNK_MAGIC, Chunk, ChunkState, ClockPair, Codec, FILE_MAGIC,
+    FORMAT_VERSION, FileHeader, SPOOL_MAGIC,
+};
+use omptrace_trace_format::codec::Packer;
+use omptrace_trace_format::event::Event;
+use omptrace_trace_format::predict::State;
+use omptrace_trace_format::spool::default_path;
+use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words};
+use omptrace_trace_format::{Diagnostic, DiagnosticKind, Reader};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+pub(crate) const SESSION: u64 = 0x5e55_1011;
+const FIRST_TICKS: u64 = 1_000_000;
+/// Ticks of the test's clock per chunk: 2 GHz, a chunk each second.
+const CHUNK_TICKS: u64 = 2_000_000_000;
+
+/// SplitMix64 (Steele, Lea, Flood 2014).
+pub(crate) fn random(seed: u64) -> impl FnMut() -> u64 {
+    let mut state = seed;
+    move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+}
+
+/// The words of `events`, each a few ticks after the one before.
+pub(crate) fn encode(first_id: u64, events: &[Event<'_>]) -> Vec<u64> {
+    let mut state = State::new(first_id);
+    let mut words = Vec::new();
+    let mut out = [0; 512];
+    for (index, event) in events.iter().enumerate() {
+        let ticks = 100 * index as u64;
+        let len = event.encode(&mut state, ticks, &mut out);
+        words.extend_from_slice(&out[..len.expect("the event fits")]);
+    }
+    words
+}
+
+/// One event of each row, from the random numbers of `seed`.
+pub(crate) fn some_events(seed: u64) -> Vec<Event<'static>> {
+    let mut random = random(seed);
+    let state = State::new(0);
+    (0..Event::ROWS)
+        .map(|row| Event::generate(row, &state, &mut random))
+        .collect()
+}
+
+/// Both clocks at the start of chunk `sequence`.
+pub(crate) fn clock(sequence: u64) -> ClockPair {
+    ClockPair {
+        ticks: FIRST_TICKS + sequence * CHUNK_TICKS,
+        monotonic_raw_ns: 5_000_000_000 + sequence * 1_000_000_000,
+        realtime_ns: 1_700_000_000_000_000_000 + sequence * 1_000_000_000,
+    }
+}
+
+pub(crate) fn chunk(stream: u32, sequence: u32) -> Chunk {
+    Chunk {
+        stream,
+        sequence,
+        clock: clock(sequence.into()),
+        first_id: u64::from(stream) << 40 | u64::from(sequence) << 8,
+    }
+}
+
+/// A trace in a folder of its own.
+pub(crate) struct Trace {
+    folder: TempDir,
+    file: Vec<u8>,
+    spool: Vec<u8>,
+}
+
+/// Bytes of a chunk in the spools that are made here.
+const SPOOL_CHUNK_BYTES: usize = 16 << 10;
+
+impl Trace {
+    /// A file header and a first metadata block.
+    pub(crate) fn new() -> Trace {
+        Trace::with_metadata(json!({
+            "tracer": "test",
+            "clock": {"kind": "tsc", "ticks_per_second": 2.0e9, "uncertainty_ticks": 40},
+        }))
+    }
+
+    pub(crate) fn with_metadata(object: Value) -> Trace {
+        let mut trace = Trace {
+            folder: tempfile::tempdir().expect("a temporary folder"),
+            file: Vec::new(),
+            spool: Vec::new(),
+        };
+        let header = FileHeader {
+            magic: FILE_MAGIC,
+            version: FORMAT_VERSION,
+            session: SESSION,
+            // No process has this number.
+            pid: u32::MAX,
+            chunk_bytes: 0,
+            path: default_path(&trace.path())
+                .into_os_string()
+                .into_encoded_bytes(),
+        };
+        trace.file.extend(header.encode());
+        trace.metadata(object)
+    }
+
+    pub(crate) fn metadata(mut self, object: Value) -> Trace {
+        self.file.extend(metadata_block(SESSION, clock(0), &object));
+        self
+    }
+
+    /// The metadata of a session that ended as it should.
+    pub(crate) fn end(self) -> Trace {
+        self.metadata(json!({"end": {"how": "finalize"}}))
+    }
+
+    pub(crate) fn raw(mut self, chunk: Chunk, words: &[u64]) -> Trace {
+        let mut payload = Vec::new();
+        push_words(&mut payload, words);
+        self.file.extend(chunk_header(
+            SESSION,
+            &chunk,
+            words.len() as u32,
+            0,
+            Codec::RAW,
+            &payload,
+        ));
+        self.file.extend(payload);
+        self
+    }
+
+    pub(crate) fn packed(mut self, chunk: Chunk, words: &[u64]) -> Trace {
+        let mut packer = Packer::new(1, words.len()).expect("zstd");
+        let packed = packer.pack(words).expect("whole events");
+        self.file.extend(chunk_header(
+            SESSION,
+            &chunk,
+            words.len() as u32,
+            packed.events,
+            Codec::COLUMNS,
+            packed.payload,
+        ));
+        self.file.extend(packed.payload);
+        self
+    }
+
+    /// Bytes that are no block.
+    pub(crate) fn bytes(mut self, bytes: &[u8]) -> Trace {
+        self.file.extend(bytes);
+        self
+    }
+
+    /// A chunk in the spool.
+    pub(crate) fn spooled(mut self, chunk: Chunk, state: ChunkState, words: &[u64]) -> Trace {
+        if self.spool.is_empty() {
+            let header = FileHeader {
+                magic: SPOOL_MAGIC,
+                version: FORMAT_VERSION,
+                session: SESSION,
+                pid: u32::MAX,
+                chunk_bytes: SPOOL_CHUNK_BYTES as u32,
+                path: Vec::new(),
+            };
+            self.spool.extend(header.encode());
+        }
+        let mut all = vec![
+            CHUNK_MAGIC,
+            state.0,
+            u64::from(chunk.sequence) << 32 | u64::from(chunk.stream),
+            chunk.clock.ticks,
+            chunk.clock.monotonic_raw_ns,
+            chunk.clock.realtime_ns,
+            chunk.first_id,
+            words.len() as u64,
+        ];
+        all.resize(CHUNK_HEADER_WORDS, 0);
+        all.extend(words);
+        all.resize(SPOOL_CHUNK_BYTES / 8, 0);
+        push_words(&mut self.spool, &all);
+        self
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join("test.omptrace")
+    }
+
+    /// Writes the trace and returns what holds its folder.
+    pub(crate) fn write(&self) -> PathBuf {
+        let path = self.path();
+        fs::write(&path, &self.file).expect("the folder is ours");
+        if !self.spool.is_empty() {
+            fs::write(default_path(&path), &self.spool).expect("the folder is ours");
+        }
+        path
+    }
+
+    pub(crate) fn file(&self) -> &[u8] {
+        &self.file
+    }
+}
+
+/// What a reader finds in a trace.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Found {
+    /// Stream, ticks, and event.
+    pub(crate) events: Vec<(u32, u64, Event<'static>)>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+impl Found {
+    pub(crate) fn kinds(&self) -> Vec<DiagnosticKind> {
+        self.diagnostics
+            .iter()
+            .map(|diagnostic| diagnostic.kind)
+            .collect()
+    }
+}
+
+/// Reads all of a trace.
+pub(crate) fn read(path: &Path) -> Found {
+    let reader = Reader::open(path).expect("the trace can be opened");
+    read_all(&reader)
+}
+
+pub(crate) fn read_all(reader: &Reader) -> Found {
+    let mut found = Found {
+        events: Vec::new(),
+        diagnostics: reader.diagnostics().to_vec(),
+    };
+    for stream in reader.streams() {
+        let mut events = reader.events(stream);
+        for record in &mut events {
+            found
+                .events
+                .push((stream.number, record.ticks, record.event));
+        }
+        found.diagnostics.extend(events.take_diagnostics());
+    }
+    found
+}

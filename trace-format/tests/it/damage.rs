@@ -1,0 +1,154 @@
+//! Damage: every cut and every flipped byte of a small trace is noticed, and the rest is read.
+
+use std::fs;
+
+use omptrace_trace_format::block::{BLOCK_HEADER_BYTES, ChunkState, FILE_HEADER_BYTES};
+use omptrace_trace_format::event::Event;
+use omptrace_trace_format::{OpenError, Reader, seal};
+use serde_json::Value;
+
+use crate::build::{Found, Trace, chunk, encode, read, read_all, some_events};
+
+/// Each test reads its trace once for each byte, so that the chunks are small.
+const CHUNK_EVENTS: usize = Event::ROWS / 5 + 1;
+
+fn words(stream: u32, sequence: u32) -> Vec<u64> {
+    let mut events = some_events(u64::from(stream * 8 + sequence));
+    let mut row = 0..;
+    events.retain(|_| row.next().is_some_and(|row| row % 5 == 0));
+    encode(chunk(stream, sequence).first_id, &events)
+}
+
+/// Two streams, raw and packed chunks, and an end.
+fn small_trace() -> Trace {
+    Trace::new()
+        .packed(chunk(1, 0), &words(1, 0))
+        .raw(chunk(2, 0), &words(2, 0))
+        .raw(chunk(1, 1), &words(1, 1))
+        .end()
+}
+
+/// Writes `bytes` over the trace and reads what is left.
+fn read_bytes(trace: &Trace, bytes: &[u8]) -> Result<Found, OpenError> {
+    fs::write(trace.path(), bytes).unwrap();
+    Reader::open(&trace.path()).map(|reader| read_all(&reader))
+}
+
+fn check_is_part_of(part: &Found, whole: &Found, what: &str) {
+    let mut rest = whole.events.iter();
+    for event in &part.events {
+        assert!(
+            rest.any(|other| other == event),
+            "{what}: {event:?} is invented"
+        );
+    }
+}
+
+/// Cuts at every byte.
+fn check_cuts(trace: &Trace, file: &[u8]) {
+    let whole = read_bytes(trace, file).unwrap();
+    assert_eq!(whole.diagnostics, []);
+    let mut events = 0;
+    for len in 0..file.len() {
+        let what = format!("cut to {len} bytes");
+        match read_bytes(trace, &file[..len]) {
+            Err(OpenError::Header(_)) => assert!(len < FILE_HEADER_BYTES, "{what}"),
+            Err(error) => panic!("{what}: {error}"),
+            Ok(found) => {
+                assert!(!found.diagnostics.is_empty(), "{what}: nothing was noticed");
+                assert!(
+                    found.events.len() >= events,
+                    "{what}: less than from a shorter file"
+                );
+                check_is_part_of(&found, &whole, &what);
+                events = found.events.len();
+            }
+        }
+    }
+    assert_eq!(events, whole.events.len(), "only the end was missing");
+}
+
+/// Flips bits of every byte. No more than one chunk may be lost.
+fn check_flips(trace: &Trace, file: &[u8]) {
+    let whole = read_bytes(trace, file).unwrap();
+    for at in 0..file.len() {
+        let mut bytes = file.to_vec();
+        bytes[at] ^= 1 << (at % 8) | 0x10;
+        let what = format!("byte {at} flipped");
+        let found = read_bytes(trace, &bytes).unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert!(!found.diagnostics.is_empty(), "{what}: nothing was noticed");
+        check_is_part_of(&found, &whole, &what);
+        let least = whole.events.len() - CHUNK_EVENTS;
+        assert!(
+            found.events.len() >= least,
+            "{what}: {:?}",
+            found.diagnostics
+        );
+    }
+}
+
+#[test]
+fn a_trace_is_read_up_to_any_cut() {
+    let trace = small_trace();
+    check_cuts(&trace, trace.file());
+}
+
+#[test]
+fn a_sealed_trace_is_read_up_to_any_cut() {
+    let trace = small_trace();
+    let path = trace.write();
+    seal(&path, Value::Null, &mut |_, _| ()).unwrap();
+    check_cuts(&trace, &fs::read(path).unwrap());
+}
+
+#[test]
+fn no_flipped_byte_of_a_trace_goes_unseen() {
+    let trace = small_trace();
+    check_flips(&trace, trace.file());
+}
+
+#[test]
+fn no_flipped_byte_of_a_sealed_trace_goes_unseen() {
+    let trace = small_trace();
+    let path = trace.write();
+    seal(&path, Value::Null, &mut |_, _| ()).unwrap();
+    check_flips(&trace, &fs::read(path).unwrap());
+}
+
+#[test]
+fn a_damaged_spool_never_panics() {
+    let trace = Trace::new()
+        .spooled(chunk(1, 0), ChunkState::FULL, &words(1, 0))
+        .spooled(chunk(1, 1), ChunkState::ACTIVE, &words(1, 1));
+    let path = trace.write();
+    let spool = omptrace_trace_format::spool::default_path(&path);
+    let bytes = fs::read(&spool).unwrap();
+    let end = FILE_HEADER_BYTES + 16 * 8 + words(1, 0).len() * 8;
+    for at in 0..end {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (at % 8);
+        fs::write(&spool, damaged).unwrap();
+        read(&path);
+    }
+    for len in (0..bytes.len()).step_by(97) {
+        fs::write(&spool, &bytes[..len]).unwrap();
+        read(&path);
+    }
+}
+
+#[test]
+fn a_chunk_inside_a_damaged_one_is_not_lost() {
+    // The first chunk's header is damaged, so that the search begins within it.
+    let trace = small_trace();
+    let path = trace.write();
+    let whole = read(&path);
+    let mut bytes = trace.file().to_vec();
+    let magic = bytes
+        .windows(8)
+        .skip(FILE_HEADER_BYTES + BLOCK_HEADER_BYTES)
+        .position(|window| window == b"OMPTBLCK")
+        .unwrap();
+    bytes[FILE_HEADER_BYTES + BLOCK_HEADER_BYTES + magic] = 0;
+    let found = read_bytes(&trace, &bytes).unwrap();
+    assert_eq!(found.events.len(), whole.events.len() - CHUNK_EVENTS);
+}

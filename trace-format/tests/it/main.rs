@@ -1,0 +1,7 @@
+//! Tests of the format from outside: what is written comes back, whatever happens to the file in between.
+
+mod build;
+mod damage;
+mod reading;
+mod round_trip;
+mod sealing;

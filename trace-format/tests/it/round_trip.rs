@@ -1,0 +1,113 @@
+//! What is encoded is decoded, for any arguments.
+
+use omptrace_trace_format::codec::{Packer, Unpacker};
+use omptrace_trace_format::event::{DecodeError, Event, TICK_BITS, decode};
+use omptrace_trace_format::predict::State;
+use proptest::prelude::*;
+
+use crate::build::random;
+
+/// Encodes random events, and returns them with their times, their words, and the state behind them.
+fn encoded(seed: u64, count: usize) -> (Vec<(u64, Event<'static>)>, Vec<u64>, State) {
+    let mut random = random(seed);
+    let mut state = State::new(seed);
+    let mut events = Vec::new();
+    let mut words = Vec::new();
+    let mut out = [0; 512];
+    for _ in 0..count {
+        let ticks = random() >> (64 - TICK_BITS);
+        let event = Event::generate(random() as usize % Event::ROWS, &state, &mut random);
+        let len = event
+            .encode(&mut state, ticks, &mut out)
+            .expect("the event fits");
+        words.extend_from_slice(&out[..len]);
+        events.push((ticks, event));
+    }
+    (events, words, state)
+}
+
+proptest! {
+    #[test]
+    fn decoding_gives_back_what_was_encoded(seed: u64, count in 0usize..200) {
+        let (events, words, state) = encoded(seed, count);
+        let mut decoder = State::new(seed);
+        let mut rest = &words[..];
+        for (ticks, event) in events {
+            let decoded = decode(rest, &mut decoder).expect("an event");
+            prop_assert_eq!(decoded.event, event);
+            prop_assert_eq!(decoded.ticks, ticks);
+            rest = &rest[decoded.len..];
+        }
+        prop_assert!(rest.is_empty());
+        prop_assert!(decoder == state, "the predictors went different ways");
+    }
+
+    #[test]
+    fn unpacking_gives_back_what_was_packed(seed: u64, count in 0usize..500) {
+        let (_, words, _) = encoded(seed, count);
+        let mut packer = Packer::new(1, words.len()).unwrap();
+        let packed = packer.pack(&words).expect("whole events");
+        prop_assert_eq!(packed.events as usize, count);
+        let mut back = Vec::new();
+        let events = Unpacker::new().unwrap().unpack(packed.payload, words.len(), &mut back);
+        prop_assert_eq!(events, Ok(count as u32));
+        prop_assert_eq!(back, words);
+    }
+
+    #[test]
+    fn any_words_decode_without_panic(words: Vec<u64>) {
+        let mut state = State::new(0);
+        let mut rest = &words[..];
+        while let Some(len) = match decode(rest, &mut state) {
+            Ok(decoded) => Some(decoded.len),
+            Err(DecodeError::BadArguments { len }) => Some(len),
+            Err(_) => None,
+        } {
+            rest = &rest[len..];
+        }
+    }
+
+    #[test]
+    fn any_words_pack_or_are_refused(words: Vec<u64>) {
+        let mut packer = Packer::new(1, 0).unwrap();
+        if let Some(packed) = packer.pack(&words) {
+            let mut back = Vec::new();
+            let unpacked = Unpacker::new().unwrap().unpack(packed.payload, words.len(), &mut back);
+            prop_assert!(unpacked.is_ok());
+            prop_assert_eq!(back, words);
+        }
+    }
+
+    #[test]
+    fn any_payload_unpacks_without_panic(mut payload: Vec<u8>, seed: u64, flip: usize) {
+        let mut unpacker = Unpacker::new().unwrap();
+        let mut words = Vec::new();
+        let _ = unpacker.unpack(&payload, 1000, &mut words);
+        // Nearly right ones come further.
+        let (_, right, _) = encoded(seed, 40);
+        payload = Packer::new(1, 0).unwrap().pack(&right).unwrap().payload.to_vec();
+        let flip = flip % (payload.len() * 8);
+        payload[flip / 8] ^= 1 << (flip % 8);
+        let _ = unpacker.unpack(&payload, right.len(), &mut words);
+        prop_assert!(words.len() <= right.len());
+    }
+}
+
+#[test]
+fn every_row_is_generated_and_named() {
+    let mut random = random(1);
+    let state = State::new(0);
+    let schema = omptrace_trace_format::event::schema();
+    assert_eq!(schema.len(), Event::ROWS);
+    for (row, expected) in schema.iter().enumerate() {
+        let event = Event::generate(row, &state, &mut random);
+        assert_eq!(
+            (event.name(), event.number()),
+            (expected.name, expected.number)
+        );
+        let mut names = Vec::new();
+        event.visit(&mut |name, _| names.push(name));
+        let expected: Vec<&str> = expected.arguments.iter().map(|a| a.name).collect();
+        assert_eq!(names, expected);
+    }
+}

@@ -1,0 +1,111 @@
+//! Sealing keeps every event, and does nothing twice.
+
+use std::fs;
+
+use omptrace_trace_format::block::ChunkState;
+use omptrace_trace_format::event::{Event, Lost};
+use omptrace_trace_format::field::Ticks;
+use omptrace_trace_format::spool::default_path;
+use omptrace_trace_format::{DiagnosticKind, Ending, Reader, Sealed, seal};
+use serde_json::{Value, json};
+
+use crate::build::{Trace, chunk, encode, read, some_events};
+
+fn words(seed: u64) -> Vec<u64> {
+    encode(chunk(1, 0).first_id, &some_events(seed))
+}
+
+/// Seals a trace and checks that the same events are in it, and that sealing again changes nothing.
+fn check(trace: &Trace, additions: Value) -> Sealed {
+    let path = trace.write();
+    let before = read(&path);
+    let sealed = seal(&path, additions.clone(), &mut |_, _| ()).unwrap();
+    let after = read(&path);
+    assert_eq!(after.events, before.events);
+    assert_eq!(sealed.events, after.events.len() as u64);
+    let bytes = fs::read(&path).unwrap();
+    assert_eq!(sealed.bytes, bytes.len() as u64);
+    let again = seal(&path, additions, &mut |_, _| ()).unwrap();
+    assert_eq!(
+        (again.events, again.lost, again.bytes),
+        (sealed.events, sealed.lost, sealed.bytes)
+    );
+    assert!(
+        fs::read(&path).unwrap() == bytes,
+        "sealing again changed the file"
+    );
+    let folder = fs::read_dir(path.parent().unwrap()).unwrap();
+    assert_eq!(folder.count(), 1, "the trace alone is left");
+    sealed
+}
+
+#[test]
+fn packs_and_indexes() {
+    let trace = Trace::new()
+        .raw(chunk(1, 0), &words(1))
+        .packed(chunk(2, 0), &words(2))
+        .end();
+    let sealed = check(&trace, json!({"record": {"command_line": ["true"]}}));
+    assert_eq!((sealed.streams, sealed.diagnostics), (2, vec![]));
+    let reader = Reader::open(&trace.path()).unwrap();
+    let summary = reader.summary();
+    assert!(summary.sealed && summary.chunks_raw == 0 && summary.chunks_packed == 2);
+    assert_eq!(
+        reader.metadata().record.as_ref().unwrap().command_line,
+        ["true"]
+    );
+    assert_eq!(reader.ending(), Ending::Ended);
+}
+
+#[test]
+fn takes_the_spool_of_a_killed_process_in() {
+    let trace = Trace::new()
+        .raw(chunk(1, 0), &words(1))
+        .spooled(chunk(1, 0), ChunkState::FULL, &words(1))
+        .spooled(chunk(1, 1), ChunkState::ACTIVE, &words(2))
+        .spooled(chunk(2, 0), ChunkState::ACTIVE, &words(3));
+    let sealed = check(&trace, json!({"record": {"signal": 9}}));
+    assert_eq!(sealed.events as usize, 3 * Event::ROWS);
+    let reader = Reader::open(&trace.path()).unwrap();
+    assert_eq!(reader.ending(), Ending::Killed(9));
+    assert_eq!(reader.diagnostics(), []);
+    assert!(!default_path(&trace.path()).exists());
+}
+
+#[test]
+fn keeps_a_chunk_with_a_cut_tail_raw() {
+    let mut cut = words(1);
+    cut.push(5 << 6 | 63);
+    check(
+        &Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &cut),
+        Value::Null,
+    );
+}
+
+#[test]
+fn adds_up_what_was_lost() {
+    let lost = |events| {
+        Event::from(Lost {
+            begin: Ticks(0),
+            events,
+        })
+    };
+    let words = encode(0, &[lost(3), lost(4)]);
+    let sealed = check(&Trace::new().raw(chunk(1, 0), &words).end(), Value::Null);
+    assert_eq!((sealed.events, sealed.lost), (2, 7));
+}
+
+#[test]
+fn tells_what_it_left_out() {
+    let trace = Trace::new()
+        .raw(chunk(1, 0), &words(1))
+        .bytes(b"garbage.")
+        .end();
+    let sealed = check(&trace, Value::Null);
+    assert_eq!(sealed.diagnostics[0].kind, DiagnosticKind::BytesSkipped);
+    let reader = Reader::open(&trace.path()).unwrap();
+    assert_eq!(reader.diagnostics(), []);
+    let messages = &reader.metadata().messages;
+    assert_eq!(messages.len(), 1);
+    assert!(messages[0].contains("8 bytes are no block"), "{messages:?}");
+}
