@@ -1,0 +1,145 @@
+//! Words for people: lines on stderr, numbers and units, commands that can be typed again.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// A plain line of ours among the program's own.
+pub(crate) fn note(text: &str) {
+    eprintln!("omptrace: {text}");
+}
+
+/// Something that makes the trace less than it could be.
+pub(crate) fn warning(text: &str) {
+    eprintln!("{}: {text}", paint("warning", "1;33"));
+}
+
+/// Why a command could not do its work.
+pub(crate) fn error(text: &str) {
+    eprintln!("{}: {text}", paint("error", "1;31"));
+}
+
+/// What to do next.
+pub(crate) fn hint(text: &str) {
+    eprintln!("{}: {text}", paint("hint", "1;36"));
+}
+
+/// `text` in an ANSI style, where stderr is a terminal whose user wants colours (<https://no-color.org>).
+fn paint(text: &str, style: &str) -> String {
+    static COLOURS: OnceLock<bool> = OnceLock::new();
+    let colours = *COLOURS.get_or_init(|| {
+        let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let dumb = env::var_os("TERM").is_some_and(|value| value == "dumb");
+        io::stderr().is_terminal() && !refused && !dumb
+    });
+    if colours {
+        format!("\x1b[{style}m{text}\x1b[0m")
+    } else {
+        text.to_owned()
+    }
+}
+
+/// A number with its digits in groups of three: `1,234,567`.
+pub(crate) fn number(value: u64) -> String {
+    let digits = value.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A number of things: `1 file`, `2 files`.
+pub(crate) fn counted(value: u64, thing: &str) -> String {
+    let plural = if value == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", number(value))
+}
+
+/// A size in decimal units: `999 B`, `1.3 MB`.
+pub(crate) fn bytes(value: u64) -> String {
+    let mut scaled = value as f64;
+    let mut units = ["B", "kB", "MB", "GB", "TB"].into_iter();
+    let mut unit = units.next().unwrap_or_default();
+    for larger in units {
+        if scaled < 999.5 {
+            break;
+        }
+        scaled /= 1000.0;
+        unit = larger;
+    }
+    if value < 1000 || scaled >= 99.95 {
+        format!("{scaled:.0} {unit}")
+    } else {
+        format!("{scaled:.1} {unit}")
+    }
+}
+
+/// A word as `sh` reads it: quoted where that is needed.
+pub(crate) fn shell_word(word: &OsStr) -> String {
+    let text = word.to_string_lossy();
+    let plain = |character: char| {
+        character.is_alphanumeric()
+            || matches!(
+                character,
+                '_' | '-' | '.' | '/' | '%' | ':' | '=' | '+' | ',' | '@'
+            )
+    };
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// A path as one would type it here: relative where it lies below the current folder.
+pub(crate) fn near(path: &Path) -> PathBuf {
+    let relative = env::current_dir()
+        .ok()
+        .and_then(|folder| path.strip_prefix(folder).ok());
+    match relative {
+        Some(relative) if !relative.as_os_str().is_empty() => relative.to_owned(),
+        _ => path.to_owned(),
+    }
+}
+
+/// [`near`], quoted for the shell.
+pub(crate) fn shell_path(path: &Path) -> String {
+    shell_word(near(path).as_os_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(number(0), "0");
+        assert_eq!(number(999), "999");
+        assert_eq!(number(1_000), "1,000");
+        assert_eq!(number(1_234_567), "1,234,567");
+        assert_eq!(counted(1, "file"), "1 file");
+        assert_eq!(counted(0, "file"), "0 files");
+    }
+
+    #[test]
+    fn sizes_have_two_to_three_digits() {
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(1_000), "1.0 kB");
+        assert_eq!(bytes(1_349_999), "1.3 MB");
+        assert_eq!(bytes(999_999), "1.0 MB");
+        assert_eq!(bytes(256_000_000), "256 MB");
+    }
+
+    #[test]
+    fn words_are_quoted_where_needed() {
+        assert_eq!(shell_word(OsStr::new("a/b.%p.omptrace")), "a/b.%p.omptrace");
+        assert_eq!(shell_word(OsStr::new("a b")), "'a b'");
+        assert_eq!(shell_word(OsStr::new("it's")), r"'it'\''s'");
+        assert_eq!(shell_word(OsStr::new("")), "''");
+    }
+}
