@@ -1,0 +1,118 @@
+//! What an ELF file says of itself, as far as the loader and OpenMP are concerned.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use object::elf::{self, FileHeader64};
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
+use object::{Endianness, Object, ObjectSymbol, ReadCache};
+
+/// A program or a library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Elf {
+    /// For another machine than this program: its name.
+    Foreign(&'static str),
+    /// For this one.
+    Native(Native),
+}
+
+/// A program or a library for this machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Native {
+    /// Whether it names a loader. Of programs, only a static one does not.
+    pub(crate) has_loader: bool,
+    /// `DT_NEEDED`: the libraries that it names.
+    pub(crate) needed: Vec<String>,
+    /// `DT_RPATH`: searched before LD_LIBRARY_PATH.
+    pub(crate) rpath: Vec<String>,
+    /// `DT_RUNPATH`: searched after it; takes DT_RPATH out of force.
+    pub(crate) runpath: Vec<String>,
+}
+
+/// Reads a file's headers and dynamic section; `None` where it is no ELF file.
+///
+/// # Errors
+/// The file cannot be read, or is damaged.
+pub(crate) fn read(path: &Path) -> io::Result<Option<Elf>> {
+    let mut file = File::open(path)?;
+    let mut start = [0; 20];
+    if file.read_exact(&mut start).is_err() || start[..4] != elf::ELFMAG {
+        return Ok(None);
+    }
+    if let Some(machine) = foreign(&start) {
+        return Ok(Some(Elf::Foreign(machine)));
+    }
+    let cache = ReadCache::new(file);
+    let native =
+        native(&cache).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    Ok(Some(Elf::Native(native)))
+}
+
+/// Whether the file defines one of these symbols, as far as it was not stripped of them.
+pub(crate) fn defines(path: &Path, names: &[&str]) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    let cache = ReadCache::new(file);
+    let Ok(file) = ElfFile64::<Endianness, _>::parse(&cache) else {
+        return false;
+    };
+    file.dynamic_symbols().chain(file.symbols()).any(|symbol| {
+        symbol.is_definition() && symbol.name().is_ok_and(|name| names.contains(&name))
+    })
+}
+
+/// The machine in the first bytes of an ELF file, where it is not this one. Bytes 18 and 19 are `e_machine`; on the
+/// machines that this program is built for, their order is the file's.
+fn foreign(start: &[u8; 20]) -> Option<&'static str> {
+    let bits64 = start[4] == elf::ELFCLASS64.0;
+    let machine = elf::Machine(u16::from_ne_bytes([start[18], start[19]]));
+    let own = if cfg!(target_arch = "aarch64") {
+        elf::EM_AARCH64
+    } else {
+        elf::EM_X86_64
+    };
+    match machine {
+        _ if bits64 && machine == own => None,
+        elf::EM_386 => Some("32-bit x86"),
+        elf::EM_X86_64 if bits64 => Some("x86-64"),
+        elf::EM_X86_64 => Some("x32"),
+        elf::EM_ARM => Some("32-bit Arm"),
+        elf::EM_AARCH64 => Some("64-bit Arm"),
+        elf::EM_PPC64 => Some("POWER"),
+        elf::EM_RISCV => Some("RISC-V"),
+        elf::EM_S390 => Some("IBM Z"),
+        _ => Some("another machine"),
+    }
+}
+
+fn native(data: &ReadCache<File>) -> object::Result<Native> {
+    let header = FileHeader64::<Endianness>::parse(data)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, data)?;
+    let mut native = Native {
+        has_loader: header
+            .program_headers(endian, data)?
+            .iter()
+            .any(|segment| segment.p_type(endian) == elf::PT_INTERP),
+        ..Native::default()
+    };
+    let table = sections.dynamic_table(endian, data)?;
+    for entry in &table {
+        let text = || -> object::Result<String> {
+            Ok(String::from_utf8_lossy(table.string(entry)?).into_owned())
+        };
+        match entry.tag {
+            elf::DT_NEEDED => native.needed.push(text()?),
+            elf::DT_RPATH => native.rpath = folders(&text()?),
+            elf::DT_RUNPATH => native.runpath = folders(&text()?),
+            _ => {}
+        }
+    }
+    Ok(native)
+}
+
+fn folders(list: &str) -> Vec<String> {
+    list.split(':').map(str::to_owned).collect()
+}
