@@ -1,0 +1,225 @@
+//! Whether a program can be traced, why not, and what to do then: what `doctor` tells before a run, and `record` after
+//! one that left no trace.
+
+use std::env;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::cli::program::{Kind, Program};
+use crate::cli::runtime::{self, Vendor};
+
+/// What is said of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Diagnosis {
+    /// Whether it can be traced.
+    pub(crate) traceable: Traceable,
+    /// Why, as a sentence without its full stop.
+    pub(crate) reason: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) remedy: Option<String>,
+}
+
+/// Whether a program can be traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Traceable {
+    /// Its OpenMP runtime has a tools interface.
+    Yes,
+    /// On LLVM's runtime in the place of GCC's.
+    Replaced,
+    /// Its file does not tell: it starts other programs, or loads libraries later.
+    Unknown,
+    /// No.
+    No,
+}
+
+/// What installs a runtime that programs for libgomp run on.
+pub(crate) const INSTALL_LIBOMP: &str = "install LLVM's OpenMP runtime (Debian, Ubuntu: apt install libomp5; Fedora: \
+     dnf install libomp; conda: conda install llvm-openmp), or name one with --libomp";
+
+impl Diagnosis {
+    fn new(traceable: Traceable, reason: impl Into<String>) -> Self {
+        Diagnosis {
+            traceable,
+            reason: reason.into(),
+            remedy: None,
+        }
+    }
+
+    fn remedy(self, remedy: impl Into<String>) -> Self {
+        Diagnosis {
+            remedy: Some(remedy.into()),
+            ..self
+        }
+    }
+
+    /// Looks at a program; `stand_in` is the runtime that may take the place of libgomp.
+    pub(crate) fn of(program: &Program, stand_in: Option<&Path>) -> Diagnosis {
+        let path = program.path.display();
+        if program.privileged {
+            return Diagnosis::new(
+                Traceable::No,
+                format!(
+                    "{path} runs with the rights of another user or group (set-user-ID), so it takes no libraries from \
+                     the environment"
+                ),
+            )
+            .remedy("trace a copy without these rights, run by that user");
+        }
+        match &program.kind {
+            Kind::Unreadable(error) => {
+                Diagnosis::new(Traceable::Unknown, format!("{path} cannot be read: {error}"))
+            }
+            Kind::Foreign(machine) => Diagnosis::new(
+                Traceable::No,
+                format!("{path} is a program for {machine}, libomptrace.so is for {}", env::consts::ARCH),
+            )
+            .remedy("build it for this machine"),
+            Kind::Script { interpreter } if program.is_python() => Diagnosis::new(
+                Traceable::Unknown,
+                format!("{path} is a program in {interpreter}; which OpenMP runtime its extensions load cannot be told"),
+            ),
+            Kind::Script { interpreter } => Diagnosis::new(
+                Traceable::Unknown,
+                format!("{path} is a script ({interpreter}); each program that it starts counts for itself"),
+            )
+            .remedy("ask `omptrace doctor` about the program that uses OpenMP; if it was built by GCC, record with --libgomp replace"),
+            Kind::Static { openmp: true } => Diagnosis::new(
+                Traceable::No,
+                format!("{path} is linked statically, OpenMP runtime included, and cannot load a tool"),
+            )
+            .remedy("link it dynamically (without -static)"),
+            Kind::Static { openmp: false } => Diagnosis::new(
+                Traceable::No,
+                format!("{path} is linked statically and has no OpenMP runtime that a tool could be loaded into"),
+            )
+            .remedy("if it uses OpenMP, link it dynamically (without -static)"),
+            Kind::Dynamic {
+                runtimes,
+                openmp_inside,
+            } if runtimes.is_empty() => without_runtime(program, *openmp_inside),
+            Kind::Dynamic { .. } => with_runtimes(program, stand_in),
+        }
+    }
+}
+
+fn without_runtime(program: &Program, openmp_inside: bool) -> Diagnosis {
+    let path = program.path.display();
+    if openmp_inside && runtime::has_tools_interface(&program.path) {
+        Diagnosis::new(
+            Traceable::Yes,
+            format!("{path} contains an OpenMP runtime with a tools interface"),
+        )
+    } else if openmp_inside {
+        Diagnosis::new(
+            Traceable::No,
+            format!("{path} contains an OpenMP runtime, which shows no tools interface"),
+        )
+        .remedy("link the runtime dynamically (clang: without -static-openmp; GCC: without -static-libgomp)")
+    } else if program.is_python() {
+        Diagnosis::new(
+            Traceable::Unknown,
+            format!("{path} needs no OpenMP runtime itself; its extensions may load one"),
+        )
+    } else {
+        Diagnosis::new(
+            Traceable::Unknown,
+            format!(
+                "{path} needs no OpenMP runtime, nor does a library of it; it may start other programs or load one later"
+            ),
+        )
+        .remedy(
+            "if it uses OpenMP, compile and link it with -fopenmp; if it starts programs built by GCC, record with \
+             --libgomp replace",
+        )
+    }
+}
+
+fn with_runtimes(program: &Program, stand_in: Option<&Path>) -> Diagnosis {
+    let path = program.path.display();
+    let missing = program
+        .runtimes()
+        .iter()
+        .find(|runtime| runtime.path.is_none());
+    if let Some(missing) = missing {
+        return Diagnosis::new(
+            Traceable::No,
+            format!(
+                "{path} needs {}, which the loader does not find",
+                missing.name
+            ),
+        )
+        .remedy("name its folder in LD_LIBRARY_PATH, or load the module that does");
+    }
+    if program.needs_libgomp() {
+        let needs = format!("{path} needs GCC's libgomp, which has no tools interface");
+        return match stand_in {
+            Some(libomp) => Diagnosis::new(
+                Traceable::Replaced,
+                format!("{needs}; it can run on {} instead", libomp.display()),
+            ),
+            None => Diagnosis::new(Traceable::No, needs).remedy(INSTALL_LIBOMP),
+        };
+    }
+    let paths = || {
+        program
+            .runtimes()
+            .iter()
+            .filter_map(|needed| Some((needed.vendor, needed.path.as_ref()?)))
+    };
+    match paths().find(|(_, path)| runtime::has_tools_interface(path)) {
+        Some((vendor, runtime)) => Diagnosis::new(
+            Traceable::Yes,
+            format!(
+                "{path} uses {}'s OpenMP runtime {}",
+                vendor.name(),
+                runtime.display()
+            ),
+        ),
+        None => Diagnosis::new(
+            Traceable::No,
+            format!(
+                "{path} uses an OpenMP runtime without a tools interface: {}",
+                paths()
+                    .map(|(_, path)| path.display().to_string())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+        )
+        .remedy(match paths().next() {
+            Some((Vendor::Intel, _)) => {
+                "take a newer runtime: Intel's has the interface since 2018.0.3"
+            }
+            _ => "take a newer release of the runtime",
+        }),
+    }
+}
+
+/// What in the environment keeps every program from being traced, with what to do about it.
+pub(crate) fn refusals_in_environment() -> Vec<(String, String)> {
+    let mut refusals = Vec::new();
+    // OpenMP 5.2, section 21.3.1: any value but `enabled` (which is the default) loads no tool.
+    if let Some(value) =
+        env::var_os("OMP_TOOL").filter(|value| !value.eq_ignore_ascii_case("enabled"))
+    {
+        refusals.push((
+            format!(
+                "OMP_TOOL={} is set: OpenMP runtimes will load no tool",
+                value.display()
+            ),
+            "unset OMP_TOOL".to_owned(),
+        ));
+    }
+    if let Some(value) = env::var_os("OMPTRACE_DISABLED").filter(|value| value == "1") {
+        refusals.push((
+            format!(
+                "OMPTRACE_DISABLED={} is set: the tracer will record nothing",
+                value.display()
+            ),
+            "unset OMPTRACE_DISABLED".to_owned(),
+        ));
+    }
+    refusals
+}

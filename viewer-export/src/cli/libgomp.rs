@@ -1,0 +1,81 @@
+//! Programs built by GCC: LLVM's runtime in the place of libgomp.
+//!
+//! It is preloaded by its absolute path. A folder with a `libgomp.so.1` that is LLVM's, on `LD_LIBRARY_PATH`, would
+//! miss programs with DT_RPATH and those with a renamed libgomp, and hide other libraries of the program.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cli::arguments::{Libgomp, WhenLibgomp};
+use crate::cli::diagnosis::INSTALL_LIBOMP;
+use crate::cli::failure::{Failure, Result};
+use crate::cli::loader::Loader;
+use crate::cli::program::Program;
+use crate::cli::runtime;
+
+/// What becomes of libgomp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// It stays, if it is there at all.
+    Keep,
+    /// This runtime takes its place.
+    ReplaceBy(PathBuf),
+    /// It should be replaced, and there is nothing to do it with.
+    NothingInstalled,
+}
+
+/// Decides for a run of `programs`: the one that is started, and those that can be seen among its arguments.
+///
+/// # Errors
+/// The runtime named by the user is not there, or cannot stand in.
+pub(crate) fn decide(options: &Libgomp, programs: &[Program], loader: &Loader) -> Result<Decision> {
+    let needed = programs.iter().any(Program::needs_libgomp);
+    let possible = programs.iter().any(Program::is_python);
+    let wanted = match options.libgomp {
+        WhenLibgomp::Keep => false,
+        WhenLibgomp::Replace => true,
+        WhenLibgomp::Auto => needed || possible,
+    };
+    if !wanted {
+        return Ok(Decision::Keep);
+    }
+    match stand_in(options.libomp.as_deref(), programs, loader)? {
+        Some(libomp) => Ok(Decision::ReplaceBy(libomp)),
+        None if options.libgomp == WhenLibgomp::Replace => Err(Failure::new(
+            "--libgomp replace: no OpenMP runtime is installed that could take libgomp's place",
+        )
+        .hint(INSTALL_LIBOMP)),
+        None if needed => Ok(Decision::NothingInstalled),
+        None => Ok(Decision::Keep),
+    }
+}
+
+/// The runtime to preload: the one named, else one that a program needs beside libgomp (two in one process would be
+/// too many), else the newest installed.
+///
+/// # Errors
+/// The one named is not there, or has no tools interface.
+pub(crate) fn stand_in(
+    named: Option<&Path>,
+    programs: &[Program],
+    loader: &Loader,
+) -> Result<Option<PathBuf>> {
+    if let Some(named) = named {
+        let path = fs::canonicalize(named)
+            .map_err(|error| Failure::because(format!("--libomp {}", named.display()), &error))?;
+        if !runtime::can_stand_in_for_libgomp(&path) {
+            return Err(Failure::new(format!(
+                "--libomp {}: not an OpenMP runtime that has a tools interface and runs GCC's programs",
+                path.display()
+            ))
+            .hint("name the file libomp.so.5 of an LLVM from 10 on, or a libiomp5.so"));
+        }
+        return Ok(Some(path));
+    }
+    let own = programs
+        .iter()
+        .flat_map(Program::runtimes)
+        .filter_map(|needed| fs::canonicalize(needed.path.as_ref()?).ok())
+        .find(|path| runtime::can_stand_in_for_libgomp(path));
+    Ok(own.or_else(|| runtime::stand_in_for_libgomp(loader)))
+}
