@@ -1,0 +1,192 @@
+//! Runs a program as if `omptrace` were not there: signals reach it once, its end is passed on.
+//!
+//! All unsafe code of the running of programs is here.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It called `exit` with this status.
+    Exit(i32),
+    /// This signal killed it.
+    Signal(i32),
+}
+
+impl End {
+    /// The status as a shell has it: 128 + n for signal n.
+    pub(crate) fn status(self) -> u8 {
+        let status = match self {
+            End::Exit(status) => status,
+            End::Signal(signal) => 128 + signal,
+        };
+        // Exit statuses are one byte to the kernel.
+        (status & 0xff) as u8
+    }
+}
+
+/// A program that ran.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ran {
+    /// Its process id.
+    pub(crate) pid: u32,
+    /// How it ended.
+    pub(crate) end: End,
+}
+
+/// Runs the program and waits for its end.
+///
+/// While it runs, TERM and HUP are forwarded to it. INT and QUIT come from the terminal, which sends them to the program
+/// as well: here they are only survived. A signal that is ignored stays ignored, in the program too (`nohup`).
+///
+/// # Errors
+/// The program cannot be started.
+pub(crate) fn run(command: &mut Command) -> io::Result<Ran> {
+    // Signals that a handler catches have their default action again in the program; ignored ones would stay ignored.
+    let _handlers = [
+        Handler::install(libc::SIGTERM, forward)?,
+        Handler::install(libc::SIGHUP, forward)?,
+        Handler::install(libc::SIGINT, survive)?,
+        Handler::install(libc::SIGQUIT, survive)?,
+    ];
+    let mut child = command.spawn()?;
+    let pid = child.id();
+    target(pid.cast_signed());
+    wait_for_end(pid);
+    // From here on the kernel may give the id to another process.
+    target(0);
+    let status = child.wait()?;
+    let end = match status.signal() {
+        Some(signal) => End::Signal(signal),
+        None => End::Exit(status.code().unwrap_or_default()),
+    };
+    Ok(Ran { pid, end })
+}
+
+/// The name of a signal, as in `kill -l`, with its number.
+pub(crate) fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGALRM => "SIGALRM",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGXFSZ => "SIGXFSZ",
+        libc::SIGSYS => "SIGSYS",
+        _ => return format!("signal {signal}"),
+    };
+    format!("signal {signal} ({name})")
+}
+
+/// The program that signals are forwarded to; 0 while there is none.
+static CHILD: AtomicI32 = AtomicI32::new(0);
+/// A signal that came before the program was there; 0 for none.
+static PENDING: AtomicI32 = AtomicI32::new(0);
+
+/// Names the process that signals go to, and forwards what came too early for it.
+///
+/// Sequentially consistent, as are the loads and stores of [`forward`]: either it sees the process, or we see the
+/// signal it left.
+fn target(pid: i32) {
+    CHILD.store(pid, Ordering::SeqCst);
+    if pid != 0 {
+        let pending = PENDING.swap(0, Ordering::SeqCst);
+        if pending != 0 {
+            send(pid, pending);
+        }
+    }
+}
+
+extern "C" fn forward(signal: libc::c_int) {
+    match CHILD.load(Ordering::SeqCst) {
+        0 => PENDING.store(signal, Ordering::SeqCst),
+        pid => send(pid, signal),
+    }
+}
+
+extern "C" fn survive(_signal: libc::c_int) {}
+
+fn send(pid: i32, signal: i32) {
+    // SAFETY: `kill` takes any numbers and is async-signal-safe; `__errno_location` returns this thread's `errno`,
+    // which a signal handler must leave as it was.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        libc::kill(pid, signal);
+        *errno = before;
+    }
+}
+
+/// Waits until the process ends, and leaves it to be reaped: until then its id stays its own.
+fn wait_for_end(pid: u32) {
+    loop {
+        let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
+        // SAFETY: the kernel writes a `siginfo_t` to the place given, which is not read.
+        let result = unsafe {
+            libc::waitid(
+                libc::P_PID,
+                pid,
+                info.as_mut_ptr(),
+                libc::WEXITED | libc::WNOWAIT,
+            )
+        };
+        // Any other error cannot be waited out; the caller's own wait reports it.
+        if result == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return;
+        }
+    }
+}
+
+/// A signal's handler, for as long as this value lives.
+struct Handler {
+    signal: libc::c_int,
+    before: libc::sigaction,
+}
+
+impl Handler {
+    fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Result<Handler> {
+        let mut before = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: asks for the action in force; the kernel writes it to the place given.
+        check(unsafe { libc::sigaction(signal, ptr::null(), before.as_mut_ptr()) })?;
+        // SAFETY: all-zero bytes are a valid `sigaction`, and the kernel has filled it in.
+        let before = unsafe { before.assume_init() };
+        if before.sa_sigaction != libc::SIG_IGN {
+            let mut action = before;
+            action.sa_sigaction = handler as *const () as libc::sighandler_t;
+            action.sa_flags = libc::SA_RESTART;
+            // SAFETY: the handler has the signature for flags without SA_SIGINFO, lives as long as the program, and
+            // does only what is async-signal-safe.
+            check(unsafe { libc::sigaction(signal, &action, ptr::null_mut()) })?;
+        }
+        Ok(Handler { signal, before })
+    }
+}
+
+impl Drop for Handler {
+    fn drop(&mut self) {
+        // SAFETY: gives back the action that `install` was given. It cannot fail for a signal that it worked for.
+        unsafe { libc::sigaction(self.signal, &self.before, ptr::null_mut()) };
+    }
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
