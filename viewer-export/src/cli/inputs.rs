@@ -1,0 +1,53 @@
+//! Inputs: traces, and folders of them.
+
+use std::path::{Path, PathBuf};
+
+use omptrace_trace_format::Reader;
+
+use crate::cli::failure::{Failure, Result};
+use crate::cli::loader::files_in;
+
+/// The traces that the inputs name: a file is one, a folder stands for every `*.omptrace` in it, by name.
+///
+/// # Errors
+/// An input is not there, or a folder has no trace.
+pub(crate) fn traces(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let is_trace = |name: &str| {
+        Path::new(name)
+            .extension()
+            .is_some_and(|extension| extension == "omptrace")
+    };
+    let mut traces = Vec::new();
+    for input in inputs {
+        if input.is_dir() {
+            let inside = files_in(input, is_trace);
+            if inside.is_empty() {
+                return Err(Failure::new(format!(
+                    "there is no *.omptrace in the folder {}",
+                    input.display()
+                )));
+            }
+            traces.extend(inside);
+        } else {
+            traces.push(input.clone());
+        }
+    }
+    Ok(traces)
+}
+
+/// Opens a trace.
+///
+/// # Errors
+/// It is not there, or is no trace. Damage is no error.
+pub(crate) fn open(trace: &Path) -> Result<Reader> {
+    Reader::open(trace)
+        .map_err(|error| Failure::because(format!("cannot read {}", trace.display()), &error))
+}
+
+/// Opens all traces that the inputs name.
+///
+/// # Errors
+/// As [`traces`] and [`open`].
+pub(crate) fn open_all(inputs: &[PathBuf]) -> Result<Vec<Reader>> {
+    traces(inputs)?.iter().map(|trace| open(trace)).collect()
+}

@@ -1,0 +1,207 @@
+//! `omptrace record`: runs a program with the tracer, then completes its traces.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+use omptrace_trace_format::metadata;
+use serde_json::{Value, json};
+
+use crate::cli::arguments::Record;
+use crate::cli::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
+use crate::cli::failure::{Failure, Outcome, Result};
+use crate::cli::libgomp::{self, Decision};
+use crate::cli::loader::Loader;
+use crate::cli::process::{self, End, Ran};
+use crate::cli::program::Program;
+use crate::cli::registry::Registry;
+use crate::cli::sealing::{self, Job};
+use crate::cli::tool::{self, prepended};
+use crate::cli::words;
+
+/// Runs the command.
+///
+/// # Errors
+/// The tracer is not there, an option cannot be met, or the program cannot be started.
+pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
+    let library = tool::find(arguments.tracer.tool.as_deref())?;
+    let mut variables = tool::settings(&arguments.tracer)?;
+    if arguments.tracer.output.is_none() && tool::variable("OMPTRACE_OUTPUT").is_none() {
+        let here = tool::absolute_pattern(Path::new(tool::USUAL_NAME))?;
+        variables.push(("OMPTRACE_OUTPUT", here));
+    }
+    let registry = Registry::new()?;
+    variables.push(("OMPTRACE_REGISTRY", registry.folder().into()));
+    variables.push((
+        "OMP_TOOL_LIBRARIES",
+        prepended(&library, "OMP_TOOL_LIBRARIES"),
+    ));
+
+    let loader = Loader::new();
+    let programs = programs(&arguments.program, &loader);
+    let decision = libgomp::decide(&arguments.libgomp, &programs, &loader)?;
+    tell_decision(&decision);
+    if let Decision::ReplaceBy(libomp) = &decision {
+        variables.push(("LD_PRELOAD", prepended(libomp, "LD_PRELOAD")));
+    }
+    for (refusal, remedy) in diagnosis::refusals_in_environment() {
+        words::warning(&refusal);
+        words::hint(&remedy);
+    }
+
+    let ran = start(&arguments.program, &variables, programs.first())?;
+    if let End::Signal(signal) = ran.end {
+        words::note(&format!(
+            "{} was killed by {}",
+            arguments.program[0].display(),
+            process::signal_name(signal)
+        ));
+    }
+    let jobs = jobs(arguments, &registry, ran, &decision);
+    if jobs.is_empty() {
+        tell_that_nothing_was_traced(&programs, &decision, &loader);
+    } else {
+        let done = sealing::seal_all(jobs);
+        sealing::tell(&done);
+        if let Some(command) = sealing::next_command(&done) {
+            words::note(&format!("next: {command}"));
+        }
+    }
+    Ok(Outcome::Program(ran.end.status()))
+}
+
+/// The program to start, then those that can be seen among its arguments: `mpirun -n 4 ./app`, `numactl python x.py`.
+fn programs(command: &[OsString], loader: &Loader) -> Vec<Program> {
+    let is_telling = |word: &OsString| {
+        let bytes = word.as_encoded_bytes();
+        bytes.contains(&b'/') || bytes.starts_with(b"python")
+    };
+    let (first, others) = command.split_first().expect("clap requires a program");
+    let others = others.iter().filter(|word| is_telling(word));
+    std::iter::once(first)
+        .chain(others)
+        .filter_map(|word| Program::find(word, loader))
+        .collect()
+}
+
+fn tell_decision(decision: &Decision) {
+    match decision {
+        Decision::Keep => {}
+        Decision::ReplaceBy(libomp) => words::note(&format!(
+            "{} takes the place of GCC's libgomp, which cannot be traced (--libgomp keep prevents it)",
+            libomp.display()
+        )),
+        Decision::NothingInstalled => {
+            words::warning("the program needs GCC's libgomp, which cannot be traced");
+            words::hint(INSTALL_LIBOMP);
+        }
+    }
+}
+
+/// Runs the program to its end.
+fn start(
+    command: &[OsString],
+    variables: &tool::Variables,
+    program: Option<&Program>,
+) -> Result<Ran> {
+    /// `Exec format error`: neither an ELF file nor a script with an interpreter in its first line.
+    const ENOEXEC: i32 = libc::ENOEXEC;
+
+    let mut process = Command::new(&command[0]);
+    process.args(&command[1..]).envs(variables.iter().cloned());
+    let ran = match (process::run(&mut process), program) {
+        // Shells take such a file for a script of theirs.
+        (Err(error), Some(script)) if error.raw_os_error() == Some(ENOEXEC) => {
+            let mut shell = Command::new("/bin/sh");
+            shell.arg(&script.path).args(&command[1..]);
+            process::run(shell.envs(variables.iter().cloned()))
+        }
+        (ran, _) => ran,
+    };
+    ran.map_err(|error| {
+        let not_found = error.kind() == io::ErrorKind::NotFound;
+        Failure::because(format!("cannot run {}", command[0].display()), &error)
+            .status(if not_found { 127 } else { 126 })
+    })
+}
+
+/// The traces to complete, and what only `record` knows of their processes.
+fn jobs(arguments: &Record, registry: &Registry, ran: Ran, decision: &Decision) -> Vec<Job> {
+    let sessions = registry.sessions();
+    // A process that executed another program has a session for each; only the last saw the end.
+    let last = sessions
+        .iter()
+        .filter(|session| session.pid == ran.pid)
+        .map(|session| session.number)
+        .max();
+    sessions
+        .into_iter()
+        .map(|session| {
+            let saw_the_end = session.pid == ran.pid && Some(session.number) == last;
+            Job {
+                additions: additions(arguments, saw_the_end.then_some(ran.end), decision),
+                trace: session.trace,
+            }
+        })
+        .collect()
+}
+
+fn additions(arguments: &Record, end: Option<End>, decision: &Decision) -> Value {
+    let mut record = metadata::Record {
+        command_line: arguments
+            .program
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        ..metadata::Record::default()
+    };
+    match end {
+        Some(End::Exit(status)) => record.exit_status = Some(status),
+        Some(End::Signal(signal)) => record.signal = Some(signal),
+        None => {}
+    }
+    if let Decision::ReplaceBy(libomp) = decision {
+        record.libgomp_replaced_by = Some(libomp.to_string_lossy().into_owned());
+    }
+    json!({ "record": record })
+}
+
+fn tell_that_nothing_was_traced(programs: &[Program], decision: &Decision, loader: &Loader) {
+    words::warning("nothing was traced");
+    if let Some((refusal, remedy)) = diagnosis::refusals_in_environment().into_iter().next() {
+        words::note(&format!("likely reason: {refusal}"));
+        words::hint(&remedy);
+        return;
+    }
+    // What can be seen of the last program says most: launchers come before it.
+    let Some(program) = programs.last() else {
+        return;
+    };
+    let stand_in = match decision {
+        Decision::ReplaceBy(libomp) => Some(libomp.clone()),
+        Decision::Keep => libgomp::stand_in(None, programs, loader).ok().flatten(),
+        Decision::NothingInstalled => None,
+    };
+    let diagnosis = Diagnosis::of(program, stand_in.as_deref());
+    let (reason, remedy) = match (diagnosis.traceable, decision) {
+        (Traceable::Replaced, Decision::Keep) => (
+            diagnosis.reason,
+            Some("record without --libgomp keep".to_owned()),
+        ),
+        (Traceable::Yes | Traceable::Replaced, _) => (
+            format!(
+                "{} could have been traced, but ran no OpenMP construct, or its runtime did not load the tracer",
+                program.path.display()
+            ),
+            Some(
+                "see how the runtime looks for tools: set OMP_TOOL_VERBOSE_INIT=stderr".to_owned(),
+            ),
+        ),
+        (Traceable::Unknown | Traceable::No, _) => (diagnosis.reason, diagnosis.remedy),
+    };
+    words::note(&format!("likely reason: {reason}"));
+    if let Some(remedy) = remedy {
+        words::hint(&remedy);
+    }
+}

@@ -1,0 +1,152 @@
+//! Completes traces, several at a time: spools taken in, chunks packed, index added.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use indicatif::ProgressBar;
+use omptrace_trace_format::{SealError, Sealed, Severity, seal};
+use rayon::prelude::*;
+use serde_json::Value;
+
+use crate::cli::progress;
+use crate::cli::words;
+
+/// A trace to complete, and what to add to its metadata.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    /// The trace.
+    pub(crate) trace: PathBuf,
+    /// Keys of the metadata, laid over those of the tracer.
+    pub(crate) additions: Value,
+}
+
+/// What became of a job.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// The trace.
+    pub(crate) trace: PathBuf,
+    /// What it holds now, or why it is as it was.
+    pub(crate) result: Result<Sealed, String>,
+}
+
+/// Completes all traces; the results are in the order of the jobs.
+pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
+    let bar = progress::chunks("completing");
+    let done = jobs
+        .into_par_iter()
+        .map(|job| Done {
+            result: seal_one(&job, &bar),
+            trace: job.trace,
+        })
+        .collect();
+    bar.finish_and_clear();
+    done
+}
+
+fn seal_one(job: &Job, bar: &ProgressBar) -> Result<Sealed, String> {
+    let (mut done, mut total) = (0, 0);
+    seal(&job.trace, job.additions.clone(), &mut |now, of| {
+        bar.inc_length(of.saturating_sub(total));
+        bar.inc(now.saturating_sub(done));
+        (done, total) = (now, of);
+    })
+    .map_err(|error| match error {
+        SealError::Running => format!(
+            "its process is still running; when it has ended: omptrace recover {}",
+            words::shell_path(&job.trace)
+        ),
+        error => error.to_string(),
+    })
+}
+
+/// Tells what traces hold: one line for each, a line for all where there are several, then what was found wrong.
+pub(crate) fn tell(done: &[Done]) {
+    /// Of the ranks of a large job, the first ones show what there is to see.
+    const MOST_LINES: usize = 12;
+
+    let sealed = || {
+        done.iter()
+            .filter_map(|done| Some((&done.trace, done.result.as_ref().ok()?)))
+    };
+    for (trace, sealed) in sealed().take(MOST_LINES) {
+        words::note(&format!(
+            "{}: {} of {}, {}, {}",
+            words::near(trace).display(),
+            words::counted(sealed.events, "event"),
+            words::counted(sealed.streams.into(), "thread"),
+            lost(sealed.lost),
+            words::bytes(sealed.bytes)
+        ));
+    }
+    let files = sealed().count();
+    if files > 1 {
+        words::note(&format!(
+            "{}: {}, {}, {}",
+            words::counted(files as u64, "file"),
+            words::counted(sealed().map(|(_, sealed)| sealed.events).sum(), "event"),
+            lost(sealed().map(|(_, sealed)| sealed.lost).sum()),
+            words::bytes(sealed().map(|(_, sealed)| sealed.bytes).sum())
+        ));
+    }
+    for (trace, sealed) in sealed() {
+        tell_diagnostics(trace, sealed);
+    }
+    for done in done {
+        if let Err(error) = &done.result {
+            words::warning(&format!("{}: {error}", words::near(&done.trace).display()));
+        }
+    }
+}
+
+fn lost(events: u64) -> String {
+    match events {
+        0 => "none lost".to_owned(),
+        lost => format!("{} LOST", words::number(lost)),
+    }
+}
+
+fn tell_diagnostics(trace: &Path, sealed: &Sealed) {
+    /// `info` tells all.
+    const MOST_LINES: usize = 5;
+
+    let mut worth_telling = sealed
+        .diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity > Severity::Note);
+    for diagnostic in worth_telling.by_ref().take(MOST_LINES) {
+        words::warning(&format!("{}: {diagnostic}", words::near(trace).display()));
+    }
+    let rest = worth_telling.count();
+    if rest > 0 {
+        words::warning(&format!(
+            "{}: and {rest} more; omptrace check tells all",
+            words::near(trace).display()
+        ));
+    }
+}
+
+/// The command that shows these traces.
+pub(crate) fn next_command(done: &[Done]) -> Option<String> {
+    /// More would not be typed but globbed.
+    const MOST_NAMES: usize = 4;
+
+    let traces: Vec<&PathBuf> = done
+        .iter()
+        .filter(|done| done.result.is_ok())
+        .map(|done| &done.trace)
+        .collect();
+    let first = traces.first()?;
+    let mut command = "omptrace convert".to_owned();
+    for trace in traces.iter().take(MOST_NAMES) {
+        let _ = write!(command, " {}", words::shell_path(trace));
+    }
+    if traces.len() > MOST_NAMES {
+        command.push_str(" ...");
+    }
+    let _ = write!(
+        command,
+        " --to chrome -o {}",
+        words::shell_path(&first.with_extension("json.gz"))
+    );
+    Some(command)
+}
