@@ -1,6 +1,7 @@
 //! Traces made for tests, by the functions that the tracer uses.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::block::{
@@ -206,6 +207,20 @@ impl Trace {
     pub(crate) fn file(&self) -> &[u8] {
         &self.file
     }
+}
+
+/// Makes `bytes` the content of the file at `path`. `fs::write` empties the file first, which some file systems
+/// answer by writing to the disk at once: too slow for tests that do it for each byte.
+pub(crate) fn overwrite(path: &Path, bytes: &[u8]) {
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path);
+    let file = file.expect("the folder is ours");
+    file.write_all_at(bytes, 0).expect("the folder is ours");
+    file.set_len(bytes.len() as u64)
+        .expect("the folder is ours");
 }
 
 /// What a reader finds in a trace.

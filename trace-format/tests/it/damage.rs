@@ -7,7 +7,7 @@ use omptrace_trace_format::event::Event;
 use omptrace_trace_format::{OpenError, Reader, seal};
 use serde_json::Value;
 
-use crate::build::{Found, Trace, chunk, encode, read, read_all, some_events};
+use crate::build::{Found, Trace, chunk, encode, overwrite, read, read_all, some_events};
 
 /// Each test reads its trace once for each byte, so that the chunks are small.
 const CHUNK_EVENTS: usize = Event::ROWS / 5 + 1;
@@ -30,7 +30,7 @@ fn small_trace() -> Trace {
 
 /// Writes `bytes` over the trace and reads what is left.
 fn read_bytes(trace: &Trace, bytes: &[u8]) -> Result<Found, OpenError> {
-    fs::write(trace.path(), bytes).unwrap();
+    overwrite(&trace.path(), bytes);
     Reader::open(&trace.path()).map(|reader| read_all(&reader))
 }
 
@@ -127,11 +127,11 @@ fn a_damaged_spool_never_panics() {
     for at in 0..end {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1 << (at % 8);
-        fs::write(&spool, damaged).unwrap();
+        overwrite(&spool, &damaged);
         read(&path);
     }
     for len in (0..bytes.len()).step_by(97) {
-        fs::write(&spool, &bytes[..len]).unwrap();
+        overwrite(&spool, &bytes[..len]);
         read(&path);
     }
 }
