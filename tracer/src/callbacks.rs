@@ -400,11 +400,13 @@ unsafe extern "C" fn thread_begin(thread_type: ompt_thread_t, thread_data: Data)
     guarded(|| {
         cold::compact(|state: &State| {
             // SAFETY: valid for the thread's life (OpenMP 5.2, 19.5.2.1), or null.
-            unsafe { set(thread_data, state.next_id >> 40) };
+            let thread_data = unsafe {
+                set(thread_data, state.next_id >> 40);
+                id(thread_data)
+            };
             ThreadBegin {
                 thread_type,
-                // SAFETY: as above.
-                thread_data: unsafe { id(thread_data) },
+                thread_data,
             }
         });
         start::thread_began();

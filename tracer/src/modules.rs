@@ -215,10 +215,10 @@ fn loaded_at(code: u64) -> Option<Loaded> {
 
 /// The path of a module by the loader's name, which is empty for the program itself.
 fn path_of(name: *const libc::c_char) -> Vec<u8> {
-    // SAFETY: the loader's names are C strings, or null.
     let name = if name.is_null() {
         &[][..]
     } else {
+        // SAFETY: the loader's names are C strings.
         unsafe { CStr::from_ptr(name) }.to_bytes()
     };
     if !name.is_empty() {

@@ -108,9 +108,12 @@ impl Lookup {
         // SAFETY: OpenMP 5.2, 19.6.1.1.
         let entry: Option<ompt_enumerate_states_t> =
             unsafe { self.entry(c"ompt_enumerate_states") };
-        // SAFETY: valid places for the answer; the names are the runtime's own C strings.
-        entry.map_or_else(BTreeMap::new, |next| {
-            enumerate(STATE_UNDEFINED, |n, id, name| unsafe { next(n, id, name) })
+        let Some(next) = entry else {
+            return BTreeMap::new();
+        };
+        enumerate(STATE_UNDEFINED, |number, following, name| {
+            // SAFETY: valid places for the answer, for the length of the call.
+            unsafe { next(number, following, name) }
         })
     }
 
@@ -119,9 +122,12 @@ impl Lookup {
         // SAFETY: OpenMP 5.2, 19.6.1.2.
         let entry: Option<ompt_enumerate_mutex_impls_t> =
             unsafe { self.entry(c"ompt_enumerate_mutex_impls") };
-        // SAFETY: as in `states`.
-        entry.map_or_else(BTreeMap::new, |next| {
-            enumerate(MUTEX_IMPL_NONE, |n, id, name| unsafe { next(n, id, name) })
+        let Some(next) = entry else {
+            return BTreeMap::new();
+        };
+        enumerate(MUTEX_IMPL_NONE, |number, following, name| {
+            // SAFETY: valid places for the answer, for the length of the call.
+            unsafe { next(number, following, name) }
         })
     }
 
@@ -180,10 +186,10 @@ fn enumerate(
         if next(number, &mut following, &mut name) == 0 {
             break;
         }
-        // SAFETY: the runtime gives a C string of its own, or null.
         let name = if name.is_null() {
             c""
         } else {
+            // SAFETY: the runtime gives a C string of its own.
             unsafe { CStr::from_ptr(name) }
         };
         found.insert(following as u32, name.to_string_lossy().into_owned());

@@ -26,7 +26,9 @@ pub(crate) const EVENT_WORDS: usize = CHUNK_BYTES / 8 - CHUNK_HEADER_WORDS;
 /// The most chunks of a process, 4 GiB. Where so much address space is refused, less is asked for.
 const MOST_CHUNKS: usize = 16 << 10;
 /// The fewest chunks worth starting with.
-const FEWEST_CHUNKS: usize = 64;
+const FEWEST_CHUNKS: usize = 16;
+/// The part of a limited address space that may be taken: the program needs the rest.
+const ADDRESS_SPACE_PART: u64 = 16;
 
 /// The process's chunks.
 #[derive(Debug)]
@@ -76,12 +78,15 @@ impl Spool {
             path: Vec::new(),
         };
         system::write_all_at(&file, &[&header.encode()], 0)?;
-        let mut capacity = MOST_CHUNKS;
+        let affordable = system::address_space_limit() / ADDRESS_SPACE_PART / CHUNK_BYTES as u64;
+        let mut capacity = usize::try_from(affordable)
+            .unwrap_or(MOST_CHUNKS)
+            .clamp(FEWEST_CHUNKS, MOST_CHUNKS);
         let base = loop {
             match system::map_shared(&file, FILE_HEADER_BYTES + capacity * CHUNK_BYTES) {
                 Ok(base) => break base,
-                Err(error) if capacity == FEWEST_CHUNKS => return Err(error),
-                Err(_) => capacity /= 2,
+                Err(error) if capacity <= FEWEST_CHUNKS => return Err(error),
+                Err(_) => capacity = (capacity / 2).max(FEWEST_CHUNKS),
             }
         };
         Ok(Spool {
@@ -114,13 +119,11 @@ impl Spool {
             (index as usize) < self.capacity,
             "chunks come from this spool's queues"
         );
+        let offset = FILE_HEADER_BYTES + index as usize * CHUNK_BYTES;
         // SAFETY: within the mapping, by the assertion.
+        let header = unsafe { self.base.add(offset) };
         Chunk {
-            header: unsafe {
-                self.base
-                    .add(FILE_HEADER_BYTES + index as usize * CHUNK_BYTES)
-                    .cast()
-            },
+            header: header.cast(),
         }
     }
 

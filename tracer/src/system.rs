@@ -32,21 +32,27 @@ fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     }
 }
 
-/// The largest file that the process may write: beyond it, the kernel kills it by SIGXFSZ.
-fn file_size_limit() -> u64 {
+/// A limit of the process; `RLIM_INFINITY` is the largest number.
+fn limit(resource: libc::__rlimit_resource_t) -> u64 {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
     // SAFETY: `limit` is valid for writing.
-    match unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } {
+    match unsafe { libc::getrlimit(resource, &mut limit) } {
         0 => limit.rlim_cur,
         _ => libc::RLIM_INFINITY,
     }
 }
 
+/// The most address space that the process may have.
+pub(crate) fn address_space_limit() -> u64 {
+    limit(libc::RLIMIT_AS)
+}
+
+/// Beyond the largest file that the process may write the kernel kills it by SIGXFSZ.
 fn check_file_size(end: u64) -> io::Result<()> {
-    if end > file_size_limit() {
+    if end > limit(libc::RLIMIT_FSIZE) {
         Err(io::Error::from_raw_os_error(libc::EFBIG))
     } else {
         Ok(())
