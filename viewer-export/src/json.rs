@@ -1,0 +1,85 @@
+//! The few pieces of JSON that are written by hand, into a byte buffer, since exports write millions of them.
+
+/// Appends a decimal number.
+#[inline]
+pub(crate) fn int(out: &mut Vec<u8>, value: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Appends `0x` and a hexadecimal number without leading zeros.
+pub(crate) fn hex(out: &mut Vec<u8>, value: u64) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    out.extend_from_slice(b"0x");
+    let digits = (64 - value.leading_zeros()).div_ceil(4).max(1);
+    for digit in (0..digits).rev() {
+        out.push(DIGITS[(value >> (4 * digit)) as usize & 15]);
+    }
+}
+
+/// Appends a hexadecimal number as a string: viewers keep numbers as doubles, which hold 53 bits.
+pub(crate) fn hex_string(out: &mut Vec<u8>, value: u64) {
+    out.push(b'"');
+    hex(out, value);
+    out.push(b'"');
+}
+
+/// Appends a string with its quotes, as raw UTF-8 but for what JSON forbids. Perfetto refuses a whole file for an
+/// escaped surrogate pair, so nothing beyond ASCII is escaped.
+pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    escape(out, text);
+    out.push(b'"');
+}
+
+/// Appends the inside of a string.
+pub(crate) fn escape(out: &mut Vec<u8>, text: &str) {
+    for byte in text.bytes() {
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0..0x20 | 0x7f => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            _ => out.push(byte),
+        }
+    }
+}
+
+/// Appends nanoseconds as microseconds with three decimals, exactly.
+#[inline]
+pub(crate) fn micros(out: &mut Vec<u8>, ns: u64) {
+    int(out, ns / 1000);
+    let rest = ns % 1000;
+    out.push(b'.');
+    out.push(b'0' + (rest / 100) as u8);
+    out.push(b'0' + (rest / 10 % 10) as u8);
+    out.push(b'0' + (rest % 10) as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl Fn(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn numbers_are_exact() {
+        assert_eq!(written(|out| micros(out, 1_234_567)), "1234.567");
+        assert_eq!(written(|out| micros(out, 5)), "0.005");
+        assert_eq!(written(|out| hex(out, 0)), "0x0");
+        assert_eq!(written(|out| hex(out, u64::MAX)), "0xffffffffffffffff");
+        assert_eq!(written(|out| hex(out, 0x10)), "0x10");
+    }
+
+    #[test]
+    fn strings_escape_only_what_json_forbids() {
+        assert_eq!(
+            written(|out| string(out, "a\"b\\c\u{1}\n😀")),
+            "\"a\\\"b\\\\c\\u0001\\n😀\""
+        );
+    }
+}

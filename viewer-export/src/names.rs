@@ -1,0 +1,319 @@
+//! What constructs are called, and where in the program they are.
+//!
+//! Names are Score-P's, since Scalasca and Vampir users know them: `!$omp parallel @stencil+0x1234`. The place comes
+//! from `codeptr_ra` and the module that is loaded at that address at the event's time; a [`Symbolizer`] turns the
+//! two into words.
+
+use ompt_sys as ompt;
+use omptrace_trace_format::event::Module;
+use omptrace_trace_format::field::{Address, ModuleChange};
+
+use crate::fast_map::FastMap;
+use crate::sink::{Category, Region, RegionId, Sink};
+
+/// What a region or an instant is, without its place. Numbers are those of the OMPT enumerations, known or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Construct {
+    InitialTask,
+    ImplicitTask,
+    Parallel,
+    Teams,
+    Work(ompt::ompt_work_t),
+    SyncRegion(ompt::ompt_sync_region_t),
+    SyncRegionWait(ompt::ompt_sync_region_t),
+    Reduction,
+    Masked,
+    Task,
+    UntiedTask,
+    TargetTask,
+    TaskwaitTask,
+    TaskFulfill,
+    MutexWait(ompt::ompt_mutex_t),
+    MutexHold(ompt::ompt_mutex_t),
+    MutexInit(ompt::ompt_mutex_t),
+    MutexDestroy(ompt::ompt_mutex_t),
+    NestLockAgain(ompt::ompt_scope_endpoint_t),
+    Target(ompt::ompt_target_t),
+    TargetDataOp(ompt::ompt_target_data_op_t),
+    TargetSubmit,
+    TargetMap,
+    Device(DeviceEvent),
+    Dispatch(ompt::ompt_dispatch_t),
+    Doacross,
+    Flush,
+    Cancel,
+    ControlTool,
+    Error,
+    Phase,
+    BufferFlush,
+    Lost,
+    Unknown,
+}
+
+/// What happened to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum DeviceEvent {
+    Initialize,
+    Finalize,
+    Load,
+    Unload,
+}
+
+impl Construct {
+    /// Construct's name and category. Enumerators that the specification lacks show as numbers.
+    fn describe(self) -> (String, Category) {
+        use Category as C;
+        let fixed = |name: &str, category| (name.to_owned(), category);
+        match self {
+            Construct::InitialTask => fixed("initial task", C::ImplicitTask),
+            Construct::ImplicitTask => fixed("!$omp implicit task", C::ImplicitTask),
+            Construct::Parallel => fixed("!$omp parallel", C::Parallel),
+            Construct::Teams => fixed("!$omp teams", C::Parallel),
+            Construct::Work(kind) => (work_name(kind), C::Work),
+            Construct::SyncRegion(kind) => (sync_region_name(kind), C::Sync),
+            Construct::SyncRegionWait(kind) => (sync_region_name(kind) + " wait", C::Wait),
+            Construct::Reduction => fixed("!$omp reduction", C::Sync),
+            Construct::Masked => fixed("!$omp masked", C::Work),
+            Construct::Task => fixed("!$omp task", C::Task),
+            Construct::UntiedTask => fixed("!$omp task untied", C::Task),
+            Construct::TargetTask => fixed("!$omp target task", C::Task),
+            Construct::TaskwaitTask => fixed("!$omp taskwait depend", C::Task),
+            Construct::TaskFulfill => fixed("task fulfilled", C::Task),
+            Construct::MutexWait(kind) => (mutex_wait_name(kind), C::Wait),
+            Construct::MutexHold(kind) => (mutex_hold_name(kind), C::Mutex),
+            Construct::MutexInit(kind) => (lock_routine("omp_init", kind), C::Mutex),
+            Construct::MutexDestroy(kind) => (lock_routine("omp_destroy", kind), C::Mutex),
+            Construct::NestLockAgain(ompt::ompt_scope_end) => {
+                fixed("omp_unset_nest_lock (inner)", C::Mutex)
+            }
+            Construct::NestLockAgain(_) => fixed("omp_set_nest_lock (inner)", C::Mutex),
+            Construct::Target(kind) => (target_name(kind), C::Target),
+            Construct::TargetDataOp(kind) => (data_op_name(kind), C::Target),
+            Construct::TargetSubmit => fixed("!$omp target submit", C::Target),
+            Construct::TargetMap => fixed("!$omp target map", C::Target),
+            Construct::Device(DeviceEvent::Initialize) => fixed("device initialize", C::Target),
+            Construct::Device(DeviceEvent::Finalize) => fixed("device finalize", C::Target),
+            Construct::Device(DeviceEvent::Load) => fixed("device load", C::Target),
+            Construct::Device(DeviceEvent::Unload) => fixed("device unload", C::Target),
+            Construct::Dispatch(kind) => (
+                format!("dispatch {}", spelled(kind.name(), kind.0)),
+                C::Work,
+            ),
+            Construct::Doacross => fixed("!$omp ordered doacross", C::Sync),
+            Construct::Flush => fixed("!$omp flush", C::Sync),
+            Construct::Cancel => fixed("!$omp cancel", C::Sync),
+            Construct::ControlTool => fixed("omp_control_tool", C::User),
+            Construct::Error => fixed("!$omp error", C::User),
+            Construct::Phase => fixed("phase", C::User),
+            Construct::BufferFlush => fixed("omptrace buffer flush", C::Omptrace),
+            Construct::Lost => fixed("omptrace lost events", C::Omptrace),
+            Construct::Unknown => fixed("unknown event", C::Omptrace),
+        }
+    }
+}
+
+/// An enumerator in words: its OMPT name, or its number where it has none.
+fn spelled(name: Option<&str>, number: u32) -> String {
+    name.map_or_else(|| format!("{number:#x}"), |name| name.replace('_', " "))
+}
+
+fn work_name(kind: ompt::ompt_work_t) -> String {
+    let name = match kind {
+        ompt::ompt_work_loop
+        | ompt::ompt_work_loop_static
+        | ompt::ompt_work_loop_dynamic
+        | ompt::ompt_work_loop_guided
+        | ompt::ompt_work_loop_other => "for",
+        ompt::ompt_work_single_executor | ompt::ompt_work_single_other => "single",
+        _ => return format!("!$omp {}", spelled(kind.name(), kind.0)),
+    };
+    format!("!$omp {name}")
+}
+
+fn sync_region_name(kind: ompt::ompt_sync_region_t) -> String {
+    let name = match kind {
+        ompt::ompt_sync_region_barrier | ompt::ompt_sync_region_barrier_explicit => "barrier",
+        ompt::ompt_sync_region_barrier_implicit
+        | ompt::ompt_sync_region_barrier_implicit_workshare
+        | ompt::ompt_sync_region_barrier_implicit_parallel => "implicit barrier",
+        ompt::ompt_sync_region_barrier_implementation => "implementation barrier",
+        ompt::ompt_sync_region_barrier_teams => "implicit barrier (teams)",
+        _ => return format!("!$omp {}", spelled(kind.name(), kind.0)),
+    };
+    format!("!$omp {name}")
+}
+
+fn mutex_hold_name(kind: ompt::ompt_mutex_t) -> String {
+    format!("!$omp {}", spelled(kind.name(), kind.0))
+}
+
+fn mutex_wait_name(kind: ompt::ompt_mutex_t) -> String {
+    match kind {
+        ompt::ompt_mutex_lock => "omp_set_lock".to_owned(),
+        ompt::ompt_mutex_test_lock => "omp_test_lock".to_owned(),
+        ompt::ompt_mutex_nest_lock => "omp_set_nest_lock".to_owned(),
+        ompt::ompt_mutex_test_nest_lock => "omp_test_nest_lock".to_owned(),
+        _ => mutex_hold_name(kind) + " wait",
+    }
+}
+
+fn lock_routine(verb: &str, kind: ompt::ompt_mutex_t) -> String {
+    match kind {
+        ompt::ompt_mutex_nest_lock | ompt::ompt_mutex_test_nest_lock => format!("{verb}_nest_lock"),
+        _ => format!("{verb}_lock"),
+    }
+}
+
+fn target_name(kind: ompt::ompt_target_t) -> String {
+    match kind {
+        ompt::ompt_target => "!$omp target".to_owned(),
+        _ => format!("!$omp {}", spelled(kind.name(), kind.0)),
+    }
+}
+
+fn data_op_name(kind: ompt::ompt_target_data_op_t) -> String {
+    format!("!$omp target data {}", spelled(kind.name(), kind.0))
+}
+
+/// Turns an address into words, for example with debug information.
+pub(crate) trait Symbolizer {
+    /// The place of `address`, which lies in `module`.
+    fn place(&mut self, module: &Module<'_>, address: u64) -> String;
+}
+
+/// Names places as module and offset from its load address, as `addr2line` and `objdump` take it.
+#[derive(Debug)]
+pub(crate) struct ModuleOffsets;
+
+impl Symbolizer for ModuleOffsets {
+    fn place(&mut self, module: &Module<'_>, address: u64) -> String {
+        let path = module.path.lossy();
+        let file = path.rsplit('/').next().unwrap_or(&path);
+        format!("{file}+{:#x}", address.wrapping_sub(module.load_address.0))
+    }
+}
+
+/// The regions of a timeline: interned, named at first use.
+pub(crate) struct Names {
+    symbolizer: Box<dyn Symbolizer>,
+    /// Modules of the process that are loaded now, newest last.
+    modules: Vec<Module<'static>>,
+    /// Valid until a module comes or goes.
+    by_address: FastMap<(Construct, u64), RegionId>,
+    by_name: FastMap<(Category, String), RegionId>,
+}
+
+impl Names {
+    pub(crate) fn new(symbolizer: Box<dyn Symbolizer>) -> Names {
+        Names {
+            symbolizer,
+            modules: Vec::new(),
+            by_address: FastMap::default(),
+            by_name: FastMap::default(),
+        }
+    }
+
+    /// From here on, addresses are those of another process.
+    pub(crate) fn next_process(&mut self) {
+        self.by_address.clear();
+        self.modules.clear();
+    }
+
+    /// A module was loaded or unloaded: addresses mean something else from now on.
+    pub(crate) fn module(&mut self, module: &Module<'static>) {
+        self.by_address.clear();
+        self.modules
+            .retain(|old| old.end.0 <= module.start.0 || module.end.0 <= old.start.0);
+        if module.change != ModuleChange::unloaded {
+            self.modules.push(module.clone());
+        }
+    }
+
+    /// The region of `construct` at `codeptr_ra`.
+    #[inline]
+    pub(crate) fn region(
+        &mut self,
+        sink: &mut dyn Sink,
+        construct: Construct,
+        codeptr_ra: Address,
+    ) -> RegionId {
+        match self.by_address.get(&(construct, codeptr_ra.0)) {
+            Some(region) => *region,
+            None => self.new_region(sink, construct, codeptr_ra.0),
+        }
+    }
+
+    #[cold]
+    fn new_region(&mut self, sink: &mut dyn Sink, construct: Construct, address: u64) -> RegionId {
+        let (mut name, category) = construct.describe();
+        if address != 0 {
+            name = format!("{name} @{}", self.place(address));
+        }
+        let region = self.named(sink, category, name);
+        self.by_address.insert((construct, address), region);
+        region
+    }
+
+    /// The region of that name, which belongs to no code address.
+    pub(crate) fn named(
+        &mut self,
+        sink: &mut dyn Sink,
+        category: Category,
+        name: String,
+    ) -> RegionId {
+        let id = RegionId(self.by_name.len() as u32);
+        let key = (category, name);
+        if let Some(known) = self.by_name.get(&key) {
+            return *known;
+        }
+        sink.region(&Region {
+            id,
+            name: key.1.clone(),
+            category,
+        });
+        self.by_name.insert(key, id);
+        id
+    }
+
+    fn place(&mut self, address: u64) -> String {
+        let holds = |module: &&Module<'_>| (module.start.0..module.end.0).contains(&address);
+        match self.modules.iter().rev().find(holds) {
+            Some(module) => self.symbolizer.place(module, address),
+            None => format!("{address:#x}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn enumerators_without_a_name_show_their_number() {
+        let name = |construct: Construct| construct.describe().0;
+        assert_eq!(
+            name(Construct::Work(ompt::ompt_work_loop_dynamic)),
+            "!$omp for"
+        );
+        assert_eq!(name(Construct::Work(ompt::ompt_work_scope)), "!$omp scope");
+        assert_eq!(name(Construct::Work(ompt::ompt_work_t(77))), "!$omp 0x4d");
+        assert_eq!(
+            name(Construct::SyncRegionWait(ompt::ompt_sync_region_taskwait)),
+            "!$omp taskwait wait"
+        );
+        assert_eq!(
+            name(Construct::MutexWait(ompt::ompt_mutex_critical)),
+            "!$omp critical wait"
+        );
+        assert_eq!(
+            name(Construct::Target(ompt::ompt_target_enter_data)),
+            "!$omp target enter data"
+        );
+        assert_eq!(
+            name(Construct::TargetDataOp(
+                ompt::ompt_target_data_transfer_to_device
+            )),
+            "!$omp target data transfer to device"
+        );
+    }
+}

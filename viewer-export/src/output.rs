@@ -1,0 +1,96 @@
+//! Where an export's bytes go: buffered, compressed where asked for, errors kept until the end.
+
+use std::io::{self, Write};
+
+use flate2::{Compression, GzBuilder, write::GzEncoder};
+
+/// Bytes that are collected before they are written.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// The receiving end of an export.
+type Target = Box<dyn Write + Send>;
+
+/// A buffer in front of a writer. The first error is kept, and everything after it dropped.
+pub(crate) struct Output {
+    buffer: Vec<u8>,
+    target: Target,
+    error: Option<io::Error>,
+}
+
+impl Output {
+    pub(crate) fn new(target: Target) -> Output {
+        Output {
+            buffer: Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 8),
+            target,
+            error: None,
+        }
+    }
+
+    /// The buffer, to append to; call [`Output::written`] from time to time.
+    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Writes the buffer out when it is full enough.
+    #[inline]
+    pub(crate) fn written(&mut self) {
+        if self.buffer.len() >= BUFFER_BYTES {
+            self.drain();
+        }
+    }
+
+    fn drain(&mut self) {
+        if self.error.is_none() {
+            self.error = self.target.write_all(&self.buffer).err();
+        }
+        self.buffer.clear();
+    }
+
+    pub(crate) fn failed(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// Keeps `result`'s error, if it is the first.
+    pub(crate) fn note_error(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    /// Writes the rest. For a compressed file this also writes the trailer.
+    pub(crate) fn finish(mut self) -> io::Result<()> {
+        self.drain();
+        match self.error {
+            Some(error) => Err(error),
+            None => self.target.flush(),
+        }
+    }
+}
+
+/// Compresses what is written into `target`, without a modification time: equal exports are equal files.
+pub(crate) fn gzip(target: Target) -> Target {
+    Box::new(Gzip(Some(
+        GzBuilder::new()
+            .mtime(0)
+            .write(target, Compression::default()),
+    )))
+}
+
+/// A gzip stream that is completed by `flush`, which [`Output::finish`] calls exactly once.
+struct Gzip(Option<GzEncoder<Target>>);
+
+impl Write for Gzip {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Some(encoder) => encoder.write(bytes),
+            None => Err(io::Error::other("the gzip stream is complete")),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.0.take() {
+            Some(encoder) => encoder.finish()?.flush(),
+            None => Ok(()),
+        }
+    }
+}

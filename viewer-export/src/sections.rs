@@ -1,0 +1,95 @@
+//! Text that is made for many sections at once and read section by section, in bounded memory.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use crate::output::Output;
+
+/// Bytes kept in memory; the rest goes into an unnamed temporary file.
+const MEMORY_BYTES: usize = 64 << 20;
+
+/// Sections that grow side by side.
+#[derive(Default)]
+pub(crate) struct Sections {
+    sections: Vec<Section>,
+    in_memory: usize,
+    spilled: Option<File>,
+    spilled_bytes: u64,
+}
+
+#[derive(Default)]
+struct Section {
+    /// Its newest part.
+    text: Vec<u8>,
+    /// Offset and length of its earlier parts in the temporary file.
+    parts: Vec<(u64, u64)>,
+}
+
+impl Sections {
+    /// Adds an empty section behind the others and gives its number.
+    pub(crate) fn add(&mut self) -> usize {
+        self.sections.push(Section::default());
+        self.sections.len() - 1
+    }
+
+    /// Appends what `write` writes to a section.
+    ///
+    /// # Errors
+    /// Those of the temporary file.
+    pub(crate) fn append(
+        &mut self,
+        section: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) -> io::Result<()> {
+        let text = &mut self.sections[section].text;
+        let before = text.len();
+        write(text);
+        self.in_memory += text.len() - before;
+        if self.in_memory > MEMORY_BYTES {
+            self.spill()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn spill(&mut self) -> io::Result<()> {
+        if self.spilled.is_none() {
+            self.spilled = Some(tempfile::tempfile()?);
+        }
+        let Some(file) = &mut self.spilled else {
+            return Ok(());
+        };
+        for section in self
+            .sections
+            .iter_mut()
+            .filter(|section| !section.text.is_empty())
+        {
+            file.write_all(&section.text)?;
+            section
+                .parts
+                .push((self.spilled_bytes, section.text.len() as u64));
+            self.spilled_bytes += section.text.len() as u64;
+            section.text.clear();
+        }
+        self.in_memory = 0;
+        Ok(())
+    }
+
+    /// Writes all sections, one after the other.
+    ///
+    /// # Errors
+    /// Those of the temporary file.
+    pub(crate) fn finish(mut self, out: &mut Output) -> io::Result<()> {
+        for section in self.sections {
+            for (offset, len) in section.parts {
+                let Some(file) = &mut self.spilled else { break };
+                file.seek(SeekFrom::Start(offset))?;
+                file.take(len).read_to_end(out.buffer())?;
+                out.written();
+            }
+            out.buffer().extend_from_slice(&section.text);
+            out.written();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,236 @@
+//! The neutral model between interpretation and formats: what a timeline consists of.
+//!
+//! Interpretation calls a [`Sink`], and a format is a `Sink`. Neither knows the other. The calls keep these rules, so
+//! that no format needs a repair of its own:
+//!
+//! * [`Sink::process`], [`Sink::location`] and [`Sink::region`] come before the first use of what they define; their ids
+//!   count up from 0 without gaps.
+//! * On one location of kind [`LocationKind::Thread`], `enter`, `leave` and `instant` come in the order of their times,
+//!   and each `leave` ends the newest `enter` that is still open. All are closed at the end.
+//! * [`Sink::interval`] and [`Sink::flow`] come when their ends are known, in no order of time. The intervals of one
+//!   track do not overlap.
+//! * Times are nanoseconds since the timeline's start and never negative.
+//!
+//! A sink that fails to write keeps the error for [`Sink::finish`] and ignores what comes after it: interpretation is
+//! then free of error paths, and [`Sink::failed`] ends it early.
+
+use std::io;
+
+/// Nanoseconds since the timeline's start.
+pub type Ns = i64;
+
+/// The number of a process in this timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProcessId(pub u32);
+
+/// The number of a location in this timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LocationId(pub u32);
+
+/// The number of a region in this timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RegionId(pub u32);
+
+/// One traced process.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Its number; processes come by rank, then start.
+    pub id: ProcessId,
+    /// What people call it: program, rank where there is one, process id.
+    pub name: String,
+    /// The id that the operating system gave it; not unique over hosts.
+    pub os_pid: u32,
+}
+
+/// Where things happen: a thread, or a track for things that are not block-structured.
+#[derive(Clone, Debug)]
+pub struct Location {
+    /// Its number.
+    pub id: LocationId,
+    /// The process that it belongs to.
+    pub process: ProcessId,
+    /// What it is.
+    pub kind: LocationKind,
+    /// What people call it; unique within the process.
+    pub name: String,
+}
+
+/// What a location is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocationKind {
+    /// A thread, with the operating system's id for it (0 where that is not known); holds nested regions and instants.
+    Thread {
+        /// The id.
+        os_tid: u32,
+    },
+    /// Holds intervals: who held a lock, when recording was off.
+    Track,
+}
+
+/// A place in the program where an OpenMP construct was seen; equal places share a region.
+#[derive(Clone, Debug)]
+pub struct Region {
+    /// Its number.
+    pub id: RegionId,
+    /// Construct and place, for example `!$omp parallel @stencil+0x1234`.
+    pub name: String,
+    /// The kind of construct.
+    pub category: Category,
+}
+
+/// What kind of thing a region is; viewers filter and colour by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Category {
+    /// Parallel and teams regions.
+    Parallel,
+    /// Initial and implicit tasks: membership in a team.
+    ImplicitTask,
+    /// Worksharing, single, masked, taskloop, distribute.
+    Work,
+    /// Explicit tasks and what happens to them.
+    Task,
+    /// Barriers, taskwait, taskgroup, reductions.
+    Sync,
+    /// Waiting for another thread.
+    Wait,
+    /// Locks, critical, ordered and atomic regions.
+    Mutex,
+    /// Target regions, data operations, kernels, devices.
+    Target,
+    /// The user's own phases and marks.
+    User,
+    /// What the tracer did: flushes, pauses, losses.
+    Omptrace,
+}
+
+impl Category {
+    /// The category's name in exports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Category::Parallel => "parallel",
+            Category::ImplicitTask => "implicit_task",
+            Category::Work => "work",
+            Category::Task => "task",
+            Category::Sync => "sync",
+            Category::Wait => "wait",
+            Category::Mutex => "mutex",
+            Category::Target => "target",
+            Category::User => "user",
+            Category::Omptrace => "omptrace",
+        }
+    }
+}
+
+/// A detail of a region, under its OMPT name where it has one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Argument<'a> {
+    /// Its name.
+    pub name: &'static str,
+    /// Its value.
+    pub value: Value<'a>,
+}
+
+/// The value of an argument.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// A count or another number that fits any viewer's numbers.
+    Uint(u64),
+    /// A signed number.
+    Int(i64),
+    /// An id or an address: 64 bits, shown in hex.
+    Hex(u64),
+    /// Words.
+    Text(&'a str),
+}
+
+/// An argument called `name`.
+pub(crate) fn argument<'a>(name: &'static str, value: Value<'a>) -> Argument<'a> {
+    Argument { name, value }
+}
+
+/// Something on a track, from begin to end.
+#[derive(Clone, Copy, Debug)]
+pub struct Interval<'a> {
+    /// The track.
+    pub track: LocationId,
+    /// What it is called: for a lock, its holder.
+    pub name: &'a str,
+    /// Its category.
+    pub category: Category,
+    /// When it began.
+    pub begin: Ns,
+    /// When it ended.
+    pub end: Ns,
+    /// Its details.
+    pub arguments: &'a [Argument<'a>],
+}
+
+/// A place and a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// The place.
+    pub location: LocationId,
+    /// The time.
+    pub time: Ns,
+}
+
+/// One thing led to another.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// The flow's number, never used again.
+    pub id: u64,
+    /// What kind of thing it is.
+    pub kind: FlowKind,
+    /// Where it began.
+    pub from: Point,
+    /// Where it led to.
+    pub to: Point,
+}
+
+/// What leads from one place to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowKind {
+    /// A task, from its creation to its first execution.
+    TaskCreate,
+    /// A dependence, from the end of one task to the start of another.
+    TaskDependence,
+}
+
+impl FlowKind {
+    /// The kind's name in exports.
+    pub fn name(self) -> &'static str {
+        match self {
+            FlowKind::TaskCreate => "task_create",
+            FlowKind::TaskDependence => "task_dependence",
+        }
+    }
+}
+
+/// Takes a timeline and makes a format of it. See the module's documentation for the order of calls.
+pub trait Sink {
+    /// Defines a process.
+    fn process(&mut self, process: &Process);
+    /// Defines a location.
+    fn location(&mut self, location: &Location);
+    /// Defines a region.
+    fn region(&mut self, region: &Region);
+    /// A region begins on a thread.
+    fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]);
+    /// The newest open region of a thread ends; `arguments` are those known only now.
+    fn leave(&mut self, at: Point, arguments: &[Argument<'_>]);
+    /// Something without duration happens on a thread.
+    fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]);
+    /// Something happened on a track.
+    fn interval(&mut self, interval: &Interval<'_>);
+    /// One thing led to another.
+    fn flow(&mut self, flow: &Flow);
+    /// Words to the reader about what is missing or was repaired in a process.
+    fn note(&mut self, process: ProcessId, text: &str);
+    /// True when writing has failed and there is no use in going on.
+    fn failed(&self) -> bool;
+    /// The end of the timeline.
+    ///
+    /// # Errors
+    /// The first error of writing.
+    fn finish(self: Box<Self>) -> io::Result<()>;
+}

@@ -1,0 +1,236 @@
+//! The timeline as text, location by location, indented: for eyes, `grep` and `diff`.
+//!
+//! ```text
+//! main
+//!    0.000001000  initial task  task_data=0x1
+//!    0.000002000    !$omp parallel @stencil+0x1234  requested_parallelism=2
+//!    0.000002500      !$omp implicit task @stencil+0x1234  index=0  = 7.500 us
+//!    0.000011000    end !$omp parallel @stencil+0x1234  = 9.000 us
+//! ```
+//!
+//! A region in which nothing happened takes one line, any other takes one for its begin and one for its end.
+
+use std::io::{self, Write};
+
+use crate::json;
+use crate::output::Output;
+use crate::sections::Sections;
+use crate::sink::{
+    Argument, Flow, Interval, Location, LocationId, Ns, Point, Process, ProcessId, Region,
+    RegionId, Sink, Value,
+};
+
+/// Writes text.
+pub(crate) struct Text {
+    out: Output,
+    sections: Sections,
+    /// For each process the section of its title and of the notes about it, which come before its locations.
+    processes: Vec<usize>,
+    locations: Vec<TextLocation>,
+    regions: Vec<String>,
+}
+
+struct TextLocation {
+    section: usize,
+    name: String,
+    open: Vec<(RegionId, Ns)>,
+    /// The newest line is the begin of the innermost region, and its end may still join it.
+    line_open: bool,
+}
+
+impl Text {
+    pub(crate) fn new(target: Box<dyn Write + Send>) -> Text {
+        Text {
+            out: Output::new(target),
+            sections: Sections::default(),
+            processes: Vec::new(),
+            locations: Vec::new(),
+            regions: Vec::new(),
+        }
+    }
+
+    fn append(&mut self, section: usize, write: impl FnOnce(&mut Vec<u8>)) {
+        if !self.out.failed() {
+            let result = self.sections.append(section, write);
+            self.out.note_error(result);
+        }
+    }
+
+    /// A new line of `location`: its time, indented to `depth`, then what `write` writes.
+    fn line(
+        &mut self,
+        location: LocationId,
+        time: Ns,
+        depth: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let location = &mut self.locations[location.0 as usize];
+        let (section, end_line) = (location.section, std::mem::take(&mut location.line_open));
+        self.append(section, |out| {
+            if end_line {
+                out.push(b'\n');
+            }
+            seconds(out, time);
+            out.extend(std::iter::repeat_n(b' ', 2 + 2 * depth));
+            write(out);
+        });
+    }
+
+    fn whole_line(
+        &mut self,
+        location: LocationId,
+        time: Ns,
+        depth: usize,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        self.line(location, time, depth, |out| {
+            write(out);
+            out.push(b'\n');
+        });
+    }
+
+    fn depth(&self, location: LocationId) -> usize {
+        self.locations[location.0 as usize].open.len()
+    }
+}
+
+/// Seconds with nine decimals, right-aligned.
+fn seconds(out: &mut Vec<u8>, time: Ns) {
+    let time = time.unsigned_abs();
+    out.extend_from_slice(
+        format!("{:>4}.{:09}", time / 1_000_000_000, time % 1_000_000_000).as_bytes(),
+    );
+}
+
+fn duration(out: &mut Vec<u8>, ns: u64) {
+    out.extend_from_slice(b"  = ");
+    json::micros(out, ns);
+    out.extend_from_slice(b" us");
+}
+
+fn arguments(out: &mut Vec<u8>, arguments: &[Argument<'_>]) {
+    for (argument, space) in arguments
+        .iter()
+        .zip(["  "].into_iter().chain(std::iter::repeat(" ")))
+    {
+        out.extend_from_slice(space.as_bytes());
+        out.extend_from_slice(argument.name.as_bytes());
+        out.push(b'=');
+        match argument.value {
+            Value::Uint(number) => json::int(out, number),
+            Value::Int(number) => json::int(out, number),
+            Value::Hex(number) => json::hex(out, number),
+            Value::Text(text) => json::string(out, text),
+        }
+    }
+}
+
+impl Sink for Text {
+    fn process(&mut self, process: &Process) {
+        let section = self.sections.add();
+        let gap = if self.processes.is_empty() { "" } else { "\n" };
+        self.processes.push(section);
+        self.append(section, |out| {
+            out.extend_from_slice(format!("{gap}process {}\n", process.name).as_bytes());
+        });
+    }
+
+    fn location(&mut self, location: &Location) {
+        let section = self.sections.add();
+        let name = location.name.clone();
+        self.append(section, |out| {
+            out.extend_from_slice(format!("\n{name}\n").as_bytes())
+        });
+        self.locations.push(TextLocation {
+            section,
+            name,
+            open: Vec::new(),
+            line_open: false,
+        });
+    }
+
+    fn region(&mut self, region: &Region) {
+        self.regions.push(region.name.clone());
+    }
+
+    fn enter(&mut self, at: Point, region: RegionId, details: &[Argument<'_>]) {
+        let name = std::mem::take(&mut self.regions[region.0 as usize]);
+        self.line(at.location, at.time, self.depth(at.location), |out| {
+            out.extend_from_slice(name.as_bytes());
+            arguments(out, details);
+        });
+        self.regions[region.0 as usize] = name;
+        let location = &mut self.locations[at.location.0 as usize];
+        location.open.push((region, at.time));
+        location.line_open = true;
+    }
+
+    fn leave(&mut self, at: Point, details: &[Argument<'_>]) {
+        let location = &mut self.locations[at.location.0 as usize];
+        let Some((region, begin)) = location.open.pop() else {
+            return;
+        };
+        let took = at.time.abs_diff(begin);
+        if std::mem::take(&mut location.line_open) {
+            let section = location.section;
+            return self.append(section, |out| {
+                arguments(out, details);
+                duration(out, took);
+                out.push(b'\n');
+            });
+        }
+        let name = std::mem::take(&mut self.regions[region.0 as usize]);
+        self.whole_line(at.location, at.time, self.depth(at.location), |out| {
+            out.extend_from_slice(b"end ");
+            out.extend_from_slice(name.as_bytes());
+            arguments(out, details);
+            duration(out, took);
+        });
+        self.regions[region.0 as usize] = name;
+    }
+
+    fn instant(&mut self, at: Point, region: RegionId, details: &[Argument<'_>]) {
+        let name = self.regions[region.0 as usize].clone();
+        self.whole_line(at.location, at.time, self.depth(at.location), |out| {
+            out.extend_from_slice(b"* ");
+            out.extend_from_slice(name.as_bytes());
+            arguments(out, details);
+        });
+    }
+
+    fn interval(&mut self, interval: &Interval<'_>) {
+        self.whole_line(interval.track, interval.begin, 0, |out| {
+            out.extend_from_slice(interval.name.as_bytes());
+            arguments(out, interval.arguments);
+            duration(out, interval.end.abs_diff(interval.begin));
+        });
+    }
+
+    fn flow(&mut self, flow: &Flow) {
+        let from = self.locations[flow.from.location.0 as usize].name.clone();
+        let to = flow.to.location;
+        self.whole_line(to, flow.to.time, self.depth(to), |out| {
+            out.extend_from_slice(format!("<- {} from {from} at", flow.kind.name()).as_bytes());
+            seconds(out, flow.from.time);
+        });
+    }
+
+    fn note(&mut self, process: ProcessId, text: &str) {
+        let Some(section) = self.processes.get(process.0 as usize) else {
+            return;
+        };
+        self.append(*section, |out| {
+            out.extend_from_slice(format!("! {text}\n").as_bytes())
+        });
+    }
+
+    fn failed(&self) -> bool {
+        self.out.failed()
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        let result = self.sections.finish(&mut self.out);
+        self.out.note_error(result);
+        self.out.finish()
+    }
+}

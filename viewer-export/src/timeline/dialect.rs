@@ -1,0 +1,108 @@
+//! How runtimes differ from the specification: one row per quirk, chosen by what the trace says of its runtime.
+
+use ompt_sys as ompt;
+use omptrace_trace_format::event::TargetDataOp;
+use omptrace_trace_format::field::{Address, Field};
+use omptrace_trace_format::metadata::Metadata;
+
+/// Turns a row `name "words" |metadata| condition` into a field of [`Dialect`] and an entry of [`Dialect::quirks`].
+macro_rules! quirks {
+    ($($(#[$doc:meta])* $name:ident $text:literal |$metadata:ident| $applies:expr;)*) => {
+        /// The quirks of the runtime that a trace comes from.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Dialect { $($(#[$doc])* pub $name: bool,)* }
+
+        impl Dialect {
+            /// The quirks of the runtime that `metadata` tells of.
+            pub fn of(metadata: &Metadata) -> Dialect {
+                Dialect { $($name: { let $metadata = metadata; $applies },)* }
+            }
+
+            /// The quirks that apply, in words.
+            pub fn quirks(&self) -> Vec<&'static str> {
+                [$((self.$name, $text)),*].into_iter().filter(|(applies, _)| *applies).map(|(_, text)| text).collect()
+            }
+        }
+    };
+}
+
+quirks! {
+    /// LLVM and Intel, all versions. Others are not known to, but no runtime promises otherwise, and without this rule
+    /// idle time looks like waiting at a barrier.
+    late_worker_ends
+        "workers report the end of a region's last barrier and of their implicit task only when the next region wakes them"
+        |_metadata| true;
+    /// GCC's code on LLVM's or Intel's runtime. The next worksharing region or barrier of the task shows that it ended.
+    single_without_end
+        "the thread that executes a single region may not report its end (code built by GCC)"
+        |metadata| is_libomp(metadata);
+    /// LLVM up to 8.0, Intel 2018 to 2020, none of which tells its version; the last reports it in both ways.
+    initial_task_created
+        "the initial task may be reported by task_create"
+        |metadata| is_libomp(metadata);
+    /// Intel 2022 and 2023 grant the EMI form and deliver only the old one, with an endpoint in front.
+    shifted_target_data_op
+        "target_data_op has an endpoint in front of its arguments"
+        |metadata| version(metadata).starts_with("Intel") && is_granted(metadata, "target_data_op_emi");
+}
+
+fn version(metadata: &Metadata) -> &str {
+    metadata
+        .runtime
+        .as_ref()
+        .map_or("", |runtime| &runtime.version)
+}
+
+/// LLVM's runtime or one that derives from it; also where the trace does not tell.
+fn is_libomp(metadata: &Metadata) -> bool {
+    let version = version(metadata);
+    version.is_empty() || version.starts_with("LLVM") || version.starts_with("Intel")
+}
+
+fn is_granted(metadata: &Metadata, callback: &str) -> bool {
+    let always = ompt::ompt_set_always.0;
+    metadata
+        .callbacks
+        .get(callback)
+        .is_some_and(|registration| registration.result == always)
+}
+
+/// A data operation of the old form, its arguments where the specification has them.
+pub(crate) struct DataOp {
+    /// Only where the runtime tells it.
+    pub(crate) endpoint: Option<ompt::ompt_scope_endpoint_t>,
+    pub(crate) host_op_id: u64,
+    pub(crate) optype: ompt::ompt_target_data_op_t,
+    pub(crate) src_device_num: i32,
+    pub(crate) dest_device_num: i32,
+    pub(crate) bytes: u64,
+    pub(crate) codeptr_ra: Address,
+}
+
+impl Dialect {
+    /// The arguments of `event`, each taken from the register that holds it in this dialect.
+    pub(crate) fn data_op(&self, event: &TargetDataOp) -> DataOp {
+        let may_be_endpoint = (1..=3).contains(&event.target_id.0);
+        if self.shifted_target_data_op && may_be_endpoint {
+            DataOp {
+                endpoint: Some(ompt::ompt_scope_endpoint_t(event.target_id.0 as u32)),
+                host_op_id: event.optype.0,
+                optype: Field::from_word(event.src_addr.0),
+                src_device_num: Field::from_word(event.dest_addr.0),
+                dest_device_num: Field::from_word(event.bytes),
+                bytes: event.codeptr_ra.0,
+                codeptr_ra: event.tenth_argument,
+            }
+        } else {
+            DataOp {
+                endpoint: None,
+                host_op_id: event.host_op_id.0,
+                optype: event.optype.argument(),
+                src_device_num: event.src_device_num.argument(),
+                dest_device_num: event.dest_device_num.argument(),
+                bytes: event.bytes,
+                codeptr_ra: event.codeptr_ra,
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! From the facts of one or more traces to one timeline.
+//!
+//! ```text
+//! Reader: streams --merge--> events in time's order --interpret--> nested regions, flows, tracks --> Sink
+//!                                        |                 |
+//!                             clock: ticks to ns     dialect: the runtime's quirks
+//!                                                    repair: what was mended, counted
+//! ```
+//!
+//! Memory grows with what is alive at once (threads, open regions, tasks that are not complete, locks, distinct code
+//! addresses), never with the number of events. Equal traces give equal calls.
+
+mod dialect;
+mod interpret;
+mod locations;
+mod locks;
+pub(crate) mod merge;
+mod repair;
+mod stage;
+mod tasks;
+mod thread;
+
+use std::collections::BTreeMap;
+
+use omptrace_trace_format::{Diagnostic, Reader};
+
+pub use dialect::Dialect;
+pub(crate) use locations::introductions;
+pub use repair::{Cause, Repairs};
+
+use crate::names::{ModuleOffsets, Names};
+use crate::sink::{LocationId, LocationKind, Ns, Process, ProcessId, Sink};
+use interpret::{Interpreter, SessionClock};
+use merge::Merge;
+use stage::Stage;
+use thread::Thread;
+
+/// Events between two looks at progress and at the sink's state.
+const STEP: u64 = 1 << 14;
+
+/// What a timeline was made of.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The processes, in the timeline's order.
+    pub processes: Vec<ProcessReport>,
+    /// The last event's time.
+    pub end: Ns,
+    /// How far the clocks of different processes may be apart; 0 for a single process.
+    pub uncertainty_ns: u64,
+}
+
+/// What the timeline of one process was made of.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessReport {
+    /// The process's name in the timeline.
+    pub name: String,
+    /// Events read.
+    pub events: u64,
+    /// Events that the tracer had lost.
+    pub lost: u64,
+    /// What was mended.
+    pub repairs: Repairs,
+    /// What was wrong with the file.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl ProcessReport {
+    /// Words about everything that is missing or mended; empty for a sound trace.
+    pub fn notes(&self) -> Vec<String> {
+        let lost =
+            (self.lost > 0).then(|| format!("events were lost while tracing ({})", self.lost));
+        let diagnostics = self.diagnostics.iter().map(Diagnostic::to_string);
+        let repairs = self
+            .repairs
+            .iter()
+            .map(|(cause, count)| format!("{} ({count})", cause.text()));
+        lost.into_iter().chain(diagnostics).chain(repairs).collect()
+    }
+}
+
+/// Interprets `inputs` as one timeline and hands it to `sink`, which is not finished. `progress` is called now and then
+/// with the number of events done.
+///
+/// Processes are ordered by rank, then start; their times are aligned by the system's real-time clock.
+pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(u64)) -> Report {
+    let mut inputs = inputs.to_vec();
+    inputs.sort_by_key(|reader| {
+        let rank = reader
+            .metadata()
+            .process
+            .as_ref()
+            .and_then(|process| process.rank);
+        (
+            rank.is_none(),
+            rank,
+            reader.clock().start_realtime_ns(),
+            reader.header().pid,
+            reader.path().to_owned(),
+        )
+    });
+    let origin = inputs
+        .iter()
+        .map(|reader| reader.clock().start_realtime_ns())
+        .min()
+        .unwrap_or(0);
+    let mut report = Report {
+        uncertainty_ns: uncertainty(&inputs),
+        ..Report::default()
+    };
+    let mut stage = Stage::new(sink, Names::new(Box::new(ModuleOffsets)));
+    let mut done = 0;
+    for (reader, number) in inputs.iter().zip(0..) {
+        let start = i64::try_from(reader.clock().start_realtime_ns() - origin).unwrap_or(0);
+        let mut replay = ProcessReplay {
+            reader,
+            stage: &mut stage,
+            id: ProcessId(number),
+            start,
+            done,
+        };
+        let process = replay.run(&mut report.end, progress);
+        done += process.events;
+        report.processes.push(process);
+    }
+    if report.uncertainty_ns > 0 {
+        let text = format!(
+            "the clocks of the processes were aligned by the time of day; they may be {} ns apart, and more where \
+             the hosts' clocks disagree",
+            report.uncertainty_ns
+        );
+        stage.sink.note(ProcessId(0), &text);
+    }
+    report
+}
+
+/// The two least certain clocks may err in opposite directions.
+fn uncertainty(inputs: &[&Reader]) -> u64 {
+    let mut each: Vec<u64> = inputs
+        .iter()
+        .map(|reader| reader.clock().realtime_uncertainty_ns())
+        .collect();
+    each.sort_unstable_by(|a, b| b.cmp(a));
+    match each[..] {
+        [first, second, ..] => first.saturating_add(second),
+        _ => 0,
+    }
+}
+
+/// One process being interpreted.
+struct ProcessReplay<'a, 's> {
+    reader: &'a Reader,
+    stage: &'a mut Stage<'s>,
+    id: ProcessId,
+    /// The session's start on the timeline.
+    start: Ns,
+    /// Events of the processes before this one.
+    done: u64,
+}
+
+impl ProcessReplay<'_, '_> {
+    fn run(&mut self, end: &mut Ns, progress: &mut dyn FnMut(u64)) -> ProcessReport {
+        let name = process_name(self.reader);
+        self.stage.begin_process(self.id);
+        let process = Process {
+            id: self.id,
+            name: name.clone(),
+            os_pid: self.reader.header().pid,
+        };
+        self.stage.sink.process(&process);
+        let (threads, thread_names) = self.locations();
+
+        let clock = SessionClock {
+            map: self.reader.clock(),
+            start: self.start,
+        };
+        let dialect = Dialect::of(self.reader.metadata());
+        let mut interpreter = Interpreter::new(self.stage, dialect, clock, threads, thread_names);
+        let mut merge = Merge::new(self.reader);
+        let (mut events, mut time) = (0, self.start);
+        while let Some((thread, record)) = merge.next() {
+            time = clock.time(record.ticks);
+            interpreter.event(thread, time, &record.event);
+            events += 1;
+            if events % STEP == 0 {
+                progress(self.done + events);
+                if interpreter.sink_failed() {
+                    break;
+                }
+            }
+        }
+        let lost = interpreter.finish(time);
+        *end = time.max(*end);
+        self.stage
+            .repairs
+            .add(Cause::TimeWentBack, merge.times_raised);
+
+        let mut diagnostics = self.reader.diagnostics().to_vec();
+        diagnostics.extend(merge.take_diagnostics());
+        let repairs = self.stage.repairs.clone();
+        let report = ProcessReport {
+            name,
+            events,
+            lost,
+            repairs,
+            diagnostics,
+        };
+        for note in report.notes() {
+            self.stage.sink.note(self.id, &note);
+        }
+        report
+    }
+
+    /// Defines the threads' locations in the order of display; gives them in the order of streams.
+    fn locations(&mut self) -> (Vec<Thread>, Vec<String>) {
+        let threads = introductions(self.reader);
+        let mut by_stream = BTreeMap::new();
+        for index in locations::display_order(&threads) {
+            let kind = LocationKind::Thread {
+                os_tid: threads[index].os_tid,
+            };
+            by_stream.insert(
+                index,
+                self.stage.location(kind, threads[index].name.clone()),
+            );
+        }
+        let threads_of = |location: LocationId| Thread::new(location, self.start);
+        (
+            by_stream.into_values().map(threads_of).collect(),
+            threads.into_iter().map(|thread| thread.name).collect(),
+        )
+    }
+}
+
+/// The program, its rank where it has one, and its process id.
+pub(crate) fn process_name(reader: &Reader) -> String {
+    let pid = reader.header().pid;
+    let Some(process) = &reader.metadata().process else {
+        return format!("process {pid}");
+    };
+    let program = process.executable.rsplit('/').next().unwrap_or_default();
+    match process.rank {
+        Some(rank) => format!("rank {rank}: {program} ({pid})"),
+        None => format!("{program} ({pid})"),
+    }
+}

@@ -1,0 +1,95 @@
+//! What all parts of interpretation share: the sink, the names, the numbers that were given out.
+
+use omptrace_trace_format::field::Address;
+
+use crate::names::{Construct, Names};
+use crate::sink::{
+    Argument, Flow, FlowKind, Location, LocationId, LocationKind, Ns, Point, ProcessId, RegionId,
+    Sink,
+};
+use crate::timeline::repair::{Cause, Repairs};
+
+pub(crate) struct Stage<'s> {
+    pub(crate) sink: &'s mut dyn Sink,
+    pub(crate) names: Names,
+    /// Repairs of the process that is interpreted now.
+    pub(crate) repairs: Repairs,
+    /// When recording was off last, in the process that is interpreted now.
+    pub(crate) pause: Option<(Ns, Ns)>,
+    process: ProcessId,
+    next_location: u32,
+    next_flow: u64,
+}
+
+impl<'s> Stage<'s> {
+    pub(crate) fn new(sink: &'s mut dyn Sink, names: Names) -> Stage<'s> {
+        Stage {
+            sink,
+            names,
+            repairs: Repairs::default(),
+            pause: None,
+            process: ProcessId(0),
+            next_location: 0,
+            next_flow: 1,
+        }
+    }
+
+    /// What comes now belongs to `process`.
+    pub(crate) fn begin_process(&mut self, process: ProcessId) {
+        self.process = process;
+        self.names.next_process();
+        self.repairs = Repairs::default();
+        self.pause = None;
+    }
+
+    pub(crate) fn repair(&mut self, cause: Cause) {
+        self.repairs.add(cause, 1);
+    }
+
+    pub(crate) fn location(&mut self, kind: LocationKind, name: String) -> LocationId {
+        let id = LocationId(self.next_location);
+        self.next_location += 1;
+        self.sink.location(&Location {
+            id,
+            process: self.process,
+            kind,
+            name,
+        });
+        id
+    }
+
+    #[inline]
+    pub(crate) fn region(&mut self, construct: Construct, codeptr_ra: Address) -> RegionId {
+        self.names.region(self.sink, construct, codeptr_ra)
+    }
+
+    pub(crate) fn instant(
+        &mut self,
+        at: Point,
+        construct: Construct,
+        codeptr_ra: Address,
+        arguments: &[Argument<'_>],
+    ) {
+        let region = self.region(construct, codeptr_ra);
+        self.sink.instant(at, region, arguments);
+    }
+
+    pub(crate) fn flow(&mut self, kind: FlowKind, from: Point, to: Point) {
+        self.sink.flow(&Flow {
+            id: self.next_flow,
+            kind,
+            from,
+            to,
+        });
+        self.next_flow += 1;
+    }
+
+    /// When a region ended whose own end is missing, on a thread where something new was seen at `time` and nothing
+    /// since `last`: when recording was switched off, if that lies between.
+    pub(crate) fn end_of_unended(&self, last: Ns, time: Ns) -> Ns {
+        match self.pause {
+            Some((begin, end)) if last <= begin && end <= time => begin,
+            _ => time,
+        }
+    }
+}
