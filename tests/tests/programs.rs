@@ -178,3 +178,30 @@ fn gcc_programs_run_on_llvm_however_they_find_libgomp() {
         );
     }
 }
+
+#[test]
+fn examples_run() {
+    for (source, arguments, printed) in [
+        ("stencil.c", &["100", "3"][..], "heat 9233.935547"),
+        ("task_tree.c", &["8", "3"], "8 queens: 92 solutions"),
+        ("lock_fight.c", &["100"], "300 samples in 256 bins"),
+        ("nested.c", &["64", "2"], "trace 49140"),
+    ] {
+        let program = compile(
+            &format!("examples/{source}"),
+            Compiler::Clang22,
+            &["-Wall", "-Wextra", "-Werror"],
+        );
+        assert_eq!(
+            run(Command::new(program).args(arguments)).0,
+            printed,
+            "{source}"
+        );
+    }
+    let program = compile(
+        "examples/heat.f90",
+        Compiler::Gfortran,
+        &["-Wall", "-Werror"],
+    );
+    assert_eq!(on_llvm(&program).0, "heat 2135.643082");
+}

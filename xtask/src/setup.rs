@@ -67,16 +67,12 @@ pub(crate) fn ensure(purpose: Purpose, install: bool) -> Result<()> {
 }
 
 fn tell(missing: &[&Requirement], install: bool) {
-    let verb = if install {
-        "will be installed"
+    let what = if install {
+        "Will be installed"
     } else {
-        "is missing"
+        "Missing"
     };
-    eprintln!(
-        "{} of {} things: this {verb}",
-        missing.len(),
-        REQUIREMENTS.len()
-    );
+    eprintln!("{what} ({} of {}):", missing.len(), REQUIREMENTS.len());
     for requirement in missing {
         eprintln!("  {:16} {}", requirement.name, requirement.why);
         eprintln!("  {:16}   {}", "", requirement.source.describe());
