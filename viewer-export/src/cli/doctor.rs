@@ -44,13 +44,15 @@ struct Runtime {
 
 /// What a runtime answered.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", tag = "answer")]
 enum Answer {
     Grants(Grants),
     /// It cannot load tools; nothing was tried.
     NoToolsInterface,
-    /// Why no tool was loaded.
-    Failed(String),
+    /// No tool was loaded: why.
+    Failed {
+        error: String,
+    },
 }
 
 /// What is said of the program that was asked about.
@@ -121,7 +123,10 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
 
 fn examine(path: PathBuf, tool: &Path) -> Runtime {
     let answer = if runtime::has_tools_interface(&path) {
-        probe::ask(&path, tool).map_or_else(Answer::Failed, Answer::Grants)
+        match probe::ask(&path, tool) {
+            Ok(grants) => Answer::Grants(grants),
+            Err(error) => Answer::Failed { error },
+        }
     } else {
         Answer::NoToolsInterface
     };
@@ -296,7 +301,7 @@ impl Runtime {
                 )
             }
             Answer::NoToolsInterface => writeln!(out, "      no tools interface"),
-            Answer::Failed(error) => writeln!(out, "      FAILED: {error}"),
+            Answer::Failed { error } => writeln!(out, "      FAILED: {error}"),
         }
     }
 }
