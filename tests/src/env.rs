@@ -103,6 +103,14 @@ pub fn chromium() -> PathBuf {
     on_path("chromium")
 }
 
+/// Python 3.
+///
+/// # Panics
+/// It is missing.
+pub fn python() -> PathBuf {
+    on_path("python3")
+}
+
 /// A compiler of test programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Compiler {

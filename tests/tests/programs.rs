@@ -8,9 +8,11 @@ use std::process::Command;
 
 use omptrace_tests::env::{
     Compiler, RUNTIMES, compile, compile_with_renamed_libgomp, compile_with_rpath, count_tool,
-    runtime,
+    python, root, runtime,
 };
 use tempfile::TempDir;
+
+const LIBRARY: &str = "tests/programs/openmp_library.c";
 
 type Counts = BTreeMap<String, u64>;
 
@@ -131,6 +133,8 @@ fn processes_and_threads_keep_their_promises() {
         ("foreign_pthreads.c", &["2", "2", "5"], "30", 15),
         ("pause_resource.c", &["2", "hard"], "4", 1),
         ("pause_resource.c", &["2", "soft"], "4", 2),
+        ("fork_first.c", &["2"], "2", 1),
+        ("exit_in_parallel.c", &["2", "0"], "2", 2),
         ("control_tool.c", &["2", "10"], "100", 50),
     ] {
         let (printed, counts) = on_runtime("llvm-19", source, arguments);
@@ -176,6 +180,31 @@ fn gcc_programs_run_on_llvm_however_they_find_libgomp() {
                 ("work/end", 20),
             ],
         );
+    }
+}
+
+#[test]
+fn a_python_extension_built_by_gcc_runs_on_llvm() {
+    let library = compile(LIBRARY, Compiler::Gcc, &["-shared", "-fPIC"]);
+    let (printed, counts) = run(Command::new(python())
+        .arg(root().join("tests/programs/python_extension.py"))
+        .arg(library)
+        .env("LD_PRELOAD", runtime("llvm-19").join("libomp.so.5")));
+    assert_eq!(printed, "checksum 6");
+    check(&counts, &[("parallel_begin", 3)]);
+}
+
+#[test]
+fn a_library_can_be_loaded_twice() {
+    let library = compile(LIBRARY, Compiler::Clang14, &["-shared", "-fPIC"]);
+    let program = compile("tests/programs/dlclose.c", Compiler::Gcc, &["-fno-openmp"]);
+    // Intel's is unloaded with it, and starts the tool anew the second time, which then writes to another file; Debian's stays.
+    for (name, regions) in [("llvm-19", 2), ("intel-2026", 1)] {
+        let (printed, counts) = run(Command::new(&program)
+            .arg(&library)
+            .env("LD_LIBRARY_PATH", runtime(name)));
+        assert_eq!(printed, "checksum 4", "{name}");
+        check(&counts, &[("parallel_begin", regions)]);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Every check and every test, on one line each at the end.
+//! Every check and every test; at the end what failed is listed, and all are counted.
 
 use std::process::Command;
 
@@ -13,16 +13,18 @@ use crate::setup;
 /// # Errors
 /// Something failed.
 pub(crate) fn run(install: bool) -> Result<()> {
-    setup::ensure(Purpose::Tests, install)?;
-    // What the end-to-end tests trace with is what a user gets.
-    build()?;
-
     let mut total = Count::default();
-    for step in steps() {
-        let count = step.run()?;
-        total.passed += count.passed;
-        total.failed += count.failed;
-        total.lines.extend(count.lines);
+    // What the end-to-end tests trace with is what a user gets.
+    match setup::ensure(Purpose::Tests, install).and_then(|()| build()) {
+        Ok(()) => {
+            for step in steps() {
+                let count = step.run()?;
+                total.passed += count.passed;
+                total.failed += count.failed;
+                total.lines.extend(count.lines);
+            }
+        }
+        Err(error) => total.fail(format!("before any test: {error}")),
     }
     println!();
     for line in &total.lines {
@@ -108,10 +110,7 @@ impl Step {
             (false, true) => count.passed += 1,
             (true, true) => {}
             // Tests that failed are counted already; a command that failed without them did not get that far.
-            (_, false) if count.failed == 0 => {
-                count.failed += 1;
-                count.lines.push(self.name.to_owned());
-            }
+            (_, false) if count.failed == 0 => count.fail(self.name.to_owned()),
             (_, false) => {}
         }
         Ok(count)
@@ -128,6 +127,11 @@ struct Count {
 }
 
 impl Count {
+    fn fail(&mut self, line: String) {
+        self.failed += 1;
+        self.lines.push(line);
+    }
+
     /// Takes in one line of a runner's output: the summaries of `cargo test`, one per binary,
     ///
     /// ```text
