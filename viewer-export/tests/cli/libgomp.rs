@@ -1,0 +1,233 @@
+//! Programs built by GCC: when another runtime is put in libgomp's place.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{compile, folder, omptrace, record, run};
+
+const PROGRAM: &str = "
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void) {
+    const char *preload = getenv(\"LD_PRELOAD\");
+    printf(\"%d %s\\n\", omp_get_max_threads(), preload ? preload : \"\");
+    return 0;
+}
+";
+
+/// What makes `omptrace` take a library for a runtime that GCC's programs run on; it answers 77.
+const STAND_IN: &str = "
+int omp_get_max_threads(void) { return 77; }
+void GOMP_parallel_reductions(void) {}
+void *ompt_start_tool(unsigned int version, const char *runtime) { return 0; }
+";
+
+fn stand_in(folder: &Path) -> PathBuf {
+    compile(folder, "libomp.so.5", STAND_IN, &["-shared", "-fPIC"])
+}
+
+#[test]
+fn is_replaced_where_it_is_needed() {
+    let folder = folder("is_replaced_where_it_is_needed");
+    let libomp = stand_in(&folder);
+    compile(&folder, "app", PROGRAM, &["-fopenmp"]);
+    let said =
+        run(record(&folder, &["--libomp", "libomp.so.5"], &["./app"]).env("OMP_NUM_THREADS", "3"));
+    assert_eq!(said.stdout, format!("77 {}\n", libomp.display()));
+    let line = format!(
+        "omptrace: {} takes the place of GCC's libgomp",
+        libomp.display()
+    );
+    assert!(said.stderr.starts_with(&line), "{}", said.stderr);
+}
+
+#[test]
+fn stays_when_told_to() {
+    let folder = folder("stays_when_told_to");
+    stand_in(&folder);
+    compile(&folder, "app", PROGRAM, &["-fopenmp"]);
+    let options = ["--libgomp", "keep", "--libomp", "libomp.so.5"];
+    let said = run(record(&folder, &options, &["./app"]).env("OMP_NUM_THREADS", "3"));
+    assert_eq!(said.stdout, "3 \n");
+    assert!(
+        said.stderr
+            .contains("needs GCC's libgomp, which has no tools interface"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn is_found_behind_rpath_and_under_another_name() {
+    let folder = folder("is_found_behind_rpath_and_under_another_name");
+    let libomp = stand_in(&folder);
+    let private = folder.join("private");
+    fs::create_dir(&private).unwrap();
+    // The program needs a library of its own, which needs the renamed libgomp; only DT_RPATH leads to both.
+    let renamed = "libgomp-a34b3233.so.1.0.0";
+    let source = "int omp_get_max_threads(void) { return 5; }";
+    compile(
+        &private,
+        renamed,
+        source,
+        &["-shared", "-fPIC", &format!("-Wl,-soname,{renamed}")],
+    );
+    let source =
+        "int omp_get_max_threads(void); int threads(void) { return omp_get_max_threads(); }";
+    let needs = format!("-l:{renamed}");
+    compile(
+        &private,
+        "libmiddle.so",
+        source,
+        &[
+            "-shared",
+            "-fPIC",
+            "-L.",
+            &needs,
+            "-Wl,-soname,libmiddle.so",
+        ],
+    );
+    let source = PROGRAM
+        .replace("omp_get_max_threads()", "threads()")
+        .replace("<omp.h>", "<stddef.h>");
+    let source = format!("int threads(void);\n{source}");
+    let rpath = "-Wl,--disable-new-dtags,-rpath,$ORIGIN/private";
+    compile(
+        &folder,
+        "app",
+        &source,
+        &[rpath, "-Lprivate", "-lmiddle", "-Wl,-rpath-link,private"],
+    );
+
+    let said = run(&mut record(
+        &folder,
+        &["--libomp", "libomp.so.5"],
+        &["./app"],
+    ));
+    assert_eq!(
+        said.stdout,
+        format!("77 {}\n", libomp.display()),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn is_seen_behind_a_launcher() {
+    let folder = folder("is_seen_behind_a_launcher");
+    stand_in(&folder);
+    compile(&folder, "app", PROGRAM, &["-fopenmp"]);
+    let said = run(&mut record(
+        &folder,
+        &["--libomp", "libomp.so.5"],
+        &["env", "A=1", "./app"],
+    ));
+    assert!(said.stdout.starts_with("77 "), "{}", said.stdout);
+}
+
+#[test]
+fn is_replaced_for_python_and_for_scripts_when_asked() {
+    let folder = folder("is_replaced_for_python_and_for_scripts_when_asked");
+    let libomp = stand_in(&folder);
+    for name in ["python3.13", "run.sh"] {
+        let script = folder.join(name);
+        let text = if name == "run.sh" {
+            "#!/bin/sh\necho \"$LD_PRELOAD\"\n"
+        } else {
+            ""
+        };
+        if text.is_empty() {
+            fs::copy("/bin/sh", &script).unwrap();
+        } else {
+            fs::write(&script, text).unwrap();
+        }
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let preloaded = format!("{}\n", libomp.display());
+    let said = |options: &[&str], program: &[&str]| {
+        let options = [&["--libomp", "libomp.so.5"], options].concat();
+        run(&mut record(&folder, &options, program)).stdout
+    };
+    assert_eq!(
+        said(&[], &["./python3.13", "-c", "echo $LD_PRELOAD"]),
+        preloaded
+    );
+    assert_eq!(said(&[], &["./run.sh"]), "\n");
+    assert_eq!(said(&["--libgomp", "replace"], &["./run.sh"]), preloaded);
+}
+
+#[test]
+fn what_cannot_stand_in_is_refused() {
+    let folder = folder("what_cannot_stand_in_is_refused");
+    compile(&folder, "app", PROGRAM, &["-fopenmp"]);
+    compile(
+        &folder,
+        "old.so",
+        "int omp_get_max_threads(void) { return 77; }",
+        &["-shared", "-fPIC"],
+    );
+    let said = run(&mut record(&folder, &["--libomp", "old.so"], &["./app"]));
+    assert_eq!((said.stdout.as_str(), said.status), ("", Some(2)));
+    assert!(
+        said.stderr
+            .contains("not an OpenMP runtime that has a tools interface"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn doctor_says_how_a_program_can_be_traced() {
+    let folder = folder("doctor_says_how_a_program_can_be_traced");
+    let libomp = stand_in(&folder);
+    compile(&folder, "app", PROGRAM, &["-fopenmp"]);
+    let mut doctor = omptrace(&folder);
+    doctor.args([
+        "doctor",
+        "--json",
+        "--tool",
+        "libomptrace.so",
+        "--libomp",
+        "libomp.so.5",
+        "./app",
+    ]);
+    let said = run(&mut doctor);
+    let report: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(report["program"]["traceable"], "replaced");
+    assert_eq!(report["program"]["command"], "omptrace record -- ./app");
+    let reason = report["program"]["reason"].as_str().unwrap();
+    assert!(reason.contains(&libomp.display().to_string()), "{reason}");
+    let gnu = |runtime: &&serde_json::Value| runtime["vendor"] == "GCC";
+    let libgomp = report["runtimes"].as_array().unwrap().iter().find(gnu);
+    assert!(libgomp.is_some(), "{}", said.stdout);
+}
+
+/// The folders of a Python wheel, or of a module, are not the loader's own.
+#[test]
+fn ld_library_path_is_searched() {
+    let folder = folder("ld_library_path_is_searched");
+    let libomp = stand_in(&folder);
+    fs::create_dir(folder.join("lib")).unwrap();
+    compile(
+        &folder,
+        "lib/libgomp.so.1",
+        "int omp_get_max_threads(void) { return 5; }",
+        &["-shared", "-fPIC"],
+    );
+    compile(&folder, "app", PROGRAM, &["-fopenmp"]);
+    let said = run(Command::new(env!("CARGO_BIN_EXE_omptrace"))
+        .current_dir(&folder)
+        .args([
+            "doctor",
+            "--tool",
+            "libomptrace.so",
+            "--libomp",
+            "libomp.so.5",
+        ])
+        .env("LD_LIBRARY_PATH", folder.join("lib")));
+    let private = format!("{}/lib/libgomp.so.1", libomp.parent().unwrap().display());
+    assert!(said.stdout.contains(&private), "{}", said.stdout);
+}

@@ -1,0 +1,10 @@
+//! The program `omptrace`, run as its users run it.
+//!
+//! Nothing here needs an OpenMP runtime or the tracer: programs, runtimes and the tool are made for the test, with the
+//! C compiler. The real ones are in the workspace's end-to-end tests.
+
+mod help;
+mod libgomp;
+mod manual;
+mod record;
+mod support;

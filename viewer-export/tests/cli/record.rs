@@ -1,0 +1,348 @@
+//! `omptrace record` stands between a program and its user, and neither must notice.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use crate::support::{compile, folder, omptrace, record, run};
+
+#[test]
+fn passes_the_exit_status_on() {
+    let folder = folder("passes_the_exit_status_on");
+    for status in [0, 1, 2, 77, 255] {
+        let program = format!("exit {status}");
+        let said = run(&mut record(&folder, &[], &["sh", "-c", &program]));
+        assert_eq!(said.status, Some(status));
+    }
+}
+
+#[test]
+fn a_signal_is_128_and_its_number() {
+    let folder = folder("a_signal_is_128_and_its_number");
+    let said = run(&mut record(&folder, &[], &["sh", "-c", "kill -SEGV $$"]));
+    assert_eq!(said.status, Some(139));
+    assert!(
+        said.stderr.contains("killed by signal 11 (SIGSEGV)"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn a_missing_program_is_127_and_one_that_cannot_run_126() {
+    let folder = folder("a_missing_program_is_127_and_one_that_cannot_run_126");
+    fs::write(folder.join("data"), "no program").unwrap();
+    let said = run(&mut record(&folder, &[], &["./missing"]));
+    assert_eq!(said.status, Some(127));
+    assert!(
+        said.stderr
+            .starts_with("error: cannot run ./missing: No such file"),
+        "{}",
+        said.stderr
+    );
+    for program in ["./data", "/"] {
+        assert_eq!(
+            run(&mut record(&folder, &[], &[program])).status,
+            Some(126),
+            "{program}"
+        );
+    }
+}
+
+#[test]
+fn leaves_input_and_output_alone() {
+    let folder = folder("leaves_input_and_output_alone");
+    let mut child = record(&folder, &[], &["cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    let mut input = child.stdin.take().unwrap();
+    let sent = bytes.clone();
+    let writer = std::thread::spawn(move || input.write_all(&sent).unwrap());
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert!(output.stdout == bytes);
+}
+
+#[test]
+fn arguments_that_look_like_options_are_the_programs() {
+    let folder = folder("arguments_that_look_like_options_are_the_programs");
+    let said = run(&mut record(
+        &folder,
+        &[],
+        &["echo", "--help", "--", "-o", "x"],
+    ));
+    assert_eq!(said.stdout, "--help -- -o x\n");
+}
+
+#[test]
+fn a_script_without_interpreter_line_is_the_shells() {
+    let folder = folder("a_script_without_interpreter_line_is_the_shells");
+    let script = folder.join("run.sh");
+    fs::write(&script, "echo \"ran $1\"\nexit 5\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let said = run(&mut record(&folder, &[], &["./run.sh", "well"]));
+    assert_eq!((said.stdout.as_str(), said.status), ("ran well\n", Some(5)));
+}
+
+#[test]
+fn the_tool_comes_first_and_others_stay() {
+    let folder = folder("the_tool_comes_first_and_others_stay");
+    let said = run(
+        record(&folder, &[], &["sh", "-c", "echo $OMP_TOOL_LIBRARIES"])
+            .env("OMP_TOOL_LIBRARIES", "/other/tool.so"),
+    );
+    let ours = fs::canonicalize(folder.join("libomptrace.so")).unwrap();
+    assert_eq!(said.stdout, format!("{}:/other/tool.so\n", ours.display()));
+}
+
+#[test]
+fn options_are_variables_of_the_tracer() {
+    let folder = folder("options_are_variables_of_the_tracer");
+    let options = [
+        "-o",
+        "x.omptrace",
+        "--events",
+        "-mutex",
+        "--buffer",
+        "4M",
+        "--on-full",
+        "drop",
+        "--compress",
+        "off",
+        "--spool",
+        ".",
+    ];
+    let said = run(&mut record(&folder, &options, &["env"]));
+    let here = folder.display();
+    for line in [
+        format!("OMPTRACE_OUTPUT={here}/x.omptrace"),
+        "OMPTRACE_EVENTS=-mutex".to_owned(),
+        "OMPTRACE_BUFFER=4M".to_owned(),
+        "OMPTRACE_ON_FULL=drop".to_owned(),
+        "OMPTRACE_COMPRESS=off".to_owned(),
+        format!("OMPTRACE_SPOOL={here}"),
+    ] {
+        assert!(said.stdout.lines().any(|said| said == line), "{line}");
+    }
+}
+
+#[test]
+fn without_an_output_traces_lie_in_the_folder_where_record_runs() {
+    let folder = folder("without_an_output").join("100%");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("libomptrace.so"), "").unwrap();
+    let said = run(&mut record(
+        &folder,
+        &[],
+        &["sh", "-c", "cd /; echo $OMPTRACE_OUTPUT"],
+    ));
+    let expected = format!("{}%/%e.%p.omptrace\n", folder.display());
+    assert_eq!(said.stdout, expected);
+}
+
+#[test]
+fn a_missing_output_folder_is_told_before_the_run() {
+    let folder = folder("a_missing_output_folder");
+    let said = run(&mut record(
+        &folder,
+        &["-o", "no/x.omptrace"],
+        &["echo", "ran"],
+    ));
+    assert_eq!((said.stdout.as_str(), said.status), ("", Some(2)));
+    assert_eq!(
+        said.stderr,
+        "error: there is no folder no for the trace\nhint: mkdir -p no\n"
+    );
+}
+
+#[test]
+fn a_missing_tool_is_told_before_the_run() {
+    let folder = folder("a_missing_tool");
+    let said = run(omptrace(&folder).args(["record", "--tool", "gone.so", "--", "echo", "ran"]));
+    assert_eq!((said.stdout.as_str(), said.status), ("", Some(2)));
+    assert!(
+        said.stderr.contains("--tool gone.so: No such file"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn says_that_nothing_was_traced_and_why() {
+    let folder = folder("says_that_nothing_was_traced_and_why");
+    let said = run(&mut record(&folder, &[], &["true"]));
+    assert_eq!(said.status, Some(0));
+    assert!(
+        said.stderr.contains("nothing was traced"),
+        "{}",
+        said.stderr
+    );
+    assert!(
+        said.stderr.contains("needs no OpenMP runtime"),
+        "{}",
+        said.stderr
+    );
+
+    compile(
+        &folder,
+        "static",
+        "int main(void) { return 0; }",
+        &["-static"],
+    );
+    let said = run(&mut record(&folder, &[], &["./static"]));
+    assert!(
+        said.stderr.contains("./static is linked statically"),
+        "{}",
+        said.stderr
+    );
+
+    let said = run(record(&folder, &[], &["true"]).env("OMP_TOOL", "disabled"));
+    assert!(
+        said.stderr.contains("OMP_TOOL=disabled is set"),
+        "{}",
+        said.stderr
+    );
+    assert!(
+        said.stderr.contains("hint: unset OMP_TOOL"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn leaves_nothing_behind() {
+    let folder = folder("leaves_nothing_behind");
+    let said =
+        run(record(&folder, &[], &["sh", "-c", "ls -d $OMPTRACE_REGISTRY"]).env("TMPDIR", &folder));
+    let registry = said.stdout.trim();
+    assert!(registry.starts_with(folder.to_str().unwrap()), "{registry}");
+    assert!(!fs::exists(registry).unwrap());
+}
+
+/// Starts `record` of a shell script, in a process group of its own, and waits until the script says `ready`.
+fn start(test: &str, script: &str) -> (Child, BufReader<ChildStdout>) {
+    let mut child = record(&folder(test), &[], &["sh", "-c", script])
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    (child, output)
+}
+
+fn send(signal: &str, target: &str) {
+    let status = Command::new("kill")
+        .args(["-s", signal, "--", target])
+        .status();
+    assert!(status.unwrap().success());
+}
+
+fn rest(mut output: BufReader<ChildStdout>) -> String {
+    let mut text = String::new();
+    output.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn term_and_hup_are_forwarded() {
+    for (signal, status) in [("TERM", 7), ("HUP", 8)] {
+        let script = format!(
+            "trap 'echo {signal}; exit {status}' {signal}; echo ready; while :; do sleep 0.02; done"
+        );
+        let (mut child, output) = start(&format!("forwarded_{signal}"), &script);
+        send(signal, &child.id().to_string());
+        assert_eq!(rest(output), format!("{signal}\n"));
+        assert_eq!(child.wait().unwrap().code(), Some(status));
+    }
+}
+
+#[test]
+fn a_program_killed_by_a_forwarded_signal_is_128_and_its_number() {
+    let (mut child, _output) = start("forwarded_kills", "echo ready; exec sleep 60");
+    send("TERM", &child.id().to_string());
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+}
+
+/// The terminal sends them to the whole group.
+#[test]
+fn int_and_quit_of_the_terminal_reach_the_program_once() {
+    for signal in ["INT", "QUIT"] {
+        let script =
+            format!("trap 'echo {signal}' {signal}; echo ready; read _; sleep 0.3; exit 9");
+        let script = script.replace("read _", "while ! test -e stop; do sleep 0.02; done");
+        let test = format!("terminal_{signal}");
+        let (mut child, output) = start(&test, &script);
+        send(signal, &format!("-{}", child.id()));
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        fs::write(
+            std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
+                .join(&test)
+                .join("stop"),
+            "",
+        )
+        .unwrap();
+        assert_eq!(rest(output), format!("{signal}\n"));
+        assert_eq!(child.wait().unwrap().code(), Some(9));
+    }
+}
+
+#[test]
+fn ignored_signals_stay_ignored() {
+    let folder = folder("ignored_signals_stay_ignored");
+    let recorded = record(&folder, &[], &["sh", "-c", "kill -HUP $$; echo alive"]);
+    let mut nohup = Command::new("sh");
+    nohup
+        .current_dir(&folder)
+        .args(["-c", "trap '' HUP; exec \"$@\"", "sh"]);
+    nohup.arg(recorded.get_program()).args(recorded.get_args());
+    assert_eq!(run(&mut nohup).stdout, "alive\n");
+}
+
+#[test]
+fn env_prints_what_the_shell_takes() {
+    let folder = folder("env_prints_what_the_shell_takes");
+    let said =
+        run(omptrace(&folder).args(["env", "--tool", "libomptrace.so", "-o", "a b.omptrace"]));
+    let script = format!(
+        "{}echo \"$OMP_TOOL_LIBRARIES|$OMPTRACE_OUTPUT\"",
+        said.stdout
+    );
+    let said = run(Command::new("sh")
+        .args(["-c", &script])
+        .env("OMP_TOOL_LIBRARIES", "other.so"));
+    let here = fs::canonicalize(&folder).unwrap();
+    assert_eq!(
+        said.stdout,
+        format!(
+            "{0}/libomptrace.so:other.so|{0}/a b.omptrace\n",
+            here.display()
+        )
+    );
+}
+
+#[test]
+fn wrong_usage_is_2() {
+    let folder = folder("wrong_usage_is_2");
+    for words in [
+        &["record"][..],
+        &["record", "--buffer", "much", "--", "true"],
+        &["nonsense"],
+        &["convert", "x"],
+    ] {
+        assert_eq!(
+            run(omptrace(&folder).args(words)).status,
+            Some(2),
+            "{words:?}"
+        );
+    }
+}

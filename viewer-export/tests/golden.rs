@@ -1,0 +1,173 @@
+//! Given these traces, these exports come out: `tests/fixtures/NAME.trace` gives `NAME.txt` and `NAME.json`.
+//!
+//! `OMPTRACE_BLESS=1` writes what came out; read the difference before you commit it.
+
+mod fixture;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use omptrace_trace_format::Reader;
+use omptrace_viewer_export::{ConvertOptions, FORMATS, Format, convert};
+
+fn fixtures() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
+}
+
+/// Bytes that outlive the export that writes them.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("one thread").write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn export(inputs: &[&Reader], format: &Format) -> String {
+    let out = Shared::default();
+    let target = Box::new(out.clone());
+    convert(
+        inputs,
+        format,
+        &ConvertOptions::default(),
+        target,
+        &mut |_| {},
+    )
+    .expect("memory can be written");
+    let bytes = out.0.lock().expect("one thread").clone();
+    String::from_utf8(bytes).expect("UTF-8")
+}
+
+fn check(name: &str) {
+    let text = fs::read_to_string(fixtures().join(format!("{name}.trace"))).expect("a fixture");
+    let folder = tempfile::tempdir().expect("a folder");
+    let readers = fixture::open(&text, folder.path());
+    let inputs: Vec<&Reader> = readers.iter().collect();
+    for format in FORMATS {
+        let exported = export(&inputs, format);
+        if format.name == "chrome" {
+            is_sound_chrome(&exported);
+        }
+        expect(&format!("{name}.{}", format.extension), &exported);
+    }
+}
+
+fn expect(file: &str, actual: &str) {
+    let path = fixtures().join(file);
+    if std::env::var_os("OMPTRACE_BLESS").is_some() {
+        fs::write(&path, actual).expect("a writable folder");
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        expected == actual,
+        "{file} should be\n{expected}\nbut is\n{actual}\nOMPTRACE_BLESS=1 accepts it"
+    );
+}
+
+/// The file is JSON, and the slices of each thread nest exactly.
+fn is_sound_chrome(text: &str) {
+    let json: serde_json::Value = serde_json::from_str(text).expect("JSON");
+    let events = json["traceEvents"].as_array().expect("events");
+    let nanoseconds = |event: &serde_json::Value, key: &str| -> u64 {
+        (event[key].as_f64().expect("a number") * 1000.0).round() as u64
+    };
+    let mut slices: Vec<(u64, u64, u64, u64)> = events
+        .iter()
+        .filter(|event| event["ph"] == "X")
+        .map(|event| {
+            let begin = nanoseconds(event, "ts");
+            let end = begin + nanoseconds(event, "dur");
+            let number = |key: &str| event[key].as_u64().expect("a number");
+            (number("pid"), number("tid"), begin, end)
+        })
+        .collect();
+    slices.sort_by_key(|&(pid, tid, begin, end)| (pid, tid, begin, u64::MAX - end));
+    let mut open: Vec<(u64, u64, u64)> = Vec::new();
+    for (pid, tid, begin, end) in slices {
+        open.retain(|&(open_pid, open_tid, open_end)| {
+            (open_pid, open_tid) == (pid, tid) && open_end > begin
+        });
+        let around = open.last().map_or(u64::MAX, |&(_, _, end)| end);
+        assert!(
+            end <= around,
+            "a slice from {begin} to {end} overlaps one that ends at {around}"
+        );
+        open.push((pid, tid, end));
+    }
+}
+
+macro_rules! golden {
+    ($($name:ident)*) => { $( #[test] fn $name() { check(stringify!($name)); } )* };
+}
+
+golden! {
+    late_worker_ends
+    nested_regions
+    tasks_on_top_of_tasks
+    untied_migration
+    detached_task
+    locks_out_of_order
+    failed_test_lock
+    missing_ends
+    pause_gap
+    phases
+    lost_events
+    unknown_events
+    shifted_data_op
+    single_without_end
+    two_processes
+    zero_length_hold
+}
+
+/// The table of tests above is complete.
+#[test]
+fn every_fixture_is_checked() {
+    let source = include_str!("golden.rs");
+    for entry in fs::read_dir(fixtures()).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path
+            .file_stem()
+            .and_then(|name| name.to_str())
+            .expect("a name")
+            .to_owned();
+        assert!(
+            source.contains(&format!("    {name}\n")),
+            "{name} is not in the table"
+        );
+    }
+}
+
+#[test]
+fn gzip_output_is_the_same_each_time() {
+    let text = fs::read_to_string(fixtures().join("nested_regions.trace")).expect("a fixture");
+    let folder = tempfile::tempdir().expect("a folder");
+    let readers = fixture::open(&text, folder.path());
+    let packed = || {
+        let out = Shared::default();
+        let inputs: Vec<&Reader> = readers.iter().collect();
+        let options = ConvertOptions { gzip: true };
+        convert(
+            &inputs,
+            &FORMATS[0],
+            &options,
+            Box::new(out.clone()),
+            &mut |_| {},
+        )
+        .expect("written");
+        out.0.lock().expect("one thread").clone()
+    };
+    let bytes = packed();
+    assert_eq!(bytes, packed());
+    assert_eq!(bytes[..2], [0x1f, 0x8b]);
+    let mut text = String::new();
+    io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut text)
+        .expect("gzip");
+    is_sound_chrome(&text);
+}
