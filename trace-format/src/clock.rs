@@ -3,7 +3,8 @@
 //! Each block holds a [`ClockPair`]: the session's clock and the system's, read together. A reading takes a moment,
 //! and the thread may lose its processor in between, so pairs close to each other say little about the clock's rate.
 //! The map therefore goes through pairs that lie [`KNOT_DISTANCE_NS`] apart, and takes none whose rate differs from
-//! the session's by more than [`TOLERANCE`].
+//! the session's by more than [`TOLERANCE`]. Both clocks are steady, so that a few pairs of a long session are as good
+//! as all, and quicker to search.
 
 use crate::block::ClockPair;
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
@@ -11,6 +12,8 @@ use crate::metadata::Clock;
 
 /// The least distance of two pairs that tell the clock's rate.
 const KNOT_DISTANCE_NS: u64 = 1_000_000_000;
+/// The most stretches of the map, or one more.
+const MOST_STRETCHES: u64 = 16;
 /// Clocks keep their rate to some ten millionths; a thread interrupted between two readings, or the estimate at the
 /// session's start, errs by more, but not by a thousandth of a second.
 const TOLERANCE: f64 = 1e-3;
@@ -150,6 +153,8 @@ fn session_rate(pairs: &[ClockPair], nominal: Option<f64>) -> f64 {
 
 /// The pairs that the map goes through, at least [`KNOT_DISTANCE_NS`] apart, and how many contradict `rate`.
 fn path(pairs: &[ClockPair], rate: f64) -> (Vec<ClockPair>, u64) {
+    let whole = (pairs[pairs.len() - 1].ticks - pairs[0].ticks) as f64 * rate;
+    let least = KNOT_DISTANCE_NS.max(whole as u64 / MOST_STRETCHES);
     let mut path = vec![pairs[0]];
     let mut skipped = 0;
     for &pair in &pairs[1..] {
@@ -157,9 +162,9 @@ fn path(pairs: &[ClockPair], rate: f64) -> (Vec<ClockPair>, u64) {
         let distance = pair
             .monotonic_raw_ns
             .saturating_sub(before.monotonic_raw_ns);
-        let near = ((pair.ticks - before.ticks) as f64 * rate) < KNOT_DISTANCE_NS as f64;
+        let near = ((pair.ticks - before.ticks) as f64 * rate) < least as f64;
         match rate_between(before, pair) {
-            _ if near && distance < KNOT_DISTANCE_NS => {}
+            _ if near && distance < least => {}
             Some(here) if agree(here, rate) => path.push(pair),
             _ => skipped += 1,
         }
@@ -185,4 +190,148 @@ fn realtime_drift(pairs: &[ClockPair]) -> u64 {
         (min.min(offset), max.max(offset))
     });
     max.abs_diff(min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GHZ2: f64 = 2e9;
+
+    fn pair(ticks: u64, ns: u64) -> ClockPair {
+        ClockPair {
+            ticks,
+            monotonic_raw_ns: ns,
+            realtime_ns: ns.wrapping_add(7),
+        }
+    }
+
+    fn map(pairs: &[(u64, u64)], ticks_per_second: f64) -> (ClockMap, Vec<DiagnosticKind>) {
+        let mut diagnostics = Diagnostics::new(10);
+        let pairs: Vec<ClockPair> = pairs.iter().map(|(ticks, ns)| pair(*ticks, *ns)).collect();
+        let clock = Clock {
+            ticks_per_second,
+            ..Clock::default()
+        };
+        let map = ClockMap::new(
+            pairs.first().copied(),
+            pairs,
+            Some(&clock),
+            &mut diagnostics,
+        );
+        let kinds = diagnostics.take().iter().map(|found| found.kind).collect();
+        (map, kinds)
+    }
+
+    /// Checks the nanoseconds of some ticks, to one.
+    fn check(pairs: &[(u64, u64)], ticks_per_second: f64, expected: &[(u64, i64)]) {
+        let (map, kinds) = map(pairs, ticks_per_second);
+        assert_eq!(kinds, []);
+        for (ticks, ns) in expected {
+            assert!(
+                map.ns(*ticks).abs_diff(*ns) <= 1,
+                "{ticks}: {}",
+                map.ns(*ticks)
+            );
+        }
+    }
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn follows_pairs_far_apart() {
+        // The clock runs at 2 GHz, then a hundred millionths faster.
+        let pairs = [
+            (1000, 5 * SECOND),
+            (1000 + 4 * SECOND, 7 * SECOND),
+            (1000 + 8 * SECOND, 9 * SECOND - 200_000),
+        ];
+        let second = SECOND as i64;
+        let expected = [
+            (1000, 0),
+            (1000 + 2 * SECOND, second),
+            (1000 + 4 * SECOND, 2 * second),
+            (1000 + 6 * SECOND, 3 * second - 100_000),
+            // Beyond both ends.
+            (0, -500),
+            (1000 + 10 * SECOND, 5 * second - 300_000),
+        ];
+        check(&pairs, 1.9e9, &expected);
+    }
+
+    #[test]
+    fn close_pairs_make_no_wild_rate() {
+        // The second pair was read by an interrupted thread.
+        let pairs = [(0, 0), (2000, 50_000), (4000, 2000)];
+        check(&pairs[..2], GHZ2, &[(2 * SECOND, SECOND as i64)]);
+        let long = [
+            (0, 0),
+            (2 * SECOND, SECOND),
+            (2 * SECOND + 10, SECOND + 9999),
+            (4 * SECOND, 2 * SECOND),
+        ];
+        check(
+            &long,
+            GHZ2,
+            &[(3 * SECOND, 1_500_000_000), (4 * SECOND, 2 * SECOND as i64)],
+        );
+    }
+
+    #[test]
+    fn short_sessions_use_their_own_rate_where_it_is_sane() {
+        let pairs = [(0, 0), (SECOND, SECOND / 2 + 5000)];
+        check(&pairs, GHZ2, &[(SECOND, SECOND as i64 / 2 + 5000)]);
+        check(&pairs, 0.0, &[(SECOND, SECOND as i64 / 2 + 5000)]);
+    }
+
+    #[test]
+    fn skips_pairs_that_contradict_the_others() {
+        let pairs = [(0, 0), (2 * SECOND, 3 * SECOND), (4 * SECOND, 2 * SECOND)];
+        let (map, kinds) = map(&pairs, GHZ2);
+        assert_eq!(kinds, [DiagnosticKind::ClockSkipped]);
+        assert_eq!(map.ns(2 * SECOND), SECOND as i64);
+    }
+
+    #[test]
+    fn without_pairs_a_tick_is_a_nanosecond() {
+        let (map, kinds) = map(&[], 0.0);
+        assert_eq!(kinds, [DiagnosticKind::ClockMissing]);
+        assert_eq!((map.ns(5), map.start_realtime_ns()), (5, 0));
+    }
+
+    #[test]
+    fn never_goes_back() {
+        let jitter = [3, 900, 0, 450, 77, 1000, 12];
+        let pairs: Vec<(u64, u64)> = (0..40)
+            .map(|i| {
+                (
+                    i * 3_333_333_333,
+                    i * 1_111_111_111 + jitter[i as usize % 7],
+                )
+            })
+            .collect();
+        let (map, _) = map(&pairs, 3e9);
+        let mut before = i64::MIN;
+        for &(ticks, _) in &pairs {
+            for ticks in ticks.saturating_sub(20)..ticks + 20 {
+                let ns = map.ns(ticks);
+                assert!(ns >= before, "{ticks}");
+                before = ns;
+            }
+        }
+    }
+
+    #[test]
+    fn any_pairs_make_a_map() {
+        let extremes = [0, 1, u64::MAX / 2, u64::MAX - 1, u64::MAX];
+        for a in extremes {
+            for b in extremes {
+                let pairs = [(a, b), (b, a), (a / 3, b), (b, 5)];
+                let (map, _) = map(&pairs, a as f64);
+                for ticks in extremes {
+                    let _ = map.ns(ticks);
+                }
+            }
+        }
+    }
 }
