@@ -6,8 +6,8 @@
  *
  * What to look for
  *
- *   Three parallel regions. In the first, the threads spend much of their time waiting for the lock, whose own track
- *   shows who held it: it goes from hand to hand. In the second there are sixteen locks, and the waits are short and rare.
+ *   Three parallel regions. In the first, the threads spend much of their time in "omp_set_lock", waiting for the lock,
+ *   whose own track shows who held it: it goes from hand to hand. In the second there are sixteen locks, and the waits are short and rare.
  *   In the third each thread counts for itself, and there is one short critical section per thread at the end.
  *
  * ./lock_fight [SAMPLES 60000] */

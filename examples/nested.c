@@ -6,8 +6,8 @@
  *
  * What to look for
  *
- *   The outer region has two threads; each of them begins a region of two more, so that an inner "parallel" lies inside the
- *   outer one's slice, and threads that were idle before join it. Between the rounds, the inner teams dissolve, while the
+ *   The outer region has two threads; each of them begins a region of two more, so that an inner "!$omp parallel" lies
+ *   inside the outer one's slice, and threads that were idle before join it. Between the rounds, the inner teams dissolve, while the
  *   outer threads go on.
  *
  *   On a machine with fewer than four cores, the four threads share them: the barriers grow with every thread that has to

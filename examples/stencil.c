@@ -7,9 +7,9 @@
  * What to look for
  *
  *   The plate is a triangle: row i has i cells. With schedule(static) the thread that has the lower rows works longest, and
- *   the others wait for it: in each step, "loop static" ends early on the first threads, and a long "barrier" follows.
- *   The second half of the run does the same work with schedule(dynamic): the barriers nearly vanish, and each
- *   thread's loop shows the chunks that it took.
+ *   the others wait for it: in each step "!$omp for" ends early on the first threads, and a long "!$omp implicit barrier"
+ *   follows. The second half of the run does the same work with schedule(dynamic): the barriers nearly vanish, and marks
+ *   below each loop show the chunks that its thread took.
  *
  *   Try ./stencil 4800 20 with OMP_NUM_THREADS=4, and look how much of the first half is barrier.
  *

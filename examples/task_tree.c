@@ -6,9 +6,9 @@
  *
  * What to look for
  *
- *   One thread begins, inside "single"; the others sit in its barrier and take tasks from there. Each "task" lies where
- *   it ran, not where it was made: click one and follow the arrow back to its creation. A task that waits for its
- *   children ("taskwait") runs others on top of itself meanwhile.
+ *   One thread begins, inside "!$omp single"; the others sit in its barrier and take tasks from there. Each "!$omp task"
+ *   lies where it ran, not where it was made: click one and follow the arrow back to its creation. A task that waits for
+ *   its children ("!$omp taskwait") runs others on top of itself meanwhile.
  *
  *   With the default depth of 3 the leaves take long enough. With ./task_tree 12 11 there is a task for nearly every queen:
  *   the same answer takes longer, and the timeline is mostly creation and waiting.

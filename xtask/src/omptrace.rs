@@ -39,11 +39,11 @@ pub(crate) struct Traced {
     pub(crate) chrome: PathBuf,
 }
 
-/// Compiles `examples/NAME.c`, traces a run of it and converts the trace, all in `folder`.
+/// Compiles `examples/NAME.c`, traces a run of it with `arguments`, and converts the trace, all in `folder`.
 ///
 /// # Errors
 /// One of the steps failed; it has said why.
-pub(crate) fn trace_example(name: &str, folder: &Path) -> Result<Traced> {
+pub(crate) fn trace_example(name: &str, arguments: &[&str], folder: &Path) -> Result<Traced> {
     fs::create_dir_all(folder)?;
     let program = folder.join(name);
     let traced = Traced {
@@ -61,7 +61,8 @@ pub(crate) fn trace_example(name: &str, folder: &Path) -> Result<Traced> {
     run(omptrace(&["record", "-o"])
         .arg(&traced.trace)
         .arg("--")
-        .arg(&program))?;
+        .arg(&program)
+        .args(arguments))?;
     run(omptrace(&["convert"])
         .arg(&traced.trace)
         .args(["--to", "chrome", "-o"])

@@ -8,8 +8,14 @@ use crate::process::{self, command, root, target};
 use crate::requirements::{Purpose, tools};
 use crate::setup;
 
-/// The examples that have a picture of the same name.
-const EXAMPLES: &[&str] = &["stencil", "task_tree", "lock_fight", "nested"];
+/// The examples that have a picture of the same name, with arguments that make a run of which one still sees something
+/// when all of it is in the picture.
+const EXAMPLES: &[(&str, &[&str])] = &[
+    ("stencil", &["3000", "5"]),
+    ("task_tree", &["11", "2"]),
+    ("lock_fight", &["60"]),
+    ("nested", &["960", "2"]),
+];
 
 /// Makes `docs/images/NAME.png` for each example.
 ///
@@ -20,8 +26,8 @@ pub(crate) fn run(install: bool) -> Result<()> {
     build()?;
     let pictures = root().join("docs/images");
     fs::create_dir_all(&pictures)?;
-    for example in EXAMPLES {
-        let traced = trace_example(example, &target().join("screenshots"))?;
+    for (example, arguments) in EXAMPLES {
+        let traced = trace_example(example, arguments, &target().join("screenshots"))?;
         process::run(
             command("node", ["tests/tools/perfetto_ui.mjs"])
                 .arg(&traced.chrome)
