@@ -417,8 +417,10 @@ unsafe extern "C" fn thread_begin(thread_type: ompt_thread_t, thread_data: Data)
 unsafe extern "C" fn thread_end(thread_data: Data) {
     guarded(|| {
         // SAFETY: valid during the callback, or null.
-        cold::compact(|_: &State| ThreadEnd {
-            thread_data: unsafe { id(thread_data) },
+        cold::compact(|_: &State| {
+            // SAFETY: valid during the callback, or null.
+            let thread_data = unsafe { id(thread_data) };
+            ThreadEnd { thread_data }
         });
         cold::leave();
     });
