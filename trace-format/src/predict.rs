@@ -182,10 +182,8 @@ impl<C: Class> Predict for NextId<C> {
     }
     #[inline(always)]
     fn update(state: &mut State, _: usize, value: u64) {
-        let fresh = state.fresh_id();
-        if value == fresh {
-            state.next_id = fresh;
-        }
+        let is_fresh = value == state.fresh_id();
+        state.next_id = state.next_id.wrapping_add(u64::from(is_fresh));
         C::set(state, value);
     }
 }
