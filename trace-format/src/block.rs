@@ -19,6 +19,8 @@
 //! | 32..36 | CRC-32 of all other bytes |
 //! | 40.. | absolute path of the spool, in the file system's bytes; empty once the file is sealed |
 //!
+//! Bytes that no table names are zero.
+//!
 //! | bytes of a block header (96) | what |
 //! | --- | --- |
 //! | 0..8 | magic `OMPTBLCK` |
@@ -93,6 +95,10 @@ pub const MAX_SPOOL_PATH: usize = FILE_HEADER_BYTES - PATH_OFFSET;
 const BYTE_ORDER: u32 = 0x0102_0304;
 const CRC_OFFSET: usize = 32;
 const PATH_OFFSET: usize = 40;
+
+// Blocks begin at multiples of 8, so that a search for one may go by words; the spool's chunks at whole words too.
+const _: () = assert!(FILE_HEADER_BYTES.is_multiple_of(8) && BLOCK_HEADER_BYTES.is_multiple_of(8));
+const _: () = assert!(PATH_OFFSET == CRC_OFFSET + 8 && CHUNK_HEADER_WORDS * 8 == 128);
 
 /// What a block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 //!
 //! Each block holds a [`ClockPair`]: the session's clock and the system's, read together. A reading takes a moment,
 //! and the thread may lose its processor in between, so pairs close to each other say little about the clock's rate.
-//! The map therefore goes through pairs that lie [`KNOT_DISTANCE_NS`] apart, and takes none whose rate differs from
-//! the session's by more than [`TOLERANCE`]. Both clocks are steady, so that a few pairs of a long session are as good
+//! The map therefore goes through pairs that lie a second or more apart, and takes none whose rate differs from
+//! the session's by more than a thousandth. Both clocks are steady, so that a few pairs of a long session are as good
 //! as all, and quicker to search.
 
 use crate::block::ClockPair;

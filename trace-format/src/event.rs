@@ -65,6 +65,13 @@ const FLAG_SHIFT: u32 = 19;
 pub(crate) const TICK_SHIFT: u32 = 64 - TICK_BITS;
 const WIDE_LEN_SHIFT: u32 = 6;
 
+// The picture above, and room for the sub-kind, for every code slot, and for the length of a wide event.
+const _: () = assert!(FLAG_SHIFT + FLAG_BITS == TICK_SHIFT && TICK_SHIFT + TICK_BITS == 64);
+const _: () = assert!(SUB_LIMIT == 1 << (SLOT_SHIFT - SUB_SHIFT) && WIDE < 1 << SUB_SHIFT);
+const _: () = assert!(SLOTS == 1 << (FLAG_SHIFT - SLOT_SHIFT));
+const _: () = assert!(MAX_WIDE_WORDS + 1 == 1 << (TICK_SHIFT - WIDE_LEN_SHIFT));
+const _: () = assert!(MAX_COMPACT_WORDS == 8);
+
 /// Words that follow the head of a compact event: one per flag that is set.
 #[inline]
 pub(crate) fn compact_extra_words(head: u64) -> usize {

@@ -1,4 +1,63 @@
 //! The omptrace file: event table, chunks, codecs, writer, reader, diagnostics.
+//!
+//! ```text
+//!  event table (event, field, predict)          one row per event
+//!      |                        |
+//!      v encode                 v decode
+//!  words of a chunk --codec--> block --writer--> +-------------+-------+-----+-------+- - - - -+
+//!      |                                         | file header | block | ... | block |  index  |
+//!      v when the process dies                   +-------------+-------+-----+-------+- - - - -+
+//!   spool ----------------------------------------------+ reader (scan, spool, clock)
+//!                                                       v
+//!                                        streams of events, and diagnostics
+//! ```
+//!
+//! The bytes are described in [`block`] (file and spool), [`codec`] (packed chunks) and [`event`] (words); all of it
+//! together in `docs/format.md`. Three promises:
+//!
+//! - **Reading never panics** and takes no more memory than [`Limits`] says, whatever the file is.
+//! - **What can be read is read**: a damaged trace gives all that is not damaged, and a [`Diagnostic`] for the rest.
+//! - The crate knows facts, not their meaning: it says that `sync_region` came, not what the program waited for.
+//!
+//! A trace of one event, written and read:
+//!
+//! ```
+//! use omptrace_trace_format::block::{Chunk, ClockPair, Codec, FILE_MAGIC, FORMAT_VERSION, FileHeader};
+//! use omptrace_trace_format::event::ThreadBegin;
+//! use omptrace_trace_format::field::Id;
+//! use omptrace_trace_format::predict::State;
+//! use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words};
+//! use omptrace_trace_format::{Event, Reader};
+//!
+//! // The tracer's part: the words of an event, 20 ticks after its chunk's base.
+//! let event = Event::from(ThreadBegin { thread_type: ompt_sys::ompt_thread_t(1), thread_data: Id(7) });
+//! let mut words = [0; 16];
+//! let len = event.encode(&mut State::new(0), 20, &mut words).expect("16 words suffice");
+//!
+//! // The writer's part: header, metadata, one chunk.
+//! let session = 42;
+//! let clock = ClockPair { ticks: 1000, monotonic_raw_ns: 5000, realtime_ns: 1_700_000_000_000_000_000 };
+//! let header = FileHeader {
+//!     magic: FILE_MAGIC, version: FORMAT_VERSION, session, pid: 1, chunk_bytes: 0, path: Vec::new(),
+//! };
+//! let mut payload = Vec::new();
+//! push_words(&mut payload, &words[..len]);
+//! let chunk = Chunk { stream: 1, sequence: 0, clock, first_id: 0 };
+//! let mut file = header.encode().to_vec();
+//! file.extend(metadata_block(session, clock, &serde_json::json!({"end": {"how": "finalize"}})));
+//! file.extend(chunk_header(session, &chunk, len as u32, 1, Codec::RAW, &payload));
+//! file.extend(payload);
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("a.omptrace");
+//! std::fs::write(&path, file)?;
+//!
+//! // The reader's part.
+//! let reader = Reader::open(&path)?;
+//! let mut events = reader.events(&reader.streams()[0]);
+//! let record = events.next().expect("the event");
+//! assert_eq!((record.ticks, record.event), (1020, event));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod block;
