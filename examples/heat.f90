@@ -6,12 +6,13 @@
 !
 ! What to look for
 !
-!   gfortran links to libgomp, which has no tools interface: `omptrace record` says so, and runs the program on LLVM's
-!   runtime instead. What is seen is LLVM's scheduling, then.
+!   gfortran links to libgomp, which has no tools interface: `omptrace record` says so, and runs the
+!   program on LLVM's runtime instead. What is seen is LLVM's scheduling, then.
 !
-!   One parallel region holds all the steps; each step is a loop and a barrier. gfortran compiles a static loop to plain code,
-!   without a call to the runtime: between two barriers there is nothing to see but the time. The loop over the probes has
-!   a dynamic schedule, and shows. The critical section collects what each thread found.
+!   One parallel region holds all the steps; each step is a loop and a barrier. gfortran compiles a
+!   static loop to plain code, without a call to the runtime: between two barriers there is nothing
+!   to see but the time. The loop over the probes has a dynamic schedule, and shows. The critical
+!   section collects what each thread found.
 !
 ! ./heat
 program heat

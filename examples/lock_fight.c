@@ -1,4 +1,5 @@
-/* Threads that fight for a lock: a histogram, first with one lock for all of it, then with one per part, then with none.
+/* Threads that fight for a lock: a histogram, first with one lock for all of it, then with one per
+ * part, then with none.
  *
  *     clang -g -O2 -fopenmp lock_fight.c -o lock_fight -lm
  *     omptrace record -o lock_fight.omptrace -- ./lock_fight
@@ -6,9 +7,10 @@
  *
  * What to look for
  *
- *   Three parallel regions. In the first, the threads spend much of their time in "omp_set_lock", waiting for the lock,
- *   whose own track shows who held it: it goes from hand to hand. In the second there are sixteen locks, and the waits are short and rare.
- *   In the third each thread counts for itself, and there is one short critical section per thread at the end.
+ *   Three parallel regions. In the first, the threads spend much of their time in "omp_set_lock",
+ *   waiting for the lock, whose own track shows who held it: it goes from hand to hand. In the
+ *   second there are sixteen locks, and the waits are short and rare. In the third each thread
+ *   counts for itself, and there is one short critical section per thread at the end.
  *
  * ./lock_fight [SAMPLES 60000] */
 #include <math.h>

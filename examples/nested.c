@@ -6,13 +6,13 @@
  *
  * What to look for
  *
- *   The outer region has two threads; each of them begins a region of two more, so that an inner "!$omp parallel" lies
- *   inside the outer one's slice, and threads that were idle before join it. Between the rounds, the inner teams dissolve, while the
- *   outer threads go on.
+ *   The outer region has two threads; each of them begins a region of two more, so that an inner
+ *   "!$omp parallel" lies inside the outer one's slice, and threads that were idle before join it.
+ *   Between the rounds, the inner teams dissolve, while the outer threads go on.
  *
- *   On a machine with fewer than four cores, the four threads share them: the barriers grow with every thread that has to
- *   wait for a core. Then try OMP_MAX_ACTIVE_LEVELS=1: the inner regions have one thread each, and are gone from the timeline
- *   of all but two threads.
+ *   On a machine with fewer than four cores, the four threads share them: the barriers grow with
+ *   every thread that has to wait for a core. Then try OMP_MAX_ACTIVE_LEVELS=1: the inner regions
+ *   have one thread each, and are gone from the timeline of all but two threads.
  *
  * ./nested [SIZE 960] [ROUNDS 8] */
 #include <omp.h>

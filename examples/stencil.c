@@ -1,4 +1,5 @@
-/* A 2D stencil with a load imbalance: heat spreads over a plate, and cells beyond the plate's edge cost nothing.
+/* A 2D stencil with a load imbalance: heat spreads over a plate, and cells beyond the plate's edge
+ * cost nothing.
  *
  *     clang -g -O2 -fopenmp stencil.c -o stencil
  *     omptrace record -o stencil.omptrace -- ./stencil
@@ -6,10 +7,11 @@
  *
  * What to look for
  *
- *   The plate is a triangle: row i has i cells. With schedule(static) the thread that has the lower rows works longest, and
- *   the others wait for it: in each step "!$omp for" ends early on the first threads, and a long "!$omp implicit barrier"
- *   follows. The second half of the run does the same work with schedule(dynamic): the barriers nearly vanish, and marks
- *   below each loop show the chunks that its thread took.
+ *   The plate is a triangle: row i has i cells. With schedule(static) the thread that has the lower
+ *   rows works longest, and the others wait for it: in each step "!$omp for" ends early on the
+ *   first threads, and a long "!$omp implicit barrier" follows. The second half of the run does the
+ *   same work with schedule(dynamic): the barriers nearly vanish, and marks below each loop show
+ *   the chunks that its thread took.
  *
  *   Try ./stencil 4800 20 with OMP_NUM_THREADS=4, and look how much of the first half is barrier.
  *
@@ -22,7 +24,8 @@ static int size;
 static double *row(double *plate, int i) { return plate + (size_t)i * size; }
 
 static void spread(double *from, double *to, int i) {
-  double *above = row(from, i - 1), *here = row(from, i), *below = row(from, i + 1), *next = row(to, i);
+  double *above = row(from, i - 1), *here = row(from, i), *below = row(from, i + 1),
+         *next = row(to, i);
   for (int j = 1; j < i; j++)
     next[j] = 0.25 * (above[j] + below[j] + here[j - 1] + here[j + 1]);
 }

@@ -2,9 +2,10 @@
  *
  *     control_tool [THREADS 2] [N 10]
  *
- * N regions are recorded; N are not, between pause and start; a phase named "solve" (commands 64 and 65) holds N; a
- * command of the user's (100, modifier 42); flush; N more; end; and N that come too late. So of 5N regions a tracer
- * records 3N. Prints what each omp_control_tool returned, one line each with its command, then `checksum 5NT`.
+ * N regions are recorded; N are not, between pause and start; a phase named "solve" (commands 64
+ * and 65) holds N; a command of the user's (100, modifier 42); flush; N more; end; and N that come
+ * too late. So of 5N regions a tracer records 3N. Prints what each omp_control_tool returned, one
+ * line each with its command, then `checksum 5NT`.
  *
  * Return values (OpenMP 5.2, 18.14): -2 no tool, -1 no callback, 0 success, 1 ignored. */
 #include <omp.h>

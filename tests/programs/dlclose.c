@@ -1,9 +1,11 @@
-/* Loads a library that uses OpenMP, uses it, unloads it; and once more. The program itself is built without OpenMP, so
- * some runtimes are unloaded too, finalize the tool, and start it anew the second time; others stay.
+/* Loads a library that uses OpenMP, uses it, unloads it; and once more. The program itself is built
+ * without OpenMP, so some runtimes are unloaded too, finalize the tool, and start it anew the
+ * second time; others stay.
  *
  *     dlclose LIBRARY [THREADS 2] [TIMES 2]
  *
- * LIBRARY is built from openmp_library.c. parallel_begin: TIMES, over all sessions. Prints `checksum TIMES * T`. */
+ * LIBRARY is built from openmp_library.c. parallel_begin: TIMES, over all sessions. Prints
+ * `checksum TIMES * T`. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

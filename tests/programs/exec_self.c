@@ -2,8 +2,8 @@
  *
  *     exec_self [THREADS 2] [GENERATIONS 2]
  *
- * One trace per generation, each with parallel_begin: 1; all but the last without an orderly end. Each generation prints
- * `checksum T`. */
+ * One trace per generation, each with parallel_begin: 1; all but the last without an orderly end.
+ * Each generation prints `checksum T`. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

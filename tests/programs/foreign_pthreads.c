@@ -2,8 +2,9 @@
  *
  *     foreign_pthreads [PTHREADS 2] [THREADS 2] [N 10]
  *
- * parallel_begin: N * (PTHREADS + 1). thread_begin of type initial: PTHREADS + 2 (main's, one each, and one of a thread
- * that only sets a lock). mutex_acquired: 1. Prints `checksum` and N * (PTHREADS + 1) * THREADS. */
+ * parallel_begin: N * (PTHREADS + 1). thread_begin of type initial: PTHREADS + 2 (main's, one each,
+ * and one of a thread that only sets a lock). mutex_acquired: 1. Prints `checksum` and N *
+ * (PTHREADS + 1) * THREADS. */
 #include <omp.h>
 #include <pthread.h>
 #include <stdio.h>

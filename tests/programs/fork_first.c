@@ -8,7 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A function of its own: clang asks the runtime for the thread's number on entry of a function with a region. */
+/* A function of its own: clang asks the runtime for the thread's number on entry of a function with
+ * a region. */
 __attribute__((noinline)) static long region(int threads) {
   long sum = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : sum)

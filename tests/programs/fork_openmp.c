@@ -2,7 +2,8 @@
  *
  *     fork_openmp [THREADS 2] [N 100]
  *
- * parallel_begin: 2N in the parent, N in the child. Each prints a `checksum` line, `child checksum N` first. */
+ * parallel_begin: 2N in the parent, N in the child. Each prints a `checksum` line, `child checksum
+ * N` first. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,6 +1,7 @@
 /* Uses OpenMP, runs another program by system(), uses OpenMP again.
  *
- * parallel_begin: 2, all in the one process that uses OpenMP. Prints `checksum` and twice the threads. */
+ * parallel_begin: 2, all in the one process that uses OpenMP. Prints `checksum` and twice the
+ * threads. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,8 +2,9 @@
  *
  *     gcc_loops [THREADS 2] [N 10]
  *
- * On LLVM's runtime, GCC's code makes: parallel_begin N; task_create TN; mutex_acquired TN (critical); work events for
- * the dynamic loop, TN begin and TN end. The static loop is inlined: no event. Prints `checksum 10TN`. */
+ * On LLVM's runtime, GCC's code makes: parallel_begin N; task_create TN; mutex_acquired TN
+ * (critical); work events for the dynamic loop, TN begin and TN end. The static loop is inlined: no
+ * event. Prints `checksum 10TN`. */
 #include <stdio.h>
 #include <stdlib.h>
 

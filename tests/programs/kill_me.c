@@ -2,17 +2,18 @@
  *
  *     kill_me FILE [THREADS 2]
  *
- * FILE is made and shared with the parent. It holds, per OpenMP thread number, four 64-bit numbers in the machine's byte
- * order. A number grows only after all callbacks of the construct were made, so a trace must hold at least as many of
- * these events:
+ * FILE is made and shared with the parent. It holds, per OpenMP thread number, four 64-bit numbers
+ * in the machine's byte order. A number grows only after all callbacks of the construct were made,
+ * so a trace must hold at least as many of these events:
  *
  *     regions    parallel_end of the initial thread (only thread 0 counts these)
  *     criticals  mutex_released of this thread
  *     tasks      task_schedule of this thread with a task that completed
  *     loops      work end of this thread
  *
- * A thread number names the same OS thread all the time: the teams are all of the same size, and there is one program
- * thread that starts them. The line `ready` on stdout says that the file is in place. */
+ * A thread number names the same OS thread all the time: the teams are all of the same size, and
+ * there is one program thread that starts them. The line `ready` on stdout says that the file is in
+ * place. */
 #include <fcntl.h>
 #include <omp.h>
 #include <stdatomic.h>
@@ -26,7 +27,9 @@ struct finished {
   _Atomic uint64_t regions, criticals, tasks, loops;
 };
 
-static void more(_Atomic uint64_t *counter) { atomic_fetch_add_explicit(counter, 1, memory_order_release); }
+static void more(_Atomic uint64_t *counter) {
+  atomic_fetch_add_explicit(counter, 1, memory_order_release);
+}
 
 int main(int argc, char **argv) {
   if (argc < 2)

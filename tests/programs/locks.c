@@ -1,10 +1,11 @@
-/* T threads increment a number N times each, under a lock, a nest lock, and a critical; then hand over hand.
+/* T threads increment a number N times each, under a lock, a nest lock, and a critical; then hand
+ * over hand.
  *
  *     locks [THREADS 2] [N 1000]
  *
- * mutex_acquired and mutex_released: 3TN for the three, and 2TN for hand over hand, in which the lock set first is unset
- * first: holds of two locks overlap without nesting. nest_lock: TN begin, TN end. lock_init and lock_destroy: 4.
- * Prints `checksum 4TN`. */
+ * mutex_acquired and mutex_released: 3TN for the three, and 2TN for hand over hand, in which the
+ * lock set first is unset first: holds of two locks overlap without nesting. nest_lock: TN begin,
+ * TN end. lock_init and lock_destroy: 4. Prints `checksum 4TN`. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

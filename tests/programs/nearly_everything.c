@@ -15,8 +15,8 @@
  *     masked                      2 (begin; as many end)
  *     control_tool                1 (command 100, modifier: the round)
  *
- * task_dependence and task_schedule depend on luck. It prints `checksum R * (32T + 144)`, and ends with status 1 where
- * the sum is another. For clang 14 and later, and gcc 12. */
+ * task_dependence and task_schedule depend on luck. It prints `checksum R * (32T + 144)`, and ends
+ * with status 1 where the sum is another. For clang 14 and later, and gcc 12. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +74,8 @@ static void shares(void) {
   }
 }
 
-/* +T critical, +T named critical, +2T by lock, +2T by a lock with a hint, +T by test_lock, +T by nest lock */
+/* +T critical, +T named critical, +2T by lock, +2T by a lock with a hint, +T by test_lock, +T by
+ * nest lock */
 static void mutexes(void) {
   omp_lock_t lock, hinted;
   omp_nest_lock_t nest;
@@ -101,7 +102,8 @@ static void mutexes(void) {
       add(1);
       omp_unset_lock(&hinted);
     }
-    /* Nobody holds the lock now, and one thread tests after the other: each finds it free, and no count depends on luck. */
+    /* Nobody holds the lock now, and one thread tests after the other: each finds it free, and no
+     * count depends on luck. */
 #pragma omp barrier
 #pragma omp for ordered schedule(static, 1)
     for (int i = 0; i < threads; i++)

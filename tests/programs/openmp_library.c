@@ -1,4 +1,5 @@
-/* A shared library that uses OpenMP: loaded by dlclose.c, and by python_extension.py through ctypes.
+/* A shared library that uses OpenMP: loaded by dlclose.c, and by python_extension.py through
+ * ctypes.
  *
  * parallel_begin: 1 per call. */
 long count_threads(int threads) {

@@ -1,4 +1,5 @@
-/* Gives OpenMP's resources back half way. After a hard pause the runtime finalizes the tool, and never starts it again.
+/* Gives OpenMP's resources back half way. After a hard pause the runtime finalizes the tool, and
+ * never starts it again.
  *
  *     pause_resource [THREADS 2] [soft|hard]
  *
@@ -8,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A function of its own: clang asks the runtime for the thread's number on entry of a function with a region, and that
- * number is no longer valid after a hard pause. */
+/* A function of its own: clang asks the runtime for the thread's number on entry of a function with
+ * a region, and that number is no longer valid after a hard pause. */
 __attribute__((noinline)) static long region(int threads) {
   long sum = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : sum)

@@ -2,8 +2,9 @@
  *
  *     target [N 1000] [ROUNDS 3]
  *
- * Per round R: target_emi 6 begin, 6 end (enter data, update to, target, update from, exit data, and a target with a map
- * of its own); target_submit_emi 2 begin, 2 end. Prints `checksum R * N * (N + 1) / 2 + R`. */
+ * Per round R: target_emi 6 begin, 6 end (enter data, update to, target, update from, exit data,
+ * and a target with a map of its own); target_submit_emi 2 begin, 2 end. Prints `checksum R * N *
+ * (N + 1) / 2 + R`. */
 #include <stdio.h>
 #include <stdlib.h>
 

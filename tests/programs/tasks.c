@@ -2,8 +2,9 @@
  *
  *     tasks [THREADS 2] [DEPTH 10]
  *
- * task_create: 2^(DEPTH+1) - 2; as many tasks complete. parallel_begin: 1. sync_region begin of kind taskwait: one per
- * inner node, 2^DEPTH - 1. Prints `checksum` and the number of leaves, 2^DEPTH. */
+ * task_create: 2^(DEPTH+1) - 2; as many tasks complete. parallel_begin: 1. sync_region begin of
+ * kind taskwait: one per inner node, 2^DEPTH - 1. Prints `checksum` and the number of leaves,
+ * 2^DEPTH. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 // node catapult.mjs TRACE.json[.gz] [--screenshot OUT.png]
 //
-// Opens TRACE in Catapult's viewer, the code of chrome://tracing (Debian's Chromium is built without it; the Perfetto UI
-// ships a copy), in headless Chromium. The answer has the form told in viewer.mjs, with one result: a row per thread, with
-// what the viewer's model holds of it.
+// Opens TRACE in Catapult's viewer, the code of chrome://tracing (Debian's Chromium is built
+// without it; the Perfetto UI ships a copy), in headless Chromium. The answer has the form told in
+// viewer.mjs, with one result: a row per thread, with what the viewer's model holds of it.
 
 import { answer, commandLine, serve, version, withPage } from "./viewer.mjs";
 
@@ -49,7 +49,10 @@ function readModel() {
       tid: thread.tid,
       slices: thread.sliceGroup.slices.length,
       async_slices: thread.asyncSliceGroup.slices.length,
-      depth: thread.sliceGroup.slices.reduce((deepest, slice) => Math.max(deepest, depth(slice)), 0),
+      depth: thread.sliceGroup.slices.reduce(
+        (deepest, slice) => Math.max(deepest, depth(slice)),
+        0,
+      ),
     })),
   );
   const warnings = model.importWarnings.map(({ type, message }) => `${type}: ${message}`);

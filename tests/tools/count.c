@@ -1,12 +1,15 @@
 /* An OMPT tool that only counts: what a trace of the same run must hold, event for event.
  *
- * It registers every host callback of OpenMP 5.2 (ids 1 to 37) except flush, and flush too with COUNT_FLUSH=1. Both forms of the
- * target callbacks are registered, as LLVM delivers the EMI form only to a tool that took both.
+ * It registers every host callback of OpenMP 5.2 (ids 1 to 37) except flush, and flush too with
+ * COUNT_FLUSH=1. Both forms of the target callbacks are registered, as LLVM delivers the EMI form
+ * only to a tool that took both.
  *
- * COUNT_OUT names the file to write, as one JSON object: {"parallel_begin":2,"implicit_task/begin":5,...}. A callback
- * with an endpoint is counted once per endpoint. What never came is left out. It is written when the runtime finalizes
- * the tool, and written again when the library is unloaded, for runs without finalize and for what came later. A forked child
- * counts from zero and writes FILE.PID, and so does a process that finds FILE taken by another one.
+ * COUNT_OUT names the file to write, as one JSON object:
+ * {"parallel_begin":2,"implicit_task/begin":5,...}. A callback with an endpoint is counted once per
+ * endpoint. What never came is left out. It is written when the runtime finalizes the tool, and
+ * written again when the library is unloaded, for runs without finalize and for what came later. A
+ * forked child counts from zero and writes FILE.PID, and so does a process that finds FILE taken by
+ * another one.
  *
  * It shares no code with the tracer: that is its point.
  */
@@ -24,7 +27,8 @@
 
 enum { CALLBACKS = 38, ENDPOINTS = 4 };
 
-/* Row: the callback's id. Column: 0 for callbacks without endpoint, else begin 1, end 2, beginend 3. */
+/* Row: the callback's id. Column: 0 for callbacks without endpoint, else begin 1, end 2, beginend
+ * 3. */
 static atomic_ullong counts[CALLBACKS][ENDPOINTS];
 
 static const char *const endpoint_names[ENDPOINTS] = {"", "/begin", "/end", "/beginend"};
@@ -39,7 +43,8 @@ static const char *const names[CALLBACKS] = {
 static char output[4096];
 
 static void count(int id, unsigned endpoint) {
-  atomic_fetch_add_explicit(&counts[id][endpoint < ENDPOINTS ? endpoint : 0], 1, memory_order_relaxed);
+  atomic_fetch_add_explicit(&counts[id][endpoint < ENDPOINTS ? endpoint : 0], 1,
+                            memory_order_relaxed);
 }
 
 static void write_counts(void) {
@@ -88,33 +93,36 @@ static void start_anew_in_child(void) {
 
 __attribute__((destructor)) static void unload(void) { write_counts(); }
 
-/* ON(event, ...) defines on_event with those parameters; ON_SCOPE the same for a callback that has an endpoint. */
-#define ON(event, ...) \
+/* ON(event, ...) defines on_event with those parameters; ON_SCOPE the same for a callback that has
+ * an endpoint. */
+#define ON(event, ...)                                                                             \
   static void on_##event(__VA_ARGS__) { count(ompt_callback_##event, 0); }
-#define ON_SCOPE(event, ...) \
+#define ON_SCOPE(event, ...)                                                                       \
   static void on_##event(__VA_ARGS__) { count(ompt_callback_##event, endpoint); }
 
 ON(thread_begin, ompt_thread_t type, ompt_data_t *thread)
 ON(thread_end, ompt_data_t *thread)
-ON(parallel_begin, ompt_data_t *task, const ompt_frame_t *frame, ompt_data_t *parallel, unsigned requested, int flags,
-   const void *codeptr)
+ON(parallel_begin, ompt_data_t *task, const ompt_frame_t *frame, ompt_data_t *parallel,
+   unsigned requested, int flags, const void *codeptr)
 ON(parallel_end, ompt_data_t *parallel, ompt_data_t *task, int flags, const void *codeptr)
-ON(task_create, ompt_data_t *task, const ompt_frame_t *frame, ompt_data_t *new_task, int flags, int has_dependences,
-   const void *codeptr)
+ON(task_create, ompt_data_t *task, const ompt_frame_t *frame, ompt_data_t *new_task, int flags,
+   int has_dependences, const void *codeptr)
 ON(task_schedule, ompt_data_t *prior, ompt_task_status_t status, ompt_data_t *next)
-ON_SCOPE(implicit_task, ompt_scope_endpoint_t endpoint, ompt_data_t *parallel, ompt_data_t *task, unsigned actual,
-         unsigned index, int flags)
-ON_SCOPE(sync_region_wait, ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint, ompt_data_t *parallel,
-         ompt_data_t *task, const void *codeptr)
+ON_SCOPE(implicit_task, ompt_scope_endpoint_t endpoint, ompt_data_t *parallel, ompt_data_t *task,
+         unsigned actual, unsigned index, int flags)
+ON_SCOPE(sync_region_wait, ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint,
+         ompt_data_t *parallel, ompt_data_t *task, const void *codeptr)
 ON(mutex_released, ompt_mutex_t kind, ompt_wait_id_t wait_id, const void *codeptr)
 ON(dependences, ompt_data_t *task, const ompt_dependence_t *dependences, int n)
 ON(task_dependence, ompt_data_t *source, ompt_data_t *sink)
-ON_SCOPE(work, ompt_work_t type, ompt_scope_endpoint_t endpoint, ompt_data_t *parallel, ompt_data_t *task, uint64_t n,
+ON_SCOPE(work, ompt_work_t type, ompt_scope_endpoint_t endpoint, ompt_data_t *parallel,
+         ompt_data_t *task, uint64_t n, const void *codeptr)
+ON_SCOPE(masked, ompt_scope_endpoint_t endpoint, ompt_data_t *parallel, ompt_data_t *task,
          const void *codeptr)
-ON_SCOPE(masked, ompt_scope_endpoint_t endpoint, ompt_data_t *parallel, ompt_data_t *task, const void *codeptr)
-ON_SCOPE(sync_region, ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint, ompt_data_t *parallel,
-         ompt_data_t *task, const void *codeptr)
-ON(lock_init, ompt_mutex_t kind, unsigned hint, unsigned implementation, ompt_wait_id_t wait_id, const void *codeptr)
+ON_SCOPE(sync_region, ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint,
+         ompt_data_t *parallel, ompt_data_t *task, const void *codeptr)
+ON(lock_init, ompt_mutex_t kind, unsigned hint, unsigned implementation, ompt_wait_id_t wait_id,
+   const void *codeptr)
 ON(lock_destroy, ompt_mutex_t kind, ompt_wait_id_t wait_id, const void *codeptr)
 ON(mutex_acquire, ompt_mutex_t kind, unsigned hint, unsigned implementation, ompt_wait_id_t wait_id,
    const void *codeptr)
@@ -122,34 +130,37 @@ ON(mutex_acquired, ompt_mutex_t kind, ompt_wait_id_t wait_id, const void *codept
 ON_SCOPE(nest_lock, ompt_scope_endpoint_t endpoint, ompt_wait_id_t wait_id, const void *codeptr)
 ON(flush, ompt_data_t *thread, const void *codeptr)
 ON(cancel, ompt_data_t *task, int flags, const void *codeptr)
-ON_SCOPE(reduction, ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint, ompt_data_t *parallel, ompt_data_t *task,
-         const void *codeptr)
+ON_SCOPE(reduction, ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint, ompt_data_t *parallel,
+         ompt_data_t *task, const void *codeptr)
 ON(dispatch, ompt_data_t *parallel, ompt_data_t *task, ompt_dispatch_t kind, ompt_data_t instance)
 ON(error, ompt_severity_t severity, const char *message, size_t length, const void *codeptr)
-ON(device_initialize, int device, const char *type, ompt_device_t *handle, ompt_function_lookup_t lookup,
-   const char *documentation)
+ON(device_initialize, int device, const char *type, ompt_device_t *handle,
+   ompt_function_lookup_t lookup, const char *documentation)
 ON(device_finalize, int device)
-ON(device_load, int device, const char *file, int64_t offset, void *in_file, size_t bytes, void *host, void *on_device,
-   uint64_t module)
+ON(device_load, int device, const char *file, int64_t offset, void *in_file, size_t bytes,
+   void *host, void *on_device, uint64_t module)
 ON(device_unload, int device, uint64_t module)
-ON_SCOPE(target, ompt_target_t kind, ompt_scope_endpoint_t endpoint, int device, ompt_data_t *task, ompt_id_t target,
-         const void *codeptr)
-ON(target_data_op, ompt_id_t target, ompt_id_t op, ompt_target_data_op_t type, void *source, int source_device,
-   void *destination, int destination_device, size_t bytes, const void *codeptr)
+ON_SCOPE(target, ompt_target_t kind, ompt_scope_endpoint_t endpoint, int device, ompt_data_t *task,
+         ompt_id_t target, const void *codeptr)
+ON(target_data_op, ompt_id_t target, ompt_id_t op, ompt_target_data_op_t type, void *source,
+   int source_device, void *destination, int destination_device, size_t bytes, const void *codeptr)
 ON(target_submit, ompt_id_t target, ompt_id_t op, unsigned teams)
-ON(target_map, ompt_id_t target, unsigned n, void **host, void **on_device, size_t *bytes, unsigned *flags,
-   const void *codeptr)
-ON_SCOPE(target_emi, ompt_target_t kind, ompt_scope_endpoint_t endpoint, int device, ompt_data_t *task,
-         ompt_data_t *target_task, ompt_data_t *target, const void *codeptr)
-ON_SCOPE(target_data_op_emi, ompt_scope_endpoint_t endpoint, ompt_data_t *target_task, ompt_data_t *target,
-         ompt_id_t *op, ompt_target_data_op_t type, void *source, int source_device, void *destination,
-         int destination_device, size_t bytes, const void *codeptr)
-ON_SCOPE(target_submit_emi, ompt_scope_endpoint_t endpoint, ompt_data_t *target, ompt_id_t *op, unsigned teams)
-ON(target_map_emi, ompt_data_t *target, unsigned n, void **host, void **on_device, size_t *bytes, unsigned *flags,
-   const void *codeptr)
+ON(target_map, ompt_id_t target, unsigned n, void **host, void **on_device, size_t *bytes,
+   unsigned *flags, const void *codeptr)
+ON_SCOPE(target_emi, ompt_target_t kind, ompt_scope_endpoint_t endpoint, int device,
+         ompt_data_t *task, ompt_data_t *target_task, ompt_data_t *target, const void *codeptr)
+ON_SCOPE(target_data_op_emi, ompt_scope_endpoint_t endpoint, ompt_data_t *target_task,
+         ompt_data_t *target, ompt_id_t *op, ompt_target_data_op_t type, void *source,
+         int source_device, void *destination, int destination_device, size_t bytes,
+         const void *codeptr)
+ON_SCOPE(target_submit_emi, ompt_scope_endpoint_t endpoint, ompt_data_t *target, ompt_id_t *op,
+         unsigned teams)
+ON(target_map_emi, ompt_data_t *target, unsigned n, void **host, void **on_device, size_t *bytes,
+   unsigned *flags, const void *codeptr)
 
 /* The runtime hands this callback's result to the program, so it is no plain ON. */
-static int on_control_tool(uint64_t command, uint64_t modifier, void *argument, const void *codeptr) {
+static int on_control_tool(uint64_t command, uint64_t modifier, void *argument,
+                           const void *codeptr) {
   count(ompt_callback_control_tool, 0);
   return omp_control_tool_success;
 }
@@ -160,8 +171,8 @@ static int initialize(ompt_function_lookup_t lookup, int initial_device, ompt_da
   int with_flush = flush && strcmp(flush, "1") == 0;
   choose_output();
   pthread_atfork(NULL, NULL, start_anew_in_child);
-#define SET(x) \
-  if (ompt_callback_##x != ompt_callback_flush || with_flush) \
+#define SET(x)                                                                                     \
+  if (ompt_callback_##x != ompt_callback_flush || with_flush)                                      \
     set_callback(ompt_callback_##x, (ompt_callback_t)on_##x);
   SET(thread_begin)
   SET(thread_end)

@@ -1,8 +1,16 @@
 // node perfetto_ui.mjs TRACE [--screenshot OUT.png] [--expand] SQL...
 //
-// Opens TRACE in the real Perfetto UI, in headless Chromium, and asks the UI's own engine. See viewer.mjs for the answer.
+// Opens TRACE in the real Perfetto UI, in headless Chromium, and asks the UI's own engine. See
+// viewer.mjs for the answer.
 
-import { answer, commandLine, describeImportErrors, IMPORT_ERRORS, serve, withPage } from "./viewer.mjs";
+import {
+  answer,
+  commandLine,
+  describeImportErrors,
+  IMPORT_ERRORS,
+  serve,
+  withPage,
+} from "./viewer.mjs";
 
 const { trace, queries, options } = commandLine(["screenshot"]);
 

@@ -1,20 +1,30 @@
 // node trace_processor.mjs TRACE SQL...
 //
-// Reads TRACE with Perfetto's trace processor, compiled to WebAssembly, without a browser. See viewer.mjs for the answer.
+// Reads TRACE with Perfetto's trace processor, compiled to WebAssembly, without a browser. See
+// viewer.mjs for the answer.
 //
-// The engine is the UI's web worker: a script that talks to the page through a message port, in length-delimited
-// protobuf messages (perfetto: protos/perfetto/trace_processor/trace_processor.proto). Here it runs in a context that has
-// just what it asks of a worker, and this script is the page.
+// The engine is the UI's web worker: a script that talks to the page through a message port, in
+// length-delimited protobuf messages (perfetto:
+// protos/perfetto/trace_processor/trace_processor.proto). Here it runs in a context that has just
+// what it asks of a worker, and this script is the page.
 
 import fs from "node:fs";
 import path from "node:path";
 import { performance } from "node:perf_hooks";
 import vm from "node:vm";
-import { answer, commandLine, describeImportErrors, fail, IMPORT_ERRORS, ui, version } from "./viewer.mjs";
+import {
+  answer,
+  commandLine,
+  describeImportErrors,
+  fail,
+  IMPORT_ERRORS,
+  ui,
+  version,
+} from "./viewer.mjs";
 
 process.on("unhandledRejection", (error) => fail(String(error?.stack ?? error)));
 
-// ---------------------------------------------------------------------------------------------------------- protobuf
+// --- protobuf ----------------------------------------------------------------------------------
 
 const VARINT = 0;
 const FIXED64 = 1;
@@ -29,7 +39,8 @@ function varint(value) {
 }
 
 const numberField = (field, value) => Buffer.concat([varint(field * 8 + VARINT), varint(value)]);
-const bytesField = (field, bytes) => Buffer.concat([varint(field * 8 + BYTES), varint(bytes.length), bytes]);
+const bytesField = (field, bytes) =>
+  Buffer.concat([varint(field * 8 + BYTES), varint(bytes.length), bytes]);
 
 /// The varint at `position`, and where it ends; undefined if it is not complete.
 function readVarint(bytes, position) {
@@ -43,7 +54,7 @@ function readVarint(bytes, position) {
 }
 
 function* varints(bytes) {
-  for (let position = 0; position < bytes.length; ) {
+  for (let position = 0; position < bytes.length;) {
     const { value, end } = readVarint(bytes, position);
     yield value;
     position = end;
@@ -52,7 +63,7 @@ function* varints(bytes) {
 
 /// The fields of a message: [number, value], the value a bigint or bytes.
 function* fields(bytes) {
-  for (let position = 0; position < bytes.length; ) {
+  for (let position = 0; position < bytes.length;) {
     const key = readVarint(bytes, position);
     const number = Number(key.value >> 3n);
     const type = Number(key.value & 7n);
@@ -71,15 +82,24 @@ function* fields(bytes) {
   }
 }
 
-// ------------------------------------------------------------------------------------------------------------ engine
+// --- engine ------------------------------------------------------------------------------------
 
 // Numbers of TraceProcessorRpc's fields and methods.
 const STREAM_MESSAGE = 1;
-const RPC = { sequence: 1, request: 2, fatalError: 5, appendData: 101, queryArgs: 103, appendResult: 201, queryResult: 203, finalizeResult: 212 };
+const RPC = {
+  sequence: 1,
+  request: 2,
+  fatalError: 5,
+  appendData: 101,
+  queryArgs: 103,
+  appendResult: 201,
+  queryResult: 203,
+  finalizeResult: 212,
+};
 const METHOD = { appendTraceData: 1, finalizeTraceData: 2, queryStreaming: 3 };
 
-/// Starts the engine. Returns a function that sends one request (a method and further fields) and returns the fields of
-/// all messages that answer it: the engine answers before it returns.
+/// Starts the engine. Returns a function that sends one request (a method and further fields) and
+/// returns the fields of all messages that answer it: the engine answers before it returns.
 async function startEngine() {
   const folder = path.join(ui, version);
   const readFile = (url) => fs.readFileSync(path.join(folder, path.basename(String(url))));
@@ -100,7 +120,8 @@ async function startEngine() {
   const worker = {
     console: { log() {}, info() {}, debug() {}, warn() {}, error() {} },
     performance,
-    fetch: async (url) => new Response(readFile(url), { headers: { "Content-Type": "application/wasm" } }),
+    fetch: async (url) =>
+      new Response(readFile(url), { headers: { "Content-Type": "application/wasm" } }),
     XMLHttpRequest: class {
       open(_method, url) {
         this.url = url;
@@ -132,7 +153,9 @@ async function startEngine() {
   worker.self = worker;
   vm.createContext(worker);
   watch(vm.runInContext("WebAssembly", worker), "trace_processor_rpc_init", started);
-  vm.runInContext(readFile("engine_bundle.js").toString(), worker, { filename: "engine_bundle.js" });
+  vm.runInContext(readFile("engine_bundle.js").toString(), worker, {
+    filename: "engine_bundle.js",
+  });
   worker.onmessage({ data: port });
   await isUp;
   // The engine stores what its init function returned before it takes messages.
@@ -149,7 +172,11 @@ async function startEngine() {
         answers.push(...fields(message.content));
       }
     };
-    const message = Buffer.concat([numberField(RPC.sequence, sequence++), numberField(RPC.request, method), ...more]);
+    const message = Buffer.concat([
+      numberField(RPC.sequence, sequence++),
+      numberField(RPC.request, method),
+      ...more,
+    ]);
     send({ data: new BytesOfTheWorker(bytesField(STREAM_MESSAGE, message)) });
     const fatal = answers.find(([number]) => number === RPC.fatalError);
     if (fatal) fail(`trace processor: ${fatal[1]}`);
@@ -179,14 +206,17 @@ function watch(webAssembly, name, notice) {
   };
 }
 
-// ------------------------------------------------------------------------------------------------------------ trace
+// --- trace -------------------------------------------------------------------------------------
 
 /// Reads the trace; returns "ok" or what the engine said against it.
 function load(request, trace) {
   const file = fs.openSync(trace, "r");
   const piece = Buffer.alloc(1 << 25);
-  for (let length; (length = fs.readSync(file, piece)) > 0; ) {
-    const answers = request(METHOD.appendTraceData, bytesField(RPC.appendData, piece.subarray(0, length)));
+  for (let length; (length = fs.readSync(file, piece)) > 0;) {
+    const answers = request(
+      METHOD.appendTraceData,
+      bytesField(RPC.appendData, piece.subarray(0, length)),
+    );
     const error = errorIn(answers, RPC.appendResult, 2);
     if (error) return error;
   }
@@ -207,7 +237,10 @@ function errorIn(answers, result, error) {
 function query(request, sql) {
   const columns = [];
   const cells = [];
-  for (const [number, result] of request(METHOD.queryStreaming, bytesField(RPC.queryArgs, bytesField(1, Buffer.from(sql))))) {
+  for (const [number, result] of request(
+    METHOD.queryStreaming,
+    bytesField(RPC.queryArgs, bytesField(1, Buffer.from(sql))),
+  )) {
     if (number !== RPC.queryResult) continue;
     for (const [field, value] of fields(result)) {
       if (field === 1) columns.push(value.toString());
@@ -222,13 +255,15 @@ function query(request, sql) {
   return rows;
 }
 
-/// CellsBatch: 1 the cells' types, 2 varints, 3 doubles, 4 blobs, 5 strings, each ended by a NUL byte.
+/// CellsBatch: 1 the cells' types, 2 varints, 3 doubles, 4 blobs, 5 strings, each ended by a NUL
+/// byte.
 function cellsOf(batch) {
   const values = { types: [], integers: [], doubles: [], blobs: [], strings: [] };
   for (const [field, value] of fields(batch)) {
     if (field === 1) values.types = [...value];
     else if (field === 2) values.integers = [...varints(value)].map(integer);
-    else if (field === 3) for (let at = 0; at < value.length; at += 8) values.doubles.push(value.readDoubleLE(at));
+    else if (field === 3)
+      for (let at = 0; at < value.length; at += 8) values.doubles.push(value.readDoubleLE(at));
     else if (field === 4) values.blobs.push(value.toString("hex"));
     else if (field === 5) values.strings = value.toString().split("\0");
   }

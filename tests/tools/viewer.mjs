@@ -1,13 +1,15 @@
-// What the viewer scripts share: the command line, where tools lie, a web server, a browser, and the form of the answer.
+// What the viewer scripts share: the command line, where tools lie, a web server, a browser, and
+// the form of the answer.
 //
 // Each script prints one JSON object:
 //
 //   status   "ok", or what the viewer said when it refused the trace
 //   errors   what the viewer noticed while it read the trace, and errors of its own pages; empty for a sound trace
-//   results  one list of rows per query; a row is an object, its 64-bit integers beyond 2^53 are strings
+//   results  one list of rows per query; a row is an object, its 64-bit integers beyond 2^53 are
+//   strings
 //
-// The environment names the folder that `cargo xtask setup` fills (OMPTRACE_TOOLS) and the browser (OMPTRACE_CHROMIUM,
-// default: chromium of the PATH).
+// The environment names the folder that `cargo xtask setup` fills (OMPTRACE_TOOLS) and the browser
+// (OMPTRACE_CHROMIUM, default: chromium of the PATH).
 
 import fs from "node:fs";
 import http from "node:http";
@@ -18,11 +20,14 @@ import path from "node:path";
 export const IMPORT_ERRORS =
   "select name, idx, severity, source, value from stats where value != 0 and severity != 'info'";
 
-const tools = process.env.OMPTRACE_TOOLS ?? fail("OMPTRACE_TOOLS must name the folder that `cargo xtask setup` fills");
+const tools =
+  process.env.OMPTRACE_TOOLS ??
+  fail("OMPTRACE_TOOLS must name the folder that `cargo xtask setup` fills");
 
 /// The Perfetto UI: index.html lies here, everything else in a folder named by the version.
 export const ui = path.join(tools, "perfetto-ui");
-export const version = fs.readdirSync(ui).find((name) => /^v\d/.test(name)) ?? fail(`no Perfetto UI in ${ui}`);
+export const version =
+  fs.readdirSync(ui).find((name) => /^v\d/.test(name)) ?? fail(`no Perfetto UI in ${ui}`);
 
 export function fail(message) {
   process.stderr.write(`${message}\n`);
@@ -69,7 +74,8 @@ const CONTENT_TYPES = {
   ".woff2": "font/woff2",
 };
 
-/// Serves the UI's folder on 127.0.0.1; `special` maps further paths to files or, as objects, to JSON. Returns the base URL.
+/// Serves the UI's folder on 127.0.0.1; `special` maps further paths to files or, as objects, to
+/// JSON. Returns the base URL.
 export async function serve(special) {
   const server = http.createServer((request, response) => {
     const name = decodeURIComponent(request.url.split("?")[0]);
@@ -96,8 +102,9 @@ export async function serve(special) {
   return `http://127.0.0.1:${server.address().port}`;
 }
 
-/// Opens a page in headless Chromium and hands it to `use`, with a list of the errors of its scripts that grows meanwhile.
-/// Both are gone when `use` has ended. Ends the process with status 2 if `use` throws.
+/// Opens a page in headless Chromium and hands it to `use`, with a list of the errors of its
+/// scripts that grows meanwhile. Both are gone when `use` has ended. Ends the process with status 2
+/// if `use` throws.
 export async function withPage({ width, height }, use) {
   const puppeteer = createRequire(path.join(tools, "package.json"))("puppeteer-core");
   const browser = await puppeteer.launch({
