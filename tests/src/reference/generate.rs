@@ -88,9 +88,48 @@ fn sound(mut call: Call) -> Call {
             }
             mapping_flags.truncate(*nitems as usize);
         }
+        Call::ParallelBegin {
+            encountering_task_data,
+            parallel_data,
+            ..
+        } => part(*parallel_data, [encountering_task_data]),
+        Call::TaskCreate {
+            encountering_task_data,
+            new_task_data,
+            ..
+        } => part(*new_task_data, [encountering_task_data]),
+        Call::ImplicitTask {
+            parallel_data,
+            task_data,
+            ..
+        } => part(*task_data, [parallel_data]),
+        Call::TargetEmi {
+            task_data,
+            target_task_data,
+            target_data,
+            ..
+        } => part(*target_data, [task_data, target_task_data]),
+        Call::TargetDataOpEmi {
+            target_task_data,
+            target_data,
+            host_op_id,
+            ..
+        } => part(*host_op_id, [target_task_data, target_data]),
+        Call::TargetSubmitEmi {
+            target_data,
+            host_op_id,
+            ..
+        } => part(*host_op_id, [target_data]),
         _ => {}
     }
     call
+}
+
+/// What is new is none of the others.
+fn part<const N: usize>(new: New, others: [&mut Data; N]) {
+    for other in others.into_iter().filter(|other| **other == new.0) {
+        *other = Data::Null;
+    }
 }
 
 /// An array has as many elements as its count says. A negative count, which nobody may believe, stays.
