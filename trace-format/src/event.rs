@@ -141,6 +141,25 @@ pub struct ArgumentSchema {
     pub name: &'static str,
     /// The argument's type, as `Field::TYPE` has it.
     pub type_name: &'static str,
+    /// How its group is predicted; `None` for an argument in the head's sub bits, and in a wide row.
+    pub predictor: Option<&'static str>,
+    /// The argument's group: those of one number share a word, or the sub bits.
+    pub group: usize,
+}
+
+/// Appends the arguments of one group.
+fn push_group(
+    arguments: &mut Vec<ArgumentSchema>,
+    predictor: Option<&'static str>,
+    members: &[(&'static str, &'static str)],
+) {
+    let group = arguments.last().map_or(0, |argument| argument.group + 1);
+    arguments.extend(members.iter().map(|(name, type_name)| ArgumentSchema {
+        name: argument_name(name),
+        type_name,
+        predictor,
+        group,
+    }));
 }
 
 /// A row of the table in the description that each trace carries.
@@ -353,10 +372,9 @@ macro_rules! events {
                 }
 
                 fn arguments() -> Vec<ArgumentSchema> {
-                    vec![$(ArgumentSchema {
-                        name: argument_name(stringify!($wf)),
-                        type_name: <$wt as WideField>::WIDE_TYPE,
-                    },)*]
+                    let mut arguments = Vec::new();
+                    $(push_group(&mut arguments, None, &[(stringify!($wf), <$wt as WideField>::WIDE_TYPE)]);)*
+                    arguments
                 }
             }
         )*
@@ -411,8 +429,8 @@ macro_rules! events {
                 }
             }
 
-            /// Test tool: a random event of each row in turn. `random` gives numbers; `predicted` chooses, for
-            /// each group of a compact row, between its predicted word and a random one.
+            /// Test tool: an event of row `row`, made of the numbers that `random` gives. Of the groups of a compact
+            /// row, half have the word that `state` predicts.
             #[doc(hidden)]
             #[allow(unused_variables)]
             pub fn generate(row: usize, state: &State, random: &mut dyn FnMut() -> u64) -> Event<'static> {
@@ -420,7 +438,11 @@ macro_rules! events {
                 $(
                     if row % Self::ROWS == index {
                         let slot = random() as usize % SLOTS;
-                        $(let $sf = <$st>::from_word(random() >> (random() % 64));)*
+                        // Mostly what a compact event holds.
+                        $(let $sf = <$st>::from_word(match random() % 8 {
+                            0 => random() >> (random() % 64),
+                            _ => random() % 4,
+                        });)*
                         $(
                             let word = match random() % 4 {
                                 0 => random(),
@@ -504,10 +526,16 @@ macro_rules! events {
             vec![
                 $(EventSchema {
                     number: $cnumber, kind: $kind, name: $cname, doc: concat!($($cdoc, "\n"),+),
-                    arguments: vec![
-                        $(ArgumentSchema { name: argument_name(stringify!($sf)), type_name: <$st as Field>::TYPE },)*
-                        $($(ArgumentSchema { name: argument_name(stringify!($f)), type_name: <$t as Field>::TYPE },)+)*
-                    ],
+                    arguments: {
+                        let mut arguments = Vec::new();
+                        push_group(&mut arguments, None, &[$((stringify!($sf), <$st as Field>::TYPE)),*]);
+                        $(push_group(
+                            &mut arguments,
+                            Some(stringify!($p)),
+                            &[$((stringify!($f), <$t as Field>::TYPE)),+],
+                        );)*
+                        arguments
+                    },
                 },)*
                 $(EventSchema {
                     number: $wnumber, kind: 0, name: $wname, doc: concat!($($wdoc, "\n"),+),
