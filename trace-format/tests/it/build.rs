@@ -22,6 +22,11 @@ const FIRST_TICKS: u64 = 1_000_000;
 /// Ticks of the test's clock per chunk: 2 GHz, a chunk each second.
 const CHUNK_TICKS: u64 = 2_000_000_000;
 
+/// True where a test should replace what it compares with: `OMPTRACE_BLESS=1`. Read the diff afterwards.
+pub(crate) fn is_blessing() -> bool {
+    std::env::var_os("OMPTRACE_BLESS").is_some_and(|value| value == "1")
+}
+
 /// SplitMix64 (Steele, Lea, Flood 2014).
 pub(crate) fn random(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;

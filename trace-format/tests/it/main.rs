@@ -2,6 +2,8 @@
 
 mod build;
 mod damage;
+mod document;
 mod reading;
 mod round_trip;
+mod sample;
 mod sealing;

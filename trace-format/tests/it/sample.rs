@@ -1,0 +1,76 @@
+//! A trace of each version of the format is kept, and read for ever.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+
+use omptrace_trace_format::{Reader, seal};
+use serde_json::Value;
+
+use crate::build::{Trace, chunk, encode, is_blessing, read_all, some_events};
+
+fn sample(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/samples")
+        .join(name)
+}
+
+/// The sample's content as text: a line for each event.
+fn dump(reader: &Reader) -> String {
+    let found = read_all(reader);
+    let mut text = format!(
+        "{:?}\n{:?}\n{:?}\n",
+        reader.header(),
+        reader.summary(),
+        reader.metadata().tracer
+    );
+    for diagnostic in &found.diagnostics {
+        writeln!(text, "{diagnostic}").unwrap();
+    }
+    for (stream, ticks, event) in &found.events {
+        let ns = reader.clock().ns(*ticks);
+        write!(text, "{stream} {ns} {}", event.name()).unwrap();
+        event.visit(&mut |name, value| write!(text, " {name}={value:?}").unwrap());
+        text.push('\n');
+    }
+    text
+}
+
+/// Every row of version 1: raw and packed chunks, an index, and an event of a later tracer.
+fn make_v1() -> Vec<u8> {
+    let later = [1 << 6 | 63, 4000, 5];
+    let words = |stream, sequence| {
+        let chunk = chunk(stream, sequence);
+        encode(
+            chunk.first_id,
+            &some_events(u64::from(stream * 8 + sequence)),
+        )
+    };
+    // Sealing leaves a chunk raw whose last event is cut off.
+    let cut = [&words(2, 0)[..], &[63]].concat();
+    let trace = Trace::new()
+        .packed(chunk(1, 0), &words(1, 0))
+        .raw(chunk(1, 1), &[&words(1, 1)[..], &later].concat())
+        .raw(chunk(2, 0), &cut)
+        .end();
+    let path = trace.write();
+    seal(&path, Value::Null, &mut |_, _| ()).unwrap();
+    fs::read(path).unwrap()
+}
+
+#[test]
+fn version_1_is_read() {
+    let (trace, text) = (sample("v1.omptrace"), sample("v1.txt"));
+    if is_blessing() && !trace.exists() {
+        fs::write(&trace, make_v1()).unwrap();
+    }
+    let found = dump(&Reader::open(&trace).unwrap());
+    if is_blessing() {
+        fs::write(&text, &found).unwrap();
+    }
+    let expected = fs::read_to_string(&text).unwrap();
+    for (line, (found, expected)) in found.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(found, expected, "line {}", line + 1);
+    }
+    assert_eq!(found.lines().count(), expected.lines().count());
+}
