@@ -14,11 +14,15 @@
 //! Exporters see only [`sink::Sink`] calls, interpretation sees only events. Nothing here prints.
 #![forbid(unsafe_code)]
 
+mod check;
 mod chrome;
+mod dump;
 mod fast_map;
 mod format;
+mod info;
 mod json;
 mod names;
+mod nothing;
 mod output;
 mod sections;
 pub mod sink;
@@ -29,8 +33,11 @@ use std::io::{self, Write};
 
 use omptrace_trace_format::Reader;
 
+pub use check::{Finding, check};
+pub use dump::{dump_json, dump_text};
 pub use format::{FORMATS, Format};
-pub use timeline::{Cause, ProcessReport, Repairs, Report};
+pub use info::Info;
+pub use timeline::{Cause, ProcessReport, Repair, Repairs, Report};
 
 /// How to convert.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,29 +5,16 @@
 mod fixture;
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 
 use omptrace_trace_format::Reader;
 use omptrace_viewer_export::{ConvertOptions, FORMATS, Format, convert};
 
+use fixture::Shared;
+
 fn fixtures() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
-}
-
-/// Bytes that outlive the export that writes them.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("one thread").write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 fn export(inputs: &[&Reader], format: &Format) -> String {
@@ -41,8 +28,7 @@ fn export(inputs: &[&Reader], format: &Format) -> String {
         &mut |_| {},
     )
     .expect("memory can be written");
-    let bytes = out.0.lock().expect("one thread").clone();
-    String::from_utf8(bytes).expect("UTF-8")
+    String::from_utf8(out.bytes()).expect("UTF-8")
 }
 
 fn check(name: &str) {
@@ -161,7 +147,7 @@ fn gzip_output_is_the_same_each_time() {
             &mut |_| {},
         )
         .expect("written");
-        out.0.lock().expect("one thread").clone()
+        out.bytes()
     };
     let bytes = packed();
     assert_eq!(bytes, packed());

@@ -382,7 +382,7 @@ impl<'t, 's> Interpreter<'t, 's> {
                 );
             }
             Event::Unknown(e) => {
-                self.stage.repair(Cause::UnknownEvent);
+                self.repair(thread, time, Cause::UnknownEvent);
                 let number = arguments!["number": uint(e.number)];
                 self.instant(thread, time, Construct::Unknown, Address(0), number);
             }
@@ -431,13 +431,19 @@ impl<'t, 's> Interpreter<'t, 's> {
             self.close(thread, time, construct, key);
         }
         if !begins && !ends {
-            self.stage.repair(Cause::UnknownEndpoint);
+            self.repair(thread, time, Cause::UnknownEndpoint);
         }
+    }
+
+    /// Counts something that was mended.
+    pub(crate) fn repair(&mut self, thread: usize, time: Ns, cause: Cause) {
+        let stream = self.threads[thread].stream;
+        self.stage.repairs.add(cause, stream, time);
     }
 
     fn close(&mut self, thread: usize, time: Ns, construct: Construct, key: u64) {
         if !self.threads[thread].close(self.stage, time, construct, key, &[]) {
-            self.stage.repair(Cause::EndWithoutBegin);
+            self.repair(thread, time, Cause::EndWithoutBegin);
         }
     }
 
@@ -553,14 +559,17 @@ impl Interpreter<'_, '_> {
     fn implicit_task_begin(&mut self, thread: usize, time: Ns, e: &ImplicitTaskBegin) {
         let team = self.teams.get_mut(&e.parallel_data.0);
         let codeptr_ra = team.as_ref().map_or(Address(0), |team| team.codeptr_ra);
-        if let Some(team) = team {
-            team.members.push((thread, e.task_data.0));
-        }
         let construct = if e.flags.contains(ompt::ompt_task_initial) {
             Construct::InitialTask
         } else {
             Construct::ImplicitTask
         };
+        match team {
+            Some(team) => team.members.push((thread, e.task_data.0)),
+            // The process's initial task belongs to a region that no runtime announces.
+            None if construct == Construct::InitialTask => {}
+            None => self.repair(thread, time, Cause::UnannouncedRegion),
+        }
         let already_open = self.threads[thread]
             .stack()
             .iter()
@@ -757,7 +766,7 @@ impl Interpreter<'_, '_> {
         else {
             // A task that was cancelled before it ran has nothing to end.
             if !cancelled && task.known().is_some() {
-                self.stage.repair(Cause::EndWithoutBegin);
+                self.repair(thread, time, Cause::EndWithoutBegin);
             }
             return;
         };
@@ -830,6 +839,9 @@ impl Interpreter<'_, '_> {
 
     /// A task runs whose creation was not reported, or lost.
     fn start_unannounced(&mut self, thread: usize, time: Ns, task: Id) {
+        if task.known().is_some() {
+            self.repair(thread, time, Cause::UnannouncedTask);
+        }
         let construct = Construct::Task;
         let frame = Frame::new(construct, task.0, self.stage.region(construct, Address(0)));
         self.threads[thread].open(self.stage, time, frame, arguments!["task_data": id(task)]);
@@ -849,7 +861,7 @@ impl Interpreter<'_, '_> {
             if let Some(alive) = self.tasks.get_mut(&task[0].key) {
                 alive.state = TaskState::Suspended(task);
             } else {
-                self.stage.repair(Cause::MissingEnd);
+                self.repair(thread, time, Cause::MissingEnd);
             }
         }
     }
@@ -910,21 +922,18 @@ impl Interpreter<'_, '_> {
         else {
             return;
         };
-        let thread = &mut self.threads[thread];
         match event {
             Event::MutexAcquired(_) | Event::BufferFlush(_) | Event::Lost(_) | Event::Module(_) => {
             }
             Event::Monitoring(_) | Event::ThreadInfo(_) => {}
-            Event::NestLock(e) if e.wait_id.0 == key => {
-                thread.close(self.stage, time, construct, key, &[]);
-            }
+            Event::NestLock(e) if e.wait_id.0 == key => self.close(thread, time, construct, key),
             _ => {
                 // How long the attempt took is not known.
-                let begin = thread.last();
+                let begin = self.threads[thread].last();
                 let failed = arguments!["acquired": Value::Text("no")];
-                thread.close(self.stage, begin, construct, key, failed);
+                self.threads[thread].close(self.stage, begin, construct, key, failed);
                 if is_block_structured(kind) {
-                    self.stage.repair(Cause::MissingEnd);
+                    self.repair(thread, time, Cause::MissingEnd);
                 }
             }
         }
@@ -941,7 +950,7 @@ impl Interpreter<'_, '_> {
             .map(|frame| frame.construct)
         {
             Some(construct) => self.close(thread, time, construct, e.wait_id.0),
-            None => self.stage.repair(Cause::EndWithoutBegin),
+            None => self.repair(thread, time, Cause::EndWithoutBegin),
         }
         if is_block_structured(e.kind) {
             let construct = Construct::MutexHold(e.kind);
@@ -968,7 +977,7 @@ impl Interpreter<'_, '_> {
             .locks
             .released(self.stage, &self.thread_names, e.wait_id.0, thread, time)
         {
-            self.stage.repair(Cause::EndWithoutBegin);
+            self.repair(thread, time, Cause::EndWithoutBegin);
         }
     }
 }

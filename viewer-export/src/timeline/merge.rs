@@ -15,14 +15,22 @@ pub(crate) struct Merge<'r> {
     /// When each source's head is due, but for the current one's.
     waiting: BinaryHeap<Reverse<(u64, usize)>>,
     current: Option<usize>,
-    /// Times that went back within their stream and were raised.
-    pub(crate) times_raised: u64,
+}
+
+/// An event of the merged streams.
+pub(crate) struct Merged<'m> {
+    /// The place of its stream in [`Reader::streams`].
+    pub(crate) thread: usize,
+    pub(crate) record: &'m Record,
+    /// Its time was below that of its predecessor in the stream, which it now has.
+    pub(crate) was_raised: bool,
 }
 
 struct Source<'r> {
     events: Events<'r>,
     /// The next event, or the one that was taken last.
     head: Option<Record>,
+    was_raised: bool,
 }
 
 impl<'r> Merge<'r> {
@@ -35,6 +43,7 @@ impl<'r> Merge<'r> {
                 Source {
                     head: events.next(),
                     events,
+                    was_raised: false,
                 }
             })
             .collect();
@@ -46,21 +55,23 @@ impl<'r> Merge<'r> {
             sources,
             waiting,
             current: None,
-            times_raised: 0,
         }
     }
 
-    /// The next event, and the place of its stream in [`Reader::streams`].
-    pub(crate) fn next(&mut self) -> Option<(usize, &Record)> {
+    /// The next event.
+    pub(crate) fn next(&mut self) -> Option<Merged<'_>> {
         let index = match self.current {
             None => self.waiting.pop()?.0.1,
             Some(index) => self.successor(index)?,
         };
         self.current = Some(index);
-        self.sources[index]
-            .head
-            .as_ref()
-            .map(|record| (index, record))
+        let source = &self.sources[index];
+        let record = source.head.as_ref()?;
+        Some(Merged {
+            thread: index,
+            record,
+            was_raised: source.was_raised,
+        })
     }
 
     /// Moves `index`, whose head was taken, one event on, and says which source is next.
@@ -68,12 +79,13 @@ impl<'r> Merge<'r> {
         let source = &mut self.sources[index];
         let last = source.head.as_ref().map_or(0, |record| record.ticks);
         source.head = source.events.next();
+        source.was_raised = false;
         let Some(head) = &mut source.head else {
             return self.waiting.pop().map(|Reverse((_, index))| index);
         };
         if head.ticks < last {
             head.ticks = last;
-            self.times_raised += 1;
+            source.was_raised = true;
         }
         // Threads mostly have several events in a row: then nothing moves.
         let due = Reverse((head.ticks, index));

@@ -25,8 +25,8 @@ use std::collections::BTreeMap;
 use omptrace_trace_format::{Diagnostic, Reader};
 
 pub use dialect::Dialect;
-pub(crate) use locations::introductions;
-pub use repair::{Cause, Repairs};
+pub(crate) use locations::{ThreadIntroduction, introductions};
+pub use repair::{Cause, Place, Repair, Repairs};
 
 use crate::names::{ModuleOffsets, Names};
 use crate::sink::{LocationId, LocationKind, Ns, Process, ProcessId, Sink};
@@ -70,10 +70,8 @@ impl ProcessReport {
         let lost =
             (self.lost > 0).then(|| format!("events were lost while tracing ({})", self.lost));
         let diagnostics = self.diagnostics.iter().map(Diagnostic::to_string);
-        let repairs = self
-            .repairs
-            .iter()
-            .map(|(cause, count)| format!("{} ({count})", cause.text()));
+        let words = |repair: &Repair| format!("{} ({})", repair.cause.text(), repair.count);
+        let repairs = self.repairs.iter().map(words);
         lost.into_iter().chain(diagnostics).chain(repairs).collect()
     }
 }
@@ -177,9 +175,12 @@ impl ProcessReplay<'_, '_> {
         let mut interpreter = Interpreter::new(self.stage, dialect, clock, threads, thread_names);
         let mut merge = Merge::new(self.reader);
         let (mut events, mut time) = (0, self.start);
-        while let Some((thread, record)) = merge.next() {
-            time = clock.time(record.ticks);
-            interpreter.event(thread, time, &record.event);
+        while let Some(merged) = merge.next() {
+            time = clock.time(merged.record.ticks);
+            if merged.was_raised {
+                interpreter.repair(merged.thread, time, Cause::TimeWentBack);
+            }
+            interpreter.event(merged.thread, time, &merged.record.event);
             events += 1;
             if events % STEP == 0 {
                 progress(self.done + events);
@@ -190,9 +191,6 @@ impl ProcessReplay<'_, '_> {
         }
         let lost = interpreter.finish(time);
         *end = time.max(*end);
-        self.stage
-            .repairs
-            .add(Cause::TimeWentBack, merge.times_raised);
 
         let mut diagnostics = self.reader.diagnostics().to_vec();
         diagnostics.extend(merge.take_diagnostics());
@@ -223,9 +221,16 @@ impl ProcessReplay<'_, '_> {
                 self.stage.location(kind, threads[index].name.clone()),
             );
         }
-        let threads_of = |location: LocationId| Thread::new(location, self.start);
+        let new_thread = |(thread, location): (&ThreadIntroduction, LocationId)| {
+            Thread::new(location, thread.stream, self.start)
+        };
+        let states = threads
+            .iter()
+            .zip(by_stream.into_values())
+            .map(new_thread)
+            .collect();
         (
-            by_stream.into_values().map(threads_of).collect(),
+            states,
             threads.into_iter().map(|thread| thread.name).collect(),
         )
     }

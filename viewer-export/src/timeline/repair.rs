@@ -1,8 +1,12 @@
 //! What interpretation had to repair, counted per cause. Nothing is mended silently.
 
-/// Turns a row `Cause "name" "words"` into a variant and its texts.
+use omptrace_trace_format::Severity;
+
+use crate::sink::Ns;
+
+/// Turns a row `Cause severity "name" "words"` into a variant and its texts.
 macro_rules! causes {
-    ($($(#[$doc:meta])* $Cause:ident $name:literal $text:literal;)*) => {
+    ($($(#[$doc:meta])* $Cause:ident $severity:ident $name:literal $text:literal;)*) => {
         /// Why something was repaired or left out.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Cause { $($(#[$doc])* $Cause,)* }
@@ -20,48 +24,88 @@ macro_rules! causes {
             pub fn text(self) -> &'static str {
                 match self { $(Cause::$Cause => $text,)* }
             }
+
+            /// A note where runtimes are known to do so and nothing is missing, else a warning.
+            pub fn severity(self) -> Severity {
+                match self { $(Cause::$Cause => Severity::$severity,)* }
+            }
         }
     };
 }
 
 causes! {
     /// LLVM's workers report these ends when the next region wakes them.
-    LateEnd "late_end" "ends of workers came after the end of their parallel region and were moved to it";
+    LateEnd Note "late_end"
+        "ends of workers came after the end of their parallel region and were moved to it";
+    /// Code built by GCC does not report the end of a single region on the thread that executes it.
+    SingleWithoutEnd Note "single_without_end"
+        "single regions did not report their end and end where the next worksharing region or barrier begins";
     /// The event was lost, not delivered, or the program died first.
-    MissingEnd "missing_end" "regions had no end and end with the region around them or with the trace";
+    MissingEnd Warning "missing_end"
+        "regions had no end and end with the region around them or with the trace";
     /// The event's begin was lost or not delivered.
-    EndWithoutBegin "end_without_begin" "ends had no begin and were left out";
+    EndWithoutBegin Warning "end_without_begin" "ends had no begin and were left out";
+    /// The creation was lost or not delivered.
+    UnannouncedTask Warning "unannounced_task" "tasks ran whose creation is not in the trace";
+    /// The region's begin was lost or not delivered.
+    UnannouncedRegion Warning "unannounced_region"
+        "implicit tasks belong to a parallel region whose begin is not in the trace";
     /// An endpoint other than begin, end and beginend.
-    UnknownEndpoint "unknown_endpoint" "events were neither begin nor end and were left out";
+    UnknownEndpoint Warning "unknown_endpoint" "events were neither begin nor end and were left out";
     /// Perfetto shows no more than 512 levels.
-    TooDeep "too_deep" "regions were nested too deeply and were left out";
+    TooDeep Warning "too_deep" "regions were nested too deeply and were left out";
     /// A damaged chunk, or a clock that is not the same on all processors.
-    TimeWentBack "time_went_back" "events were older than their predecessor in the stream and were moved to its time";
+    TimeWentBack Warning "time_went_back"
+        "events were older than their predecessor in the stream and were moved to its time";
     /// An event of a newer tracer.
-    UnknownEvent "unknown_event" "events are of a kind that this version does not know and show as instants";
+    UnknownEvent Note "unknown_event"
+        "events are of a kind that this version does not know and show as instants";
+}
+
+/// Where a cause was met first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The stream.
+    pub stream: u32,
+    /// When, on the timeline.
+    pub time: Ns,
+}
+
+/// How often a cause was met, and where first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// The cause.
+    pub cause: Cause,
+    /// How often.
+    pub count: u64,
+    /// Where first.
+    pub first: Place,
 }
 
 /// Repairs of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repairs {
-    counts: [u64; Cause::ALL.len()],
+    met: [Option<Repair>; Cause::ALL.len()],
 }
 
 impl Repairs {
-    pub(crate) fn add(&mut self, cause: Cause, count: u64) {
-        self.counts[cause as usize] += count;
+    pub(crate) fn add(&mut self, cause: Cause, stream: u32, time: Ns) {
+        let first = Place { stream, time };
+        let repair = self.met[cause as usize].get_or_insert(Repair {
+            cause,
+            count: 0,
+            first,
+        });
+        repair.count += 1;
     }
 
     /// How often `cause` was met.
     pub fn count(&self, cause: Cause) -> u64 {
-        self.counts[cause as usize]
+        self.met[cause as usize].map_or(0, |repair| repair.count)
     }
 
-    /// The causes that were met, and how often.
-    pub fn iter(&self) -> impl Iterator<Item = (Cause, u64)> + '_ {
-        Cause::ALL
-            .iter()
-            .map(|cause| (*cause, self.count(*cause)))
-            .filter(|(_, count)| *count > 0)
+    /// The causes that were met.
+    pub fn iter(&self) -> impl Iterator<Item = &Repair> + '_ {
+        self.met.iter().flatten()
     }
 }

@@ -7,7 +7,7 @@ use crate::sink::{
     Argument, Flow, FlowKind, Location, LocationId, LocationKind, Ns, Point, ProcessId, RegionId,
     Sink,
 };
-use crate::timeline::repair::{Cause, Repairs};
+use crate::timeline::repair::Repairs;
 
 pub(crate) struct Stage<'s> {
     pub(crate) sink: &'s mut dyn Sink,
@@ -40,10 +40,6 @@ impl<'s> Stage<'s> {
         self.names.next_process();
         self.repairs = Repairs::default();
         self.pause = None;
-    }
-
-    pub(crate) fn repair(&mut self, cause: Cause) {
-        self.repairs.add(cause, 1);
     }
 
     pub(crate) fn location(&mut self, kind: LocationKind, name: String) -> LocationId {

@@ -8,6 +8,8 @@
 //! * a task that leaves the thread is [cut out](Thread::cut) and its regions wait elsewhere;
 //! * times never go back.
 
+use ompt_sys as ompt;
+
 use crate::names::Construct;
 use crate::sink::{Argument, LocationId, Ns, Point, RegionId, Value, argument};
 use crate::timeline::repair::Cause;
@@ -40,13 +42,24 @@ impl Frame {
         }
     }
 
+    fn cause_of_missing_end(&self) -> Cause {
+        match self.construct {
+            Construct::Work(ompt::ompt_work_single_executor) => Cause::SingleWithoutEnd,
+            _ => Cause::MissingEnd,
+        }
+    }
+
     /// Whether the region is a task: what runs inside it belongs to that task.
     pub(crate) fn is_task(&self) -> bool {
-        self.is_explicit_task()
-            || matches!(
-                self.construct,
-                Construct::ImplicitTask | Construct::InitialTask
-            )
+        self.is_explicit_task() || self.is_implicit_task()
+    }
+
+    /// Whether the region is a member's task; the initial tasks of a league are its members' tasks.
+    fn is_implicit_task(&self) -> bool {
+        matches!(
+            self.construct,
+            Construct::ImplicitTask | Construct::InitialTask
+        )
     }
 
     /// Whether the region is a task that can be suspended and go on elsewhere.
@@ -64,6 +77,7 @@ impl Frame {
 /// A thread and its open regions, the outermost first.
 pub(crate) struct Thread {
     pub(crate) location: LocationId,
+    pub(crate) stream: u32,
     stack: Vec<Frame>,
     /// The time of the newest thing on this thread.
     last: Ns,
@@ -73,9 +87,10 @@ pub(crate) struct Thread {
 
 impl Thread {
     /// A thread on which nothing has happened since `start`.
-    pub(crate) fn new(location: LocationId, start: Ns) -> Thread {
+    pub(crate) fn new(location: LocationId, stream: u32, start: Ns) -> Thread {
         Thread {
             location,
+            stream,
             stack: Vec::new(),
             last: start,
             hidden: 0,
@@ -111,7 +126,7 @@ impl Thread {
         self.close_overdue(stage, time);
         if self.stack.len() >= MAX_DEPTH {
             self.hidden += 1;
-            return stage.repairs.add(Cause::TooDeep, 1);
+            return stage.repairs.add(Cause::TooDeep, self.stream, time);
         }
         stage.sink.enter(self.point(time), frame.region, arguments);
         self.stack.push(frame);
@@ -169,7 +184,9 @@ impl Thread {
             if frame.construct == Construct::Phase {
                 phases.insert(0, frame);
             } else {
-                stage.repairs.add(Cause::MissingEnd, 1);
+                stage
+                    .repairs
+                    .add(frame.cause_of_missing_end(), self.stream, time);
             }
         }
         phases
@@ -222,11 +239,6 @@ impl Thread {
         }
     }
 
-    /// The innermost task of the thread: its place on the stack.
-    pub(crate) fn innermost_task(&self) -> Option<usize> {
-        self.stack.iter().rposition(Frame::is_task)
-    }
-
     /// Where the regions of the task at `index` end and those of the next task above begin.
     pub(crate) fn task_end(&self, index: usize) -> usize {
         let above = self.stack[index + 1..].iter().position(Frame::is_task);
@@ -235,8 +247,7 @@ impl Thread {
 
     /// The parallel region whose implicit task is `task` has ended at `time`: later ends are late.
     pub(crate) fn set_limit(&mut self, task: u64, time: Ns) {
-        let is_it =
-            |frame: &&mut Frame| frame.construct == Construct::ImplicitTask && frame.key == task;
+        let is_it = |frame: &&mut Frame| frame.is_implicit_task() && frame.key == task;
         if let Some(frame) = self.stack.iter_mut().rev().find(is_it) {
             frame.limit = time;
         }
@@ -244,10 +255,7 @@ impl Thread {
 
     /// The innermost implicit task's place and limit.
     fn limit(&self) -> Option<(usize, Ns)> {
-        let index = self
-            .stack
-            .iter()
-            .rposition(|frame| frame.construct == Construct::ImplicitTask)?;
+        let index = self.stack.iter().rposition(Frame::is_implicit_task)?;
         Some((index, self.stack[index].limit))
     }
 
@@ -255,7 +263,7 @@ impl Thread {
     fn end_time(&mut self, stage: &mut Stage<'_>, time: Ns) -> Ns {
         match self.limit() {
             Some((_, limit)) if limit < time => {
-                stage.repairs.add(Cause::LateEnd, 1);
+                stage.repairs.add(Cause::LateEnd, self.stream, time);
                 limit
             }
             _ => time,

@@ -1,0 +1,99 @@
+//! Whether a trace is sound: nothing damaged, nothing lost, nothing that contradicts itself.
+
+use std::fmt;
+
+use omptrace_trace_format::{Diagnostic, Ending, Reader, Severity};
+use serde::Serialize;
+
+use crate::nothing::Nothing;
+use crate::timeline::{Cause, ProcessReport, Repair, replay};
+
+/// Something that a trace's reader should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// A note leaves the trace sound; a warning or an error does not.
+    #[serde(serialize_with = "severity_name")]
+    pub severity: Severity,
+    /// What it is, for programs.
+    pub name: &'static str,
+    /// What it is, for people, with its place.
+    pub text: String,
+}
+
+fn severity_name<S: serde::Serializer>(
+    severity: &Severity,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(severity.name())
+}
+
+/// `warning: events were lost while tracing (3)`
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.severity.name(), self.text)
+    }
+}
+
+/// Reads the whole trace and lists what is not as it should be: damage and gaps in the file (check sums, sequences,
+/// blocks), events that were lost, times that go back, begins without end, ends without begin, ids that were never
+/// announced. Ordered by severity, the worst first. The trace is sound unless a warning or an error is among them.
+pub fn check(reader: &Reader) -> Vec<Finding> {
+    let report = replay(&[reader], &mut Nothing, &mut |_| {});
+    report
+        .processes
+        .first()
+        .map_or_else(Vec::new, |process| findings(process, reader.ending()))
+}
+
+/// What the report of an interpreted process, whose session ended so, gives cause to say.
+pub(crate) fn findings(process: &ProcessReport, ending: Ending) -> Vec<Finding> {
+    let lost = (process.lost > 0).then(|| Finding {
+        severity: Severity::Warning,
+        name: "lost",
+        text: format!("events were lost while tracing ({})", process.lost),
+    });
+    let is_damaged = process
+        .diagnostics
+        .iter()
+        .any(|diagnostic| diagnostic.severity == Severity::Error);
+    let is_whole = process.lost == 0 && !is_damaged && ending == Ending::Ended;
+    let damage = process.diagnostics.iter().map(of_diagnostic);
+    let repairs = process
+        .repairs
+        .iter()
+        .map(|repair| of_repair(repair, is_whole));
+    let mut findings: Vec<Finding> = damage.chain(lost).chain(repairs).collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
+}
+
+fn of_diagnostic(diagnostic: &Diagnostic) -> Finding {
+    let text = diagnostic.to_string();
+    let prefix = format!("{}: ", diagnostic.severity.name());
+    Finding {
+        severity: diagnostic.severity,
+        name: diagnostic.kind.name(),
+        text: text.strip_prefix(&prefix).unwrap_or(&text).to_owned(),
+    }
+}
+
+/// In a trace from which nothing is missing, a missing end is one that the runtime did not report: threads that run
+/// when the process ends have them.
+fn of_repair(repair: &Repair, is_whole: bool) -> Finding {
+    let cause = repair.cause;
+    let is_the_runtimes = is_whole && cause == Cause::MissingEnd;
+    let (place, stream) = (repair.first.time, repair.first.stream);
+    Finding {
+        severity: if is_the_runtimes {
+            Severity::Note
+        } else {
+            cause.severity()
+        },
+        name: cause.name(),
+        text: format!(
+            "{} ({}; first in stream {stream} at {place} ns)",
+            cause.text(),
+            repair.count
+        ),
+    }
+}

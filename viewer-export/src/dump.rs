@@ -1,0 +1,159 @@
+//! The raw facts of a trace: every event with its arguments, in the order of time, nothing interpreted.
+//!
+//! As text for people, or as one JSON object per line for programs: `stream`, `time_ns` (since the session's start),
+//! `event`, then the arguments under their OMPT names, `endpoint` among them where the event has one. Ids, addresses,
+//! flags and unknown enumerators are hex strings; an id is `null` for a null pointer and `"0x0"` for data that was
+//! never set.
+
+use std::io::{self, Write};
+
+use omptrace_trace_format::event::Event;
+use omptrace_trace_format::field::{Dependence, Id, Value};
+use omptrace_trace_format::{Diagnostic, Reader, Record};
+
+use crate::json;
+use crate::output::Output;
+use crate::timeline::merge::Merge;
+
+/// Writes all events as text, one per line. Gives what was wrong with the chunks; [`Reader::diagnostics`] has the rest.
+///
+/// # Errors
+/// The first error of writing.
+pub fn dump_text(reader: &Reader, out: Box<dyn Write + Send>) -> io::Result<Vec<Diagnostic>> {
+    dump(reader, out, text_line)
+}
+
+/// Writes all events as JSON, one object per line. Gives what was wrong with the chunks; [`Reader::diagnostics`] has
+/// the rest.
+///
+/// # Errors
+/// The first error of writing.
+pub fn dump_json(reader: &Reader, out: Box<dyn Write + Send>) -> io::Result<Vec<Diagnostic>> {
+    dump(reader, out, json_line)
+}
+
+/// Writes one event.
+type WriteLine = fn(&mut Vec<u8>, &Reader, u32, &Record);
+
+fn dump(
+    reader: &Reader,
+    out: Box<dyn Write + Send>,
+    write: WriteLine,
+) -> io::Result<Vec<Diagnostic>> {
+    let mut out = Output::new(out);
+    let mut merge = Merge::new(reader);
+    while let Some(merged) = merge.next() {
+        let stream = reader.streams()[merged.thread].number;
+        write(out.buffer(), reader, stream, merged.record);
+        out.buffer().push(b'\n');
+        out.written();
+        if out.failed() {
+            break;
+        }
+    }
+    let diagnostics = merge.take_diagnostics();
+    out.finish().map(|()| diagnostics)
+}
+
+/// The event's name; for one of a newer tracer, what that tracer's own table calls it.
+fn name<'n>(reader: &'n Reader, event: &Event<'_>) -> &'n str {
+    match event {
+        Event::Unknown(unknown) => {
+            let schema = &reader.metadata().schema;
+            let row = schema.iter().find(|row| row.number == unknown.number);
+            row.map_or(event.name(), |row| &row.name)
+        }
+        _ => event.name(),
+    }
+}
+
+fn json_line(out: &mut Vec<u8>, reader: &Reader, stream: u32, record: &Record) {
+    out.extend_from_slice(b"{\"stream\":");
+    json::int(out, stream);
+    out.extend_from_slice(b",\"time_ns\":");
+    json::int(out, reader.clock().ns(record.ticks));
+    out.extend_from_slice(b",\"event\":");
+    json::string(out, name(reader, &record.event));
+    record.event.visit(&mut |name, value| {
+        out.extend_from_slice(b",\"");
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b"\":");
+        json_value(out, reader, &value);
+    });
+    out.push(b'}');
+}
+
+fn json_value(out: &mut Vec<u8>, reader: &Reader, value: &Value<'_>) {
+    match *value {
+        Value::Id(Id::NULL) | Value::Text(None) => out.extend_from_slice(b"null"),
+        Value::Id(Id::UNSET) => json::hex_string(out, 0),
+        Value::Id(Id(number)) | Value::Address(number) => json::hex_string(out, number),
+        Value::Uint(number) => json::int(out, number),
+        Value::Int(number) => json::int(out, number),
+        Value::Enum(_, Some(name)) => json::string(out, name),
+        Value::Enum(number, None) | Value::Flags(number, _) => json::hex_string(out, number.into()),
+        Value::Ticks(ticks) => json::int(out, reader.clock().ns(ticks)),
+        Value::Text(Some(bytes)) => json::string(out, &String::from_utf8_lossy(bytes)),
+        Value::Dependences(dependences) => list(out, dependences, json_dependence),
+        Value::Numbers(numbers) => list(out, numbers, |out, number| json::hex_string(out, *number)),
+    }
+}
+
+fn list<T>(out: &mut Vec<u8>, items: &[T], write: impl Fn(&mut Vec<u8>, &T)) {
+    out.push(b'[');
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write(out, item);
+    }
+    out.push(b']');
+}
+
+fn json_dependence(out: &mut Vec<u8>, dependence: &Dependence) {
+    out.extend_from_slice(b"{\"variable\":");
+    json::hex_string(out, dependence.variable);
+    out.extend_from_slice(b",\"dependence_type\":");
+    match dependence.dependence_type.name() {
+        Some(name) => json::string(out, name),
+        None => json::hex_string(out, dependence.dependence_type.0.into()),
+    }
+    out.push(b'}');
+}
+
+/// Time, stream and event in columns, then the arguments.
+fn text_line(out: &mut Vec<u8>, reader: &Reader, stream: u32, record: &Record) {
+    let ns = reader.clock().ns(record.ticks);
+    let name = name(reader, &record.event);
+    out.extend_from_slice(format!("{ns:>15} {stream:>4} {name:<20}").as_bytes());
+    record.event.visit(&mut |name, value| {
+        out.push(b' ');
+        out.extend_from_slice(name.as_bytes());
+        out.push(b'=');
+        text_value(out, reader, &value);
+    });
+}
+
+fn text_value(out: &mut Vec<u8>, reader: &Reader, value: &Value<'_>) {
+    match *value {
+        Value::Id(Id::NULL) => out.extend_from_slice(b"null"),
+        Value::Id(Id::UNSET) => out.extend_from_slice(b"unset"),
+        Value::Id(Id(number)) | Value::Address(number) => json::hex(out, number),
+        Value::Enum(_, Some(name)) => out.extend_from_slice(name.as_bytes()),
+        Value::Enum(number, None) => json::hex(out, number.into()),
+        Value::Flags(number, names) => text_flags(out, number, names),
+        _ => json_value(out, reader, value),
+    }
+}
+
+/// The number, and the flags whose bits are set.
+fn text_flags(out: &mut Vec<u8>, number: u32, names: &[(&str, u32)]) {
+    json::hex(out, number.into());
+    let set = names
+        .iter()
+        .filter(|(_, bits)| *bits != 0 && number & bits == *bits);
+    for (index, (name, _)) in set.enumerate() {
+        out.push(if index == 0 { b':' } else { b'|' });
+        out.extend_from_slice(name.strip_prefix("ompt_").unwrap_or(name).as_bytes());
+    }
+}

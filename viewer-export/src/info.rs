@@ -1,0 +1,425 @@
+//! What a trace is: of what, from where, when, how complete.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+
+use omptrace_trace_format::{Ending, Reader, Stream};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::check::{Finding, findings};
+use crate::nothing::Nothing;
+use crate::timeline::{Dialect, ThreadIntroduction, introductions, process_name, replay};
+
+/// Summary of one trace. Texts are empty and numbers 0 where the trace does not tell.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Info {
+    /// The trace's path.
+    pub file: String,
+    /// What was traced.
+    pub program: ProgramInfo,
+    /// Where.
+    pub machine: MachineInfo,
+    /// When it began: RFC 3339.
+    pub start: String,
+    /// From the session's start to the last event.
+    pub duration_ns: i64,
+    /// How it ended, in words.
+    pub ending: String,
+    /// The OpenMP runtime.
+    pub runtime: RuntimeInfo,
+    /// Names of callbacks by what their registration returned: `always`, `never`, ...
+    pub callbacks: BTreeMap<String, Vec<String>>,
+    /// The tracer's settings that were in force.
+    pub settings: BTreeMap<String, String>,
+    /// The streams, by number.
+    pub streams: Vec<StreamInfo>,
+    /// Events of all streams.
+    pub events: u64,
+    /// Events by name.
+    pub events_by_name: BTreeMap<String, u64>,
+    /// Events that the tracer lost.
+    pub lost: u64,
+    /// Sizes.
+    pub size: SizeInfo,
+    /// What the tracer said about things that went wrong.
+    pub messages: Vec<String>,
+    /// What is not as it should be, the worst first.
+    pub findings: Vec<Finding>,
+}
+
+/// The traced program.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ProgramInfo {
+    /// Its name in timelines.
+    pub name: String,
+    /// The executable.
+    pub executable: String,
+    /// Its arguments, the program's name first.
+    pub command_line: Vec<String>,
+    /// Its working directory.
+    pub directory: String,
+    /// Its process id.
+    pub pid: u32,
+    /// Its MPI rank.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// Whether it was forked by a traced process.
+    pub forked: bool,
+}
+
+/// The machine.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct MachineInfo {
+    /// Its name.
+    pub host: String,
+    /// Its processor.
+    pub cpu: String,
+    /// CPUs online.
+    pub cpus: u32,
+    /// CPUs that the process could use.
+    pub affinity: String,
+    /// The kernel.
+    pub kernel: String,
+}
+
+/// The OpenMP runtime.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RuntimeInfo {
+    /// What it calls itself.
+    pub version: String,
+    /// `_OPENMP`.
+    pub omp_version: u32,
+    /// The generation of its tools interface.
+    pub dialect: String,
+    /// Its library.
+    pub path: String,
+    /// How it differs from the specification, as far as interpretation takes it into account.
+    pub quirks: Vec<&'static str>,
+    /// The tracer that it called.
+    pub tracer: String,
+}
+
+/// One stream.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct StreamInfo {
+    /// Its number.
+    pub stream: u32,
+    /// Its thread's name in timelines.
+    pub thread: String,
+    /// Its thread's name in the operating system.
+    pub os_name: String,
+    /// Its thread's id.
+    pub os_tid: u32,
+    /// `initial`, `worker`, ...; empty where the thread never announced itself.
+    pub thread_type: String,
+    /// Its events.
+    pub events: u64,
+    /// Its chunks.
+    pub chunks: usize,
+    /// Chunks that must have existed and are not in the trace.
+    pub missing_chunks: u64,
+}
+
+/// How large a trace is.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SizeInfo {
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Bytes of the spool, 0 where there is none.
+    pub spool_bytes: u64,
+    /// Bytes of the file per event.
+    pub bytes_per_event: f64,
+    /// Whether the file is complete in itself.
+    pub sealed: bool,
+}
+
+impl Info {
+    /// Reads the whole trace.
+    pub fn of(reader: &Reader) -> Info {
+        let metadata = reader.metadata();
+        let report = replay(&[reader], &mut Nothing, &mut |_| {});
+        let process = report.processes.into_iter().next().unwrap_or_default();
+        let counts: Vec<Counts> = reader
+            .streams()
+            .par_iter()
+            .map(|stream| Counts::of(reader, stream))
+            .collect();
+        let mut events_by_name = BTreeMap::new();
+        for (name, count) in counts.iter().flat_map(|counts| &counts.by_name) {
+            *events_by_name.entry((*name).to_owned()).or_insert(0) += count;
+        }
+        Info {
+            file: reader.path().display().to_string(),
+            program: program(reader),
+            machine: machine(reader),
+            start: metadata.start.clone().unwrap_or_default(),
+            duration_ns: report.end,
+            ending: ending(reader),
+            runtime: runtime(reader),
+            callbacks: callbacks(reader),
+            settings: metadata.settings.clone(),
+            streams: streams(reader, &counts),
+            events: process.events,
+            events_by_name,
+            lost: process.lost,
+            size: size(reader, process.events),
+            messages: metadata.messages.clone(),
+            findings: findings(&process, reader.ending()),
+        }
+    }
+}
+
+/// Events of one stream by name.
+struct Counts {
+    by_name: BTreeMap<&'static str, u64>,
+}
+
+impl Counts {
+    fn of(reader: &Reader, stream: &Stream) -> Counts {
+        // By number first: a table lookup per event, not a search by name.
+        let mut by_number: Vec<(&'static str, u64)> = Vec::new();
+        for record in reader.events(stream) {
+            let number = usize::from(record.event.number());
+            if by_number.len() <= number {
+                by_number.resize(number + 1, ("", 0));
+            }
+            let (name, count) = &mut by_number[number];
+            *name = record.event.name();
+            *count += 1;
+        }
+        let mut by_name = BTreeMap::new();
+        for (name, count) in by_number.into_iter().filter(|(_, count)| *count > 0) {
+            *by_name.entry(name).or_insert(0) += count;
+        }
+        Counts { by_name }
+    }
+
+    fn total(&self) -> u64 {
+        self.by_name.values().sum()
+    }
+}
+
+fn program(reader: &Reader) -> ProgramInfo {
+    let process = reader.metadata().process.clone().unwrap_or_default();
+    ProgramInfo {
+        name: process_name(reader),
+        executable: process.executable,
+        command_line: process.command_line,
+        directory: process.directory,
+        pid: reader.header().pid,
+        rank: process.rank,
+        forked: process.forked,
+    }
+}
+
+fn machine(reader: &Reader) -> MachineInfo {
+    let machine = reader.metadata().machine.clone().unwrap_or_default();
+    let affinity = reader
+        .metadata()
+        .process
+        .as_ref()
+        .map(|process| process.affinity.clone());
+    MachineInfo {
+        host: machine.host,
+        cpu: machine.cpu,
+        cpus: machine.cpus,
+        affinity: affinity.unwrap_or_default(),
+        kernel: machine.kernel,
+    }
+}
+
+fn ending(reader: &Reader) -> String {
+    let end = reader.metadata().end.as_ref().map_or("", |end| &end.how);
+    match reader.ending() {
+        Ending::Running => "still running".to_owned(),
+        Ending::Ended if end == "finalize" => "ended".to_owned(),
+        Ending::Ended if end == "destructor" => {
+            "ended by exit() without the runtime's finalize".to_owned()
+        }
+        Ending::Ended => format!("ended ({end})"),
+        Ending::Killed(signal) => format!("killed by signal {signal}"),
+        Ending::DidNotFinish => "did not finish".to_owned(),
+    }
+}
+
+fn runtime(reader: &Reader) -> RuntimeInfo {
+    let metadata = reader.metadata();
+    let runtime = metadata.runtime.clone().unwrap_or_default();
+    RuntimeInfo {
+        version: runtime.version,
+        omp_version: runtime.omp_version,
+        dialect: runtime.dialect,
+        path: runtime.path,
+        quirks: Dialect::of(metadata).quirks(),
+        tracer: metadata.tracer.clone().unwrap_or_default(),
+    }
+}
+
+fn callbacks(reader: &Reader) -> BTreeMap<String, Vec<String>> {
+    let mut by_meaning: BTreeMap<String, Vec<(u32, String)>> = BTreeMap::new();
+    for (name, registration) in &reader.metadata().callbacks {
+        let names = by_meaning.entry(registration.meaning.clone()).or_default();
+        names.push((registration.number, name.clone()));
+    }
+    let by_number = |(meaning, mut names): (String, Vec<(u32, String)>)| {
+        names.sort_unstable();
+        (meaning, names.into_iter().map(|(_, name)| name).collect())
+    };
+    by_meaning.into_iter().map(by_number).collect()
+}
+
+fn streams(reader: &Reader, counts: &[Counts]) -> Vec<StreamInfo> {
+    let of = |((stream, counts), thread): ((&Stream, &Counts), ThreadIntroduction)| StreamInfo {
+        stream: stream.number,
+        thread: thread.name,
+        os_name: thread.os_name,
+        os_tid: thread.os_tid,
+        thread_type: thread
+            .thread_type
+            .map_or_else(String::new, |kind| match kind.name() {
+                Some(name) => name.to_owned(),
+                None => format!("{:#x}", kind.0),
+            }),
+        events: counts.total(),
+        chunks: stream.chunks(),
+        missing_chunks: stream.missing(),
+    };
+    reader
+        .streams()
+        .iter()
+        .zip(counts)
+        .zip(introductions(reader))
+        .map(of)
+        .collect()
+}
+
+fn size(reader: &Reader, events: u64) -> SizeInfo {
+    let summary = reader.summary();
+    SizeInfo {
+        file_bytes: summary.file_bytes,
+        spool_bytes: summary.spool_bytes,
+        bytes_per_event: if events == 0 {
+            0.0
+        } else {
+            summary.file_bytes as f64 / events as f64
+        },
+        sealed: summary.sealed,
+    }
+}
+
+/// Several lines for people: a word on the left, what it is on the right.
+impl fmt::Display for Info {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = Lines(f);
+        lines.line("trace", &self.file)?;
+        lines.line("program", &self.program.name)?;
+        lines.line("command", &self.program.command_line.join(" "))?;
+        lines.line("directory", &self.program.directory)?;
+        lines.line("machine", &machine_line(&self.machine))?;
+        lines.line("start", &self.start)?;
+        lines.line(
+            "duration",
+            &format!("{:.6} s", self.duration_ns as f64 / 1e9),
+        )?;
+        lines.line("end", &self.ending)?;
+        lines.line("runtime", &runtime_line(&self.runtime))?;
+        lines.line("library", &self.runtime.path)?;
+        lines.list("quirks", &self.runtime.quirks)?;
+        for (meaning, names) in &self.callbacks {
+            lines.line(&format!("callbacks {meaning}"), &names.join(" "))?;
+        }
+        lines.line("tracer", &self.runtime.tracer)?;
+        lines.line("size", &size_line(self))?;
+        lines.line("events", &self.events.to_string())?;
+        lines.line("lost", &self.lost.to_string())?;
+        let counts: Vec<String> = self
+            .events_by_name
+            .iter()
+            .map(|(name, count)| format!("{count:>12} {name}"))
+            .collect();
+        lines.list("by name", &counts)?;
+        let streams: Vec<String> = self.streams.iter().map(stream_line).collect();
+        lines.list("streams", &streams)?;
+        lines.list("messages", &self.messages)?;
+        lines.list("findings", &self.findings)
+    }
+}
+
+/// Writes words and what they are; leaves out what is empty.
+struct Lines<'a, 'f>(&'a mut fmt::Formatter<'f>);
+
+impl Lines<'_, '_> {
+    fn line(&mut self, word: &str, text: &str) -> fmt::Result {
+        if text.is_empty() {
+            Ok(())
+        } else {
+            writeln!(self.0, "{word:<18}{text}")
+        }
+    }
+
+    fn list(&mut self, word: &str, items: &[impl fmt::Display]) -> fmt::Result {
+        let words = std::iter::once(word).chain(std::iter::repeat(""));
+        items
+            .iter()
+            .zip(words)
+            .try_for_each(|(item, word)| self.line(word, &item.to_string()))
+    }
+}
+
+fn machine_line(machine: &MachineInfo) -> String {
+    let mut line = machine.host.clone();
+    if !machine.cpu.is_empty() {
+        let _ = write!(line, ", {} CPUs, {}", machine.cpus, machine.cpu);
+    }
+    if !machine.affinity.is_empty() {
+        let _ = write!(line, ", process on {}", machine.affinity);
+    }
+    line
+}
+
+fn runtime_line(runtime: &RuntimeInfo) -> String {
+    match &runtime.version[..] {
+        "" => String::new(),
+        version => format!(
+            "{version} (OpenMP {}, tools interface {})",
+            runtime.omp_version, runtime.dialect
+        ),
+    }
+}
+
+fn size_line(info: &Info) -> String {
+    let size = &info.size;
+    let mut line = format!(
+        "{} bytes, {:.2} per event",
+        size.file_bytes, size.bytes_per_event
+    );
+    if size.spool_bytes > 0 {
+        let _ = write!(line, ", spool {} bytes", size.spool_bytes);
+    }
+    if !size.sealed {
+        line += ", not sealed";
+    }
+    line
+}
+
+fn stream_line(stream: &StreamInfo) -> String {
+    let StreamInfo {
+        stream: number,
+        thread,
+        os_tid,
+        events,
+        chunks,
+        ..
+    } = stream;
+    let mut line = format!(
+        "{number:>4} {thread:<20} thread {os_tid:<8} {events:>12} events {chunks:>6} chunks"
+    );
+    if !stream.os_name.is_empty() {
+        let _ = write!(line, "  {}", stream.os_name);
+    }
+    if stream.missing_chunks > 0 {
+        let _ = write!(line, "  {} chunks missing", stream.missing_chunks);
+    }
+    line
+}

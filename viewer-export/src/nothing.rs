@@ -1,0 +1,30 @@
+//! A sink that writes nothing: for those who only want the report.
+
+use std::io;
+
+use crate::sink::{
+    Argument, Flow, Interval, Location, Point, Process, ProcessId, Region, RegionId, Sink,
+};
+
+/// Takes a timeline and forgets it.
+pub(crate) struct Nothing;
+
+impl Sink for Nothing {
+    fn process(&mut self, _: &Process) {}
+    fn location(&mut self, _: &Location) {}
+    fn region(&mut self, _: &Region) {}
+    fn enter(&mut self, _: Point, _: RegionId, _: &[Argument<'_>]) {}
+    fn leave(&mut self, _: Point, _: &[Argument<'_>]) {}
+    fn instant(&mut self, _: Point, _: RegionId, _: &[Argument<'_>]) {}
+    fn interval(&mut self, _: &Interval<'_>) {}
+    fn flow(&mut self, _: &Flow) {}
+    fn note(&mut self, _: ProcessId, _: &str) {}
+
+    fn failed(&self) -> bool {
+        false
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,140 @@
+//! What `dump`, `info` and `check` tell of these traces.
+
+mod fixture;
+
+use omptrace_trace_format::{Reader, Severity};
+use omptrace_viewer_export::{Finding, Info, check, dump_json, dump_text};
+
+use fixture::Shared;
+
+fn with_trace<T>(text: &str, look: impl Fn(&Reader) -> T) -> T {
+    let folder = tempfile::tempdir().expect("a folder");
+    look(&fixture::open(text, folder.path())[0])
+}
+
+fn json_of(text: &str) -> String {
+    with_trace(text, |reader| {
+        let out = Shared::default();
+        dump_json(reader, Box::new(out.clone())).expect("memory can be written");
+        String::from_utf8(out.bytes()).expect("UTF-8")
+    })
+}
+
+#[test]
+fn json_has_the_facts_of_each_event() {
+    let dumped = json_of(
+        "5 1 thread_begin type=initial\n\
+         7 1 implicit_task begin parallel=? task=0x10000000001 flags=1\n\
+         8 2 sync_region begin kind=99 task=-\n\
+         9 1 control_tool command=64 text=a\"b\n",
+    );
+    let expected = r#"{"stream":1,"time_ns":5,"event":"thread_begin","thread_type":"initial","thread_data":null}
+{"stream":1,"time_ns":7,"event":"implicit_task","endpoint":"begin","parallel_data":"0x0","task_data":"0x10000000001","actual_parallelism":0,"index":0,"flags":"0x1"}
+{"stream":2,"time_ns":8,"event":"sync_region","endpoint":"begin","kind":"0x63","parallel_data":null,"task_data":null,"codeptr_ra":"0x0"}
+{"stream":1,"time_ns":9,"event":"control_tool","command":64,"modifier":0,"arg":"0x0","text":"a\"b","codeptr_ra":"0x0"}
+"#;
+    assert_eq!(dumped, expected);
+}
+
+#[test]
+fn events_are_in_the_order_of_time_and_streams() {
+    let dumped = json_of(
+        "3 1 thread_end\n3 1 thread_end\n9 1 thread_end\n3 2 thread_end\n4 2 thread_end\n1 3 thread_end\n9 3 thread_end\n",
+    );
+    let order: Vec<(u64, u64)> = dumped
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
+        .map(|event| {
+            (
+                event["time_ns"].as_u64().expect("a time"),
+                event["stream"].as_u64().expect("a stream"),
+            )
+        })
+        .collect();
+    assert_eq!(
+        order,
+        [(1, 3), (3, 1), (3, 1), (3, 2), (4, 2), (9, 1), (9, 3)]
+    );
+}
+
+#[test]
+fn text_names_flags_and_enumerators() {
+    let dumped = with_trace(
+        "12 1 task_create task=1 new=? flags=0x10000004 code=0x1234\n",
+        |reader| {
+            let out = Shared::default();
+            dump_text(reader, Box::new(out.clone())).expect("memory can be written");
+            String::from_utf8(out.bytes()).expect("UTF-8")
+        },
+    );
+    assert!(
+        dumped.starts_with("             12    1 task_create "),
+        "{dumped}"
+    );
+    assert!(
+        dumped.contains(" flags=0x10000004:task_explicit|task_untied codeptr_ra=0x1234\n"),
+        "{dumped}"
+    );
+    assert!(dumped.contains(" new_task_data=unset "), "{dumped}");
+}
+
+const SOUND: &str = include_str!("fixtures/nested_regions.trace");
+
+#[test]
+fn info_counts_events() {
+    with_trace(SOUND, |reader| {
+        let info = Info::of(reader);
+        assert_eq!(info.events, 29);
+        assert_eq!(info.events_by_name["implicit_task"], 6);
+        assert_eq!(info.streams[0].thread, "main");
+        assert_eq!(info.streams[0].events, 29);
+        assert_eq!(info.duration_ns, 500);
+        assert_eq!(info.ending, "ended");
+        let json = serde_json::to_value(&info).expect("JSON");
+        assert_eq!(json["program"]["pid"], 10);
+        let text = info.to_string();
+        assert!(text.contains("program           app (10)\n"), "{text}");
+        assert!(text.contains("           6 implicit_task\n"), "{text}");
+    });
+}
+
+fn findings(text: &str) -> Vec<Finding> {
+    with_trace(text, check)
+}
+
+#[test]
+fn sound_traces_have_no_finding() {
+    assert_eq!(findings(SOUND), []);
+}
+
+#[test]
+fn what_runtimes_do_is_only_noted() {
+    let late = findings(include_str!("fixtures/late_worker_ends.trace"));
+    assert_eq!(late.len(), 1);
+    assert_eq!(
+        (late[0].severity, late[0].name),
+        (Severity::Note, "late_end")
+    );
+}
+
+#[test]
+fn loss_and_contradictions_are_found() {
+    let found = findings(include_str!("fixtures/lost_events.trace"));
+    let names: Vec<(Severity, &str)> = found
+        .iter()
+        .map(|finding| (finding.severity, finding.name))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            (Severity::Warning, "lost"),
+            (Severity::Warning, "missing_end"),
+            (Severity::Warning, "end_without_begin")
+        ]
+    );
+    assert!(
+        found[1].text.ends_with("first in stream 1 at 50 ns)"),
+        "{}",
+        found[1].text
+    );
+}
