@@ -1,0 +1,360 @@
+//! The command line: the one definition that help, man page and completions are made from.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use omptrace_viewer_export::{FORMATS, Format};
+
+/// Record what an OpenMP program does, and see where its parallel time goes
+#[derive(Debug, Parser)]
+#[command(
+    name = "omptrace",
+    version,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    subcommand_required = true,
+    after_help = "\
+Examples:
+  omptrace record -o app.omptrace -- ./app
+  omptrace info app.omptrace
+  omptrace convert app.omptrace --to chrome -o app.json.gz    (open it at https://ui.perfetto.dev)
+
+Exit status: 0 all is well, 1 something was found, 2 failure; `record` returns that of the program."
+)]
+pub(crate) struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a program and record what its OpenMP runtime does
+    Record(Record),
+    /// Print the variables that trace a program without `record`, for job scripts
+    Env(Env),
+    /// Complete the traces that `record` did not: of a killed job, or of a program run by hand
+    Recover(Recover),
+    /// Convert traces to a format that a viewer reads, or to text
+    Convert(Convert),
+    /// Tell what was traced, where, when, how it ended, and what was lost
+    Info(Info),
+    /// Print every event as it was recorded
+    Dump(Dump),
+    /// Look for damage, loss and contradictions
+    Check(Check),
+    /// Find OpenMP runtimes and what each lets a tool see; tell whether a program can be traced
+    Doctor(Doctor),
+    /// Print the man page
+    #[command(hide = true)]
+    Man,
+    /// Print the completions for a shell
+    #[command(hide = true)]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Start an OpenMP runtime in this process, with whatever tool the environment names
+    #[command(hide = true)]
+    DoctorProbe {
+        /// The runtime's library
+        runtime: PathBuf,
+    },
+}
+
+/// How the tracer shall work: each option is one of its variables.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Recording")]
+pub(crate) struct Tracer {
+    /// The trace file, one per process: %e program, %h host, %p process id, %r MPI rank, %t start time. A folder takes
+    /// files of the usual name. A name that is taken gets `.2` and so on before its extension
+    /// [default: %e.%p.omptrace] [OMPTRACE_OUTPUT]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// What to record: a list of `default` (all but flush), `all`, groups and callbacks, as in `default,flush` or
+    /// `-mutex` [OMPTRACE_EVENTS]
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    pub(crate) events: Option<String>,
+    /// Memory for events per thread, as in 4M; at least 256K, at most 1G [default: 1M] [OMPTRACE_BUFFER]
+    #[arg(long, value_name = "SIZE", value_parser = buffer_size)]
+    pub(crate) buffer: Option<String>,
+    /// When a thread's memory is full and the disk does not follow: the thread writes events itself, or drops and
+    /// counts them [default: write] [OMPTRACE_ON_FULL]
+    #[arg(long, value_name = "ACTION")]
+    pub(crate) on_full: Option<OnFull>,
+    /// Packing while the program runs, with processor time that nobody else wants: auto, off, or a level of zstd from 1
+    /// to 19 [default: auto] [OMPTRACE_COMPRESS]
+    #[arg(long, value_name = "LEVEL", value_parser = compression)]
+    pub(crate) compress: Option<String>,
+    /// Where the memory's file lies while the program runs, for example /dev/shm [default: beside the trace]
+    /// [OMPTRACE_SPOOL]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) spool: Option<PathBuf>,
+    /// The tracer's library [default: libomptrace.so beside this program, or in ../lib]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) tool: Option<PathBuf>,
+}
+
+/// How programs built by GCC run.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Programs built by GCC")]
+pub(crate) struct Libgomp {
+    /// GCC's runtime libgomp cannot be traced; LLVM's runs the same programs, with its own scheduling. `replace` puts it
+    /// in libgomp's place, `keep` does not, `auto` does where the program or a library of it needs libgomp, and for
+    /// programs in Python
+    #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
+    pub(crate) libgomp: WhenLibgomp,
+    /// LLVM's runtime to put there [default: the newest that is installed]
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "OMPTRACE_LIBOMP",
+        hide_env_values = true
+    )]
+    pub(crate) libomp: Option<PathBuf>,
+}
+
+/// When LLVM's runtime takes the place of libgomp.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhenLibgomp {
+    /// Where libgomp is needed, as far as can be seen.
+    #[default]
+    Auto,
+    /// Always: for launchers and scripts, whose programs cannot be seen.
+    Replace,
+    /// Never.
+    Keep,
+}
+
+/// What a thread does without free memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnFull {
+    /// Write events itself: nothing is lost.
+    Write,
+    /// Drop events, and count them.
+    Drop,
+}
+
+/// `omptrace record`.
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "omptrace record [OPTIONS] -- <PROGRAM> [ARGS]...",
+    after_help = "\
+PROGRAM may be a launcher or a script (mpirun, srun, numactl, python, ./run.sh): each process that \
+starts an OpenMP runtime writes a file of its own. Input and output are the program's; what `record` \
+says goes to stderr.
+
+Examples:
+  omptrace record -- ./app --size 100
+  omptrace record -o traces/ --events default,flush -- ./app
+  omptrace record -o 'app.%r.omptrace' -- mpirun -n 4 ./app
+  omptrace record --libgomp replace -- ./run.sh"
+)]
+pub(crate) struct Record {
+    /// How to record.
+    #[command(flatten)]
+    pub(crate) tracer: Tracer,
+    /// Programs built by GCC.
+    #[command(flatten)]
+    pub(crate) libgomp: Libgomp,
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        value_name = "PROGRAM",
+        help_heading = "Arguments",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// `omptrace env`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eval \"$(omptrace env -o 'traces/%e.%r.%p.omptrace')\"
+  srun ./app
+  omptrace recover traces/*.omptrace")]
+pub(crate) struct Env {
+    /// How to record.
+    #[command(flatten)]
+    pub(crate) tracer: Tracer,
+    /// Programs built by GCC.
+    #[command(flatten)]
+    pub(crate) libgomp: Libgomp,
+}
+
+/// `omptrace recover`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Takes in what a killed program left in its spool, packs what is not packed, and adds an index. It can be \
+stopped, and done again, without harm.
+
+Examples:
+  omptrace recover app.omptrace
+  omptrace recover traces/")]
+pub(crate) struct Recover {
+    /// Traces, or folders of them
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+}
+
+/// `omptrace convert`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Several inputs make one timeline: processes ordered by MPI rank, then by start, aligned by the clocks of their hosts.
+
+Examples:
+  omptrace convert app.omptrace --to chrome -o app.json.gz    (open it at https://ui.perfetto.dev)
+  omptrace convert traces/ --to chrome -o job.json.gz
+  omptrace convert app.omptrace --to text -o - | less")]
+pub(crate) struct Convert {
+    /// Traces, or folders of them
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// The format
+    #[arg(long, value_name = "FORMAT", value_parser = format_names())]
+    pub(crate) to: &'static Format,
+    /// The file to write, compressed where its name ends with .gz; `-` is stdout [default: the first input's name with
+    /// the format's extension]
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// `omptrace info`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  omptrace info app.omptrace
+  omptrace info traces/ --json | jq .lost")]
+pub(crate) struct Info {
+    /// Traces, or folders of them
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// For programs: one object per line and trace
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `omptrace dump`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+With --json one object per line: stream, time_ns since the session's start, event (the callback's name in \
+OMPT), endpoint where there is one, and the arguments by their names in OMPT; ids and addresses are \
+hexadecimal strings.
+
+Examples:
+  omptrace dump app.omptrace | less
+  omptrace dump app.omptrace --json | jq -r .event | sort | uniq -c")]
+pub(crate) struct Dump {
+    /// The trace
+    #[arg(value_name = "INPUT")]
+    pub(crate) input: PathBuf,
+    /// For programs: one object per line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `omptrace check`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Exit status: 0 sound, 1 findings (listed), 2 an input cannot be read.
+
+Example:
+  omptrace check traces/ && echo sound")]
+pub(crate) struct Check {
+    /// Traces, or folders of them
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+}
+
+/// `omptrace doctor`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Exit status: 0 all is well, 1 something keeps programs from being traced, 2 failure.
+
+Examples:
+  omptrace doctor
+  omptrace doctor ./app")]
+pub(crate) struct Doctor {
+    /// Tell whether this program can be traced, and how
+    #[arg(value_name = "PROGRAM")]
+    pub(crate) program: Option<OsString>,
+    /// For programs: one object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The tracer's library [default: libomptrace.so beside this program, or in ../lib]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) tool: Option<PathBuf>,
+    /// LLVM's runtime for programs built by GCC [default: the newest that is installed]
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "OMPTRACE_LIBOMP",
+        hide_env_values = true
+    )]
+    pub(crate) libomp: Option<PathBuf>,
+}
+
+/// The formats by their names.
+fn format_names() -> impl TypedValueParser<Value = &'static Format> {
+    let names = FORMATS
+        .iter()
+        .map(|format| PossibleValue::new(format.name).help(format.description));
+    PossibleValuesParser::new(names)
+        .map(|name| Format::by_name(&name).expect("only names of formats are possible values"))
+}
+
+/// A size as the tracer reads it: digits, then K, M or G.
+fn buffer_size(text: &str) -> Result<String, String> {
+    let digits = text.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G']);
+    if text.len() - digits.len() > 1 || digits.parse::<u32>().is_err() {
+        return Err("write it as 512K, 4M or 1G".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// A level as the tracer reads it.
+fn compression(text: &str) -> Result<String, String> {
+    let is_level = text
+        .parse::<u32>()
+        .is_ok_and(|level| (1..=19).contains(&level));
+    if is_level || text == "auto" || text == "off" {
+        Ok(text.to_owned())
+    } else {
+        Err("allowed are auto, off, and 1 to 19".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_are_checked() {
+        assert!(buffer_size("4M").is_ok());
+        assert!(buffer_size("262144").is_ok());
+        assert!(buffer_size("4MB").is_err());
+        assert!(buffer_size("4KM").is_err());
+        assert!(buffer_size("").is_err());
+    }
+
+    #[test]
+    fn levels_are_checked() {
+        assert!(compression("auto").is_ok());
+        assert!(compression("19").is_ok());
+        assert!(compression("20").is_err());
+        assert!(compression("fast").is_err());
+    }
+}
