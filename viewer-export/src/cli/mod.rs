@@ -1,0 +1,75 @@
+//! The program `omptrace`, which is the command line around the libraries.
+//!
+//! ```text
+//! arguments   the command line's definition; man makes the man page and the completions of it
+//! record      runs a program (process) with the tracer (tool), finds its traces (registry), completes them (sealing)
+//! env         the same variables for job scripts
+//! libgomp     whether LLVM's runtime takes the place of GCC's
+//! doctor      what can be traced here; asks each runtime (probe)
+//! diagnosis   whether a program can be traced, from its file (program, elf), its libraries (loader) and their
+//!             runtimes (runtime)
+//! recover, convert, info, dump, check
+//!             one library call each
+//! ```
+//!
+//! stdout carries data, stderr carries words. Exit status: 0 all is well, 1 findings, 2 failure; `record` passes on that
+//! of its program.
+
+mod arguments;
+mod check;
+mod convert;
+mod diagnosis;
+mod disk;
+mod doctor;
+mod dump;
+mod elf;
+mod env;
+mod failure;
+mod info;
+mod inputs;
+mod libgomp;
+mod loader;
+mod man;
+mod probe;
+mod process;
+mod program;
+mod progress;
+mod record;
+mod recover;
+mod registry;
+mod runtime;
+mod sealing;
+mod tool;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+use failure::{Outcome, Result};
+
+/// Parses the command line, runs the command, tells what went wrong.
+pub(crate) fn main() -> ExitCode {
+    let status = match run(Arguments::parse().command) {
+        Ok(outcome) => outcome.status(),
+        Err(failure) => failure.tell(),
+    };
+    ExitCode::from(status)
+}
+
+fn run(command: Command) -> Result<Outcome> {
+    match command {
+        Command::Record(arguments) => record::run(&arguments),
+        Command::Env(arguments) => env::run(&arguments),
+        Command::Recover(arguments) => recover::run(&arguments),
+        Command::Convert(arguments) => convert::run(&arguments),
+        Command::Info(arguments) => info::run(&arguments),
+        Command::Dump(arguments) => dump::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Man => man::page(),
+        Command::Completions { shell } => man::completions(shell),
+        Command::DoctorProbe { runtime } => probe::start(&runtime),
+    }
+}
