@@ -77,9 +77,9 @@ impl Diagnosis {
                 format!("{path} is a program for {machine}, libomptrace.so is for {}", env::consts::ARCH),
             )
             .remedy("build it for this machine"),
-            Kind::Script { interpreter } if program.is_python() => Diagnosis::new(
+            Kind::Script { .. } if program.is_python() => Diagnosis::new(
                 Traceable::Unknown,
-                format!("{path} is a program in {interpreter}; which OpenMP runtime its extensions load cannot be told"),
+                format!("{path} runs Python, and which OpenMP runtime the extensions load cannot be told"),
             ),
             Kind::Script { interpreter } => Diagnosis::new(
                 Traceable::Unknown,

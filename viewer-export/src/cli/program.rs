@@ -87,11 +87,12 @@ impl Program {
         }
     }
 
-    /// Whether it is Python's interpreter, or a program in Python: which libraries it will load cannot be known.
+    /// Whether it runs Python: which libraries it will load cannot be known. A version manager's `python3` is a script
+    /// for another interpreter, so the name counts too.
     pub(crate) fn is_python(&self) -> bool {
         let is_python = |name: &str| name.starts_with("python") || name.starts_with("pypy");
         match &self.kind {
-            Kind::Script { interpreter } => is_python(interpreter),
+            Kind::Script { interpreter } if is_python(interpreter) => true,
             _ => is_python(&name_of(&self.path)),
         }
     }
