@@ -8,3 +8,4 @@ mod libgomp;
 mod manual;
 mod record;
 mod support;
+mod traces;

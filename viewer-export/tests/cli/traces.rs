@@ -1,0 +1,302 @@
+//! What becomes of traces. A shell script plays the traced program: it puts a trace where the tracer would, and notes it
+//! as the tracer does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use omptrace_trace_format::block::{
+    Chunk, ClockPair, Codec, FILE_MAGIC, FORMAT_VERSION, FileHeader,
+};
+use omptrace_trace_format::event::Event;
+use omptrace_trace_format::predict::State;
+use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words};
+use omptrace_trace_format::{Ending, Reader};
+use serde_json::json;
+
+use crate::support::{folder, omptrace, record, run};
+
+const SESSION: u64 = 1;
+const CLOCK: ClockPair = ClockPair {
+    ticks: 1_000_000,
+    monotonic_raw_ns: 5_000_000_000,
+    realtime_ns: 1_700_000_000_000_000_000,
+};
+
+/// A trace with a stream of three events.
+fn write_trace(path: &Path) {
+    let header = FileHeader {
+        magic: FILE_MAGIC,
+        version: FORMAT_VERSION,
+        session: SESSION,
+        // No process has this number.
+        pid: u32::MAX,
+        chunk_bytes: 0,
+        path: Vec::new(),
+    };
+    let metadata = json!({
+        "tracer": "test",
+        "process": {"pid": u32::MAX},
+        "clock": {"kind": "tsc", "ticks_per_second": 2.0e9, "uncertainty_ticks": 40},
+    });
+    let chunk = Chunk {
+        stream: 1,
+        sequence: 0,
+        clock: CLOCK,
+        first_id: 1 << 40,
+    };
+    let mut state = State::new(chunk.first_id);
+    let mut words = Vec::new();
+    for (row, ticks) in [100, 200, 300].into_iter().enumerate() {
+        let mut out = [0; 64];
+        let event = Event::generate(row, &state, &mut || 7);
+        let len = event.encode(&mut state, ticks, &mut out).unwrap();
+        words.extend_from_slice(&out[..len]);
+    }
+    let mut payload = Vec::new();
+    push_words(&mut payload, &words);
+    let words = u32::try_from(words.len()).unwrap();
+    let mut bytes = header.encode().to_vec();
+    bytes.extend(metadata_block(SESSION, CLOCK, &metadata));
+    bytes.extend(chunk_header(
+        SESSION,
+        &chunk,
+        words,
+        3,
+        Codec::RAW,
+        &payload,
+    ));
+    bytes.extend(payload);
+    fs::write(path, bytes).unwrap();
+}
+
+/// A folder with a trace `made.omptrace`.
+fn folder_with_trace(test: &str) -> PathBuf {
+    let folder = folder(test);
+    write_trace(&folder.join("made.omptrace"));
+    folder
+}
+
+/// Shell commands that make the trace `name`, as session `note` of the tracer.
+fn traced(name: &str, note: &str) -> String {
+    format!("cp made.omptrace {name}; printf %s \"$PWD/{name}\" > \"$OMPTRACE_REGISTRY/{note}\"; ")
+}
+
+fn record_of(trace: &Path) -> omptrace_trace_format::metadata::Record {
+    Reader::open(trace)
+        .unwrap()
+        .metadata()
+        .record
+        .clone()
+        .unwrap()
+}
+
+#[test]
+fn record_completes_every_trace_and_tells_of_it() {
+    let folder = folder_with_trace("record_completes_every_trace_and_tells_of_it");
+    let script =
+        traced("own.omptrace", "$$.1") + &traced("child.omptrace", "4000000000.1") + "exit 3";
+    let said = run(&mut record(&folder, &[], &["sh", "-c", &script]));
+    assert_eq!(said.status, Some(3));
+    for line in [
+        "omptrace: own.omptrace: 3 events of 1 thread, none lost, ",
+        "omptrace: child.omptrace: 3 events of 1 thread, none lost, ",
+        "omptrace: 2 files: 6 events, none lost, ",
+        "omptrace: next: omptrace convert own.omptrace child.omptrace --to chrome -o own.json.gz",
+    ] {
+        assert!(said.stderr.contains(line), "{line}\n{}", said.stderr);
+    }
+    let own = record_of(&folder.join("own.omptrace"));
+    assert_eq!((own.exit_status, own.signal), (Some(3), None));
+    assert_eq!(own.command_line, ["sh", "-c", &script]);
+    // How the child ended is not known to `record`.
+    let child = record_of(&folder.join("child.omptrace"));
+    assert_eq!((child.exit_status, child.signal), (None, None));
+    assert!(
+        Reader::open(&folder.join("child.omptrace"))
+            .unwrap()
+            .summary()
+            .sealed
+    );
+}
+
+#[test]
+fn the_signal_that_killed_the_program_is_in_its_trace() {
+    let folder = folder_with_trace("the_signal_that_killed_the_program");
+    let script = traced("own.omptrace", "$$.1") + "kill -KILL $$";
+    let said = run(&mut record(&folder, &[], &["sh", "-c", &script]));
+    assert_eq!(said.status, Some(137));
+    let trace = Reader::open(&folder.join("own.omptrace")).unwrap();
+    assert_eq!(trace.ending(), Ending::Killed(9));
+}
+
+#[test]
+fn of_a_process_that_executed_another_program_the_last_session_saw_the_end() {
+    let folder = folder_with_trace("of_a_process_that_executed_another_program");
+    let script = traced("first.omptrace", "$$.1") + &traced("second.omptrace", "$$.2") + "exit 4";
+    run(&mut record(&folder, &[], &["sh", "-c", &script]));
+    assert_eq!(record_of(&folder.join("first.omptrace")).exit_status, None);
+    assert_eq!(
+        record_of(&folder.join("second.omptrace")).exit_status,
+        Some(4)
+    );
+}
+
+#[test]
+fn a_trace_that_cannot_be_completed_is_told_and_the_others_are() {
+    let folder = folder_with_trace("a_trace_that_cannot_be_completed");
+    let script =
+        "echo nonsense > bad.omptrace; printf %s \"$PWD/bad.omptrace\" > $OMPTRACE_REGISTRY/5.1; "
+            .to_owned()
+            + &traced("good.omptrace", "$$.1");
+    let said = run(&mut record(&folder, &[], &["sh", "-c", &script]));
+    assert_eq!(said.status, Some(0));
+    assert!(
+        said.stderr.contains("warning: bad.omptrace: "),
+        "{}",
+        said.stderr
+    );
+    assert!(
+        said.stderr.contains("good.omptrace: 3 events"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn recover_completes_a_folder() {
+    let folder = folder_with_trace("recover_completes_a_folder");
+    fs::copy(folder.join("made.omptrace"), folder.join("other.omptrace")).unwrap();
+    let said = run(omptrace(&folder).args(["recover", "."]));
+    assert_eq!((said.stdout.as_str(), said.status), ("", Some(0)));
+    assert!(said.stderr.contains("2 files: 6 events"), "{}", said.stderr);
+    for name in ["made.omptrace", "other.omptrace"] {
+        assert!(Reader::open(&folder.join(name)).unwrap().summary().sealed);
+    }
+}
+
+#[test]
+fn convert_names_its_output_after_input_and_format() {
+    let folder = folder_with_trace("convert_names_its_output");
+    for (format, name) in [("chrome", "made.json"), ("text", "made.txt")] {
+        let said = run(omptrace(&folder).args(["convert", "made.omptrace", "--to", format]));
+        assert_eq!(
+            (said.stdout.as_str(), said.status),
+            ("", Some(0)),
+            "{}",
+            said.stderr
+        );
+        assert!(
+            said.stderr.contains(&format!("omptrace: {name}: ")),
+            "{}",
+            said.stderr
+        );
+        assert!(folder.join(name).is_file());
+    }
+    let chrome = fs::read(folder.join("made.json")).unwrap();
+    serde_json::from_slice::<serde_json::Value>(&chrome).unwrap();
+}
+
+#[test]
+fn convert_writes_to_stdout_what_it_writes_to_a_file() {
+    let folder = folder_with_trace("convert_writes_to_stdout");
+    run(omptrace(&folder).args(["convert", "made.omptrace", "--to", "text", "-o", "file"]));
+    let said = run(omptrace(&folder).args(["convert", "made.omptrace", "--to", "text", "-o", "-"]));
+    assert_eq!(
+        said.stdout,
+        fs::read_to_string(folder.join("file")).unwrap()
+    );
+}
+
+#[test]
+fn convert_compresses_by_name_and_the_same_input_gives_the_same_bytes() {
+    let folder = folder_with_trace("convert_compresses_by_name");
+    let converted = || {
+        run(omptrace(&folder).args(["convert", ".", "--to", "chrome", "-o", "x.json.gz"]));
+        fs::read(folder.join("x.json.gz")).unwrap()
+    };
+    let first = converted();
+    assert_eq!(first[..2], [0x1f, 0x8b]);
+    // The modification time of a gzip header.
+    assert_eq!(first[4..8], [0; 4]);
+    assert!(first == converted());
+}
+
+#[test]
+fn convert_overwrites_its_own_outputs_and_no_trace() {
+    let folder = folder_with_trace("convert_overwrites_no_trace");
+    fs::copy(folder.join("made.omptrace"), folder.join("other")).unwrap();
+    let before = fs::read(folder.join("made.omptrace")).unwrap();
+    for output in ["made.omptrace", "other"] {
+        let said =
+            run(omptrace(&folder).args(["convert", "made.omptrace", "--to", "text", "-o", output]));
+        assert_eq!(said.status, Some(2));
+        assert!(
+            said.stderr
+                .contains("is a trace, and will not be overwritten"),
+            "{}",
+            said.stderr
+        );
+        assert!(fs::read(folder.join(output)).unwrap() == before);
+    }
+    for _ in 0..2 {
+        let said = run(omptrace(&folder).args(["convert", "made.omptrace", "--to", "text"]));
+        assert_eq!(said.status, Some(0));
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_2_and_leaves_no_output() {
+    let folder = folder("what_cannot_be_read_is_2");
+    fs::write(folder.join("text"), "no trace").unwrap();
+    fs::create_dir(folder.join("empty")).unwrap();
+    for input in ["missing", "text", "empty"] {
+        let said = run(omptrace(&folder).args(["convert", input, "--to", "text", "-o", "out"]));
+        assert_eq!(said.status, Some(2), "{input}");
+        assert!(said.stderr.starts_with("error: "), "{}", said.stderr);
+        assert!(said.stderr.contains(input), "{}", said.stderr);
+        assert!(!folder.join("out").exists());
+    }
+}
+
+#[test]
+fn info_tells_of_each_trace() {
+    let folder = folder_with_trace("info_tells_of_each_trace");
+    fs::copy(folder.join("made.omptrace"), folder.join("other.omptrace")).unwrap();
+    let said = run(omptrace(&folder).args(["info", "."]));
+    assert_eq!(said.status, Some(0));
+    assert!(said.stdout.contains("made.omptrace"), "{}", said.stdout);
+    assert!(said.stdout.contains("other.omptrace"), "{}", said.stdout);
+    let said = run(omptrace(&folder).args(["info", "--json", "."]));
+    for line in said.stdout.lines() {
+        let info: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(info["events"], 3);
+    }
+    assert_eq!(said.stdout.lines().count(), 2);
+}
+
+#[test]
+fn dump_prints_one_line_per_event() {
+    let folder = folder_with_trace("dump_prints_one_line_per_event");
+    let said = run(omptrace(&folder).args(["dump", "--json", "made.omptrace"]));
+    assert_eq!(said.stdout.lines().count(), 3);
+    for line in said.stdout.lines() {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(event["stream"], 1);
+    }
+    let said = run(omptrace(&folder).args(["dump", "made.omptrace"]));
+    assert!(said.stdout.lines().count() >= 3, "{}", said.stdout);
+}
+
+#[test]
+fn check_is_0_when_sound_1_with_findings_2_when_unreadable() {
+    let folder = folder_with_trace("check_has_three_answers");
+    fs::write(folder.join("text"), "no trace").unwrap();
+    let whole = fs::read(folder.join("made.omptrace")).unwrap();
+    fs::write(folder.join("cut.omptrace"), &whole[..whole.len() - 8]).unwrap();
+    let cut = run(omptrace(&folder).args(["check", "cut.omptrace"]));
+    assert_eq!(cut.status, Some(1), "{}", cut.stdout);
+    assert!(cut.stdout.contains("cut.omptrace: "), "{}", cut.stdout);
+    let said = run(omptrace(&folder).args(["check", "text", "cut.omptrace"]));
+    assert_eq!(said.status, Some(2));
+    assert_eq!(said.stdout, cut.stdout);
+}
