@@ -7,6 +7,7 @@
  *     parallel_begin/_end         12 + T, and 3 for the teams (Intel 2026: 1)
  *     task_create                 18 + 3T
  *     dependences                 4
+ *     task_dependence             3
  *     work                        12T + 3 (begin; as many end)
  *     mutex_acquire               13T
  *     mutex_acquired, _released   12T
@@ -15,7 +16,7 @@
  *     masked                      2 (begin; as many end)
  *     control_tool                1 (command 100, modifier: the round)
  *
- * task_dependence and task_schedule depend on luck. It prints `checksum R * (32T + 144)`, and ends
+ * task_schedule depends on luck. It prints `checksum R * (32T + 144)`, and ends
  * with status 1 where the sum is another. For clang 14 and later, and gcc 12. */
 #include <omp.h>
 #include <stdio.h>
@@ -154,15 +155,25 @@ static void tasks(void) {
     }
 #pragma omp single
     {
-      int a = 0, b = 0;
-#pragma omp task depend(out : a) shared(a)
-      a = 1;
+      int a = 0, b = 0, created = 0;
+      /* The first waits until all are created, so that each dependence is still to be waited for. */
+#pragma omp task depend(out : a) shared(a, created)
+      {
+        int go = 0;
+        while (!go) {
+#pragma omp atomic read
+          go = created;
+        }
+        a = 1;
+      }
 #pragma omp task depend(in : a) depend(out : b) shared(a, b)
       b = a + 1;
 #pragma omp task depend(in : a) shared(a)
       add(a);
 #pragma omp task depend(inout : b) shared(b)
       add(b + 1);
+#pragma omp atomic write
+      created = 1;
 #pragma omp taskwait
 #pragma omp taskloop num_tasks(8)
       for (int i = 0; i < 8; i++)

@@ -82,6 +82,7 @@ fn nearly_everything_keeps_its_promises() {
                 ("parallel_end", rounds * (12 + threads + of_teams)),
                 ("task_create", rounds * (18 + 3 * threads)),
                 ("dependences", rounds * 4),
+                ("task_dependence", rounds * 3),
                 ("work/begin", rounds * (12 * threads + 3)),
                 ("work/end", rounds * (12 * threads + 3)),
                 ("mutex_acquire", rounds * 13 * threads),
