@@ -411,6 +411,16 @@ macro_rules! events {
                 }
             }
 
+            /// The event's code address (`codeptr_ra`); 0 where it has none.
+            #[inline]
+            pub fn code(&self) -> u64 {
+                match self {
+                    $(Event::$Row(row) => row.code(),)*
+                    $(Event::$Wide(row) => row.code(),)*
+                    Event::Unknown(_) => 0,
+                }
+            }
+
             /// Calls `f` with the name and value of each argument.
             #[allow(unused_variables)]
             pub fn visit(&self, f: &mut dyn FnMut(&'static str, Value<'_>)) {
