@@ -110,6 +110,7 @@ golden! {
     single_without_end
     two_processes
     zero_length_hold
+    late_release
 }
 
 /// The table of tests above is complete.

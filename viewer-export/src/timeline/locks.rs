@@ -7,20 +7,24 @@ use crate::fast_map::FastMap;
 use crate::sink::{Category, Interval, LocationId, LocationKind, Ns, Value, argument};
 use crate::timeline::stage::Stage;
 
+/// The locks of a process, by address.
 #[derive(Default)]
-pub(crate) struct Locks {
-    /// The track of each address that was a lock.
-    tracks: FastMap<u64, LocationId>,
-    /// By address: the locks that are held now.
-    held: FastMap<u64, Hold>,
+pub(crate) struct Locks(FastMap<u64, Lock>);
+
+#[derive(Default)]
+struct Lock {
+    /// Its track, once a hold has ended.
+    track: Option<LocationId>,
+    hold: Option<Hold>,
+    /// Threads whose hold was ended by the next acquisition, until their own release comes.
+    displaced: Vec<usize>,
 }
 
+#[derive(Clone, Copy)]
 struct Hold {
     /// The holder's place in the list of threads.
     holder: usize,
     since: Ns,
-    /// The thread whose hold this one ended, until its release comes.
-    displaced: Option<usize>,
 }
 
 impl Locks {
@@ -35,15 +39,17 @@ impl Locks {
         holder: usize,
         time: Ns,
     ) {
-        let displaced = self.end_hold(stage, names, wait_id, time);
-        self.held.insert(
-            wait_id,
-            Hold {
-                holder,
-                since: time,
-                displaced,
-            },
-        );
+        let lock = self.0.entry(wait_id).or_default();
+        lock.displaced.retain(|thread| *thread != holder);
+        if let Some(old) = lock.end_hold(stage, names, wait_id, time)
+            && old != holder
+        {
+            lock.displaced.push(old);
+        }
+        lock.hold = Some(Hold {
+            holder,
+            since: time,
+        });
     }
 
     /// `thread` releases the lock; a task that moved may release what it set on another thread. False where nobody
@@ -56,16 +62,37 @@ impl Locks {
         thread: usize,
         time: Ns,
     ) -> bool {
-        match self.held.get_mut(&wait_id) {
-            Some(hold) if hold.displaced == Some(thread) && hold.holder != thread => {
-                hold.displaced = None;
+        let Some(lock) = self.0.get_mut(&wait_id) else {
+            return false;
+        };
+        match lock
+            .displaced
+            .iter()
+            .position(|displaced| *displaced == thread)
+        {
+            Some(index) => {
+                lock.displaced.swap_remove(index);
                 true
             }
-            _ => self.end_hold(stage, names, wait_id, time).is_some(),
+            None => lock.end_hold(stage, names, wait_id, time).is_some(),
         }
     }
 
-    /// The lock's hold ends; gives its holder.
+    /// The trace is at its end.
+    pub(crate) fn finish(&mut self, stage: &mut Stage<'_>, names: &[String], time: Ns) {
+        let since = |(wait_id, lock): (&u64, &Lock)| Some((lock.hold?.since, *wait_id));
+        let mut held: Vec<(Ns, u64)> = self.0.iter().filter_map(since).collect();
+        held.sort_unstable();
+        for (_, wait_id) in held {
+            if let Some(lock) = self.0.get_mut(&wait_id) {
+                lock.end_hold(stage, names, wait_id, time);
+            }
+        }
+    }
+}
+
+impl Lock {
+    /// The hold ends; gives its holder.
     fn end_hold(
         &mut self,
         stage: &mut Stage<'_>,
@@ -73,9 +100,9 @@ impl Locks {
         wait_id: u64,
         time: Ns,
     ) -> Option<usize> {
-        let hold = self.held.remove(&wait_id)?;
+        let hold = self.hold.take()?;
         let new_track = || stage.location(LocationKind::Track, format!("lock {wait_id:#x}"));
-        let track = *self.tracks.entry(wait_id).or_insert_with(new_track);
+        let track = *self.track.get_or_insert_with(new_track);
         stage.sink.interval(&Interval {
             track,
             name: &names[hold.holder],
@@ -85,18 +112,5 @@ impl Locks {
             arguments: &[argument("wait_id", Value::Hex(wait_id))],
         });
         Some(hold.holder)
-    }
-
-    /// The trace is at its end.
-    pub(crate) fn finish(&mut self, stage: &mut Stage<'_>, names: &[String], time: Ns) {
-        let mut held: Vec<(Ns, u64)> = self
-            .held
-            .iter()
-            .map(|(wait_id, hold)| (hold.since, *wait_id))
-            .collect();
-        held.sort_unstable();
-        for (_, wait_id) in held {
-            self.end_hold(stage, names, wait_id, time);
-        }
     }
 }
