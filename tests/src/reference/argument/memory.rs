@@ -100,7 +100,7 @@ impl Argument for Text {
         prop_oneof![
             1 => Just(Text(None)),
             3 => ".{0,20}".prop_map(|text| Text::new(&text.replace('\0', ""))),
-            1 => prop::collection::vec(1..=u8::MAX, 0..300).prop_map(|bytes| Text(Some(bytes))),
+            1 => prop::collection::vec(1..=u8::MAX, 0..200).prop_map(|bytes| Text(Some(bytes))),
         ]
         .boxed()
     }
