@@ -61,10 +61,12 @@
 #![forbid(unsafe_code)]
 
 pub mod block;
+mod chunks;
 pub mod clock;
 pub mod codec;
 pub mod diagnostic;
 pub mod event;
+mod events;
 pub mod field;
 pub mod limits;
 pub mod metadata;
@@ -74,6 +76,7 @@ pub mod reader;
 mod scan;
 pub mod seal;
 pub mod spool;
+mod streams;
 pub mod writer;
 
 pub use clock::ClockMap;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// All metadata blocks of a file, laid over each other. Every key may be missing: the process may have died before
 /// it was written, or the block may be damaged.
@@ -59,7 +60,25 @@ pub struct Metadata {
     pub messages: Vec<String>,
     /// Keys of newer tracers.
     #[serde(flatten)]
-    pub other: BTreeMap<String, serde_json::Value>,
+    pub other: BTreeMap<String, Value>,
+}
+
+impl Metadata {
+    /// The metadata of `object`, and how many of its keys have values that make no sense: they are left out.
+    pub(crate) fn understand(object: &Map<String, Value>) -> (Metadata, u64) {
+        if let Ok(metadata) = serde_json::from_value(Value::Object(object.clone())) {
+            return (metadata, 0);
+        }
+        let is_understood = |key: &String, value: &Value| {
+            let alone = Map::from_iter([(key.clone(), value.clone())]);
+            serde_json::from_value::<Metadata>(Value::Object(alone)).is_ok()
+        };
+        let mut understood = object.clone();
+        understood.retain(|key, value| is_understood(key, value));
+        let left_out = (object.len() - understood.len()) as u64;
+        let metadata = serde_json::from_value(Value::Object(understood)).unwrap_or_default();
+        (metadata, left_out)
+    }
 }
 
 /// The traced process.

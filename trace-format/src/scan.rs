@@ -259,3 +259,11 @@ pub(crate) fn read_block(file: &File, block: &Block, bytes: &mut Vec<u8>) -> io:
     read_up_to(file, bytes, block.offset, len)?;
     Ok(BlockHeader::decode(bytes) == Some(block.header))
 }
+
+/// The payload of a block that was read with its header; `None` where it is cut or its check sum is wrong.
+pub(crate) fn checked_payload<'b>(block: &Block, bytes: &'b [u8]) -> Option<&'b [u8]> {
+    let payload = bytes.get(BLOCK_HEADER_BYTES..)?;
+    let sound = payload.len() == block.header.payload_bytes as usize
+        && crc32fast::hash(payload) == block.header.payload_crc;
+    sound.then_some(payload)
+}

@@ -11,11 +11,12 @@ use std::{fmt, mem, process};
 use serde_json::{Map, Value};
 
 use crate::block::{BLOCK_HEADER_BYTES, ClockPair, Codec, FILE_HEADER_BYTES, FileHeader};
+use crate::chunks::Stored;
 use crate::codec::Packer;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::event::{Event, decode, is_wide_prefix, split};
 use crate::predict::State;
-use crate::reader::{Chunks, Ending, OpenError, Reader, Stored};
+use crate::reader::{Ending, OpenError, Reader};
 use crate::writer::{Index, chunk_header, metadata_block, push_words};
 
 /// zstd's level. The program has ended and the processors are free, so that more can be had than while it ran.
@@ -138,10 +139,10 @@ fn copy(
         streams: reader.streams().len() as u32,
         ..Sealed::default()
     };
-    let mut chunks = Chunks::new(reader);
+    let mut chunks = reader.chunks();
     let mut packer = Packer::new(LEVEL, 0)?;
     let mut raw = Vec::new();
-    let all = reader.chunks();
+    let all = reader.copies_of_each();
     for (done, copies) in all.iter().enumerate() {
         progress(done as u64, all.len() as u64);
         let Some(stored) = chunks.read(copies) else {

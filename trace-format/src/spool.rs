@@ -104,7 +104,12 @@ impl Spool {
     /// Reads the headers of all chunks.
     fn list(&mut self, chunk_bytes: usize, limits: &Limits, diagnostics: &mut Diagnostics) {
         let (mut senseless, mut left_out) = (0, 0);
-        for offset in (FILE_HEADER_BYTES as u64..self.bytes).step_by(chunk_bytes) {
+        let offsets = (FILE_HEADER_BYTES as u64..self.bytes).step_by(chunk_bytes);
+        for (index, offset) in offsets.enumerate() {
+            if index == limits.max_blocks {
+                left_out = (self.bytes - offset) / chunk_bytes as u64;
+                break;
+            }
             let Some(bytes) = self.header_bytes(offset) else {
                 continue;
             };
@@ -116,7 +121,6 @@ impl Spool {
             });
             match header {
                 Some(header) if header.state == ChunkState::FREE => {}
-                Some(_) if self.chunks.len() == limits.max_blocks => left_out += 1,
                 Some(header) => self.chunks.push(SpoolEntry { offset, header }),
                 // Zeros: no chunk has been here yet.
                 None => senseless += u64::from(bytes != [0; HEADER_BYTES]),

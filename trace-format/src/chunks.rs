@@ -1,0 +1,172 @@
+//! Chunks wherever they are: in the file, in the spool, or in both.
+
+use std::fs::File;
+
+use crate::block::{BLOCK_HEADER_BYTES, Chunk, Codec};
+use crate::codec::Unpacker;
+use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
+use crate::limits::Limits;
+use crate::scan::{Block, checked_payload, read_block};
+use crate::spool::{Spool, SpoolEntry};
+
+/// A chunk in one of the places where it may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stored {
+    File(Block),
+    Spool(SpoolEntry),
+}
+
+impl Stored {
+    pub(crate) fn chunk(&self) -> Chunk {
+        match self {
+            Stored::File(block) => block.header.chunk(),
+            Stored::Spool(entry) => entry.header.chunk,
+        }
+    }
+
+    /// Copies of a chunk lie together in this order; the file's come first, as their check sum tells whether they
+    /// are sound.
+    pub(crate) fn order(&self) -> (u32, u32, bool, u64) {
+        let chunk = self.chunk();
+        match self {
+            Stored::File(block) => (chunk.stream, chunk.sequence, false, block.offset),
+            Stored::Spool(entry) => (chunk.stream, chunk.sequence, true, entry.offset),
+        }
+    }
+}
+
+/// True of two copies of one chunk.
+pub(crate) fn is_same_chunk(a: &Stored, b: &Stored) -> bool {
+    a.order().0 == b.order().0 && a.order().1 == b.order().1
+}
+
+/// Reads chunks one after the other into the same buffers.
+#[derive(Debug)]
+pub(crate) struct Chunks<'r> {
+    file: &'r File,
+    spool: Option<&'r Spool>,
+    limits: &'r Limits,
+    /// The chunk as it was stored: for one from the file, its block.
+    pub(crate) bytes: Vec<u8>,
+    /// Its words.
+    pub(crate) words: Vec<u64>,
+    unpacker: Option<Unpacker>,
+    pub(crate) diagnostics: Diagnostics,
+}
+
+impl<'r> Chunks<'r> {
+    pub(crate) fn new(file: &'r File, spool: Option<&'r Spool>, limits: &'r Limits) -> Chunks<'r> {
+        Chunks {
+            file,
+            spool,
+            limits,
+            bytes: Vec::new(),
+            words: Vec::new(),
+            unpacker: None,
+            diagnostics: Diagnostics::new(limits.max_diagnostics),
+        }
+    }
+
+    /// Reads the first sound one of a chunk's `copies`. Where none is whole, a raw chunk that the file cuts off still
+    /// has its first words. `None` where nothing can be read.
+    pub(crate) fn read<'s>(&mut self, copies: &'s [Stored]) -> Option<&'s Stored> {
+        let mut flaw = None;
+        for stored in copies {
+            match self.read_copy(stored) {
+                Ok(()) => {
+                    if flaw.is_some() {
+                        self.report(DiagnosticKind::ChunkCopyDamaged, stored);
+                    }
+                    return Some(stored);
+                }
+                Err(kind) => flaw = flaw.or(Some((kind, stored))),
+            }
+        }
+        if let Some(stored) = copies.iter().find(|stored| self.read_cut(stored)) {
+            return Some(stored);
+        }
+        let (kind, stored) = flaw?;
+        self.report(kind, stored);
+        None
+    }
+
+    fn report(&mut self, kind: DiagnosticKind, stored: &Stored) {
+        let chunk = stored.chunk();
+        let mut diagnostic = Diagnostic::new(kind).chunk(chunk.stream, chunk.sequence);
+        if let Stored::File(block) = stored {
+            diagnostic = diagnostic.at(block.offset);
+        }
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn read_copy(&mut self, stored: &Stored) -> Result<(), DiagnosticKind> {
+        match stored {
+            Stored::File(block) => self.read_file(block),
+            Stored::Spool(entry) => {
+                let spool = self.spool.ok_or(DiagnosticKind::ReadFailed)?;
+                spool
+                    .words(entry, &mut self.bytes, &mut self.words)
+                    .map_err(|_| DiagnosticKind::ReadFailed)?
+                    .map_err(|_| DiagnosticKind::SpoolRecycled)
+            }
+        }
+    }
+
+    fn read_file(&mut self, block: &Block) -> Result<(), DiagnosticKind> {
+        let limit = self.limits.max_chunk_bytes;
+        if block.header.payload_bytes as usize > limit {
+            return Err(DiagnosticKind::LimitReached);
+        }
+        let same_header = read_block(self.file, block, &mut self.bytes)
+            .map_err(|_| DiagnosticKind::ReadFailed)?;
+        if !same_header {
+            self.report(DiagnosticKind::BlockHeaderDamaged, &Stored::File(*block));
+        }
+        let payload = checked_payload(block, &self.bytes).ok_or(DiagnosticKind::ChunkDamaged)?;
+        match block.header.codec {
+            Codec::RAW => put_words(payload, &mut self.words),
+            Codec::COLUMNS => {
+                let unpacker = match &mut self.unpacker {
+                    Some(unpacker) => unpacker,
+                    none => none.insert(Unpacker::new().map_err(|_| DiagnosticKind::ReadFailed)?),
+                };
+                unpacker
+                    .unpack(payload, limit / 8, &mut self.words)
+                    .map_err(|_| DiagnosticKind::ChunkDamaged)?;
+            }
+            _ => return Err(DiagnosticKind::ChunkCodec),
+        }
+        Ok(())
+    }
+
+    /// Reads what the file has of a raw chunk that it cuts off: its check sum cannot be right. That it is cut was
+    /// told when the file was opened.
+    fn read_cut(&mut self, stored: &Stored) -> bool {
+        let Stored::File(block) = stored else {
+            return false;
+        };
+        let cut = block.stored < block.header.payload_bytes && block.header.codec == Codec::RAW;
+        let small = block.stored as usize <= self.limits.max_chunk_bytes;
+        if !cut || !small || read_block(self.file, block, &mut self.bytes).is_err() {
+            return false;
+        }
+        put_words(
+            self.bytes.get(BLOCK_HEADER_BYTES..).unwrap_or(&[]),
+            &mut self.words,
+        );
+        true
+    }
+}
+
+/// Replaces `words` by those of a raw payload.
+fn put_words(payload: &[u8], words: &mut Vec<u64>) {
+    words.clear();
+    words.extend(
+        payload
+            .as_chunks()
+            .0
+            .iter()
+            .copied()
+            .map(u64::from_le_bytes),
+    );
+}

@@ -1,0 +1,124 @@
+//! The events of a stream, chunk after chunk.
+
+use crate::block::Chunk;
+use crate::chunks::{Chunks, Stored, is_same_chunk};
+use crate::diagnostic::{Diagnostic, DiagnosticKind};
+use crate::event::{DecodeError, Event, decode, is_wide_prefix};
+use crate::predict::State;
+
+/// An event and its time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Raw ticks of the session's clock; [`ClockMap::ns`] makes nanoseconds of them.
+    pub ticks: u64,
+    /// The event.
+    pub event: Event<'static>,
+}
+
+/// The events of a stream, in its order. Chunks that are damaged are left out; see [`Events::take_diagnostics`].
+#[derive(Debug)]
+pub struct Events<'r> {
+    chunks: Chunks<'r>,
+    copies: &'r [Stored],
+    state: State,
+    chunk: Chunk,
+    /// The next event's place in the chunk's words.
+    at: usize,
+    damaged_events: u64,
+}
+
+impl<'r> Events<'r> {
+    /// The events of chunks of which there are these copies.
+    pub(crate) fn new(chunks: Chunks<'r>, copies: &'r [Stored]) -> Events<'r> {
+        Events {
+            chunks,
+            copies,
+            state: State::new(0),
+            chunk: Chunk::default(),
+            at: 0,
+            damaged_events: 0,
+        }
+    }
+
+    /// What was wrong with the chunks so far.
+    pub fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
+        self.chunks.diagnostics.take()
+    }
+
+    /// Goes on behind words that are no event: at the next event, or in the next chunk; false at the stream's end.
+    #[cold]
+    fn recover(&mut self, error: DecodeError) -> bool {
+        let rest = &self.chunks.words[self.at..];
+        match error {
+            DecodeError::BadArguments { len } => {
+                self.at += len;
+                self.damaged_events += 1;
+                return true;
+            }
+            // The process died between the prefix of a wide event and the event.
+            _ if rest.is_empty() || (rest.len() == 1 && is_wide_prefix(rest[0])) => {}
+            DecodeError::Truncated | DecodeError::UnknownKind(_) => {
+                let count = rest.len() as u64;
+                self.report(DiagnosticKind::ChunkCut, count);
+            }
+        }
+        if self.damaged_events > 0 {
+            let count = std::mem::take(&mut self.damaged_events);
+            self.report(DiagnosticKind::EventsDamaged, count);
+        }
+        self.next_chunk()
+    }
+
+    fn report(&mut self, kind: DiagnosticKind, count: u64) {
+        let diagnostic = Diagnostic::new(kind)
+            .chunk(self.chunk.stream, self.chunk.sequence)
+            .count(count);
+        self.chunks.diagnostics.push(diagnostic);
+    }
+
+    /// Goes on to the next chunk that can be read; false at the stream's end.
+    fn next_chunk(&mut self) -> bool {
+        while let Some(first) = self.copies.first() {
+            let same = self
+                .copies
+                .iter()
+                .take_while(|stored| is_same_chunk(first, stored))
+                .count();
+            let (copies, rest) = self.copies.split_at(same);
+            self.copies = rest;
+            if let Some(stored) = self.chunks.read(copies) {
+                self.chunk = stored.chunk();
+                self.state.reset(self.chunk.first_id);
+                self.at = 0;
+                return true;
+            }
+        }
+        self.chunks.words.clear();
+        self.at = 0;
+        false
+    }
+}
+
+impl Iterator for Events<'_> {
+    type Item = Record;
+
+    #[inline]
+    fn next(&mut self) -> Option<Record> {
+        loop {
+            match decode(&self.chunks.words[self.at..], &mut self.state) {
+                Ok(decoded) => {
+                    self.at += decoded.len;
+                    return Some(Record {
+                        ticks: self.chunk.clock.ticks.wrapping_add(decoded.ticks),
+                        event: decoded.event,
+                    });
+                }
+                Err(error) => {
+                    if !self.recover(error) {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+}
