@@ -122,8 +122,6 @@ impl Codec {
     pub const RAW: Codec = Codec(0);
     /// Columns of a chunk's words, each compressed by zstd: see [`crate::codec`].
     pub const COLUMNS: Codec = Codec(1);
-    /// zstd over the payload.
-    pub const ZSTD: Codec = Codec(2);
 }
 
 /// Who owns a chunk of the spool.
