@@ -9,7 +9,7 @@ use crate::predict::State;
 /// An event and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Raw ticks of the session's clock; [`ClockMap::ns`] makes nanoseconds of them.
+    /// Raw ticks of the session's clock; [`crate::ClockMap::ns`] makes nanoseconds of them.
     pub ticks: u64,
     /// The event.
     pub event: Event<'static>,

@@ -99,6 +99,11 @@ impl Trace {
     }
 
     pub(crate) fn with_metadata(object: Value) -> Trace {
+        // No process has this number.
+        Trace::of_process(u32::MAX, object)
+    }
+
+    pub(crate) fn of_process(pid: u32, object: Value) -> Trace {
         let mut trace = Trace {
             folder: tempfile::tempdir().expect("a temporary folder"),
             file: Vec::new(),
@@ -108,8 +113,7 @@ impl Trace {
             magic: FILE_MAGIC,
             version: FORMAT_VERSION,
             session: SESSION,
-            // No process has this number.
-            pid: u32::MAX,
+            pid,
             chunk_bytes: 0,
             path: default_path(&trace.path())
                 .into_os_string()

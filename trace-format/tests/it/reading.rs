@@ -1,15 +1,15 @@
 //! Given this trace, the reader finds this.
 
-use omptrace_trace_format::block::{BLOCK_HEADER_BYTES, ChunkState, Codec};
+use omptrace_trace_format::block::{BLOCK_HEADER_BYTES, ChunkState, Codec, FILE_HEADER_BYTES};
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::{Event, SyncRegion};
 use omptrace_trace_format::field::{Address, Id};
 use omptrace_trace_format::spool::default_path;
-use omptrace_trace_format::writer::chunk_header;
+use omptrace_trace_format::writer::{Index, chunk_header};
 use omptrace_trace_format::{DiagnosticKind, Ending, Limits, OpenError, Reader};
 use serde_json::json;
 
-use crate::build::{Found, SESSION, Trace, chunk, encode, read, read_all, some_events};
+use crate::build::{Found, SESSION, Trace, chunk, encode, overwrite, read, read_all, some_events};
 
 /// Three words that a kill could leave: an event, and the prefix of a wide one that never came.
 fn cut_short() -> Vec<u64> {
@@ -203,12 +203,58 @@ fn says_how_the_session_ended() {
 }
 
 #[test]
+fn reads_the_trace_of_a_running_process() {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let mut fields = stat.rsplit(')').next().unwrap().split_whitespace();
+    let started: u64 = fields.nth(19).unwrap().parse().unwrap();
+    let trace = Trace::of_process(std::process::id(), json!({"process": {"started": started}}))
+        .spooled(chunk(1, 0), ChunkState::FULL, &words(1))
+        .spooled(chunk(1, 1), ChunkState::ACTIVE, &words(2));
+    let path = trace.write();
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!(reader.ending(), Ending::Running);
+    let refused = omptrace_trace_format::seal(&path, json!({}), &mut |_, _| ());
+    assert!(matches!(
+        refused,
+        Err(omptrace_trace_format::SealError::Running)
+    ));
+
+    // The process goes on: the first chunk is used again, the second one grows.
+    let later = Trace::new()
+        .spooled(chunk(1, 2), ChunkState::ACTIVE, &words(3))
+        .spooled(
+            chunk(1, 1),
+            ChunkState::FULL,
+            &[words(2), words(2)].concat(),
+        );
+    let later = std::fs::read(default_path(&later.write())).unwrap();
+    overwrite(&default_path(&path), &later);
+    let found = read_all(&reader);
+    assert_eq!(found.kinds(), [DiagnosticKind::SpoolRecycled]);
+    assert_eq!(found.events.len(), 2 * ROWS);
+}
+
+#[test]
 fn says_that_the_spool_is_gone() {
     check(
         Trace::new().raw(chunk(1, 0), &words(1)),
         ROWS,
         &[DiagnosticKind::SpoolMissing],
     );
+}
+
+#[test]
+fn does_not_trust_an_index_whose_blocks_overlap() {
+    let words = words(1);
+    let mut trace = Trace::new().raw(chunk(1, 0), &words).end();
+    let at = FILE_HEADER_BYTES as u64;
+    let mut index = Index::default();
+    for _ in 0..2 {
+        index.push(at, &trace.file()[FILE_HEADER_BYTES..][..BLOCK_HEADER_BYTES]);
+    }
+    let index = index.finish(SESSION, trace.file().len() as u64);
+    trace = trace.bytes(&index);
+    check(trace, ROWS, &[DiagnosticKind::IndexDamaged]);
 }
 
 #[test]

@@ -1,0 +1,103 @@
+//! Reading compact events allocates nothing, once the first chunk made the buffers.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use omptrace_trace_format::block::{Chunk, Codec, FILE_MAGIC, FORMAT_VERSION, FileHeader};
+use omptrace_trace_format::codec::Packer;
+use omptrace_trace_format::event::{Event, ThreadEnd};
+use omptrace_trace_format::field::Id;
+use omptrace_trace_format::predict::State;
+use omptrace_trace_format::writer::chunk_header;
+use omptrace_trace_format::{Limits, Reader};
+
+/// The system's allocator, counted.
+struct Counted;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: all is the system's allocator's doing, which keeps the contract.
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // Relaxed: this test has one thread.
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counted = Counted;
+
+const CHUNKS: u32 = 20;
+const EVENTS: u64 = 1000;
+
+/// A trace of packed and raw chunks in turn, each with the same events.
+fn trace() -> Vec<u8> {
+    let mut words = Vec::new();
+    let mut state = State::new(0);
+    for number in 0..EVENTS {
+        let event = Event::from(ThreadEnd {
+            thread_data: Id(number),
+        });
+        let mut out = [0; 8];
+        let len = event.encode(&mut state, number, &mut out).unwrap();
+        words.extend_from_slice(&out[..len]);
+    }
+    let mut packer = Packer::new(1, words.len()).unwrap();
+    let packed = packer.pack(&words).unwrap().payload.to_vec();
+    let raw: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let header = FileHeader {
+        magic: FILE_MAGIC,
+        version: FORMAT_VERSION,
+        session: 1,
+        pid: 1,
+        chunk_bytes: 0,
+        path: Vec::new(),
+    };
+    let mut file = header.encode().to_vec();
+    for sequence in 0..CHUNKS {
+        let chunk = Chunk {
+            stream: 1,
+            sequence,
+            ..Chunk::default()
+        };
+        let (codec, payload) = match sequence % 2 {
+            0 => (Codec::COLUMNS, &packed),
+            _ => (Codec::RAW, &raw),
+        };
+        file.extend(chunk_header(
+            1,
+            &chunk,
+            words.len() as u32,
+            0,
+            codec,
+            payload,
+        ));
+        file.extend(payload);
+    }
+    file
+}
+
+#[test]
+fn compact_events_allocate_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.omptrace");
+    std::fs::write(&path, trace()).unwrap();
+    let reader = Reader::open_with(&path, Limits::default()).unwrap();
+    let mut events = reader.events(&reader.streams()[0]);
+    // Both kinds of chunks, and the third chunk's first event.
+    assert_eq!(
+        events.by_ref().take(2 * EVENTS as usize + 1).count(),
+        2 * EVENTS as usize + 1
+    );
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let rest = events.by_ref().count();
+    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);
+    assert_eq!(rest as u64, u64::from(CHUNKS - 2) * EVENTS - 1);
+}
