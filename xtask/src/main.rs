@@ -3,11 +3,13 @@
 //! ```text
 //! cargo xtask demo      trace an example, convert it, say how to look at it
 //! cargo xtask test      install what is missing, run every check and every test
+//! cargo xtask bench     measure what tracing costs
 //! ```
 //!
 //! The other commands are steps of these two, or what a packager and the documentation need.
 //! Each installs what it needs first ([`setup`]); `--no-install` only tells what is missing.
 
+mod bench;
 mod demo;
 mod install;
 mod omptrace;
@@ -51,6 +53,8 @@ enum Task {
         #[arg(long)]
         prefix: PathBuf,
     },
+    /// Measure what tracing costs, beside the least that it could cost
+    Bench(bench::Bench),
     /// Make the pictures of docs/images from the examples, in the real Perfetto UI
     Screenshots,
 }
@@ -63,6 +67,7 @@ fn main() -> ExitCode {
         Task::Test => test::run(install),
         Task::Setup => setup::ensure(Purpose::Tests, install),
         Task::Install { prefix } => install::run(&prefix),
+        Task::Bench(arguments) => bench::run(&arguments, install),
         Task::Screenshots => screenshots::run(install),
     };
     match outcome {

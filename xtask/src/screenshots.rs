@@ -1,6 +1,7 @@
 //! The documentation's pictures: each example traced anew and shown by the real Perfetto UI.
 
 use std::fs;
+use std::process::Stdio;
 
 use crate::Result;
 use crate::omptrace::{build, trace_example};
@@ -17,6 +18,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("nested", &["960", "2"]),
 ];
 
+/// The time span that is shown: what comes before the first parallel region is the start of the runtime.
+const SPAN: &str = "select min(ts) as ts, max(ts + dur) - min(ts) as dur from slice
+    where name like '!$omp parallel%'";
+
 /// Makes `docs/images/NAME.png` for each example.
 ///
 /// # Errors
@@ -31,10 +36,12 @@ pub(crate) fn run(install: bool) -> Result<()> {
         process::run(
             command("node", ["tests/tools/perfetto_ui.mjs"])
                 .arg(&traced.chrome)
-                .arg("--expand")
+                .args(["--expand", "--show", SPAN])
                 .arg("--screenshot")
                 .arg(pictures.join(format!("{example}.png")))
-                .env("OMPTRACE_TOOLS", tools()),
+                .env("OMPTRACE_TOOLS", tools())
+                // Its answer to queries, of which there are none.
+                .stdout(Stdio::null()),
         )?;
     }
     Ok(())

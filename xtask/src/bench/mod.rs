@@ -1,0 +1,144 @@
+//! What tracing costs, measured beside the least that it could cost.
+//!
+//! ```text
+//! benches/programs/*.c  --+                       +-- rounds: time, memory (every tool in turn, several times)
+//!                         +--> case x tool runs --+-- instructions: callgrind, two sizes of the same run
+//! benches/tools/*.c     --+                       +-- disk: bytes of the sealed trace
+//! libomptrace.so        --+                                        |
+//!                                                    report: table, JSON, verdicts
+//! ```
+//!
+//! Costs are differences to a tool that registers all callbacks and does nothing ([`tools::EMPTY`]), divided by the
+//! number of events, which the tests' counting tool knows. The measure of a tracer is its ratio to
+//! [`tools::FLOOR`], on the same machine in the same minutes.
+
+mod baseline;
+mod disk;
+mod instructions;
+mod lttng;
+mod machine;
+mod programs;
+mod report;
+mod rounds;
+mod runs;
+mod spread;
+mod tools;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::Result;
+use crate::omptrace::build;
+use crate::process::{self, cargo, target};
+use crate::requirements::Purpose;
+use crate::setup;
+
+use programs::{Case, Programs};
+use report::{CaseReport, Report, ToolReport};
+use tools::{Left, Tools};
+
+/// `cargo xtask bench`.
+#[derive(Args)]
+pub(crate) struct Bench {
+    /// Count instructions only, and fail if they grew since benches/baseline.json
+    #[arg(long)]
+    short: bool,
+    /// Write the results to this file, too
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Runs of each tool that count; one more goes before
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Only cases whose name has this in it; names are like `tasks/2`, a program and its threads
+    #[arg(long, value_name = "NAME", default_value = "")]
+    filter: String,
+}
+
+/// The folder in which everything is built and run.
+fn folder() -> PathBuf {
+    target().join("bench")
+}
+
+/// Measures, prints, and compares.
+///
+/// # Errors
+/// Something cannot be built or run; with `--short`, a program's events cost more instructions than they did.
+pub(crate) fn run(bench: &Bench, install: bool) -> Result<()> {
+    setup::ensure(Purpose::Demo, install)?;
+    if bench.short {
+        build_tracer()?;
+    } else {
+        build()?;
+    }
+    std::fs::create_dir_all(folder())?;
+    let programs = Programs::build(&folder())?;
+    let (tools, left_out) = Tools::build(&folder())?;
+    for Left { name, why } in &left_out {
+        println!("left out: {name} ({why})");
+    }
+    if bench.short {
+        return short(bench, &programs, &tools);
+    }
+    let load = machine::load_average();
+    machine::warn_if_busy(load);
+    let mut report = Report::new(bench.rounds, load, left_out);
+    for case in programs.cases(&bench.filter, &tools)? {
+        report.cases.push(measure(&case, &tools, bench.rounds)?);
+    }
+    report.finish();
+    print!("{report}");
+    machine::warn_if_busy(machine::load_average());
+    match &bench.json {
+        Some(path) => write_json(path, &report),
+        None => Ok(()),
+    }
+}
+
+/// Counting instructions needs no more than the library.
+fn build_tracer() -> Result<()> {
+    process::run(&mut cargo([
+        "build",
+        "--release",
+        "--package=omptrace-tracer",
+    ]))
+}
+
+/// All figures of one case.
+fn measure(case: &Case<'_>, tools: &Tools, rounds: u32) -> Result<CaseReport> {
+    eprintln!("{}: {} events", case.name(), case.events);
+    let times = rounds::run(case, tools, rounds)?;
+    let instructions = instructions::per_event(case, tools, |tool| tool.countable)?;
+    let rows = tools
+        .iter()
+        .map(|tool| {
+            Ok(ToolReport {
+                tool: tool.name,
+                instructions: instructions.get(tool.name).copied(),
+                bytes_per_event: disk::bytes_per_event(case, tool)?,
+                ..times.report(tool.name, case.events)
+            })
+        })
+        .collect::<Result<_>>()?;
+    Ok(CaseReport::new(case, rows))
+}
+
+/// Instructions per event, compared with those that were written down.
+fn short(bench: &Bench, programs: &Programs, tools: &Tools) -> Result<()> {
+    let mut counted = baseline::Baseline::default();
+    for case in programs.cases(&bench.filter, tools)? {
+        let of_case =
+            instructions::per_event(&case, tools, |tool| tools::SHORT.contains(&tool.name))?;
+        counted.add(&case, &of_case);
+    }
+    if let Some(path) = &bench.json {
+        write_json(path, &counted)?;
+    }
+    baseline::compare(&counted)
+}
+
+fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<()> {
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()).into())
+}

@@ -1,0 +1,136 @@
+//! The programs that are measured, and how much of each.
+
+use std::path::{Path, PathBuf};
+
+use crate::Result;
+use crate::process::{command, root, run};
+
+use super::machine;
+use super::runs;
+use super::tools::Tools;
+
+/// A program of `benches/programs`.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) name: &'static str,
+    /// What it does `COUNT` times on one thread, to raise some two million events in some 0.1 s.
+    count: u64,
+    /// The same on all processors, where a construct takes longer.
+    team_count: u64,
+    /// Whether it is all constructs and no work: the goals for costs per event are about these.
+    pub(super) fine: bool,
+}
+
+/// EPCC's constructs, and a program as people have them.
+const PROGRAMS: &[Program] = &[
+    fine("parallel", 500_000, 100_000),
+    fine("for", 300_000, 100_000),
+    fine("barrier", 500_000, 100_000),
+    fine("critical", 600_000, 300_000),
+    fine("lock", 600_000, 300_000),
+    fine("tasks", 120, 60),
+    Program {
+        name: "stencil",
+        count: 2_000,
+        team_count: 2_000,
+        fine: false,
+    },
+];
+
+const fn fine(name: &'static str, count: u64, team_count: u64) -> Program {
+    Program {
+        name,
+        count,
+        team_count,
+        fine: true,
+    }
+}
+
+/// A program on a number of threads.
+#[derive(Debug)]
+pub(super) struct Case<'a> {
+    pub(super) program: &'a Program,
+    pub(super) executable: PathBuf,
+    pub(super) threads: usize,
+    pub(super) count: u64,
+    /// Events that `count` raises, as the counting tool has them.
+    pub(super) events: u64,
+}
+
+impl Case<'_> {
+    /// Such as `tasks/2`.
+    pub(super) fn name(&self) -> String {
+        format!("{}/{}", self.program.name, self.threads)
+    }
+
+    /// The same with another count.
+    ///
+    /// # Errors
+    /// The counting tool cannot be run.
+    pub(super) fn with_count(&self, count: u64, tools: &Tools) -> Result<Case<'_>> {
+        let mut case = Case {
+            executable: self.executable.clone(),
+            count,
+            ..*self
+        };
+        case.events = runs::events(&case, tools)?;
+        Ok(case)
+    }
+}
+
+/// All programs, compiled.
+#[derive(Debug)]
+pub(super) struct Programs {
+    folder: PathBuf,
+}
+
+impl Programs {
+    /// # Errors
+    /// The compiler cannot be run.
+    pub(super) fn build(folder: &Path) -> Result<Programs> {
+        let sources = root().join("benches/programs");
+        for program in PROGRAMS {
+            // No debug information: valgrind 3.19 cannot read clang-22's.
+            run(command(
+                "clang-22",
+                ["-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-o"],
+            )
+            .arg(folder.join(program.name))
+            .arg(sources.join(program.name).with_extension("c"))
+            .arg(sources.join("measure.c")))?;
+        }
+        Ok(Programs {
+            folder: folder.to_owned(),
+        })
+    }
+
+    /// Every program on one thread and on all processors, if its case's name contains `filter`.
+    ///
+    /// # Errors
+    /// The counting tool cannot be run.
+    pub(super) fn cases(&self, filter: &str, tools: &Tools) -> Result<Vec<Case<'_>>> {
+        let mut teams = vec![1, machine::processors()];
+        teams.dedup();
+        let mut cases = Vec::new();
+        for &threads in &teams {
+            for program in PROGRAMS {
+                let mut case = Case {
+                    program,
+                    executable: self.folder.join(program.name),
+                    threads,
+                    count: if threads == 1 {
+                        program.count
+                    } else {
+                        program.team_count
+                    },
+                    events: 0,
+                };
+                if case.name().contains(filter) {
+                    case.events = runs::events(&case, tools)?;
+                    cases.push(case);
+                }
+            }
+        }
+        Ok(cases)
+    }
+}

@@ -1,0 +1,278 @@
+//! The results: as a table for people, as JSON for programs, and what they say about the project's goals.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::instructions::Instructions;
+use super::machine;
+use super::programs::Case;
+use super::spread::{Spread, median};
+use super::tools::{FLOOR, FLOOR_WRITE, Left, OMPTRACE, OMPTRACE_OFF};
+
+/// All results.
+#[derive(Debug, Serialize)]
+pub(super) struct Report {
+    processor: String,
+    processors: usize,
+    /// Before the first run.
+    load_average: f64,
+    rounds: u32,
+    left_out: Vec<Left>,
+    pub(super) cases: Vec<CaseReport>,
+    goals: Vec<Goal>,
+}
+
+/// The results of one program on a number of threads.
+#[derive(Debug, Serialize)]
+pub(super) struct CaseReport {
+    case: String,
+    threads: usize,
+    /// Whether the program is all constructs and no work.
+    fine: bool,
+    events: u64,
+    tools: Vec<ToolReport>,
+}
+
+/// One tool in one case. Differences are to the empty tool.
+#[derive(Debug, Serialize)]
+pub(super) struct ToolReport {
+    pub(super) tool: &'static str,
+    /// CPU time of the program's own threads, per event.
+    pub(super) thread_ns_per_event: Option<Spread>,
+    /// CPU time of the process, start and end included, per event.
+    pub(super) process_ns_per_event: Option<Spread>,
+    /// CPU time of the program's own threads, in percent of that under the empty tool.
+    pub(super) thread_percent: Option<Spread>,
+    /// Wall time likewise.
+    pub(super) wall_percent: Option<Spread>,
+    /// Wall time itself.
+    pub(super) wall_ms: Option<f64>,
+    /// From `main` to the end of the first parallel region.
+    pub(super) start_ms: Option<f64>,
+    /// From the end of `main` to the end of the process.
+    pub(super) exit_ms: Option<f64>,
+    pub(super) peak_kib: Option<f64>,
+    pub(super) instructions: Option<Instructions>,
+    pub(super) bytes_per_event: Option<f64>,
+}
+
+/// A figure of the product beside what it should be.
+#[derive(Debug, Serialize)]
+struct Goal {
+    what: &'static str,
+    figure: f64,
+    at_most: f64,
+    /// Where the figure is from.
+    case: String,
+}
+
+impl CaseReport {
+    pub(super) fn new(case: &Case<'_>, tools: Vec<ToolReport>) -> CaseReport {
+        CaseReport {
+            case: case.name(),
+            threads: case.threads,
+            fine: case.program.fine,
+            events: case.events,
+            tools,
+        }
+    }
+
+    fn tool(&self, name: &str) -> Option<&ToolReport> {
+        self.tools.iter().find(|tool| tool.tool == name)
+    }
+
+    /// The tool's median of a figure, divided by the other tool's.
+    fn ratio(
+        &self,
+        tool: &str,
+        other: &str,
+        of: impl Fn(&ToolReport) -> Option<f64>,
+    ) -> Option<f64> {
+        Some(of(self.tool(tool)?)? / of(self.tool(other)?)?)
+    }
+
+    fn thread_ratio(&self, tool: &str) -> Option<f64> {
+        self.ratio(tool, FLOOR, |of| of.thread_ns_per_event.map(|ns| ns.median))
+    }
+}
+
+impl Report {
+    pub(super) fn new(rounds: u32, load_average: f64, left_out: Vec<Left>) -> Report {
+        Report {
+            processor: machine::processor(),
+            processors: machine::processors(),
+            load_average,
+            rounds,
+            left_out,
+            cases: Vec::new(),
+            goals: Vec::new(),
+        }
+    }
+
+    /// Draws the conclusions when all cases are there.
+    pub(super) fn finish(&mut self) {
+        let alone = |case: &CaseReport| case.fine && case.threads == 1;
+        let team = |case: &CaseReport| case.threads > 1;
+        let thread_ratio = |case: &CaseReport| case.thread_ratio(OMPTRACE);
+        let process_ratio = |case: &CaseReport| {
+            case.ratio(OMPTRACE_OFF, FLOOR_WRITE, |of| {
+                of.process_ns_per_event.map(|ns| ns.median)
+            })
+        };
+        let bytes = |case: &CaseReport| case.tool(OMPTRACE)?.bytes_per_event;
+        let wall = |case: &CaseReport| {
+            let ratio = case.ratio(OMPTRACE, OMPTRACE_OFF, |of| of.wall_ms)?;
+            Some((ratio - 1.0) * 100.0)
+        };
+        self.goals = [
+            self.middle(
+                "own threads' ns per event, of the floor's: median",
+                1.5,
+                alone,
+                thread_ratio,
+            ),
+            self.worst(
+                "own threads' ns per event, of the floor's: worst",
+                1.75,
+                alone,
+                thread_ratio,
+            ),
+            self.worst(
+                "process's ns per event without packing, of the floor's with write: worst",
+                1.35,
+                alone,
+                process_ratio,
+            ),
+            self.worst(
+                "wall time with packing on busy processors, % above without: worst",
+                2.0,
+                team,
+                wall,
+            ),
+            self.worst("bytes per event on the disk: worst", 2.0, |_| true, bytes),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+    }
+
+    fn figures(
+        &self,
+        which: impl Fn(&CaseReport) -> bool,
+        figure: impl Fn(&CaseReport) -> Option<f64>,
+    ) -> Vec<(f64, &str)> {
+        let cases = self.cases.iter().filter(|case| which(case));
+        cases
+            .filter_map(|case| Some((figure(case)?, case.case.as_str())))
+            .collect()
+    }
+
+    fn middle(
+        &self,
+        what: &'static str,
+        at_most: f64,
+        which: impl Fn(&CaseReport) -> bool,
+        figure: impl Fn(&CaseReport) -> Option<f64>,
+    ) -> Option<Goal> {
+        let figures = self.figures(which, figure);
+        Some(Goal {
+            what,
+            figure: median(figures.iter().map(|(figure, _)| *figure))?,
+            at_most,
+            case: format!("{} cases", figures.len()),
+        })
+    }
+
+    fn worst(
+        &self,
+        what: &'static str,
+        at_most: f64,
+        which: impl Fn(&CaseReport) -> bool,
+        figure: impl Fn(&CaseReport) -> Option<f64>,
+    ) -> Option<Goal> {
+        let figures = self.figures(which, figure);
+        let (figure, case) = figures
+            .into_iter()
+            .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        Some(Goal {
+            what,
+            figure,
+            at_most,
+            case: case.to_owned(),
+        })
+    }
+}
+
+const HEADINGS: &str = "\
+              own threads             whole      own    wall   instructions   bytes
+                   ns per event   ns per  threads           per event      per   start    exit    peak
+tool          median (quartiles) x floor   event        %       %  own   tool   event      ms      ms     MiB";
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "\n{}, {} processors; medians of {} rounds, differences to the empty tool of the same round",
+            self.processor, self.processors, self.rounds
+        )?;
+        for case in &self.cases {
+            writeln!(f, "\n{}: {} events\n{HEADINGS}", case.case, case.events)?;
+            for tool in &case.tools {
+                row(f, case, tool)?;
+            }
+        }
+        writeln!(f)?;
+        for goal in &self.goals {
+            let verdict = if goal.figure <= goal.at_most {
+                "met"
+            } else {
+                "MISSED"
+            };
+            let Goal {
+                what,
+                figure,
+                at_most,
+                case,
+            } = goal;
+            writeln!(f, "{what}: {figure:.2} ({case}); goal {at_most}: {verdict}")?;
+        }
+        Ok(())
+    }
+}
+
+/// One line below the headings.
+fn row(f: &mut fmt::Formatter<'_>, case: &CaseReport, tool: &ToolReport) -> fmt::Result {
+    let figure = |value: Option<f64>, digits: usize| match value {
+        Some(value) => format!("{value:.digits$}"),
+        None => "-".into(),
+    };
+    let middle =
+        |spread: Option<Spread>, digits| figure(spread.map(|spread| spread.median), digits);
+    let spread = match tool.thread_ns_per_event {
+        Some(Spread {
+            lower_quartile,
+            median,
+            upper_quartile,
+        }) => {
+            format!("{median:.1} ({lower_quartile:.1} {upper_quartile:.1})")
+        }
+        None => "-".into(),
+    };
+    writeln!(
+        f,
+        "{:<12}{:>20} {:>7} {:>7}  {:>7} {:>7} {:>5} {:>6} {:>7} {:>7} {:>7} {:>7}",
+        tool.tool,
+        spread,
+        figure(case.thread_ratio(tool.tool), 2),
+        middle(tool.process_ns_per_event, 1),
+        middle(tool.thread_percent, 1),
+        middle(tool.wall_percent, 1),
+        figure(tool.instructions.map(|count| count.program), 1),
+        figure(tool.instructions.map(|count| count.tool), 1),
+        figure(tool.bytes_per_event, 2),
+        figure(tool.start_ms, 2),
+        figure(tool.exit_ms, 2),
+        figure(tool.peak_kib.map(|kib| kib / 1024.0), 1),
+    )
+}
