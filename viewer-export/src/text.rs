@@ -16,8 +16,8 @@ use crate::json;
 use crate::output::Output;
 use crate::sections::Sections;
 use crate::sink::{
-    Argument, Flow, Interval, Location, LocationId, Ns, Point, Process, ProcessId, Region,
-    RegionId, Sink, Value,
+    Argument, Flow, Interval, Location, LocationId, LocationKind, Ns, Point, Process, ProcessId,
+    Region, RegionId, Sink, Value,
 };
 
 /// Writes text.
@@ -96,10 +96,23 @@ impl Text {
 
 /// Seconds with nine decimals, right-aligned.
 fn seconds(out: &mut Vec<u8>, time: Ns) {
-    let time = time.unsigned_abs();
-    out.extend_from_slice(
-        format!("{:>4}.{:09}", time / 1_000_000_000, time % 1_000_000_000).as_bytes(),
+    let (seconds, mut ns) = (
+        time.unsigned_abs() / 1_000_000_000,
+        time.unsigned_abs() % 1_000_000_000,
     );
+    let mut digits = itoa::Buffer::new();
+    let digits = digits.format(seconds);
+    out.extend(std::iter::repeat_n(
+        b' ',
+        4_usize.saturating_sub(digits.len()),
+    ));
+    out.extend_from_slice(digits.as_bytes());
+    let mut decimals = *b".000000000";
+    for decimal in decimals[1..].iter_mut().rev() {
+        *decimal += (ns % 10) as u8;
+        ns /= 10;
+    }
+    out.extend_from_slice(&decimals);
 }
 
 fn duration(out: &mut Vec<u8>, ns: u64) {
@@ -138,9 +151,13 @@ impl Sink for Text {
     fn location(&mut self, location: &Location) {
         let section = self.sections.add();
         let name = location.name.clone();
-        self.append(section, |out| {
-            out.extend_from_slice(format!("\n{name}\n").as_bytes())
-        });
+        let title = match location.kind {
+            LocationKind::Thread { os_tid } if os_tid > 0 => {
+                format!("\n{name} (thread {os_tid})\n")
+            }
+            _ => format!("\n{name}\n"),
+        };
+        self.append(section, |out| out.extend_from_slice(title.as_bytes()));
         self.locations.push(TextLocation {
             section,
             name,

@@ -480,7 +480,7 @@ impl<'t, 's> Interpreter<'t, 's> {
     ) {
         let frame = Frame::new(construct, 0, self.stage.region(construct, Address(0)));
         let thread = &mut self.threads[thread];
-        thread.open(self.stage, begin, frame, arguments);
+        thread.open(self.stage, begin.min(end), frame, arguments);
         thread.close(self.stage, end, construct, 0, &[]);
     }
 

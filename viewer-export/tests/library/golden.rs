@@ -2,8 +2,6 @@
 //!
 //! `OMPTRACE_BLESS=1` writes what came out; read the difference before you commit it.
 
-mod fixture;
-
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +9,7 @@ use std::path::PathBuf;
 use omptrace_trace_format::Reader;
 use omptrace_viewer_export::{ConvertOptions, FORMATS, Format, convert};
 
-use fixture::Shared;
+use crate::fixture::{self, Shared};
 
 fn fixtures() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")

@@ -1,11 +1,9 @@
 //! What `dump`, `info` and `check` tell of these traces.
 
-mod fixture;
-
 use omptrace_trace_format::{Reader, Severity};
 use omptrace_viewer_export::{Finding, Info, check, dump_json, dump_text};
 
-use fixture::Shared;
+use crate::fixture::{self, Shared};
 
 fn with_trace<T>(text: &str, look: impl Fn(&Reader) -> T) -> T {
     let folder = tempfile::tempdir().expect("a folder");
@@ -78,7 +76,7 @@ fn text_names_flags_and_enumerators() {
     assert!(dumped.contains(" new_task_data=unset "), "{dumped}");
 }
 
-const SOUND: &str = include_str!("fixtures/nested_regions.trace");
+const SOUND: &str = include_str!("../fixtures/nested_regions.trace");
 
 #[test]
 fn info_counts_events() {
@@ -109,7 +107,7 @@ fn sound_traces_have_no_finding() {
 
 #[test]
 fn what_runtimes_do_is_only_noted() {
-    let late = findings(include_str!("fixtures/late_worker_ends.trace"));
+    let late = findings(include_str!("../fixtures/late_worker_ends.trace"));
     assert_eq!(late.len(), 1);
     assert_eq!(
         (late[0].severity, late[0].name),
@@ -119,7 +117,7 @@ fn what_runtimes_do_is_only_noted() {
 
 #[test]
 fn loss_and_contradictions_are_found() {
-    let found = findings(include_str!("fixtures/lost_events.trace"));
+    let found = findings(include_str!("../fixtures/lost_events.trace"));
     let names: Vec<(Severity, &str)> = found
         .iter()
         .map(|finding| (finding.severity, finding.name))

@@ -1,0 +1,264 @@
+//! Whatever a trace says, in whatever order: interpretation does not panic, and every sink is called as
+//! [`omptrace_viewer_export::sink`] promises.
+
+use std::io;
+
+use omptrace_viewer_export::sink::*;
+use omptrace_viewer_export::timeline::replay;
+
+use crate::fixture;
+
+/// Checks each call against the promises.
+#[derive(Default)]
+struct Contract {
+    processes: u32,
+    locations: Vec<CheckedLocation>,
+    regions: u32,
+    flows: Vec<u64>,
+}
+
+struct CheckedLocation {
+    kind: LocationKind,
+    open: usize,
+    last: Ns,
+}
+
+impl Contract {
+    fn thread(&mut self, at: Point) -> &mut CheckedLocation {
+        let location = &mut self.locations[at.location.0 as usize];
+        assert!(
+            matches!(location.kind, LocationKind::Thread { .. }),
+            "regions are on threads"
+        );
+        assert!(
+            at.time >= location.last,
+            "time went back from {} to {}",
+            location.last,
+            at.time
+        );
+        location.last = at.time;
+        location
+    }
+
+    fn is_closed(&self) {
+        for location in &self.locations {
+            assert_eq!(location.open, 0, "everything is closed at the end");
+        }
+    }
+}
+
+impl Sink for Contract {
+    fn process(&mut self, process: &Process) {
+        self.is_closed();
+        assert_eq!(process.id.0, self.processes);
+        self.processes += 1;
+    }
+
+    fn location(&mut self, location: &Location) {
+        assert_eq!(location.id.0 as usize, self.locations.len());
+        assert_eq!(location.process.0 + 1, self.processes);
+        self.locations.push(CheckedLocation {
+            kind: location.kind,
+            open: 0,
+            last: 0,
+        });
+    }
+
+    fn region(&mut self, region: &Region) {
+        assert_eq!(region.id.0, self.regions);
+        self.regions += 1;
+    }
+
+    fn enter(&mut self, at: Point, region: RegionId, _: &[Argument<'_>]) {
+        assert!(region.0 < self.regions);
+        self.thread(at).open += 1;
+    }
+
+    fn leave(&mut self, at: Point, _: &[Argument<'_>]) {
+        let thread = self.thread(at);
+        assert!(thread.open > 0, "only what is open is left");
+        thread.open -= 1;
+    }
+
+    fn instant(&mut self, at: Point, region: RegionId, _: &[Argument<'_>]) {
+        assert!(region.0 < self.regions);
+        self.thread(at);
+    }
+
+    fn interval(&mut self, interval: &Interval<'_>) {
+        let track = &mut self.locations[interval.track.0 as usize];
+        assert_eq!(track.kind, LocationKind::Track);
+        assert!(
+            interval.begin >= track.last,
+            "intervals of a track do not overlap"
+        );
+        assert!(interval.end >= interval.begin);
+        track.last = interval.end;
+    }
+
+    fn flow(&mut self, flow: &Flow) {
+        assert!(flow.from.time <= flow.to.time, "a flow goes forward");
+        assert!(
+            self.flows.last().is_none_or(|last| *last < flow.id),
+            "flows have ids of their own"
+        );
+        self.flows.push(flow.id);
+    }
+
+    fn note(&mut self, process: ProcessId, text: &str) {
+        assert!(process.0 < self.processes && !text.is_empty());
+    }
+
+    fn failed(&self) -> bool {
+        false
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Xorshift: the same numbers in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % limit
+    }
+
+    fn choose<'a>(&mut self, words: &[&'a str]) -> &'a str {
+        words[self.below(words.len() as u64) as usize]
+    }
+}
+
+/// A trace of events that need not make sense, about few things so that they meet.
+fn nonsense(seed: u64) -> String {
+    let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut text = String::new();
+    let mut time = 0;
+    for _ in 0..400 {
+        time += random.below(3);
+        let stream = 1 + random.below(3);
+        text += &format!("{time} {stream} {}\n", event(&mut random));
+    }
+    text
+}
+
+fn event(random: &mut Random) -> String {
+    let endpoint = random.choose(&["begin", "end", "begin", "end", "beginend", "endpoint=7"]);
+    let id = |random: &mut Random| match random.below(12) {
+        0 => "-".to_owned(),
+        1 => "?".to_owned(),
+        number => (number / 2).to_string(),
+    };
+    let (task, next, parallel) = (id(random), id(random), id(random));
+    let sync = random.choose(&[
+        "barrier_explicit",
+        "barrier_implicit_parallel",
+        "taskwait",
+        "taskgroup",
+        "77",
+    ]);
+    let mutex = random.choose(&[
+        "lock",
+        "test_lock",
+        "nest_lock",
+        "critical",
+        "ordered",
+        "atomic",
+        "77",
+    ]);
+    let work = random.choose(&[
+        "loop_static",
+        "single_executor",
+        "sections",
+        "taskloop",
+        "99",
+    ]);
+    let status = random.choose(&[
+        "complete",
+        "complete",
+        "yield",
+        "cancel",
+        "detach",
+        "early_fulfill",
+        "late_fulfill",
+        "switch",
+        "switch",
+        "switch",
+        "taskwait_complete",
+        "99",
+    ]);
+    let flags = random.choose(&["4", "4", "0x10000004", "0x8000004", "1", "8", "0x10"]);
+    let wait_id = 0xa + random.below(3);
+    match random.below(24) {
+        0 => format!("parallel_begin task={task} parallel={parallel} team=2 code=0x1000"),
+        1 => format!("parallel_begin task={task} parallel={parallel} flags=0x40000002"),
+        2 | 3 => format!("parallel_end task={task} parallel={parallel}"),
+        4 | 5 => format!(
+            "implicit_task {endpoint} task={task} parallel={parallel} flags={}",
+            random.choose(&["1", "2"])
+        ),
+        6 => format!("sync_region {endpoint} kind={sync} task={task}"),
+        7 => format!("sync_region_wait {endpoint} kind={sync} task={task}"),
+        8 => format!("work {endpoint} kind={work} task={task}"),
+        9 => format!("masked {endpoint} task={task}"),
+        10 | 11 => format!("task_create task={task} new={next} flags={flags}"),
+        12..=15 => format!("task_schedule prior={task} status={status} next={next}"),
+        16 => format!("task_dependence src={task} sink={next}"),
+        17 => format!("mutex_acquire kind={mutex} wait_id={wait_id}"),
+        18 => format!("mutex_acquired kind={mutex} wait_id={wait_id}"),
+        19 => format!("mutex_released kind={mutex} wait_id={wait_id}"),
+        20 => format!(
+            "control_tool command={} text={}",
+            64 + random.below(3),
+            random.choose(&["a", "b"])
+        ),
+        21 => format!("monitoring change={}", 1 + random.below(6)),
+        22 => format!("lost begin={} events=3", random.below(400)),
+        _ => random
+            .choose(&[
+                "thread_end",
+                "buffer_flush begin=20",
+                "nest_lock begin wait_id=10",
+                "module path=/a load=0x1000",
+            ])
+            .to_owned(),
+    }
+}
+
+#[test]
+fn nonsense_keeps_the_contract() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for seed in 1..=500 {
+        let text = nonsense(seed);
+        let readers = fixture::open(&text, folder.path());
+        let outcome = std::panic::catch_unwind(|| {
+            let mut contract = Contract::default();
+            replay(&[&readers[0]], &mut contract, &mut |_| {});
+            contract.is_closed();
+        });
+        assert!(outcome.is_ok(), "seed {seed}:\n{text}");
+    }
+}
+
+#[test]
+fn regions_that_never_end_are_shown_to_a_depth() {
+    let text: String = (0..2000)
+        .map(|time| format!("{time} 1 work begin kind=taskloop\n"))
+        .collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    let readers = fixture::open(&text, folder.path());
+    let mut contract = Contract::default();
+    let report = replay(&[&readers[0]], &mut contract, &mut |_| {});
+    contract.is_closed();
+    assert!(
+        report.processes[0]
+            .notes()
+            .iter()
+            .any(|note| note.contains("too deeply"))
+    );
+}

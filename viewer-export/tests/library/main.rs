@@ -1,0 +1,6 @@
+//! The library: from traces written as text to exports, facts and findings.
+
+mod contract;
+mod facts;
+mod fixture;
+mod golden;
