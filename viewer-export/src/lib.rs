@@ -26,6 +26,7 @@ mod nothing;
 mod output;
 mod sections;
 pub mod sink;
+pub mod symbols;
 mod text;
 pub mod timeline;
 

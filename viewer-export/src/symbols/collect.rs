@@ -1,0 +1,81 @@
+//! The code addresses of a trace, by the modules that held them.
+//!
+//! An address is collected for each module that was ever loaded there, not only for the one that was there at the
+//! event's time: streams can then be read in parallel and in any order, and a name too many costs nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::BuildHasherDefault;
+
+use omptrace_trace_format::{Event, Reader, Stream};
+use rayon::prelude::*;
+
+use crate::fast_map::Fold;
+use crate::symbols::Instance;
+
+/// Addresses within one module, one less than the return addresses: those of the calls.
+pub(super) type CodeAddresses = Vec<u64>;
+
+#[derive(Default)]
+struct Seen {
+    /// Where each module lay: start and end.
+    modules: BTreeSet<(Instance, u64, u64)>,
+    return_addresses: std::collections::HashSet<u64, BuildHasherDefault<Fold>>,
+}
+
+impl Seen {
+    fn in_stream(reader: &Reader, stream: &Stream) -> Seen {
+        let mut seen = Seen::default();
+        let mut last = 0;
+        for record in reader.events(stream) {
+            if let Event::Module(module) = &record.event {
+                let range = (module.start.0, module.end.0);
+                seen.modules
+                    .insert((Instance::of(module), range.0, range.1));
+            }
+            // Mostly a region's end comes from where its begin did.
+            let code = record.event.code();
+            if code != last {
+                seen.return_addresses.insert(code);
+                last = code;
+            }
+        }
+        seen
+    }
+
+    fn and(mut self, other: Seen) -> Seen {
+        self.modules.extend(other.modules);
+        self.return_addresses.extend(other.return_addresses);
+        self
+    }
+}
+
+/// Every module that holds a code address of the trace, and its addresses in order.
+pub(super) fn addresses_by_module(reader: &Reader) -> Vec<(Instance, CodeAddresses)> {
+    let seen = reader
+        .streams()
+        .par_iter()
+        .map(|stream| Seen::in_stream(reader, stream))
+        .reduce(Seen::default, Seen::and);
+    let mut addresses: CodeAddresses = seen
+        .return_addresses
+        .iter()
+        .filter_map(|address| address.checked_sub(1))
+        .collect();
+    addresses.sort_unstable();
+    let mut by_module: BTreeMap<Instance, CodeAddresses> = BTreeMap::new();
+    for (instance, start, end) in seen.modules {
+        let first = addresses.partition_point(|address| *address < start);
+        let count = addresses[first..].partition_point(|address| *address < end);
+        if count > 0 {
+            by_module
+                .entry(instance)
+                .or_default()
+                .extend(&addresses[first..first + count]);
+        }
+    }
+    for addresses in by_module.values_mut() {
+        addresses.sort_unstable();
+        addresses.dedup();
+    }
+    by_module.into_iter().collect()
+}

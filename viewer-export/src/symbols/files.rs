@@ -1,0 +1,278 @@
+//! The files that name a module's addresses: the module itself, its separate debug file, and the file that several
+//! debug files share.
+//!
+//! Debug files are found as GDB finds them ("Debugging Information in Separate Files"): by build id in `.build-id/`, by
+//! the name in `.gnu_debuglink` beside the module, in `.debug/` there, and below the folders for debug files; the file
+//! shared by dwz through `.gnu_debugaltlink`.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use object::{Object, ObjectSection};
+
+use super::instance::Instance;
+use super::problem::Problem;
+
+/// Where distributions put debug files.
+const SYSTEM_DEBUG_DIR: &str = "/usr/lib/debug";
+
+/// The largest file that is read, and the most that a section may unpack to. Stops a trace that names an endless file
+/// as a module, and a section of some bytes that unpacks to all of memory.
+pub(super) const MAX_BYTES: u64 = 4 << 30;
+
+/// The files of a module, in memory.
+#[derive(Default)]
+pub(super) struct Files {
+    /// The module itself.
+    pub(super) module: Option<Vec<u8>>,
+    /// Its separate debug file.
+    pub(super) debug: Option<Vec<u8>>,
+    /// What the file with the debug information shares with others.
+    pub(super) supplementary: Option<Vec<u8>>,
+    /// One of them has debug information.
+    pub(super) has_debug_info: bool,
+    /// Why there are no more files.
+    pub(super) problem: Option<Problem>,
+}
+
+/// How a file shows that it belongs to a module.
+#[derive(Clone, Copy)]
+enum Proof<'a> {
+    /// By this build id, in hex.
+    BuildId(&'a str),
+    /// By the check sum of all its bytes.
+    Crc(u32),
+}
+
+impl Files {
+    /// The files of `instance`.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(super) fn find(instance: &Instance, debug_dirs: &[PathBuf]) -> Result<Files, Problem> {
+        let own = own_file(instance);
+        let mut files = Files::default();
+        if let Ok(bytes) = &own
+            && has_debug_info(bytes)
+        {
+            files.has_debug_info = true;
+            files.supplementary = supplementary(bytes, Path::new(&instance.path), debug_dirs);
+        } else {
+            let (found, differs) = debug_file(instance, own.as_deref().ok(), debug_dirs);
+            if let Some((path, bytes)) = found {
+                files.has_debug_info = true;
+                files.supplementary = supplementary(&bytes, &path, debug_dirs);
+                files.debug = Some(bytes);
+            } else if differs {
+                files.problem = Some(Problem::DebugFileDiffers);
+            }
+        }
+        match own {
+            Ok(bytes) => files.module = Some(bytes),
+            Err(problem) if files.debug.is_none() => return Err(problem),
+            Err(_) => {}
+        }
+        Ok(files)
+    }
+}
+
+/// The module's file, where it is the one that was traced.
+fn own_file(instance: &Instance) -> Result<Vec<u8>, Problem> {
+    let path = Path::new(&instance.path);
+    let metadata = fs::metadata(path).map_err(|_| Problem::Missing)?;
+    let has_stamp = instance.file_size != 0 && instance.modified_ns != 0;
+    if instance.build_id.is_empty() {
+        let modified_ns = metadata.mtime() as u64 * 1_000_000_000 + metadata.mtime_nsec() as u64;
+        match has_stamp {
+            false => return Err(Problem::Unverifiable),
+            true if (metadata.len(), modified_ns) != (instance.file_size, instance.modified_ns) => {
+                return Err(Problem::Changed);
+            }
+            true => {}
+        }
+    }
+    let bytes = read(path).ok_or(Problem::Unreadable)?;
+    let build_id = build_id(&bytes).ok_or(Problem::Unreadable)?;
+    if !instance.build_id.is_empty() && build_id != instance.build_id {
+        return Err(Problem::Changed);
+    }
+    Ok(bytes)
+}
+
+/// The debug file of `instance`, whose own file is `own` where that is there; and whether some were found that belong
+/// to another build.
+fn debug_file(
+    instance: &Instance,
+    own: Option<&[u8]>,
+    debug_dirs: &[PathBuf],
+) -> (Option<(PathBuf, Vec<u8>)>, bool) {
+    let mut candidates = Vec::new();
+    let id = &*instance.build_id;
+    if !id.is_empty() {
+        let by_build_id = paths_by_build_id(id, debug_dirs);
+        let copies = debug_dirs.iter().flat_map(|folder| {
+            let name = instance.file_name();
+            [folder.join(name), folder.join(format!("{name}.debug"))]
+        });
+        candidates.extend(
+            by_build_id
+                .into_iter()
+                .chain(copies)
+                .map(|path| (path, Proof::BuildId(id))),
+        );
+    }
+    if let Some((name, crc)) = own.and_then(debug_link) {
+        let proof = match id {
+            "" => Proof::Crc(crc),
+            id => Proof::BuildId(id),
+        };
+        let paths = paths_by_link(Path::new(&instance.path), &name, debug_dirs);
+        candidates.extend(paths.into_iter().map(|path| (path, proof)));
+    }
+    let mut differs = false;
+    for (path, proof) in candidates {
+        let Some(bytes) = read(&path) else {
+            continue;
+        };
+        let is_it = match proof {
+            Proof::BuildId(id) => build_id(&bytes).as_deref() == Some(id),
+            Proof::Crc(crc) => crc32fast::hash(&bytes) == crc,
+        };
+        if is_it && has_debug_info(&bytes) {
+            return (Some((path, bytes)), false);
+        }
+        differs |= !is_it;
+    }
+    (None, differs)
+}
+
+/// The supplementary file (dwz) that the debug information in `bytes`, which was read from `path`, refers to.
+fn supplementary(bytes: &[u8], path: &Path, debug_dirs: &[PathBuf]) -> Option<Vec<u8>> {
+    let file = object::File::parse(bytes).ok()?;
+    let (name, id) = file.gnu_debugaltlink().ok()??;
+    let id = hex(id);
+    let beside = real_folder(path).join(String::from_utf8_lossy(name).as_ref());
+    let mut paths = paths_by_build_id(&id, debug_dirs);
+    paths.insert(0, beside);
+    paths
+        .iter()
+        .filter_map(|path| read(path))
+        .find(|bytes| build_id(bytes).as_ref() == Some(&id))
+}
+
+/// Where a debug file with this build id lies: `.build-id/12/345678.debug`.
+fn paths_by_build_id(id: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
+    let Some((folder, name)) = id.split_at_checked(2).filter(|_| is_hex(id)) else {
+        return Vec::new();
+    };
+    roots(debug_dirs)
+        .map(|root| root.join(format!(".build-id/{folder}/{name}.debug")))
+        .collect()
+}
+
+/// Where a debug file `name` of the module at `path` lies.
+fn paths_by_link(path: &Path, name: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
+    let folder = real_folder(path);
+    let mut paths = vec![folder.join(name), folder.join(".debug").join(name)];
+    for root in roots(debug_dirs) {
+        let inside = folder.strip_prefix("/").unwrap_or(&folder);
+        paths.push(root.join(inside).join(name));
+        paths.push(root.join(name));
+    }
+    paths
+}
+
+fn roots(debug_dirs: &[PathBuf]) -> impl Iterator<Item = &Path> {
+    debug_dirs
+        .iter()
+        .map(PathBuf::as_path)
+        .chain([Path::new(SYSTEM_DEBUG_DIR)])
+}
+
+/// The folder of the file behind symbolic links.
+fn real_folder(path: &Path) -> PathBuf {
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    real.parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+/// The bytes of a regular file.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    let is_usual = |file: &fs::Metadata| file.is_file() && file.len() <= MAX_BYTES;
+    // Asked before it is opened: to open a pipe would wait for its writer.
+    fs::metadata(path).ok().filter(is_usual)?;
+    let mut bytes = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// The build id in hex, empty where there is none; `None` where the bytes are no object file.
+fn build_id(bytes: &[u8]) -> Option<String> {
+    let file = object::File::parse(bytes).ok()?;
+    Some(file.build_id().ok()?.map(hex).unwrap_or_default())
+}
+
+/// Name and check sum of the separate debug file.
+fn debug_link(bytes: &[u8]) -> Option<(String, u32)> {
+    let file = object::File::parse(bytes).ok()?;
+    let (name, crc) = file.gnu_debuglink().ok()??;
+    let name = String::from_utf8_lossy(name);
+    // It names a file, not a path.
+    (!name.is_empty() && !name.contains('/')).then(|| (name.into_owned(), crc))
+}
+
+fn has_debug_info(bytes: &[u8]) -> bool {
+    let is_there = |file: &object::File<'_>, name: &str| {
+        file.section_by_name(name)
+            .and_then(|section| section.data().ok())
+            .is_some_and(|data| !data.is_empty())
+    };
+    object::File::parse(bytes)
+        .is_ok_and(|file| is_there(&file, ".debug_info") || is_there(&file, ".debug_line"))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// True of what can be part of a path as it is.
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_files_are_looked_for_in_the_given_folders_first() {
+        let roots = [PathBuf::from("/symbols")];
+        assert_eq!(
+            paths_by_build_id("12ab34", &roots),
+            [
+                Path::new("/symbols/.build-id/12/ab34.debug"),
+                Path::new("/usr/lib/debug/.build-id/12/ab34.debug"),
+            ]
+        );
+        assert!(paths_by_build_id("../../etc", &roots).is_empty());
+        assert_eq!(
+            paths_by_link(Path::new("/opt/nothing/app"), "app.debug", &roots),
+            [
+                Path::new("/opt/nothing/app.debug"),
+                Path::new("/opt/nothing/.debug/app.debug"),
+                Path::new("/symbols/opt/nothing/app.debug"),
+                Path::new("/symbols/app.debug"),
+                Path::new("/usr/lib/debug/opt/nothing/app.debug"),
+                Path::new("/usr/lib/debug/app.debug"),
+            ]
+        );
+    }
+
+    #[test]
+    fn only_regular_files_are_read() {
+        assert!(read(Path::new("/dev/zero")).is_none());
+        assert!(read(Path::new("/")).is_none());
+    }
+}

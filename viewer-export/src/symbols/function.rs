@@ -1,0 +1,121 @@
+//! Names of functions as the programmer wrote them.
+
+/// What a linkage name says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Function {
+    /// The function's name, demangled. Of code that the compiler moved out of a function, that function's.
+    Named(String),
+    /// Code that a compiler moved out of a function, whose name it does not tell (`.omp_task_entry.`).
+    MovedOut,
+    /// A lambda of C++, whose name only tells that it can be called.
+    Lambda,
+}
+
+/// Reads a linkage name.
+///
+/// C, C++ and Fortran have no dots in names. Compilers mark with them what they made of a function: its parallel
+/// regions (`main.omp_outlined_debug__` of LLVM, `main._omp_fn.0` of GCC, `_QQmain..omp_par` of flang), parts and
+/// specializations (`f.part.0`, `f.constprop.1`, `f.cold`).
+pub(super) fn function(linkage_name: &str) -> Function {
+    if let Ok(rust) = rustc_demangle::try_demangle(linkage_name) {
+        return Function::Named(format!("{rust:#}"));
+    }
+    if linkage_name.starts_with("__omp_outlined__") {
+        return Function::MovedOut;
+    }
+    if linkage_name == "operator()" {
+        return Function::Lambda;
+    }
+    let of_device = offloaded(linkage_name).unwrap_or(linkage_name);
+    match of_device.split('.').next() {
+        None | Some("") => Function::MovedOut,
+        Some(name) => Function::Named(demangled(name)),
+    }
+}
+
+/// The function in the name of a target region's kernel: `__omp_offloading_DEVICE_FILE_FUNCTION_lLINE`.
+fn offloaded(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("__omp_offloading_")?;
+    let (_device, rest) = rest.split_once('_')?;
+    let (_file, rest) = rest.split_once('_')?;
+    let (function, _line) = rest.rsplit_once("_l")?;
+    Some(function)
+}
+
+fn demangled(name: &str) -> String {
+    let options = cpp_demangle::DemangleOptions::new().no_return_type();
+    let symbol = name
+        .starts_with("_Z")
+        .then(|| cpp_demangle::Symbol::new(name).ok())
+        .flatten();
+    symbol
+        .and_then(|symbol| symbol.demangle_with_options(&options).ok())
+        .unwrap_or_else(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_named_as_written() {
+        for (linkage_name, name) in [
+            ("main", "main"),
+            ("heat_", "heat_"),
+            ("_Z6smoothIdET_PS0_i", "smooth<double>(double*, int)"),
+            ("_ZN4heat4Grid4stepEv", "heat::Grid::step()"),
+            (
+                "_ZZ4mainENKUliE_clEi",
+                "main::{lambda(int)#1}::operator()(int) const",
+            ),
+            (
+                "_RNvCskwGfYPst2Cb_3foo16example_function",
+                "foo::example_function",
+            ),
+            (
+                "_ZN4core3ptr13drop_in_place17h0123456789abcdefE",
+                "core::ptr::drop_in_place",
+            ),
+            ("_Znonsense", "_Znonsense"),
+        ] {
+            assert_eq!(
+                function(linkage_name),
+                Function::Named(name.to_owned()),
+                "{linkage_name}"
+            );
+        }
+    }
+
+    #[test]
+    fn moved_code_is_named_by_the_function_that_contains_it() {
+        for (linkage_name, name) in [
+            ("main.omp_outlined", "main"),
+            ("main.omp_outlined_debug__", "main"),
+            ("main.omp_outlined_debug__.3", "main"),
+            ("foo._omp_fn.0", "foo"),
+            ("MAIN__._omp_fn.1", "MAIN__"),
+            ("_QQmain..omp_par", "_QQmain"),
+            ("_ZN4heat4Grid4stepEv.omp_outlined", "heat::Grid::step()"),
+            ("solve.constprop.0", "solve"),
+            ("__omp_offloading_fd00_a1b2_main_l12", "main"),
+            (
+                "__omp_offloading_fd00_a1b2__ZN4heat4stepEv_l7.omp_outlined",
+                "heat::step()",
+            ),
+        ] {
+            assert_eq!(
+                function(linkage_name),
+                Function::Named(name.to_owned()),
+                "{linkage_name}"
+            );
+        }
+        for linkage_name in [
+            ".omp_outlined.",
+            ".omp_outlined._debug__.3",
+            ".omp_task_entry..5",
+            "__omp_outlined__3",
+        ] {
+            assert_eq!(function(linkage_name), Function::MovedOut, "{linkage_name}");
+        }
+    }
+}

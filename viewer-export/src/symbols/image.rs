@@ -1,0 +1,178 @@
+//! What a module's files say about its addresses.
+
+use std::borrow::Cow;
+
+use addr2line::Context;
+use addr2line::gimli::{self, EndianSlice, RunTimeEndian};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+
+use super::enclosing::Functions;
+use super::files::{Files, MAX_BYTES};
+use super::function::{Function, function};
+use super::runtime;
+use super::table::Place;
+
+pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
+type Sections<'d> = gimli::DwarfSections<Cow<'d, [u8]>>;
+
+/// What `files` know about `offsets`, addresses as the module's file has them.
+pub(super) fn places(files: &Files, offsets: &[u64]) -> Vec<Place> {
+    let module = parse(&files.module);
+    let debug = parse(&files.debug);
+    let supplementary = parse(&files.supplementary);
+
+    let symbols = [&debug, &module]
+        .into_iter()
+        .flatten()
+        .map(text_symbols)
+        .find(|symbols| !symbols.is_empty())
+        .unwrap_or_default();
+    let with_dwarf = debug.as_ref().or(module.as_ref());
+    let endian = match with_dwarf.is_none_or(|file| file.is_little_endian()) {
+        true => RunTimeEndian::Little,
+        false => RunTimeEndian::Big,
+    };
+    let sections = with_dwarf.map(sections).unwrap_or_default();
+    let supplementary = supplementary.as_ref().map(self::sections);
+    let dwarf = sections.borrow_with_sup(supplementary.as_ref(), |section| {
+        EndianSlice::new(section, endian)
+    });
+    let mut image = Image {
+        symbols,
+        context: Context::from_dwarf(dwarf).ok(),
+        functions: Functions::default(),
+    };
+    offsets.iter().map(|offset| image.place(*offset)).collect()
+}
+
+fn parse(bytes: &Option<Vec<u8>>) -> Option<object::File<'_>> {
+    object::File::parse(bytes.as_deref()?).ok()
+}
+
+/// The debug sections, unpacked; those that are missing or damaged are empty.
+fn sections<'d>(file: &object::File<'d>) -> Sections<'d> {
+    let data = |id: gimli::SectionId| {
+        let section = file.section_by_name(id.name())?;
+        let packed = section.compressed_data().ok()?;
+        (packed.uncompressed_size <= MAX_BYTES).then_some(())?;
+        packed.decompress().ok()
+    };
+    let loaded = Sections::load(|id| Ok::<_, gimli::Error>(data(id).unwrap_or_default()));
+    loaded.unwrap_or_default()
+}
+
+/// A function of the symbol table.
+struct TextSymbol<'d> {
+    start: u64,
+    end: u64,
+    name: &'d str,
+}
+
+/// The functions of the symbol table, else of the dynamic one, by address.
+fn text_symbols<'d>(file: &object::File<'d>) -> Vec<TextSymbol<'d>> {
+    let functions = |symbols: object::SymbolIterator<'d, '_>| {
+        let mut functions: Vec<TextSymbol<'d>> = symbols
+            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+            .filter_map(|symbol| {
+                Some(TextSymbol {
+                    start: symbol.address(),
+                    end: symbol.address().checked_add(symbol.size())?,
+                    name: symbol.name().ok().filter(|name| !name.is_empty())?,
+                })
+            })
+            .collect();
+        functions.sort_by_key(|symbol| (symbol.start, symbol.end, symbol.name));
+        functions
+    };
+    let all = functions(file.symbols());
+    match all.is_empty() {
+        true => functions(file.dynamic_symbols()),
+        false => all,
+    }
+}
+
+/// A module's files, ready to be asked.
+struct Image<'d> {
+    symbols: Vec<TextSymbol<'d>>,
+    context: Option<Context<Slice<'d>>>,
+    functions: Functions,
+}
+
+impl Image<'_> {
+    fn place(&mut self, offset: u64) -> Place {
+        let symbol = self.symbol(offset);
+        let symbol_name = symbol.map(|symbol| symbol.name.to_owned());
+        let mut place = Place {
+            offset,
+            function_start: symbol.map(|symbol| symbol.start),
+            in_runtime: symbol_name
+                .as_deref()
+                .is_some_and(runtime::is_runtime_function),
+            ..Place::default()
+        };
+        let (linkage_name, source) = self.innermost_line(offset);
+        place.source = source;
+        place.function = match linkage_name.or(symbol_name) {
+            Some(name) => self.function(offset, &name, place.source.as_ref()),
+            None => None,
+        };
+        place
+    }
+
+    /// The function that holds `offset`. A symbol without a size holds nothing: what follows it may be anything.
+    fn symbol(&self, offset: u64) -> Option<&TextSymbol<'_>> {
+        let after = self
+            .symbols
+            .partition_point(|symbol| symbol.start <= offset);
+        let symbol = self.symbols[..after].last()?;
+        (offset < symbol.end).then_some(symbol)
+    }
+
+    /// The innermost function with a line at `offset`: its linkage name, and the line. Compilers give the calls that
+    /// they add themselves no line of their own (line 0).
+    fn innermost_line(&self, offset: u64) -> (Option<String>, Option<(String, u32)>) {
+        let Some(context) = &self.context else {
+            return (None, None);
+        };
+        let Ok(mut frames) = context.find_frames(offset).skip_all_loads() else {
+            return (None, None);
+        };
+        let mut innermost = None;
+        while let Ok(Some(frame)) = frames.next() {
+            let name = frame.function.as_ref();
+            let name = name.and_then(|name| Some(name.raw_name().ok()?.into_owned()));
+            let location = frame.location.as_ref();
+            let source = location.and_then(|location| {
+                let line = location.line.filter(|line| *line != 0)?;
+                Some((location.file?.to_owned(), line))
+            });
+            if source.is_some() {
+                return (name, source);
+            }
+            innermost = innermost.or(name);
+        }
+        (innermost, None)
+    }
+
+    /// The function of that linkage name, as the programmer wrote it.
+    fn function(
+        &mut self,
+        offset: u64,
+        linkage_name: &str,
+        source: Option<&(String, u32)>,
+    ) -> Option<String> {
+        let read = function(linkage_name);
+        let context = self.context.as_ref();
+        let unit = context.and_then(|context| context.find_dwarf_and_unit(offset).skip_all_loads());
+        match read {
+            Function::Named(name) => {
+                let written = unit.and_then(|unit| self.functions.written(unit, &name));
+                Some(written.unwrap_or(name))
+            }
+            Function::MovedOut | Function::Lambda => {
+                let (file, line) = source?;
+                self.functions.around(unit?, file, *line)
+            }
+        }
+    }
+}

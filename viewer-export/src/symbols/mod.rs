@@ -1,0 +1,89 @@
+//! Names of code addresses: function, source file and line.
+//!
+//! ```text
+//! Reader --collect--> modules, and the code addresses in each
+//!                        | per module, in parallel
+//!                     files: the file that was traced, with its debug files; none where it has changed since
+//!                        |
+//!                     image: DWARF, else the symbol table --function--> names as the programmer wrote them
+//!                        v
+//!                     Table --stored--> JSON in the trace's metadata
+//! ```
+//!
+//! A trace holds return addresses (`codeptr_ra`); the call before an address is what is named, so one byte less is
+//! looked up. Modules come and go at one address, so a name belongs to a *module instance* ([`Instance`]): file, build
+//! and load address.
+//!
+//! **A line is right or it is not given.** A file is used only where its build id, or else its size and its time of
+//! modification, are those that the tracer saw; what could not be used is told as a [`Problem`].
+//!
+//! The names can be stored in the trace ([`Table::to_json`]), which keeps them when it is copied to another machine, or
+//! when the program is rebuilt.
+
+mod collect;
+mod enclosing;
+mod files;
+mod function;
+mod image;
+mod instance;
+mod problem;
+mod runtime;
+mod stored;
+mod table;
+
+use std::path::PathBuf;
+
+use omptrace_trace_format::Reader;
+use rayon::prelude::*;
+
+use collect::CodeAddresses;
+use files::Files;
+use table::ModuleSymbols;
+
+pub use instance::Instance;
+pub use problem::Problem;
+pub use stored::KEY;
+pub use table::{Quality, Symbol, Table};
+
+/// Where to look for names.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Folders with debug files, searched before `/usr/lib/debug`: `.build-id/12/345678.debug`, files named by a
+    /// `.gnu_debuglink`, and the modules themselves.
+    pub debug_dirs: Vec<PathBuf>,
+}
+
+/// Names all code addresses of a trace from the files of this machine: each address once, modules in parallel.
+pub fn resolve(reader: &Reader, options: &Options) -> Table {
+    let modules = collect::addresses_by_module(reader)
+        .into_par_iter()
+        .map(|(instance, addresses)| resolve_module(instance, &addresses, options))
+        .collect();
+    Table::new(modules)
+}
+
+fn resolve_module(
+    instance: Instance,
+    addresses: &CodeAddresses,
+    options: &Options,
+) -> ModuleSymbols {
+    let is_runtime = runtime::is_openmp_runtime(&instance.path);
+    let mut module = ModuleSymbols::new(instance, is_runtime);
+    let files = match Files::find(&module.instance, &options.debug_dirs) {
+        Ok(files) => files,
+        Err(problem) => {
+            module.problem = Some(problem);
+            return module;
+        }
+    };
+    let offsets: Vec<u64> = addresses
+        .iter()
+        .map(|address| address.wrapping_sub(module.instance.load_address))
+        .collect();
+    module.places = image::places(&files, &offsets);
+    module.problem = files.problem;
+    if module.problem.is_none() && !is_runtime && !files.has_debug_info {
+        module.problem = Some(Problem::NoDebugInfo);
+    }
+    module
+}

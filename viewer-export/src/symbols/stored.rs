@@ -1,0 +1,185 @@
+//! The table as JSON in the trace's metadata, under the key [`KEY`]:
+//!
+//! ```json
+//! {"strings": ["main", "/src/jacobi.c"],
+//!  "modules": [{"path": "/src/jacobi", "build_id": "12ab", "load_address": 94000, "file_size": 9, "modified_ns": 8,
+//!               "runtime": false, "problem": null,
+//!               "places": [[4660, 1, 4096, 2, 41, 0]]}]}
+//! ```
+//!
+//! A place is the call's address in the module's file, function, the function's begin, file, line, and 1 where it is in
+//! an OpenMP runtime that is linked into the module. Function and file are numbers of strings, counted from 1; 0 is
+//! not known, and so is a begin or a line of 0. Every string is there once: most places share file and function.
+
+use std::collections::HashMap;
+
+use omptrace_trace_format::Metadata;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::instance::Instance;
+use super::problem::Problem;
+use super::table::{ModuleSymbols, Place, Table};
+
+/// The metadata's key.
+pub const KEY: &str = "symbols";
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct StoredTable {
+    strings: Vec<String>,
+    modules: Vec<StoredModule>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct StoredModule {
+    #[serde(flatten)]
+    instance: Instance,
+    runtime: bool,
+    problem: Option<Problem>,
+    places: Vec<StoredPlace>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredPlace(u64, usize, u64, usize, u32, u8);
+
+/// Gives each string a number, from 1.
+#[derive(Default)]
+struct Strings<'t> {
+    list: Vec<String>,
+    numbers: HashMap<&'t str, usize>,
+}
+
+impl<'t> Strings<'t> {
+    fn number(&mut self, string: &'t str) -> usize {
+        *self.numbers.entry(string).or_insert_with(|| {
+            self.list.push(string.to_owned());
+            self.list.len()
+        })
+    }
+}
+
+impl Table {
+    /// The table for the metadata: see the format in the module's source.
+    pub fn to_json(&self) -> Value {
+        let mut strings = Strings::default();
+        let modules = self
+            .modules()
+            .iter()
+            .map(|module| StoredModule {
+                instance: module.instance.clone(),
+                runtime: module.is_runtime,
+                problem: module.problem,
+                places: module
+                    .places
+                    .iter()
+                    .map(|place| stored(place, &mut strings))
+                    .collect(),
+            })
+            .collect();
+        let stored = StoredTable {
+            strings: strings.list,
+            modules,
+        };
+        serde_json::to_value(stored).unwrap_or_default()
+    }
+
+    /// The table that a trace brings along. `None` where it has none, or one that makes no sense.
+    pub fn from_metadata(metadata: &Metadata) -> Option<Table> {
+        let StoredTable { strings, modules } =
+            StoredTable::deserialize(metadata.other.get(KEY)?).ok()?;
+        let modules = modules.into_iter().map(|module| ModuleSymbols {
+            instance: module.instance,
+            is_runtime: module.runtime,
+            problem: module.problem,
+            places: module
+                .places
+                .iter()
+                .map(|place| unstored(place, &strings))
+                .collect(),
+        });
+        Some(Table::new(modules.collect()))
+    }
+}
+
+fn stored<'t>(place: &'t Place, strings: &mut Strings<'t>) -> StoredPlace {
+    let function = place.function.as_deref();
+    let source = place.source.as_ref();
+    StoredPlace(
+        place.offset,
+        function.map_or(0, |function| strings.number(function)),
+        place.function_start.unwrap_or(0),
+        source.map_or(0, |(file, _)| strings.number(file)),
+        source.map_or(0, |(_, line)| *line),
+        place.in_runtime.into(),
+    )
+}
+
+fn unstored(place: &StoredPlace, strings: &[String]) -> Place {
+    let StoredPlace(offset, function, function_start, file, line, in_runtime) = *place;
+    let string = |number: usize| strings.get(number.checked_sub(1)?).cloned();
+    Place {
+        offset,
+        function: string(function),
+        function_start: (function_start != 0).then_some(function_start),
+        source: string(file).filter(|_| line != 0).map(|file| (file, line)),
+        in_runtime: in_runtime != 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn table() -> Table {
+        let place = |offset, line: u32| Place {
+            offset,
+            function: Some("main".to_owned()),
+            function_start: Some(4096),
+            source: (line > 0).then(|| ("/src/jacobi.c".to_owned(), line)),
+            in_runtime: false,
+        };
+        let instance = Instance {
+            path: "/src/jacobi".to_owned(),
+            build_id: "12ab".to_owned(),
+            load_address: 0x5555_5555_4000,
+            ..Instance::default()
+        };
+        Table::new(vec![ModuleSymbols {
+            problem: Some(Problem::NoDebugInfo),
+            places: vec![place(4660, 41), place(4670, 0)],
+            ..ModuleSymbols::new(instance, false)
+        }])
+    }
+
+    fn read(symbols: Value) -> Option<Table> {
+        let mut metadata = Metadata::default();
+        metadata.other.insert(KEY.to_owned(), symbols);
+        Table::from_metadata(&metadata)
+    }
+
+    #[test]
+    fn a_table_comes_back_as_it_was() {
+        let json = table().to_json();
+        assert_eq!(json["strings"], json!(["main", "/src/jacobi.c"]));
+        assert_eq!(
+            json["modules"][0]["places"],
+            json!([[4660, 1, 4096, 2, 41, 0], [4670, 1, 4096, 0, 0, 0]])
+        );
+        assert_eq!(read(json), Some(table()));
+    }
+
+    #[test]
+    fn nonsense_gives_no_name() {
+        assert_eq!(read(json!(7)), None);
+        assert_eq!(read(json!({"modules": [{"places": [[1, 2]]}]})), None);
+        let places = json!({"modules": [{"places": [[1, 99, 0, 99, 5, 0]], "problem": "new"}]});
+        let table = read(places).expect("a table");
+        assert_eq!(table.modules()[0].problem, Some(Problem::Unknown));
+        let place = &table.modules()[0].places[0];
+        assert_eq!((&place.function, &place.source), (&None, &None));
+    }
+}

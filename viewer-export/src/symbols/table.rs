@@ -1,0 +1,214 @@
+//! The names of a trace's code addresses.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use omptrace_trace_format::event::Module;
+use omptrace_trace_format::field::Address;
+
+use super::instance::{Instance, file_name};
+use super::problem::Problem;
+
+/// The names of a trace's code addresses, by module.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    modules: Vec<ModuleSymbols>,
+}
+
+/// The names of one module's addresses.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ModuleSymbols {
+    pub(super) instance: Instance,
+    /// It is an OpenMP runtime.
+    pub(super) is_runtime: bool,
+    pub(super) problem: Option<Problem>,
+    /// By [`Place::offset`].
+    pub(super) places: Vec<Place>,
+}
+
+/// What is known of one address of a module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The address as the module's file has it; that of the call, which is one less than the return address.
+    pub(super) offset: u64,
+    pub(super) function: Option<String>,
+    /// Where the function begins, where the symbol table tells.
+    pub(super) function_start: Option<u64>,
+    pub(super) source: Option<(String, u32)>,
+    /// The function is a runtime's, linked into the program.
+    pub(super) in_runtime: bool,
+}
+
+/// How much is known of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Quality {
+    /// Only the module.
+    Module,
+    /// The function.
+    Function,
+    /// The source line.
+    Line,
+}
+
+/// The name of a code address. Displays as `jacobi.c:41`, else `main+0x2f`, else `jacobi+0x1234`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol<'t> {
+    /// The function, as the programmer wrote it. For code that the compiler moved to a function of its own (the body of
+    /// a parallel region), the function that contains it; for inlined code, the inlined function.
+    pub function: Option<&'t str>,
+    /// The source file, with its folder where the debug information has it.
+    pub file: Option<&'t str>,
+    /// The line in the source file, from 1.
+    pub line: Option<u32>,
+    /// The module's path.
+    pub module: Cow<'t, str>,
+    /// The return address as the module's file has it: what `objdump` shows.
+    pub offset: u64,
+    /// The return address's distance from its function's begin, where the symbol table tells.
+    pub function_offset: Option<u64>,
+    /// The address is in the OpenMP runtime: the enclosing construct's tells where the program is.
+    pub in_runtime: bool,
+}
+
+impl Symbol<'_> {
+    /// How much is known of the address.
+    pub fn quality(&self) -> Quality {
+        match (self.line, self.function) {
+            (Some(_), _) => Quality::Line,
+            (None, Some(_)) => Quality::Function,
+            (None, None) => Quality::Module,
+        }
+    }
+}
+
+impl fmt::Display for Symbol<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.file, self.line, self.function, self.function_offset) {
+            (Some(file), Some(line), ..) => write!(f, "{}:{line}", file_name(file)),
+            (_, _, Some(function), Some(offset)) => write!(f, "{function}+{offset:#x}"),
+            (_, _, Some(function), None) => f.write_str(function),
+            _ => write!(f, "{}+{:#x}", file_name(&self.module), self.offset),
+        }
+    }
+}
+
+impl Place {
+    fn quality(&self) -> Quality {
+        match (&self.source, &self.function) {
+            (Some(_), _) => Quality::Line,
+            (None, Some(_)) => Quality::Function,
+            (None, None) => Quality::Module,
+        }
+    }
+}
+
+impl ModuleSymbols {
+    pub(super) fn new(instance: Instance, is_runtime: bool) -> ModuleSymbols {
+        ModuleSymbols {
+            instance,
+            is_runtime,
+            problem: None,
+            places: Vec::new(),
+        }
+    }
+
+    fn place(&self, offset: u64) -> Option<&Place> {
+        let index = self
+            .places
+            .binary_search_by_key(&offset, |place| place.offset);
+        self.places.get(index.ok()?)
+    }
+
+    /// The best that is known of any address.
+    fn quality(&self) -> Option<Quality> {
+        self.places.iter().map(Place::quality).max()
+    }
+
+    /// Takes in what `newer` knows as well or better.
+    fn update(&mut self, newer: ModuleSymbols) {
+        if newer.quality() >= self.quality() {
+            self.problem = newer.problem;
+        }
+        for place in newer.places {
+            match self
+                .places
+                .binary_search_by_key(&place.offset, |old| old.offset)
+            {
+                Ok(index) if place.quality() >= self.places[index].quality() => {
+                    self.places[index] = place;
+                }
+                Ok(_) => {}
+                Err(index) => self.places.insert(index, place),
+            }
+        }
+    }
+}
+
+impl Table {
+    pub(super) fn new(mut modules: Vec<ModuleSymbols>) -> Table {
+        modules.sort_by(|a, b| a.instance.cmp(&b.instance));
+        modules.dedup_by(|a, b| a.instance == b.instance);
+        for module in &mut modules {
+            module.places.sort_by_key(|place| place.offset);
+        }
+        Table { modules }
+    }
+
+    pub(super) fn modules(&self) -> &[ModuleSymbols] {
+        &self.modules
+    }
+
+    fn find(&self, instance: &Instance) -> Result<usize, usize> {
+        self.modules
+            .binary_search_by(|module| module.instance.cmp(instance))
+    }
+
+    /// Takes in what `newer` knows as well or better: names that a trace brought along stay where the files are gone.
+    pub fn update(&mut self, newer: Table) {
+        for module in newer.modules {
+            match self.find(&module.instance) {
+                Ok(index) => self.modules[index].update(module),
+                Err(index) => self.modules.insert(index, module),
+            }
+        }
+    }
+
+    /// The name of the return address `codeptr_ra`, which lies in `module`. Where the table does not have it, that is
+    /// module and offset.
+    pub fn lookup<'t>(&'t self, module: &'t Module<'_>, codeptr_ra: Address) -> Symbol<'t> {
+        let offset = codeptr_ra.0.wrapping_sub(module.load_address.0);
+        let known = self.find(&Instance::of(module)).ok();
+        let known = known.map(|index| &self.modules[index]);
+        let place = known.and_then(|module| module.place(offset.wrapping_sub(1)));
+        let source = place.and_then(|place| place.source.as_ref());
+        Symbol {
+            function: place.and_then(|place| place.function.as_deref()),
+            file: source.map(|(file, _)| file.as_str()),
+            line: source.map(|(_, line)| *line),
+            module: module.path.lossy(),
+            offset,
+            function_offset: place
+                .and_then(|place| place.function_start)
+                .map(|start| offset.wrapping_sub(start)),
+            in_runtime: known.is_some_and(|module| module.is_runtime)
+                || place.is_some_and(|place| place.in_runtime),
+        }
+    }
+
+    /// The modules whose addresses have no source lines, and why; not those of OpenMP runtimes, whose addresses are not
+    /// shown.
+    pub fn problems(&self) -> impl Iterator<Item = (&Instance, Problem)> {
+        self.modules
+            .iter()
+            .filter(|module| !module.is_runtime)
+            .filter_map(|module| Some((&module.instance, module.problem?)))
+    }
+
+    /// How many addresses are named, of each quality: by module only, by function, by line.
+    pub fn counts(&self) -> [usize; 3] {
+        let mut counts = [0; 3];
+        let places = self.modules.iter().flat_map(|module| &module.places);
+        places.for_each(|place| counts[place.quality() as usize] += 1);
+        counts
+    }
+}
