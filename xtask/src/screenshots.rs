@@ -14,7 +14,7 @@ use crate::setup;
 const EXAMPLES: &[(&str, &[&str])] = &[
     ("stencil", &["3000", "5"]),
     ("task_tree", &["11", "2"]),
-    ("lock_fight", &["60"]),
+    ("lock_fight", &["300"]),
     ("nested", &["960", "2"]),
 ];
 
