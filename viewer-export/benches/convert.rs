@@ -24,8 +24,8 @@ const SESSION: u64 = 1;
 
 fn main() {
     let millions: f64 = std::env::args()
-        .nth(1)
-        .and_then(|word| word.parse().ok())
+        .skip(1)
+        .find_map(|word| word.parse().ok())
         .unwrap_or(4.0);
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("bench.omptrace");

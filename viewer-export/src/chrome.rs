@@ -22,13 +22,30 @@ use crate::sink::{
 
 /// Writes Chrome JSON.
 pub(crate) struct Chrome {
-    out: Output,
+    events: Events,
     locations: Vec<Lane>,
     /// `"name":...,"cat":...` of each region.
     regions: Vec<Box<[u8]>>,
     /// The last process's thread numbers that were given out.
     threads: u32,
+}
+
+/// The file's list of events.
+struct Events {
+    out: Output,
     empty: bool,
+}
+
+impl Events {
+    /// The buffer, where the next event begins.
+    fn next(&mut self) -> &mut Vec<u8> {
+        self.out.written();
+        let out = self.out.buffer();
+        if !std::mem::replace(&mut self.empty, false) {
+            out.extend_from_slice(SEPARATOR);
+        }
+        out
+    }
 }
 
 /// A location as the format sees it.
@@ -62,27 +79,16 @@ impl Chrome {
         out.buffer()
             .extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
         Chrome {
-            out,
+            events: Events { out, empty: true },
             locations: Vec::new(),
             regions: Vec::new(),
             threads: 0,
-            empty: true,
         }
-    }
-
-    /// The buffer, where the next event begins.
-    fn next_event(&mut self) -> &mut Vec<u8> {
-        self.out.written();
-        let out = self.out.buffer();
-        if !std::mem::replace(&mut self.empty, false) {
-            out.extend_from_slice(SEPARATOR);
-        }
-        out
     }
 
     /// A metadata event; `value` writes what it tells.
     fn metadata(&mut self, pid: u32, tid: u32, name: &str, value: impl Fn(&mut Vec<u8>)) {
-        let out = self.next_event();
+        let out = self.events.next();
         head(out, b'M', pid, tid);
         out.extend_from_slice(b",\"name\":\"");
         out.extend_from_slice(name.as_bytes());
@@ -109,7 +115,7 @@ impl Chrome {
     ) {
         let lane = &self.locations[track.0 as usize];
         let (pid, tid) = (lane.pid, lane.tid);
-        let out = self.next_event();
+        let out = self.events.next();
         head(out, phase, pid, tid);
         out.extend_from_slice(b",\"id2\":{\"local\":");
         json::hex_string(out, u64::from(track.0) + 1);
@@ -253,11 +259,7 @@ impl Sink for Chrome {
             }
             around => {
                 lane.open.extend(around);
-                self.out.written();
-                let out = self.out.buffer();
-                if !std::mem::replace(&mut self.empty, false) {
-                    out.extend_from_slice(SEPARATOR);
-                }
+                let out = self.events.next();
                 complete_event(out, lane, region, &slice, at.time);
                 out.extend_from_slice(&slice.followers);
             }
@@ -270,8 +272,7 @@ impl Sink for Chrome {
         let (pid, tid) = (lane.pid, lane.tid);
         let mut written = Vec::new();
         write_arguments(&mut written, arguments);
-        self.next_event();
-        let out = self.out.buffer();
+        let out = self.events.next();
         head(out, b'i', pid, tid);
         out.extend_from_slice(b",\"s\":\"t\",\"ts\":");
         json::micros(out, at.time.unsigned_abs());
@@ -301,21 +302,20 @@ impl Sink for Chrome {
     }
 
     fn flow(&mut self, flow: &Flow) {
-        self.next_event();
         let from = &self.locations[flow.from.location.0 as usize];
-        flow_event(self.out.buffer(), b's', from, flow, flow.from.time);
+        flow_event(self.events.next(), b's', from, flow, flow.from.time);
 
         let mut end = SEPARATOR.to_vec();
         let to = &mut self.locations[flow.to.location.0 as usize];
         flow_event(&mut end, b'f', to, flow, flow.to.time);
         match to.open.last_mut() {
             Some(slice) => slice.followers.append(&mut end),
-            None => self.out.buffer().append(&mut end),
+            None => self.events.out.buffer().append(&mut end),
         }
     }
 
     fn note(&mut self, process: ProcessId, text: &str) {
-        let out = self.next_event();
+        let out = self.events.next();
         head(out, b'i', process.0 + 1, 1);
         out.extend_from_slice(b",\"s\":\"p\",\"ts\":0.000");
         name_and_category(out, text, Category::Omptrace);
@@ -323,11 +323,11 @@ impl Sink for Chrome {
     }
 
     fn failed(&self) -> bool {
-        self.out.failed()
+        self.events.out.failed()
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
-        self.out.buffer().extend_from_slice(b"\n]}\n");
-        self.out.finish()
+        self.events.out.buffer().extend_from_slice(b"\n]}\n");
+        self.events.out.finish()
     }
 }

@@ -96,11 +96,10 @@ pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(
             reader.path().to_owned(),
         )
     });
-    let origin = inputs
+    let starts = inputs
         .iter()
-        .map(|reader| reader.clock().start_realtime_ns())
-        .min()
-        .unwrap_or(0);
+        .map(|reader| reader.clock().start_realtime_ns());
+    let origin = starts.filter(|start| *start > 0).min().unwrap_or(0);
     let mut report = Report {
         uncertainty_ns: uncertainty(&inputs),
         ..Report::default()
@@ -108,7 +107,7 @@ pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(
     let mut stage = Stage::new(sink, Names::new(Box::new(ModuleOffsets)));
     let mut done = 0;
     for (reader, number) in inputs.iter().zip(0..) {
-        let start = i64::try_from(reader.clock().start_realtime_ns() - origin).unwrap_or(0);
+        let start = offset(reader, origin);
         let mut replay = ProcessReplay {
             reader,
             stage: &mut stage,
@@ -129,6 +128,12 @@ pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(
         stage.sink.note(ProcessId(0), &text);
     }
     report
+}
+
+/// When the session began on a timeline that starts at `origin`; 0 where the trace does not tell.
+fn offset(reader: &Reader, origin: u64) -> Ns {
+    let start = reader.clock().start_realtime_ns();
+    i64::try_from(start.saturating_sub(origin)).unwrap_or(0)
 }
 
 /// The two least certain clocks may err in opposite directions.

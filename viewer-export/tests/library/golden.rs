@@ -34,7 +34,7 @@ fn check(name: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let readers = fixture::open(&text, folder.path());
     let inputs: Vec<&Reader> = readers.iter().collect();
-    for format in FORMATS {
+    for format in ["chrome", "text"].map(|name| Format::by_name(name).expect("a format")) {
         let exported = export(&inputs, format);
         if format.name == "chrome" {
             is_sound_chrome(&exported);
