@@ -114,7 +114,7 @@ impl Reader {
         let blocks = find_blocks(&file, len, session, &limits, &mut diagnostics)?;
         let header = match (header, blocks.session) {
             (Some(header), _) => {
-                if header.path.is_empty() && !blocks.indexed {
+                if header.path.is_empty() && blocks.without_index {
                     diagnostics.push(Diagnostic::new(DiagnosticKind::IndexMissing));
                 }
                 header

@@ -36,6 +36,8 @@ pub(crate) struct Blocks {
     pub(crate) session: Option<u64>,
     /// True where they come from an index.
     pub(crate) indexed: bool,
+    /// True where there is no trace of an index.
+    pub(crate) without_index: bool,
 }
 
 /// Finds the blocks of `session`, or of the first block's session.
@@ -46,10 +48,13 @@ pub(crate) fn find_blocks(
     limits: &Limits,
     diagnostics: &mut Diagnostics,
 ) -> io::Result<Blocks> {
-    match read_index(file, len, session, limits)? {
-        Index::Sound(blocks) => return Ok(blocks),
-        Index::Damaged => diagnostics.push(Diagnostic::new(DiagnosticKind::IndexDamaged)),
-        Index::Absent => {}
+    let index = read_index(file, len, session, limits)?;
+    if let Index::Sound(blocks) = index {
+        return Ok(blocks);
+    }
+    let without_index = matches!(index, Index::Absent);
+    if !without_index {
+        diagnostics.push(Diagnostic::new(DiagnosticKind::IndexDamaged));
     }
     let mut scan = Scan {
         file,
@@ -57,6 +62,7 @@ pub(crate) fn find_blocks(
         limits,
         blocks: Blocks {
             session,
+            without_index,
             ..Blocks::default()
         },
         foreign: 0,

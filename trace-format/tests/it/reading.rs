@@ -244,6 +244,13 @@ fn says_that_the_spool_is_gone() {
 }
 
 #[test]
+fn threads_may_share_a_reader() {
+    fn check<T: Send + Sync>() {}
+    check::<Reader>();
+    check::<omptrace_trace_format::Events<'_>>();
+}
+
+#[test]
 fn does_not_trust_an_index_whose_blocks_overlap() {
     let words = words(1);
     let mut trace = Trace::new().raw(chunk(1, 0), &words).end();
