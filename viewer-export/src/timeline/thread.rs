@@ -42,6 +42,7 @@ impl Frame {
         }
     }
 
+    /// Why the region has no end, when something else shows that it has ended.
     fn cause_of_missing_end(&self) -> Cause {
         match self.construct {
             Construct::Work(ompt::ompt_work_single_executor) => Cause::SingleWithoutEnd,
@@ -166,7 +167,7 @@ impl Thread {
         if construct == Construct::Phase {
             self.cut(stage, time, index, index + 1, arguments);
         } else {
-            let phases = self.close_above(stage, time, index + 1);
+            let phases = self.close_above(stage, time, index + 1, Frame::cause_of_missing_end);
             self.leave(stage, time, arguments);
             for phase in phases {
                 self.reopen(stage, time, phase);
@@ -176,7 +177,14 @@ impl Thread {
     }
 
     /// Ends what is open from `depth` on: their own ends are missing. Gives back the phases, which go on.
-    fn close_above(&mut self, stage: &mut Stage<'_>, time: Ns, depth: usize) -> Vec<Frame> {
+    /// `cause` tells why an end is missing.
+    fn close_above(
+        &mut self,
+        stage: &mut Stage<'_>,
+        time: Ns,
+        depth: usize,
+        cause: fn(&Frame) -> Cause,
+    ) -> Vec<Frame> {
         let mut phases = Vec::new();
         let time = stage.end_of_unended(self.last, time);
         while self.stack.len() > depth {
@@ -184,9 +192,7 @@ impl Thread {
             if frame.construct == Construct::Phase {
                 phases.insert(0, frame);
             } else {
-                stage
-                    .repairs
-                    .add(frame.cause_of_missing_end(), self.stream, time);
+                stage.repairs.add(cause(&frame), self.stream, time);
             }
         }
         phases
@@ -199,7 +205,7 @@ impl Thread {
 
     /// Ends what is open from `depth` on, for events show that it has ended. Phases go on.
     pub(crate) fn close_unended(&mut self, stage: &mut Stage<'_>, time: Ns, depth: usize) {
-        for phase in self.close_above(stage, time, depth) {
+        for phase in self.close_above(stage, time, depth, Frame::cause_of_missing_end) {
             self.reopen(stage, time, phase);
         }
     }
@@ -207,7 +213,7 @@ impl Thread {
     /// Ends everything: the thread or the trace is at its end.
     pub(crate) fn close_all(&mut self, stage: &mut Stage<'_>, time: Ns) {
         self.close_overdue(stage, time);
-        self.close_above(stage, time, 0);
+        self.close_above(stage, time, 0, |_| Cause::MissingEnd);
         self.hidden = 0;
     }
 
