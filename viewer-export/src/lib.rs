@@ -24,6 +24,7 @@ mod json;
 mod names;
 mod nothing;
 mod output;
+mod perfetto;
 mod sections;
 pub mod sink;
 pub mod symbols;

@@ -40,6 +40,8 @@ pub struct Process {
     pub name: String,
     /// The id that the operating system gave it; not unique over hosts.
     pub os_pid: u32,
+    /// The program and its arguments; empty where they are not known.
+    pub command_line: Vec<String>,
 }
 
 /// Where things happen: a thread, or a track for things that are not block-structured.
@@ -63,7 +65,9 @@ pub enum LocationKind {
         /// The id.
         os_tid: u32,
     },
-    /// Holds intervals: who held a lock, when recording was off.
+    /// Holds intervals: who held the lock, and when.
+    Lock,
+    /// Holds intervals: when recording was off.
     Track,
 }
 
@@ -208,6 +212,11 @@ impl FlowKind {
 
 /// Takes a timeline and makes a format of it. See the module's documentation for the order of calls.
 pub trait Sink {
+    /// The timeline's start in nanoseconds since 1970, before anything else; not called where nobody knows it.
+    fn start(&mut self, realtime_ns: u64) {
+        // Most formats have no absolute times.
+        let _ = realtime_ns;
+    }
     /// Defines a process.
     fn process(&mut self, process: &Process);
     /// Defines a location.

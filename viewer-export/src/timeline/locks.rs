@@ -101,7 +101,7 @@ impl Lock {
         time: Ns,
     ) -> Option<usize> {
         let hold = self.hold.take()?;
-        let new_track = || stage.location(LocationKind::Track, format!("lock {wait_id:#x}"));
+        let new_track = || stage.location(LocationKind::Lock, format!("lock {wait_id:#x}"));
         let track = *self.track.get_or_insert_with(new_track);
         stage.sink.interval(&Interval {
             track,

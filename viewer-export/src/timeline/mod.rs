@@ -104,6 +104,9 @@ pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(
         uncertainty_ns: uncertainty(&inputs),
         ..Report::default()
     };
+    if origin > 0 {
+        sink.start(origin);
+    }
     let mut stage = Stage::new(sink, Names::new(Box::new(ModuleOffsets)));
     let mut done = 0;
     for (reader, number) in inputs.iter().zip(0..) {
@@ -168,6 +171,7 @@ impl ProcessReplay<'_, '_> {
             id: self.id,
             name: name.clone(),
             os_pid: self.reader.header().pid,
+            command_line: command_line(self.reader),
         };
         self.stage.sink.process(&process);
         let (threads, thread_names) = self.locations();
@@ -239,6 +243,11 @@ impl ProcessReplay<'_, '_> {
             threads.into_iter().map(|thread| thread.name).collect(),
         )
     }
+}
+
+fn command_line(reader: &Reader) -> Vec<String> {
+    let process = reader.metadata().process.as_ref();
+    process.map_or(Vec::new(), |process| process.command_line.clone())
 }
 
 /// The program, its rank where it has one, and its process id.

@@ -1,0 +1,120 @@
+//! The wire format of protocol buffers, as far as an exporter needs it.
+//!
+//! A message is a row of fields, in any order. A field is a key, the field's number and how its value is written, then
+//! the value (<https://protobuf.dev/programming-guides/encoding>):
+//!
+//! ```text
+//! key = number << 3 | wire type      wire type  0 varint   1 eight bytes   2 a length, then that many bytes
+//! varint = seven bits per byte, the lowest first; the top bit says that another byte follows
+//! ```
+
+const VARINT: u32 = 0;
+const FIXED64: u32 = 1;
+const LEN: u32 = 2;
+
+/// Appends a varint.
+#[inline]
+pub(super) fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+#[inline]
+fn key(out: &mut Vec<u8>, field: u32, wire_type: u32) {
+    varint(out, u64::from(field << 3 | wire_type));
+}
+
+/// Appends a field of type `uint64`, `uint32`, `bool` or an enumeration.
+#[inline]
+pub(super) fn uint(out: &mut Vec<u8>, field: u32, value: u64) {
+    key(out, field, VARINT);
+    varint(out, value);
+}
+
+/// Appends a field of type `int64` or `int32`.
+#[inline]
+pub(super) fn int(out: &mut Vec<u8>, field: u32, value: i64) {
+    uint(out, field, value as u64);
+}
+
+/// Appends a field of type `fixed64`.
+#[inline]
+pub(super) fn fixed64(out: &mut Vec<u8>, field: u32, value: u64) {
+    key(out, field, FIXED64);
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Appends a field of type `bytes`, or a message that was written before.
+#[inline]
+pub(super) fn bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
+    key(out, field, LEN);
+    varint(out, value.len() as u64);
+    out.extend_from_slice(value);
+}
+
+/// Appends a field of type `string`.
+#[inline]
+pub(super) fn text(out: &mut Vec<u8>, field: u32, value: &str) {
+    bytes(out, field, value.as_bytes());
+}
+
+/// Appends a message, which `write` writes. Its length comes first but is known last: nearly all fit one byte, which is
+/// kept free; the others are moved.
+#[inline]
+pub(super) fn message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) {
+    key(out, field, LEN);
+    let place = out.len();
+    out.push(0);
+    write(out);
+    let len = out.len() - place - 1;
+    match u8::try_from(len) {
+        Ok(short @ 0..0x80) => out[place] = short,
+        _ => {
+            let mut prefix = Vec::new();
+            varint(&mut prefix, len as u64);
+            out.splice(place..=place, prefix);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        let mut out = Vec::new();
+        write(&mut out);
+        out
+    }
+
+    /// The first three are examples of the format's own description.
+    #[test]
+    fn fields_are_written_as_described() {
+        assert_eq!(written(|out| uint(out, 1, 150)), [0x08, 0x96, 0x01]);
+        assert_eq!(written(|out| text(out, 2, "testing")), *b"\x12\x07testing");
+        assert_eq!(
+            written(|out| message(out, 3, |out| uint(out, 1, 150))),
+            [0x1a, 0x03, 0x08, 0x96, 0x01]
+        );
+        assert_eq!(
+            written(|out| int(out, 1, -2)),
+            *b"\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+        );
+        assert_eq!(
+            written(|out| fixed64(out, 47, 1)),
+            *b"\xf9\x02\x01\0\0\0\0\0\0\0"
+        );
+    }
+
+    #[test]
+    fn long_messages_have_long_lengths() {
+        for (len, prefix) in [(127, &[0x0a, 0x7f][..]), (128, &[0x0a, 0x80, 0x01])] {
+            let out = written(|out| message(out, 1, |out| out.resize(out.len() + len, 7)));
+            assert_eq!(out[..prefix.len()], *prefix);
+            assert_eq!(out[prefix.len()..], vec![7; len]);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Numbers of the fields that are written, from `protos/perfetto/trace` of the Perfetto repository: one module for each
+//! message, in the order in which they are used.
+
+/// Turns `message { FIELD = number, ... }` into a module of constants.
+macro_rules! messages {
+    ($($(#[$doc:meta])* $message:ident { $($field:ident = $number:literal,)* })*) => {
+        $($(#[$doc])* pub(super) mod $message { $(pub(in super::super) const $field: u32 = $number;)* })*
+    };
+}
+
+messages! {
+    /// `Trace`
+    trace { PACKET = 1, }
+    /// `TracePacket`
+    packet {
+        CLOCK_SNAPSHOT = 6,
+        TIMESTAMP = 8,
+        TRUSTED_PACKET_SEQUENCE_ID = 10,
+        TRACK_EVENT = 11,
+        INTERNED_DATA = 12,
+        SEQUENCE_FLAGS = 13,
+        TRACE_PACKET_DEFAULTS = 59,
+        TRACK_DESCRIPTOR = 60,
+        FIRST_PACKET_ON_SEQUENCE = 87,
+        TRACE_UUID = 89,
+    }
+    /// `ClockSnapshot`
+    clock_snapshot { CLOCKS = 1, PRIMARY_TRACE_CLOCK = 2, }
+    /// `ClockSnapshot.Clock`
+    clock { CLOCK_ID = 1, TIMESTAMP = 2, }
+    /// `TraceUuid`
+    trace_uuid { MSB = 1, LSB = 2, }
+    /// `TracePacketDefaults`
+    packet_defaults { TRACK_EVENT_DEFAULTS = 11, }
+    /// `TrackEventDefaults`
+    event_defaults { TRACK_UUID = 11, }
+    /// `TrackDescriptor`
+    track {
+        UUID = 1,
+        NAME = 2,
+        PROCESS = 3,
+        THREAD = 4,
+        PARENT_UUID = 5,
+        CHILD_ORDERING = 11,
+        SIBLING_ORDER_RANK = 12,
+        SIBLING_MERGE_BEHAVIOR = 15,
+        PROCESS_ORDERING = 19,
+        THREAD_ORDERING = 20,
+    }
+    /// `ProcessDescriptor`
+    process { PID = 1, CMDLINE = 2, LEGACY_SORT_INDEX = 3, PROCESS_NAME = 6, }
+    /// `ThreadDescriptor`
+    thread { PID = 1, TID = 2, LEGACY_SORT_INDEX = 3, THREAD_NAME = 5, }
+    /// `TrackEvent`
+    event {
+        CATEGORY_IIDS = 3,
+        DEBUG_ANNOTATIONS = 4,
+        TYPE = 9,
+        NAME_IID = 10,
+        TRACK_UUID = 11,
+        NAME = 23,
+        FLOW_IDS = 47,
+        TERMINATING_FLOW_IDS = 48,
+    }
+    /// `DebugAnnotation`
+    annotation {
+        NAME_IID = 1,
+        UINT_VALUE = 3,
+        INT_VALUE = 4,
+        STRING_VALUE = 6,
+        POINTER_VALUE = 7,
+        STRING_VALUE_IID = 17,
+    }
+    /// `InternedData`
+    interned {
+        EVENT_CATEGORIES = 1,
+        EVENT_NAMES = 2,
+        DEBUG_ANNOTATION_NAMES = 3,
+        DEBUG_ANNOTATION_STRING_VALUES = 29,
+    }
+    /// `EventCategory`, `EventName`, `DebugAnnotationName`, `InternedString`: alike in these two
+    interned_text { IID = 1, TEXT = 2, }
+}
+
+/// `TracePacket.SequenceFlags`
+pub(super) const INCREMENTAL_STATE_CLEARED: u64 = 1;
+/// `TracePacket.SequenceFlags`
+pub(super) const NEEDS_INCREMENTAL_STATE: u64 = 2;
+
+/// `TrackDescriptor.SiblingMergeBehavior`
+pub(super) const SIBLING_MERGE_BEHAVIOR_NONE: u64 = 2;
+/// `TrackDescriptor.ChildTracksOrdering`: by the first event
+pub(super) const CHRONOLOGICAL: u64 = 2;
+/// `TrackDescriptor.ProcessOrdering` and `ThreadOrdering`: by `sibling_order_rank`
+pub(super) const EXPLICIT_ORDERING: u64 = 1;
+
+/// `BuiltinClock`
+pub(super) const BUILTIN_CLOCK_REALTIME: u64 = 1;
+/// `BuiltinClock`
+pub(super) const BUILTIN_CLOCK_BOOTTIME: u64 = 6;
+
+/// `TrackEvent.Type`
+#[derive(Clone, Copy)]
+pub(super) enum EventType {
+    SliceBegin = 1,
+    SliceEnd = 2,
+    Instant = 3,
+}

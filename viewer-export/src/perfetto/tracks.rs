@@ -1,0 +1,130 @@
+//! The tree of tracks:
+//!
+//! ```text
+//! process ── thread ...          ordered as the timeline has them
+//!         ── "Locks" ── one track per lock
+//!         ── other tracks
+//! ```
+//!
+//! Rules that the importer has beyond the format's description:
+//!
+//! * A thread's descriptor counts only with process and thread id. Both are 32 bits, and two threads of equal ids are one.
+//! * A track below a thread shows beside it, so what shall nest gets a track of its own around it.
+//! * Sibling tracks of equal names become one unless they refuse.
+
+use std::collections::BTreeSet;
+
+use super::protobuf as pb;
+use super::schema::{
+    CHRONOLOGICAL, EXPLICIT_ORDERING, SIBLING_MERGE_BEHAVIOR_NONE, packet, process, thread, track,
+};
+use crate::sink::Process;
+
+/// Ids from here on are ours: Linux gives none above 2^22 (`PID_MAX_LIMIT`).
+const FIRST_OWN_ID: u32 = (1 << 22) + 1;
+
+/// Ids of processes, or of the threads of one: those of the operating system where they are known and unique.
+#[derive(Default)]
+pub(super) struct SystemIds {
+    given: BTreeSet<u32>,
+    own: u32,
+}
+
+impl SystemIds {
+    /// An id that nobody has, `wanted` if possible.
+    pub(super) fn id(&mut self, wanted: u32) -> u32 {
+        if wanted != 0 && wanted < FIRST_OWN_ID && self.given.insert(wanted) {
+            return wanted;
+        }
+        self.own += 1;
+        FIRST_OWN_ID + self.own - 1
+    }
+}
+
+/// Where the tracks of a process hang.
+pub(super) struct ProcessTracks {
+    pub(super) uuid: u64,
+    pub(super) pid: u32,
+    pub(super) tids: SystemIds,
+    /// The track around those of the locks, once there is one.
+    pub(super) locks: Option<u64>,
+    /// The track of what is told about the process, once there is something.
+    pub(super) notes: Option<u64>,
+}
+
+/// Says that processes and threads have the order of their ranks.
+pub(super) fn root(out: &mut Vec<u8>) {
+    pb::message(out, packet::TRACK_DESCRIPTOR, |out| {
+        pb::uint(out, track::UUID, 0);
+        pb::uint(out, track::PROCESS_ORDERING, EXPLICIT_ORDERING);
+        pb::uint(out, track::THREAD_ORDERING, EXPLICIT_ORDERING);
+    });
+}
+
+pub(super) fn process(out: &mut Vec<u8>, tracks: &ProcessTracks, defined: &Process) {
+    let rank = u64::from(defined.id.0);
+    pb::message(out, packet::TRACK_DESCRIPTOR, |out| {
+        pb::uint(out, track::UUID, tracks.uuid);
+        pb::message(out, track::PROCESS, |out| {
+            pb::uint(out, process::PID, tracks.pid.into());
+            for word in &defined.command_line {
+                pb::text(out, process::CMDLINE, word);
+            }
+            pb::uint(out, process::LEGACY_SORT_INDEX, rank);
+            pb::text(out, process::PROCESS_NAME, &defined.name);
+        });
+        pb::uint(out, track::SIBLING_ORDER_RANK, rank);
+    });
+}
+
+/// What a thread's descriptor tells.
+pub(super) struct ThreadTrack<'a> {
+    pub(super) uuid: u64,
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+    pub(super) rank: u32,
+    pub(super) name: &'a str,
+}
+
+pub(super) fn thread(out: &mut Vec<u8>, defined: &ThreadTrack<'_>) {
+    pb::message(out, packet::TRACK_DESCRIPTOR, |out| {
+        pb::uint(out, track::UUID, defined.uuid);
+        pb::message(out, track::THREAD, |out| {
+            pb::uint(out, thread::PID, defined.pid.into());
+            pb::uint(out, thread::TID, defined.tid.into());
+            pb::uint(out, thread::LEGACY_SORT_INDEX, defined.rank.into());
+            pb::text(out, thread::THREAD_NAME, defined.name);
+        });
+        pb::uint(out, track::SIBLING_ORDER_RANK, defined.rank.into());
+    });
+}
+
+/// A track below `parent`. Its children, if any, come in the order of their first events.
+pub(super) fn plain(out: &mut Vec<u8>, uuid: u64, parent: u64, name: &str) {
+    pb::message(out, packet::TRACK_DESCRIPTOR, |out| {
+        pb::uint(out, track::UUID, uuid);
+        pb::text(out, track::NAME, name);
+        pb::uint(out, track::PARENT_UUID, parent);
+        pb::uint(out, track::CHILD_ORDERING, CHRONOLOGICAL);
+        pb::uint(
+            out,
+            track::SIBLING_MERGE_BEHAVIOR,
+            SIBLING_MERGE_BEHAVIOR_NONE,
+        );
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_unique() {
+        let mut ids = SystemIds::default();
+        let given = [4711, 0, 4711, u32::MAX].map(|wanted| ids.id(wanted));
+        assert_eq!(
+            given,
+            [4711, FIRST_OWN_ID, FIRST_OWN_ID + 1, FIRST_OWN_ID + 2]
+        );
+    }
+}
