@@ -47,23 +47,27 @@ enum Proof<'a> {
 }
 
 impl Files {
-    /// The files of `instance`.
+    /// The files of `instance`, which lay at `path`.
     ///
     /// # Errors
     /// Why there is none.
-    pub(super) fn find(instance: &Instance, debug_dirs: &[PathBuf]) -> Result<Files, Problem> {
-        let own = own_file(instance);
+    pub(super) fn find(
+        instance: &Instance,
+        path: &Path,
+        debug_dirs: &[PathBuf],
+    ) -> Result<Files, Problem> {
+        let own = own_file(instance, path);
         let mut files = Files::default();
         if let Ok(bytes) = &own
             && has_debug_info(bytes)
         {
             files.has_debug_info = true;
-            files.supplementary = supplementary(bytes, Path::new(&instance.path), debug_dirs);
+            files.supplementary = supplementary(bytes, path, debug_dirs);
         } else {
-            let (found, differs) = debug_file(instance, own.as_deref().ok(), debug_dirs);
-            if let Some((path, bytes)) = found {
+            let (found, differs) = debug_file(instance, path, own.as_deref().ok(), debug_dirs);
+            if let Some((debug_path, bytes)) = found {
                 files.has_debug_info = true;
-                files.supplementary = supplementary(&bytes, &path, debug_dirs);
+                files.supplementary = supplementary(&bytes, &debug_path, debug_dirs);
                 files.debug = Some(bytes);
             } else if differs {
                 files.problem = Some(Problem::DebugFileDiffers);
@@ -79,8 +83,7 @@ impl Files {
 }
 
 /// The module's file, where it is the one that was traced.
-fn own_file(instance: &Instance) -> Result<Vec<u8>, Problem> {
-    let path = Path::new(&instance.path);
+fn own_file(instance: &Instance, path: &Path) -> Result<Vec<u8>, Problem> {
     let metadata = fs::metadata(path).map_err(|_| Problem::Missing)?;
     let has_stamp = instance.file_size != 0 && instance.modified_ns != 0;
     if instance.build_id.is_empty() {
@@ -101,10 +104,11 @@ fn own_file(instance: &Instance) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-/// The debug file of `instance`, whose own file is `own` where that is there; and whether some were found that belong
-/// to another build.
+/// The debug file of `instance`, which lay at `path`, and whose own file is `own` where that is there; and whether some
+/// were found that belong to another build.
 fn debug_file(
     instance: &Instance,
+    path: &Path,
     own: Option<&[u8]>,
     debug_dirs: &[PathBuf],
 ) -> (Option<(PathBuf, Vec<u8>)>, bool) {
@@ -128,7 +132,7 @@ fn debug_file(
             "" => Proof::Crc(crc),
             id => Proof::BuildId(id),
         };
-        let paths = paths_by_link(Path::new(&instance.path), &name, debug_dirs);
+        let paths = paths_by_link(path, &name, debug_dirs);
         candidates.extend(paths.into_iter().map(|path| (path, proof)));
     }
     let mut differs = false;

@@ -31,7 +31,7 @@ mod runtime;
 mod stored;
 mod table;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::Reader;
 use rayon::prelude::*;
@@ -55,21 +55,28 @@ pub struct Options {
 
 /// Names all code addresses of a trace from the files of this machine: each address once, modules in parallel.
 pub fn resolve(reader: &Reader, options: &Options) -> Table {
+    // The loader knows a library by the path that `dlopen` was given.
+    let process = reader.metadata().process.as_ref();
+    let directory = process.map_or("", |process| &process.directory);
     let modules = collect::addresses_by_module(reader)
         .into_par_iter()
-        .map(|(instance, addresses)| resolve_module(instance, &addresses, options))
+        .map(|(instance, addresses)| {
+            let path = Path::new(directory).join(&instance.path);
+            resolve_module(instance, &path, &addresses, options)
+        })
         .collect();
     Table::new(modules)
 }
 
 fn resolve_module(
     instance: Instance,
+    path: &Path,
     addresses: &CodeAddresses,
     options: &Options,
 ) -> ModuleSymbols {
     let is_runtime = runtime::is_openmp_runtime(&instance.path);
     let mut module = ModuleSymbols::new(instance, is_runtime);
-    let files = match Files::find(&module.instance, &options.debug_dirs) {
+    let files = match Files::find(&module.instance, path, &options.debug_dirs) {
         Ok(files) => files,
         Err(problem) => {
             module.problem = Some(problem);

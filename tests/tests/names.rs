@@ -1,0 +1,323 @@
+//! Code addresses of real programs get the names that their sources have; or none, where the files are not those that
+//! were traced.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use omptrace_tests::env::{Compiler, compile, root, runtime, tool_library};
+use omptrace_trace_format::event::{Event, Module};
+use omptrace_trace_format::field::{Address, ModuleChange};
+use omptrace_trace_format::{Reader, seal};
+use omptrace_viewer_export::symbols::{KEY, Options, Problem, Table, resolve};
+use serde_json::json;
+use tempfile::TempDir;
+
+const REGIONS: &str = "names_regions.c";
+
+/// A program, in a folder of its own where it can be changed, and its trace.
+struct Traced {
+    folder: TempDir,
+    program: PathBuf,
+    trace: PathBuf,
+    /// What the program printed.
+    printed: String,
+}
+
+/// Compiles a program of the tests' folder and copies it to where it can be changed.
+fn copy_of(source: &str, compiler: Compiler, flags: &[&str]) -> Traced {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let program = folder.path().join("program");
+    let compiled = compile(&format!("tests/programs/{source}"), compiler, flags);
+    fs::copy(compiled, &program).expect("programs can be copied");
+    Traced {
+        program,
+        trace: folder.path().join("program.omptrace"),
+        printed: String::new(),
+        folder,
+    }
+}
+
+impl Traced {
+    /// Runs the program under the tracer.
+    fn run(mut self, arguments: &[&Path]) -> Traced {
+        let libomp = runtime("llvm-19");
+        let mut command = Command::new(&self.program);
+        command
+            .args(arguments)
+            .env("LD_LIBRARY_PATH", &libomp)
+            .env("LD_PRELOAD", libomp.join("libomp.so.5"))
+            .env("OMP_TOOL_LIBRARIES", tool_library())
+            .env("OMPTRACE_OUTPUT", &self.trace);
+        let output = command.output().expect("the program can be run");
+        assert!(output.status.success(), "{command:?}: {output:?}");
+        self.printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        self
+    }
+
+    fn resolve(&self) -> Table {
+        self.resolve_with(&[])
+    }
+
+    fn resolve_with(&self, debug_dirs: &[&Path]) -> Table {
+        let debug_dirs = debug_dirs.iter().map(|folder| folder.into()).collect();
+        resolve(&self.open(), &Options { debug_dirs })
+    }
+
+    fn open(&self) -> Reader {
+        Reader::open(&self.trace).expect("a trace")
+    }
+
+    /// Name and function of each parallel region and task, in the order of their creation.
+    fn names(&self, table: &Table) -> Vec<String> {
+        names(&self.open(), table)
+    }
+}
+
+fn names(reader: &Reader, table: &Table) -> Vec<String> {
+    let streams = reader.streams().iter();
+    let mut records: Vec<_> = streams.flat_map(|stream| reader.events(stream)).collect();
+    records.sort_by_key(|record| record.ticks);
+    let mut modules: Vec<Module<'_>> = Vec::new();
+    let mut names = Vec::new();
+    for record in &records {
+        match &record.event {
+            Event::Module(module) if module.change == ModuleChange::unloaded => {
+                modules.retain(|loaded| loaded.path != module.path);
+            }
+            Event::Module(module) => modules.push(module.clone()),
+            Event::ParallelBegin(event) => names.push(name(&modules, event.codeptr_ra, table)),
+            Event::TaskCreate(event) if event.codeptr_ra.0 != 0 => {
+                names.push(name(&modules, event.codeptr_ra, table));
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+fn name(modules: &[Module<'_>], codeptr_ra: Address, table: &Table) -> String {
+    let holds = |module: &&Module<'_>| (module.start.0..module.end.0).contains(&codeptr_ra.0);
+    let module = modules.iter().rev().find(holds).expect("a module");
+    let symbol = table.lookup(module, codeptr_ra);
+    match symbol.function {
+        Some(function) if symbol.line.is_some() => format!("{symbol} {function}"),
+        _ => symbol.to_string(),
+    }
+}
+
+/// The line of a source that has this comment, as names show it.
+fn place(source: &str, comment: &str, function: &str) -> String {
+    let path = root().join("tests/programs").join(source);
+    let text = fs::read_to_string(&path).expect("a source");
+    let has_comment = |line: &&str| {
+        line.ends_with(&format!("/* {comment} */")) || line.ends_with(&format!("! {comment}"))
+    };
+    let before = text.lines().take_while(|line| !has_comment(line)).count();
+    assert!(before < text.lines().count(), "{source} has no {comment}");
+    format!("{source}:{} {function}", before + 1)
+}
+
+fn regions() -> Vec<String> {
+    vec![
+        place(REGIONS, "inlined region", "inlined"),
+        place(REGIONS, "region with task", "with_task"),
+        place(REGIONS, "task", "with_task"),
+    ]
+}
+
+fn problems(table: &Table) -> Vec<Problem> {
+    table.problems().map(|(_, problem)| problem).collect()
+}
+
+fn run(program: &str, arguments: &[&str], folder: &Path) {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder);
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {output:?}");
+}
+
+#[test]
+fn programs_have_names_wherever_they_are_loaded() {
+    for (compiler, flags) in [
+        (Compiler::Clang22, &["-fPIE", "-pie"][..]),
+        (Compiler::Clang22, &["-fno-pie", "-no-pie"]),
+        (Compiler::Clang22, &["-O3"]),
+        (Compiler::Clang22, &["-gdwarf-4", "-gz=zlib"]),
+        (Compiler::Clang22, &["-gline-tables-only"]),
+        (Compiler::Clang14, &[]),
+        (Compiler::Gcc, &["-pie"]),
+        (Compiler::Gcc, &["-no-pie"]),
+    ] {
+        let traced = copy_of(REGIONS, compiler, flags).run(&[]);
+        let table = traced.resolve();
+        assert_eq!(traced.names(&table), regions(), "{compiler:?} {flags:?}");
+        assert_eq!(problems(&table), []);
+    }
+}
+
+#[test]
+fn cpp_is_demangled() {
+    const SOURCE: &str = "names_templates.cpp";
+    for (compiler, lambda) in [
+        (Compiler::Clang22, "main::$_0::operator()(int) const"),
+        (
+            Compiler::Gcc,
+            "main::{lambda(int)#1}::operator()(int) const",
+        ),
+    ] {
+        let traced = copy_of(SOURCE, compiler, &["-lstdc++"]).run(&[]);
+        let mut names = traced.names(&traced.resolve());
+        names.sort();
+        let mut expected = [
+            place(SOURCE, "lambda", lambda),
+            place(SOURCE, "member", "grid::Grid::step()"),
+            place(SOURCE, "template", "count<double>()"),
+        ];
+        expected.sort();
+        assert_eq!(names, expected, "{compiler:?}");
+    }
+}
+
+#[test]
+fn fortran_is_named_as_written() {
+    const SOURCE: &str = "names_fortran.f90";
+    let traced = copy_of(SOURCE, Compiler::Gfortran, &[]).run(&[]);
+    assert_eq!(
+        traced.names(&traced.resolve()),
+        [
+            place(SOURCE, "main program", "relaxation"),
+            place(SOURCE, "module procedure", "advance"),
+            place(SOURCE, "external procedure", "outside"),
+        ]
+    );
+}
+
+#[test]
+fn libraries_that_take_turns_at_one_address_keep_their_own_names() {
+    const SOURCE: &str = "tests/programs/names_library.c";
+    let library = |flags: &[&str]| {
+        let flags = [&["-shared", "-fPIC"], flags].concat();
+        compile(SOURCE, Compiler::Clang22, &flags)
+    };
+    let libraries = [library(&[]), library(&["-DSECOND"])];
+    let traced = copy_of("names_host.c", Compiler::Clang22, &[]);
+    let traced = traced.run(&[&libraries[0], &libraries[1], &libraries[0]]);
+    let mut addresses: Vec<&str> = traced.printed.lines().take(3).collect();
+    addresses.dedup();
+    assert_eq!(addresses.len(), 1, "{}", traced.printed);
+    let first = place("names_library.c", "library", "count");
+    let names = traced.names(&traced.resolve());
+    assert_eq!(names, [&first, "second.c:103 count", &first]);
+}
+
+#[test]
+fn a_stripped_program_has_the_names_of_its_debug_file() {
+    for build_id in ["sha1", "none"] {
+        let flag = format!("-Wl,--build-id={build_id}");
+        let copy = copy_of(REGIONS, Compiler::Clang22, &[&flag]);
+        let folder = copy.folder.path().to_owned();
+        run(
+            "objcopy",
+            &["--only-keep-debug", "program", "program.debug"],
+            &folder,
+        );
+        run(
+            "objcopy",
+            &[
+                "--strip-all",
+                "--add-gnu-debuglink=program.debug",
+                "program",
+            ],
+            &folder,
+        );
+        let traced = copy.run(&[]);
+        assert_eq!(traced.names(&traced.resolve()), regions(), "{build_id}");
+
+        let elsewhere = folder.join("elsewhere");
+        fs::create_dir(&elsewhere).expect("a folder");
+        fs::rename(
+            folder.join("program.debug"),
+            elsewhere.join("program.debug"),
+        )
+        .expect("a file");
+        let without = traced.resolve();
+        assert_eq!(problems(&without), [Problem::NoDebugInfo], "{build_id}");
+        let names = traced.names(&without);
+        assert!(names[0].starts_with("program+0x"), "{names:?}");
+        let with = traced.resolve_with(&[&elsewhere]);
+        assert_eq!(traced.names(&with), regions(), "{build_id}");
+
+        let other = copy_of(REGIONS, Compiler::Clang22, &[&flag, "-O0"]);
+        fs::copy(&other.program, elsewhere.join("program.debug")).expect("a file");
+        let with_other = traced.resolve_with(&[&elsewhere]);
+        assert_eq!(problems(&with_other), [Problem::DebugFileDiffers]);
+        assert_eq!(traced.names(&with_other), names);
+    }
+}
+
+#[test]
+fn a_debug_file_is_found_by_build_id() {
+    let traced = copy_of(REGIONS, Compiler::Clang22, &["-Wl,--build-id=0x12ab34cd"]).run(&[]);
+    let folder = traced.folder.path().join("symbols/.build-id/12");
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::rename(&traced.program, folder.join("ab34cd.debug")).expect("a file");
+    assert_eq!(problems(&traced.resolve()), [Problem::Missing]);
+    let table = traced.resolve_with(&[&traced.folder.path().join("symbols")]);
+    assert_eq!(traced.names(&table), regions());
+    assert_eq!(problems(&table), []);
+}
+
+#[test]
+fn without_debug_information_functions_are_named() {
+    let traced = copy_of(REGIONS, Compiler::Clang22, &["-g0"]).run(&[]);
+    let table = traced.resolve();
+    assert_eq!(problems(&table), [Problem::NoDebugInfo]);
+    let names = traced.names(&table);
+    assert!(names[0].starts_with("main+0x"), "{names:?}");
+    assert!(names[1].starts_with("with_task+0x"), "{names:?}");
+}
+
+#[test]
+fn a_rebuilt_program_gives_no_wrong_line() {
+    for build_id in ["sha1", "none"] {
+        let flag = format!("-Wl,--build-id={build_id}");
+        let traced = copy_of(REGIONS, Compiler::Clang22, &[&flag]).run(&[]);
+        let other = copy_of(REGIONS, Compiler::Clang22, &[&flag, "-O0"]);
+        fs::copy(&other.program, &traced.program).expect("a file");
+        let table = traced.resolve();
+        assert_eq!(problems(&table), [Problem::Changed], "{build_id}");
+        let names = traced.names(&table);
+        let is_offset = |name: &String| name.starts_with("program+0x");
+        assert!(names.iter().all(is_offset), "{names:?}");
+    }
+}
+
+#[test]
+fn a_trace_keeps_its_names_without_the_program() {
+    let traced = copy_of(REGIONS, Compiler::Clang22, &[]).run(&[]);
+    let table = traced.resolve();
+    seal(
+        &traced.trace,
+        json!({ KEY: table.to_json() }),
+        &mut |_, _| {},
+    )
+    .expect("sealed");
+    let elsewhere = TempDir::new().expect("a folder");
+    let copy = elsewhere.path().join("copy.omptrace");
+    fs::copy(&traced.trace, &copy).expect("a file");
+    drop(traced);
+
+    let reader = Reader::open(&copy).expect("a trace");
+    let mut brought_along = Table::from_metadata(reader.metadata()).expect("a table");
+    assert_eq!(brought_along, table);
+    assert_eq!(names(&reader, &brought_along), regions());
+    // Looking again finds nothing, and takes nothing away.
+    let now = resolve(&reader, &Options::default());
+    assert_eq!(problems(&now), [Problem::Missing]);
+    brought_along.update(now);
+    assert_eq!(names(&reader, &brought_along), regions());
+    assert_eq!(problems(&brought_along), []);
+}
