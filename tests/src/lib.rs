@@ -2,4 +2,5 @@
 
 pub mod env;
 pub mod reference;
+pub mod trace;
 pub mod viewers;

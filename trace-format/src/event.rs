@@ -643,7 +643,7 @@ events! {
             [flags: ompt_parallel_flag_t] = Here<0>,
             [codeptr_ra: Address] = Code,
         }
-        /// An explicit, target or initial task is created (19.5.2.6). The frame is `encountering_task_frame`'s content.
+        /// An explicit, target or initial task is created (19.5.2.7). The frame is `encountering_task_frame`'s content.
         5 TaskCreate = 5 "task_create" (has_dependences: u32) {
             [encountering_task_data: Id] = Last<Task>,
             [exit_frame: Address] = Here<0>,
@@ -684,7 +684,7 @@ events! {
             [task_data: Id] = Last<Task>,
             [codeptr_ra: Address] = Code,
         }
-        /// A lock, critical, atomic or ordered region is released (19.5.2.17).
+        /// A lock, critical, atomic or ordered region is released (19.5.2.15).
         17 MutexReleased = 17 "mutex_released" (kind: ompt_mutex_t) {
             [wait_id: Address] = Here<0>,
             [codeptr_ra: Address] = Code,
@@ -713,39 +713,39 @@ events! {
             [task_data: Id] = Last<Task>,
             [codeptr_ra: Address] = Code,
         }
-        /// A lock is initialized (19.5.2.15).
+        /// A lock is initialized (19.5.2.14).
         24 LockInit = 24 "lock_init" (kind: ompt_mutex_t) {
             [hint: u32, r#impl: u32] = Last<Mutex>,
             [wait_id: Address] = Here<0>,
             [codeptr_ra: Address] = Code,
         }
-        /// A lock is destroyed (19.5.2.17).
+        /// A lock is destroyed (19.5.2.15).
         25 LockDestroy = 25 "lock_destroy" (kind: ompt_mutex_t) {
             [wait_id: Address] = Here<0>,
             [codeptr_ra: Address] = Code,
         }
-        /// A thread begins to wait for a lock, critical, atomic or ordered region (19.5.2.15).
+        /// A thread begins to wait for a lock, critical, atomic or ordered region (19.5.2.14).
         26 MutexAcquire = 26 "mutex_acquire" (kind: ompt_mutex_t) {
             [hint: u32, r#impl: u32] = Last<Mutex>,
             [wait_id: Address] = Here<0>,
             [codeptr_ra: Address] = Code,
         }
-        /// The wait is over (19.5.2.16).
+        /// The wait is over (19.5.2.15).
         27 MutexAcquired = 27 "mutex_acquired" (kind: ompt_mutex_t) {
             [wait_id: Address] = Here<0>,
             [codeptr_ra: Address] = Code,
         }
-        /// A nested lock that the task already owns is set or unset (19.5.2.18).
+        /// A nested lock that the task already owns is set or unset (19.5.2.16).
         28 NestLock = 28 "nest_lock" (endpoint: ompt_scope_endpoint_t) {
             [wait_id: Address] = Here<0>,
             [codeptr_ra: Address] = Code,
         }
-        /// A flush region (19.5.2.19); recorded only when asked for.
+        /// A flush region (19.5.2.17); recorded only when asked for.
         29 Flush = 29 "flush" () {
             [thread_data: Id] = Last<Thread>,
             [codeptr_ra: Address] = Code,
         }
-        /// A cancellation is activated, detected, or discards a task (19.5.2.20).
+        /// A cancellation is activated, detected, or discards a task (19.5.2.18).
         30 Cancel = 30 "cancel" () {
             [task_data: Id] = Last<Task>,
             [flags: ompt_cancel_flag_t] = Last<CancelFlags>,
@@ -757,7 +757,7 @@ events! {
             [task_data: Id] = Last<Task>,
             [codeptr_ra: Address] = Code,
         }
-        /// A thread begins a section or a chunk of iterations (19.5.2.7). Of the three kinds of chunks the chunk itself
+        /// A thread begins a section or a chunk of iterations (19.5.2.6). Of the three kinds of chunks the chunk itself
         /// is kept (`ompt_dispatch_chunk_t`: `start`, `iterations`), since `instance` points to a slot that is reused.
         32 Dispatch = 32 "dispatch" (kind: ompt_dispatch_t) {
             [parallel_data: Id] = Last<Parallel>,
@@ -786,18 +786,18 @@ events! {
         ControlTool<'a> = 11 "control_tool" {
             command: u64, modifier: u64, arg: Address, text: Text<'a>, codeptr_ra: Address,
         }
-        /// A device is initialized (19.5.2.21).
+        /// A device is initialized (19.5.2.19).
         DeviceInitialize<'a> = 12 "device_initialize" {
             device_num: i32, r#type: Text<'a>, device: Address, lookup: Address, documentation: Text<'a>,
         }
-        /// A device is finalized (19.5.2.22).
+        /// A device is finalized (19.5.2.20).
         DeviceFinalize = 13 "device_finalize" { device_num: i32 }
-        /// Code is loaded onto a device (19.5.2.23).
+        /// Code is loaded onto a device (19.5.2.21).
         DeviceLoad<'a> = 14 "device_load" {
             device_num: i32, filename: Text<'a>, offset_in_file: i64, vma_in_file: Address, bytes: u64,
             host_addr: Address, device_addr: Address, module_id: u64,
         }
-        /// Code is unloaded from a device (19.5.2.24).
+        /// Code is unloaded from a device (19.5.2.22).
         DeviceUnload = 15 "device_unload" { device_num: i32, module_id: u64 }
         /// Dependences of a task, or of a doacross iteration (19.5.2.8). `ndeps` is the runtime's number, also where
         /// `deps` is a null pointer or was cut to what a chunk holds.

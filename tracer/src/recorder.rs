@@ -265,7 +265,7 @@ impl Recorder {
 static ALL: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Every recorder.
-fn all() -> impl Iterator<Item = &'static Recorder> {
+pub(crate) fn all() -> impl Iterator<Item = &'static Recorder> {
     let of = |recorder: *mut Recorder| {
         // SAFETY: recorders in the list stay mapped for the life of the process.
         unsafe { recorder.as_ref() }

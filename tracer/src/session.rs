@@ -24,7 +24,7 @@ use crate::log::{info, warning};
 use crate::modules::Modules;
 use crate::output::{Names, Output};
 use crate::recorder::{self, Mode, Recorder};
-use crate::spool::{EVENT_WORDS, Spool};
+use crate::spool::{EVENT_WORDS, Growth, Spool};
 use crate::system;
 use crate::writer::Writer;
 
@@ -253,24 +253,9 @@ impl Session {
         }
         let old = recorder.has_chunk().then(|| stream.chunk.get());
         let begin = clock::ticks();
-        let mut flushed = None;
-        let index = match (self.take_chunk(old.is_some()), old) {
-            (Some(index), old) => {
-                recorder.end_chunk();
-                old.into_iter().for_each(|old| self.hand_over(old));
-                index
-            }
-            (None, Some(old)) if self.writer.is_none() || self.config.on_full == OnFull::Write => {
-                flushed = self.write_own(old);
-                flushed?;
-                old
-            }
-            (None, old) => {
-                recorder.end_chunk();
-                old.into_iter().for_each(|old| self.hand_over(old));
-                return None;
-            }
-        };
+        let next = self.next_chunk(old);
+        recorder.end_chunk();
+        let (index, flushed) = next?;
         self.begin_chunk(recorder, index);
         if let Some(bytes) = flushed {
             tell(
@@ -284,12 +269,28 @@ impl Session {
         Some(())
     }
 
-    /// A chunk that nobody uses. Without a writer a thread keeps the one that it has.
-    fn take_chunk(&self, has_one: bool) -> Option<u32> {
-        if self.writer.is_none() && has_one {
+    /// The chunk that a thread goes on with when `old` is full, or that it begins with; and the bytes that it had to
+    /// write itself to get it.
+    fn next_chunk(&self, old: Option<u32>) -> Option<(u32, Option<u64>)> {
+        let keeps_its_own = self.writer.is_none() && old.is_some();
+        if !keeps_its_own && let Some(index) = self.take_chunk(Growth::Allowed) {
+            old.into_iter().for_each(|old| self.hand_over(old));
+            return Some((index, None));
+        }
+        if self.writer.is_some() && self.config.on_full == OnFull::Drop {
+            old.into_iter().for_each(|old| self.hand_over(old));
             return None;
         }
-        self.spool.take().unwrap_or_else(|error| {
+        // Of threads that come and go, the writer may have all chunks: one of those does as well as an own one.
+        match old.or_else(|| self.spool.full.pop()) {
+            Some(index) => Some((index, Some(self.write_own(index)?))),
+            None => Some((self.take_chunk(Growth::Beyond)?, None)),
+        }
+    }
+
+    /// A chunk that nobody uses.
+    fn take_chunk(&self, growth: Growth) -> Option<u32> {
+        self.spool.take(growth).unwrap_or_else(|error| {
             // Threads that have chunks go on with those; this one loses its events, which are counted.
             if !self.failed.swap(true, Ordering::Relaxed) {
                 warning!(
@@ -398,7 +399,7 @@ impl Session {
         for (ticks, event) in held.into_iter().flat_map(|(_, events)| events) {
             recorder.put_slowly(ticks, |state, ticks, out| event.encode(state, ticks, out));
         }
-        let lost = stream.lost.replace(0);
+        let lost = self.count_lost(recorder);
         if lost > 0 {
             tell(
                 recorder,
@@ -407,14 +408,22 @@ impl Session {
                     events: lost,
                 },
             );
-            self.lost.fetch_add(lost, Ordering::Relaxed);
         }
         self.modules
             .compare(&stream.modules, |module| tell(recorder, module));
     }
 
+    /// Adds what a stream lost to what the session lost, once.
+    fn count_lost(&self, recorder: &Recorder) -> u64 {
+        let lost = recorder.stream.lost.replace(0);
+        // Relaxed: only the sum counts.
+        self.lost.fetch_add(lost, Ordering::Relaxed);
+        lost
+    }
+
     /// The thread of the recorder is gone.
     pub(crate) fn end_stream(&self, recorder: &Recorder) {
+        self.count_lost(recorder);
         self.spool.allow(-self.chunks_per_thread());
         if recorder.has_chunk() {
             self.hand_over(recorder.stream.chunk.get());
@@ -456,6 +465,9 @@ impl Session {
         let start = std::time::Instant::now();
         Mode::Off.set();
         recorder::wait_until_quiet(PATIENCE);
+        for recorder in recorder::all().filter(|recorder| self.owns(recorder)) {
+            self.count_lost(recorder);
+        }
         let mut packer = self.writer.as_ref().and_then(|writer| writer.stop());
         self.drain(&mut packer);
         for (index, chunk) in self.spool.all() {

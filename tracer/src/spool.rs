@@ -30,6 +30,15 @@ const FEWEST_CHUNKS: usize = 16;
 /// The part of a limited address space that may be taken: the program needs the rest.
 const ADDRESS_SPACE_PART: u64 = 16;
 
+/// How many chunks there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Growth {
+    /// As many as the threads alive may have together.
+    Allowed,
+    /// As many as the spool can have.
+    Beyond,
+}
+
 /// The process's chunks.
 #[derive(Debug)]
 pub(crate) struct Spool {
@@ -127,22 +136,27 @@ impl Spool {
         }
     }
 
-    /// A chunk that nobody uses: from the free ones, or a new one where the threads alive may have more.
+    /// A chunk that nobody uses: from the free ones, or a new one as far as `growth` goes.
     ///
     /// # Errors
     /// The disk is full, a limit reached.
-    pub(crate) fn take(&self) -> io::Result<Option<u32>> {
+    pub(crate) fn take(&self, growth: Growth) -> io::Result<Option<u32>> {
         match self.free.pop() {
             Some(index) => Ok(Some(index)),
-            None => self.grow(),
+            None => self.grow(growth),
         }
     }
 
-    fn grow(&self) -> io::Result<Option<u32>> {
+    fn grow(&self, growth: Growth) -> io::Result<Option<u32>> {
         let _growing = self.growing.lock();
-        // Relaxed: only this function stores `reserved`, under the lock; `allowed` is a bound.
+        let most = match growth {
+            // Relaxed: a bound, not a hand-over.
+            Growth::Allowed => (self.allowed.load(Ordering::Relaxed) as usize).min(self.capacity),
+            Growth::Beyond => self.capacity,
+        };
+        // Relaxed: only this function stores it, under the lock.
         let index = self.reserved.load(Ordering::Relaxed);
-        if index >= self.allowed.load(Ordering::Relaxed) || index as usize >= self.capacity {
+        if index as usize >= most {
             return Ok(None);
         }
         let offset = FILE_HEADER_BYTES as u64 + u64::from(index) * CHUNK_BYTES as u64;

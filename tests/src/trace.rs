@@ -1,0 +1,131 @@
+//! Programs run under the real tracer, and their traces as `omptrace dump --json` shows them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::env::{omptrace_program, tool_library};
+
+/// How often each event came, named as the counting tool names them: `work/begin`, `task_create`.
+pub type Counts = BTreeMap<String, u64>;
+
+/// A folder in which traces appear.
+#[derive(Debug)]
+pub struct Traces {
+    folder: TempDir,
+}
+
+impl Traces {
+    /// A new folder, which goes with the value.
+    pub fn folder() -> Traces {
+        Traces {
+            folder: TempDir::new().expect("a temporary folder can be made"),
+        }
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Makes the OpenMP runtime of `command` load the tracer, and the traces appear in this folder.
+    pub fn trace<'c>(&self, command: &'c mut Command) -> &'c mut Command {
+        command
+            .env("OMP_TOOL_LIBRARIES", tool_library())
+            .env("OMPTRACE_OUTPUT", self.path().join("%e.%p.omptrace"))
+    }
+
+    /// Runs `command` under the tracer; it must end well and the tracer must have nothing to say.
+    pub fn record(&self, command: &mut Command) -> String {
+        let output = self
+            .trace(command)
+            .output()
+            .expect("the program can be run");
+        assert!(output.status.success(), "{command:?}: {output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{command:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// The traces, in the order of their names.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files = self.all_files();
+        files.retain(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "omptrace")
+        });
+        files
+    }
+
+    /// All files of the folder: spools too, where a process did not come to an orderly end.
+    pub fn all_files(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.path()).expect("the folder is there");
+        let mut files: Vec<PathBuf> = entries
+            .map(|entry| entry.expect("can be read").path())
+            .collect();
+        files.sort();
+        files
+    }
+
+    /// The one trace that there is, and no spool beside it.
+    pub fn only(&self) -> PathBuf {
+        let files = self.all_files();
+        assert_eq!(files.len(), 1, "one trace and nothing else: {files:?}");
+        files.into_iter().next().expect("there is one")
+    }
+}
+
+/// Runs `omptrace` with `arguments`.
+pub fn omptrace<I, A>(arguments: I) -> Output
+where
+    I: IntoIterator<Item = A>,
+    A: AsRef<std::ffi::OsStr>,
+{
+    Command::new(omptrace_program())
+        .args(arguments)
+        .output()
+        .expect("omptrace can be run")
+}
+
+/// What `omptrace dump --json` says of a trace, a line per event; it must have nothing to say about damage.
+pub fn dump(trace: &Path) -> Vec<Value> {
+    let output = omptrace([Path::new("dump"), trace, Path::new("--json")]);
+    assert!(output.status.success(), "{output:?}");
+    let lines = String::from_utf8(output.stdout).expect("JSON is UTF-8");
+    lines
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a JSON object per line"))
+        .collect()
+}
+
+/// What `omptrace info --json` says of a trace.
+pub fn info(trace: &Path) -> Value {
+    let output = omptrace([Path::new("info"), trace, Path::new("--json")]);
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// Events by name and endpoint; the tracer's own left out.
+pub fn counts(events: &[Value]) -> Counts {
+    let mut counts = Counts::new();
+    for event in events {
+        let name = event["event"].as_str().expect("each event has a name");
+        if name.starts_with("omptrace_") {
+            continue;
+        }
+        let key = match event["endpoint"].as_str() {
+            Some(endpoint) => format!("{name}/{endpoint}"),
+            None => name.to_owned(),
+        };
+        *counts.entry(key).or_default() += 1;
+    }
+    counts
+}
+
+/// How many of `events` are called `name`.
+pub fn count(events: &[Value], name: &str) -> usize {
+    events.iter().filter(|event| event["event"] == name).count()
+}

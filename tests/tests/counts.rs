@@ -1,0 +1,121 @@
+//! The main promise: a trace holds exactly the callbacks that an independent tool counts in the same environment, on
+//! each runtime.
+//!
+//! Whether a dependence is resolved at once, and which thread runs a task, depends on luck, so those callbacks need
+//! not come equally often in two runs; all others must.
+
+use std::fs;
+use std::process::Command;
+
+use omptrace_tests::env::{Compiler, RUNTIMES, compile, count_tool, runtime};
+use omptrace_tests::trace::{Counts, Traces, counts, dump};
+use tempfile::TempDir;
+
+/// Callbacks that depend on timing.
+const LUCK: &[&str] = &["task_dependence", "task_schedule", "cancel", "dispatch"];
+
+/// What the counting tool counts, and what the program prints.
+fn counted(command: &mut Command) -> (Counts, String) {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let file = folder.path().join("counts.json");
+    let output = command
+        .env("OMP_TOOL_LIBRARIES", count_tool())
+        .env("COUNT_OUT", &file)
+        .output()
+        .expect("the program can be run");
+    assert!(output.status.success(), "{output:?}");
+    let counts = fs::read(&file).expect("the tool was loaded");
+    let counts = serde_json::from_slice(&counts).expect("the tool writes JSON");
+    (counts, String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs the program that `command` makes under both tools.
+#[track_caller]
+fn check(what: &str, command: impl Fn() -> Command) {
+    let (mut expected, printed) = counted(&mut command());
+    let traces = Traces::folder();
+    assert_eq!(traces.record(&mut command()), printed, "{what}: output");
+    let mut found = counts(&dump(&traces.only()));
+    for name in LUCK {
+        expected.remove(*name);
+        found.remove(*name);
+    }
+    assert!(expected.len() > 4, "{what}: {expected:?}");
+    assert_eq!(found, expected, "{what}");
+}
+
+/// The programs, with arguments that end their luck as far as possible.
+const PROGRAMS: &[(&str, &[&str])] = &[
+    ("tests/programs/nearly_everything.c", &["2", "20"]),
+    ("tests/programs/tasks.c", &["2", "8"]),
+    ("tests/programs/locks.c", &["2", "200"]),
+    ("tests/programs/nested.c", &["2", "2", "10"]),
+];
+
+#[test]
+fn on_every_runtime() {
+    for name in RUNTIMES {
+        for (source, arguments) in PROGRAMS {
+            let program = compile(source, Compiler::Clang14, &[]);
+            check(&format!("{source} on {name}"), || {
+                let mut command = Command::new(&program);
+                command
+                    .args(*arguments)
+                    .env("LD_LIBRARY_PATH", runtime(name))
+                    .env("OMP_CANCELLATION", "true");
+                command
+            });
+        }
+    }
+}
+
+#[test]
+fn of_code_by_the_newest_compiler() {
+    for (source, arguments) in PROGRAMS {
+        let program = compile(source, Compiler::Clang22, &[]);
+        check(source, || {
+            let mut command = Command::new(&program);
+            command.args(*arguments);
+            command
+        });
+    }
+}
+
+#[test]
+fn of_code_by_gcc_on_the_runtime_of_llvm() {
+    for name in ["llvm-14", "llvm-19", "intel-2026"] {
+        for (source, arguments) in PROGRAMS {
+            let program = compile(source, Compiler::Gcc, &[]);
+            check(&format!("{source} by gcc on {name}"), || {
+                let mut command = Command::new(&program);
+                command
+                    .args(*arguments)
+                    .env("LD_PRELOAD", runtime(name).join("libomp.so.5"));
+                command
+            });
+        }
+    }
+}
+
+#[test]
+fn of_target_regions() {
+    let flags = ["-fopenmp-targets=x86_64-pc-linux-gnu"];
+    let program = compile("tests/programs/target.c", Compiler::Clang22, &flags);
+    check("target.c", || Command::new(&program));
+}
+
+#[test]
+fn of_flush_where_it_is_asked_for() {
+    let program = compile("tests/programs/nearly_everything.c", Compiler::Clang22, &[]);
+    let command = || {
+        let mut command = Command::new(&program);
+        command
+            .env("COUNT_FLUSH", "1")
+            .env("OMPTRACE_EVENTS", "all");
+        command
+    };
+    check("flush", command);
+    let traces = Traces::folder();
+    traces.record(&mut command());
+    assert!(counts(&dump(&traces.only()))["flush"] > 0);
+}

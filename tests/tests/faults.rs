@@ -1,0 +1,193 @@
+//! Whatever goes wrong for the tracer, the program runs on with its own output and exit status, and one line says what
+//! happened and what to do.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use omptrace_tests::env::{Compiler, compile, tool_library};
+use omptrace_tests::trace::{Traces, counts, dump};
+use tempfile::TempDir;
+
+const ROUNDS: &str = "300";
+
+/// The program that shall not notice anything.
+fn program() -> Command {
+    let program = compile("tests/programs/nearly_everything.c", Compiler::Clang22, &[]);
+    let mut command = Command::new(program);
+    command.args(["2", ROUNDS]);
+    command
+}
+
+/// Runs it; its output and status must be what they always are.
+#[track_caller]
+fn unharmed(command: &mut Command) -> Output {
+    let output = command
+        .env("OMP_TOOL_LIBRARIES", tool_library())
+        .output()
+        .expect("the program can be run");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "checksum 62400\n");
+    output
+}
+
+/// It also says one line that contains `words`.
+#[track_caller]
+fn unharmed_with_one_line(command: &mut Command, words: &str) {
+    let output = unharmed(command);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(
+        said.starts_with("omptrace: ") && said.contains(words),
+        "{said}"
+    );
+}
+
+/// Sets a limit of the process before it starts.
+fn limited(mut command: Command, resource: libc::__rlimit_resource_t, limit: u64) -> Command {
+    let limit = libc::rlimit {
+        rlim_cur: limit,
+        rlim_max: limit,
+    };
+    // SAFETY: between fork and exec only this system call is made, with a valid structure.
+    unsafe {
+        command.pre_exec(move || match libc::setrlimit(resource, &limit) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    command
+}
+
+#[test]
+fn the_folder_is_missing() {
+    let mut command = program();
+    command.env("OMPTRACE_OUTPUT", "/nonexistent/x.omptrace");
+    unharmed_with_one_line(&mut command, "/nonexistent/x.omptrace: No such file");
+}
+
+#[test]
+fn the_spools_folder_is_missing() {
+    let traces = Traces::folder();
+    let mut command = program();
+    traces
+        .trace(&mut command)
+        .env("OMPTRACE_SPOOL", "/nonexistent");
+    unharmed_with_one_line(&mut command, "OMPTRACE_SPOOL");
+    assert_eq!(traces.all_files(), [""; 0].map(std::path::PathBuf::from));
+}
+
+#[test]
+fn the_folder_cannot_be_written() {
+    let folder = TempDir::new().expect("a folder");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).expect("permissions");
+    // Root may write everywhere but there.
+    let place = if running_as_root() {
+        Path::new("/proc")
+    } else {
+        folder.path()
+    };
+    let mut command = program();
+    command.env("OMPTRACE_OUTPUT", place.join("x.omptrace"));
+    unharmed_with_one_line(&mut command, "cannot create");
+}
+
+fn running_as_root() -> bool {
+    // SAFETY: no arguments.
+    unsafe { libc::geteuid() == 0 }
+}
+
+#[test]
+fn files_may_not_become_large() {
+    let traces = Traces::folder();
+    let mut command = limited(program(), libc::RLIMIT_FSIZE, 600 << 10);
+    traces.trace(&mut command);
+    unharmed_with_one_line(&mut command, "File too large");
+    // What fitted is there.
+    let events: u64 = counts(&dump(&traces.files()[0])).values().sum();
+    assert!(events > 10_000, "{events}");
+}
+
+#[test]
+fn there_are_no_more_file_descriptors() {
+    let traces = Traces::folder();
+    let mut command = limited(program(), libc::RLIMIT_NOFILE, 4);
+    traces.trace(&mut command);
+    unharmed(&mut command);
+}
+
+#[test]
+fn address_space_is_short() {
+    let traces = Traces::folder();
+    let mut command = limited(program(), libc::RLIMIT_AS, 512 << 20);
+    traces.trace(&mut command).env("OMP_STACKSIZE", "1M");
+    unharmed(&mut command);
+    assert!(counts(&dump(&traces.only()))["parallel_begin"] > 0);
+}
+
+#[test]
+fn a_wrong_value_is_told_and_the_default_taken() {
+    for (name, value) in [
+        ("OMPTRACE_BUFFER", "12"),
+        ("OMPTRACE_COMPRESS", "fast"),
+        ("OMPTRACE_EVENTS", "everything"),
+        ("OMPTRACE_ON_FULL", "explode"),
+        ("OMPTRACE_DISABLED", "maybe"),
+    ] {
+        let traces = Traces::folder();
+        let mut command = program();
+        traces.trace(&mut command).env(name, value);
+        unharmed_with_one_line(&mut command, &format!("{name}={value}: not allowed"));
+        traces.only();
+    }
+}
+
+#[test]
+fn a_link_in_the_place_of_the_trace_is_not_followed() {
+    let traces = Traces::folder();
+    let victim = traces.path().join("victim");
+    fs::write(&victim, "precious").expect("can be written");
+    std::os::unix::fs::symlink(&victim, traces.path().join("x.omptrace")).expect("a link");
+    let mut command = program();
+    traces
+        .trace(&mut command)
+        .env("OMPTRACE_OUTPUT", traces.path().join("x.omptrace"));
+    unharmed(&mut command);
+    assert_eq!(fs::read(&victim).expect("it is there"), b"precious");
+    assert!(traces.path().join("x.2.omptrace").exists());
+}
+
+#[test]
+fn disabled_means_no_trace() {
+    for (name, value) in [("OMPTRACE_DISABLED", "1"), ("OMP_TOOL", "disabled")] {
+        let traces = Traces::folder();
+        let mut command = program();
+        traces.trace(&mut command).env(name, value);
+        unharmed(&mut command);
+        assert_eq!(traces.all_files().len(), 0);
+    }
+}
+
+#[test]
+fn every_way_of_compression_keeps_every_event() {
+    let mut all = Vec::new();
+    for (compress, on_full) in [
+        ("auto", "write"),
+        ("off", "write"),
+        ("19", "write"),
+        ("auto", "drop"),
+    ] {
+        let traces = Traces::folder();
+        let mut command = program();
+        traces
+            .trace(&mut command)
+            .env("OMPTRACE_COMPRESS", compress)
+            .env("OMPTRACE_ON_FULL", on_full)
+            .env("OMPTRACE_BUFFER", "4M");
+        unharmed(&mut command);
+        all.push(counts(&dump(&traces.only()))["work/begin"]);
+    }
+    assert!(all.iter().all(|count| *count == all[0]), "{all:?}");
+}

@@ -1,0 +1,207 @@
+//! Processes that fork, exec, exit in the wrong place, end the runtime and start it again: each process's trace is
+//! exact, and nobody else's is touched.
+
+use std::path::Path;
+use std::process::Command;
+
+use omptrace_tests::env::{Compiler, compile, runtime};
+use omptrace_tests::trace::{Traces, count, dump, info};
+use serde_json::Value;
+
+/// The program `source` on the runtime `name`.
+fn program(name: &str, source: &str, arguments: &[&str]) -> Command {
+    let program = compile(&format!("tests/programs/{source}"), Compiler::Clang14, &[]);
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("LD_LIBRARY_PATH", runtime(name));
+    command
+}
+
+/// How the session of a trace ended, as `info` says.
+fn ending(trace: &Path) -> Value {
+    info(trace)["ending"].clone()
+}
+
+/// Parallel regions begun and ended in each trace.
+fn regions(traces: &Traces) -> Vec<(usize, usize)> {
+    let of = |events: Vec<Value>| {
+        (
+            count(&events, "parallel_begin"),
+            count(&events, "parallel_end"),
+        )
+    };
+    traces.files().iter().map(|trace| of(dump(trace))).collect()
+}
+
+/// Runtimes that announce threads inside fork (19, 2026), and that do not (14, 2021).
+const RUNTIMES: &[&str] = &["llvm-14", "llvm-19", "intel-2021", "intel-2026"];
+
+#[test]
+fn a_child_by_system_leaves_one_trace() {
+    for name in RUNTIMES {
+        let traces = Traces::folder();
+        traces.record(&mut program(name, "fork_system.c", &["2"]));
+        traces.only();
+        assert_eq!(regions(&traces), [(2, 2)], "{name}");
+    }
+}
+
+#[test]
+fn children_that_only_exit_leave_no_trace_and_do_no_harm() {
+    for name in RUNTIMES {
+        let traces = Traces::folder();
+        traces.record(&mut program(name, "fork_exit.c", &["2", "3"]));
+        traces.only();
+        assert_eq!(regions(&traces), [(4, 4)], "{name}");
+    }
+}
+
+#[test]
+fn a_child_that_uses_openmp_has_a_trace_of_its_own() {
+    for name in RUNTIMES {
+        let traces = Traces::folder();
+        traces.record(&mut program(name, "fork_openmp.c", &["2", "500"]));
+        assert_eq!(
+            traces.all_files().len(),
+            2,
+            "{name}: {:?}",
+            traces.all_files()
+        );
+        let mut regions = regions(&traces);
+        regions.sort_unstable();
+        assert_eq!(regions, [(500, 500), (1000, 1000)], "{name}");
+    }
+}
+
+#[test]
+fn a_fork_before_openmp_gives_two_traces() {
+    for name in RUNTIMES {
+        let traces = Traces::folder();
+        traces.record(&mut program(name, "fork_first.c", &["2"]));
+        assert_eq!(regions(&traces), [(1, 1), (1, 1)], "{name}");
+    }
+}
+
+#[test]
+fn exit_inside_a_region_completes_the_file() {
+    for name in RUNTIMES {
+        let traces = Traces::folder();
+        let mut command = program(name, "exit_in_parallel.c", &["2", "7"]);
+        let output = traces.trace(&mut command).output().expect("runs");
+        assert_eq!(output.status.code(), Some(7), "{name}");
+        traces.only();
+        assert_eq!(regions(&traces), [(2, 1)], "{name}");
+    }
+}
+
+#[test]
+fn exec_keeps_the_process_id_and_overwrites_nothing() {
+    let traces = Traces::folder();
+    traces.record(&mut program("llvm-19", "exec_self.c", &["2", "3"]));
+    assert_eq!(regions(&traces), [(1, 1); 3]);
+    let names: Vec<String> = traces
+        .files()
+        .iter()
+        .map(|path| {
+            path.file_name()
+                .expect("a file")
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
+    assert!(
+        names.iter().any(|name| name.ends_with(".3.omptrace")),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn foreign_threads_are_initial_threads() {
+    for name in RUNTIMES {
+        let traces = Traces::folder();
+        traces.record(&mut program(name, "foreign_pthreads.c", &["3", "2", "5"]));
+        let events = dump(&traces.only());
+        let initial = events
+            .iter()
+            .filter(|event| event["event"] == "thread_begin" && event["thread_type"] == "initial");
+        assert_eq!(initial.count(), 3 + 2, "{name}");
+    }
+}
+
+#[test]
+fn a_hard_pause_ends_the_session_and_the_program_goes_on() {
+    let traces = Traces::folder();
+    traces.record(&mut program("llvm-19", "pause_resource.c", &["2", "hard"]));
+    assert_eq!(regions(&traces), [(1, 1)]);
+    assert_eq!(ending(&traces.only()), "ended");
+}
+
+#[test]
+fn a_runtime_that_is_loaded_twice_gives_two_sessions() {
+    let library = compile(
+        "tests/programs/openmp_library.c",
+        Compiler::Clang14,
+        &["-shared", "-fPIC"],
+    );
+    let program = compile("tests/programs/dlclose.c", Compiler::Gcc, &["-fno-openmp"]);
+    for (name, expected) in [
+        ("llvm-19", &[(2, 2)][..]),
+        ("intel-2026", &[(1, 1), (1, 1)]),
+    ] {
+        let traces = Traces::folder();
+        traces.record(
+            Command::new(&program)
+                .arg(&library)
+                .env("LD_LIBRARY_PATH", runtime(name)),
+        );
+        assert_eq!(regions(&traces), expected, "{name}");
+    }
+}
+
+#[test]
+fn the_program_controls_recording() {
+    let traces = Traces::folder();
+    traces.record(&mut program("llvm-19", "control_tool.c", &["2", "10"]));
+    let events = dump(&traces.only());
+    let calls: Vec<(u64, &Value)> = events
+        .iter()
+        .filter(|event| event["event"] == "control_tool")
+        .map(|event| (event["command"].as_u64().expect("a number"), &event["text"]))
+        .collect();
+    let commands: Vec<u64> = calls.iter().map(|(command, _)| *command).collect();
+    assert_eq!(commands, [2, 1, 64, 65, 100, 3, 4]);
+    assert_eq!(calls[2].1, "solve");
+    assert_eq!(calls[3].1, "solve");
+    let changes: Vec<&str> = events
+        .iter()
+        .filter(|event| event["event"] == "omptrace_monitoring")
+        .filter_map(|event| event["change"].as_str())
+        .collect();
+    assert_eq!(changes, ["begin", "pause", "resume", "flush", "end"]);
+}
+
+#[test]
+fn ids_are_unique_within_a_process() {
+    let traces = Traces::folder();
+    traces.record(&mut program("llvm-19", "control_tool.c", &["2", "50"]));
+    traces.record(&mut program("llvm-19", "tasks.c", &["2", "12"]));
+    for trace in traces.files() {
+        let events = dump(&trace);
+        let created = |name: &str, argument: &str| -> Vec<String> {
+            events
+                .iter()
+                .filter(|event| event["event"] == name && event["endpoint"] != "end")
+                .map(|event| event[argument].as_str().expect("an id").to_owned())
+                .collect()
+        };
+        let mut ids = created("parallel_begin", "parallel_data");
+        ids.extend(created("implicit_task", "task_data"));
+        ids.extend(created("task_create", "new_task_data"));
+        let all = ids.len();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), all);
+        assert!(all > 100);
+    }
+}
