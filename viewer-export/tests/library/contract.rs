@@ -87,7 +87,10 @@ impl Sink for Contract {
 
     fn interval(&mut self, interval: &Interval<'_>) {
         let track = &mut self.locations[interval.track.0 as usize];
-        assert_eq!(track.kind, LocationKind::Track);
+        assert!(
+            !matches!(track.kind, LocationKind::Thread { .. }),
+            "intervals are on tracks"
+        );
         assert!(
             interval.begin >= track.last,
             "intervals of a track do not overlap"
