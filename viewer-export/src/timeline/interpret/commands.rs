@@ -1,0 +1,125 @@
+//! Data operations of the old form, the user's commands, and recording itself.
+
+use super::*;
+
+impl Interpreter<'_, '_> {
+    pub(super) fn target_data_op(&mut self, thread: usize, time: Ns, e: &TargetDataOp) {
+        let op = self.dialect.data_op(e);
+        let construct = Construct::TargetDataOp(op.optype);
+        let arguments = arguments![
+            "bytes": uint(op.bytes),
+            "src_device_num": int(op.src_device_num),
+            "dest_device_num": int(op.dest_device_num),
+            "host_op_id": hex(op.host_op_id),
+        ];
+        match op.endpoint {
+            Some(endpoint) => {
+                self.scope(
+                    thread,
+                    time,
+                    endpoint,
+                    construct,
+                    op.host_op_id,
+                    op.codeptr_ra,
+                    arguments,
+                );
+            }
+            None => self.instant(thread, time, construct, op.codeptr_ra, arguments),
+        }
+    }
+
+    /// Commands 64 and 65 begin and end a phase of the user's, by name.
+    pub(super) fn control_tool(&mut self, thread: usize, time: Ns, e: &ControlTool<'_>) {
+        const PHASE_BEGIN: u64 = 64;
+        const PHASE_END: u64 = 65;
+        let name = e.text.lossy();
+        match e.command {
+            PHASE_BEGIN => {
+                let region =
+                    self.stage
+                        .names
+                        .named(self.stage.sink, Category::User, phase_name(&name));
+                let frame = Frame::new(Construct::Phase, region.0.into(), region);
+                self.threads[thread].open(
+                    self.stage,
+                    time,
+                    frame,
+                    arguments!["modifier": uint(e.modifier)],
+                );
+            }
+            PHASE_END => self.phase_end(thread, time, &name),
+            _ => {
+                let arguments =
+                    arguments!["command": uint(e.command), "modifier": uint(e.modifier)];
+                self.instant(
+                    thread,
+                    time,
+                    Construct::ControlTool,
+                    e.codeptr_ra,
+                    arguments,
+                );
+            }
+        }
+    }
+
+    /// Without a name, the newest phase of the thread ends.
+    fn phase_end(&mut self, thread: usize, time: Ns, name: &str) {
+        let key = if name.is_empty() {
+            let phases = |frame: &&Frame| frame.construct == Construct::Phase;
+            self.threads[thread]
+                .stack()
+                .iter()
+                .rev()
+                .find(phases)
+                .map_or(0, |frame| frame.key)
+        } else {
+            self.stage
+                .names
+                .named(self.stage.sink, Category::User, phase_name(name))
+                .0
+                .into()
+        };
+        self.close(thread, time, Construct::Phase, key);
+    }
+
+    pub(super) fn monitoring(&mut self, time: Ns, change: MonitoringChange) {
+        match change {
+            MonitoringChange::pause | MonitoringChange::end => {
+                self.recording.paused_since.get_or_insert(time);
+            }
+            MonitoringChange::resume => {
+                if let Some(begin) = self.recording.paused_since.take() {
+                    self.recording_was_off(begin, time);
+                    self.stage.pause = Some((begin, time));
+                }
+            }
+            // The session's start; and a flush changes nothing that is recorded.
+            _ => {}
+        }
+    }
+
+    pub(super) fn recording_was_off(&mut self, begin: Ns, end: Ns) {
+        if begin >= end {
+            return;
+        }
+        let stage = &mut *self.stage;
+        let new_track = || stage.location(LocationKind::Track, "recording".to_owned());
+        let track = *self.recording.track.get_or_insert_with(new_track);
+        stage.sink.interval(&Interval {
+            track,
+            name: "recording off",
+            category: Category::Omptrace,
+            begin,
+            end,
+            arguments: &[],
+        });
+    }
+}
+
+fn phase_name(name: &str) -> String {
+    if name.is_empty() {
+        "phase".to_owned()
+    } else {
+        name.to_owned()
+    }
+}

@@ -1,0 +1,94 @@
+//! Locks, critical, atomic and ordered regions: waits and what is held.
+
+use super::*;
+
+impl Interpreter<'_, '_> {
+    pub(super) fn mutex_acquire(&mut self, thread: usize, time: Ns, e: &MutexAcquire) {
+        let construct = Construct::MutexWait(e.kind);
+        let frame = Frame::new(
+            construct,
+            e.wait_id.0,
+            self.stage.region(construct, e.codeptr_ra),
+        );
+        let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
+        self.threads[thread].open(self.stage, time, frame, wait_id);
+    }
+
+    /// A thread that waits has no other events. So an event that is not the wait's own end shows that it did not get
+    /// the mutex: `omp_test_lock` failed, or a nested lock was its own already.
+    pub(super) fn settle_mutex_wait(&mut self, thread: usize, time: Ns, event: &Event<'_>) {
+        let Some(&Frame {
+            construct: construct @ Construct::MutexWait(kind),
+            key,
+            ..
+        }) = self.threads[thread].stack().last()
+        else {
+            return;
+        };
+        match event {
+            Event::MutexAcquired(_) | Event::BufferFlush(_) | Event::Lost(_) | Event::Module(_) => {
+            }
+            Event::Monitoring(_) | Event::ThreadInfo(_) => {}
+            Event::NestLock(e) if e.wait_id.0 == key => self.close(thread, time, construct, key),
+            _ => {
+                // How long the attempt took is not known.
+                let begin = self.threads[thread].last();
+                let failed = arguments!["acquired": Value::Text("no")];
+                self.threads[thread].close(self.stage, begin, construct, key, failed);
+                if is_block_structured(kind) {
+                    self.repair(thread, time, Cause::MissingEnd);
+                }
+            }
+        }
+    }
+
+    pub(super) fn mutex_acquired(&mut self, thread: usize, time: Ns, e: &MutexAcquired) {
+        let is_wait = |frame: &&Frame| {
+            matches!(frame.construct, Construct::MutexWait(_)) && frame.key == e.wait_id.0
+        };
+        match self.threads[thread]
+            .stack()
+            .last()
+            .filter(is_wait)
+            .map(|frame| frame.construct)
+        {
+            Some(construct) => self.close(thread, time, construct, e.wait_id.0),
+            None => self.repair(thread, time, Cause::EndWithoutBegin),
+        }
+        if is_block_structured(e.kind) {
+            let construct = Construct::MutexHold(e.kind);
+            let frame = Frame::new(
+                construct,
+                e.wait_id.0,
+                self.stage.region(construct, e.codeptr_ra),
+            );
+            let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
+            self.threads[thread].open(self.stage, time, frame, wait_id);
+        } else {
+            let time = self.threads[thread].point(time).time;
+            self.locks
+                .acquired(self.stage, &self.thread_names, e.wait_id.0, thread, time);
+        }
+    }
+
+    pub(super) fn mutex_released(&mut self, thread: usize, time: Ns, e: &MutexReleased) {
+        if is_block_structured(e.kind) {
+            return self.close(thread, time, Construct::MutexHold(e.kind), e.wait_id.0);
+        }
+        let time = self.threads[thread].point(time).time;
+        if !self
+            .locks
+            .released(self.stage, &self.thread_names, e.wait_id.0, thread, time)
+        {
+            self.repair(thread, time, Cause::EndWithoutBegin);
+        }
+    }
+}
+
+/// Tells a critical, atomic or ordered region, which nests on its thread, from a lock, which does not.
+fn is_block_structured(kind: ompt::ompt_mutex_t) -> bool {
+    matches!(
+        kind,
+        ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered
+    )
+}

@@ -1,0 +1,236 @@
+//! Explicit tasks: a suspended task stays open under the one that runs on top of it.
+
+use super::*;
+
+impl Interpreter<'_, '_> {
+    pub(super) fn task_create(&mut self, thread: usize, time: Ns, e: &TaskCreate) {
+        let flags = e.flags;
+        if flags.contains(ompt::ompt_task_initial) {
+            return self.initial_task_create(thread, time, e);
+        }
+        self.in_task(thread, time, e.encountering_task_data);
+        let construct = if flags.contains(ompt::ompt_task_target) {
+            Construct::TargetTask
+        } else if flags.contains(ompt::ompt_task_taskwait) {
+            Construct::TaskwaitTask
+        } else if flags.contains(ompt::ompt_task_untied) {
+            Construct::UntiedTask
+        } else {
+            Construct::Task
+        };
+        let at = self.threads[thread].point(time);
+        let Some(new_task) = e.new_task_data.known() else {
+            return;
+        };
+        let task = Task {
+            construct,
+            region: self.stage.region(construct, e.codeptr_ra),
+            flags: flags.0,
+            ndeps: 0,
+            state: TaskState::Created,
+            // An undeferred task runs at once in the same place.
+            created: (!flags.contains(ompt::ompt_task_undeferred)).then_some(at),
+            predecessors: Vec::new(),
+            successors: Vec::new(),
+        };
+        self.tasks.insert(new_task, task);
+    }
+
+    fn initial_task_create(&mut self, thread: usize, time: Ns, e: &TaskCreate) {
+        if self.dialect.initial_task_created {
+            let construct = Construct::InitialTask;
+            let frame = Frame::new(
+                construct,
+                e.new_task_data.0,
+                self.stage.region(construct, Address(0)),
+            );
+            let task = arguments!["task_data": id(e.new_task_data)];
+            self.threads[thread].open(self.stage, time, frame, task);
+        }
+    }
+
+    pub(super) fn task_schedule(
+        &mut self,
+        thread: usize,
+        time: Ns,
+        prior: Id,
+        status: ompt::ompt_task_status_t,
+        next: Id,
+    ) {
+        match status {
+            // These do not switch: the thread goes on with what it does.
+            ompt::ompt_task_early_fulfill => self.task_fulfilled(thread, time, prior),
+            ompt::ompt_task_late_fulfill => {
+                self.task_fulfilled(thread, time, prior);
+                self.task_is_done(thread, time, prior);
+            }
+            ompt::ompt_taskwait_complete => self.task_is_done(thread, time, prior),
+
+            ompt::ompt_task_complete | ompt::ompt_task_cancel => {
+                let cancelled = status == ompt::ompt_task_cancel;
+                self.leave_task(thread, time, prior, cancelled);
+                self.task_is_done(thread, time, prior);
+                self.run_task(thread, time, next);
+            }
+            // Its code has run; it is complete when its event is fulfilled.
+            ompt::ompt_task_detach => {
+                self.leave_task(thread, time, prior, false);
+                self.run_task(thread, time, next);
+            }
+            _ => self.run_task(thread, time, next),
+        }
+    }
+
+    fn task_fulfilled(&mut self, thread: usize, time: Ns, task: Id) {
+        self.instant(
+            thread,
+            time,
+            Construct::TaskFulfill,
+            Address(0),
+            arguments!["task_data": id(task)],
+        );
+    }
+
+    /// The code of `task` ends on this thread.
+    fn leave_task(&mut self, thread: usize, time: Ns, task: Id, cancelled: bool) {
+        let is_it = |frame: &&Frame| frame.is_explicit_task() && frame.key == task.0;
+        let Some(construct) = self.threads[thread]
+            .stack()
+            .iter()
+            .rev()
+            .find(is_it)
+            .map(|frame| frame.construct)
+        else {
+            // A task that was cancelled before it ran has nothing to end.
+            if !cancelled && task.known().is_some() {
+                self.repair(thread, time, Cause::EndWithoutBegin);
+            }
+            return;
+        };
+        let arguments: &[_] = if cancelled {
+            arguments!["cancelled": Value::Text("yes")]
+        } else {
+            &[]
+        };
+        self.threads[thread].close(self.stage, time, construct, task.0, arguments);
+    }
+
+    /// `task` is complete: its id is free, and tasks that depend on it may start.
+    fn task_is_done(&mut self, thread: usize, time: Ns, task: Id) {
+        let Some(done) = self.tasks.remove(&task.0) else {
+            return;
+        };
+        let at = self.threads[thread].point(time);
+        for successor in done.successors {
+            if let Some(successor) = self.tasks.get_mut(&successor) {
+                successor.predecessors.push(at);
+            }
+        }
+    }
+
+    /// From now on the thread runs `task`.
+    fn run_task(&mut self, thread: usize, time: Ns, task: Id) {
+        if task == Id::NULL {
+            return;
+        }
+        let is_it = |frame: &Frame| frame.is_task() && frame.key == task.0;
+        if let Some(index) = self.threads[thread].stack().iter().rposition(is_it) {
+            return self.suspend_above(thread, time, index);
+        }
+        let Some(alive) = self.tasks.get_mut(&task.0) else {
+            return self.start_unannounced(thread, time, task);
+        };
+        match std::mem::replace(&mut alive.state, TaskState::OnThread(thread)) {
+            TaskState::Created => self.start_task(thread, time, task.0),
+            TaskState::Suspended(frames) => self.threads[thread].resume(self.stage, time, frames),
+            TaskState::OnThread(other) => {
+                let frames = self.take_from(other, time, task.0);
+                self.threads[thread].resume(self.stage, time, frames);
+            }
+        }
+    }
+
+    /// The first time that `task` runs.
+    fn start_task(&mut self, thread: usize, time: Ns, task: u64) {
+        let Some(alive) = self.tasks.get_mut(&task) else {
+            return;
+        };
+        let frame = Frame::new(alive.construct, task, alive.region);
+        let all = arguments![
+            "task_data": hex(task),
+            "flags": hex(alive.flags),
+            "ndeps": uint(alive.ndeps),
+        ];
+        let arguments = if alive.ndeps > 0 { &all[..] } else { &all[..2] };
+        let created = alive.created.take();
+        let predecessors = std::mem::take(&mut alive.predecessors);
+        self.threads[thread].open(self.stage, time, frame, arguments);
+        let to = self.threads[thread].point(time);
+        if let Some(from) = created {
+            self.stage.flow(FlowKind::TaskCreate, from, to);
+        }
+        for from in predecessors {
+            self.stage.flow(FlowKind::TaskDependence, from, to);
+        }
+    }
+
+    /// A task runs whose creation was not reported, or lost.
+    fn start_unannounced(&mut self, thread: usize, time: Ns, task: Id) {
+        if task.known().is_some() {
+            self.repair(thread, time, Cause::UnannouncedTask);
+        }
+        let construct = Construct::Task;
+        let frame = Frame::new(construct, task.0, self.stage.region(construct, Address(0)));
+        self.threads[thread].open(self.stage, time, frame, arguments!["task_data": id(task)]);
+    }
+
+    /// The task at `index` of the thread's stack goes on: tasks above it are suspended and leave the stack, where they
+    /// would be in the way of its end.
+    fn suspend_above(&mut self, thread: usize, time: Ns, index: usize) {
+        let depth = self.threads[thread].task_end(index);
+        let top = self.threads[thread].stack().len();
+        if depth == top {
+            return;
+        }
+        let mut frames = self.threads[thread].cut(self.stage, time, depth, top, &[]);
+        while let Some(bottom) = frames.iter().rposition(Frame::is_task) {
+            let task = frames.split_off(bottom);
+            if let Some(alive) = self.tasks.get_mut(&task[0].key) {
+                alive.state = TaskState::Suspended(task);
+            } else {
+                self.repair(thread, time, Cause::MissingEnd);
+            }
+        }
+    }
+
+    /// Takes `task` from the stack of the thread on which it was suspended.
+    fn take_from(&mut self, thread: usize, time: Ns, task: u64) -> Vec<Frame> {
+        let is_it = |frame: &Frame| frame.is_explicit_task() && frame.key == task;
+        match self.threads[thread].stack().iter().rposition(is_it) {
+            Some(from) => {
+                let to = self.threads[thread].task_end(from);
+                self.threads[thread].cut(self.stage, time, from, to, &[])
+            }
+            None => Vec::new(),
+        }
+    }
+
+    pub(super) fn task_dependence(&mut self, e: &TaskDependence) {
+        if let Some(source) = self.tasks.get_mut(&e.src_task_data.0) {
+            source.successors.push(e.sink_task_data.0);
+        }
+    }
+
+    /// Tasks show the number of their dependences; those of a doacross loop show where they occur.
+    pub(super) fn dependences(&mut self, thread: usize, time: Ns, e: &Dependences<'_>) {
+        if let Some(task) = self.tasks.get_mut(&e.task_data.0) {
+            task.ndeps = u32::try_from(e.ndeps).unwrap_or(0);
+            return;
+        }
+        let kind = e.deps.first().map(|dependence| dependence.dependence_type);
+        let kind = kind.and_then(|kind| kind.name()).unwrap_or("unknown");
+        let arguments =
+            arguments!["dependence_type": Value::Text(kind), "task_data": id(e.task_data)];
+        self.instant(thread, time, Construct::Doacross, Address(0), arguments);
+    }
+}
