@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
+use omptrace_trace_format::metadata::Record;
 use omptrace_trace_format::{Ending, Reader, Stream};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -26,6 +27,8 @@ pub struct Info {
     pub duration_ns: i64,
     /// How it ended, in words.
     pub ending: String,
+    /// What `omptrace record` knew: the command, its exit status or signal, the library that stood in for libgomp.
+    pub record: Option<Record>,
     /// The OpenMP runtime.
     pub runtime: RuntimeInfo,
     /// Names of callbacks by what their registration returned: `always`, `never`, ...
@@ -156,6 +159,7 @@ impl Info {
             start: metadata.start.clone().unwrap_or_default(),
             duration_ns: report.end,
             ending: ending(reader),
+            record: metadata.record.clone(),
             runtime: runtime(reader),
             callbacks: callbacks(reader),
             settings: metadata.settings.clone(),
@@ -325,6 +329,14 @@ impl fmt::Display for Info {
         lines.line("end", &self.ending)?;
         lines.line("runtime", &runtime_line(&self.runtime))?;
         lines.line("library", &self.runtime.path)?;
+        if let Some(record) = &self.record {
+            if let Some(status) = record.exit_status {
+                lines.line("exit status", &status.to_string())?;
+            }
+            if let Some(library) = &record.libgomp_replaced_by {
+                lines.line("libgomp", &format!("replaced by {library}"))?;
+            }
+        }
         lines.list("quirks", &self.runtime.quirks)?;
         for (meaning, names) in &self.callbacks {
             lines.line(&format!("callbacks {meaning}"), &names.join(" "))?;
