@@ -34,6 +34,7 @@ pub mod timeline;
 use std::io::{self, Write};
 
 use omptrace_trace_format::Reader;
+use symbols::Table;
 
 pub use check::{Finding, check};
 pub use dump::{dump_json, dump_text};
@@ -42,10 +43,12 @@ pub use info::Info;
 pub use timeline::{Cause, ProcessReport, Repair, Repairs, Report};
 
 /// How to convert.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ConvertOptions {
     /// Compress the output with gzip.
     pub gzip: bool,
+    /// Where to look for names of code: for traces that bring none along, and for all where folders are given.
+    pub symbols: symbols::Options,
 }
 
 /// Converts `inputs` to one timeline in `format`. `progress` is told now and then how many events are done.
@@ -61,7 +64,8 @@ pub fn convert(
 ) -> io::Result<Report> {
     let out = if options.gzip { output::gzip(out) } else { out };
     let mut sink = format.sink(out);
-    let report = timeline::replay(inputs, &mut *sink, progress);
+    let symbols = |reader: &Reader| Table::of(reader, &options.symbols);
+    let report = timeline::replay_with(inputs, &symbols, &mut *sink, progress);
     sink.finish()?;
     Ok(report)
 }

@@ -1,15 +1,19 @@
 //! What constructs are called, and where in the program they are.
 //!
-//! Names are Score-P's, since Scalasca and Vampir users know them: `!$omp parallel @stencil+0x1234`. The place comes
-//! from `codeptr_ra` and the module that is loaded at that address at the event's time; a [`Symbolizer`] turns the
-//! two into words.
+//! Names are Score-P's, since Scalasca and Vampir users know them: `!$omp parallel @jacobi.c:41`. The place comes from
+//! `codeptr_ra` and the module that is loaded at that address at the event's time; a table of [`crate::symbols`] turns
+//! the two into words.
+
+use std::collections::HashMap;
+use std::rc::Rc;
 
 use ompt_sys as ompt;
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange};
 
 use crate::fast_map::FastMap;
-use crate::sink::{Category, Region, RegionId, Sink};
+use crate::sink::{Category, Region, RegionId, Sink, Source};
+use crate::symbols::{Symbol, Table};
 
 /// What a region or an instant is, without its place. Numbers are those of the OMPT enumerations, known or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -175,46 +179,41 @@ fn data_op_name(kind: ompt::ompt_target_data_op_t) -> String {
     format!("!$omp target data {}", spelled(kind.name(), kind.0))
 }
 
-/// Turns an address into words, for example with debug information.
-pub(crate) trait Symbolizer {
-    /// The place of `address`, which lies in `module`.
-    fn place(&mut self, module: &Module<'_>, address: u64) -> String;
+/// A place in the program.
+struct Place {
+    /// What follows `@` in names.
+    text: String,
+    source: Option<Source>,
 }
 
-/// Names places as module and offset from its load address, as `addr2line` and `objdump` take it.
-#[derive(Debug)]
-pub(crate) struct ModuleOffsets;
-
-impl Symbolizer for ModuleOffsets {
-    fn place(&mut self, module: &Module<'_>, address: u64) -> String {
-        let path = module.path.lossy();
-        let file = path.rsplit('/').next().unwrap_or(&path);
-        format!("{file}+{:#x}", address.wrapping_sub(module.load_address.0))
-    }
+/// What is known of a construct's code address.
+#[derive(Clone, Copy)]
+enum Known {
+    Region(RegionId),
+    /// The address is the OpenMP runtime's, so the region depends on what is around.
+    InRuntime,
 }
 
 /// The regions of a timeline: interned, named at first use.
+#[derive(Default)]
 pub(crate) struct Names {
-    symbolizer: Box<dyn Symbolizer>,
+    /// Those of the process.
+    symbols: Table,
     /// Modules of the process that are loaded now, newest last.
     modules: Vec<Module<'static>>,
     /// Valid until a module comes or goes.
-    by_address: FastMap<(Construct, u64), RegionId>,
-    by_name: FastMap<(Category, String), RegionId>,
+    by_address: FastMap<(Construct, u64), Known>,
+    /// Regions without a place of their own, by what is around them.
+    by_surroundings: FastMap<(Construct, RegionId), RegionId>,
+    by_name: HashMap<(Category, String, Option<Source>), RegionId>,
+    /// The place of each region, where it has one in the program.
+    places: Vec<Option<Rc<Place>>>,
 }
 
 impl Names {
-    pub(crate) fn new(symbolizer: Box<dyn Symbolizer>) -> Names {
-        Names {
-            symbolizer,
-            modules: Vec::new(),
-            by_address: FastMap::default(),
-            by_name: FastMap::default(),
-        }
-    }
-
-    /// From here on, addresses are those of another process.
-    pub(crate) fn next_process(&mut self) {
+    /// From here on, addresses are those of another process, which has these names.
+    pub(crate) fn next_process(&mut self, symbols: Table) {
+        self.symbols = symbols;
         self.by_address.clear();
         self.modules.clear();
     }
@@ -229,28 +228,82 @@ impl Names {
         }
     }
 
-    /// The region of `construct` at `codeptr_ra`.
+    /// The region of `construct` at `codeptr_ra`. Runtimes pass an address of their own where the program's call was a
+    /// tail call, and for parts of `taskloop` and `cancel`: then the place is that of the first of `around`, the open
+    /// regions from the innermost, that has one.
     #[inline]
     pub(crate) fn region(
         &mut self,
         sink: &mut dyn Sink,
         construct: Construct,
         codeptr_ra: Address,
+        around: impl Iterator<Item = RegionId>,
     ) -> RegionId {
-        match self.by_address.get(&(construct, codeptr_ra.0)) {
-            Some(region) => *region,
-            None => self.new_region(sink, construct, codeptr_ra.0),
+        let known = match self.by_address.get(&(construct, codeptr_ra.0)) {
+            Some(known) => *known,
+            None => self.new_address(sink, construct, codeptr_ra),
+        };
+        match known {
+            Known::Region(region) => region,
+            Known::InRuntime => self.region_inside(sink, construct, codeptr_ra, around),
         }
     }
 
     #[cold]
-    fn new_region(&mut self, sink: &mut dyn Sink, construct: Construct, address: u64) -> RegionId {
-        let (mut name, category) = construct.describe();
-        if address != 0 {
-            name = format!("{name} @{}", self.place(address));
+    fn new_address(
+        &mut self,
+        sink: &mut dyn Sink,
+        construct: Construct,
+        codeptr_ra: Address,
+    ) -> Known {
+        let place = match codeptr_ra {
+            Address(0) => Some(None),
+            address => self.place(address).map(Some),
+        };
+        let known = match place {
+            Some(place) => Known::Region(self.region_at(sink, construct, place.map(Rc::new))),
+            None => Known::InRuntime,
+        };
+        self.by_address.insert((construct, codeptr_ra.0), known);
+        known
+    }
+
+    /// The region of a construct whose code address is the runtime's.
+    fn region_inside(
+        &mut self,
+        sink: &mut dyn Sink,
+        construct: Construct,
+        codeptr_ra: Address,
+        mut around: impl Iterator<Item = RegionId>,
+    ) -> RegionId {
+        let has_place = |region: &RegionId| self.places[region.0 as usize].is_some();
+        let Some(around) = around.find(has_place) else {
+            let (name, category) = construct.describe();
+            let name = format!("{name} @{}", self.symbol_text(codeptr_ra));
+            return self.named(sink, category, name);
+        };
+        if let Some(region) = self.by_surroundings.get(&(construct, around)) {
+            return *region;
         }
-        let region = self.named(sink, category, name);
-        self.by_address.insert((construct, address), region);
+        let place = self.places[around.0 as usize].clone();
+        let region = self.region_at(sink, construct, place);
+        self.by_surroundings.insert((construct, around), region);
+        region
+    }
+
+    fn region_at(
+        &mut self,
+        sink: &mut dyn Sink,
+        construct: Construct,
+        place: Option<Rc<Place>>,
+    ) -> RegionId {
+        let (mut name, category) = construct.describe();
+        if let Some(place) = &place {
+            name = format!("{name} @{}", place.text);
+        }
+        let source = place.as_ref().and_then(|place| place.source.clone());
+        let region = self.intern(sink, category, name, source);
+        self.places[region.0 as usize] = place;
         region
     }
 
@@ -261,8 +314,18 @@ impl Names {
         category: Category,
         name: String,
     ) -> RegionId {
+        self.intern(sink, category, name, None)
+    }
+
+    fn intern(
+        &mut self,
+        sink: &mut dyn Sink,
+        category: Category,
+        name: String,
+        source: Option<Source>,
+    ) -> RegionId {
         let id = RegionId(self.by_name.len() as u32);
-        let key = (category, name);
+        let key = (category, name, source);
         if let Some(known) = self.by_name.get(&key) {
             return *known;
         }
@@ -270,17 +333,44 @@ impl Names {
             id,
             name: key.1.clone(),
             category,
+            source: key.2.clone(),
         });
         self.by_name.insert(key, id);
+        self.places.push(None);
         id
     }
 
-    fn place(&mut self, address: u64) -> String {
-        let holds = |module: &&Module<'_>| (module.start.0..module.end.0).contains(&address);
-        match self.modules.iter().rev().find(holds) {
-            Some(module) => self.symbolizer.place(module, address),
-            None => format!("{address:#x}"),
-        }
+    /// The place of a return address; `None` where it is in the runtime.
+    fn place(&self, codeptr_ra: Address) -> Option<Place> {
+        let Some(symbol) = self.symbol(codeptr_ra) else {
+            return Some(Place {
+                text: format!("{:#x}", codeptr_ra.0),
+                source: None,
+            });
+        };
+        let source = Source {
+            function: symbol.function.map(str::to_owned),
+            line: symbol.file.map(str::to_owned).zip(symbol.line),
+        };
+        (!symbol.in_runtime).then(|| Place {
+            text: symbol.to_string(),
+            source: (source != Source::default()).then_some(source),
+        })
+    }
+
+    fn symbol_text(&self, codeptr_ra: Address) -> String {
+        self.symbol(codeptr_ra).map_or_else(
+            || format!("{:#x}", codeptr_ra.0),
+            |symbol| symbol.to_string(),
+        )
+    }
+
+    fn symbol(&self, codeptr_ra: Address) -> Option<Symbol<'_>> {
+        // A call that does not return may be the last of its module.
+        let call = codeptr_ra.0.wrapping_sub(1);
+        let holds = |module: &&Module<'_>| (module.start.0..module.end.0).contains(&call);
+        let module = self.modules.iter().rev().find(holds)?;
+        Some(self.symbols.lookup(module, codeptr_ra))
     }
 }
 

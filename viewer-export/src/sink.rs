@@ -28,7 +28,7 @@ pub struct ProcessId(pub u32);
 pub struct LocationId(pub u32);
 
 /// The number of a region in this timeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RegionId(pub u32);
 
 /// One traced process.
@@ -76,10 +76,21 @@ pub enum LocationKind {
 pub struct Region {
     /// Its number.
     pub id: RegionId,
-    /// Construct and place, for example `!$omp parallel @stencil+0x1234`.
+    /// Construct and place: `!$omp parallel @jacobi.c:41`, without source lines `!$omp parallel @stencil+0x1234`.
     pub name: String,
     /// The kind of construct.
     pub category: Category,
+    /// Its place in the source, where that is known.
+    pub source: Option<Source>,
+}
+
+/// A place in the program's source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Source {
+    /// The function, as the programmer wrote it.
+    pub function: Option<String>,
+    /// The file, with its folder, and the line, from 1.
+    pub line: Option<(String, u32)>,
 }
 
 /// What kind of thing a region is; viewers filter and colour by it.

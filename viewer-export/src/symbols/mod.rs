@@ -68,6 +68,24 @@ pub fn resolve(reader: &Reader, options: &Options) -> Table {
     Table::new(modules)
 }
 
+impl Table {
+    /// The names that the trace brought along. Where it has none, or folders with debug files are given, also those
+    /// that the files of this machine give.
+    pub fn of(reader: &Reader, options: &Options) -> Table {
+        match Table::from_metadata(reader.metadata()) {
+            Some(table) if options.debug_dirs.is_empty() => table,
+            _ => Table::renewed(reader, options),
+        }
+    }
+
+    /// The names that the trace brought along, and those that the files of this machine give.
+    pub fn renewed(reader: &Reader, options: &Options) -> Table {
+        let mut table = Table::from_metadata(reader.metadata()).unwrap_or_default();
+        table.update(resolve(reader, options));
+        table
+    }
+}
+
 fn resolve_module(
     instance: Instance,
     path: &Path,

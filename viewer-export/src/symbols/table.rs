@@ -204,10 +204,12 @@ impl Table {
             .filter_map(|module| Some((&module.instance, module.problem?)))
     }
 
-    /// How many addresses are named, of each quality: by module only, by function, by line.
+    /// How many addresses are named, of each quality: by module only, by function, by line. Those in OpenMP runtimes do
+    /// not count.
     pub fn counts(&self) -> [usize; 3] {
         let mut counts = [0; 3];
-        let places = self.modules.iter().flat_map(|module| &module.places);
+        let modules = self.modules.iter().filter(|module| !module.is_runtime);
+        let places = modules.flat_map(|module| &module.places);
         places.for_each(|place| counts[place.quality() as usize] += 1);
         counts
     }

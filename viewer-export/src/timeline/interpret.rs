@@ -12,7 +12,9 @@ use omptrace_trace_format::field::{Address, Id, MonitoringChange};
 
 use crate::fast_map::FastMap;
 use crate::names::{Construct, DeviceEvent};
-use crate::sink::{Argument, Category, FlowKind, Interval, LocationKind, Ns, Value, argument};
+use crate::sink::{
+    Argument, Category, FlowKind, Interval, LocationKind, Ns, RegionId, Value, argument,
+};
 use crate::timeline::dialect::Dialect;
 use crate::timeline::locks::Locks;
 use crate::timeline::repair::Cause;
@@ -54,6 +56,7 @@ impl SessionClock<'_> {
 /// A parallel region that has not ended.
 struct Team {
     codeptr_ra: Address,
+    region: RegionId,
     /// Thread and implicit task of each member that has begun.
     members: Vec<(usize, u64)>,
 }
@@ -413,7 +416,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         let begins = matches!(endpoint, ompt::ompt_scope_begin | ompt::ompt_scope_beginend);
         let ends = matches!(endpoint, ompt::ompt_scope_end | ompt::ompt_scope_beginend);
         if begins {
-            let frame = Frame::new(construct, key, self.stage.region(construct, codeptr_ra));
+            let frame = Frame::new(construct, key, self.region(thread, construct, codeptr_ra));
             self.threads[thread].open(self.stage, time, frame, arguments);
         }
         if ends {
@@ -422,6 +425,13 @@ impl<'t, 's> Interpreter<'t, 's> {
         if !begins && !ends {
             self.repair(thread, time, Cause::UnknownEndpoint);
         }
+    }
+
+    /// The region of `construct` on a thread.
+    #[inline]
+    fn region(&mut self, thread: usize, construct: Construct, codeptr_ra: Address) -> RegionId {
+        let around = self.threads[thread].regions();
+        self.stage.region(construct, codeptr_ra, around)
     }
 
     /// Counts something that was mended.
@@ -444,8 +454,9 @@ impl<'t, 's> Interpreter<'t, 's> {
         codeptr_ra: Address,
         arguments: &[Argument<'_>],
     ) {
+        let region = self.region(thread, construct, codeptr_ra);
         let at = self.threads[thread].point(time);
-        self.stage.instant(at, construct, codeptr_ra, arguments);
+        self.stage.sink.instant(at, region, arguments);
     }
 
     fn device(&mut self, thread: usize, time: Ns, event: DeviceEvent, arguments: &[Argument<'_>]) {
@@ -467,7 +478,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         construct: Construct,
         arguments: &[Argument<'_>],
     ) {
-        let frame = Frame::new(construct, 0, self.stage.region(construct, Address(0)));
+        let frame = Frame::new(construct, 0, self.region(thread, construct, Address(0)));
         let thread = &mut self.threads[thread];
         thread.open(self.stage, begin.min(end), frame, arguments);
         thread.close(self.stage, end, construct, 0, &[]);

@@ -28,8 +28,8 @@ pub use dialect::Dialect;
 pub(crate) use locations::{ThreadIntroduction, introductions};
 pub use repair::{Cause, Place, Repair, Repairs};
 
-use crate::names::{ModuleOffsets, Names};
 use crate::sink::{LocationId, LocationKind, Ns, Process, ProcessId, Sink};
+use crate::symbols::{Problem, Table};
 use interpret::{Interpreter, SessionClock};
 use merge::Merge;
 use stage::Stage;
@@ -62,6 +62,8 @@ pub struct ProcessReport {
     pub repairs: Repairs,
     /// What was wrong with the file.
     pub diagnostics: Vec<Diagnostic>,
+    /// The modules whose code has no source lines, and why.
+    pub unnamed: Vec<(String, Problem)>,
 }
 
 impl ProcessReport {
@@ -72,15 +74,36 @@ impl ProcessReport {
         let diagnostics = self.diagnostics.iter().map(Diagnostic::to_string);
         let words = |repair: &Repair| format!("{} ({})", repair.cause.text(), repair.count);
         let repairs = self.repairs.iter().map(words);
-        lost.into_iter().chain(diagnostics).chain(repairs).collect()
+        let unnamed = self
+            .unnamed
+            .iter()
+            .map(|(module, problem)| format!("{module}: {problem}"));
+        lost.into_iter()
+            .chain(diagnostics)
+            .chain(repairs)
+            .chain(unnamed)
+            .collect()
     }
 }
 
 /// Interprets `inputs` as one timeline and hands it to `sink`, which is not finished. `progress` is called now and then
 /// with the number of events done.
 ///
-/// Processes are ordered by rank, then start; their times are aligned by the system's real-time clock.
+/// Processes are ordered by rank, then start; their times are aligned by the system's real-time clock. Code has the
+/// names that the traces brought along.
 pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(u64)) -> Report {
+    let brought_along =
+        |reader: &Reader| Table::from_metadata(reader.metadata()).unwrap_or_default();
+    replay_with(inputs, &brought_along, sink, progress)
+}
+
+/// As [`replay`], with the names that `symbols` gives.
+pub(crate) fn replay_with(
+    inputs: &[&Reader],
+    symbols: &dyn Fn(&Reader) -> Table,
+    sink: &mut dyn Sink,
+    progress: &mut dyn FnMut(u64),
+) -> Report {
     let mut inputs = inputs.to_vec();
     inputs.sort_by_key(|reader| {
         let rank = reader
@@ -107,7 +130,7 @@ pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(
     if origin > 0 {
         sink.start(origin);
     }
-    let mut stage = Stage::new(sink, Names::new(Box::new(ModuleOffsets)));
+    let mut stage = Stage::new(sink);
     let mut done = 0;
     for (reader, number) in inputs.iter().zip(0..) {
         let start = offset(reader, origin);
@@ -118,7 +141,7 @@ pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(
             start,
             done,
         };
-        let process = replay.run(&mut report.end, progress);
+        let process = replay.run(symbols(reader), &mut report.end, progress);
         done += process.events;
         report.processes.push(process);
     }
@@ -164,9 +187,18 @@ struct ProcessReplay<'a, 's> {
 }
 
 impl ProcessReplay<'_, '_> {
-    fn run(&mut self, end: &mut Ns, progress: &mut dyn FnMut(u64)) -> ProcessReport {
+    fn run(
+        &mut self,
+        symbols: Table,
+        end: &mut Ns,
+        progress: &mut dyn FnMut(u64),
+    ) -> ProcessReport {
         let name = process_name(self.reader);
-        self.stage.begin_process(self.id);
+        let unnamed = symbols
+            .problems()
+            .map(|(module, problem)| (module.path.clone(), problem))
+            .collect();
+        self.stage.begin_process(self.id, symbols);
         let process = Process {
             id: self.id,
             name: name.clone(),
@@ -210,6 +242,7 @@ impl ProcessReplay<'_, '_> {
             lost,
             repairs,
             diagnostics,
+            unnamed,
         };
         for note in report.notes() {
             self.stage.sink.note(self.id, &note);

@@ -4,9 +4,9 @@ use omptrace_trace_format::field::Address;
 
 use crate::names::{Construct, Names};
 use crate::sink::{
-    Argument, Flow, FlowKind, Location, LocationId, LocationKind, Ns, Point, ProcessId, RegionId,
-    Sink,
+    Flow, FlowKind, Location, LocationId, LocationKind, Ns, Point, ProcessId, RegionId, Sink,
 };
+use crate::symbols::Table;
 use crate::timeline::repair::Repairs;
 
 pub(crate) struct Stage<'s> {
@@ -22,10 +22,10 @@ pub(crate) struct Stage<'s> {
 }
 
 impl<'s> Stage<'s> {
-    pub(crate) fn new(sink: &'s mut dyn Sink, names: Names) -> Stage<'s> {
+    pub(crate) fn new(sink: &'s mut dyn Sink) -> Stage<'s> {
         Stage {
             sink,
-            names,
+            names: Names::default(),
             repairs: Repairs::default(),
             pause: None,
             process: ProcessId(0),
@@ -34,10 +34,10 @@ impl<'s> Stage<'s> {
         }
     }
 
-    /// What comes now belongs to `process`.
-    pub(crate) fn begin_process(&mut self, process: ProcessId) {
+    /// What comes now belongs to `process`, whose code addresses have these names.
+    pub(crate) fn begin_process(&mut self, process: ProcessId, symbols: Table) {
         self.process = process;
-        self.names.next_process();
+        self.names.next_process(symbols);
         self.repairs = Repairs::default();
         self.pause = None;
     }
@@ -54,20 +54,15 @@ impl<'s> Stage<'s> {
         id
     }
 
+    /// The region of `construct` at `codeptr_ra`; `around` are the open regions that it lies in, from the innermost.
     #[inline]
-    pub(crate) fn region(&mut self, construct: Construct, codeptr_ra: Address) -> RegionId {
-        self.names.region(self.sink, construct, codeptr_ra)
-    }
-
-    pub(crate) fn instant(
+    pub(crate) fn region(
         &mut self,
-        at: Point,
         construct: Construct,
         codeptr_ra: Address,
-        arguments: &[Argument<'_>],
-    ) {
-        let region = self.region(construct, codeptr_ra);
-        self.sink.instant(at, region, arguments);
+        around: impl Iterator<Item = RegionId>,
+    ) -> RegionId {
+        self.names.region(self.sink, construct, codeptr_ra, around)
     }
 
     pub(crate) fn flow(&mut self, kind: FlowKind, from: Point, to: Point) {

@@ -102,6 +102,11 @@ impl Thread {
         &self.stack
     }
 
+    /// The open regions, from the innermost.
+    pub(crate) fn regions(&self) -> impl Iterator<Item = RegionId> {
+        self.stack.iter().rev().map(|frame| frame.region)
+    }
+
     /// The point of `time` on this thread, never before what was there already.
     pub(crate) fn point(&mut self, time: Ns) -> Point {
         self.last = self.last.max(time);

@@ -137,7 +137,10 @@ fn gzip_output_is_the_same_each_time() {
     let packed = || {
         let out = Shared::default();
         let inputs: Vec<&Reader> = readers.iter().collect();
-        let options = ConvertOptions { gzip: true };
+        let options = ConvertOptions {
+            gzip: true,
+            ..ConvertOptions::default()
+        };
         convert(
             &inputs,
             &FORMATS[0],

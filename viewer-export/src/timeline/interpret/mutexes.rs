@@ -8,7 +8,7 @@ impl Interpreter<'_, '_> {
         let frame = Frame::new(
             construct,
             e.wait_id.0,
-            self.stage.region(construct, e.codeptr_ra),
+            self.region(thread, construct, e.codeptr_ra),
         );
         let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
         self.threads[thread].open(self.stage, time, frame, wait_id);
@@ -60,7 +60,7 @@ impl Interpreter<'_, '_> {
             let frame = Frame::new(
                 construct,
                 e.wait_id.0,
-                self.stage.region(construct, e.codeptr_ra),
+                self.region(thread, construct, e.codeptr_ra),
             );
             let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
             self.threads[thread].open(self.stage, time, frame, wait_id);

@@ -10,11 +10,8 @@ impl Interpreter<'_, '_> {
         } else {
             Construct::Parallel
         };
-        let frame = Frame::new(
-            construct,
-            e.parallel_data.0,
-            self.stage.region(construct, e.codeptr_ra),
-        );
+        let region = self.region(thread, construct, e.codeptr_ra);
+        let frame = Frame::new(construct, e.parallel_data.0, region);
         let arguments = arguments![
             "parallel_data": id(e.parallel_data),
             "requested_parallelism": uint(e.requested_parallelism),
@@ -23,6 +20,7 @@ impl Interpreter<'_, '_> {
         if e.parallel_data.known().is_some() {
             let team = Team {
                 codeptr_ra: e.codeptr_ra,
+                region,
                 members: Vec::new(),
             };
             self.teams.insert(e.parallel_data.0, team);
@@ -52,7 +50,10 @@ impl Interpreter<'_, '_> {
 
     pub(super) fn implicit_task_begin(&mut self, thread: usize, time: Ns, e: &ImplicitTaskBegin) {
         let team = self.teams.get_mut(&e.parallel_data.0);
-        let codeptr_ra = team.as_ref().map_or(Address(0), |team| team.codeptr_ra);
+        let (codeptr_ra, around) = match &team {
+            Some(team) => (team.codeptr_ra, Some(team.region)),
+            None => (Address(0), None),
+        };
         let construct = if e.flags.contains(ompt::ompt_task_initial) {
             Construct::InitialTask
         } else {
@@ -72,11 +73,8 @@ impl Interpreter<'_, '_> {
         {
             return;
         }
-        let frame = Frame::new(
-            construct,
-            e.task_data.0,
-            self.stage.region(construct, codeptr_ra),
-        );
+        let region = self.stage.region(construct, codeptr_ra, around.into_iter());
+        let frame = Frame::new(construct, e.task_data.0, region);
         let arguments = arguments![
             "parallel_data": id(e.parallel_data),
             "task_data": id(e.task_data),

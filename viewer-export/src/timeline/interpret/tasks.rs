@@ -24,7 +24,7 @@ impl Interpreter<'_, '_> {
         };
         let task = Task {
             construct,
-            region: self.stage.region(construct, e.codeptr_ra),
+            region: self.region(thread, construct, e.codeptr_ra),
             flags: flags.0,
             ndeps: 0,
             state: TaskState::Created,
@@ -42,7 +42,7 @@ impl Interpreter<'_, '_> {
             let frame = Frame::new(
                 construct,
                 e.new_task_data.0,
-                self.stage.region(construct, Address(0)),
+                self.region(thread, construct, Address(0)),
             );
             let task = arguments!["task_data": id(e.new_task_data)];
             self.threads[thread].open(self.stage, time, frame, task);
@@ -180,7 +180,11 @@ impl Interpreter<'_, '_> {
             self.repair(thread, time, Cause::UnannouncedTask);
         }
         let construct = Construct::Task;
-        let frame = Frame::new(construct, task.0, self.stage.region(construct, Address(0)));
+        let frame = Frame::new(
+            construct,
+            task.0,
+            self.region(thread, construct, Address(0)),
+        );
         self.threads[thread].open(self.stage, time, frame, arguments!["task_data": id(task)]);
     }
 
