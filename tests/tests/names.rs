@@ -184,7 +184,9 @@ fn cpp_is_demangled() {
 #[test]
 fn fortran_is_named_as_written() {
     const SOURCE: &str = "names_fortran.f90";
-    let traced = copy_of(SOURCE, Compiler::Gfortran, &[]).run(&[]);
+    // Where its file of the module goes.
+    let modules = format!("-J{}", std::env::temp_dir().display());
+    let traced = copy_of(SOURCE, Compiler::Gfortran, &[&modules]).run(&[]);
     assert_eq!(
         traced.names(&traced.resolve()),
         [

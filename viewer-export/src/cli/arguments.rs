@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Env(Env),
     /// Complete the traces that `record` did not: of a killed job, or of a program run by hand
     Recover(Recover),
+    /// Name the code of traces: functions and source lines, stored in the traces
+    Symbolize(Symbolize),
     /// Convert traces to a format that a viewer reads, or to text
     Convert(Convert),
     /// Tell what was traced, where, when, how it ended, and what was lost
@@ -139,6 +141,19 @@ pub(crate) enum OnFull {
     Drop,
 }
 
+/// What becomes of the names of code: functions and source lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Symbols {
+    /// Stored in the trace when the program has ended: a copy of the trace, or one of a program that is rebuilt, keeps
+    /// them.
+    #[default]
+    Embed,
+    /// Looked up by `convert`, in the files that are there then, or stored by `symbolize`.
+    Later,
+    /// Not looked up: places are modules and offsets.
+    Off,
+}
+
 /// `omptrace record`.
 #[derive(Args, Debug)]
 #[command(
@@ -161,6 +176,9 @@ pub(crate) struct Record {
     /// Programs built by GCC.
     #[command(flatten)]
     pub(crate) libgomp: Libgomp,
+    /// Functions and source lines: stored in the trace when the program has ended, looked up later, or never
+    #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
+    pub(crate) symbols: Symbols,
     /// The program and its arguments
     #[arg(
         required = true,
@@ -203,6 +221,35 @@ pub(crate) struct Recover {
     pub(crate) inputs: Vec<PathBuf>,
 }
 
+/// `omptrace symbolize`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Names come from the files that were traced, told by their build ids, else by size and time of modification, and from \
+their debug files. Names that a trace has already stay where the files are gone.
+
+Exit status: 0 all code has source lines, 1 some has not (listed), 2 failure.
+
+Examples:
+  omptrace symbolize app.omptrace
+  omptrace symbolize traces/ --debug-dir /nfs/symbols")]
+pub(crate) struct Symbolize {
+    /// Traces, or folders of them
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Where debug files lie.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
+}
+
+/// Where names are looked up.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct DebugDirs {
+    /// A folder with debug files, or with the traced programs: as `.build-id/12/345678.debug` or under their own names;
+    /// more than one can be given [default: beside each program, and /usr/lib/debug]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) debug_dir: Vec<PathBuf>,
+}
+
 /// `omptrace convert`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -223,6 +270,9 @@ pub(crate) struct Convert {
     /// the format's extension]
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
+    /// Where to look for names that the traces do not bring along.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
 }
 
 /// `omptrace info`.

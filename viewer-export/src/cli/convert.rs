@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::Reader;
 use omptrace_trace_format::block::FILE_MAGIC;
-use omptrace_viewer_export::{ConvertOptions, Report, convert};
+use omptrace_viewer_export::{ConvertOptions, Report, convert, symbols};
 use tempfile::NamedTempFile;
 
 use crate::cli::arguments::Convert;
@@ -35,6 +35,9 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
         gzip: output
             .extension()
             .is_some_and(|extension| extension == "gz"),
+        symbols: symbols::Options {
+            debug_dirs: arguments.debug_dirs.debug_dir.clone(),
+        },
     };
     let bar = progress::events("converting", about_events(&readers));
     let writer = target.writer().map_err(failed)?;

@@ -8,7 +8,7 @@
 //! doctor      what can be traced here; asks each runtime (probe)
 //! diagnosis   whether a program can be traced, from its file (program, elf), its libraries (loader) and their
 //!             runtimes (runtime)
-//! recover, convert, info, dump, check
+//! recover, symbolize, convert, info, dump, check
 //!             one library call each
 //! ```
 //!
@@ -39,6 +39,7 @@ mod recover;
 mod registry;
 mod runtime;
 mod sealing;
+mod symbolize;
 mod tool;
 mod words;
 
@@ -63,6 +64,7 @@ fn run(command: Command) -> Result<Outcome> {
         Command::Record(arguments) => record::run(&arguments),
         Command::Env(arguments) => env::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),
+        Command::Symbolize(arguments) => symbolize::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),

@@ -6,9 +6,10 @@ use std::path::Path;
 use std::process::Command;
 
 use omptrace_trace_format::metadata;
+use omptrace_viewer_export::symbols::{self, Table};
 use serde_json::{Value, json};
 
-use crate::cli::arguments::Record;
+use crate::cli::arguments::{Record, Symbols};
 use crate::cli::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
 use crate::cli::failure::{Failure, Outcome, Result};
 use crate::cli::libgomp::{self, Decision};
@@ -141,6 +142,7 @@ fn jobs(arguments: &Record, registry: &Registry, ran: Ran, decision: &Decision) 
             let saw_the_end = session.pid == ran.pid && Some(session.number) == last;
             Job {
                 additions: additions(arguments, saw_the_end.then_some(ran.end), decision),
+                symbols: (arguments.symbols == Symbols::Embed).then(symbols::Options::default),
                 trace: session.trace,
             }
         })
@@ -164,7 +166,11 @@ fn additions(arguments: &Record, end: Option<End>, decision: &Decision) -> Value
     if let Decision::ReplaceBy(libomp) = decision {
         record.libgomp_replaced_by = Some(libomp.to_string_lossy().into_owned());
     }
-    json!({ "record": record })
+    match arguments.symbols {
+        // A trace that brings no names along is one whose names nobody looks up.
+        Symbols::Off => json!({ "record": record, symbols::KEY: Table::default().to_json() }),
+        Symbols::Embed | Symbols::Later => json!({ "record": record }),
+    }
 }
 
 fn tell_that_nothing_was_traced(programs: &[Program], decision: &Decision, loader: &Loader) {

@@ -17,6 +17,7 @@ pub(crate) fn run(arguments: &Recover) -> Result<Outcome> {
         .map(|trace| Job {
             trace,
             additions: json!({}),
+            symbols: None,
         })
         .collect();
     let done = sealing::seal_all(jobs);

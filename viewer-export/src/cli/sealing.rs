@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
-use omptrace_trace_format::{SealError, Sealed, Severity, seal};
+use omptrace_trace_format::{Reader, SealError, Sealed, Severity, seal};
+use omptrace_viewer_export::symbols::{self, Table};
 use rayon::prelude::*;
 use serde_json::Value;
 
@@ -18,6 +19,8 @@ pub(crate) struct Job {
     pub(crate) trace: PathBuf,
     /// Keys of the metadata, laid over those of the tracer.
     pub(crate) additions: Value,
+    /// Where to look for the names of code, which are added too; `None` where they are not looked up.
+    pub(crate) symbols: Option<symbols::Options>,
 }
 
 /// What became of a job.
@@ -45,7 +48,13 @@ pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
 
 fn seal_one(job: &Job, bar: &ProgressBar) -> Result<Sealed, String> {
     let (mut done, mut total) = (0, 0);
-    seal(&job.trace, job.additions.clone(), &mut |now, of| {
+    let mut additions = job.additions.clone();
+    if let Some(options) = &job.symbols
+        && let Ok(reader) = Reader::open(&job.trace)
+    {
+        additions[symbols::KEY] = Table::renewed(&reader, options).to_json();
+    }
+    seal(&job.trace, additions, &mut |now, of| {
         bar.inc_length(of.saturating_sub(total));
         bar.inc(now.saturating_sub(done));
         (done, total) = (now, of);

@@ -6,7 +6,16 @@ use std::path::Path;
 use crate::support::{folder, omptrace, run};
 
 const COMMANDS: &[&str] = &[
-    "", "record", "env", "recover", "convert", "info", "dump", "check", "doctor",
+    "",
+    "record",
+    "env",
+    "recover",
+    "symbolize",
+    "convert",
+    "info",
+    "dump",
+    "check",
+    "doctor",
 ];
 
 #[test]
