@@ -61,7 +61,8 @@ pub(super) fn compare(counted: &Baseline) -> Result<()> {
         println!("wrote {}", path().display());
         return Ok(());
     }
-    let stored: Baseline = serde_json::from_slice(&fs::read(path())?)?;
+    let text = fs::read(path()).map_err(|error| format!("{}: {error}", path().display()))?;
+    let stored: Baseline = serde_json::from_slice(&text)?;
     let mut grown = 0;
     println!("instructions per event above the empty tool\n");
     println!("{:<14}{:<14}{:>8}{:>8}", "case", "tool", "now", "stored");

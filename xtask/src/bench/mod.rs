@@ -35,7 +35,7 @@ use crate::requirements::Purpose;
 use crate::setup;
 
 use programs::{Case, Programs};
-use report::{CaseReport, Report, ToolReport};
+use report::{CaseReport, Report};
 use tools::{Left, Tools};
 
 /// `cargo xtask bench`.
@@ -107,19 +107,15 @@ fn build_tracer() -> Result<()> {
 /// All figures of one case.
 fn measure(case: &Case<'_>, tools: &Tools, rounds: u32) -> Result<CaseReport> {
     eprintln!("{}: {} events", case.name(), case.events);
-    let times = rounds::run(case, tools, rounds)?;
+    let mut rows = rounds::run(case, tools, rounds)?;
+    // Before the next runs, which leave other files.
+    for (row, tool) in rows.iter_mut().zip(tools.iter()) {
+        row.bytes_per_event = disk::bytes_per_event(case, tool)?;
+    }
     let instructions = instructions::per_event(case, tools, |tool| tool.countable)?;
-    let rows = tools
-        .iter()
-        .map(|tool| {
-            Ok(ToolReport {
-                tool: tool.name,
-                instructions: instructions.get(tool.name).copied(),
-                bytes_per_event: disk::bytes_per_event(case, tool)?,
-                ..times.report(tool.name, case.events)
-            })
-        })
-        .collect::<Result<_>>()?;
+    for row in &mut rows {
+        row.instructions = instructions.get(row.tool).copied();
+    }
     Ok(CaseReport::new(case, rows))
 }
 

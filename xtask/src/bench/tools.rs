@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::Result;
 use crate::omptrace::release;
-use crate::process::{command, root, run};
+use crate::process::{command, root, run, succeeds};
 
 /// All callbacks, which do nothing: costs are counted from here.
 pub(super) const EMPTY: &str = "empty";
@@ -73,14 +73,11 @@ const SOURCES: &[Source] = &[
     reference(FLOOR_WRITE, "floor.c", &["-DWRITE"], Leaves::Files),
     reference("floor-clock", "floor.c", &["-DCLOCK"], Leaves::Nothing),
     Source {
-        needs: Some(("/usr/include/otf2/otf2.h", "libotf2-trace-dev")),
+        needs: Some(("otf2/otf2.h", "libotf2-trace-dev")),
         ..reference("otf2", "otf2.c", &["-lotf2"], Leaves::Files)
     },
     Source {
-        needs: Some((
-            "/usr/include/lttng/tracepoint.h",
-            "liblttng-ust-dev and lttng-tools",
-        )),
+        needs: Some(("lttng/tracepoint.h", "liblttng-ust-dev and lttng-tools")),
         // Its constructor waits for the daemon.
         countable: false,
         ..reference(
@@ -132,7 +129,7 @@ impl Tools {
         }];
         for source in SOURCES {
             match source.needs {
-                Some((header, package)) if !Path::new(header).exists() => left.push(Left {
+                Some((header, package)) if !has_header(header) => left.push(Left {
                     name: source.name,
                     why: format!("install {package}"),
                 }),
@@ -188,6 +185,13 @@ impl Source {
             countable: self.countable,
         })
     }
+}
+
+fn has_header(header: &str) -> bool {
+    succeeds(&mut command(
+        "clang-22",
+        ["-fsyntax-only", "-include", header, "-x", "c", "/dev/null"],
+    ))
 }
 
 fn compile(name: &str, source: &str, flags: &[&str], folder: &Path) -> Result<PathBuf> {
