@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use omptrace_tests::env::{Compiler, compile, root, runtime, tool_library};
+use omptrace_tests::env::{Compiler, compile, omptrace_program, root, runtime, tool_library};
 use omptrace_trace_format::event::{Event, Module};
 use omptrace_trace_format::field::{Address, ModuleChange};
 use omptrace_trace_format::{Reader, seal};
@@ -322,4 +322,111 @@ fn a_trace_keeps_its_names_without_the_program() {
     brought_along.update(now);
     assert_eq!(names(&reader, &brought_along), regions());
     assert_eq!(problems(&brought_along), []);
+}
+
+/// Runs `omptrace`; gives its exit status and what it wrote to stdout.
+fn omptrace(arguments: &[&str], folder: &Path) -> (Option<i32>, String) {
+    let libomp = runtime("llvm-19");
+    let mut command = Command::new(omptrace_program());
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env("LD_LIBRARY_PATH", &libomp);
+    let output = command.output().expect("omptrace can be run");
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+    )
+}
+
+/// The text export of `t.omptrace`.
+fn text(folder: &Path) -> String {
+    let (status, text) = omptrace(
+        &["convert", "t.omptrace", "--to", "text", "-o", "-"],
+        folder,
+    );
+    assert_eq!(status, Some(0));
+    text
+}
+
+/// The region with a task, as exports name it.
+fn region_with_task() -> String {
+    let place = place(REGIONS, "region with task", "");
+    format!("!$omp parallel @{}", place.trim())
+}
+
+#[test]
+fn record_stores_the_names() {
+    let copy = copy_of(REGIONS, Compiler::Clang22, &[]);
+    let folder = copy.folder.path();
+    let record = ["record", "-o", "t.omptrace", "--", "./program"];
+    assert_eq!(omptrace(&record, folder).0, Some(0));
+    fs::remove_file(&copy.program).expect("a file");
+    assert!(text(folder).contains(&region_with_task()));
+    assert_eq!(omptrace(&["symbolize", "t.omptrace"], folder).0, Some(0));
+    assert!(text(folder).contains(&region_with_task()));
+}
+
+#[test]
+fn names_can_be_stored_later() {
+    let copy = copy_of(REGIONS, Compiler::Clang22, &[]);
+    let folder = copy.folder.path();
+    let record = [
+        "record",
+        "--symbols",
+        "later",
+        "-o",
+        "t.omptrace",
+        "--",
+        "./program",
+    ];
+    assert_eq!(omptrace(&record, folder).0, Some(0));
+    assert!(text(folder).contains(&region_with_task()));
+
+    let elsewhere = folder.join("elsewhere");
+    fs::create_dir(&elsewhere).expect("a folder");
+    fs::rename(&copy.program, elsewhere.join("program")).expect("a file");
+    assert!(text(folder).contains("!$omp parallel @program+0x"));
+    assert_eq!(omptrace(&["symbolize", "t.omptrace"], folder).0, Some(1));
+    let symbolize = ["symbolize", "t.omptrace", "--debug-dir", "elsewhere"];
+    assert_eq!(omptrace(&symbolize, folder).0, Some(0));
+    fs::remove_dir_all(&elsewhere).expect("a folder");
+    assert!(text(folder).contains(&region_with_task()));
+}
+
+#[test]
+fn names_can_be_left_out() {
+    let copy = copy_of(REGIONS, Compiler::Clang22, &[]);
+    let folder = copy.folder.path();
+    let record = [
+        "record",
+        "--symbols",
+        "off",
+        "-o",
+        "t.omptrace",
+        "--",
+        "./program",
+    ];
+    assert_eq!(omptrace(&record, folder).0, Some(0));
+    assert!(text(folder).contains("!$omp parallel @program+0x"));
+}
+
+#[test]
+fn an_address_of_the_runtime_takes_the_place_around() {
+    let copy = copy_of("names_inside.c", Compiler::Clang22, &["-O2"]);
+    let folder = copy.folder.path();
+    let record = ["record", "-o", "t.omptrace", "--", "./program"];
+    assert_eq!(omptrace(&record, folder).0, Some(0));
+    let text = text(folder);
+    let around = place("names_inside.c", "around", "");
+    assert!(
+        text.contains(&format!("!$omp barrier @{}", around.trim())),
+        "{text}"
+    );
+    assert!(text.contains("!$omp taskloop @names_inside.c:"), "{text}");
+    assert!(text.contains("!$omp task @names_inside.c:"), "{text}");
+    assert!(
+        !text.contains("libomp") && !text.contains("__kmp"),
+        "{text}"
+    );
 }
