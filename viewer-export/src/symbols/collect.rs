@@ -3,7 +3,7 @@
 //! An address is collected for each module that was ever loaded there, not only for the one that was there at the
 //! event's time: streams can then be read in parallel and in any order, and a name too many costs nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::BuildHasherDefault;
 
 use omptrace_trace_format::{Event, Reader, Stream};
@@ -15,28 +15,32 @@ use crate::symbols::Instance;
 /// Addresses within one module, one less than the return addresses: those of the calls.
 pub(super) type CodeAddresses = Vec<u64>;
 
+/// Bits of the number of addresses that are known without a look into the set.
+const RECENT_BITS: u32 = 8;
+
 #[derive(Default)]
 struct Seen {
     /// Where each module lay: start and end.
     modules: BTreeSet<(Instance, u64, u64)>,
-    return_addresses: std::collections::HashSet<u64, BuildHasherDefault<Fold>>,
+    return_addresses: HashSet<u64, BuildHasherDefault<Fold>>,
 }
 
 impl Seen {
     fn in_stream(reader: &Reader, stream: &Stream) -> Seen {
         let mut seen = Seen::default();
-        let mut last = 0;
+        // Few addresses make most events, and a table of them is faster than the set.
+        let mut recent = [0; 1 << RECENT_BITS];
         for record in reader.events(stream) {
             if let Event::Module(module) = &record.event {
                 let range = (module.start.0, module.end.0);
                 seen.modules
                     .insert((Instance::of(module), range.0, range.1));
             }
-            // Mostly a region's end comes from where its begin did.
             let code = record.event.code();
-            if code != last {
+            let slot = code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT_BITS);
+            if recent[slot as usize] != code {
+                recent[slot as usize] = code;
                 seen.return_addresses.insert(code);
-                last = code;
             }
         }
         seen
