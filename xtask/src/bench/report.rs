@@ -97,8 +97,11 @@ impl CaseReport {
         Some(of(self.tool(tool)?)? - of(self.tool(EMPTY)?)?)
     }
 
+    /// `None` where the floor's cost does not show: a ratio to noise says nothing.
     fn thread_ratio(&self, tool: &str) -> Option<f64> {
-        self.ratio(tool, FLOOR, |of| of.thread_ns_per_event.map(|ns| ns.median))
+        let floor = self.tool(FLOOR)?.thread_ns_per_event?;
+        let shows = self.fine && floor.lower_quartile > 0.0;
+        shows.then_some(self.tool(tool)?.thread_ns_per_event?.median / floor.median)
     }
 }
 
@@ -295,15 +298,13 @@ fn row(f: &mut fmt::Formatter<'_>, case: &CaseReport, tool: &ToolReport) -> fmt:
     let quartiles = tool.thread_ns_per_event.map_or("-".into(), |spread| {
         format!("{:.1} {:.1}", spread.lower_quartile, spread.upper_quartile)
     });
-    // Where events are rare, what they cost disappears, the floor's too.
-    let ratio = case.thread_ratio(tool.tool).filter(|_| case.fine);
     line(
         f,
         [
             tool.tool,
             &middle(tool.thread_ns_per_event, 1),
             &quartiles,
-            &figure(ratio, 2),
+            &figure(case.thread_ratio(tool.tool), 2),
             &middle(tool.process_ns_per_event, 1),
             &middle(tool.thread_percent, 1),
             &middle(tool.wall_percent, 1),
