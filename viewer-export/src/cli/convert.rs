@@ -1,19 +1,22 @@
 //! `omptrace convert`: one timeline of all inputs, in a format of choice.
 
-use std::fs::{self, File, Permissions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use omptrace_trace_format::Reader;
-use omptrace_trace_format::block::FILE_MAGIC;
-use omptrace_viewer_export::{ConvertOptions, Report, convert, symbols};
-use tempfile::NamedTempFile;
+use omptrace_viewer_export::{
+    ConvertOptions, Format, Report, Selection, convert, convert_split, symbols, threads,
+};
 
-use crate::cli::arguments::Convert;
+use crate::cli::arguments::{Convert, Part};
 use crate::cli::failure::{Failure, Outcome, Result};
 use crate::cli::inputs;
 use crate::cli::progress;
+use crate::cli::target::Target;
 use crate::cli::words;
 
 /// Converts the inputs.
@@ -26,31 +29,174 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
         Some(path) => path.clone(),
         None => arguments.inputs[0].with_extension(arguments.to.extension),
     };
-    let target = Target::open(&output, &readers)?;
-    let failed =
-        |error: io::Error| Failure::because(format!("cannot write {}", output.display()), &error);
-
-    let readers: Vec<&Reader> = readers.iter().collect();
-    let options = ConvertOptions {
-        gzip: output
-            .extension()
-            .is_some_and(|extension| extension == "gz"),
-        symbols: symbols::Options {
-            debug_dirs: arguments.debug_dirs.debug_dir.clone(),
+    let conversion = Conversion {
+        inputs: readers.iter().collect(),
+        format: arguments.to,
+        options: ConvertOptions {
+            gzip: output
+                .extension()
+                .is_some_and(|extension| extension == "gz"),
+            selection: selection(&arguments.part, &readers)?,
+            symbols: symbols::Options {
+                debug_dirs: arguments.debug_dirs.debug_dir.clone(),
+            },
         },
     };
-    let bar = progress::events("converting", about_events(&readers));
-    let writer = target.writer().map_err(failed)?;
-    let report = convert(&readers, arguments.to, &options, writer, &mut |events| {
-        bar.set_position(events);
-    });
-    bar.finish_and_clear();
-    let report = report.map_err(failed)?;
-    if let Some(bytes) = target.finish().map_err(failed)? {
-        words::note(&format!("{}: {}", output.display(), words::bytes(bytes)));
+    match arguments.split {
+        Some(limit_bytes) => conversion.to_series(&output, limit_bytes, &readers)?,
+        None => conversion.to_one(&output, &readers)?,
     }
-    tell(&report);
     Ok(Outcome::Success)
+}
+
+/// What of the timeline is wanted.
+///
+/// # Errors
+/// No thread is called as one that is wanted.
+pub(crate) fn selection(part: &Part, readers: &[Reader]) -> Result<Selection> {
+    for wanted in &part.threads {
+        let mut known = readers.iter().flat_map(threads);
+        if !known.any(|thread| thread.is_meant_by(wanted)) {
+            let known = readers.iter().flat_map(threads);
+            let names: BTreeSet<String> = known.map(|thread| thread.name).collect();
+            let names: Vec<String> = names.into_iter().collect();
+            return Err(Failure::new(format!("no thread is called {wanted}"))
+                .hint(format!("there are {}", names.join(", "))));
+        }
+    }
+    Ok(Selection {
+        arguments: part.arguments,
+        window: part.window,
+        threads: part.threads.clone(),
+        min_duration_ns: part.min_duration.unwrap_or(0),
+    })
+}
+
+/// A conversion that is about to be made.
+pub(crate) struct Conversion<'r> {
+    pub(crate) inputs: Vec<&'r Reader>,
+    pub(crate) format: &'static Format,
+    pub(crate) options: ConvertOptions,
+}
+
+impl Conversion<'_> {
+    fn to_one(&self, output: &Path, readers: &[Reader]) -> Result<()> {
+        let target = Target::open(output, readers)?;
+        let report = self
+            .with_progress(|progress| {
+                let writer = target.writer()?;
+                convert(&self.inputs, self.format, &self.options, writer, progress)
+            })
+            .map_err(cannot_write(output))?;
+        told(output, target)?;
+        self.tell_size(report.exported_bytes);
+        tell(&report);
+        Ok(())
+    }
+
+    fn to_series(&self, output: &Path, limit_bytes: u64, readers: &[Reader]) -> Result<()> {
+        // Said before anything is written: whether the first can be.
+        let first = numbered(output, 1);
+        let targets = Rc::new(RefCell::new(vec![(
+            first.clone(),
+            Target::open(&first, readers)?,
+        )]));
+        let series = Rc::clone(&targets);
+        let output = output.to_owned();
+        let next_file = move |number: usize| {
+            let mut series = series.borrow_mut();
+            if number > series.len() {
+                let path = numbered(&output, number);
+                let target = Target::open(&path, &[])
+                    .map_err(|failure| io::Error::other(failure.to_string()))?;
+                series.push((path, target));
+            }
+            series[number - 1].1.writer()
+        };
+        let report = self
+            .with_progress(|progress| {
+                let next_file = Box::new(next_file);
+                convert_split(
+                    &self.inputs,
+                    self.format,
+                    &self.options,
+                    limit_bytes,
+                    next_file,
+                    progress,
+                )
+            })
+            .map_err(cannot_write(&first))?;
+        for (path, target) in targets.take() {
+            told(&path, target)?;
+        }
+        tell(&report);
+        Ok(())
+    }
+
+    /// Converts into a file without a name.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn to_file(&self, file: &File) -> io::Result<Report> {
+        let report = self.with_progress(|progress| {
+            let writer = Box::new(file.try_clone()?);
+            convert(&self.inputs, self.format, &self.options, writer, progress)
+        })?;
+        self.tell_size(report.exported_bytes);
+        tell(&report);
+        Ok(report)
+    }
+
+    fn with_progress(
+        &self,
+        convert: impl FnOnce(&mut dyn FnMut(u64)) -> io::Result<Report>,
+    ) -> io::Result<Report> {
+        let bar = progress::events("converting", about_events(&self.inputs));
+        let report = convert(&mut |events| bar.set_position(events));
+        bar.finish_and_clear();
+        report
+    }
+
+    /// That a file is more than viewers bear.
+    fn tell_size(&self, bytes: u64) {
+        if self.format.viewer_bytes.is_some_and(|most| bytes > most) {
+            words::warning(&format!(
+                "{} of {} is more than viewers bear",
+                words::bytes(bytes),
+                self.format.name
+            ));
+            words::hint(
+                "--window 2.0s..2.5s, --min-duration 10us, --thread NAME and --args none make it less, --split 500M several files",
+            );
+        }
+    }
+}
+
+/// The file of that number in a series: `app-001.json.gz`.
+fn numbered(output: &Path, number: usize) -> PathBuf {
+    let name = output.file_name().unwrap_or_default().to_string_lossy();
+    let (stem, extensions) = match name.trim_start_matches('.').find('.') {
+        Some(_) if name.ends_with(".gz") => {
+            let inner = name.trim_end_matches(".gz");
+            name.split_at(inner.rfind('.').unwrap_or(inner.len()))
+        }
+        Some(_) => name.split_at(name.rfind('.').unwrap_or(name.len())),
+        None => (&name[..], ""),
+    };
+    output.with_file_name(format!("{stem}-{number:03}{extensions}"))
+}
+
+fn cannot_write(output: &Path) -> impl Fn(io::Error) -> Failure {
+    let doing = format!("cannot write {}", output.display());
+    move |error| Failure::because(&doing, &error)
+}
+
+/// The target is complete: says where it is.
+fn told(path: &Path, target: Target) -> Result<()> {
+    if let Some(bytes) = target.finish().map_err(cannot_write(path))? {
+        words::note(&format!("{}: {}", path.display(), words::bytes(bytes)));
+    }
+    Ok(())
 }
 
 /// How many events there are: the files tell bytes, and most events take eight to ten.
@@ -72,88 +218,16 @@ fn tell(report: &Report) {
     }
 }
 
-/// Where the output goes.
-enum Target {
-    Stdout,
-    /// A pipe or a device: written as it comes.
-    Special(PathBuf),
-    /// A file: written under another name, and given its own when it is complete.
-    File {
-        unfinished: NamedTempFile,
-        path: PathBuf,
-    },
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Target {
-    fn open(path: &Path, inputs: &[Reader]) -> Result<Target> {
-        if path == Path::new("-") {
-            return Ok(Target::Stdout);
-        }
-        let failed = |error: io::Error| {
-            Failure::because(format!("cannot write {}", path.display()), &error)
-                .hint("name another file with -o")
-        };
-        match fs::metadata(path) {
-            Ok(existing) if existing.is_dir() => {
-                return Err(Failure::new(format!("{} is a folder", path.display()))
-                    .hint("name a file with -o"));
-            }
-            Ok(existing) if !existing.is_file() => return Ok(Target::Special(path.to_owned())),
-            Ok(_) if is_trace(path) || is_input(path, inputs) => {
-                return Err(Failure::new(format!(
-                    "{} is a trace, and will not be overwritten",
-                    path.display()
-                ))
-                .hint("name another file with -o"));
-            }
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(error)),
-        }
-        // Of a symbolic link, the file behind it is replaced.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let folder = match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
-        // Readable as the user's other files are: the umask is applied.
-        let unfinished = tempfile::Builder::new()
-            .prefix(".omptrace-")
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder)
-            .map_err(failed)?;
-        Ok(Target::File { unfinished, path })
+    #[test]
+    fn files_of_a_series_keep_their_extensions() {
+        let name = |path: &str| numbered(Path::new(path), 7).display().to_string();
+        assert_eq!(name("out/app.4242.json.gz"), "out/app.4242-007.json.gz");
+        assert_eq!(name("app.pftrace"), "app-007.pftrace");
+        assert_eq!(name("app"), "app-007");
+        assert_eq!(name("v1.0/app"), "v1.0/app-007");
     }
-
-    fn writer(&self) -> io::Result<Box<dyn Write + Send>> {
-        Ok(match self {
-            Target::Stdout => Box::new(io::stdout()),
-            Target::Special(path) => Box::new(File::options().write(true).open(path)?),
-            Target::File { unfinished, .. } => Box::new(unfinished.as_file().try_clone()?),
-        })
-    }
-
-    /// Gives the file its name; returns its size.
-    fn finish(self) -> io::Result<Option<u64>> {
-        match self {
-            Target::Stdout | Target::Special(_) => Ok(None),
-            Target::File { unfinished, path } => {
-                let file = unfinished.persist(path).map_err(|error| error.error)?;
-                Ok(Some(file.metadata()?.len()))
-            }
-        }
-    }
-}
-
-fn is_trace(path: &Path) -> bool {
-    let mut start = [0; FILE_MAGIC.len()];
-    File::open(path)
-        .is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && start == FILE_MAGIC)
-}
-
-fn is_input(path: &Path, inputs: &[Reader]) -> bool {
-    let identity = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
-    inputs
-        .iter()
-        .any(|input| identity(input.path()) == identity(path))
 }

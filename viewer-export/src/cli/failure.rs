@@ -1,7 +1,7 @@
 //! How a command ends: its exit status, and what it says when it could not do its work.
 
 use std::error::Error;
-use std::fmt::Display;
+use std::fmt::{self, Display, Formatter};
 use std::io;
 
 use crate::cli::words;
@@ -97,6 +97,13 @@ impl Failure {
             words::hint(hint);
         }
         self.status
+    }
+}
+
+/// Without the hint.
+impl Display for Failure {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
     }
 }
 

@@ -8,7 +8,8 @@
 //! doctor      what can be traced here; asks each runtime (probe)
 //! diagnosis   whether a program can be traced, from its file (program, elf), its libraries (loader) and their
 //!             runtimes (runtime)
-//! recover, symbolize, convert, info, dump, check
+//! convert     makes an export (target), less of it where asked for (units); view hands one to Perfetto's UI
+//! recover, symbolize, info, dump, check
 //!             one library call each
 //! ```
 //!
@@ -40,7 +41,10 @@ mod registry;
 mod runtime;
 mod sealing;
 mod symbolize;
+mod target;
 mod tool;
+mod units;
+mod view;
 mod words;
 
 use std::process::ExitCode;
@@ -66,6 +70,7 @@ fn run(command: Command) -> Result<Outcome> {
         Command::Recover(arguments) => recover::run(&arguments),
         Command::Symbolize(arguments) => symbolize::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
+        Command::View(arguments) => view::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use omptrace_trace_format::{Diagnostic, Reader};
 
 pub use dialect::Dialect;
-pub(crate) use locations::{ThreadIntroduction, introductions};
+pub(crate) use locations::{ThreadIntroduction, display_order, introductions};
 pub use repair::{Cause, Place, Repair, Repairs};
 
 use crate::sink::{LocationId, LocationKind, Ns, Process, ProcessId, Sink};
@@ -47,6 +47,8 @@ pub struct Report {
     pub end: Ns,
     /// How far the clocks of different processes may be apart; 0 for a single process.
     pub uncertainty_ns: u64,
+    /// The size of the one file that was written, before compression; else 0.
+    pub exported_bytes: u64,
 }
 
 /// What the timeline of one process was made of.

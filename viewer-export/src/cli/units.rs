@@ -1,0 +1,99 @@
+//! Times and sizes as people type them.
+
+use omptrace_viewer_export::sink::Ns;
+
+/// Units of time with their nanoseconds. Longer names first: `ms` ends with `s`.
+const TIMES: &[(&str, f64)] = &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+
+/// A time or duration, in seconds where no unit is given: `1.5s`, `250ms`, `10us`, `2`.
+///
+/// # Errors
+/// It is none; the text says how to write it.
+pub(crate) fn nanoseconds(text: &str) -> Result<u64, String> {
+    let unit = TIMES.iter().find(|(unit, _)| text.ends_with(unit));
+    let (digits, factor) = match unit {
+        Some((unit, factor)) => (&text[..text.len() - unit.len()], *factor),
+        None => (text, 1e9),
+    };
+    match digits.trim().parse::<f64>() {
+        // Beyond 2^63 ns, which are 292 years, there is nothing.
+        Ok(number) if (0.0..9.2e18).contains(&(number * factor)) => {
+            Ok((number * factor).round() as u64)
+        }
+        _ => Err("write it as 1.5s, 250ms, 10us or 500ns".to_owned()),
+    }
+}
+
+/// A part of the timeline: `2.0s..2.5s`, `..2.5s`, `2s..`.
+///
+/// # Errors
+/// It is none, or ends before it begins.
+pub(crate) fn window(text: &str) -> Result<(Ns, Ns), String> {
+    let time = |text: &str, open: Ns| match text {
+        "" => Ok(open),
+        text => nanoseconds(text).map(|ns| Ns::try_from(ns).unwrap_or(open)),
+    };
+    let Some((begin, end)) = text.split_once("..") else {
+        return Err("write it as 2.0s..2.5s, ..2.5s or 2s..".to_owned());
+    };
+    let (begin, end) = (time(begin, 0)?, time(end, Ns::MAX)?);
+    if begin < end {
+        Ok((begin, end))
+    } else {
+        Err("it ends before it begins".to_owned())
+    }
+}
+
+/// A size in decimal units: `500M`, `1.5G`.
+///
+/// # Errors
+/// It is none, or zero.
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
+    let (digits, factor) = match text.to_ascii_uppercase().chars().last() {
+        Some('K') => (&text[..text.len() - 1], 1e3),
+        Some('M') => (&text[..text.len() - 1], 1e6),
+        Some('G') => (&text[..text.len() - 1], 1e9),
+        _ => (text, 1.0),
+    };
+    match digits.parse::<f64>() {
+        Ok(number) if (1.0..1e18).contains(&(number * factor)) => Ok((number * factor) as u64),
+        _ => Err("write it as 500M or 1.5G".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(nanoseconds("1.5s"), Ok(1_500_000_000));
+        assert_eq!(nanoseconds("250ms"), Ok(250_000_000));
+        assert_eq!(nanoseconds("10us"), Ok(10_000));
+        assert_eq!(nanoseconds("7ns"), Ok(7));
+        assert_eq!(nanoseconds("2"), Ok(2_000_000_000));
+        for wrong in ["", "s", "-1s", "1h", "nan", "1e300s"] {
+            assert!(nanoseconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn windows_may_be_open() {
+        assert_eq!(window("2.0s..2.5s"), Ok((2_000_000_000, 2_500_000_000)));
+        assert_eq!(window("..1ms"), Ok((0, 1_000_000)));
+        assert_eq!(window("1ms.."), Ok((1_000_000, Ns::MAX)));
+        for wrong in ["1s", "2s..1s", "1s..1s", "a..b"] {
+            assert!(window(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(bytes("500M"), Ok(500_000_000));
+        assert_eq!(bytes("1.5g"), Ok(1_500_000_000));
+        assert_eq!(bytes("4096"), Ok(4096));
+        for wrong in ["", "M", "0", "-1M", "5MB"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+}

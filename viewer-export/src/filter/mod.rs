@@ -1,0 +1,116 @@
+//! Less of a timeline: adapters between interpretation and a format, so that every format can have them.
+//!
+//! ```text
+//! timeline -> threads -> duration -> window -> arguments -> format
+//! ```
+//!
+//! Durations are those of the whole timeline: a long slice of which the window shows a short piece stays.
+
+mod arguments;
+mod duration;
+mod kept;
+mod threads;
+mod window;
+
+pub(crate) use kept::KeptEnter;
+pub use threads::{ThreadName, threads};
+pub(crate) use window::Window;
+
+use crate::sink::{Ns, Sink};
+use arguments::Arguments;
+use duration::MinDuration;
+use threads::Threads;
+
+/// What of a timeline is exported; by default all of it.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Which arguments.
+    pub arguments: ArgumentChoice,
+    /// Only what happens from the first time to before the second; what is longer is cut.
+    pub window: Option<(Ns, Ns)>,
+    /// Only these threads, by name or number (see [`ThreadName::is_meant_by`]); all where empty. Other tracks stay.
+    pub threads: Vec<String>,
+    /// Only what takes so long, and what takes no time by nature.
+    pub min_duration_ns: u64,
+}
+
+/// Which arguments are exported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArgumentChoice {
+    /// None.
+    None,
+    /// Ids and addresses: what tells which task or lock it is.
+    Ids,
+    /// All.
+    #[default]
+    All,
+}
+
+impl Selection {
+    /// A sink that passes what is selected on to `sink`.
+    pub(crate) fn of(&self, mut sink: Box<dyn Sink>) -> Box<dyn Sink> {
+        if self.arguments != ArgumentChoice::All {
+            sink = Box::new(Arguments::new(sink, self.arguments));
+        }
+        if let Some((begin, end)) = self.window {
+            sink = Box::new(Window::new(sink, begin, end));
+        }
+        if self.min_duration_ns > 0 {
+            sink = Box::new(MinDuration::new(sink, self.min_duration_ns));
+        }
+        if !self.threads.is_empty() {
+            sink = Box::new(Threads::new(sink, self.threads.clone()));
+        }
+        sink
+    }
+}
+
+/// Turns names of [`Sink`]'s methods into methods that pass the call on to the field `inner` as it is.
+macro_rules! pass_on {
+    ($($method:ident)*) => { $($crate::filter::pass_on_one!($method);)* };
+}
+
+macro_rules! pass_on_one {
+    (start) => {
+        fn start(&mut self, realtime_ns: u64) {
+            self.inner.start(realtime_ns);
+        }
+    };
+    (process) => {
+        fn process(&mut self, process: &$crate::sink::Process) {
+            self.inner.process(process);
+        }
+    };
+    (location) => {
+        fn location(&mut self, location: &$crate::sink::Location) {
+            self.inner.location(location);
+        }
+    };
+    (region) => {
+        fn region(&mut self, region: &$crate::sink::Region) {
+            self.inner.region(region);
+        }
+    };
+    (flow) => {
+        fn flow(&mut self, flow: &$crate::sink::Flow) {
+            self.inner.flow(flow);
+        }
+    };
+    (note) => {
+        fn note(&mut self, process: $crate::sink::ProcessId, text: &str) {
+            self.inner.note(process, text);
+        }
+    };
+    (failed) => {
+        fn failed(&self) -> bool {
+            self.inner.failed()
+        }
+    };
+    (finish) => {
+        fn finish(self: Box<Self>) -> std::io::Result<()> {
+            self.inner.finish()
+        }
+    };
+}
+
+pub(crate) use {pass_on, pass_on_one};

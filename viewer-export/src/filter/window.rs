@@ -1,0 +1,126 @@
+//! A part of the timeline's time.
+
+use crate::filter::kept::KeptEnter;
+use crate::filter::pass_on;
+use crate::sink::{Argument, Flow, Interval, Location, LocationId, Ns, Point, RegionId, Sink};
+
+/// Passes on what happens from `begin` to before `end`. What reaches beyond is cut there; times stay those of the whole
+/// timeline.
+pub(crate) struct Window {
+    inner: Box<dyn Sink>,
+    begin: Ns,
+    end: Ns,
+    locations: Vec<Lane>,
+}
+
+/// The open regions of a location: those that wait for the window, or those that were passed on, and above them those
+/// that begin too late.
+#[derive(Default)]
+struct Lane {
+    waiting: Vec<KeptEnter>,
+    shown: usize,
+    late: usize,
+}
+
+impl Window {
+    pub(crate) fn new(inner: Box<dyn Sink>, begin: Ns, end: Ns) -> Window {
+        Window {
+            inner,
+            begin,
+            end,
+            locations: Vec::new(),
+        }
+    }
+
+    /// When it begins.
+    pub(crate) fn begin(&self) -> Ns {
+        self.begin
+    }
+
+    /// Nothing from `end` on is passed on. Must not be earlier than what was.
+    pub(crate) fn end_at(&mut self, end: Ns) {
+        self.end = end;
+    }
+
+    /// These regions are open since before the window.
+    pub(crate) fn wait(&mut self, location: LocationId, open: &[KeptEnter]) {
+        self.locations[location.0 as usize].waiting = open.to_vec();
+    }
+
+    fn contains(&self, time: Ns) -> bool {
+        (self.begin..self.end).contains(&time)
+    }
+
+    /// What waits on `location` begins with the window.
+    fn show(&mut self, location: LocationId) -> &mut Lane {
+        let lane = &mut self.locations[location.0 as usize];
+        for mut enter in lane.waiting.drain(..) {
+            enter.at.time = self.begin;
+            enter.enter(&mut *self.inner);
+            lane.shown += 1;
+        }
+        lane
+    }
+}
+
+impl Sink for Window {
+    pass_on!(start process region note failed finish);
+
+    fn location(&mut self, location: &Location) {
+        self.locations.push(Lane::default());
+        self.inner.location(location);
+    }
+
+    fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
+        let lane = &mut self.locations[at.location.0 as usize];
+        if at.time >= self.end {
+            lane.late += 1;
+        } else if at.time < self.begin {
+            lane.waiting.push(KeptEnter::new(at, region, arguments));
+        } else {
+            self.show(at.location).shown += 1;
+            self.inner.enter(at, region, arguments);
+        }
+    }
+
+    fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
+        let lane = &mut self.locations[at.location.0 as usize];
+        if lane.late > 0 {
+            lane.late -= 1;
+            return;
+        }
+        if at.time <= self.begin && lane.waiting.pop().is_some() {
+            return;
+        }
+        let lane = self.show(at.location);
+        if lane.shown > 0 {
+            lane.shown -= 1;
+            let time = at.time.min(self.end);
+            self.inner.leave(Point { time, ..at }, arguments);
+        }
+    }
+
+    fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
+        if self.contains(at.time) {
+            self.show(at.location);
+            self.inner.instant(at, region, arguments);
+        }
+    }
+
+    fn interval(&mut self, interval: &Interval<'_>) {
+        let overlaps = interval.begin < self.end && interval.end > self.begin;
+        if overlaps || self.contains(interval.begin) {
+            self.inner.interval(&Interval {
+                begin: interval.begin.max(self.begin),
+                end: interval.end.min(self.end),
+                ..*interval
+            });
+        }
+    }
+
+    fn flow(&mut self, flow: &Flow) {
+        if self.contains(flow.from.time) && self.contains(flow.to.time) {
+            self.inner.flow(flow);
+        }
+    }
+}
