@@ -1,7 +1,7 @@
 //! Fewer arguments.
 
 use crate::filter::{ArgumentChoice, pass_on};
-use crate::sink::{Argument, Interval, Point, RegionId, Sink, Value};
+use crate::sink::{Argument, Interval, Point, Region, RegionId, Sink, Value};
 
 /// Passes on the arguments of choice.
 pub(super) struct Arguments {
@@ -25,7 +25,19 @@ impl Arguments {
 }
 
 impl Sink for Arguments {
-    pass_on!(start process location region flow note failed finish);
+    pass_on!(start process location flow note failed finish);
+
+    /// A viewer shows the place in the source as arguments.
+    fn region(&mut self, region: &Region) {
+        let source = match self.choice {
+            ArgumentChoice::All => region.source.clone(),
+            ArgumentChoice::None | ArgumentChoice::Ids => None,
+        };
+        self.inner.region(&Region {
+            source,
+            ..region.clone()
+        });
+    }
 
     fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
         self.inner.enter(at, region, &self.chosen(arguments));

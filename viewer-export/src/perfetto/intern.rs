@@ -5,7 +5,8 @@
 use std::collections::HashMap;
 
 use super::protobuf as pb;
-use super::schema::interned_text;
+use super::schema::{interned, interned_text, source_location};
+use crate::sink::Source;
 
 /// Beyond these bounds, texts that can be anything are written out each time: messages that never come again would fill
 /// the memory.
@@ -66,6 +67,20 @@ pub(super) fn tell(out: &mut Vec<u8>, field: u32, iid: u64, text: &str) {
     pb::message(out, field, |out| {
         pb::uint(out, interned_text::IID, iid);
         pb::text(out, interned_text::TEXT, text);
+    });
+}
+
+/// Appends a source location to `InternedData`.
+pub(super) fn tell_source(out: &mut Vec<u8>, iid: u64, source: &Source) {
+    pb::message(out, interned::SOURCE_LOCATIONS, |out| {
+        pb::uint(out, source_location::IID, iid);
+        if let Some((file, line)) = &source.line {
+            pb::text(out, source_location::FILE_NAME, file);
+            pb::uint(out, source_location::LINE_NUMBER, (*line).into());
+        }
+        if let Some(function) = &source.function {
+            pb::text(out, source_location::FUNCTION_NAME, function);
+        }
     });
 }
 

@@ -28,7 +28,7 @@ use crate::fast_map::Fold;
 use crate::output::Output;
 use crate::sink::{
     Argument, Category, Flow, Interval, Location, LocationId, LocationKind, Ns, Point, Process,
-    ProcessId, Region, RegionId, Sink,
+    ProcessId, Region, RegionId, Sink, Source,
 };
 use protobuf as pb;
 use schema::{
@@ -62,6 +62,8 @@ struct NamedRegion {
     iid: u64,
     name: String,
     category: Category,
+    /// Its place in the source, which the region's number stands for.
+    source: Option<Source>,
 }
 
 /// Where a location's events go.
@@ -161,18 +163,23 @@ impl Perfetto {
         self.identity.write_u64(at.time.unsigned_abs());
         let name = match label {
             Label::None => None,
-            Label::Region(region) => {
-                let region = &self.regions[region.0 as usize];
+            Label::Region(id) => {
+                let region = &self.regions[id.0 as usize];
                 Some(EventName {
                     iid: Some(region.iid),
                     text: &region.name,
                     category: region.category,
+                    source: region
+                        .source
+                        .as_ref()
+                        .map(|source| (u64::from(id.0) + 1, source)),
                 })
             }
             Label::Text(text, category) => Some(EventName {
                 iid: self.strings.names.iid_of_any(text),
                 text,
                 category,
+                source: None,
             }),
         };
         self.out.written();
@@ -274,6 +281,7 @@ impl Sink for Perfetto {
             iid: self.strings.names.iid(&region.name),
             name: region.name.clone(),
             category: region.category,
+            source: region.source.clone(),
         });
     }
 
@@ -318,6 +326,7 @@ impl Sink for Perfetto {
             iid: None,
             text,
             category: Category::Omptrace,
+            source: None,
         });
     }
 

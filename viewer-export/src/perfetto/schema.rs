@@ -59,6 +59,7 @@ messages! {
         NAME_IID = 10,
         TRACK_UUID = 11,
         NAME = 23,
+        SOURCE_LOCATION_IID = 34,
         FLOW_IDS = 47,
         TERMINATING_FLOW_IDS = 48,
     }
@@ -76,10 +77,13 @@ messages! {
         EVENT_CATEGORIES = 1,
         EVENT_NAMES = 2,
         DEBUG_ANNOTATION_NAMES = 3,
+        SOURCE_LOCATIONS = 4,
         DEBUG_ANNOTATION_STRING_VALUES = 29,
     }
     /// `EventCategory`, `EventName`, `DebugAnnotationName`, `InternedString`: alike in these two
     interned_text { IID = 1, TEXT = 2, }
+    /// `SourceLocation`
+    source_location { IID = 1, FILE_NAME = 2, FUNCTION_NAME = 3, LINE_NUMBER = 4, }
 }
 
 /// `TracePacket.SequenceFlags`

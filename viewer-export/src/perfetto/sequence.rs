@@ -1,10 +1,10 @@
 //! A sequence of packets: events that share interned strings and defaults.
 
-use super::intern::{Texts, Told, tell};
+use super::intern::{Texts, Told, tell, tell_source};
 use super::protobuf as pb;
 use super::schema::{EventType, annotation, event, interned, packet, trace};
 use super::schema::{INCREMENTAL_STATE_CLEARED, NEEDS_INCREMENTAL_STATE};
-use crate::sink::{Argument, Category, Ns, Value};
+use crate::sink::{Argument, Category, Ns, Source, Value};
 
 /// The strings of a trace.
 #[derive(Default)]
@@ -22,6 +22,8 @@ pub(super) struct EventName<'a> {
     pub(super) iid: Option<u64>,
     pub(super) text: &'a str,
     pub(super) category: Category,
+    /// The place in the source, and its number.
+    pub(super) source: Option<(u64, &'a Source)>,
 }
 
 /// A sequence. Its newest event is kept back: flows to it may follow.
@@ -34,6 +36,7 @@ pub(super) struct Sequence {
     categories: Told,
     argument_names: Told,
     values: Told,
+    sources: Told,
 }
 
 /// An event that is not written yet.
@@ -57,6 +60,7 @@ impl Sequence {
             categories: Told::default(),
             argument_names: Told::default(),
             values: Told::default(),
+            sources: Told::default(),
         }
     }
 
@@ -115,6 +119,12 @@ impl Sequence {
             );
         }
         pb::uint(&mut newest.event, event::CATEGORY_IIDS, category);
+        if let Some((iid, source)) = name.source {
+            if self.sources.is_first(iid) {
+                tell_source(&mut newest.interned, iid, source);
+            }
+            pb::uint(&mut newest.event, event::SOURCE_LOCATION_IID, iid);
+        }
     }
 
     /// Adds details to the newest event.

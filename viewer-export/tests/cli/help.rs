@@ -12,6 +12,7 @@ const COMMANDS: &[&str] = &[
     "recover",
     "symbolize",
     "convert",
+    "view",
     "info",
     "dump",
     "check",
