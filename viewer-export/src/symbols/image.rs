@@ -73,6 +73,8 @@ fn text_symbols<'d>(file: &object::File<'d>) -> Vec<TextSymbol<'d>> {
     let functions = |symbols: object::SymbolIterator<'d, '_>| {
         let mut functions: Vec<TextSymbol<'d>> = symbols
             .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+            // What follows a label may be anything.
+            .filter(|symbol| symbol.size() > 0)
             .filter_map(|symbol| {
                 Some(TextSymbol {
                     start: symbol.address(),
@@ -119,7 +121,7 @@ impl Image<'_> {
         place
     }
 
-    /// The function that holds `offset`. A symbol without a size holds nothing: what follows it may be anything.
+    /// The function that holds `offset`.
     fn symbol(&self, offset: u64) -> Option<&TextSymbol<'_>> {
         let after = self
             .symbols
