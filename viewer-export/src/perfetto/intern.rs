@@ -1,86 +1,112 @@
-//! Interned strings: a sequence of packets tells each once, with a number, and the number afterwards.
+//! Interned data: each string is told once, with a number, and the number is used afterwards.
 //!
-//! The numbers are the same in all sequences; which of them a sequence has told is its own affair.
+//! It goes into a packet of its own, which is written at once: events are kept back for a while, and in the file a number's
+//! meaning must come before its use.
 
 use std::collections::HashMap;
 
+use super::SEQUENCE;
 use super::protobuf as pb;
-use super::schema::{interned, interned_text, source_location};
-use crate::sink::Source;
+use super::schema::{
+    NEEDS_INCREMENTAL_STATE, interned, interned_text, packet, source_location, trace,
+};
+use crate::sink::{Category, Source};
 
 /// Beyond these bounds, texts that can be anything are written out each time: messages that never come again would fill
 /// the memory.
 const MOST_TEXTS: usize = 1 << 16;
 const LONGEST_TEXT: usize = 256;
 
-/// Numbers of strings, from 1.
-#[derive(Default)]
+/// Strings of one kind, with their numbers from 1.
 pub(super) struct Texts {
+    /// The kind: a field of `InternedData`.
+    field: u32,
     iids: HashMap<Box<str>, u64>,
 }
 
 impl Texts {
+    pub(super) fn new(field: u32) -> Texts {
+        Texts {
+            field,
+            iids: HashMap::new(),
+        }
+    }
+
     /// The number of `text`, of which there are only so many.
-    pub(super) fn iid(&mut self, text: &str) -> u64 {
+    pub(super) fn iid(&mut self, out: &mut Vec<u8>, text: &str) -> u64 {
         match self.iids.get(text) {
             Some(known) => *known,
-            None => self.add(text),
+            None => self.tell(out, text),
         }
     }
 
     /// The number of `text`, which can be anything; `None` where it is better written out.
-    pub(super) fn iid_of_any(&mut self, text: &str) -> Option<u64> {
+    pub(super) fn iid_of_any(&mut self, out: &mut Vec<u8>, text: &str) -> Option<u64> {
         match self.iids.get(text) {
             Some(known) => Some(*known),
             None if self.iids.len() >= MOST_TEXTS || text.len() > LONGEST_TEXT => None,
-            None => Some(self.add(text)),
+            None => Some(self.tell(out, text)),
         }
     }
 
-    fn add(&mut self, text: &str) -> u64 {
+    fn tell(&mut self, out: &mut Vec<u8>, text: &str) -> u64 {
         let iid = self.iids.len() as u64 + 1;
         self.iids.insert(text.into(), iid);
+        interned_data(out, |out| {
+            pb::message(out, self.field, |out| {
+                pb::uint(out, interned_text::IID, iid);
+                pb::text(out, interned_text::TEXT, text);
+            });
+        });
         iid
     }
 }
 
-/// Which numbers a sequence has told: one bit each.
-#[derive(Default)]
-pub(super) struct Told(Vec<u64>);
+/// The strings of a trace.
+pub(super) struct Strings {
+    pub(super) names: Texts,
+    pub(super) argument_names: Texts,
+    pub(super) values: Texts,
+    categories: Texts,
+}
 
-impl Told {
-    /// Whether `iid` is told for the first time. From now on it is not.
-    #[inline]
-    pub(super) fn is_first(&mut self, iid: u64) -> bool {
-        let (word, bit) = ((iid / 64) as usize, 1 << (iid % 64));
-        if word >= self.0.len() {
-            self.0.resize(word + 1, 0);
+impl Strings {
+    pub(super) fn new() -> Strings {
+        Strings {
+            names: Texts::new(interned::EVENT_NAMES),
+            argument_names: Texts::new(interned::DEBUG_ANNOTATION_NAMES),
+            values: Texts::new(interned::DEBUG_ANNOTATION_STRING_VALUES),
+            categories: Texts::new(interned::EVENT_CATEGORIES),
         }
-        let is_first = self.0[word] & bit == 0;
-        self.0[word] |= bit;
-        is_first
+    }
+
+    /// The number of a category's name.
+    pub(super) fn category(&mut self, out: &mut Vec<u8>, category: Category) -> u64 {
+        self.categories.iid(out, category.name())
     }
 }
 
-/// Appends an entry of `InternedData`.
-pub(super) fn tell(out: &mut Vec<u8>, field: u32, iid: u64, text: &str) {
-    pb::message(out, field, |out| {
-        pb::uint(out, interned_text::IID, iid);
-        pb::text(out, interned_text::TEXT, text);
+/// Tells that `iid` means the place `source`.
+pub(super) fn tell_source(out: &mut Vec<u8>, iid: u64, source: &Source) {
+    interned_data(out, |out| {
+        pb::message(out, interned::SOURCE_LOCATIONS, |out| {
+            pb::uint(out, source_location::IID, iid);
+            if let Some((file, line)) = &source.line {
+                pb::text(out, source_location::FILE_NAME, file);
+                pb::uint(out, source_location::LINE_NUMBER, (*line).into());
+            }
+            if let Some(function) = &source.function {
+                pb::text(out, source_location::FUNCTION_NAME, function);
+            }
+        });
     });
 }
 
-/// Appends a source location to `InternedData`.
-pub(super) fn tell_source(out: &mut Vec<u8>, iid: u64, source: &Source) {
-    pb::message(out, interned::SOURCE_LOCATIONS, |out| {
-        pb::uint(out, source_location::IID, iid);
-        if let Some((file, line)) = &source.line {
-            pb::text(out, source_location::FILE_NAME, file);
-            pb::uint(out, source_location::LINE_NUMBER, (*line).into());
-        }
-        if let Some(function) = &source.function {
-            pb::text(out, source_location::FUNCTION_NAME, function);
-        }
+fn interned_data(out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
+    pb::message(out, trace::PACKET, |out| {
+        pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
+        pb::uint(out, packet::SEQUENCE_FLAGS, NEEDS_INCREMENTAL_STATE);
+        pb::message(out, packet::INTERNED_DATA, content);
     });
 }
 
@@ -89,23 +115,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_number_is_told_once() {
-        let mut told = Told::default();
-        let firsts: Vec<bool> = [1, 64, 1, 65, 64]
-            .into_iter()
-            .map(|iid| told.is_first(iid))
-            .collect();
-        assert_eq!(firsts, [true, true, false, true, false]);
+    fn each_text_is_told_once() {
+        let mut out = Vec::new();
+        let mut texts = Texts::new(interned::EVENT_NAMES);
+        assert_eq!(texts.iid(&mut out, "a"), 1);
+        assert_eq!(texts.iid_of_any(&mut out, "b"), Some(2));
+        let told = out.len();
+        assert_eq!(texts.iid(&mut out, "b"), 2);
+        assert_eq!(texts.iid_of_any(&mut out, "a"), Some(1));
+        assert_eq!(out.len(), told);
     }
 
     #[test]
     fn long_texts_are_not_kept() {
-        let mut texts = Texts::default();
+        let mut out = Vec::new();
+        let mut texts = Texts::new(interned::EVENT_NAMES);
         let long = "x".repeat(LONGEST_TEXT + 1);
-        assert_eq!(texts.iid("a"), 1);
-        assert_eq!(texts.iid_of_any("b"), Some(2));
-        assert_eq!(texts.iid_of_any("a"), Some(1));
-        assert_eq!(texts.iid_of_any(&long), None);
-        assert_eq!(texts.iid(&long), 3);
+        assert_eq!(texts.iid_of_any(&mut out, &long), None);
+        assert_eq!(out, []);
+        assert_eq!(texts.iid(&mut out, &long), 1);
     }
 }

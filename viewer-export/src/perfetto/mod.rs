@@ -1,16 +1,15 @@
 //! Perfetto's own format: a `Trace` of packets, in protocol buffers.
 //!
 //! ```text
-//! packets of sequence 1   clocks, processes, tracks; intervals, notes         (each names its track)
-//! of sequence 2           a thread's descriptor; its begins, ends, instants   (its track is the sequence's default)
-//! of sequence 3           the next thread's ...
-//! last                    the trace's uuid
+//! first      the sequence's state is clear; clocks
+//! then       process, thread and other tracks; strings; begins, ends and instants, as they come
+//! last       the trace's uuid
 //! ```
 //!
 //! A slice is two events: an end says no more than that the newest slice of its track ends. The importer sorts all
-//! packets by time and keeps the file's order among equal times, so a thread's events are written in their own order,
-//! and it does not matter that threads mix. Strings are interned, so a slice with two ids takes about 50 bytes where
-//! Chrome's JSON takes 200.
+//! packets by time and keeps the file's order among equal times, so a track's events are written in their own order,
+//! and it does not matter that tracks mix. All packets are one sequence and share its interned strings. (A sequence for each
+//! thread would spare events the two bytes of their track, but tell every string to each.)
 //!
 //! A flow's end is a field of an event at its place and time. Where no such event is at hand any more, as for the
 //! creation of a task long ago, it gets an instant of its own.
@@ -18,7 +17,7 @@
 mod intern;
 mod protobuf;
 mod schema;
-mod sequence;
+mod track_event;
 mod tracks;
 
 use std::hash::Hasher;
@@ -27,30 +26,30 @@ use std::io::{self, Write};
 use crate::fast_map::Fold;
 use crate::output::Output;
 use crate::sink::{
-    Argument, Category, Flow, Interval, Location, LocationId, LocationKind, Ns, Point, Process,
-    ProcessId, Region, RegionId, Sink, Source,
+    Argument, Category, Flow, Interval, Location, LocationKind, Ns, Point, Process, ProcessId,
+    Region, RegionId, Sink,
 };
+use intern::{Strings, tell_source};
 use protobuf as pb;
 use schema::{
-    BUILTIN_CLOCK_BOOTTIME, BUILTIN_CLOCK_REALTIME, EventType, clock, clock_snapshot, event,
-    event_defaults, packet, packet_defaults, trace, trace_uuid,
+    BUILTIN_CLOCK_BOOTTIME, BUILTIN_CLOCK_REALTIME, EventType, INCREMENTAL_STATE_CLEARED, clock,
+    clock_snapshot, event, packet, trace, trace_uuid,
 };
-use sequence::{EventName, Sequence, Strings};
+use track_event::{EventName, EventTrack};
 use tracks::{ProcessTracks, SystemIds, ThreadTrack};
 
-/// The sequence of everything that is no thread's.
-const COMMON_SEQUENCE: u32 = 1;
+/// The sequence of all packets.
+const SEQUENCE: u64 = 1;
 
 /// Writes Perfetto's format.
 pub(crate) struct Perfetto {
     out: Output,
     strings: Strings,
-    regions: Vec<NamedRegion>,
+    regions: Vec<InternedRegion>,
     pids: SystemIds,
     processes: Vec<ProcessTracks>,
-    locations: Vec<Place>,
-    common: Sequence,
-    last_sequence: u32,
+    /// By location.
+    tracks: Vec<EventTrack>,
     last_uuid: u64,
     /// The earliest event's time: where notes go.
     first_event: Option<Ns>,
@@ -58,54 +57,38 @@ pub(crate) struct Perfetto {
     identity: Fold,
 }
 
-struct NamedRegion {
-    iid: u64,
-    name: String,
-    category: Category,
-    /// Its place in the source, which the region's number stands for.
-    source: Option<Source>,
-}
-
-/// Where a location's events go.
-enum Place {
-    /// Into a sequence of its own.
-    Thread(Box<Sequence>),
-    /// Into the common sequence, with the track's uuid.
-    Track(u64),
-}
-
-/// What an event is called.
-enum Label<'a> {
-    /// The end of a slice has no name.
-    None,
-    Region(RegionId),
-    Text(&'a str, Category),
+/// A region's numbers in interned data.
+struct InternedRegion {
+    name: u64,
+    category: u64,
+    source: Option<u64>,
 }
 
 impl Perfetto {
     pub(crate) fn new(target: Box<dyn Write + Send>) -> Perfetto {
         let mut perfetto = Perfetto {
             out: Output::new(target),
-            strings: Strings::default(),
+            strings: Strings::new(),
             regions: Vec::new(),
             pids: SystemIds::default(),
             processes: Vec::new(),
-            locations: Vec::new(),
-            common: Sequence::new(COMMON_SEQUENCE),
-            last_sequence: COMMON_SEQUENCE,
+            tracks: Vec::new(),
             last_uuid: 0,
             first_event: None,
             identity: Fold::default(),
         };
-        perfetto.common.start(perfetto.out.buffer(), tracks::root);
+        perfetto.packet(|out| {
+            pb::uint(out, packet::SEQUENCE_FLAGS, INCREMENTAL_STATE_CLEARED);
+            pb::uint(out, packet::FIRST_PACKET_ON_SEQUENCE, 1);
+            tracks::root(out);
+        });
         perfetto
     }
 
-    /// A packet of the common sequence that needs no state.
+    /// A packet that refers to no interned data.
     fn packet(&mut self, content: impl FnOnce(&mut Vec<u8>)) {
         pb::message(self.out.buffer(), trace::PACKET, |out| {
-            let sequence = u64::from(COMMON_SEQUENCE);
-            pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, sequence);
+            pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
             content(out);
         });
         self.out.written();
@@ -122,7 +105,7 @@ impl Perfetto {
         uuid
     }
 
-    fn thread(&mut self, location: &Location, os_tid: u32) -> Place {
+    fn thread_track(&mut self, location: &Location, os_tid: u32) -> u64 {
         let uuid = self.new_uuid();
         let process = &mut self.processes[location.process.0 as usize];
         let track = ThreadTrack {
@@ -132,91 +115,69 @@ impl Perfetto {
             rank: location.id.0,
             name: &location.name,
         };
-        self.last_sequence += 1;
-        let sequence = Sequence::new(self.last_sequence);
-        sequence.start(self.out.buffer(), |out| {
-            pb::message(out, packet::TRACE_PACKET_DEFAULTS, |out| {
-                pb::message(out, packet_defaults::TRACK_EVENT_DEFAULTS, |out| {
-                    pb::uint(out, event_defaults::TRACK_UUID, uuid);
-                });
-            });
-            tracks::thread(out, &track);
-        });
-        Place::Thread(Box::new(sequence))
+        self.packet(|out| tracks::thread(out, &track));
+        uuid
     }
 
-    fn lock(&mut self, process: ProcessId, name: &str) -> Place {
+    fn lock_track(&mut self, process: ProcessId, name: &str) -> u64 {
         let ProcessTracks { uuid, locks, .. } = self.processes[process.0 as usize];
         let group = locks.unwrap_or_else(|| self.plain_track(uuid, "Locks"));
         self.processes[process.0 as usize].locks = Some(group);
-        Place::Track(self.plain_track(group, name))
+        self.plain_track(group, name)
     }
 
     fn event(
         &mut self,
         event_type: EventType,
         at: Point,
-        label: Label<'_>,
+        name: Option<EventName<'_>>,
         arguments: &[Argument<'_>],
-    ) -> &mut Sequence {
-        self.first_event = Some(self.first_event.map_or(at.time, |first| first.min(at.time)));
+    ) {
+        let first = self.first_event.get_or_insert(at.time);
+        *first = at.time.min(*first);
         self.identity.write_u64(at.time.unsigned_abs());
-        let name = match label {
-            Label::None => None,
-            Label::Region(id) => {
-                let region = &self.regions[id.0 as usize];
-                Some(EventName {
-                    iid: Some(region.iid),
-                    text: &region.name,
-                    category: region.category,
-                    source: region
-                        .source
-                        .as_ref()
-                        .map(|source| (u64::from(id.0) + 1, source)),
-                })
-            }
-            Label::Text(text, category) => Some(EventName {
-                iid: self.strings.names.iid_of_any(text),
-                text,
-                category,
-                source: None,
-            }),
-        };
+        let track = &mut self.tracks[at.location.0 as usize];
+        let out = self.out.buffer();
+        track.event(out, event_type, at.time, name);
+        track.arguments(out, &mut self.strings, arguments);
         self.out.written();
-        let (sequence, track) = place(&mut self.locations, &mut self.common, at.location);
-        sequence.event(self.out.buffer(), event_type, at.time, track);
-        if let Some(name) = name {
-            sequence.name(name);
+    }
+
+    fn region_event(
+        &mut self,
+        event_type: EventType,
+        at: Point,
+        region: RegionId,
+        arguments: &[Argument<'_>],
+    ) {
+        let region = &self.regions[region.0 as usize];
+        let name = EventName {
+            iid: Some(region.name),
+            text: "",
+            category: region.category,
+            source: region.source,
+        };
+        self.event(event_type, at, Some(name), arguments);
+    }
+
+    /// The name of an event that belongs to no region.
+    fn name<'a>(&mut self, text: &'a str, category: Category) -> EventName<'a> {
+        let out = self.out.buffer();
+        EventName {
+            iid: self.strings.names.iid_of_any(out, text),
+            text,
+            category: self.strings.category(out, category),
+            source: None,
         }
-        sequence.arguments(&mut self.strings, arguments);
-        sequence
     }
 
     fn flow_end(&mut self, flow: &Flow, at: Point, field: u32) {
-        let (newest, _) = place(&mut self.locations, &mut self.common, at.location);
-        if !newest.flow(at.time, field, flow.id) {
-            let label = Label::Text(flow.kind.name(), Category::Task);
-            self.event(EventType::Instant, at, label, &[])
-                .flow(at.time, field, flow.id);
+        let location = at.location.0 as usize;
+        if !self.tracks[location].flow(at.time, field, flow.id) {
+            let name = self.name(flow.kind.name(), Category::Task);
+            self.event(EventType::Instant, at, Some(name), &[]);
+            self.tracks[location].flow(at.time, field, flow.id);
         }
-    }
-
-    fn clocks(&mut self, realtime_ns: u64) {
-        self.packet(|out| {
-            pb::message(out, packet::CLOCK_SNAPSHOT, |out| {
-                for (id, time) in [
-                    (BUILTIN_CLOCK_BOOTTIME, 0),
-                    (BUILTIN_CLOCK_REALTIME, realtime_ns),
-                ] {
-                    pb::message(out, clock_snapshot::CLOCKS, |out| {
-                        pb::uint(out, clock::CLOCK_ID, id);
-                        pb::uint(out, clock::TIMESTAMP, time);
-                    });
-                }
-                let trace_clock = BUILTIN_CLOCK_BOOTTIME;
-                pb::uint(out, clock_snapshot::PRIMARY_TRACE_CLOCK, trace_clock);
-            });
-        });
     }
 
     /// Viewers know a trace again by this.
@@ -233,22 +194,22 @@ impl Perfetto {
     }
 }
 
-/// The sequence that holds the location's events, and the location's track where it is not the sequence's default.
-fn place<'a>(
-    locations: &'a mut [Place],
-    common: &'a mut Sequence,
-    location: LocationId,
-) -> (&'a mut Sequence, Option<u64>) {
-    match &mut locations[location.0 as usize] {
-        Place::Thread(sequence) => (sequence, None),
-        Place::Track(uuid) => (common, Some(*uuid)),
-    }
-}
-
 impl Sink for Perfetto {
+    /// The timeline's clock counts from its start; importers get from it to the time of day.
     fn start(&mut self, realtime_ns: u64) {
         self.identity.write_u64(realtime_ns);
-        self.clocks(realtime_ns);
+        let (timeline, realtime) = (BUILTIN_CLOCK_BOOTTIME, BUILTIN_CLOCK_REALTIME);
+        self.packet(|out| {
+            pb::message(out, packet::CLOCK_SNAPSHOT, |out| {
+                for (id, time) in [(timeline, 0), (realtime, realtime_ns)] {
+                    pb::message(out, clock_snapshot::CLOCKS, |out| {
+                        pb::uint(out, clock::CLOCK_ID, id);
+                        pb::uint(out, clock::TIMESTAMP, time);
+                    });
+                }
+                pb::uint(out, clock_snapshot::PRIMARY_TRACE_CLOCK, timeline);
+            });
+        });
     }
 
     fn process(&mut self, process: &Process) {
@@ -265,36 +226,41 @@ impl Sink for Perfetto {
     }
 
     fn location(&mut self, location: &Location) {
-        let place = match location.kind {
-            LocationKind::Thread { os_tid } => self.thread(location, os_tid),
-            LocationKind::Lock => self.lock(location.process, &location.name),
+        let uuid = match location.kind {
+            LocationKind::Thread { os_tid } => self.thread_track(location, os_tid),
+            LocationKind::Lock => self.lock_track(location.process, &location.name),
             LocationKind::Track => {
                 let parent = self.processes[location.process.0 as usize].uuid;
-                Place::Track(self.plain_track(parent, &location.name))
+                self.plain_track(parent, &location.name)
             }
         };
-        self.locations.push(place);
+        self.tracks.push(EventTrack::new(uuid));
     }
 
     fn region(&mut self, region: &Region) {
-        self.regions.push(NamedRegion {
-            iid: self.strings.names.iid(&region.name),
-            name: region.name.clone(),
-            category: region.category,
-            source: region.source.clone(),
+        let out = self.out.buffer();
+        let source = region.source.as_ref().map(|source| {
+            let iid = u64::from(region.id.0) + 1;
+            tell_source(out, iid, source);
+            iid
+        });
+        self.regions.push(InternedRegion {
+            name: self.strings.names.iid(out, &region.name),
+            category: self.strings.category(out, region.category),
+            source,
         });
     }
 
     fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
-        self.event(EventType::SliceBegin, at, Label::Region(region), arguments);
+        self.region_event(EventType::SliceBegin, at, region, arguments);
     }
 
     fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
-        self.event(EventType::SliceEnd, at, Label::None, arguments);
+        self.event(EventType::SliceEnd, at, None, arguments);
     }
 
     fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
-        self.event(EventType::Instant, at, Label::Region(region), arguments);
+        self.region_event(EventType::Instant, at, region, arguments);
     }
 
     fn interval(&mut self, interval: &Interval<'_>) {
@@ -302,10 +268,10 @@ impl Sink for Perfetto {
             location: interval.track,
             time,
         };
-        let label = Label::Text(interval.name, interval.category);
         let (begin, end) = (point(interval.begin), point(interval.end));
-        self.event(EventType::SliceBegin, begin, label, interval.arguments);
-        self.event(EventType::SliceEnd, end, Label::None, &[]);
+        let name = self.name(interval.name, interval.category);
+        self.event(EventType::SliceBegin, begin, Some(name), interval.arguments);
+        self.event(EventType::SliceEnd, end, None, &[]);
     }
 
     fn flow(&mut self, flow: &Flow) {
@@ -320,14 +286,10 @@ impl Sink for Perfetto {
         self.processes[process.0 as usize].notes = Some(track);
 
         let time = self.first_event.unwrap_or(0);
-        let (instant, out) = (EventType::Instant, self.out.buffer());
-        self.common.event(out, instant, time, Some(track));
-        self.common.name(EventName {
-            iid: None,
-            text,
-            category: Category::Omptrace,
-            source: None,
-        });
+        let name = self.name(text, Category::Omptrace);
+        let (mut track, out) = (EventTrack::new(track), self.out.buffer());
+        track.event(out, EventType::Instant, time, Some(name));
+        track.write_newest(out);
     }
 
     fn failed(&self) -> bool {
@@ -335,13 +297,10 @@ impl Sink for Perfetto {
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
-        for place in &mut self.locations {
-            if let Place::Thread(sequence) = place {
-                sequence.write_newest(self.out.buffer());
-                self.out.written();
-            }
+        for track in &mut self.tracks {
+            track.write_newest(self.out.buffer());
+            self.out.written();
         }
-        self.common.write_newest(self.out.buffer());
         self.uuid();
         self.out.finish()
     }

@@ -19,7 +19,6 @@ messages! {
         TRACK_EVENT = 11,
         INTERNED_DATA = 12,
         SEQUENCE_FLAGS = 13,
-        TRACE_PACKET_DEFAULTS = 59,
         TRACK_DESCRIPTOR = 60,
         FIRST_PACKET_ON_SEQUENCE = 87,
         TRACE_UUID = 89,
@@ -30,10 +29,6 @@ messages! {
     clock { CLOCK_ID = 1, TIMESTAMP = 2, }
     /// `TraceUuid`
     trace_uuid { MSB = 1, LSB = 2, }
-    /// `TracePacketDefaults`
-    packet_defaults { TRACK_EVENT_DEFAULTS = 11, }
-    /// `TrackEventDefaults`
-    event_defaults { TRACK_UUID = 11, }
     /// `TrackDescriptor`
     track {
         UUID = 1,
