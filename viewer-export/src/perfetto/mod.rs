@@ -183,7 +183,7 @@ impl Perfetto {
     /// Viewers know a trace again by this.
     fn uuid(&mut self) {
         let lsb = self.identity.finish();
-        self.identity.write_u64(lsb);
+        self.identity.write_u64(1);
         let msb = self.identity.finish();
         self.packet(|out| {
             pb::message(out, packet::TRACE_UUID, |out| {
