@@ -55,9 +55,10 @@ pub const TICK_BITS: u32 = 38;
 const WIDE: u64 = 63;
 /// The most words that a wide event has behind its first two.
 pub const MAX_WIDE_WORDS: usize = (1 << 20) - 1;
-/// Above the largest sub-kind that a compact event holds.
-pub const SUB_LIMIT: u32 = 64;
 
+/// Bits for the head arguments, of which an endpoint in front of a kind takes the lowest.
+const SUB_BITS: u32 = 6;
+const ENDPOINT_BITS: u32 = 2;
 const FLAG_BITS: u32 = 7;
 const SUB_SHIFT: u32 = 6;
 const SLOT_SHIFT: u32 = 12;
@@ -67,7 +68,7 @@ const WIDE_LEN_SHIFT: u32 = 6;
 
 // The picture above, and room for the sub-kind, for every code slot, and for the length of a wide event.
 const _: () = assert!(FLAG_SHIFT + FLAG_BITS == TICK_SHIFT && TICK_SHIFT + TICK_BITS == 64);
-const _: () = assert!(SUB_LIMIT == 1 << (SLOT_SHIFT - SUB_SHIFT) && WIDE < 1 << SUB_SHIFT);
+const _: () = assert!(SUB_BITS == SLOT_SHIFT - SUB_SHIFT && WIDE < 1 << SUB_SHIFT);
 const _: () = assert!(SLOTS == 1 << (FLAG_SHIFT - SLOT_SHIFT));
 const _: () = assert!(MAX_WIDE_WORDS + 1 == 1 << (TICK_SHIFT - WIDE_LEN_SHIFT));
 const _: () = assert!(MAX_COMPACT_WORDS == 8);
@@ -107,16 +108,21 @@ pub(crate) fn split(mut words: &[u64]) -> impl Iterator<Item = &[u64]> {
 pub trait CompactRow: Copy {
     /// The row's kind in the head of its events, 1 to 62.
     const KIND: u8;
-    /// The arguments in the head's 6 bits; [`SUB_LIMIT`] or more where they do not fit, and only
-    /// [`CompactRow::encode_wide`] will do.
-    fn sub(&self) -> u32;
+    /// True where the arguments in the head's sub bits fit; else only [`CompactRow::encode_wide`] will do.
+    fn fits(&self) -> bool;
     /// True where the event's code address is not in its slot: its module may be new.
     fn has_new_code(&self, state: &State) -> bool;
     /// The event's code address; 0 where the row has none.
     fn code(&self) -> u64;
     /// Stores head and unpredicted arguments and returns the number of words. `ticks` is below 2^38, and
-    /// [`CompactRow::sub`] below [`SUB_LIMIT`]; other values are cut off.
-    fn encode(self, state: &mut State, ticks: u64, out: &mut [u64; MAX_COMPACT_WORDS]) -> usize;
+    /// [`CompactRow::fits`]; other values are cut off. `KNOWN_CODE` says that [`CompactRow::has_new_code`] was asked
+    /// and is false.
+    fn encode<const KNOWN_CODE: bool>(
+        self,
+        state: &mut State,
+        ticks: u64,
+        out: &mut [u64; MAX_COMPACT_WORDS],
+    ) -> usize;
     /// Stores the event in its wide form, which holds any value; `None`, and nothing learnt, where `out` is too
     /// short. [`MAX_COMPACT_WORDS`] + 4 words suffice for any row.
     fn encode_wide(self, state: &mut State, ticks: u64, out: &mut [u64]) -> Option<usize>;
@@ -177,22 +183,32 @@ pub struct EventSchema {
     pub arguments: Vec<ArgumentSchema>,
 }
 
-/// The sub-kind of a row's head arguments.
+/// The sub bits of a row's head arguments.
 macro_rules! pack_sub {
     ($row:expr;) => {
         0
     };
     ($row:expr; $a:ident) => {
-        $row.$a.word() as u32
+        $row.$a.word()
     };
-    ($row:expr; $endpoint:ident $kind:ident) => {{
-        let (endpoint, kind) = ($row.$endpoint.word() as u32, $row.$kind.word() as u32);
-        if (endpoint & !3) | (kind & !15) == 0 {
-            endpoint | kind << 2
-        } else {
-            SUB_LIMIT
-        }
-    }};
+    ($row:expr; $endpoint:ident $kind:ident) => {
+        $row.$endpoint.word() | $row.$kind.word() << ENDPOINT_BITS
+    };
+}
+
+/// Whether they fit.
+macro_rules! fits_sub {
+    ($row:expr;) => {
+        true
+    };
+    ($row:expr; $a:ident) => {
+        $row.$a.word() < 1 << SUB_BITS
+    };
+    ($row:expr; $endpoint:ident $kind:ident) => {
+        // Both in one comparison: the kind has the bits that the endpoint leaves.
+        $row.$endpoint.word() | $row.$kind.word() >> (SUB_BITS - 2 * ENDPOINT_BITS)
+            < 1 << ENDPOINT_BITS
+    };
 }
 
 /// The word of a group: one argument, or two of 32 bits.
@@ -265,8 +281,8 @@ macro_rules! events {
                 const KIND: u8 = $kind;
 
                 #[inline(always)]
-                fn sub(&self) -> u32 {
-                    pack_sub!(self; $($sf)*)
+                fn fits(&self) -> bool {
+                    fits_sub!(self; $($sf)*)
                 }
 
                 #[inline(always)]
@@ -285,20 +301,28 @@ macro_rules! events {
 
                 #[inline(always)]
                 #[allow(unused_mut, unused_variables, unused_assignments)]
-                fn encode(self, state: &mut State, ticks: u64, out: &mut [u64; MAX_COMPACT_WORDS]) -> usize {
+                fn encode<const KNOWN_CODE: bool>(
+                    self,
+                    state: &mut State,
+                    ticks: u64,
+                    out: &mut [u64; MAX_COMPACT_WORDS],
+                ) -> usize {
                     let slot = 0 $(| <$p>::slot(pack_group!(self; $($f)+)))*;
                     let (mut len, mut flags, mut unused) = (1, 0, FLAG_BITS);
                     $({
-                        let word = pack_group!(self; $($f)+);
-                        let surprise = u64::from(word != <$p>::predict(state, slot));
-                        <$p>::update(state, slot, word);
-                        // Stored in any case; the length says whether it counts. No branch, no misprediction.
-                        out[len] = word;
-                        len += surprise as usize;
+                        let mut surprise = 0;
+                        if !(KNOWN_CODE && <$p>::IS_CODE) {
+                            let word = pack_group!(self; $($f)+);
+                            surprise = u64::from(word != <$p>::predict(state, slot));
+                            <$p>::update(state, slot, word);
+                            // Stored in any case; the length says whether it counts. No branch, no misprediction.
+                            out[len] = word;
+                            len += surprise as usize;
+                        }
                         flags = flags << 1 | surprise;
                         unused -= 1;
                     })*
-                    let sub = u64::from(self.sub()) << SUB_SHIFT;
+                    let sub = pack_sub!(self; $($sf)*) << SUB_SHIFT;
                     out[0] = ($kind | sub | (slot as u64) << SLOT_SHIFT | flags << (FLAG_SHIFT + unused))
                         + (ticks << TICK_SHIFT);
                     len
@@ -579,11 +603,11 @@ pub fn encode_compact<R: CompactRow>(
     ticks: u64,
     out: &mut [u64],
 ) -> Option<usize> {
-    if row.sub() >= SUB_LIMIT {
+    if !row.fits() {
         return row.encode_wide(state, ticks, out);
     }
     let out = out.first_chunk_mut()?;
-    Some(row.encode(state, ticks, out))
+    Some(row.encode::<false>(state, ticks, out))
 }
 
 /// An event of the stream, and where it ends.
@@ -673,7 +697,7 @@ events! {
         }
         /// An implicit or initial task ends: `implicit_task` with any other endpoint.
         40 ImplicitTaskEnd = 7 "implicit_task" (endpoint: ompt_scope_endpoint_t) {
-            [parallel_data: Id] = Zero,
+            [parallel_data: Id] = Null,
             [task_data: Id] = Last<Task>,
             [actual_parallelism: u32, index: u32] = Last<Member>,
             [flags: ompt_task_flag_t] = Last<ImplicitFlags>,

@@ -17,9 +17,9 @@ pub struct Id(pub u64);
 
 impl Id {
     /// The runtime passed a null pointer.
-    pub const NULL: Id = Id(0);
+    pub const NULL: Id = Id(u64::MAX);
     /// The runtime passed a pointer to zero: an object that was never announced to the tool.
-    pub const UNSET: Id = Id(u64::MAX);
+    pub const UNSET: Id = Id(0);
 
     /// The id of a region or task that was announced; `None` for [`Id::NULL`] and [`Id::UNSET`].
     pub fn known(self) -> Option<u64> {

@@ -6,6 +6,8 @@
 
 use std::marker::PhantomData;
 
+use crate::field::Id;
+
 /// Slots for code addresses in a [`State`]. Two addresses in one slot cost bytes, never correctness.
 pub const SLOTS: usize = 128;
 /// Depth of the stack of suspended tasks; deeper nesting costs bytes, never correctness.
@@ -251,14 +253,14 @@ impl<const N: usize> Predict for Here<N> {
     }
 }
 
-/// Zero where a runtime keeps to the specification.
+/// A null pointer, where a runtime keeps to the specification.
 #[derive(Debug)]
-pub struct Zero;
+pub struct Null;
 
-impl Predict for Zero {
+impl Predict for Null {
     #[inline(always)]
     fn predict(_: &State, _: usize) -> u64 {
-        0
+        Id::NULL.0
     }
     #[inline(always)]
     fn update(_: &mut State, _: usize, _: u64) {}

@@ -527,10 +527,7 @@ unsafe fn id(data: Data) -> Id {
         return Id::NULL;
     }
     // SAFETY: by this function's contract; every bit pattern is a number.
-    match unsafe { (*data).value } {
-        0 => Id::UNSET,
-        value => Id(value),
-    }
+    Id(unsafe { (*data).value })
 }
 
 /// Gives an object the next id of the stream.

@@ -75,7 +75,7 @@ fn enter(f: impl FnOnce(&'static Recorder)) {
     let stream = &recorder.stream;
     // SeqCst; pairs with `wait_until_quiet`: either it sees `busy`, or the mode is seen below.
     let nested = stream.busy.swap(true, Ordering::SeqCst);
-    if nested || recorder.has_chunk() && recorder.is_closed() && !stream.stale.get() {
+    if nested || recorder.is_storing() {
         stream.lose(clock::ticks());
         // Release; pairs with `wait_until_quiet`.
         stream.busy.store(nested, Ordering::Release);

@@ -21,7 +21,7 @@ use std::sync::atomic::{
 use std::time::{Duration, Instant};
 
 use omptrace_trace_format::block::CHUNK_HEADER_WORDS;
-use omptrace_trace_format::event::{CompactRow, MAX_COMPACT_WORDS, SUB_LIMIT, TICK_BITS};
+use omptrace_trace_format::event::{CompactRow, MAX_COMPACT_WORDS, TICK_BITS};
 use omptrace_trace_format::predict::State;
 
 use crate::clock;
@@ -70,6 +70,8 @@ impl Mode {
     }
 }
 
+/// The cursor while an event is being stored: beyond any limit.
+const STORING: usize = usize::MAX;
 /// Words kept free at a chunk's end: the longest compact event, always stored whole.
 const MARGIN: usize = MAX_COMPACT_WORDS;
 /// From a chunk's first word back to the word that holds its published length.
@@ -79,11 +81,11 @@ const PUBLISHED: usize = CHUNK_HEADER_WORDS - 7;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Recorder {
-    /// Words of the chunk before the margin; 0 while an event is being written, and where there is no chunk. Atomic
-    /// only so that a signal handler on the same thread may read it.
+    /// Words of the chunk before the margin; 0 where there is no chunk, or where it is closed. Atomic only because a
+    /// new session closes the recorders of threads that an old one left.
     limit: AtomicUsize,
-    /// Words written.
-    cursor: Cell<usize>,
+    /// Words written, or [`STORING`]. Atomic only so that a signal handler on the same thread may read it.
+    cursor: AtomicUsize,
     /// The chunk's first word.
     words: Cell<*mut u64>,
     /// The clock when the chunk began.
@@ -98,8 +100,8 @@ pub(crate) struct Recorder {
     next: AtomicPtr<Recorder>,
 }
 
-// SAFETY: only its own thread uses a recorder, but for `IDLE`, of which nothing but the atomic `limit` is ever
-// written: it is always 0, so that nobody gets further.
+// SAFETY: only its own thread uses a recorder, but for `IDLE`, of which nothing but the atomic cursor is ever
+// written: its limit is always 0, so that nobody gets further.
 unsafe impl Sync for Recorder {}
 
 /// The recorder of threads that have none: always full.
@@ -109,7 +111,7 @@ impl Recorder {
     const fn new() -> Recorder {
         Recorder {
             limit: AtomicUsize::new(0),
-            cursor: Cell::new(0),
+            cursor: AtomicUsize::new(0),
             words: Cell::new(std::ptr::null_mut()),
             base: Cell::new(0),
             state: UnsafeCell::new(State::new(0)),
@@ -132,44 +134,42 @@ impl Recorder {
         if MODE.load(Ordering::Relaxed) != Mode::Record as u8 {
             return false;
         }
-        // Relaxed, with fences for the compiler: `limit` is shared only with signal handlers on this thread. From here
-        // on a handler's events find no room, and its cold path finds out why.
-        let limit = self.limit.load(Ordering::Relaxed);
-        self.limit.store(0, Ordering::Relaxed);
+        // Relaxed, with fences for the compiler: the cursor is shared only with signal handlers on this thread. From
+        // here on a handler's events find no room, and its cold path finds out why.
+        let cursor = self.cursor.load(Ordering::Relaxed);
+        self.cursor.store(STORING, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        let cursor = self.cursor.get();
-        let done = cursor < limit && {
+        // Relaxed: as above.
+        if cursor < self.limit.load(Ordering::Relaxed) {
             let ticks = clock::counter().wrapping_sub(self.base.get());
             // SAFETY: only this thread uses its recorder, and the guard keeps its signal handlers out.
             let state = unsafe { &mut *self.state.get() };
             let row = row(state);
-            let fits = ticks >> TICK_BITS == 0 && row.sub() < SUB_LIMIT && !row.has_new_code(state);
-            if fits {
-                self.publish(row.encode(state, ticks, self.room(cursor)), cursor);
+            if ticks >> TICK_BITS == 0 && row.fits() && !row.has_new_code(state) {
+                let words = self.words.get();
+                // SAFETY: `begin_chunk` was given a chunk that is this thread's alone until it is handed over, with
+                // `MARGIN` words behind the limit; the cursor is below the limit.
+                let out = unsafe { &mut *words.add(cursor).cast() };
+                let len = row.encode::<true>(state, ticks, out);
+                self.publish(words, cursor + len);
+                return true;
             }
-            fits
-        };
+        }
         compiler_fence(Ordering::SeqCst);
-        self.limit.store(limit, Ordering::Relaxed);
-        done
+        self.cursor.store(cursor, Ordering::Relaxed);
+        false
     }
 
-    /// The words at `cursor`, which is below the limit.
+    /// Makes the first `len` words of the chunk count; this also ends the guard against signal handlers.
     #[inline(always)]
-    #[allow(clippy::mut_from_ref, reason = "the chunk is not part of the recorder")]
-    fn room(&self, cursor: usize) -> &mut [u64; MAX_COMPACT_WORDS] {
-        // SAFETY: `begin_chunk` was given a chunk that is this thread's alone until it is handed over, with
-        // `MARGIN` words behind the limit; the cursor is below the limit.
-        unsafe { &mut *self.words.get().add(cursor).cast() }
-    }
-
-    #[inline(always)]
-    fn publish(&self, len: usize, cursor: usize) {
-        self.cursor.set(cursor + len);
+    fn publish(&self, words: *mut u64, len: usize) {
+        compiler_fence(Ordering::SeqCst);
+        // Relaxed: shared only with signal handlers on this thread.
+        self.cursor.store(len, Ordering::Relaxed);
         // SAFETY: the header lies before the chunk's words (`begin_chunk`); the word is only accessed atomically.
-        let published = unsafe { AtomicU64::from_ptr(self.words.get().sub(PUBLISHED)) };
+        let published = unsafe { AtomicU64::from_ptr(words.sub(PUBLISHED)) };
         // Release; pairs with Acquire in `Chunk::published`: whoever sees the length sees the words.
-        published.store((cursor + len) as u64, Ordering::Release);
+        published.store(len as u64, Ordering::Release);
     }
 
     /// The predictors, for the cold path.
@@ -185,17 +185,18 @@ impl Recorder {
         now: u64,
         encode: impl FnOnce(&mut State, u64, &mut [u64]) -> Option<usize>,
     ) -> Option<()> {
-        let (cursor, ticks) = (self.cursor.get(), now.wrapping_sub(self.base.get()));
+        let (words, ticks) = (self.words.get(), now.wrapping_sub(self.base.get()));
+        // Relaxed: this thread's own.
+        let cursor = self.cursor.load(Ordering::Relaxed);
         let end = self.stream.chunk_words.get();
-        if self.words.get().is_null() || ticks >> TICK_BITS != 0 {
+        if words.is_null() || ticks >> TICK_BITS != 0 {
             return None;
         }
-        // SAFETY: as in `room`; `chunk_words` are the words of the chunk.
-        let room =
-            unsafe { std::slice::from_raw_parts_mut(self.words.get().add(cursor), end - cursor) };
+        // SAFETY: as in `try_put`; `chunk_words` are the words of the chunk.
+        let room = unsafe { std::slice::from_raw_parts_mut(words.add(cursor), end - cursor) };
         // SAFETY: as in `try_put`; the cold path's own guard keeps signal handlers out.
         let state = unsafe { &mut *self.state.get() };
-        self.publish(encode(state, ticks, room)?, cursor);
+        self.publish(words, cursor + encode(state, ticks, room)?);
         Some(())
     }
 
@@ -227,7 +228,8 @@ impl Recorder {
         self.stream.chunk_words.set(len);
         self.words.set(words);
         self.base.set(base);
-        self.cursor.set(0);
+        // Relaxed: this thread's own; the chunk is closed.
+        self.cursor.store(0, Ordering::Relaxed);
     }
 
     /// Takes the chunk away; the next event takes the cold path.
@@ -249,15 +251,15 @@ impl Recorder {
         self.limit.store(0, Ordering::Relaxed);
     }
 
-    /// True while the hot path may write, or is writing at this moment.
+    /// True where the thread has a chunk.
     pub(crate) fn has_chunk(&self) -> bool {
         !self.words.get().is_null()
     }
 
-    /// True where the hot path is closed.
-    pub(crate) fn is_closed(&self) -> bool {
+    /// True while the hot path stores an event: a signal handler interrupted it.
+    pub(crate) fn is_storing(&self) -> bool {
         // Relaxed: shared only with signal handlers on this thread.
-        self.limit.load(Ordering::Relaxed) == 0
+        self.cursor.load(Ordering::Relaxed) == STORING
     }
 }
 
