@@ -145,10 +145,10 @@ fn put(
         session
             .modules
             .note(code, &recorder.stream.modules, |module| {
-                recorder
-                    .put_slowly(clock::ticks(), |_, ticks, out| module.encode(ticks, out))
-                    .is_some()
+                let encode = |_: &mut State, ticks, out: &mut [u64]| module.encode(ticks, out);
+                recorder.put_slowly(clock::ticks(), encode).is_some()
             });
+        recorder.asked_for_modules();
         recorder.put_slowly(clock::ticks(), &mut encode)
     };
     let usable = recorder.has_chunk() && !recorder.stream.stale.get() && session.owns(recorder);

@@ -1,13 +1,15 @@
 //! Which module (program or shared library) holds a code address: asked when an address is new, told as an event
 //! when the module is.
 //!
-//! Libraries come and go, also at the same address, so a module is valid from its event's time on. An address asks
-//! once per chunk ([`crate::cold`]); the loader's counts of libraries added and removed are compared whenever a
-//! chunk is handed over. That an address is used again by another library within one chunk of a thread is not seen.
+//! Libraries come and go, also at the same address, so a module is valid from its event's time on. The loader counts
+//! libraries added and removed; whoever asks compares the counts first. An address asks once per chunk ([`crate::cold`]),
+//! and so does a parallel region that begins some microseconds after the last question: no library can go and another
+//! one come in less.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_int, c_void};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{CStr, OsStr, c_int, c_void};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange, Text};
@@ -20,7 +22,7 @@ use crate::system;
 pub(crate) struct KnownModules {
     ranges: [Cell<(u64, u64)>; 4],
     next: Cell<usize>,
-    generation: Cell<u64>,
+    counts: Cell<(u64, u64)>,
 }
 
 impl KnownModules {
@@ -28,7 +30,7 @@ impl KnownModules {
         KnownModules {
             ranges: [const { Cell::new((0, 0)) }; 4],
             next: Cell::new(0),
-            generation: Cell::new(0),
+            counts: Cell::new((0, 0)),
         }
     }
 
@@ -91,8 +93,6 @@ struct Told {
     modules: Vec<Loaded>,
     /// The loader's counts of libraries added and removed.
     counts: (u64, u64),
-    /// Grows with each change of `counts`.
-    generation: u64,
 }
 
 impl Modules {
@@ -102,9 +102,13 @@ impl Modules {
         &self,
         code: u64,
         known: &KnownModules,
-        tell: impl FnOnce(Module<'_>) -> bool,
+        mut tell: impl FnMut(Module<'_>) -> bool,
     ) {
-        if code == 0 || known.contains(code) {
+        if code == 0 {
+            return;
+        }
+        self.refresh(known, &mut tell);
+        if known.contains(code) {
             return;
         }
         let Some(module) = loaded_at(code) else {
@@ -120,24 +124,20 @@ impl Modules {
         known.add(module.start, module.end);
     }
 
-    /// Calls `tell` with each module that the loader has removed since the last call; to be called when a chunk
-    /// begins.
-    pub(crate) fn compare(&self, known: &KnownModules, mut tell: impl FnMut(Module<'_>)) {
+    /// Calls `tell` with each module that the loader has removed since anybody asked.
+    pub(crate) fn refresh(&self, known: &KnownModules, mut tell: impl FnMut(Module<'_>) -> bool) {
         let counts = loader_counts();
+        if known.counts.replace(counts) == counts {
+            return;
+        }
+        known.forget();
         let mut told = self.told.lock();
         if told.counts != counts {
             told.counts = counts;
-            told.generation += 1;
             told.modules.retain(|module| {
                 let still = loaded_at(module.start).is_some_and(|now| now == *module);
-                if !still {
-                    tell(module.event(ModuleChange::unloaded));
-                }
-                still
+                still || !tell(module.event(ModuleChange::unloaded))
             });
-        }
-        if known.generation.replace(told.generation) != told.generation {
-            known.forget();
         }
     }
 }
@@ -222,7 +222,9 @@ fn path_of(name: *const libc::c_char) -> Vec<u8> {
         unsafe { CStr::from_ptr(name) }.to_bytes()
     };
     if !name.is_empty() {
-        return name.to_vec();
+        // A relative name is relative to the folder of this moment.
+        let path = system::absolute(Path::new(OsStr::from_bytes(name)));
+        return path.into_os_string().into_vec();
     }
     std::fs::read_link("/proc/self/exe")
         .map(|path| path.as_os_str().as_bytes().to_vec())

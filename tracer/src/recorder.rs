@@ -21,7 +21,7 @@ use std::sync::atomic::{
 use std::time::{Duration, Instant};
 
 use omptrace_trace_format::block::CHUNK_HEADER_WORDS;
-use omptrace_trace_format::event::{CompactRow, MAX_COMPACT_WORDS, TICK_BITS};
+use omptrace_trace_format::event::{CompactRow, MAX_COMPACT_WORDS, ParallelBegin, TICK_BITS};
 use omptrace_trace_format::predict::State;
 
 use crate::clock;
@@ -72,6 +72,9 @@ impl Mode {
 
 /// The cursor while an event is being stored: beyond any limit.
 const STORING: usize = usize::MAX;
+/// Ticks for which modules are taken to be as they were: less than the loader needs to remove a library and load
+/// another (at 5 GHz, 3 µs).
+const MODULES_VALID_TICKS: u64 = 1 << 14;
 /// Words kept free at a chunk's end: the longest compact event, always stored whole.
 const MARGIN: usize = MAX_COMPACT_WORDS;
 /// From a chunk's first word back to the word that holds its published length.
@@ -90,6 +93,8 @@ pub(crate) struct Recorder {
     words: Cell<*mut u64>,
     /// The clock when the chunk began.
     base: Cell<u64>,
+    /// When the cold path last asked whether modules have changed.
+    asked: Cell<u64>,
     /// The predictors.
     state: UnsafeCell<State>,
     /// What only the cold path needs.
@@ -114,6 +119,7 @@ impl Recorder {
             cursor: AtomicUsize::new(0),
             words: Cell::new(std::ptr::null_mut()),
             base: Cell::new(0),
+            asked: Cell::new(0),
             state: UnsafeCell::new(State::new(0)),
             stream: Stream::new(),
             taken: AtomicBool::new(false),
@@ -141,11 +147,15 @@ impl Recorder {
         compiler_fence(Ordering::SeqCst);
         // Relaxed: as above.
         if cursor < self.limit.load(Ordering::Relaxed) {
-            let ticks = clock::counter().wrapping_sub(self.base.get());
+            let now = clock::counter();
+            let ticks = now.wrapping_sub(self.base.get());
             // SAFETY: only this thread uses its recorder, and the guard keeps its signal handlers out.
             let state = unsafe { &mut *self.state.get() };
             let row = row(state);
-            if ticks >> TICK_BITS == 0 && row.fits() && !row.has_new_code(state) {
+            // Only the rows of parallel regions ask the second question: the others' code is constant.
+            let asks = R::KIND == ParallelBegin::KIND
+                && now.wrapping_sub(self.asked.get()) > MODULES_VALID_TICKS;
+            if ticks >> TICK_BITS == 0 && row.fits() && !asks && !row.has_new_code(state) {
                 let words = self.words.get();
                 // SAFETY: `begin_chunk` was given a chunk that is this thread's alone until it is handed over, with
                 // `MARGIN` words behind the limit; the cursor is below the limit.
@@ -170,6 +180,11 @@ impl Recorder {
         let published = unsafe { AtomicU64::from_ptr(words.sub(PUBLISHED)) };
         // Release; pairs with Acquire in `Chunk::published`: whoever sees the length sees the words.
         published.store(len as u64, Ordering::Release);
+    }
+
+    /// Takes note that modules were asked for.
+    pub(crate) fn asked_for_modules(&self) {
+        self.asked.set(clock::ticks());
     }
 
     /// The predictors, for the cold path.

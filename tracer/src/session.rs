@@ -15,6 +15,7 @@ use omptrace_trace_format::block::{ChunkState, ClockPair};
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::{BufferFlush, Lost, Monitoring, ThreadInfo, WideRow};
 use omptrace_trace_format::field::{MonitoringChange, Text, Ticks};
+use omptrace_trace_format::predict::State;
 use serde_json::json;
 
 use crate::clock::{self, ClockKind};
@@ -410,7 +411,7 @@ impl Session {
             );
         }
         self.modules
-            .compare(&stream.modules, |module| tell(recorder, module));
+            .refresh(&stream.modules, |module| tell(recorder, module));
     }
 
     /// Adds what a stream lost to what the session lost, once.
@@ -497,9 +498,10 @@ impl Session {
     }
 }
 
-/// Records an event of ours; where it does not fit, nothing.
-fn tell(recorder: &Recorder, row: impl WideRow) {
-    recorder.put_slowly(clock::ticks(), |_, ticks, out| row.encode(ticks, out));
+/// Records an event of ours; false where it does not fit.
+fn tell(recorder: &Recorder, row: impl WideRow) -> bool {
+    let encode = |_: &mut State, ticks, out: &mut [u64]| row.encode(ticks, out);
+    recorder.put_slowly(clock::ticks(), encode).is_some()
 }
 
 /// Records a change of monitoring on this thread; the recorder is closed.

@@ -285,18 +285,25 @@ fn storm(threads: u32, regions: u32) -> Vec<Vec<Step>> {
 fn records_impossible_orders() {
     let mut backwards = region(0);
     backwards.reverse();
-    let thread_begin = || Call::ThreadBegin {
+    let thread_begin = |slot| Call::ThreadBegin {
         thread_type: Enum::new(ompt_thread_worker.0),
-        thread_data: New(Data::Slot(3)),
+        thread_data: New(Data::Slot(slot)),
     };
-    let thread_end = || Call::ThreadEnd {
-        thread_data: Data::Slot(3),
+    let thread_end = |slot| Call::ThreadEnd {
+        thread_data: Data::Slot(slot),
     };
-    let calls = [thread_end(), thread_end(), thread_begin(), thread_begin()];
-    let late = [thread_end()]
+    // Each thread has slots of its own: what stands in a shared one depends on who comes first.
+    let (first, second) = (3, 9);
+    let calls = [
+        thread_end(first),
+        thread_end(first),
+        thread_begin(first),
+        thread_begin(first),
+    ];
+    let late = [thread_end(second)]
         .into_iter()
         .chain(region(4))
-        .chain([thread_begin()]);
+        .chain([thread_begin(second)]);
     let traced = trace(&script(vec![
         steps(backwards.into_iter().chain(calls)),
         steps(late),
