@@ -2,6 +2,7 @@
 //! were traced.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,7 +50,13 @@ impl Traced {
             .env("LD_PRELOAD", libomp.join("libomp.so.5"))
             .env("OMP_TOOL_LIBRARIES", tool_library())
             .env("OMPTRACE_OUTPUT", &self.trace);
-        let output = command.output().expect("the program can be run");
+        // A test beside this one may have forked while the copy of the program was being written.
+        let output = loop {
+            match command.output() {
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => continue,
+                output => break output.expect("the program can be run"),
+            }
+        };
         assert!(output.status.success(), "{command:?}: {output:?}");
         self.printed = String::from_utf8_lossy(&output.stdout).into_owned();
         self
