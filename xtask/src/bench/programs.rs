@@ -46,6 +46,14 @@ const fn fine(name: &'static str, count: u64, team_count: u64) -> Program {
     }
 }
 
+impl Program {
+    /// Whether its instructions depend on how fast it runs: regions that begin some microseconds after each other make
+    /// the tracer ask for modules, and under callgrind all do.
+    pub(super) fn depends_on_time(&self) -> bool {
+        self.name == "parallel"
+    }
+}
+
 /// A program on a number of threads.
 #[derive(Debug)]
 pub(super) struct Case<'a> {
