@@ -49,14 +49,17 @@ static MODE: AtomicU8 = AtomicU8::new(Mode::Off as u8);
 impl Mode {
     /// The process's mode.
     pub(crate) fn current() -> Mode {
-        // Acquire; pairs with Release in `set`: who sees a session's mode sees the session.
+        // Acquire; pairs with `set`: who sees a session's mode sees the session.
         Mode::of(MODE.load(Ordering::Acquire))
     }
 
-    /// Switches; returns the mode before.
-    pub(crate) fn set(self) -> Mode {
-        // AcqRel; pairs with Acquire in `current` and with another `set`.
-        Mode::of(MODE.swap(self as u8, Ordering::AcqRel))
+    /// Switches. In any mode but [`Mode::Record`] every event takes the cold path, which asks for the mode.
+    pub(crate) fn set(self) {
+        // SeqCst; pairs with `Recorder::open`: either it sees the mode, or its recorder is closed below.
+        MODE.store(self as u8, Ordering::SeqCst);
+        if self != Mode::Record {
+            all().for_each(Recorder::close);
+        }
     }
 
     fn of(number: u8) -> Mode {
@@ -88,8 +91,8 @@ const PUBLISHED: usize = CHUNK_HEADER_WORDS - 7;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Recorder {
-    /// Words of the chunk before the margin; 0 where there is no chunk, or where it is closed. Atomic only because a
-    /// new session closes the recorders of threads that an old one left.
+    /// Words of the chunk before the margin; 0 where there is no chunk, or where it is closed, as any thread may
+    /// do ([`Mode::set`]); only its own thread opens it.
     limit: AtomicUsize,
     /// Words written, or [`STORING`]. Atomic only so that a signal handler on the same thread may read it.
     cursor: AtomicUsize,
@@ -140,10 +143,6 @@ impl Recorder {
     /// can. `row` may run again there, so all it may do is give an object its id.
     #[inline(always)]
     pub(crate) fn try_put<R: CompactRow>(&self, row: impl FnOnce(&State) -> R) -> bool {
-        // Relaxed: on a change of mode, an event more or less is recorded; `finalize` reads published lengths only.
-        if MODE.load(Ordering::Relaxed) != Mode::Record as u8 {
-            return false;
-        }
         // Relaxed, with fences for the compiler: the cursor is shared only with signal handlers on this thread. From
         // here on a handler's events find no room, and its cold path finds out why.
         let cursor = self.cursor.load(Ordering::Relaxed);
@@ -257,11 +256,14 @@ impl Recorder {
         self.words.set(std::ptr::null_mut());
     }
 
-    /// Lets the hot path into the chunk again.
+    /// Lets the hot path into the chunk again, in the mode that it is for.
     pub(crate) fn open(&self) {
-        // Relaxed: shared only with signal handlers on this thread.
-        self.limit
-            .store(self.stream.chunk_words.get() - MARGIN, Ordering::Relaxed);
+        let limit = self.stream.chunk_words.get() - MARGIN;
+        // SeqCst; pairs with `Mode::set`, which may come at the same time on another thread.
+        self.limit.store(limit, Ordering::SeqCst);
+        if MODE.load(Ordering::SeqCst) != Mode::Record as u8 {
+            self.close();
+        }
     }
 
     /// Keeps the hot path from the chunk.
@@ -318,14 +320,6 @@ pub(crate) fn take() -> Option<&'static Recorder> {
             Err(other) => head = other,
         }
     }
-}
-
-/// Keeps the hot path of every thread from its chunk, which belongs to a session that has ended.
-pub(crate) fn close_all() {
-    all().for_each(|recorder| {
-        recorder.close();
-        recorder.stream.stale.set(true);
-    });
 }
 
 /// Waits until no thread is on the cold path, at most `most`.

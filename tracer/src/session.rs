@@ -86,7 +86,6 @@ pub(crate) fn forget_streams() {
 /// # Errors
 /// What could not be done, with what to do about it.
 pub(crate) fn start(config: Config) -> Result<&'static Session, String> {
-    recorder::close_all();
     let session = Session::create(config)?;
     // Before any event: from here on a kill leaves a file that says whose it is.
     session.write_metadata(&facts::process(session, false));
