@@ -141,7 +141,7 @@ pub struct Runtime {
     pub mutex_impls: BTreeMap<u32, String>,
 }
 
-/// What the runtime says of processors; asked when the first thread begins, since runtimes do not know it before.
+/// What the runtime says of processors; asked when the program first uses OpenMP, since runtimes do not know it before.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Processors {

@@ -394,8 +394,7 @@ callbacks! {
         };
 }
 
-/// `thread_begin`: the thread's data becomes its stream's number, and the first thread asks the runtime what it did
-/// not know before.
+/// `thread_begin`: the thread's data becomes its stream's number.
 unsafe extern "C" fn thread_begin(thread_type: ompt_thread_t, thread_data: Data) {
     guarded(|| {
         cold::compact(|state: &State| {
@@ -409,7 +408,6 @@ unsafe extern "C" fn thread_begin(thread_type: ompt_thread_t, thread_data: Data)
                 thread_data,
             }
         });
-        start::thread_began();
     });
 }
 

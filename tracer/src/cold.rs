@@ -12,6 +12,7 @@ use crate::clock;
 use crate::fork;
 use crate::recorder::{self, Mode, Recorder};
 use crate::session::{self, Session};
+use crate::start;
 use crate::tls;
 
 /// Records the compact event that `row` makes. It may be called several times: what it does besides, giving an object
@@ -149,6 +150,9 @@ fn put(
                 recorder.put_slowly(clock::ticks(), encode).is_some()
             });
         recorder.asked_for_modules();
+        if code != 0 {
+            start::program_uses_openmp(session);
+        }
         recorder.put_slowly(clock::ticks(), &mut encode)
     };
     let usable = recorder.has_chunk() && !recorder.stream.stale.get() && session.owns(recorder);

@@ -218,10 +218,11 @@ impl Session {
         std::ptr::eq(recorder.stream.session.get(), self)
     }
 
-    /// True once, for the thread that shall ask the runtime what it does not know in `initialize`.
+    /// True once, for the thread that shall ask the runtime for processors.
     pub(crate) fn shall_ask_runtime(&self) -> bool {
-        // Relaxed: who comes first asks.
-        !self.asked_runtime.swap(true, Ordering::Relaxed)
+        // Relaxed: who comes first asks. Read before it is written: the answer is mostly no.
+        !self.asked_runtime.load(Ordering::Relaxed)
+            && !self.asked_runtime.swap(true, Ordering::Relaxed)
     }
 
     /// Writes what is known of the runtime.

@@ -20,9 +20,8 @@ use crate::control;
 use crate::facts;
 use crate::fork;
 use crate::log::warning;
-use crate::recorder::Mode;
 use crate::runtime::Lookup;
-use crate::session;
+use crate::session::{self, Session};
 
 /// What the runtime said in `ompt_start_tool`, for `initialize`.
 #[derive(Debug)]
@@ -161,13 +160,12 @@ fn begin(lookup: Lookup) -> Result<(), String> {
     Ok(())
 }
 
-/// A thread has begun: the first one asks the runtime what it did not know in `initialize`.
-pub(crate) fn thread_began() {
-    let recording = matches!(Mode::current(), Mode::Record | Mode::RecordSlowly);
-    let (Some(session), Some(lookup)) = (session::current(), Lookup::current()) else {
-        return;
-    };
-    if recording && session.shall_ask_runtime() {
+/// The program's own code has used OpenMP: from now on runtimes know processors and places, which they do not in
+/// `initialize`, nor when the first thread begins. Asked once.
+pub(crate) fn program_uses_openmp(session: &Session) {
+    if let Some(lookup) = Lookup::current()
+        && session.shall_ask_runtime()
+    {
         session.write_metadata(&facts::processors(lookup));
     }
 }
