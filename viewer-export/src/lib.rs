@@ -57,6 +57,8 @@ pub struct ConvertOptions {
     pub gzip: bool,
     /// Where to look for names of code: for traces that bring none along, and for all where folders are given.
     pub symbols: symbols::Options,
+    /// Show each chunk that a thread gets of a loop that is not static.
+    pub chunks: bool,
     /// What of the timeline is exported.
     pub selection: Selection,
 }
@@ -113,7 +115,7 @@ fn replay(
 ) -> io::Result<Report> {
     let mut sink = options.selection.of(sink);
     let symbols = |reader: &Reader| Table::of(reader, &options.symbols);
-    let report = timeline::replay_with(inputs, &symbols, &mut *sink, progress);
+    let report = timeline::replay_with(inputs, &symbols, options.chunks, &mut *sink, progress);
     sink.finish()?;
     Ok(report)
 }

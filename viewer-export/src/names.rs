@@ -21,7 +21,11 @@ pub(crate) enum Construct {
     InitialTask,
     ImplicitTask,
     Parallel,
+    /// From the begin of a parallel region to the begin of a member's implicit task.
+    ParallelWakeUp,
     Teams,
+    /// As [`Construct::ParallelWakeUp`], of a league.
+    TeamsWakeUp,
     Work(ompt::ompt_work_t),
     SyncRegion(ompt::ompt_sync_region_t),
     SyncRegionWait(ompt::ompt_sync_region_t),
@@ -43,6 +47,8 @@ pub(crate) enum Construct {
     TargetMap,
     Device(DeviceEvent),
     Dispatch(ompt::ompt_dispatch_t),
+    /// Iterations of a loop, from when a thread gets them to when it gets the next.
+    Chunk,
     Doacross,
     Flush,
     Cancel,
@@ -51,7 +57,6 @@ pub(crate) enum Construct {
     Phase,
     BufferFlush,
     Lost,
-    Unknown,
 }
 
 /// What happened to a device.
@@ -72,7 +77,9 @@ impl Construct {
             Construct::InitialTask => fixed("initial task", C::ImplicitTask),
             Construct::ImplicitTask => fixed("!$omp implicit task", C::ImplicitTask),
             Construct::Parallel => fixed("!$omp parallel", C::Parallel),
+            Construct::ParallelWakeUp => fixed("!$omp parallel (wake-up)", C::Wait),
             Construct::Teams => fixed("!$omp teams", C::Parallel),
+            Construct::TeamsWakeUp => fixed("!$omp teams (wake-up)", C::Wait),
             Construct::Work(kind) => (work_name(kind), C::Work),
             Construct::SyncRegion(kind) => (sync_region_name(kind), C::Sync),
             Construct::SyncRegionWait(kind) => (sync_region_name(kind) + " wait", C::Wait),
@@ -103,6 +110,7 @@ impl Construct {
                 format!("dispatch {}", spelled(kind.name(), kind.0)),
                 C::Work,
             ),
+            Construct::Chunk => fixed("!$omp for chunk", C::Work),
             Construct::Doacross => fixed("!$omp ordered doacross", C::Sync),
             Construct::Flush => fixed("!$omp flush", C::Sync),
             Construct::Cancel => fixed("!$omp cancel", C::Sync),
@@ -111,7 +119,6 @@ impl Construct {
             Construct::Phase => fixed("phase", C::User),
             Construct::BufferFlush => fixed("omptrace buffer flush", C::Omptrace),
             Construct::Lost => fixed("omptrace lost events", C::Omptrace),
-            Construct::Unknown => fixed("unknown event", C::Omptrace),
         }
     }
 }

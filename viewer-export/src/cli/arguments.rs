@@ -283,6 +283,9 @@ pub(crate) struct Convert {
     /// -002 and so on before its extension
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) split: Option<u64>,
+    /// Also each chunk that a thread gets of a loop that is not static: as many slices as the program has chunks
+    #[arg(long)]
+    pub(crate) chunks: bool,
     /// What of the timeline.
     #[command(flatten)]
     pub(crate) part: Part,
@@ -338,6 +341,9 @@ pub(crate) struct View {
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
+    /// Also each chunk that a thread gets of a loop that is not static: as many slices as the program has chunks
+    #[arg(long)]
+    pub(crate) chunks: bool,
     /// What of the timeline.
     #[command(flatten)]
     pub(crate) part: Part,

@@ -36,6 +36,7 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
             gzip: output
                 .extension()
                 .is_some_and(|extension| extension == "gz"),
+            chunks: arguments.chunks,
             selection: selection(&arguments.part, &readers)?,
             symbols: symbols::Options {
                 debug_dirs: arguments.debug_dirs.debug_dir.clone(),

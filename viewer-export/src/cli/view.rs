@@ -66,6 +66,7 @@ fn trace(arguments: &View) -> Result<(File, String)> {
             symbols: symbols::Options {
                 debug_dirs: arguments.debug_dirs.debug_dir.clone(),
             },
+            chunks: arguments.chunks,
             selection: selection(&arguments.part, &readers)?,
         },
     };

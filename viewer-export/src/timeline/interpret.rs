@@ -9,6 +9,7 @@ use ompt_sys as ompt;
 use omptrace_trace_format::clock::ClockMap;
 use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id, MonitoringChange};
+use omptrace_trace_format::metadata::Schema;
 
 use crate::fast_map::FastMap;
 use crate::names::{Construct, DeviceEvent};
@@ -36,6 +37,8 @@ pub(crate) struct Interpreter<'t, 's> {
     recording: Recording,
     /// Events that the tracer lost.
     lost: u64,
+    /// The tracer's own table of events, which may have more than this program's.
+    schema: &'t [Schema],
 }
 
 /// Times of a session as times of the timeline.
@@ -55,8 +58,13 @@ impl SessionClock<'_> {
 
 /// A parallel region that has not ended.
 struct Team {
+    begin: Ns,
+    /// [`Construct::Parallel`] or [`Construct::Teams`].
+    construct: Construct,
     codeptr_ra: Address,
     region: RegionId,
+    /// Its size, once a member tells.
+    actual_parallelism: u32,
     /// Thread and implicit task of each member that has begun.
     members: Vec<(usize, u64)>,
 }
@@ -104,6 +112,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         clock: SessionClock<'t>,
         threads: Vec<Thread>,
         thread_names: Vec<String>,
+        schema: &'t [Schema],
     ) -> Self {
         Interpreter {
             stage,
@@ -116,12 +125,19 @@ impl<'t, 's> Interpreter<'t, 's> {
             locks: Locks::default(),
             recording: Recording::default(),
             lost: 0,
+            schema,
         }
     }
 
     /// The next event of the process: that of thread number `thread`.
+    #[inline]
     pub(crate) fn event(&mut self, thread: usize, time: Ns, event: &Event<'static>) {
         self.settle_mutex_wait(thread, time, event);
+        self.interpret(thread, time, event);
+        self.threads[thread].settle(self.stage, time);
+    }
+
+    fn interpret(&mut self, thread: usize, time: Ns, event: &Event<'static>) {
         match event {
             // Locations are named and ordered before the first event.
             Event::ThreadBegin(_) | Event::ThreadInfo(_) => {}
@@ -374,9 +390,7 @@ impl<'t, 's> Interpreter<'t, 's> {
                 );
             }
             Event::Unknown(e) => {
-                self.repair(thread, time, Cause::UnknownEvent);
-                let number = arguments!["number": uint(e.number)];
-                self.instant(thread, time, Construct::Unknown, Address(0), number);
+                self.unknown(thread, time, e);
             }
         }
     }

@@ -96,13 +96,14 @@ impl ProcessReport {
 pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(u64)) -> Report {
     let brought_along =
         |reader: &Reader| Table::from_metadata(reader.metadata()).unwrap_or_default();
-    replay_with(inputs, &brought_along, sink, progress)
+    replay_with(inputs, &brought_along, false, sink, progress)
 }
 
-/// As [`replay`], with the names that `symbols` gives.
+/// As [`replay`], with the names that `symbols` gives, and with the chunks of loops where they are wanted.
 pub(crate) fn replay_with(
     inputs: &[&Reader],
     symbols: &dyn Fn(&Reader) -> Table,
+    chunks: bool,
     sink: &mut dyn Sink,
     progress: &mut dyn FnMut(u64),
 ) -> Report {
@@ -132,7 +133,7 @@ pub(crate) fn replay_with(
     if origin > 0 {
         sink.start(origin);
     }
-    let mut stage = Stage::new(sink);
+    let mut stage = Stage::new(sink, chunks);
     let mut done = 0;
     for (reader, number) in inputs.iter().zip(0..) {
         let start = offset(reader, origin);
@@ -215,7 +216,9 @@ impl ProcessReplay<'_, '_> {
             start: self.start,
         };
         let dialect = Dialect::of(self.reader.metadata());
-        let mut interpreter = Interpreter::new(self.stage, dialect, clock, threads, thread_names);
+        let schema = &self.reader.metadata().schema;
+        let mut interpreter =
+            Interpreter::new(self.stage, dialect, clock, threads, thread_names, schema);
         let mut merge = Merge::new(self.reader);
         let (mut events, mut time) = (0, self.start);
         while let Some(merged) = merge.next() {

@@ -12,6 +12,8 @@ use crate::timeline::repair::Repairs;
 pub(crate) struct Stage<'s> {
     pub(crate) sink: &'s mut dyn Sink,
     pub(crate) names: Names,
+    /// Whether the chunks of loops are wanted.
+    pub(crate) chunks: bool,
     /// Repairs of the process that is interpreted now.
     pub(crate) repairs: Repairs,
     /// When recording was off last, in the process that is interpreted now.
@@ -22,10 +24,11 @@ pub(crate) struct Stage<'s> {
 }
 
 impl<'s> Stage<'s> {
-    pub(crate) fn new(sink: &'s mut dyn Sink) -> Stage<'s> {
+    pub(crate) fn new(sink: &'s mut dyn Sink, chunks: bool) -> Stage<'s> {
         Stage {
             sink,
             names: Names::default(),
+            chunks,
             repairs: Repairs::default(),
             pause: None,
             process: ProcessId(0),

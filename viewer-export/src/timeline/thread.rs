@@ -6,6 +6,8 @@
 //! * an end closes its region and, before it, what is still open above: those ends are missing;
 //! * a region that outlives the one around it (a [phase](Construct::Phase)) is cut: it ends with it and goes on after it;
 //! * a task that leaves the thread is [cut out](Thread::cut) and its regions wait elsewhere;
+//! * waiting pauses while a task runs on top of it, and goes on after it ([`Thread::settle`]);
+//! * a member's implicit task lasts until its parallel region ends, or the thread does something else;
 //! * times never go back.
 
 use ompt_sys as ompt;
@@ -25,10 +27,20 @@ pub(crate) struct Frame {
     /// What its end names: the id of a task or region, an address, or 0.
     pub(crate) key: u64,
     pub(crate) region: RegionId,
-    /// Ends after this time are late: when the member's parallel region ended.
+    /// Ends after this time are late: when the member's parallel region ended, or when the member itself did.
     limit: Ns,
+    /// It is the implicit task of a parallel region whose begin is known.
+    is_member: bool,
+    /// Its end was reported; it is shown until its parallel region ends.
+    ended: bool,
+    /// It is no slice now, for a task runs on top.
+    paused: bool,
     /// Counts the slices that this region was cut into.
     part: u64,
+    /// The chunks of a loop that this thread got.
+    pub(crate) chunks: u64,
+    /// Their iterations.
+    pub(crate) iterations: u64,
 }
 
 impl Frame {
@@ -38,16 +50,36 @@ impl Frame {
             key,
             region,
             limit: Ns::MAX,
+            is_member: false,
+            ended: false,
+            paused: false,
             part: 1,
+            chunks: 0,
+            iterations: 0,
         }
     }
 
-    /// Why the region has no end, when something else shows that it has ended.
-    fn cause_of_missing_end(&self) -> Cause {
-        match self.construct {
-            Construct::Work(ompt::ompt_work_single_executor) => Cause::SingleWithoutEnd,
-            _ => Cause::MissingEnd,
+    /// The implicit task of a parallel region whose begin is known.
+    pub(crate) fn member(construct: Construct, task: u64, region: RegionId) -> Frame {
+        Frame {
+            is_member: true,
+            ..Frame::new(construct, task, region)
         }
+    }
+
+    /// Why the region has no end, when something else shows that it has ended; `None` where it is the sign of it.
+    fn cause_of_missing_end(&self) -> Option<Cause> {
+        match self.construct {
+            _ if self.ended => None,
+            Construct::Chunk => None,
+            Construct::Work(ompt::ompt_work_single_executor) => Some(Cause::SingleWithoutEnd),
+            _ => Some(Cause::MissingEnd),
+        }
+    }
+
+    /// Whether the thread waits in this region, but for the tasks that it runs meanwhile.
+    fn is_wait_for_tasks(&self) -> bool {
+        matches!(self.construct, Construct::SyncRegionWait(_))
     }
 
     /// Whether the region is a task: what runs inside it belongs to that task.
@@ -102,6 +134,11 @@ impl Thread {
         &self.stack
     }
 
+    /// The innermost region.
+    pub(crate) fn innermost(&mut self) -> Option<&mut Frame> {
+        self.stack.last_mut()
+    }
+
     /// The open regions, from the innermost.
     pub(crate) fn regions(&self) -> impl Iterator<Item = RegionId> {
         self.stack.iter().rev().map(|frame| frame.region)
@@ -134,12 +171,42 @@ impl Thread {
             self.hidden += 1;
             return stage.repairs.add(Cause::TooDeep, self.stream, time);
         }
-        stage.sink.enter(self.point(time), frame.region, arguments);
+        let at = self.point(time);
+        if let Some(top) = self.stack.last_mut()
+            && frame.is_explicit_task()
+            && top.is_wait_for_tasks()
+            && !top.paused
+        {
+            top.paused = true;
+            stage.sink.leave(at, &[]);
+        }
+        stage.sink.enter(at, frame.region, arguments);
         self.stack.push(frame);
+    }
+
+    /// Nothing runs on top of the innermost region any more: if that is waiting, it goes on.
+    #[inline]
+    pub(crate) fn settle(&mut self, stage: &mut Stage<'_>, time: Ns) {
+        if self.stack.last().is_some_and(|top| top.paused) {
+            self.wait_on(stage, time);
+        }
+    }
+
+    #[cold]
+    fn wait_on(&mut self, stage: &mut Stage<'_>, time: Ns) {
+        let at = self.point(time);
+        if let Some(top) = self.stack.last_mut() {
+            top.paused = false;
+            stage.sink.enter(at, top.region, &[]);
+        }
     }
 
     /// A region that was cut goes on.
     fn reopen(&mut self, stage: &mut Stage<'_>, time: Ns, mut frame: Frame) {
+        if frame.is_wait_for_tasks() {
+            frame.paused = true;
+            return self.stack.push(frame);
+        }
         frame.part += 1;
         let part = argument("part", Value::Uint(frame.part));
         let key = argument("task_data", Value::Hex(frame.key));
@@ -188,7 +255,7 @@ impl Thread {
         stage: &mut Stage<'_>,
         time: Ns,
         depth: usize,
-        cause: fn(&Frame) -> Cause,
+        cause: fn(&Frame) -> Option<Cause>,
     ) -> Vec<Frame> {
         let mut phases = Vec::new();
         let time = stage.end_of_unended(self.last, time);
@@ -196,16 +263,19 @@ impl Thread {
             let frame = self.leave(stage, time, &[]);
             if frame.construct == Construct::Phase {
                 phases.insert(0, frame);
-            } else {
-                stage.repairs.add(cause(&frame), self.stream, time);
+            } else if let Some(cause) = cause(&frame) {
+                stage.repairs.add(cause, self.stream, time);
             }
         }
         phases
     }
 
     fn leave(&mut self, stage: &mut Stage<'_>, time: Ns, arguments: &[Argument<'_>]) -> Frame {
-        stage.sink.leave(self.point(time), arguments);
-        self.stack.pop().expect("callers leave only what is open")
+        let frame = self.stack.pop().expect("callers leave only what is open");
+        if !frame.paused {
+            stage.sink.leave(self.point(time), arguments);
+        }
+        frame
     }
 
     /// Ends what is open from `depth` on, for events show that it has ended. Phases go on.
@@ -218,7 +288,9 @@ impl Thread {
     /// Ends everything: the thread or the trace is at its end.
     pub(crate) fn close_all(&mut self, stage: &mut Stage<'_>, time: Ns) {
         self.close_overdue(stage, time);
-        self.close_above(stage, time, 0, |_| Cause::MissingEnd);
+        self.close_above(stage, time, 0, |frame| {
+            frame.cause_of_missing_end().map(|_| Cause::MissingEnd)
+        });
         self.hidden = 0;
     }
 
@@ -234,7 +306,9 @@ impl Thread {
     ) -> Vec<Frame> {
         for depth in (from..self.stack.len()).rev() {
             let arguments = if depth == from { arguments } else { &[] };
-            stage.sink.leave(self.point(time), arguments);
+            if !self.stack[depth].paused {
+                stage.sink.leave(self.point(time), arguments);
+            }
         }
         let mut taken = self.stack.split_off(from);
         for frame in taken.split_off(to - from) {
@@ -256,12 +330,66 @@ impl Thread {
         above.map_or(self.stack.len(), |distance| index + 1 + distance)
     }
 
-    /// The parallel region whose implicit task is `task` has ended at `time`: later ends are late.
-    pub(crate) fn set_limit(&mut self, task: u64, time: Ns) {
-        let is_it = |frame: &&mut Frame| frame.is_implicit_task() && frame.key == task;
-        if let Some(frame) = self.stack.iter_mut().rev().find(is_it) {
+    /// The implicit task `task` reports its end at `time`. If its parallel region goes on, what is open above ends and
+    /// the task goes on till that does; else false.
+    pub(crate) fn end_before_region(&mut self, stage: &mut Stage<'_>, time: Ns, task: u64) -> bool {
+        let Some(index) = self.implicit_task(task) else {
+            return false;
+        };
+        let frame = &self.stack[index];
+        if !frame.is_member || frame.limit < Ns::MAX {
+            return false;
+        }
+        self.close_unended(stage, time, index + 1);
+        let end = self.point(time).time;
+        let frame = &mut self.stack[index];
+        (frame.ended, frame.limit) = (true, end);
+        true
+    }
+
+    /// The parallel region whose implicit task is `task` has ended at `time`, and so has the task; later ends are late.
+    pub(crate) fn region_ended(&mut self, stage: &mut Stage<'_>, time: Ns, task: u64) {
+        let Some(index) = self.implicit_task(task) else {
+            return;
+        };
+        let frame = &mut self.stack[index];
+        if frame.ended {
+            frame.limit = Ns::MAX;
+            let construct = frame.construct;
+            self.close(stage, time, construct, task, &[]);
+        } else {
             frame.limit = time;
         }
+    }
+
+    /// The place of an open implicit task.
+    fn implicit_task(&self, task: u64) -> Option<usize> {
+        let is_it = |frame: &Frame| frame.is_implicit_task() && frame.key == task;
+        self.stack.iter().rposition(is_it)
+    }
+
+    /// Whether the thread is in a parallel region that goes on.
+    pub(crate) fn is_in_parallel_region(&self) -> bool {
+        let goes_on =
+            |frame: &Frame| frame.construct == Construct::ImplicitTask && frame.limit == Ns::MAX;
+        self.stack.iter().any(goes_on)
+    }
+
+    /// The wait that the thread is in.
+    #[inline]
+    pub(crate) fn wait(&self) -> Option<Construct> {
+        let top = self.stack.last()?;
+        match top.construct {
+            Construct::SyncRegionWait(_) | Construct::MutexWait(_) if self.goes_on() => {
+                Some(top.construct)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the parallel region of the innermost implicit task goes on.
+    fn goes_on(&self) -> bool {
+        self.limit().is_none_or(|(_, limit)| limit == Ns::MAX)
     }
 
     /// The innermost implicit task's place and limit.

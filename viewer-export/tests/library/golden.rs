@@ -109,6 +109,8 @@ golden! {
     two_processes
     zero_length_hold
     late_release
+    tasks_in_barrier
+    dynamic_loop
 }
 
 /// The table of tests above is complete.

@@ -82,6 +82,18 @@ impl Interpreter<'_, '_> {
         self.close(thread, time, Construct::Phase, key);
     }
 
+    /// An event of a newer tracer: its table says what it is called.
+    pub(super) fn unknown(&mut self, thread: usize, time: Ns, e: &UnknownEvent) {
+        self.repair(thread, time, Cause::UnknownEvent);
+        let row = self.schema.iter().find(|row| row.number == e.number);
+        let name = row.map_or("unknown event", |row| &row.name).to_owned();
+        let stage = &mut *self.stage;
+        let region = stage.names.named(stage.sink, Category::Omptrace, name);
+        let at = self.threads[thread].point(time);
+        let number = arguments!["number": uint(e.number)];
+        self.stage.sink.instant(at, region, number);
+    }
+
     pub(super) fn monitoring(&mut self, time: Ns, change: MonitoringChange) {
         match change {
             MonitoringChange::pause | MonitoringChange::end => {

@@ -19,52 +19,43 @@ impl Interpreter<'_, '_> {
         self.threads[thread].open(self.stage, time, frame, arguments);
         if e.parallel_data.known().is_some() {
             let team = Team {
+                begin: time,
+                construct,
                 codeptr_ra: e.codeptr_ra,
                 region,
+                actual_parallelism: 0,
                 members: Vec::new(),
             };
             self.teams.insert(e.parallel_data.0, team);
         }
     }
 
-    /// Members that are still open report their ends late, or never: they end now.
+    /// All members end now: those that have reported it, and those that will do so late, or never.
     pub(super) fn parallel_end(&mut self, thread: usize, time: Ns, e: &ParallelEnd) {
         let key = e.parallel_data.0;
-        if let Some(team) = self.teams.remove(&key)
-            && self.dialect.late_worker_ends
-        {
-            for (member, task) in team.members {
-                if member != thread {
-                    self.threads[member].set_limit(task, time);
-                }
-            }
-        }
-        let is_teams = |frame: &Frame| frame.construct == Construct::Teams && frame.key == key;
-        let construct = if self.threads[thread].stack().iter().any(is_teams) {
-            Construct::Teams
-        } else {
-            Construct::Parallel
+        let Some(team) = self.teams.remove(&key) else {
+            return self.close(thread, time, Construct::Parallel, key);
         };
-        self.close(thread, time, construct, key);
+        for &(member, task) in &team.members {
+            self.threads[member].region_ended(self.stage, time, task);
+        }
+        let size = arguments!["actual_parallelism": uint(team.actual_parallelism)];
+        let known = if team.members.is_empty() {
+            &[]
+        } else {
+            &size[..]
+        };
+        if !self.threads[thread].close(self.stage, time, team.construct, key, known) {
+            self.repair(thread, time, Cause::EndWithoutBegin);
+        }
     }
 
     pub(super) fn implicit_task_begin(&mut self, thread: usize, time: Ns, e: &ImplicitTaskBegin) {
-        let team = self.teams.get_mut(&e.parallel_data.0);
-        let (codeptr_ra, around) = match &team {
-            Some(team) => (team.codeptr_ra, Some(team.region)),
-            None => (Address(0), None),
-        };
         let construct = if e.flags.contains(ompt::ompt_task_initial) {
             Construct::InitialTask
         } else {
             Construct::ImplicitTask
         };
-        match team {
-            Some(team) => team.members.push((thread, e.task_data.0)),
-            // The process's initial task belongs to a region that no runtime announces.
-            None if construct == Construct::InitialTask => {}
-            None => self.repair(thread, time, Cause::UnannouncedRegion),
-        }
         let already_open = self.threads[thread]
             .stack()
             .iter()
@@ -73,8 +64,29 @@ impl Interpreter<'_, '_> {
         {
             return;
         }
-        let region = self.stage.region(construct, codeptr_ra, around.into_iter());
-        let frame = Frame::new(construct, e.task_data.0, region);
+        let frame = match self.teams.get_mut(&e.parallel_data.0) {
+            Some(team) => {
+                team.members.push((thread, e.task_data.0));
+                team.actual_parallelism = e.actual_parallelism;
+                let (codeptr_ra, around) = (team.codeptr_ra, team.region);
+                let (begin, wake_up) = (team.begin, wake_up(team.construct));
+                let mut region = |construct| {
+                    let around = std::iter::once(around);
+                    self.stage.region(construct, codeptr_ra, around)
+                };
+                let (wake_up, task) = (Frame::new(wake_up, 0, region(wake_up)), region(construct));
+                self.woken_up(thread, begin, time, wake_up);
+                Frame::member(construct, e.task_data.0, task)
+            }
+            None => {
+                // The process's initial task belongs to a region that no runtime announces.
+                if construct != Construct::InitialTask {
+                    self.repair(thread, time, Cause::UnannouncedRegion);
+                }
+                let region = self.stage.region(construct, Address(0), std::iter::empty());
+                Frame::new(construct, e.task_data.0, region)
+            }
+        };
         let arguments = arguments![
             "parallel_data": id(e.parallel_data),
             "task_data": id(e.task_data),
@@ -84,25 +96,56 @@ impl Interpreter<'_, '_> {
         self.threads[thread].open(self.stage, time, frame, arguments);
     }
 
+    /// The member was not running yet: the runtime started or woke its thread, and told it what to do.
+    fn woken_up(&mut self, thread: usize, begin: Ns, end: Ns, frame: Frame) {
+        let (construct, thread) = (frame.construct, &mut self.threads[thread]);
+        if begin < end && thread.last() < end {
+            thread.open(self.stage, begin, frame, &[]);
+            thread.close(self.stage, end, construct, 0, &[]);
+        }
+    }
+
     /// Only the task's id counts: runtimes pass no region, and the index and team size of a later one.
     pub(super) fn implicit_task_end(&mut self, thread: usize, time: Ns, e: &ImplicitTaskEnd) {
         let is_it = |frame: &&Frame| frame.is_task() && frame.key == e.task_data.0;
         let open = self.threads[thread].stack().iter().rev().find(is_it);
         let construct = open.map_or(Construct::ImplicitTask, |frame| frame.construct);
+        if self.threads[thread].end_before_region(self.stage, time, e.task_data.0) {
+            return;
+        }
         self.close(thread, time, construct, e.task_data.0);
     }
 
+    /// A loop tells at its begin how it is scheduled, and at its end how many chunks and iterations the thread got.
     pub(super) fn work(&mut self, thread: usize, time: Ns, e: &Work) {
+        let construct = Construct::Work(e.work_type);
         if e.endpoint == ompt::ompt_scope_begin {
             self.in_task(thread, time, e.task_data);
             self.end_single(thread, time);
+        } else {
+            self.end_chunk(thread, time);
+            let is_it = |top: &&Frame| top.construct == construct && top.chunks > 0;
+            if let Some(top) = self.threads[thread].stack().last().filter(is_it) {
+                let got =
+                    arguments!["chunks": uint(top.chunks), "iterations": uint(top.iterations)];
+                self.threads[thread].close(self.stage, time, construct, 0, got);
+                return;
+            }
         }
-        let arguments = arguments!["count": uint(e.count), "task_data": id(e.task_data)];
+        let all = arguments![
+            "count": uint(e.count),
+            "task_data": id(e.task_data),
+            "schedule": Value::Text(schedule(e.work_type).unwrap_or_default()),
+        ];
+        let arguments = match schedule(e.work_type) {
+            Some(_) => &all[..],
+            None => &all[..2],
+        };
         self.scope(
             thread,
             time,
             e.endpoint,
-            Construct::Work(e.work_type),
+            construct,
             0,
             e.codeptr_ra,
             arguments,
@@ -123,12 +166,42 @@ impl Interpreter<'_, '_> {
     }
 
     pub(super) fn dispatch(&mut self, thread: usize, time: Ns, e: &Dispatch) {
-        let construct = Construct::Dispatch(e.kind);
-        if e.kind == ompt::ompt_dispatch_section {
-            self.instant(thread, time, construct, e.instance, &[]);
-        } else {
-            let chunk = arguments!["start": hex(e.start), "iterations": uint(e.iterations)];
-            self.instant(thread, time, construct, Address(0), chunk);
+        self.end_chunk(thread, time);
+        let chunk = arguments!["start": uint(e.start), "iterations": uint(e.iterations)];
+        match e.kind {
+            ompt::ompt_dispatch_section => {
+                let construct = Construct::Dispatch(e.kind);
+                self.instant(thread, time, construct, e.instance, &[]);
+            }
+            ompt::ompt_dispatch_ws_loop_chunk if self.chunk(thread, e.iterations) => {
+                if self.stage.chunks {
+                    let region = self.region(thread, Construct::Chunk, Address(0));
+                    let frame = Frame::new(Construct::Chunk, 0, region);
+                    self.threads[thread].open(self.stage, time, frame, chunk);
+                }
+            }
+            _ => self.instant(thread, time, Construct::Dispatch(e.kind), Address(0), chunk),
+        }
+    }
+
+    /// Counts a chunk in its loop. False where it does not tell when the thread gets the next: outside of a loop, and
+    /// in static loops, of which runtimes report the first chunk only.
+    fn chunk(&mut self, thread: usize, iterations: u64) -> bool {
+        match self.threads[thread].innermost() {
+            Some(top) if reports_all_chunks(top.construct) => {
+                top.chunks += 1;
+                top.iterations = top.iterations.saturating_add(iterations);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The thread is done with its chunk.
+    fn end_chunk(&mut self, thread: usize, time: Ns) {
+        let top = self.threads[thread].stack().last();
+        if top.is_some_and(|top| top.construct == Construct::Chunk) {
+            self.threads[thread].close(self.stage, time, Construct::Chunk, 0, &[]);
         }
     }
 
@@ -149,6 +222,39 @@ impl Interpreter<'_, '_> {
             e.codeptr_ra,
             &[task],
         );
+    }
+}
+
+/// What precedes the implicit tasks of such a region.
+fn wake_up(construct: Construct) -> Construct {
+    match construct {
+        Construct::Teams => Construct::TeamsWakeUp,
+        _ => Construct::ParallelWakeUp,
+    }
+}
+
+/// Tells loops whose threads report each chunk that they get. Runtimes that do not tell schedules apart report the plain
+/// kind.
+fn reports_all_chunks(construct: Construct) -> bool {
+    matches!(
+        construct,
+        Construct::Work(
+            ompt::ompt_work_loop
+                | ompt::ompt_work_loop_dynamic
+                | ompt::ompt_work_loop_guided
+                | ompt::ompt_work_loop_other
+        )
+    )
+}
+
+/// How a loop is scheduled, where the runtime tells.
+fn schedule(kind: ompt::ompt_work_t) -> Option<&'static str> {
+    match kind {
+        ompt::ompt_work_loop_static => Some("static"),
+        ompt::ompt_work_loop_dynamic => Some("dynamic"),
+        ompt::ompt_work_loop_guided => Some("guided"),
+        ompt::ompt_work_loop_other => Some("other"),
+        _ => None,
     }
 }
 
