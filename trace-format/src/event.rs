@@ -361,6 +361,12 @@ macro_rules! events {
                         <$p>::update(state, slot, word);
                         unpack_group!(word; $($f: $t),+);
                     )*
+                    // Flags that this version has no arguments for: their words follow all the same.
+                    let unused = head >> FLAG_SHIFT & ((1 << (bit - FLAG_SHIFT)) - 1);
+                    if unused != 0 {
+                        len += unused.count_ones() as usize;
+                        words.get(len - 1)?;
+                    }
                     Some(($Row { $($sf,)* $($($f,)+)* }, len))
                 }
 

@@ -111,3 +111,23 @@ fn every_row_is_generated_and_named() {
         assert_eq!(names, expected);
     }
 }
+
+/// A head says by its flags how many words follow it, also where this version knows of fewer.
+#[test]
+fn words_of_unknown_flags_are_skipped() {
+    const FLAGS: u64 = 127 << 19;
+
+    let (_, words, _) = encoded(1, 200);
+    for head in words
+        .into_iter()
+        .filter(|head| (1..63).contains(&(head & 63)))
+    {
+        let event = [head | FLAGS, 0, 0, 0, 0, 0, 0, 0];
+        match decode(&event, &mut State::new(0)) {
+            Ok(decoded) => assert_eq!(decoded.len, event.len(), "{event:x?}"),
+            Err(error) => assert!(matches!(error, DecodeError::UnknownKind(_)), "{error:?}"),
+        }
+        let cut = decode(&event[..7], &mut State::new(0));
+        assert!(cut.is_err(), "{cut:?}");
+    }
+}
