@@ -379,7 +379,7 @@ impl<'t, 's> Interpreter<'t, 's> {
                 self.span(thread, begin, time, Construct::BufferFlush, bytes);
             }
             Event::Lost(e) => {
-                self.lost += e.events;
+                self.lost = self.lost.saturating_add(e.events);
                 let begin = self.clock.time(e.begin.0);
                 self.span(
                     thread,

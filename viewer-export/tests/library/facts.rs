@@ -136,3 +136,12 @@ fn loss_and_contradictions_are_found() {
         found[1].text
     );
 }
+
+#[test]
+fn more_lost_events_than_a_number_holds_are_that_number() {
+    let lost = with_trace(
+        "1 1 lost begin=0 events=0xffffffffffffffff\n2 1 lost begin=1 events=2\n",
+        |reader| Info::of(reader).lost,
+    );
+    assert_eq!(lost, u64::MAX);
+}
