@@ -1,0 +1,47 @@
+//! Any text may be a trace's metadata: what it says is summed up and shown, in every format.
+#![no_main]
+
+use std::io;
+
+use libfuzzer_sys::fuzz_target;
+use omptrace_trace_format::block::{BLOCK_HEADER_BYTES, BlockHeader, BlockKind, ClockPair, Codec};
+use omptrace_viewer_export::{ConvertOptions, FORMATS, Info, check, convert};
+
+fuzz_target!(|data: &[u8]| {
+    let Some(reader) = omptrace_fuzz::open(&block(data)) else {
+        return;
+    };
+    serde_json::to_vec(&Info::of(&reader)).expect("no key is anything but a text");
+    Info::of(&reader).to_string();
+    check(&reader);
+    for format in FORMATS {
+        let out = Box::new(io::sink());
+        convert(
+            &[&reader],
+            format,
+            &ConvertOptions::default(),
+            out,
+            &mut |_| (),
+        )
+        .expect("nothing is written");
+    }
+});
+
+/// A metadata block; its check sums are made right when it is opened.
+fn block(payload: &[u8]) -> Vec<u8> {
+    let header = BlockHeader {
+        kind: BlockKind::METADATA,
+        codec: Codec::RAW,
+        payload_bytes: payload.len() as u32,
+        payload_crc: 0,
+        stream: 0,
+        sequence: 0,
+        clock: ClockPair::default(),
+        first_id: 0,
+        words: 0,
+        events: 0,
+        session: 0,
+    };
+    debug_assert_eq!(header.encode().len(), BLOCK_HEADER_BYTES);
+    [&header.encode()[..], payload].concat()
+}
