@@ -42,6 +42,7 @@ use table::ModuleSymbols;
 
 pub use instance::Instance;
 pub use problem::Problem;
+pub(crate) use runtime::is_openmp_runtime;
 pub use stored::KEY;
 pub use table::{Quality, Symbol, Table};
 

@@ -2,7 +2,13 @@
 
 use ompt_sys as ompt;
 use omptrace_trace_format::event::Event;
+use omptrace_trace_format::field::{Address, Id};
 use omptrace_trace_format::reader::Reader;
+
+use crate::timeline::helpers;
+
+/// What the process's first thread is called.
+const MAIN: &str = "main";
 
 /// Events at the start of a stream among which its thread introduces itself.
 const INTRODUCTION: usize = 8;
@@ -16,8 +22,57 @@ pub(crate) struct ThreadIntroduction {
     pub(crate) os_name: String,
     /// Why the thread exists; `None` where it never said so.
     pub(crate) thread_type: Option<ompt::ompt_thread_t>,
+    /// The first parallel region that it begins.
+    pub(crate) first_region: Option<FirstRegion>,
+    /// The first team that it is a member of.
+    pub(crate) team: Option<Membership>,
+    /// It is a [hidden helper](helpers).
+    pub(crate) is_helper: bool,
     /// What people call it; unique within the process.
     pub(crate) name: String,
+}
+
+/// A parallel region that begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FirstRegion {
+    pub(crate) id: Id,
+    /// When, in raw ticks.
+    pub(crate) ticks: u64,
+    pub(crate) codeptr_ra: Address,
+}
+
+/// A place in a team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Membership {
+    pub(crate) region: Id,
+    /// The thread's number in the team.
+    pub(crate) index: u32,
+}
+
+impl ThreadIntroduction {
+    pub(crate) fn is_initial(&self) -> bool {
+        self.thread_type == Some(ompt::ompt_thread_initial)
+    }
+
+    fn role(&self) -> Role {
+        match self.thread_type {
+            _ if self.is_helper => Role::Helper,
+            Some(ompt::ompt_thread_initial) => Role::Initial,
+            Some(ompt::ompt_thread_worker) => Role::Worker,
+            _ => Role::Other,
+        }
+    }
+}
+
+/// What a thread is to people, in the order of display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Role {
+    Main,
+    Worker,
+    /// Not main: a thread of the program's own that uses OpenMP.
+    Initial,
+    Helper,
+    Other,
 }
 
 /// The threads of all streams, in the order of [`Reader::streams`], named.
@@ -27,7 +82,9 @@ pub(crate) fn introductions(reader: &Reader) -> Vec<ThreadIntroduction> {
         .iter()
         .map(|stream| introduction(reader, stream))
         .collect();
-    name(&mut threads, reader.header().pid);
+    let main = main_thread(&threads, reader.header().pid);
+    helpers::mark(reader, &mut threads, main);
+    name(&mut threads, main);
     threads
 }
 
@@ -46,21 +103,39 @@ fn introduction(
                 thread.os_name = info.name.lossy().into_owned();
             }
             Event::ThreadBegin(begin) => thread.thread_type = Some(begin.thread_type),
+            Event::ParallelBegin(begin) => {
+                thread.first_region.get_or_insert(FirstRegion {
+                    id: begin.parallel_data,
+                    ticks: record.ticks,
+                    codeptr_ra: begin.codeptr_ra,
+                });
+            }
+            Event::ImplicitTaskBegin(begin) if begin.parallel_data.known().is_some() => {
+                thread.team.get_or_insert(Membership {
+                    region: begin.parallel_data,
+                    index: begin.index,
+                });
+            }
             _ => {}
         }
     }
     thread
 }
 
-fn name(threads: &mut [ThreadIntroduction], pid: u32) {
-    let (mut initial, mut workers, mut others) = (1, 0, 0);
-    let main = main_thread(threads, pid);
-    for (index, thread) in threads.iter_mut().enumerate() {
-        thread.name = match thread.thread_type {
-            _ if Some(index) == main => "main".to_owned(),
-            Some(ompt::ompt_thread_initial) => numbered("initial thread", &mut initial),
-            Some(ompt::ompt_thread_worker) => numbered("OpenMP worker", &mut workers),
-            _ => numbered("thread", &mut others),
+/// Numbers each role in the order of display, so that worker 3 usually is the one that the program calls 3.
+fn name(threads: &mut [ThreadIntroduction], main: Option<usize>) {
+    if let Some(main) = main {
+        threads[main].name = MAIN.to_owned();
+    }
+    let (mut workers, mut initial, mut helpers, mut others) = (0, 1, 0, 0);
+    for index in display_order(threads) {
+        let thread = &mut threads[index];
+        thread.name = match thread.role() {
+            _ if Some(index) == main => continue,
+            Role::Worker => numbered("OpenMP worker", &mut workers),
+            Role::Initial | Role::Main => numbered("initial thread", &mut initial),
+            Role::Helper => numbered("hidden helper", &mut helpers),
+            Role::Other => numbered("thread", &mut others),
         };
     }
 }
@@ -80,13 +155,16 @@ fn main_thread(threads: &[ThreadIntroduction], pid: u32) -> Option<usize> {
         .or_else(|| threads.iter().position(is_initial))
 }
 
-/// The places of `threads` in the order of display: main, further initial threads, workers, the rest.
+/// The places of `threads` in the order of display: main, workers by their numbers in their first team, further initial
+/// threads, hidden helpers, the rest.
 pub(crate) fn display_order(threads: &[ThreadIntroduction]) -> Vec<usize> {
-    let rank = |thread: &ThreadIntroduction| match thread.thread_type {
-        _ if thread.name == "main" => 0,
-        Some(ompt::ompt_thread_initial) => 1,
-        Some(ompt::ompt_thread_worker) => 2,
-        _ => 3,
+    let rank = |thread: &ThreadIntroduction| {
+        let role = if thread.name == MAIN {
+            Role::Main
+        } else {
+            thread.role()
+        };
+        (role, thread.team.map(|team| team.index), thread.stream)
     };
     let mut order: Vec<usize> = (0..threads.len()).collect();
     order.sort_by_key(|index| rank(&threads[*index]));
@@ -99,20 +177,26 @@ mod tests {
 
     #[test]
     fn threads_are_named_by_their_role() {
-        let thread = |stream, os_tid, thread_type| ThreadIntroduction {
+        let thread = |stream, os_tid, thread_type, index| ThreadIntroduction {
             stream,
             os_tid,
             thread_type,
+            team: Some(Membership {
+                region: Id(1),
+                index,
+            }),
             ..Default::default()
         };
         let mut threads = vec![
-            thread(1, 11, Some(ompt::ompt_thread_initial)),
-            thread(2, 12, Some(ompt::ompt_thread_worker)),
-            thread(3, 10, Some(ompt::ompt_thread_initial)),
-            thread(4, 13, None),
-            thread(5, 14, Some(ompt::ompt_thread_worker)),
+            thread(1, 11, Some(ompt::ompt_thread_initial), 0),
+            thread(2, 12, Some(ompt::ompt_thread_worker), 2),
+            thread(3, 10, Some(ompt::ompt_thread_initial), 0),
+            thread(4, 13, None, 0),
+            thread(5, 14, Some(ompt::ompt_thread_worker), 1),
         ];
-        name(&mut threads, 10);
+        threads[3].is_helper = true;
+        let main = main_thread(&threads, 10);
+        name(&mut threads, main);
         let names: Vec<&str> = display_order(&threads)
             .into_iter()
             .map(|index| &threads[index].name[..])
@@ -121,11 +205,12 @@ mod tests {
             names,
             [
                 "main",
-                "initial thread 2",
                 "OpenMP worker 1",
                 "OpenMP worker 2",
-                "thread 1"
+                "initial thread 2",
+                "hidden helper 1"
             ]
         );
+        assert_eq!(threads[4].name, "OpenMP worker 1");
     }
 }

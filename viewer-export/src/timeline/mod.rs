@@ -11,6 +11,7 @@
 //! addresses), never with the number of events. Equal traces give equal calls.
 
 mod dialect;
+mod helpers;
 mod interpret;
 mod locations;
 mod locks;

@@ -111,6 +111,7 @@ golden! {
     late_release
     tasks_in_barrier
     dynamic_loop
+    hidden_helpers
 }
 
 /// The table of tests above is complete.
