@@ -17,12 +17,15 @@ pub(crate) fn run(install: bool) -> Result<()> {
     process::run(omptrace(&["info"]).arg(&traced.trace))?;
     println!(
         "
-The timeline: open https://ui.perfetto.dev in a browser, choose \"Open trace file\" and take
+The timeline:
+  {program} view {}
+or open https://ui.perfetto.dev in a browser, choose \"Open trace file\" and take
   {}
 What to look for is told at the top of examples/stencil.c. The same for a program of yours:
   {program} record -o app.omptrace -- ./app
-  {program} convert app.omptrace --to chrome -o app.json.gz",
-        traced.chrome.display(),
+  {program} view app.omptrace",
+        traced.trace.display(),
+        traced.timeline.display(),
         program = release().join("omptrace").display(),
     );
     Ok(())

@@ -35,8 +35,8 @@ pub(crate) fn omptrace(words: &[&str]) -> Command {
 pub(crate) struct Traced {
     /// The trace itself.
     pub(crate) trace: PathBuf,
-    /// The trace as Chrome JSON, compressed.
-    pub(crate) chrome: PathBuf,
+    /// The trace in Perfetto's format.
+    pub(crate) timeline: PathBuf,
 }
 
 /// Compiles `examples/NAME.c`, traces a run of it with `arguments`, and converts the trace, all in `folder`.
@@ -48,7 +48,7 @@ pub(crate) fn trace_example(name: &str, arguments: &[&str], folder: &Path) -> Re
     let program = folder.join(name);
     let traced = Traced {
         trace: folder.join(format!("{name}.omptrace")),
-        chrome: folder.join(format!("{name}.json.gz")),
+        timeline: folder.join(format!("{name}.pftrace")),
     };
     // A name that is taken makes `record` choose another: an earlier run's file must go.
     if traced.trace.exists() {
@@ -65,7 +65,7 @@ pub(crate) fn trace_example(name: &str, arguments: &[&str], folder: &Path) -> Re
         .args(arguments))?;
     run(omptrace(&["convert"])
         .arg(&traced.trace)
-        .args(["--to", "chrome", "-o"])
-        .arg(&traced.chrome))?;
+        .args(["--to", "perfetto", "-o"])
+        .arg(&traced.timeline))?;
     Ok(traced)
 }

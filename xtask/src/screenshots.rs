@@ -35,7 +35,7 @@ pub(crate) fn run(install: bool) -> Result<()> {
         let traced = trace_example(example, arguments, &target().join("screenshots"))?;
         process::run(
             command("node", ["tests/tools/perfetto_ui.mjs"])
-                .arg(&traced.chrome)
+                .arg(&traced.timeline)
                 .args(["--expand", "--show", SPAN])
                 .arg("--screenshot")
                 .arg(pictures.join(format!("{example}.png")))

@@ -139,23 +139,18 @@ pub(crate) fn next_command(done: &[Done]) -> Option<String> {
     /// More would not be typed but globbed.
     const MOST_NAMES: usize = 4;
 
-    let traces: Vec<&PathBuf> = done
+    let mut traces = done
         .iter()
         .filter(|done| done.result.is_ok())
         .map(|done| &done.trace)
-        .collect();
-    let first = traces.first()?;
-    let mut command = "omptrace convert".to_owned();
-    for trace in traces.iter().take(MOST_NAMES) {
+        .peekable();
+    traces.peek()?;
+    let mut command = "omptrace view".to_owned();
+    for trace in traces.by_ref().take(MOST_NAMES) {
         let _ = write!(command, " {}", words::shell_path(trace));
     }
-    if traces.len() > MOST_NAMES {
+    if traces.next().is_some() {
         command.push_str(" ...");
     }
-    let _ = write!(
-        command,
-        " --to chrome -o {}",
-        words::shell_path(&first.with_extension("json.gz"))
-    );
     Some(command)
 }

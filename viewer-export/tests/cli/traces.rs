@@ -101,7 +101,7 @@ fn record_completes_every_trace_and_tells_of_it() {
         "omptrace: own.omptrace: 3 events of 1 thread, none lost, ",
         "omptrace: child.omptrace: 3 events of 1 thread, none lost, ",
         "omptrace: 2 files: 6 events, none lost, ",
-        "omptrace: next: omptrace convert own.omptrace child.omptrace --to chrome -o own.json.gz",
+        "omptrace: next: omptrace view own.omptrace child.omptrace",
     ] {
         assert!(said.stderr.contains(line), "{line}\n{}", said.stderr);
     }
