@@ -3,8 +3,6 @@
 //! It may take locks, make system calls and start sessions. A callback that comes while the same thread is here or on
 //! the hot path (out of a signal handler) is counted as lost: it would break the event that is being written.
 
-use std::sync::atomic::Ordering;
-
 use omptrace_trace_format::event::{CompactRow, Event, WideRow, encode_compact};
 use omptrace_trace_format::predict::State;
 
@@ -48,20 +46,16 @@ pub(crate) fn wide<W: WideRow>(row: impl FnOnce(&Recorder) -> W) {
 #[cold]
 pub(crate) fn leave() {
     let recorder = tls::recorder();
-    // Relaxed: the thread's own flag.
-    if recorder.is_idle() || recorder.stream.busy.load(Ordering::Relaxed) {
+    if recorder.is_idle() || recorder.stream.busy.enter() {
         return;
     }
-    // SeqCst; pairs with `wait_until_quiet`.
-    recorder.stream.busy.store(true, Ordering::SeqCst);
     recorder.close();
     tls::set_recorder(None);
     if let Some(session) = session::current().filter(|session| session.owns(recorder)) {
         session.end_stream(recorder);
     }
     recorder.end_chunk();
-    // Release; pairs with `wait_until_quiet`.
-    recorder.stream.busy.store(false, Ordering::Release);
+    recorder.stream.busy.leave(false);
     recorder.give_back();
 }
 
@@ -74,12 +68,10 @@ fn enter(f: impl FnOnce(&'static Recorder)) {
         return;
     };
     let stream = &recorder.stream;
-    // SeqCst; pairs with `wait_until_quiet`: either it sees `busy`, or the mode is seen below.
-    let nested = stream.busy.swap(true, Ordering::SeqCst);
+    let nested = stream.busy.enter();
     if nested || recorder.is_storing() {
         stream.lose(clock::ticks());
-        // Release; pairs with `wait_until_quiet`.
-        stream.busy.store(nested, Ordering::Release);
+        stream.busy.leave(nested);
         return;
     }
     recorder.close();
@@ -87,8 +79,7 @@ fn enter(f: impl FnOnce(&'static Recorder)) {
     if recorder.has_chunk() && !stream.stale.get() {
         recorder.open();
     }
-    // Release; pairs with `wait_until_quiet`.
-    stream.busy.store(false, Ordering::Release);
+    stream.busy.leave(false);
 }
 
 /// The thread's recorder, a new one where it has none; its stream has a number.

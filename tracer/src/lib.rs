@@ -19,6 +19,7 @@
 //! | [`cold`], [`stream`] | what the hot path leaves |
 //! | [`session`], [`spool`], [`output`], [`writer`] | chunks on their way into the file |
 //! | [`fork`] | children |
+//! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
 //! | [`control`] | `omp_control_tool` |
 //! | [`modules`], [`facts`], [`runtime`] | what the trace says about process and runtime |
 //! | [`config`] | the `OMPTRACE_*` variables |
@@ -39,6 +40,7 @@ pub mod config;
 mod control;
 mod facts;
 mod fork;
+mod lockfree;
 mod log;
 mod modules;
 mod output;
@@ -48,6 +50,7 @@ mod session;
 mod spool;
 mod start;
 mod stream;
+mod sync;
 mod system;
 mod tls;
 mod writer;

@@ -94,12 +94,13 @@ impl Output {
     /// What the system said.
     pub(crate) fn write_chunk(&self, chunk: Chunk, packer: Option<&mut Packer>) -> io::Result<u64> {
         let words = chunk.published();
-        let (stream, sequence) = chunk.place();
+        let header = chunk.header();
+        let (stream, sequence) = header.place();
         let place = block::Chunk {
             stream,
             sequence,
-            clock: chunk.clock(),
-            first_id: chunk.newest_id(),
+            clock: header.clock(),
+            first_id: header.newest_id(),
         };
         // SAFETY: any eight bytes of a word are valid bytes, and the words live as long as the slice.
         let raw =

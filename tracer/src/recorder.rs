@@ -15,16 +15,16 @@
 //! a time or a value that does not fit, a code address not seen in this chunk, recording paused.
 
 use std::cell::{Cell, UnsafeCell};
-use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence,
-};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicUsize, Ordering, compiler_fence};
 use std::time::{Duration, Instant};
 
-use omptrace_trace_format::block::CHUNK_HEADER_WORDS;
 use omptrace_trace_format::event::{CompactRow, MAX_COMPACT_WORDS, ParallelBegin, TICK_BITS};
 use omptrace_trace_format::predict::State;
 
 use crate::clock;
+use crate::lockfree::gate::{Limit, ModeCell};
+use crate::lockfree::header::Header;
+use crate::lockfree::list::{Link, Linked, List};
 use crate::stream::Stream;
 use crate::system;
 
@@ -44,19 +44,17 @@ pub(crate) enum Mode {
     Child = 4,
 }
 
-static MODE: AtomicU8 = AtomicU8::new(Mode::Off as u8);
+static MODE: ModeCell = ModeCell(AtomicU8::new(Mode::Off as u8));
 
 impl Mode {
     /// The process's mode.
     pub(crate) fn current() -> Mode {
-        // Acquire; pairs with `set`: who sees a session's mode sees the session.
-        Mode::of(MODE.load(Ordering::Acquire))
+        Mode::of(MODE.load())
     }
 
     /// Switches. In any mode but [`Mode::Record`] every event takes the cold path, which asks for the mode.
     pub(crate) fn set(self) {
-        // SeqCst; pairs with `Recorder::open`: either it sees the mode, or its recorder is closed below.
-        MODE.store(self as u8, Ordering::SeqCst);
+        MODE.switch(self as u8);
         if self != Mode::Record {
             all().for_each(Recorder::close);
         }
@@ -84,8 +82,6 @@ const MODULES_VALID_TICKS: u64 = if cfg!(target_arch = "aarch64") {
 };
 /// Words kept free at a chunk's end: the longest compact event, always stored whole.
 const MARGIN: usize = MAX_COMPACT_WORDS;
-/// From a chunk's first word back to the word that holds its published length.
-const PUBLISHED: usize = CHUNK_HEADER_WORDS - 7;
 
 /// One thread's state. All zeros is a recorder that is full, as a fork leaves it.
 #[derive(Debug)]
@@ -93,7 +89,7 @@ const PUBLISHED: usize = CHUNK_HEADER_WORDS - 7;
 pub(crate) struct Recorder {
     /// Words of the chunk before the margin; 0 where there is no chunk, or where it is closed, as any thread may
     /// do ([`Mode::set`]); only its own thread opens it.
-    limit: AtomicUsize,
+    limit: Limit,
     /// Words written, or [`STORING`]. Atomic only so that a signal handler on the same thread may read it.
     cursor: AtomicUsize,
     /// The chunk's first word.
@@ -106,10 +102,8 @@ pub(crate) struct Recorder {
     state: UnsafeCell<State>,
     /// What only the cold path needs.
     pub(crate) stream: Stream,
-    /// True while a thread has it.
-    taken: AtomicBool,
-    /// The next one in the list of all recorders.
-    next: AtomicPtr<Recorder>,
+    /// Its place in the list of all recorders.
+    link: Link<Recorder>,
 }
 
 // SAFETY: only its own thread uses a recorder, but for `IDLE`, of which nothing but the atomic cursor is ever
@@ -122,15 +116,17 @@ pub(crate) static IDLE: Recorder = Recorder::new();
 impl Recorder {
     const fn new() -> Recorder {
         Recorder {
-            limit: AtomicUsize::new(0),
+            limit: Limit(AtomicUsize::new(0)),
             cursor: AtomicUsize::new(0),
             words: Cell::new(std::ptr::null_mut()),
             base: Cell::new(0),
             asked: Cell::new(0),
             state: UnsafeCell::new(State::new(0)),
             stream: Stream::new(),
-            taken: AtomicBool::new(false),
-            next: AtomicPtr::new(std::ptr::null_mut()),
+            link: Link {
+                taken: AtomicBool::new(false),
+                next: AtomicPtr::new(std::ptr::null_mut()),
+            },
         }
     }
 
@@ -148,8 +144,7 @@ impl Recorder {
         let cursor = self.cursor.load(Ordering::Relaxed);
         self.cursor.store(STORING, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        // Relaxed: as above.
-        if cursor < self.limit.load(Ordering::Relaxed) {
+        if self.limit.allows(cursor) {
             let now = clock::counter();
             let ticks = now.wrapping_sub(self.base.get());
             // SAFETY: only this thread uses its recorder, and the guard keeps its signal handlers out.
@@ -179,10 +174,9 @@ impl Recorder {
         compiler_fence(Ordering::SeqCst);
         // Relaxed: shared only with signal handlers on this thread.
         self.cursor.store(len, Ordering::Relaxed);
-        // SAFETY: the header lies before the chunk's words (`begin_chunk`); the word is only accessed atomically.
-        let published = unsafe { AtomicU64::from_ptr(words.sub(PUBLISHED)) };
-        // Release; pairs with Acquire in `Chunk::published`: whoever sees the length sees the words.
-        published.store(len as u64, Ordering::Release);
+        // SAFETY: the header lies before the chunk's words (`begin_chunk`), and is only accessed like this.
+        let header = unsafe { &*words.cast::<Header>().sub(1) };
+        header.publish(len);
     }
 
     /// Takes note that modules were asked for.
@@ -258,18 +252,13 @@ impl Recorder {
 
     /// Lets the hot path into the chunk again, in the mode that it is for.
     pub(crate) fn open(&self) {
-        let limit = self.stream.chunk_words.get() - MARGIN;
-        // SeqCst; pairs with `Mode::set`, which may come at the same time on another thread.
-        self.limit.store(limit, Ordering::SeqCst);
-        if MODE.load(Ordering::SeqCst) != Mode::Record as u8 {
-            self.close();
-        }
+        let words = self.stream.chunk_words.get() - MARGIN;
+        self.limit.open(words, &MODE, Mode::Record as u8);
     }
 
     /// Keeps the hot path from the chunk.
     pub(crate) fn close(&self) {
-        // Relaxed: shared only with signal handlers on this thread.
-        self.limit.store(0, Ordering::Relaxed);
+        self.limit.close();
     }
 
     /// True where the thread has a chunk.
@@ -284,72 +273,55 @@ impl Recorder {
     }
 }
 
-/// All recorders of the process, whether a thread has them or not: a list that only grows, by its head.
-static ALL: AtomicPtr<Recorder> = AtomicPtr::new(std::ptr::null_mut());
+impl Linked for Recorder {
+    fn link(&self) -> &Link<Recorder> {
+        &self.link
+    }
+}
+
+/// All recorders of the process, whether a thread has them or not.
+static ALL: List<Recorder> = List(AtomicPtr::new(std::ptr::null_mut()));
 
 /// Every recorder.
 pub(crate) fn all() -> impl Iterator<Item = &'static Recorder> {
-    let of = |recorder: *mut Recorder| {
-        // SAFETY: recorders in the list stay mapped for the life of the process.
-        unsafe { recorder.as_ref() }
-    };
-    // Acquire; pairs with Release in `take`.
-    std::iter::successors(of(ALL.load(Ordering::Acquire)), move |recorder| {
-        // Acquire; pairs with Release in `take`.
-        of(recorder.next.load(Ordering::Acquire))
-    })
+    ALL.iter()
 }
 
 /// A recorder for the calling thread; `None` where there is no memory.
 pub(crate) fn take() -> Option<&'static Recorder> {
-    if let Some(recorder) = all().find(|recorder| recorder.claim()) {
+    if let Some(recorder) = ALL.take() {
         return Some(recorder);
     }
-    let recorder: *mut Recorder = system::map_wiped_on_fork(size_of::<Recorder>())
-        .ok()?
-        .cast();
-    // SAFETY: page-aligned zeroed memory of the size, and all zeros is a recorder.
-    let new = unsafe { &*recorder };
+    let memory = system::map_wiped_on_fork(size_of::<Recorder>()).ok()?;
+    // SAFETY: page-aligned zeroed memory of the size, never unmapped, and all zeros is a recorder.
+    let new: &'static Recorder = unsafe { &*memory.cast() };
     new.claim();
-    let mut head = ALL.load(Ordering::Relaxed);
-    loop {
-        new.next.store(head, Ordering::Release);
-        // Release; pairs with Acquire in `all`.
-        match ALL.compare_exchange_weak(head, recorder, Ordering::Release, Ordering::Relaxed) {
-            Ok(_) => return Some(new),
-            Err(other) => head = other,
-        }
-    }
+    ALL.push(new);
+    Some(new)
 }
 
 /// Waits until no thread is on the cold path, at most `most`.
 pub(crate) fn wait_until_quiet(most: Duration) {
     let start = Instant::now();
-    // SeqCst; pairs with `Stream::busy` and the mode on the cold path: whoever enters later sees the mode.
-    while all().any(|recorder| recorder.stream.busy.load(Ordering::SeqCst))
-        && start.elapsed() < most
-    {
+    while all().any(|recorder| recorder.stream.busy.is_busy()) && start.elapsed() < most {
         std::thread::yield_now();
     }
 }
 
 /// A forked child has none of its parent's threads.
 pub(crate) fn forget_all() {
-    ALL.store(std::ptr::null_mut(), Ordering::Release);
+    ALL.forget();
 }
 
 impl Recorder {
     /// Makes it the calling thread's; false where another thread has it.
     pub(crate) fn claim(&self) -> bool {
-        // Acquire; pairs with Release in `give_back`.
-        self.taken
-            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
+        self.link.claim()
     }
 
     /// Lets another thread have it. The calling thread does not use it any more.
     pub(crate) fn give_back(&self) {
         self.stream.reset();
-        self.taken.store(false, Ordering::Release);
+        self.link.give_back();
     }
 }

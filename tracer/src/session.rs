@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::Local;
-use omptrace_trace_format::block::{ChunkState, ClockPair};
+use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::{BufferFlush, Lost, Monitoring, ThreadInfo, WideRow};
 use omptrace_trace_format::field::{MonitoringChange, Text, Ticks};
@@ -283,7 +283,7 @@ impl Session {
             return None;
         }
         // Of threads that come and go, the writer may have all chunks: one of those does as well as an own one.
-        match old.or_else(|| self.spool.full.pop()) {
+        match old.or_else(|| self.spool.queues.take_full()) {
             Some(index) => Some((index, Some(self.write_own(index)?))),
             None => Some((self.take_chunk(Growth::Beyond)?, None)),
         }
@@ -315,9 +315,8 @@ impl Session {
     fn hand_over(&self, index: u32) {
         match &self.writer {
             Some(writer) => {
-                self.spool.chunk(index).set_state(ChunkState::FULL);
-                // The queue has room for every chunk of the spool.
-                let _ = self.spool.full.push(index);
+                let chunk = self.spool.chunk(index);
+                self.spool.queues.hand_over(index, chunk.header());
                 writer.wake();
             }
             None => {
@@ -335,14 +334,13 @@ impl Session {
     }
 
     fn release(&self, index: u32) {
-        self.spool.chunk(index).set_state(ChunkState::FREE);
-        // The queue has room for every chunk of the spool.
-        let _ = self.spool.free.push(index);
+        let chunk = self.spool.chunk(index);
+        self.spool.queues.release(index, chunk.header());
     }
 
     /// Writes the chunks that were handed over, until there is none.
     pub(crate) fn drain(&self, packer: &mut Option<Packer>) {
-        while let Some(index) = self.spool.full.pop() {
+        while let Some(index) = self.spool.queues.take_full() {
             match self
                 .output
                 .write_chunk(self.spool.chunk(index), packer.as_mut())
@@ -356,7 +354,7 @@ impl Session {
 
     /// True where no chunk waits to be written.
     pub(crate) fn is_drained(&self) -> bool {
-        self.spool.full.is_empty()
+        self.spool.queues.is_drained()
     }
 
     /// Starts the recorder's next chunk and tells what its stream must know.
@@ -373,7 +371,9 @@ impl Session {
             recorder.state().next_id
         };
         let chunk = self.spool.chunk(index);
-        chunk.begin(stream.number.get(), stream.sequence.get(), pair, newest_id);
+        chunk
+            .header()
+            .begin(stream.number.get(), stream.sequence.get(), pair, newest_id);
         stream.chunk.set(index);
         stream.sequence.set(stream.sequence.get() + 1);
         stream.stale.set(false);
@@ -472,7 +472,7 @@ impl Session {
         let mut packer = self.writer.as_ref().and_then(|writer| writer.stop());
         self.drain(&mut packer);
         for (index, chunk) in self.spool.all() {
-            if chunk.take_over() {
+            if chunk.header().take_over() {
                 if start.elapsed() > PACK_AT_END {
                     packer = None;
                 }

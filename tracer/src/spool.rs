@@ -9,16 +9,16 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use crossbeam_queue::ArrayQueue;
 use omptrace_trace_format::block::{
-    CHUNK_HEADER_WORDS, CHUNK_MAGIC, ChunkState, ClockPair, FILE_HEADER_BYTES, FORMAT_VERSION,
-    FileHeader, SPOOL_MAGIC,
+    CHUNK_HEADER_WORDS, FILE_HEADER_BYTES, FORMAT_VERSION, FileHeader, SPOOL_MAGIC,
 };
 use parking_lot::Mutex;
 
 use crate::config::CHUNK_BYTES;
+use crate::lockfree::header::Header;
+use crate::lockfree::queues::Queues;
 use crate::system;
 
 /// Words of a chunk that hold events.
@@ -51,10 +51,8 @@ pub(crate) struct Spool {
     /// Chunks that the threads alive may have together.
     allowed: AtomicU32,
     growing: Mutex<()>,
-    /// Chunks that nobody uses.
-    pub(crate) free: ArrayQueue<u32>,
-    /// Chunks for the writer.
-    pub(crate) full: ArrayQueue<u32>,
+    /// Chunks that no thread has.
+    pub(crate) queues: Queues,
 }
 
 // SAFETY: `base` is a mapping that lives as long as the process; chunks are handed from owner to owner by the queues,
@@ -106,8 +104,7 @@ impl Spool {
             reserved: AtomicU32::new(0),
             allowed: AtomicU32::new(0),
             growing: Mutex::new(()),
-            free: ArrayQueue::new(capacity),
-            full: ArrayQueue::new(capacity),
+            queues: Queues::new(capacity),
         })
     }
 
@@ -141,7 +138,7 @@ impl Spool {
     /// # Errors
     /// The disk is full, a limit reached.
     pub(crate) fn take(&self, growth: Growth) -> io::Result<Option<u32>> {
-        match self.free.pop() {
+        match self.queues.take_free() {
             Some(index) => Ok(Some(index)),
             None => self.grow(growth),
         }
@@ -191,86 +188,22 @@ impl Spool {
     }
 }
 
-/// A chunk of the spool. Its header words are only ever accessed atomically; its event words belong to one thread
-/// at a time, and others read them up to the published length.
+/// A chunk of the spool: its header, and the words behind it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
     header: *mut u64,
 }
 
 impl Chunk {
-    fn word(&self, index: usize) -> &AtomicU64 {
-        debug_assert!(index < CHUNK_HEADER_WORDS);
+    /// Its header.
+    pub(crate) fn header(&self) -> &Header {
         // SAFETY: `Spool::chunk` gives valid chunks, whose headers are only accessed like this.
-        unsafe { AtomicU64::from_ptr(self.header.add(index)) }
-    }
-
-    /// Hands it to another owner.
-    pub(crate) fn set_state(&self, state: ChunkState) {
-        // Release; pairs with AcqRel in `take_over`, and with the hand-over queues.
-        self.word(1).store(state.0, Ordering::Release);
-    }
-
-    /// Takes the chunk for the writer if a thread owns it; false where the thread itself has just handed it over.
-    pub(crate) fn take_over(&self) -> bool {
-        // AcqRel; pairs with Release in `set_state`.
-        self.word(1)
-            .compare_exchange(
-                ChunkState::ACTIVE.0,
-                ChunkState::FULL.0,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            )
-            .is_ok()
-    }
-
-    /// Makes it the chunk `sequence` of `stream`. It is free for whoever reads the spool until all is written: a kill
-    /// in between loses nothing, since there is nothing in it yet.
-    pub(crate) fn begin(&self, stream: u32, sequence: u32, clock: ClockPair, newest_id: u64) {
-        self.set_state(ChunkState::FREE);
-        // Release; pairs with Acquire in `published`; and it keeps the state's store above before those below.
-        for (index, word) in [
-            (7, 0),
-            (0, CHUNK_MAGIC),
-            (2, u64::from(stream) | u64::from(sequence) << 32),
-            (3, clock.ticks),
-            (4, clock.monotonic_raw_ns),
-            (5, clock.realtime_ns),
-            (6, newest_id),
-        ] {
-            self.word(index).store(word, Ordering::Release);
-        }
-        self.set_state(ChunkState::ACTIVE);
-    }
-
-    /// Its stream and its sequence number there.
-    pub(crate) fn place(&self) -> (u32, u32) {
-        // Relaxed: ordered by the hand-over (`state`, or the queue).
-        let word = self.word(2).load(Ordering::Relaxed);
-        (word as u32, (word >> 32) as u32)
-    }
-
-    /// When it began.
-    pub(crate) fn clock(&self) -> ClockPair {
-        // Relaxed: as in `place`.
-        let word = |index| self.word(index).load(Ordering::Relaxed);
-        ClockPair {
-            ticks: word(3),
-            monotonic_raw_ns: word(4),
-            realtime_ns: word(5),
-        }
-    }
-
-    /// The stream's newest id before it.
-    pub(crate) fn newest_id(&self) -> u64 {
-        // Relaxed: as in `place`.
-        self.word(6).load(Ordering::Relaxed)
+        unsafe { &*self.header.cast() }
     }
 
     /// The words published so far.
     pub(crate) fn published(&self) -> &[u64] {
-        // Acquire; pairs with Release in `Recorder::publish`: the words below the length are written.
-        let len = self.word(7).load(Ordering::Acquire) as usize;
+        let len = self.header().published();
         // SAFETY: within the chunk; its thread writes only behind the published length, and whoever calls this owns
         // the chunk otherwise.
         unsafe { std::slice::from_raw_parts(self.event_words(), len.min(EVENT_WORDS)) }

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
 
 use crate::fork::Held;
+use crate::lockfree::gate::Busy;
 use crate::modules::KnownModules;
 use crate::session::Session;
 
@@ -20,8 +21,8 @@ pub(crate) struct Stream {
     pub(crate) chunk_words: Cell<usize>,
     /// The session of the chunk; null before the first.
     pub(crate) session: Cell<*const Session>,
-    /// True while the cold path runs: a signal handler's callbacks must not enter it, and the session does not end.
-    pub(crate) busy: AtomicBool,
+    /// Whether the thread is on the cold path.
+    pub(crate) busy: Busy,
     /// True where ids were given that the chunk does not know of: nothing more may be written into it.
     pub(crate) stale: Cell<bool>,
     /// Events not recorded, and not told yet.
@@ -49,7 +50,7 @@ impl Stream {
             chunk: Cell::new(0),
             chunk_words: Cell::new(0),
             session: Cell::new(std::ptr::null()),
-            busy: AtomicBool::new(false),
+            busy: Busy(AtomicBool::new(false)),
             stale: Cell::new(false),
             lost: Cell::new(0),
             lost_since: Cell::new(0),

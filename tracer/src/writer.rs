@@ -10,6 +10,7 @@ use std::time::Duration;
 use omptrace_trace_format::codec::Packer;
 use parking_lot::Mutex;
 
+use crate::lockfree::bell::Bell;
 use crate::log::warning;
 use crate::session::Session;
 use crate::spool::EVENT_WORDS;
@@ -25,8 +26,7 @@ pub(crate) struct Writer {
     thread: OnceLock<Thread>,
     handle: Mutex<Option<JoinHandle<Option<Packer>>>>,
     os_tid: AtomicI32,
-    sleeping: AtomicBool,
-    stop: AtomicBool,
+    bell: Bell,
 }
 
 impl Writer {
@@ -37,8 +37,10 @@ impl Writer {
             thread: OnceLock::new(),
             handle: Mutex::new(None),
             os_tid: AtomicI32::new(0),
-            sleeping: AtomicBool::new(false),
-            stop: AtomicBool::new(false),
+            bell: Bell {
+                sleeping: AtomicBool::new(false),
+                stop: AtomicBool::new(false),
+            },
         }
     }
 
@@ -60,8 +62,7 @@ impl Writer {
 
     /// Wakes the writer up if it sleeps.
     pub(crate) fn wake(&self) {
-        // SeqCst; pairs with `sleeping` and the queue in `run`: either this sees it asleep, or it sees the chunk.
-        if self.sleeping.load(Ordering::SeqCst) && self.sleeping.swap(false, Ordering::SeqCst) {
+        if self.bell.ring() {
             self.unpark();
         }
     }
@@ -91,8 +92,7 @@ impl Writer {
 
     /// Ends the thread when it has written what it was given; returns its packer.
     pub(crate) fn stop(&self) -> Option<Packer> {
-        // SeqCst; pairs with `run`.
-        self.stop.store(true, Ordering::SeqCst);
+        self.bell.stop();
         self.hurry();
         self.unpark();
         let handle = self.handle.lock().take()?;
@@ -102,22 +102,18 @@ impl Writer {
     fn run(&self, session: &Session) -> Option<Packer> {
         self.os_tid.store(system::thread_id(), Ordering::Relaxed);
         system::spread_over(&session.cpus);
-        if !self.stop.load(Ordering::SeqCst) {
+        if !self.bell.is_stopped() {
             system::step_back(0);
         }
         // Without memory for it: raw.
         let mut packer = Packer::new(self.level, EVENT_WORDS).ok();
         loop {
             session.drain(&mut packer);
-            if self.stop.load(Ordering::SeqCst) {
+            if self.bell.is_stopped() {
                 return packer;
             }
-            // SeqCst; pairs with `wake` and `stop`.
-            self.sleeping.store(true, Ordering::SeqCst);
-            if session.is_drained() && !self.stop.load(Ordering::SeqCst) {
-                std::thread::park_timeout(NAP);
-            }
-            self.sleeping.store(false, Ordering::SeqCst);
+            let nap = || std::thread::park_timeout(NAP);
+            self.bell.sleep(|| !session.is_drained(), nap);
         }
     }
 }

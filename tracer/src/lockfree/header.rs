@@ -1,0 +1,101 @@
+//! The header of a chunk in the spool (layout: [`omptrace_trace_format::block`]), which also says who owns the chunk.
+
+use omptrace_trace_format::block::{CHUNK_HEADER_WORDS, CHUNK_MAGIC, ChunkState, ClockPair};
+
+use crate::sync::{AtomicU64, Ordering, fence};
+
+const MAGIC: usize = 0;
+const STATE: usize = 1;
+const PLACE: usize = 2;
+const CLOCK: usize = 3;
+const NEWEST_ID: usize = 6;
+const PUBLISHED: usize = 7;
+
+/// A header. Its words are only ever accessed atomically; the words behind it belong to one thread at a time, and
+/// others read them up to the published length.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct Header(pub(crate) [AtomicU64; CHUNK_HEADER_WORDS]);
+
+impl Header {
+    /// Makes the first `len` words of the chunk count.
+    #[inline(always)]
+    pub(crate) fn publish(&self, len: usize) {
+        // Release; pairs with Acquire in `published`: whoever sees the length sees the words.
+        self.0[PUBLISHED].store(len as u64, Ordering::Release);
+    }
+
+    /// How many words of the chunk count.
+    pub(crate) fn published(&self) -> usize {
+        // Acquire; pairs with Release in `publish`.
+        self.0[PUBLISHED].load(Ordering::Acquire) as usize
+    }
+
+    /// Hands the chunk to another owner.
+    pub(crate) fn set_state(&self, state: ChunkState) {
+        // Release; pairs with Acquire in `take_over`, and with whoever reads the spool of a running process.
+        self.0[STATE].store(state.0, Ordering::Release);
+    }
+
+    /// Takes the chunk for the writer if a thread owns it; false where the thread itself has just handed it over.
+    pub(crate) fn take_over(&self) -> bool {
+        // Acquire; pairs with Release in `set_state`: the header is this chunk's.
+        self.0[STATE]
+            .compare_exchange(
+                ChunkState::ACTIVE.0,
+                ChunkState::FULL.0,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            )
+            .is_ok()
+    }
+
+    /// Makes it the chunk `sequence` of `stream`. It is free for whoever reads the spool until all is written: a kill
+    /// in between loses nothing, since there is nothing in it yet.
+    pub(crate) fn begin(&self, stream: u32, sequence: u32, clock: ClockPair, newest_id: u64) {
+        // Relaxed: the fence is stronger.
+        self.0[STATE].store(ChunkState::FREE.0, Ordering::Relaxed);
+        // Release: no store below, to the header or to the words, comes before the one above. Pairs with whoever reads
+        // the spool of a running process, and finds in the header, read again, that the words were another chunk's.
+        fence(Ordering::Release);
+        let header = [
+            (PUBLISHED, 0),
+            (MAGIC, CHUNK_MAGIC),
+            (PLACE, u64::from(stream) | u64::from(sequence) << 32),
+            (CLOCK, clock.ticks),
+            (CLOCK + 1, clock.monotonic_raw_ns),
+            (CLOCK + 2, clock.realtime_ns),
+            (NEWEST_ID, newest_id),
+        ];
+        for (index, word) in header {
+            // Relaxed: the state's store below comes after all of them.
+            self.0[index].store(word, Ordering::Relaxed);
+        }
+        self.set_state(ChunkState::ACTIVE);
+    }
+
+    /// Its stream and its sequence number there.
+    pub(crate) fn place(&self) -> (u32, u32) {
+        let word = self.word(PLACE);
+        (word as u32, (word >> 32) as u32)
+    }
+
+    /// When it began.
+    pub(crate) fn clock(&self) -> ClockPair {
+        ClockPair {
+            ticks: self.word(CLOCK),
+            monotonic_raw_ns: self.word(CLOCK + 1),
+            realtime_ns: self.word(CLOCK + 2),
+        }
+    }
+
+    /// The stream's newest id before it.
+    pub(crate) fn newest_id(&self) -> u64 {
+        self.word(NEWEST_ID)
+    }
+
+    fn word(&self, index: usize) -> u64 {
+        // Relaxed: ordered by the hand-over (`take_over`, or the queue).
+        self.0[index].load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,19 @@
+//! What threads share without a lock: every protocol, apart from what it protects.
+//!
+//! | module | between whom |
+//! | --- | --- |
+//! | [`header`] | a chunk's thread and whoever reads the chunk |
+//! | [`queues`] | threads and the writer, which take turns at chunks |
+//! | [`bell`] | threads that have work, and the writer that sleeps |
+//! | [`gate`] | threads that record, and the one that ends the session |
+//! | [`list`] | threads that come and go, over their recorders |
+//!
+//! Nothing in here knows of anything else in the crate but [`crate::sync`]: `tests/models` compiles the same files
+//! over loom's types, runs them in every order that the memory model allows, and shows of each ordering that a weaker
+//! one would be found.
+
+pub(crate) mod bell;
+pub(crate) mod gate;
+pub(crate) mod header;
+pub(crate) mod list;
+pub(crate) mod queues;
