@@ -16,8 +16,8 @@ use std::io::{self, Write};
 use crate::json;
 use crate::output::Output;
 use crate::sink::{
-    Argument, Category, Flow, Interval, Location, LocationId, LocationKind, Ns, Point, Process,
-    ProcessId, Region, RegionId, Sink, Value,
+    Argument, Category, Counter, CounterId, Flow, Interval, Location, LocationId, LocationKind, Ns,
+    Point, Process, ProcessId, Region, RegionId, Sink, Value,
 };
 
 /// Writes Chrome JSON.
@@ -26,6 +26,7 @@ pub(crate) struct Chrome {
     locations: Vec<Lane>,
     /// `"name":...,"cat":...` of each region.
     regions: Vec<Box<[u8]>>,
+    counters: Vec<Counter>,
     /// The last process's thread numbers that were given out.
     threads: u32,
 }
@@ -82,6 +83,7 @@ impl Chrome {
             events: Events { out, empty: true },
             locations: Vec::new(),
             regions: Vec::new(),
+            counters: Vec::new(),
             threads: 0,
         }
     }
@@ -230,6 +232,30 @@ impl Sink for Chrome {
         let mut text = Vec::new();
         name_and_category(&mut text, &region.name, region.category);
         self.regions.push(text.into());
+    }
+
+    fn counter(&mut self, counter: &Counter) {
+        self.counters.push(counter.clone());
+    }
+
+    fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
+        let Counter {
+            process,
+            name,
+            unit,
+            ..
+        } = &self.counters[counter.0 as usize];
+        let out = self.events.next();
+        head(out, b'C', process.0 + 1, 0);
+        out.extend_from_slice(b",\"name\":");
+        json::string(out, name);
+        out.extend_from_slice(b",\"ts\":");
+        json::micros(out, time.unsigned_abs());
+        out.extend_from_slice(b",\"args\":{");
+        json::string(out, unit);
+        out.push(b':');
+        json::int(out, value);
+        out.extend_from_slice(b"}}");
     }
 
     fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {

@@ -3,7 +3,8 @@
 use std::io;
 
 use crate::sink::{
-    Argument, Flow, Interval, Location, Point, Process, ProcessId, Region, RegionId, Sink,
+    Argument, Counter, CounterId, Flow, Interval, Location, Ns, Point, Process, ProcessId, Region,
+    RegionId, Sink,
 };
 
 /// Takes a timeline and forgets it.
@@ -13,6 +14,8 @@ impl Sink for Nothing {
     fn process(&mut self, _: &Process) {}
     fn location(&mut self, _: &Location) {}
     fn region(&mut self, _: &Region) {}
+    fn counter(&mut self, _: &Counter) {}
+    fn count(&mut self, _: CounterId, _: Ns, _: i64) {}
     fn enter(&mut self, _: Point, _: RegionId, _: &[Argument<'_>]) {}
     fn leave(&mut self, _: Point, _: &[Argument<'_>]) {}
     fn instant(&mut self, _: Point, _: RegionId, _: &[Argument<'_>]) {}

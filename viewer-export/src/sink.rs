@@ -3,12 +3,13 @@
 //! Interpretation calls a [`Sink`], and a format is a `Sink`. Neither knows the other. The calls keep these rules, so
 //! that no format needs a repair of its own:
 //!
-//! * [`Sink::process`], [`Sink::location`] and [`Sink::region`] come before the first use of what they define; their ids
-//!   count up from 0 without gaps.
+//! * [`Sink::process`], [`Sink::location`], [`Sink::region`] and [`Sink::counter`] come before the first use of what they
+//!   define; their ids count up from 0 without gaps.
 //! * On one location of kind [`LocationKind::Thread`], `enter`, `leave` and `instant` come in the order of their times,
 //!   and each `leave` ends the newest `enter` that is still open. All are closed at the end.
 //! * [`Sink::interval`] and [`Sink::flow`] come when their ends are known, in no order of time. The intervals of one
 //!   track do not overlap.
+//! * The times of one counter's [`Sink::count`] do not go back. Before the first it is 0.
 //! * Times are nanoseconds since the timeline's start and never negative.
 //!
 //! A sink that fails to write keeps the error for [`Sink::finish`] and ignores what comes after it: interpretation is
@@ -30,6 +31,10 @@ pub struct LocationId(pub u32);
 /// The number of a region in this timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RegionId(pub u32);
+
+/// The number of a counter in this timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CounterId(pub u32);
 
 /// One traced process.
 #[derive(Clone, Debug)]
@@ -91,6 +96,19 @@ pub struct Source {
     pub function: Option<String>,
     /// The file, with its folder, and the line, from 1.
     pub line: Option<(String, u32)>,
+}
+
+/// A number that changes in the course of time.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    /// Its number.
+    pub id: CounterId,
+    /// The process that it belongs to.
+    pub process: ProcessId,
+    /// What it is, behind its unit: threads `waiting at barriers`.
+    pub name: &'static str,
+    /// What it counts: `threads`, `tasks`.
+    pub unit: &'static str,
 }
 
 /// What kind of thing a region is; viewers filter and colour by it.
@@ -209,6 +227,8 @@ pub enum FlowKind {
     TaskCreate,
     /// A dependence, from the end of one task to the start of another.
     TaskDependence,
+    /// A lock, critical, atomic or ordered region, from its release to the acquisition by a thread that waited.
+    MutexRelease,
 }
 
 impl FlowKind {
@@ -217,6 +237,7 @@ impl FlowKind {
         match self {
             FlowKind::TaskCreate => "task_create",
             FlowKind::TaskDependence => "task_dependence",
+            FlowKind::MutexRelease => "mutex_release",
         }
     }
 }
@@ -234,6 +255,10 @@ pub trait Sink {
     fn location(&mut self, location: &Location);
     /// Defines a region.
     fn region(&mut self, region: &Region);
+    /// Defines a counter.
+    fn counter(&mut self, counter: &Counter);
+    /// From `time` on, the counter has this value.
+    fn count(&mut self, counter: CounterId, time: Ns, value: i64);
     /// A region begins on a thread.
     fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]);
     /// The newest open region of a thread ends; `arguments` are those known only now.

@@ -10,7 +10,8 @@ use crate::filter::{KeptEnter, Window};
 use crate::format::Format;
 use crate::output::{ByteCount, counted};
 use crate::sink::{
-    Argument, Flow, Interval, Location, Ns, Point, Process, ProcessId, Region, RegionId, Sink,
+    Argument, Counter, CounterId, Flow, Interval, Location, Ns, Point, Process, ProcessId, Region,
+    RegionId, Sink,
 };
 
 /// Gives the file of that number, from 1.
@@ -32,6 +33,8 @@ pub(crate) struct Split {
     processes: Vec<Process>,
     locations: Vec<Location>,
     regions: Vec<Region>,
+    /// Each with its newest value.
+    counters: Vec<(Counter, i64)>,
     /// The open regions of each location.
     open: Vec<Vec<KeptEnter>>,
 }
@@ -50,6 +53,7 @@ impl Split {
             processes: Vec::new(),
             locations: Vec::new(),
             regions: Vec::new(),
+            counters: Vec::new(),
             open: Vec::new(),
         };
         split.begin_part(Ns::MIN);
@@ -76,6 +80,10 @@ impl Split {
         self.regions.iter().for_each(|known| part.region(known));
         for (location, open) in self.locations.iter().zip(&self.open) {
             part.wait(location.id, open);
+        }
+        for (counter, value) in &self.counters {
+            part.counter(counter);
+            part.count(counter.id, begin.saturating_sub(1), *value);
         }
         self.parts.push(part);
     }
@@ -117,6 +125,16 @@ impl Sink for Split {
     fn region(&mut self, region: &Region) {
         self.regions.push(region.clone());
         self.for_each(|part| part.region(region));
+    }
+
+    fn counter(&mut self, counter: &Counter) {
+        self.counters.push((counter.clone(), 0));
+        self.for_each(|part| part.counter(counter));
+    }
+
+    fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
+        self.for_each(|part| part.count(counter, time, value));
+        self.counters[counter.0 as usize].1 = value;
     }
 
     fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {

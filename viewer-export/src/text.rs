@@ -16,8 +16,8 @@ use crate::json;
 use crate::output::Output;
 use crate::sections::Sections;
 use crate::sink::{
-    Argument, Flow, Interval, Location, LocationId, LocationKind, Ns, Point, Process, ProcessId,
-    Region, RegionId, Sink, Value,
+    Argument, Counter, CounterId, Flow, Interval, Location, LocationId, LocationKind, Ns, Point,
+    Process, ProcessId, Region, RegionId, Sink, Value,
 };
 
 /// Writes text.
@@ -28,6 +28,8 @@ pub(crate) struct Text {
     processes: Vec<usize>,
     locations: Vec<TextLocation>,
     regions: Vec<String>,
+    /// The section of each counter.
+    counters: Vec<usize>,
 }
 
 struct TextLocation {
@@ -46,6 +48,7 @@ impl Text {
             processes: Vec::new(),
             locations: Vec::new(),
             regions: Vec::new(),
+            counters: Vec::new(),
         }
     }
 
@@ -168,6 +171,22 @@ impl Sink for Text {
 
     fn region(&mut self, region: &Region) {
         self.regions.push(region.name.clone());
+    }
+
+    fn counter(&mut self, counter: &Counter) {
+        let section = self.sections.add();
+        let title = format!("\n{} {}\n", counter.unit, counter.name);
+        self.append(section, |out| out.extend_from_slice(title.as_bytes()));
+        self.counters.push(section);
+    }
+
+    fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
+        self.append(self.counters[counter.0 as usize], |out| {
+            seconds(out, time);
+            out.extend_from_slice(b"  ");
+            json::int(out, value);
+            out.push(b'\n');
+        });
     }
 
     fn enter(&mut self, at: Point, region: RegionId, details: &[Argument<'_>]) {

@@ -91,6 +91,16 @@ macro_rules! pass_on_one {
             self.inner.region(region);
         }
     };
+    (counter) => {
+        fn counter(&mut self, counter: &$crate::sink::Counter) {
+            self.inner.counter(counter);
+        }
+    };
+    (count) => {
+        fn count(&mut self, counter: $crate::sink::CounterId, time: $crate::sink::Ns, value: i64) {
+            self.inner.count(counter, time, value);
+        }
+    };
     (flow) => {
         fn flow(&mut self, flow: &$crate::sink::Flow) {
             self.inner.flow(flow);

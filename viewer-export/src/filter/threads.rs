@@ -88,7 +88,7 @@ impl Threads {
 }
 
 impl Sink for Threads {
-    pass_on!(start region note failed finish);
+    pass_on!(start region counter count note failed finish);
 
     fn process(&mut self, process: &Process) {
         self.place = 0;

@@ -1,8 +1,12 @@
 //! A part of the timeline's time.
 
+use std::io;
+
 use crate::filter::kept::KeptEnter;
 use crate::filter::pass_on;
-use crate::sink::{Argument, Flow, Interval, Location, LocationId, Ns, Point, RegionId, Sink};
+use crate::sink::{
+    Argument, Counter, CounterId, Flow, Interval, Location, LocationId, Ns, Point, RegionId, Sink,
+};
 
 /// Passes on what happens from `begin` to before `end`. What reaches beyond is cut there; times stay those of the whole
 /// timeline.
@@ -11,6 +15,8 @@ pub(crate) struct Window {
     begin: Ns,
     end: Ns,
     locations: Vec<Lane>,
+    /// The values that counters have when the window begins, until they change.
+    counters: Vec<Option<i64>>,
 }
 
 /// The open regions of a location: those that wait for the window, or those that were passed on, and above them those
@@ -29,6 +35,7 @@ impl Window {
             begin,
             end,
             locations: Vec::new(),
+            counters: Vec::new(),
         }
     }
 
@@ -51,6 +58,14 @@ impl Window {
         (self.begin..self.end).contains(&time)
     }
 
+    /// Tells the value that the counter has when the window begins.
+    fn tell_first(&mut self, counter: usize) {
+        if let Some(value) = self.counters[counter].take() {
+            self.inner
+                .count(CounterId(counter as u32), self.begin, value);
+        }
+    }
+
     /// What waits on `location` begins with the window.
     fn show(&mut self, location: LocationId) -> &mut Lane {
         let lane = &mut self.locations[location.0 as usize];
@@ -64,11 +79,26 @@ impl Window {
 }
 
 impl Sink for Window {
-    pass_on!(start process region note failed finish);
+    pass_on!(start process region note failed);
 
     fn location(&mut self, location: &Location) {
         self.locations.push(Lane::default());
         self.inner.location(location);
+    }
+
+    fn counter(&mut self, counter: &Counter) {
+        self.counters.push(None);
+        self.inner.counter(counter);
+    }
+
+    fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
+        let index = counter.0 as usize;
+        if time < self.begin {
+            self.counters[index] = Some(value);
+        } else if time < self.end {
+            self.tell_first(index);
+            self.inner.count(counter, time, value);
+        }
     }
 
     fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
@@ -116,6 +146,11 @@ impl Sink for Window {
                 ..*interval
             });
         }
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        (0..self.counters.len()).for_each(|counter| self.tell_first(counter));
+        self.inner.finish()
     }
 
     fn flow(&mut self, flow: &Flow) {

@@ -26,8 +26,8 @@ use std::io::{self, Write};
 use crate::fast_map::Fold;
 use crate::output::Output;
 use crate::sink::{
-    Argument, Category, Flow, Interval, Location, LocationKind, Ns, Point, Process, ProcessId,
-    Region, RegionId, Sink,
+    Argument, Category, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns, Point,
+    Process, ProcessId, Region, RegionId, Sink,
 };
 use intern::{Strings, tell_source};
 use protobuf as pb;
@@ -50,6 +50,8 @@ pub(crate) struct Perfetto {
     processes: Vec<ProcessTracks>,
     /// By location.
     tracks: Vec<EventTrack>,
+    /// The track of each counter.
+    counters: Vec<u64>,
     last_uuid: u64,
     /// The earliest event's time: where notes go.
     first_event: Option<Ns>,
@@ -73,6 +75,7 @@ impl Perfetto {
             pids: SystemIds::default(),
             processes: Vec::new(),
             tracks: Vec::new(),
+            counters: Vec::new(),
             last_uuid: 0,
             first_event: None,
             identity: Fold::default(),
@@ -248,6 +251,25 @@ impl Sink for Perfetto {
             name: self.strings.names.iid(out, &region.name),
             category: self.strings.category(out, region.category),
             source,
+        });
+    }
+
+    fn counter(&mut self, counter: &Counter) {
+        let parent = self.processes[counter.process.0 as usize].uuid;
+        let uuid = self.new_uuid();
+        self.packet(|out| tracks::counter(out, uuid, parent, counter));
+        self.counters.push(uuid);
+    }
+
+    fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
+        let uuid = self.counters[counter.0 as usize];
+        self.packet(|out| {
+            pb::uint(out, packet::TIMESTAMP, time.unsigned_abs());
+            pb::message(out, packet::TRACK_EVENT, |out| {
+                pb::uint(out, event::TYPE, EventType::Counter as u64);
+                pb::uint(out, event::TRACK_UUID, uuid);
+                pb::int(out, event::COUNTER_VALUE, value);
+            });
         });
     }
 

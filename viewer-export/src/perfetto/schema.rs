@@ -36,6 +36,7 @@ messages! {
         PROCESS = 3,
         THREAD = 4,
         PARENT_UUID = 5,
+        COUNTER = 8,
         CHILD_ORDERING = 11,
         SIBLING_ORDER_RANK = 12,
         SIBLING_MERGE_BEHAVIOR = 15,
@@ -46,6 +47,8 @@ messages! {
     process { PID = 1, CMDLINE = 2, LEGACY_SORT_INDEX = 3, PROCESS_NAME = 6, }
     /// `ThreadDescriptor`
     thread { PID = 1, TID = 2, LEGACY_SORT_INDEX = 3, THREAD_NAME = 5, }
+    /// `CounterDescriptor`
+    counter { UNIT_NAME = 6, }
     /// `TrackEvent`
     event {
         CATEGORY_IIDS = 3,
@@ -54,6 +57,7 @@ messages! {
         NAME_IID = 10,
         TRACK_UUID = 11,
         NAME = 23,
+        COUNTER_VALUE = 30,
         SOURCE_LOCATION_IID = 34,
         FLOW_IDS = 47,
         TERMINATING_FLOW_IDS = 48,
@@ -104,4 +108,5 @@ pub(super) enum EventType {
     SliceBegin = 1,
     SliceEnd = 2,
     Instant = 3,
+    Counter = 4,
 }

@@ -16,9 +16,10 @@ use std::collections::BTreeSet;
 
 use super::protobuf as pb;
 use super::schema::{
-    CHRONOLOGICAL, EXPLICIT_ORDERING, SIBLING_MERGE_BEHAVIOR_NONE, packet, process, thread, track,
+    CHRONOLOGICAL, EXPLICIT_ORDERING, SIBLING_MERGE_BEHAVIOR_NONE, counter, packet, process,
+    thread, track,
 };
-use crate::sink::Process;
+use crate::sink::{Counter, Process};
 
 /// Ids from here on are ours: Linux gives none above 2^22 (`PID_MAX_LIMIT`).
 const FIRST_OWN_ID: u32 = (1 << 22) + 1;
@@ -111,6 +112,22 @@ pub(super) fn plain(out: &mut Vec<u8>, uuid: u64, parent: u64, name: &str) {
             track::SIBLING_MERGE_BEHAVIOR,
             SIBLING_MERGE_BEHAVIOR_NONE,
         );
+    });
+}
+
+/// A counter of the process that has the track `parent`.
+pub(super) fn counter(out: &mut Vec<u8>, uuid: u64, parent: u64, defined: &Counter) {
+    pb::message(out, packet::TRACK_DESCRIPTOR, |out| {
+        pb::uint(out, track::UUID, uuid);
+        pb::text(
+            out,
+            track::NAME,
+            &format!("{} {}", defined.unit, defined.name),
+        );
+        pb::uint(out, track::PARENT_UUID, parent);
+        pb::message(out, track::COUNTER, |out| {
+            pb::text(out, counter::UNIT_NAME, defined.unit);
+        });
     });
 }
 

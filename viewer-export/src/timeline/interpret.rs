@@ -16,8 +16,10 @@ use crate::names::{Construct, DeviceEvent};
 use crate::sink::{
     Argument, Category, FlowKind, Interval, LocationKind, Ns, RegionId, Value, argument,
 };
+use crate::timeline::counters::Counters;
+use crate::timeline::dependences::Dependences as TaskDependences;
 use crate::timeline::dialect::Dialect;
-use crate::timeline::locks::Locks;
+use crate::timeline::locks::{Acquisition, Locks};
 use crate::timeline::repair::Cause;
 use crate::timeline::stage::Stage;
 use crate::timeline::tasks::{Task, TaskState, Tasks};
@@ -33,7 +35,9 @@ pub(crate) struct Interpreter<'t, 's> {
     thread_names: Vec<String>,
     teams: FastMap<u64, Team>,
     tasks: Tasks,
+    dependences: TaskDependences,
     locks: Locks,
+    counters: Counters,
     recording: Recording,
     /// Events that the tracer lost.
     lost: u64,
@@ -114,6 +118,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         thread_names: Vec<String>,
         schema: &'t [Schema],
     ) -> Self {
+        let counters = Counters::new(threads.len());
         Interpreter {
             stage,
             dialect,
@@ -122,7 +127,9 @@ impl<'t, 's> Interpreter<'t, 's> {
             thread_names,
             teams: FastMap::default(),
             tasks: Tasks::default(),
+            dependences: TaskDependences::default(),
             locks: Locks::default(),
+            counters,
             recording: Recording::default(),
             lost: 0,
             schema,
@@ -135,6 +142,9 @@ impl<'t, 's> Interpreter<'t, 's> {
         self.settle_mutex_wait(thread, time, event);
         self.interpret(thread, time, event);
         self.threads[thread].settle(self.stage, time);
+        let wait = self.threads[thread].wait();
+        self.counters.wait(self.stage, thread, time, wait);
+        self.counters.tasks(self.stage, time, self.tasks.len());
     }
 
     fn interpret(&mut self, thread: usize, time: Ns, event: &Event<'static>) {
@@ -406,6 +416,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             thread.close_all(self.stage, time);
         }
         self.locks.finish(self.stage, &self.thread_names, time);
+        self.counters.finish(self.stage, time);
         if let Some(begin) = self.recording.paused_since.take() {
             self.recording_was_off(begin, time);
         }

@@ -1,21 +1,23 @@
-//! Who held which lock, on one track per lock.
+//! Who holds which lock, critical, atomic or ordered region; the holds of locks on one track per lock.
 //!
 //! Locks are not block-structured: set A, set B, unset A is legal, and a lock is kept beyond the region in which it was
-//! set. So holds are no slices of a thread.
+//! set. So holds of locks are no slices of a thread.
 
 use crate::fast_map::FastMap;
-use crate::sink::{Category, Interval, LocationId, LocationKind, Ns, Value, argument};
+use crate::sink::{Category, Interval, LocationId, LocationKind, Ns, Point, Value, argument};
 use crate::timeline::stage::Stage;
 
-/// The locks of a process, by address.
+/// The mutexes of a process, by `wait_id`.
 #[derive(Default)]
 pub(crate) struct Locks(FastMap<u64, Lock>);
 
 #[derive(Default)]
 struct Lock {
-    /// Its track, once a hold has ended.
+    /// Its track, once a hold has ended; only a lock has one.
     track: Option<LocationId>,
     hold: Option<Hold>,
+    /// The end of the hold before.
+    released: Option<Release>,
     /// Threads whose hold was ended by the next acquisition, until their own release comes.
     displaced: Vec<usize>,
 }
@@ -24,36 +26,63 @@ struct Lock {
 struct Hold {
     /// The holder's place in the list of threads.
     holder: usize,
-    since: Ns,
+    since: Point,
+    /// It shows on the lock's track.
+    has_track: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Release {
+    by: usize,
+    at: Point,
+}
+
+/// A thread gets a mutex.
+#[derive(Clone, Copy)]
+pub(crate) struct Acquisition {
+    pub(crate) wait_id: u64,
+    /// The thread's place in the list of threads.
+    pub(crate) holder: usize,
+    pub(crate) at: Point,
+    /// Since when it waited.
+    pub(crate) waited_since: Ns,
+    /// Holds show on the lock's track.
+    pub(crate) has_track: bool,
 }
 
 impl Locks {
-    /// Thread `holder` has got the lock.
+    /// Who holds the mutex now.
+    pub(crate) fn holder(&self, wait_id: u64) -> Option<usize> {
+        Some(self.0.get(&wait_id)?.hold?.holder)
+    }
+
+    /// A thread has got the mutex. Gives the release by another thread that it waited for.
     ///
-    /// A release is reported after the lock is free, so the next acquisition may come first: it ends the old hold.
+    /// A release is reported after the mutex is free, so the next acquisition may come first: it ends the old hold.
     pub(crate) fn acquired(
         &mut self,
         stage: &mut Stage<'_>,
         names: &[String],
-        wait_id: u64,
-        holder: usize,
-        time: Ns,
-    ) {
-        let lock = self.0.entry(wait_id).or_default();
-        lock.displaced.retain(|thread| *thread != holder);
-        if let Some(old) = lock.end_hold(stage, names, wait_id, time)
-            && old != holder
+        new: Acquisition,
+    ) -> Option<Point> {
+        let lock = self.0.entry(new.wait_id).or_default();
+        lock.displaced.retain(|thread| *thread != new.holder);
+        if let Some(old) = lock.end_hold(stage, names, new.wait_id, new.at.time)
+            && old != new.holder
         {
             lock.displaced.push(old);
         }
         lock.hold = Some(Hold {
-            holder,
-            since: time,
+            holder: new.holder,
+            since: new.at,
+            has_track: new.has_track,
         });
+        let released = lock.released?;
+        (released.by != new.holder && released.at.time >= new.waited_since).then_some(released.at)
     }
 
-    /// `thread` releases the lock; a task that moved may release what it set on another thread. False where nobody
-    /// held the lock.
+    /// `thread` releases the mutex; a task that moved may release what it set on another thread. False where nobody
+    /// held it.
     pub(crate) fn released(
         &mut self,
         stage: &mut Stage<'_>,
@@ -80,7 +109,7 @@ impl Locks {
 
     /// The trace is at its end.
     pub(crate) fn finish(&mut self, stage: &mut Stage<'_>, names: &[String], time: Ns) {
-        let since = |(wait_id, lock): (&u64, &Lock)| Some((lock.hold?.since, *wait_id));
+        let since = |(wait_id, lock): (&u64, &Lock)| Some((lock.hold?.since.time, *wait_id));
         let mut held: Vec<(Ns, u64)> = self.0.iter().filter_map(since).collect();
         held.sort_unstable();
         for (_, wait_id) in held {
@@ -101,16 +130,27 @@ impl Lock {
         time: Ns,
     ) -> Option<usize> {
         let hold = self.hold.take()?;
-        let new_track = || stage.location(LocationKind::Lock, format!("lock {wait_id:#x}"));
-        let track = *self.track.get_or_insert_with(new_track);
-        stage.sink.interval(&Interval {
-            track,
-            name: &names[hold.holder],
-            category: Category::Mutex,
-            begin: hold.since,
-            end: time.max(hold.since),
-            arguments: &[argument("wait_id", Value::Hex(wait_id))],
+        let end = time.max(hold.since.time);
+        let location = hold.since.location;
+        self.released = Some(Release {
+            by: hold.holder,
+            at: Point {
+                location,
+                time: end,
+            },
         });
+        if hold.has_track {
+            let new_track = || stage.location(LocationKind::Lock, format!("lock {wait_id:#x}"));
+            let track = *self.track.get_or_insert_with(new_track);
+            stage.sink.interval(&Interval {
+                track,
+                name: &names[hold.holder],
+                category: Category::Mutex,
+                begin: hold.since.time,
+                end,
+                arguments: &[argument("wait_id", Value::Hex(wait_id))],
+            });
+        }
         Some(hold.holder)
     }
 }

@@ -7,9 +7,11 @@
 //!                                                    repair: what was mended, counted
 //! ```
 //!
-//! Memory grows with what is alive at once (threads, open regions, tasks that are not complete, locks, distinct code
-//! addresses), never with the number of events. Equal traces give equal calls.
+//! Memory grows with what is alive at once (threads, open regions, tasks that are not complete, and the tasks with
+//! dependences of those; locks, distinct code addresses), never with the number of events. Equal traces give equal calls.
 
+mod counters;
+mod dependences;
 mod dialect;
 mod helpers;
 mod interpret;

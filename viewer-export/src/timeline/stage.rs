@@ -4,7 +4,8 @@ use omptrace_trace_format::field::Address;
 
 use crate::names::{Construct, Names};
 use crate::sink::{
-    Flow, FlowKind, Location, LocationId, LocationKind, Ns, Point, ProcessId, RegionId, Sink,
+    Counter, CounterId, Flow, FlowKind, Location, LocationId, LocationKind, Ns, Point, ProcessId,
+    RegionId, Sink,
 };
 use crate::symbols::Table;
 use crate::timeline::repair::Repairs;
@@ -20,6 +21,7 @@ pub(crate) struct Stage<'s> {
     pub(crate) pause: Option<(Ns, Ns)>,
     process: ProcessId,
     next_location: u32,
+    next_counter: u32,
     next_flow: u64,
 }
 
@@ -33,6 +35,7 @@ impl<'s> Stage<'s> {
             pause: None,
             process: ProcessId(0),
             next_location: 0,
+            next_counter: 0,
             next_flow: 1,
         }
     }
@@ -53,6 +56,18 @@ impl<'s> Stage<'s> {
             process: self.process,
             kind,
             name,
+        });
+        id
+    }
+
+    pub(crate) fn counter(&mut self, name: &'static str, unit: &'static str) -> CounterId {
+        let id = CounterId(self.next_counter);
+        self.next_counter += 1;
+        self.sink.counter(&Counter {
+            id,
+            process: self.process,
+            name,
+            unit,
         });
         id
     }

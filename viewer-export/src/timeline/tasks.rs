@@ -1,8 +1,11 @@
 //! The explicit tasks that are alive: created, perhaps suspended, not complete.
 
+use std::rc::Rc;
+
 use crate::fast_map::FastMap;
 use crate::names::Construct;
 use crate::sink::{Point, RegionId};
+use crate::timeline::dependences::Node;
 use crate::timeline::thread::Frame;
 
 /// Alive tasks by id.
@@ -11,11 +14,15 @@ pub(crate) type Tasks = FastMap<u64, Task>;
 /// A task that is alive.
 pub(crate) struct Task {
     pub(crate) construct: Construct,
+    /// The task that created it.
+    pub(crate) parent: u64,
     pub(crate) region: RegionId,
     /// `ompt_task_flag_t`.
     pub(crate) flags: u32,
     /// The number of its dependences.
     pub(crate) ndeps: u32,
+    /// How siblings find it that depend on it.
+    pub(crate) node: Option<Rc<Node>>,
     pub(crate) state: TaskState,
     /// Where a flow to its start begins: its creation (`None` where no arrow helps), then the ends of the tasks that it
     /// depends on.

@@ -27,6 +27,8 @@ pub(crate) struct Frame {
     /// What its end names: the id of a task or region, an address, or 0.
     pub(crate) key: u64,
     pub(crate) region: RegionId,
+    /// When it began, or went on after it was cut.
+    begin: Ns,
     /// Ends after this time are late: when the member's parallel region ended, or when the member itself did.
     limit: Ns,
     /// It is the implicit task of a parallel region whose begin is known.
@@ -49,6 +51,7 @@ impl Frame {
             construct,
             key,
             region,
+            begin: 0,
             limit: Ns::MAX,
             is_member: false,
             ended: false,
@@ -57,6 +60,11 @@ impl Frame {
             chunks: 0,
             iterations: 0,
         }
+    }
+
+    /// When it began, or went on after it was cut.
+    pub(crate) fn begin(&self) -> Ns {
+        self.begin
     }
 
     /// The implicit task of a parallel region whose begin is known.
@@ -181,7 +189,10 @@ impl Thread {
             stage.sink.leave(at, &[]);
         }
         stage.sink.enter(at, frame.region, arguments);
-        self.stack.push(frame);
+        self.stack.push(Frame {
+            begin: at.time,
+            ..frame
+        });
     }
 
     /// Nothing runs on top of the innermost region any more: if that is waiting, it goes on.
@@ -375,11 +386,14 @@ impl Thread {
         self.stack.iter().any(goes_on)
     }
 
-    /// The wait that the thread is in.
+    /// The wait that the thread is in. Testing a lock is none: it does not wait.
     #[inline]
     pub(crate) fn wait(&self) -> Option<Construct> {
         let top = self.stack.last()?;
         match top.construct {
+            Construct::MutexWait(ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock) => {
+                None
+            }
             Construct::SyncRegionWait(_) | Construct::MutexWait(_) if self.goes_on() => {
                 Some(top.construct)
             }

@@ -14,6 +14,8 @@ struct Contract {
     processes: u32,
     locations: Vec<CheckedLocation>,
     regions: u32,
+    /// The time of each counter's newest sample.
+    counters: Vec<Ns>,
     flows: Vec<u64>,
 }
 
@@ -67,6 +69,18 @@ impl Sink for Contract {
     fn region(&mut self, region: &Region) {
         assert_eq!(region.id.0, self.regions);
         self.regions += 1;
+    }
+
+    fn counter(&mut self, counter: &Counter) {
+        assert_eq!(counter.id.0 as usize, self.counters.len());
+        assert_eq!(counter.process.0 + 1, self.processes);
+        self.counters.push(0);
+    }
+
+    fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
+        let last = &mut self.counters[counter.0 as usize];
+        assert!(time >= *last && value >= 0, "{time} {value}");
+        *last = time;
     }
 
     fn enter(&mut self, at: Point, region: RegionId, _: &[Argument<'_>]) {

@@ -112,6 +112,8 @@ golden! {
     tasks_in_barrier
     dynamic_loop
     hidden_helpers
+    dependences
+    contended_critical
 }
 
 /// The table of tests above is complete.

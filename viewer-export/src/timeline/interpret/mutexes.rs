@@ -10,8 +10,18 @@ impl Interpreter<'_, '_> {
             e.wait_id.0,
             self.region(thread, construct, e.codeptr_ra),
         );
-        let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
-        self.threads[thread].open(self.stage, time, frame, wait_id);
+        let holder = self.locks.holder(e.wait_id.0);
+        let holder = holder.filter(|holder| *holder != thread);
+        let all = arguments![
+            "wait_id": hex(e.wait_id.0),
+            "held_by": Value::Text(holder.map_or("", |holder| &self.thread_names[holder])),
+        ];
+        let arguments = if holder.is_some() {
+            &all[..]
+        } else {
+            &all[..1]
+        };
+        self.threads[thread].open(self.stage, time, frame, arguments);
     }
 
     /// A thread that waits has no other events. So an event that is not the wait's own end shows that it did not get
@@ -46,16 +56,14 @@ impl Interpreter<'_, '_> {
         let is_wait = |frame: &&Frame| {
             matches!(frame.construct, Construct::MutexWait(_)) && frame.key == e.wait_id.0
         };
-        match self.threads[thread]
-            .stack()
-            .last()
-            .filter(is_wait)
-            .map(|frame| frame.construct)
-        {
+        let wait = self.threads[thread].stack().last().filter(is_wait);
+        let waited_since = wait.map_or(time, Frame::begin);
+        match wait.map(|frame| frame.construct) {
             Some(construct) => self.close(thread, time, construct, e.wait_id.0),
             None => self.repair(thread, time, Cause::EndWithoutBegin),
         }
-        if is_block_structured(e.kind) {
+        let has_track = !is_block_structured(e.kind);
+        if !has_track {
             let construct = Construct::MutexHold(e.kind);
             let frame = Frame::new(
                 construct,
@@ -64,22 +72,28 @@ impl Interpreter<'_, '_> {
             );
             let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
             self.threads[thread].open(self.stage, time, frame, wait_id);
-        } else {
-            let time = self.threads[thread].point(time).time;
-            self.locks
-                .acquired(self.stage, &self.thread_names, e.wait_id.0, thread, time);
+        }
+        let acquisition = Acquisition {
+            wait_id: e.wait_id.0,
+            holder: thread,
+            at: self.threads[thread].point(time),
+            waited_since,
+            has_track,
+        };
+        let names = &self.thread_names;
+        if let Some(release) = self.locks.acquired(self.stage, names, acquisition) {
+            self.stage
+                .flow(FlowKind::MutexRelease, release, acquisition.at);
         }
     }
 
     pub(super) fn mutex_released(&mut self, thread: usize, time: Ns, e: &MutexReleased) {
+        let end = self.threads[thread].point(time).time;
+        let (names, wait_id) = (&self.thread_names, e.wait_id.0);
+        let was_held = self.locks.released(self.stage, names, wait_id, thread, end);
         if is_block_structured(e.kind) {
-            return self.close(thread, time, Construct::MutexHold(e.kind), e.wait_id.0);
-        }
-        let time = self.threads[thread].point(time).time;
-        if !self
-            .locks
-            .released(self.stage, &self.thread_names, e.wait_id.0, thread, time)
-        {
+            self.close(thread, time, Construct::MutexHold(e.kind), wait_id);
+        } else if !was_held {
             self.repair(thread, time, Cause::EndWithoutBegin);
         }
     }

@@ -5,6 +5,7 @@ use super::*;
 impl Interpreter<'_, '_> {
     pub(super) fn parallel_begin(&mut self, thread: usize, time: Ns, e: &ParallelBegin) {
         self.in_task(thread, time, e.encountering_task_data);
+        self.count_thread(thread, time);
         let construct = if e.flags.contains(ompt::ompt_parallel_league) {
             Construct::Teams
         } else {
@@ -37,7 +38,9 @@ impl Interpreter<'_, '_> {
             return self.close(thread, time, Construct::Parallel, key);
         };
         for &(member, task) in &team.members {
+            self.dependences.forget_children(task);
             self.threads[member].region_ended(self.stage, time, task);
+            self.count_thread(member, time);
         }
         let size = arguments!["actual_parallelism": uint(team.actual_parallelism)];
         let known = if team.members.is_empty() {
@@ -94,6 +97,15 @@ impl Interpreter<'_, '_> {
             "actual_parallelism": uint(e.actual_parallelism),
         ];
         self.threads[thread].open(self.stage, time, frame, arguments);
+        self.count_thread(thread, time);
+    }
+
+    /// Whether the thread counts as one in a parallel region, or as one that waits.
+    fn count_thread(&mut self, thread: usize, time: Ns) {
+        let is_active = self.threads[thread].is_in_parallel_region();
+        self.counters.active(self.stage, thread, time, is_active);
+        let wait = self.threads[thread].wait();
+        self.counters.wait(self.stage, thread, time, wait);
     }
 
     /// The member was not running yet: the runtime started or woke its thread, and told it what to do.

@@ -1,6 +1,9 @@
 //! Explicit tasks: a suspended task stays open under the one that runs on top of it.
 
+use std::rc::Rc;
+
 use super::*;
+use crate::timeline::dependences::Node;
 
 impl Interpreter<'_, '_> {
     pub(super) fn task_create(&mut self, thread: usize, time: Ns, e: &TaskCreate) {
@@ -27,6 +30,8 @@ impl Interpreter<'_, '_> {
             region: self.region(thread, construct, e.codeptr_ra),
             flags: flags.0,
             ndeps: 0,
+            node: None,
+            parent: e.encountering_task_data.0,
             state: TaskState::Created,
             // An undeferred task runs at once in the same place.
             created: (!flags.contains(ompt::ompt_task_undeferred)).then_some(at),
@@ -120,7 +125,15 @@ impl Interpreter<'_, '_> {
         let Some(done) = self.tasks.remove(&task.0) else {
             return;
         };
+        self.dependences.forget_children(task.0);
         let at = self.threads[thread].point(time);
+        if let Some(node) = done.node {
+            node.end.set(Some(at));
+        }
+        // Those of a taskwait, which never starts.
+        for from in done.predecessors {
+            self.stage.flow(FlowKind::TaskDependence, from, at);
+        }
         for successor in done.successors {
             if let Some(successor) = self.tasks.get_mut(&successor) {
                 successor.predecessors.push(at);
@@ -219,22 +232,56 @@ impl Interpreter<'_, '_> {
         }
     }
 
+    /// An edge that the lists of dependences may lack: of a runtime that does not report them, or of a list that was cut.
     pub(super) fn task_dependence(&mut self, e: &TaskDependence) {
-        if let Some(source) = self.tasks.get_mut(&e.src_task_data.0) {
-            source.successors.push(e.sink_task_data.0);
+        let (source, sink) = (e.src_task_data.0, e.sink_task_data.0);
+        if let Some(source) = self.tasks.get_mut(&source) {
+            let node = source.node.as_ref();
+            if node.is_none_or(|node| node.precedes(sink)) {
+                source.successors.push(sink);
+            }
         }
     }
 
     /// Tasks show the number of their dependences; those of a doacross loop show where they occur.
     pub(super) fn dependences(&mut self, thread: usize, time: Ns, e: &Dependences<'_>) {
-        if let Some(task) = self.tasks.get_mut(&e.task_data.0) {
-            task.ndeps = u32::try_from(e.ndeps).unwrap_or(0);
-            return;
-        }
         let kind = e.deps.first().map(|dependence| dependence.dependence_type);
+        let is_doacross = matches!(
+            kind,
+            Some(ompt::ompt_dependence_type_source | ompt::ompt_dependence_type_sink)
+        );
+        if !is_doacross {
+            return self.task_depends(e);
+        }
         let kind = kind.and_then(|kind| kind.name()).unwrap_or("unknown");
         let arguments =
             arguments!["dependence_type": Value::Text(kind), "task_data": id(e.task_data)];
         self.instant(thread, time, Construct::Doacross, Address(0), arguments);
+    }
+
+    /// Finds the tasks that this one depends on. An arrow from each of them comes where it starts.
+    fn task_depends(&mut self, e: &Dependences<'_>) {
+        let id = e.task_data.0;
+        let Some(task) = self.tasks.get_mut(&id) else {
+            return;
+        };
+        task.ndeps = u32::try_from(e.ndeps).unwrap_or(0);
+        let node = task.node.get_or_insert_with(|| Rc::new(Node::new(id)));
+        let (node, parent) = (Rc::clone(node), task.parent);
+        let stays = task.construct != Construct::TaskwaitTask;
+        for predecessor in self.dependences.add(parent, &node, &e.deps, stays) {
+            match predecessor.end.get() {
+                Some(end) => {
+                    if let Some(task) = self.tasks.get_mut(&id) {
+                        task.predecessors.push(end);
+                    }
+                }
+                None => {
+                    if let Some(predecessor) = self.tasks.get_mut(&predecessor.task) {
+                        predecessor.successors.push(id);
+                    }
+                }
+            }
+        }
     }
 }

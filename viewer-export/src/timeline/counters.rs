@@ -1,0 +1,179 @@
+//! Numbers in the course of time: how many threads work, how many wait and for what, how many tasks there are.
+//!
+//! A sample is good to a microsecond: of several changes within one, only what comes out of them is told. That is
+//! finer than a viewer shows, and spares most samples where tasks and barriers are short.
+
+use ompt_sys as ompt;
+
+use crate::names::Construct;
+use crate::sink::CounterId;
+use crate::sink::Ns;
+use crate::timeline::stage::Stage;
+
+/// Changes that are closer together are one.
+const RESOLUTION_NS: Ns = 1_000;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Count {
+    ActiveThreads,
+    UnfinishedTasks,
+    WaitingAtBarriers,
+    WaitingForTasks,
+    WaitingForLocks,
+}
+
+impl Count {
+    const NUMBER: usize = 5;
+
+    /// What people call it.
+    fn name(self) -> &'static str {
+        match self {
+            Count::ActiveThreads => "in parallel regions",
+            Count::UnfinishedTasks => "created but not finished",
+            Count::WaitingAtBarriers => "waiting at barriers",
+            Count::WaitingForTasks => "waiting for tasks",
+            Count::WaitingForLocks => "waiting for locks",
+        }
+    }
+
+    fn unit(self) -> &'static str {
+        match self {
+            Count::UnfinishedTasks => "tasks",
+            _ => "threads",
+        }
+    }
+
+    /// The count that a thread in this wait belongs to.
+    fn of_wait(wait: Construct) -> Count {
+        match wait {
+            Construct::MutexWait(_) => Count::WaitingForLocks,
+            Construct::SyncRegionWait(
+                ompt::ompt_sync_region_taskwait | ompt::ompt_sync_region_taskgroup,
+            ) => Count::WaitingForTasks,
+            _ => Count::WaitingAtBarriers,
+        }
+    }
+}
+
+/// The counters of a process.
+pub(crate) struct Counters {
+    counters: [Counter; Count::NUMBER],
+    threads: Vec<Counted>,
+}
+
+/// What a thread counts for.
+#[derive(Clone, Copy, Default)]
+struct Counted {
+    wait: Option<Construct>,
+    is_active: bool,
+}
+
+/// One number. The sink knows it once it was not 0.
+#[derive(Clone, Copy, Default)]
+struct Counter {
+    id: Option<CounterId>,
+    told: i64,
+    value: i64,
+    /// When it changed first since it was told.
+    changed: Option<Ns>,
+}
+
+impl Counters {
+    pub(crate) fn new(threads: usize) -> Counters {
+        Counters {
+            counters: [Counter::default(); Count::NUMBER],
+            threads: vec![Counted::default(); threads],
+        }
+    }
+
+    /// The thread now is in this wait, or in none.
+    #[inline]
+    pub(crate) fn wait(
+        &mut self,
+        stage: &mut Stage<'_>,
+        thread: usize,
+        time: Ns,
+        wait: Option<Construct>,
+    ) {
+        let before = self.threads[thread].wait;
+        if before == wait {
+            return;
+        }
+        self.threads[thread].wait = wait;
+        if let Some(before) = before {
+            self.add(stage, Count::of_wait(before), time, -1);
+        }
+        if let Some(wait) = wait {
+            self.add(stage, Count::of_wait(wait), time, 1);
+        }
+    }
+
+    /// The thread now is in a parallel region, or in none.
+    pub(crate) fn active(
+        &mut self,
+        stage: &mut Stage<'_>,
+        thread: usize,
+        time: Ns,
+        is_active: bool,
+    ) {
+        let was_active = std::mem::replace(&mut self.threads[thread].is_active, is_active);
+        let change = i64::from(is_active) - i64::from(was_active);
+        if change != 0 {
+            self.add(stage, Count::ActiveThreads, time, change);
+        }
+    }
+
+    /// There are so many tasks.
+    #[inline]
+    pub(crate) fn tasks(&mut self, stage: &mut Stage<'_>, time: Ns, tasks: usize) {
+        let change = tasks as i64 - self.counters[Count::UnfinishedTasks as usize].value;
+        if change != 0 {
+            self.add(stage, Count::UnfinishedTasks, time, change);
+        }
+    }
+
+    fn add(&mut self, stage: &mut Stage<'_>, count: Count, time: Ns, change: i64) {
+        let counter = &mut self.counters[count as usize];
+        if counter
+            .changed
+            .is_some_and(|since| time - since >= RESOLUTION_NS)
+        {
+            counter.tell(stage, count);
+        }
+        counter.value += change;
+        counter.changed.get_or_insert(time);
+    }
+
+    /// The process is at its end, and with it what was counted.
+    pub(crate) fn finish(&mut self, stage: &mut Stage<'_>, time: Ns) {
+        for count in [
+            Count::ActiveThreads,
+            Count::UnfinishedTasks,
+            Count::WaitingAtBarriers,
+            Count::WaitingForTasks,
+            Count::WaitingForLocks,
+        ] {
+            let counter = &mut self.counters[count as usize];
+            counter.tell(stage, count);
+            counter.value = 0;
+            counter.changed = Some(time);
+            counter.tell(stage, count);
+        }
+    }
+}
+
+impl Counter {
+    fn tell(&mut self, stage: &mut Stage<'_>, count: Count) {
+        let Some(since) = self.changed.take() else {
+            return;
+        };
+        if self.value == self.told {
+            return;
+        }
+        let new = || stage.counter(count.name(), count.unit());
+        let id = *self.id.get_or_insert_with(new);
+        stage.sink.count(id, since, self.value);
+        self.told = self.value;
+    }
+}
