@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use omptrace_trace_format::{Diagnostic, Ending, Reader, Severity};
+use omptrace_trace_format::{Diagnostic, Reader, Severity};
 use serde::Serialize;
 
 use crate::nothing::Nothing;
-use crate::timeline::{Cause, ProcessReport, Repair, replay};
+use crate::timeline::{ProcessReport, Repair, replay};
 
 /// Something that a trace's reader should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,29 +39,21 @@ impl fmt::Display for Finding {
 /// announced. Ordered by severity, the worst first. The trace is sound unless a warning or an error is among them.
 pub fn check(reader: &Reader) -> Vec<Finding> {
     let report = replay(&[reader], &mut Nothing, &mut |_| {});
-    report
-        .processes
-        .first()
-        .map_or_else(Vec::new, |process| findings(process, reader.ending()))
+    report.processes.first().map_or_else(Vec::new, findings)
 }
 
-/// What the report of an interpreted process, whose session ended so, gives cause to say.
-pub(crate) fn findings(process: &ProcessReport, ending: Ending) -> Vec<Finding> {
+/// What the report of an interpreted process gives cause to say.
+pub(crate) fn findings(process: &ProcessReport) -> Vec<Finding> {
     let lost = (process.lost > 0).then(|| Finding {
         severity: Severity::Warning,
         name: "lost",
         text: format!("events were lost while tracing ({})", process.lost),
     });
-    let is_damaged = process
-        .diagnostics
-        .iter()
-        .any(|diagnostic| diagnostic.severity == Severity::Error);
-    let is_whole = process.lost == 0 && !is_damaged && ending == Ending::Ended;
     let damage = process.diagnostics.iter().map(of_diagnostic);
     let repairs = process
         .repairs
         .iter()
-        .map(|repair| of_repair(repair, is_whole));
+        .map(|repair| of_repair(process, repair));
     let mut findings: Vec<Finding> = damage.chain(lost).chain(repairs).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
@@ -77,21 +69,18 @@ fn of_diagnostic(diagnostic: &Diagnostic) -> Finding {
     }
 }
 
-/// In a trace from which nothing is missing, a missing end is one that the runtime did not report: threads that run
-/// when the process ends have them.
-fn of_repair(repair: &Repair, is_whole: bool) -> Finding {
+fn of_repair(process: &ProcessReport, repair: &Repair) -> Finding {
     let cause = repair.cause;
-    let is_the_runtimes = is_whole && cause == Cause::MissingEnd;
     let (place, stream) = (repair.first.time, repair.first.stream);
+    let on = match &process.runtime[..] {
+        "" => String::new(),
+        runtime => format!(" on {runtime}"),
+    };
     Finding {
-        severity: if is_the_runtimes {
-            Severity::Note
-        } else {
-            cause.severity()
-        },
+        severity: process.severity(repair),
         name: cause.name(),
         text: format!(
-            "{} ({}; first in stream {stream} at {place} ns)",
+            "{} ({}{on}; first in stream {stream} at {place} ns)",
             cause.text(),
             repair.count
         ),

@@ -169,7 +169,7 @@ impl Info {
             lost: process.lost,
             size: size(reader, process.events),
             messages: metadata.messages.clone(),
-            findings: findings(&process, reader.ending()),
+            findings: findings(&process),
         }
     }
 }

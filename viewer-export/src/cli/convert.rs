@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use omptrace_trace_format::Reader;
+use omptrace_trace_format::{Reader, Severity};
 use omptrace_viewer_export::{
     ConvertOptions, Format, Report, Selection, convert, convert_split, symbols, threads,
 };
@@ -210,11 +210,13 @@ fn about_events(readers: &[&Reader]) -> u64 {
         .sum()
 }
 
-/// What is missing in the timeline, or was mended.
+/// What is missing in the timeline. What runtimes are known to do and was mended, the export itself tells.
 fn tell(report: &Report) {
     for process in &report.processes {
-        for note in process.notes() {
-            words::note(&format!("{}: {note}", process.name));
+        for (severity, note) in process.notes() {
+            if severity > Severity::Note {
+                words::warning(&format!("{}: {note}", process.name));
+            }
         }
     }
 }

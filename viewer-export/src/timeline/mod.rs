@@ -25,7 +25,7 @@ mod thread;
 
 use std::collections::BTreeMap;
 
-use omptrace_trace_format::{Diagnostic, Reader};
+use omptrace_trace_format::{Diagnostic, Ending, Reader, Severity};
 
 pub use dialect::Dialect;
 pub(crate) use locations::{ThreadIntroduction, display_order, introductions};
@@ -59,6 +59,10 @@ pub struct Report {
 pub struct ProcessReport {
     /// The process's name in the timeline.
     pub name: String,
+    /// The version of its OpenMP runtime; empty where it is not known.
+    pub runtime: String,
+    /// How the session ended.
+    pub ending: Option<Ending>,
     /// Events read.
     pub events: u64,
     /// Events that the tracer had lost.
@@ -72,22 +76,46 @@ pub struct ProcessReport {
 }
 
 impl ProcessReport {
-    /// Words about everything that is missing or mended; empty for a sound trace.
-    pub fn notes(&self) -> Vec<String> {
-        let lost =
-            (self.lost > 0).then(|| format!("events were lost while tracing ({})", self.lost));
-        let diagnostics = self.diagnostics.iter().map(Diagnostic::to_string);
-        let words = |repair: &Repair| format!("{} ({})", repair.cause.text(), repair.count);
-        let repairs = self.repairs.iter().map(words);
+    /// Words about everything that is missing or mended, each with how bad it is; empty for a sound trace.
+    pub fn notes(&self) -> Vec<(Severity, String)> {
+        let lost = (self.lost > 0).then(|| {
+            let text = format!("events were lost while tracing ({})", self.lost);
+            (Severity::Warning, text)
+        });
+        let diagnostics = self
+            .diagnostics
+            .iter()
+            .map(|diagnostic| (diagnostic.severity, diagnostic.to_string()));
+        let repairs = self.repairs.iter().map(|repair| {
+            let text = format!("{} ({})", repair.cause.text(), repair.count);
+            (self.severity(repair), text)
+        });
         let unnamed = self
             .unnamed
             .iter()
-            .map(|(module, problem)| format!("{module}: {problem}"));
+            .map(|(module, problem)| (Severity::Warning, format!("{module}: {problem}")));
         lost.into_iter()
             .chain(diagnostics)
             .chain(repairs)
             .chain(unnamed)
             .collect()
+    }
+
+    /// How bad it is that something was mended. In a trace from which nothing is missing, a missing end is one that the
+    /// runtime did not report: threads that run when the process ends have them.
+    pub(crate) fn severity(&self, repair: &Repair) -> Severity {
+        if repair.cause == Cause::MissingEnd && self.is_whole() {
+            Severity::Note
+        } else {
+            repair.cause.severity()
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        let is_damage = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
+        self.lost == 0
+            && self.ending == Some(Ending::Ended)
+            && !self.diagnostics.iter().any(is_damage)
     }
 }
 
@@ -244,15 +272,18 @@ impl ProcessReplay<'_, '_> {
         let mut diagnostics = self.reader.diagnostics().to_vec();
         diagnostics.extend(merge.take_diagnostics());
         let repairs = self.stage.repairs.clone();
+        let runtime = self.reader.metadata().runtime.as_ref();
         let report = ProcessReport {
             name,
+            runtime: runtime.map_or(String::new(), |runtime| runtime.version.clone()),
+            ending: Some(self.reader.ending()),
             events,
             lost,
             repairs,
             diagnostics,
             unnamed,
         };
-        for note in report.notes() {
+        for (_, note) in report.notes() {
             self.stage.sink.note(self.id, &note);
         }
         report

@@ -276,6 +276,6 @@ fn regions_that_never_end_are_shown_to_a_depth() {
         report.processes[0]
             .notes()
             .iter()
-            .any(|note| note.contains("too deeply"))
+            .any(|note| note.1.contains("too deeply"))
     );
 }

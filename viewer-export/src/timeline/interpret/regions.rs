@@ -78,7 +78,7 @@ impl Interpreter<'_, '_> {
                     self.stage.region(construct, codeptr_ra, around)
                 };
                 let (wake_up, task) = (Frame::new(wake_up, 0, region(wake_up)), region(construct));
-                self.woken_up(thread, begin, time, wake_up);
+                self.woken_up(thread, begin, time, wake_up, e.parallel_data);
                 Frame::member(construct, e.task_data.0, task)
             }
             None => {
@@ -109,10 +109,11 @@ impl Interpreter<'_, '_> {
     }
 
     /// The member was not running yet: the runtime started or woke its thread, and told it what to do.
-    fn woken_up(&mut self, thread: usize, begin: Ns, end: Ns, frame: Frame) {
+    fn woken_up(&mut self, thread: usize, begin: Ns, end: Ns, frame: Frame, region: Id) {
         let (construct, thread) = (frame.construct, &mut self.threads[thread]);
         if begin < end && thread.last() < end {
-            thread.open(self.stage, begin, frame, &[]);
+            let region = arguments!["parallel_data": id(region)];
+            thread.open(self.stage, begin, frame, region);
             thread.close(self.stage, end, construct, 0, &[]);
         }
     }
