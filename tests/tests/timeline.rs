@@ -1,0 +1,238 @@
+//! The timeline of programs whose structure is known, as Perfetto's trace processor sees it: number, nesting and duration
+//! of what both formats export.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use omptrace_tests::env::{Compiler, RUNTIMES_OF_CLANG_22, compile, runtime};
+use omptrace_tests::trace::{Traces, omptrace};
+use omptrace_tests::viewers::query;
+
+/// A format, its extension, and where the trace processor keeps the arguments of its slices.
+const FORMATS: [(&str, &str, &str); 2] =
+    [("chrome", "json", "args"), ("perfetto", "pftrace", "debug")];
+
+const THREADS: u64 = 2;
+const ROUNDS: u64 = 5;
+const TASKS: u64 = 20;
+
+fn export(trace: &Path, format: &str, extension: &str) -> PathBuf {
+    let out = trace.with_extension(extension);
+    let output = omptrace([
+        Path::new("convert"),
+        trace,
+        Path::new("--to"),
+        Path::new(format),
+        Path::new("-o"),
+        &out,
+    ]);
+    assert!(output.status.success(), "{output:?}");
+    out
+}
+
+/// The number that each query answers.
+fn numbers(export: &Path, queries: &[String]) -> Vec<i64> {
+    let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
+    let rows = query(export, &queries);
+    let number = |rows: &Vec<serde_json::Map<String, serde_json::Value>>| {
+        let row = rows.first().expect("a row");
+        row.values().next().and_then(|value| value.as_i64())
+    };
+    rows.iter().map(|rows| number(rows).unwrap_or(0)).collect()
+}
+
+/// Members whose wake-up gap and implicit task are not together as long as their region.
+fn inexact_members(arguments: &str) -> String {
+    let region = format!("extract_arg(arg_set_id, '{arguments}.parallel_data')");
+    format!(
+        "with region as (select {region} id, ts, dur from slice where category = 'parallel'), \
+              task as (select {region} id, ts, dur, track_id from slice \
+                       where category = 'implicit_task' and name glob '*implicit task*'), \
+              gap as (select {region} id, ts, dur, track_id from slice where name glob '*(wake-up)*') \
+         select count(*) from task join region using (id) left join gap using (id, track_id) \
+         where task.dur + coalesce(gap.dur, 0) != region.dur \
+            or coalesce(gap.ts, task.ts) != region.ts \
+            or task.ts + task.dur != region.ts + region.dur"
+    )
+}
+
+/// Slices that reach beyond the one that they lie in.
+const OVERLAPS: &str = "select count(*) from slice c join slice p on c.parent_id = p.id \
+                        where c.ts < p.ts or c.ts + c.dur > p.ts + p.dur";
+/// What the trace processor found wrong.
+const COMPLAINTS: &str = "select count(*) from stats where value != 0 and severity != 'info'";
+/// Waiting that has something inside: while a thread works, it does not wait.
+const BUSY_WAITS: &str = "select count(*) from slice c join slice p on c.parent_id = p.id \
+                          where p.category = 'wait' and c.category = 'task' and c.dur > 0";
+
+#[test]
+fn number_and_duration_are_those_of_the_program() {
+    let traces = Traces::folder();
+    let program = compile("tests/programs/structure.c", Compiler::Clang22, &[]);
+    let arguments = [THREADS, ROUNDS, TASKS].map(|number| number.to_string());
+    let took: i64 = traces
+        .record(Command::new(program).args(arguments))
+        .trim()
+        .parse()
+        .expect("nanoseconds");
+    let trace = traces.only();
+    for (format, extension, arguments) in FORMATS {
+        let export = export(&trace, format, extension);
+        let count = |what: &str| format!("select count(*) from slice where {what}");
+        let argument = |name: &str| format!("extract_arg(arg_set_id, '{arguments}.{name}')");
+        let expected = [
+            (COMPLAINTS.to_owned(), 0),
+            (OVERLAPS.to_owned(), 0),
+            (BUSY_WAITS.to_owned(), 0),
+            (inexact_members(arguments), 0),
+            (
+                count("category = 'parallel'"),
+                ROUNDS * (5 + THREADS),
+            ),
+            (
+                count("name glob '*implicit task*'"),
+                ROUNDS * (6 * THREADS),
+            ),
+            (
+                count(&format!("{} = 'static'", argument("schedule"))),
+                ROUNDS * THREADS,
+            ),
+            (
+                format!(
+                    "select sum({}) from slice where {} = 'dynamic'",
+                    argument("chunks"),
+                    argument("schedule")
+                ),
+                ROUNDS * 10,
+            ),
+            (
+                format!(
+                    "select sum({}) from slice where {} = 'dynamic'",
+                    argument("iterations"),
+                    argument("schedule")
+                ),
+                ROUNDS * 100,
+            ),
+            (count("name glob '!$omp single*'"), ROUNDS * THREADS),
+            (
+                count("name glob '!$omp critical @*'"),
+                ROUNDS * THREADS,
+            ),
+            (count("category = 'task' and dur > 0"), ROUNDS * (TASKS + 4)),
+            (
+                "select count(*) from flow join slice on slice.id = slice_in where category = 'task'"
+                    .to_owned(),
+                ROUNDS * (TASKS + 4 + 4),
+            ),
+        ];
+        let queries: Vec<String> = expected.iter().map(|(query, _)| query.clone()).collect();
+        for ((query, number), found) in expected.iter().zip(numbers(&export, &queries)) {
+            assert_eq!(found, *number as i64, "{format}: {query}");
+        }
+
+        let most = |name: &str| {
+            format!(
+                "select cast(max(value) as int) from counter join counter_track track \
+                 on track.id = track_id where track.name glob '*{name}*'"
+            )
+        };
+        let found = numbers(
+            &export,
+            &[
+                most("in parallel regions"),
+                most("created but not finished"),
+            ],
+        );
+        assert_eq!(found[0], THREADS as i64, "{format}: threads at most");
+        assert!(
+            (1..=TASKS as i64).contains(&found[1]),
+            "{format}: {found:?}"
+        );
+
+        let long = "category = 'task' and dur > 100000";
+        let of_tasks = numbers(
+            &export,
+            &[format!("select sum(dur) from slice where {long}")],
+        )[0];
+        let difference = of_tasks.abs_diff(took) as f64 / took as f64;
+        assert!(difference < 0.02, "{format}: {of_tasks} ns, not {took} ns");
+    }
+}
+
+/// What a runtime makes of these programs is nested, complete, and exact for each member of each region.
+fn is_sound(traces: &Traces, what: &str) {
+    let trace = traces.only();
+    for (format, extension, arguments) in FORMATS {
+        let queries = [
+            COMPLAINTS.to_owned(),
+            OVERLAPS.to_owned(),
+            BUSY_WAITS.to_owned(),
+            inexact_members(arguments),
+        ];
+        let found = numbers(&export(&trace, format, extension), &queries);
+        assert_eq!(found, [0; 4], "{what}, {format}: {queries:?}");
+    }
+}
+
+const PROGRAMS: &[(&str, &[&str])] = &[
+    ("tests/programs/nearly_everything.c", &["3", "5"]),
+    ("tests/programs/tasks.c", &["2", "8"]),
+    ("tests/programs/locks.c", &["2", "50"]),
+    ("tests/programs/nested.c", &["2", "2", "5"]),
+    ("tests/programs/control_tool.c", &["2", "5"]),
+    ("tests/programs/foreign_pthreads.c", &["2", "2", "5"]),
+];
+
+fn programs_are_sound(compiler: Compiler, runtimes: &[&str]) {
+    for (source, arguments) in PROGRAMS {
+        if compiler == Compiler::Gcc && source.contains("control_tool") {
+            // GCC 12's omp.h does not have it.
+            continue;
+        }
+        let program = compile(source, compiler, &[]);
+        for name in runtimes {
+            let traces = Traces::folder();
+            let mut command = Command::new(&program);
+            command
+                .args(*arguments)
+                .env("OMP_CANCELLATION", "true")
+                .env("LD_LIBRARY_PATH", runtime(name));
+            if compiler == Compiler::Gcc {
+                command.env("LD_PRELOAD", runtime(name).join("libomp.so.5"));
+            }
+            traces.record(&mut command);
+            is_sound(&traces, &format!("{source} of {compiler:?} on {name}"));
+        }
+    }
+}
+
+#[test]
+fn timelines_of_clang_22_are_sound() {
+    programs_are_sound(Compiler::Clang22, RUNTIMES_OF_CLANG_22);
+}
+
+#[test]
+fn timelines_of_clang_14_are_sound() {
+    programs_are_sound(Compiler::Clang14, &["llvm-14", "intel-2021"]);
+}
+
+#[test]
+fn timelines_of_gcc_are_sound() {
+    programs_are_sound(Compiler::Gcc, &["llvm-19", "intel-2026"]);
+}
+
+#[test]
+fn hidden_helpers_have_names_of_their_own() {
+    let traces = Traces::folder();
+    let flags = ["-fopenmp-targets=x86_64-pc-linux-gnu"];
+    let program = compile("tests/programs/target_nowait.c", Compiler::Clang22, &flags);
+    traces.record(&mut Command::new(program));
+    let export = export(&traces.only(), "perfetto", "pftrace");
+    let count = |name: &str| format!("select count(*) from thread where name glob '{name}'");
+    let queries = [
+        count("main"),
+        count("OpenMP worker *"),
+        count("hidden helper *"),
+    ];
+    assert_eq!(numbers(&export, &queries), [1, 1, 8]);
+}
