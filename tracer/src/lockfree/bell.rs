@@ -21,14 +21,14 @@ impl Bell {
 
     /// The writer shall end. It must be woken up in any case.
     pub(crate) fn stop(&self) {
-        // Release; pairs with Acquire in `is_stopped`: the writer finds all work that was there.
-        self.stop.store(true, Ordering::Release);
+        // Relaxed: what the writer does not find any more is left to whoever stops it.
+        self.stop.store(true, Ordering::Relaxed);
     }
 
     /// Whether the writer shall end.
     pub(crate) fn is_stopped(&self) -> bool {
-        // Acquire; pairs with Release in `stop`.
-        self.stop.load(Ordering::Acquire)
+        // Relaxed: as in `stop`; waking the writer up orders enough for it to see this.
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// On the writer: runs `park`, which sleeps until somebody wakes the thread up, unless there `is_work`.

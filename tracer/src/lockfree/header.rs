@@ -33,7 +33,7 @@ impl Header {
 
     /// Hands the chunk to another owner.
     pub(crate) fn set_state(&self, state: ChunkState) {
-        // Release; pairs with Acquire in `take_over`, and with whoever reads the spool of a running process.
+        // Release; pairs with whoever reads the spool of a running process.
         self.0[STATE].store(state.0, Ordering::Release);
     }
 
@@ -53,13 +53,13 @@ impl Header {
     /// Makes it the chunk `sequence` of `stream`. It is free for whoever reads the spool until all is written: a kill
     /// in between loses nothing, since there is nothing in it yet.
     pub(crate) fn begin(&self, stream: u32, sequence: u32, clock: ClockPair, newest_id: u64) {
-        // Relaxed: the fence is stronger.
+        // Relaxed: ordered by the fence.
         self.0[STATE].store(ChunkState::FREE.0, Ordering::Relaxed);
-        // Release: no store below, to the header or to the words, comes before the one above. Pairs with whoever reads
-        // the spool of a running process, and finds in the header, read again, that the words were another chunk's.
+        self.0[PUBLISHED].store(0, Ordering::Relaxed);
+        // Release, twice; both pair with whoever reads the spool of a running process: listed, then before and after the
+        // words. Who has seen anything of the new chunk sees that it was free, and no length of the old one.
         fence(Ordering::Release);
         let header = [
-            (PUBLISHED, 0),
             (MAGIC, CHUNK_MAGIC),
             (PLACE, u64::from(stream) | u64::from(sequence) << 32),
             (CLOCK, clock.ticks),
@@ -68,10 +68,13 @@ impl Header {
             (NEWEST_ID, newest_id),
         ];
         for (index, word) in header {
-            // Relaxed: the state's store below comes after all of them.
+            // Relaxed: ordered by the fences.
             self.0[index].store(word, Ordering::Relaxed);
         }
-        self.set_state(ChunkState::ACTIVE);
+        // Who has seen any word of the new chunk sees its header.
+        fence(Ordering::Release);
+        // Relaxed: ordered by the fence; pairs with Acquire in `take_over`.
+        self.0[STATE].store(ChunkState::ACTIVE.0, Ordering::Relaxed);
     }
 
     /// Its stream and its sequence number there.

@@ -1,0 +1,524 @@
+//! The models, each a few threads that do what the tracer's threads do.
+
+use std::array;
+
+use loom::cell::UnsafeCell;
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+use omptrace_trace_format::block::{ChunkState, ClockPair};
+
+use crate::lockfree::bell::Bell;
+use crate::lockfree::gate::{Busy, Limit, ModeCell};
+use crate::lockfree::header::Header;
+use crate::lockfree::list::{Link, Linked, List};
+use crate::lockfree::queues::Queues;
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, Queue};
+
+/// Every model, by what it shows.
+pub(crate) const MODELS: &[(&str, fn())] = &[
+    ("who sees a chunk's length sees its words", publication),
+    (
+        "every chunk has one owner, and comes into the file once",
+        hand_over,
+    ),
+    ("the end takes over chunks that are whole", take_over),
+    ("the writer sleeps through no work", wake_up),
+    ("the writer ends, and leaves nothing behind", stop),
+    ("who records sees the session", beginning),
+    (
+        "the session ends after all that record, and nobody records afterwards",
+        ending,
+    ),
+    ("so it does while a thread ends", ending_as_a_thread_ends),
+    (
+        "every recorder has one thread, and is seen whole",
+        recorders,
+    ),
+    ("a chunk that is free again is in the file", written),
+    (
+        "who reads a running process's chunk knows whether it is another one by now",
+        recycling,
+    ),
+];
+
+/// A chunk: header and words, as the spool has them.
+struct Chunk<const WORDS: usize> {
+    header: Header,
+    words: [UnsafeCell<u64>; WORDS],
+}
+
+// SAFETY: loom finds every two accesses to a word that are not ordered.
+unsafe impl<const WORDS: usize> Sync for Chunk<WORDS> {}
+
+impl<const WORDS: usize> Chunk<WORDS> {
+    fn new() -> Chunk<WORDS> {
+        Chunk {
+            header: header(),
+            words: array::from_fn(|_| UnsafeCell::new(0)),
+        }
+    }
+
+    /// The hot path: stores a word, then publishes it.
+    fn put(&self, cursor: usize, value: u64) {
+        // SAFETY: loom looks whether anybody else is there.
+        self.words[cursor].with_mut(|word| unsafe { *word = value });
+        self.header.publish(cursor + 1);
+    }
+
+    /// What was published.
+    fn read(&self) -> Vec<u64> {
+        // SAFETY: as above.
+        let read = |word: &UnsafeCell<u64>| word.with(|word| unsafe { *word });
+        self.words[..self.header.published()]
+            .iter()
+            .map(read)
+            .collect()
+    }
+}
+
+fn header() -> Header {
+    Header(array::from_fn(|_| AtomicU64::new(0)))
+}
+
+fn publication() {
+    let chunk = Arc::new(Chunk::<2>::new());
+    let theirs = Arc::clone(&chunk);
+    let thread = thread::spawn(move || {
+        theirs.put(0, 1);
+        theirs.put(1, 2);
+    });
+    let seen = chunk.read();
+    assert_eq!(seen, [1, 2][..seen.len()]);
+    thread.join().expect("no panic");
+}
+
+/// `omptrace info` on a running process, as `trace_format::spool` reads it: the header when it lists the chunks, the
+/// header, the words, the header again. Each is a system call, which no access passes; within one, the order is any.
+fn recycling() {
+    struct Shared {
+        header: Header,
+        word: AtomicU64,
+    }
+
+    impl Shared {
+        /// As [`Chunk::put`]; the other process reads words in whatever state they are.
+        fn record(&self, sequence: u32) {
+            let clock = ClockPair {
+                ticks: sequence.into(),
+                ..ClockPair::default()
+            };
+            self.header.begin(1, sequence, clock, 0);
+            self.word.store(sequence.into(), Ordering::Relaxed);
+            self.header.publish(1);
+        }
+
+        /// State, place and clock, and the published length.
+        fn read(&self) -> ((u64, u32, u64), u64) {
+            let word = |index: usize| self.header.0[index].load(Ordering::Relaxed);
+            let (published, state) = (word(7), word(1));
+            let chunk = (state, self.header.place().1, self.header.clock().ticks);
+            loom::sync::atomic::fence(Ordering::Acquire);
+            (chunk, published)
+        }
+    }
+
+    let shared = Arc::new(Shared {
+        header: header(),
+        word: AtomicU64::new(0),
+    });
+    shared.record(1);
+    let theirs = Arc::clone(&shared);
+    let thread = thread::spawn(move || theirs.record(2));
+
+    let (listed, _) = shared.read();
+    let (before, published) = shared.read();
+    let word = shared.word.load(Ordering::Relaxed);
+    loom::sync::atomic::fence(Ordering::Acquire);
+    let (after, _) = shared.read();
+    let is_one = listed == before && before == after && before.0 == ChunkState::ACTIVE.0;
+    if is_one && published == 1 {
+        assert_eq!((before.1, before.2), (word as u32, word));
+    }
+    thread.join().expect("no panic");
+}
+
+/// Two threads fill chunks, of which there are too few; the writer writes them; then the session ends.
+fn hand_over() {
+    const CHUNKS: usize = 3;
+    const THREADS: usize = 2;
+    const CHUNKS_OF_A_THREAD: u32 = 2;
+
+    struct Spool {
+        chunks: [Chunk<1>; CHUNKS],
+        queues: Queues,
+        file: Mutex<Vec<(u32, u32)>>,
+    }
+
+    impl Spool {
+        /// As `Output::write_chunk`.
+        fn write(&self, chunk: &Chunk<1>) {
+            let (stream, sequence) = chunk.header.place();
+            assert_eq!(
+                chunk.read(),
+                [u64::from(stream) << 32 | u64::from(sequence)]
+            );
+            self.file.lock().expect("no panic").push((stream, sequence));
+        }
+
+        /// As `Session::drain`.
+        fn drain(&self) {
+            while let Some(index) = self.queues.take_full() {
+                let chunk = &self.chunks[index as usize];
+                self.write(chunk);
+                self.queues.release(index, &chunk.header);
+            }
+        }
+
+        /// A thread's life; as `Session::renew`.
+        fn record(&self, stream: u32) {
+            let mut old = None;
+            for sequence in 0..CHUNKS_OF_A_THREAD {
+                let index = match (self.queues.take_free(), old) {
+                    (Some(index), old) => {
+                        if let Some(old) = old {
+                            self.queues
+                                .hand_over(old, &self.chunks[old as usize].header);
+                        }
+                        index
+                    }
+                    (None, Some(old)) => {
+                        self.write(&self.chunks[old as usize]);
+                        old
+                    }
+                    (None, None) => unreachable!("there is one for each to begin with"),
+                };
+                let chunk = &self.chunks[index as usize];
+                chunk
+                    .header
+                    .begin(stream, sequence, ClockPair::default(), 0);
+                chunk.put(0, u64::from(stream) << 32 | u64::from(sequence));
+                old = Some(index);
+            }
+        }
+    }
+
+    let spool = Arc::new(Spool {
+        chunks: array::from_fn(|_| Chunk::new()),
+        queues: Queues::new(CHUNKS),
+        file: Mutex::new(Vec::new()),
+    });
+    for (index, chunk) in spool.chunks.iter().enumerate() {
+        spool.queues.release(index as u32, &chunk.header);
+    }
+    let threads: Vec<_> = (0..THREADS as u32)
+        .map(|stream| {
+            let spool = Arc::clone(&spool);
+            thread::spawn(move || spool.record(stream))
+        })
+        .collect();
+    let theirs = Arc::clone(&spool);
+    let writer = thread::spawn(move || theirs.drain());
+    // As `Session::end`: the threads' last chunks are still theirs.
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+    writer.join().expect("no panic");
+    spool.drain();
+    for chunk in &spool.chunks {
+        if chunk.header.take_over() {
+            spool.write(chunk);
+        }
+    }
+    let mut file = spool.file.lock().expect("no panic").clone();
+    file.sort_unstable();
+    assert_eq!(file, [(0, 0), (0, 1), (1, 0), (1, 1)]);
+}
+
+/// The end does not wait for ever for a thread that is on the cold path.
+fn take_over() {
+    let chunk = Arc::new(Chunk::<1>::new());
+    let theirs = Arc::clone(&chunk);
+    let thread = thread::spawn(move || {
+        theirs.header.begin(7, 3, ClockPair::default(), 11);
+        theirs.put(0, 1);
+    });
+    if chunk.header.take_over() {
+        assert_eq!(
+            (chunk.header.place(), chunk.header.newest_id()),
+            ((7, 3), 11)
+        );
+        chunk.read();
+    }
+    thread.join().expect("no panic");
+}
+
+/// `omptrace info` on a running process reads the spool first, then the file.
+fn written() {
+    struct Shared {
+        header: Header,
+        queues: Queues,
+        file: AtomicU64,
+    }
+    let shared = Arc::new(Shared {
+        header: header(),
+        queues: Queues::new(1),
+        file: AtomicU64::new(0),
+    });
+    shared.header.begin(1, 0, ClockPair::default(), 0);
+    let theirs = Arc::clone(&shared);
+    let writer = thread::spawn(move || {
+        theirs.file.store(1, Ordering::Relaxed);
+        theirs.queues.release(0, &theirs.header);
+    });
+    let state = shared.header.0[1].load(Ordering::Relaxed);
+    loom::sync::atomic::fence(Ordering::Acquire);
+    if state == ChunkState::FREE.0 {
+        assert_eq!(shared.file.load(Ordering::Relaxed), 1);
+    }
+    writer.join().expect("no panic");
+}
+
+/// The writer's bell and what it is rung for.
+struct Work {
+    bell: Bell,
+    queue: Queue<u32>,
+}
+
+impl Work {
+    fn new() -> Arc<Work> {
+        Arc::new(Work {
+            bell: Bell {
+                sleeping: AtomicBool::new(false),
+                stop: AtomicBool::new(false),
+            },
+            queue: Queue::new(2),
+        })
+    }
+
+    fn push(&self, item: u32, writer: &thread::Thread) {
+        self.queue.push(item).expect("there is room");
+        if self.bell.ring() {
+            writer.unpark();
+        }
+    }
+
+    fn drain(&self) -> u32 {
+        std::iter::from_fn(|| self.queue.pop()).count() as u32
+    }
+
+    /// As `Writer::run`, but for the naps' end: a writer that nobody wakes up sleeps for ever, which loom finds. Ends
+    /// when `enough` is done, or when it is told to.
+    fn run(&self, enough: u32) -> u32 {
+        let mut done = 0;
+        loop {
+            done += self.drain();
+            if done == enough || self.bell.is_stopped() {
+                return done;
+            }
+            self.bell.sleep(|| !self.queue.is_empty(), thread::park);
+        }
+    }
+}
+
+fn wake_up() {
+    let work = Work::new();
+    let theirs = Arc::clone(&work);
+    let writer = thread::spawn(move || theirs.run(2));
+    work.push(1, writer.thread());
+    work.push(2, writer.thread());
+    assert_eq!(writer.join().expect("no panic"), 2);
+}
+
+fn stop() {
+    let work = Work::new();
+    let theirs = Arc::clone(&work);
+    let writer = thread::spawn(move || theirs.run(u32::MAX));
+    work.push(1, writer.thread());
+    work.bell.stop();
+    writer.thread().unpark();
+    let done = writer.join().expect("no panic");
+    // As `Session::end`.
+    assert_eq!(done + work.drain(), 1);
+}
+
+const OFF: u8 = 0;
+const RECORD: u8 = 1;
+
+/// A recorder, as far as others see it.
+struct Recorder {
+    limit: Limit,
+    busy: Busy,
+    link: Link<Recorder>,
+    /// What its thread alone uses.
+    state: UnsafeCell<u32>,
+}
+
+impl Linked for Recorder {
+    fn link(&self) -> &Link<Recorder> {
+        &self.link
+    }
+}
+
+/// A process: its mode, its recorders, its session.
+struct Process {
+    mode: ModeCell,
+    recorders: List<Recorder>,
+    session: UnsafeCell<u32>,
+}
+
+// SAFETY: loom finds every two accesses to a session, or to a recorder's state, that are not ordered.
+unsafe impl Sync for Process {}
+// SAFETY: as above; `List` holds pointers.
+unsafe impl Send for Process {}
+
+impl Process {
+    fn new(mode: u8) -> Arc<Process> {
+        Arc::new(Process {
+            mode: ModeCell(AtomicU8::new(mode)),
+            recorders: List(AtomicPtr::new(std::ptr::null_mut())),
+            session: UnsafeCell::new(0),
+        })
+    }
+
+    /// As `recorder::take`.
+    fn take(&self) -> &'static Recorder {
+        self.recorders.take().unwrap_or_else(|| {
+            let recorder: &'static Recorder = Box::leak(Box::new(Recorder {
+                limit: Limit(AtomicUsize::new(0)),
+                busy: Busy(AtomicBool::new(false)),
+                link: Link {
+                    taken: AtomicBool::new(false),
+                    next: AtomicPtr::new(std::ptr::null_mut()),
+                },
+                state: UnsafeCell::new(0),
+            }));
+            assert!(recorder.link.claim());
+            self.recorders.push(recorder);
+            recorder
+        })
+    }
+
+    /// The cold path, as `cold::enter`.
+    fn enter(&self, recorder: &Recorder) {
+        assert!(!recorder.busy.enter());
+        recorder.limit.close();
+        if self.use_session() {
+            recorder.limit.open(1, &self.mode, RECORD);
+        }
+        recorder.busy.leave(false);
+    }
+
+    /// The thread's end, as `cold::leave`.
+    fn leave(&self, recorder: &Recorder) {
+        assert!(!recorder.busy.enter());
+        recorder.limit.close();
+        self.use_session();
+        recorder.busy.leave(false);
+        recorder.link.give_back();
+    }
+
+    /// False where nothing is recorded.
+    fn use_session(&self) -> bool {
+        let records = self.mode.load() == RECORD;
+        if records {
+            // SAFETY: loom looks whether the session is being made, or ends.
+            self.session.with(|session| unsafe { *session });
+        }
+        records
+    }
+
+    /// As `Mode::set`.
+    fn set(&self, mode: u8) {
+        self.mode.switch(mode);
+        if mode != RECORD {
+            self.recorders
+                .iter()
+                .for_each(|recorder| recorder.limit.close());
+        }
+    }
+
+    /// As `Session::end`.
+    fn end(&self) {
+        self.set(OFF);
+        while self
+            .recorders
+            .iter()
+            .any(|recorder| recorder.busy.is_busy())
+        {
+            thread::yield_now();
+        }
+        // SAFETY: loom looks whether anybody is still there.
+        self.session.with_mut(|session| unsafe { *session = 2 });
+    }
+
+    /// Frees the recorders, when no thread is left.
+    fn free(&self) {
+        let recorders: Vec<_> = self.recorders.iter().collect();
+        self.recorders.forget();
+        for recorder in recorders {
+            // SAFETY: leaked by `take`, in no list any more, and its thread has ended.
+            drop(unsafe { Box::from_raw(std::ptr::from_ref(recorder).cast_mut()) });
+        }
+    }
+}
+
+fn beginning() {
+    let process = Process::new(OFF);
+    let theirs = Arc::clone(&process);
+    let thread = thread::spawn(move || {
+        theirs.enter(theirs.take());
+    });
+    // SAFETY: nobody records before the mode says so.
+    process.session.with_mut(|session| unsafe { *session = 1 });
+    process.set(RECORD);
+    thread.join().expect("no panic");
+    process.free();
+}
+
+fn ending() {
+    ends_while(|process, recorder| process.enter(recorder));
+}
+
+fn ending_as_a_thread_ends() {
+    ends_while(|process, recorder| process.leave(recorder));
+}
+
+/// The session ends while another thread is on the cold path, whose recorder may be new.
+fn ends_while(work: fn(&Process, &Recorder)) {
+    let process = Process::new(RECORD);
+    let theirs = Arc::clone(&process);
+    let thread = thread::spawn(move || work(&theirs, theirs.take()));
+    process.end();
+    thread.join().expect("no panic");
+    for recorder in process.recorders.iter() {
+        assert!(
+            !recorder.limit.allows(0),
+            "the hot path is open after the end"
+        );
+    }
+    process.free();
+}
+
+fn recorders() {
+    fn live(process: &Process) {
+        let recorder = process.take();
+        // SAFETY: loom looks whether another thread has the recorder.
+        recorder.state.with_mut(|state| unsafe { *state += 1 });
+        recorder.link.give_back();
+    }
+    let process = Process::new(RECORD);
+    let threads = [(); 2].map(|()| {
+        let process = Arc::clone(&process);
+        thread::spawn(move || live(&process))
+    });
+    live(&process);
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+    let lives = |recorder: &Recorder| {
+        // SAFETY: all threads have ended.
+        recorder.state.with(|state| unsafe { *state })
+    };
+    assert_eq!(process.recorders.iter().map(lives).sum::<u32>(), 3);
+    process.free();
+}

@@ -1,0 +1,152 @@
+//! The tracer's `sync` over loom's types, which can weaken one ordering: see [`crate::check`].
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
+use std::panic::Location;
+
+pub(crate) use loom::sync::atomic::Ordering;
+use loom::sync::{Mutex, atomic};
+
+thread_local! {
+    /// The places in the source that asked for more than [`Ordering::Relaxed`], as `file:line:column`. Loom runs all
+    /// threads of a model on one thread.
+    static SITES: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) };
+    /// The place that gets less than it asks for.
+    static WEAKENED: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// The places met on this thread.
+pub(crate) fn sites() -> BTreeSet<String> {
+    SITES.with_borrow(Clone::clone)
+}
+
+/// From now on `site` gets less than it asks for, on this thread.
+pub(crate) fn weaken(site: String) {
+    WEAKENED.set(Some(site));
+}
+
+/// The ordering that the caller gets for `asked`: its own, or, where the caller is weakened, the next weaker one.
+#[track_caller]
+fn granted(asked: Ordering) -> Ordering {
+    if asked == Ordering::Relaxed {
+        return asked;
+    }
+    let caller = Location::caller().to_string();
+    let is_weakened = WEAKENED.with_borrow(|site| site.as_ref() == Some(&caller));
+    SITES.with_borrow_mut(|sites| sites.insert(caller));
+    match asked {
+        _ if !is_weakened => asked,
+        Ordering::SeqCst => Ordering::AcqRel,
+        _ => Ordering::Relaxed,
+    }
+}
+
+/// `fence` of the standard library.
+#[track_caller]
+pub(crate) fn fence(asked: Ordering) {
+    match granted(asked) {
+        Ordering::Relaxed => {}
+        granted => atomic::fence(granted),
+    }
+}
+
+/// `AtomicBool: bool` makes loom's type of that name one that asks [`granted`].
+macro_rules! atomics {
+    ($($name:ident $(<$t:ident>)?: $value:ty),+ $(,)?) => {$(
+        #[derive(Debug)]
+        pub(crate) struct $name $(<$t>)? (atomic::$name $(<$t>)?);
+
+        #[allow(dead_code, reason = "not every type needs every operation")]
+        impl $(<$t>)? $name $(<$t>)? {
+            #[track_caller]
+            pub(crate) fn new(value: $value) -> Self {
+                Self(atomic::$name::new(value))
+            }
+
+            #[track_caller]
+            pub(crate) fn load(&self, asked: Ordering) -> $value {
+                self.0.load(granted(asked))
+            }
+
+            #[track_caller]
+            pub(crate) fn store(&self, value: $value, asked: Ordering) {
+                self.0.store(value, granted(asked));
+            }
+
+            #[track_caller]
+            pub(crate) fn swap(&self, value: $value, asked: Ordering) -> $value {
+                self.0.swap(value, granted(asked))
+            }
+
+            #[track_caller]
+            pub(crate) fn compare_exchange(
+                &self,
+                current: $value,
+                new: $value,
+                asked: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                self.0.compare_exchange(current, new, granted(asked), failure)
+            }
+
+            #[track_caller]
+            pub(crate) fn compare_exchange_weak(
+                &self,
+                current: $value,
+                new: $value,
+                asked: Ordering,
+                failure: Ordering,
+            ) -> Result<$value, $value> {
+                self.0.compare_exchange_weak(current, new, granted(asked), failure)
+            }
+        }
+    )+};
+}
+
+atomics! {
+    AtomicBool: bool,
+    AtomicU8: u8,
+    AtomicU64: u64,
+    AtomicUsize: usize,
+    AtomicPtr<T>: *mut T,
+}
+
+/// In the place of crossbeam's queue, which loom cannot look into: what is popped was pushed before, and `is_empty` says
+/// no more than its caller's own fences let it.
+#[derive(Debug)]
+pub(crate) struct Queue<T> {
+    items: Mutex<VecDeque<T>>,
+    pushed: atomic::AtomicUsize,
+    popped: atomic::AtomicUsize,
+}
+
+impl<T> Queue<T> {
+    pub(crate) fn new(capacity: usize) -> Queue<T> {
+        Queue {
+            items: Mutex::new(VecDeque::with_capacity(capacity)),
+            pushed: atomic::AtomicUsize::new(0),
+            popped: atomic::AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn push(&self, item: T) -> Result<(), T> {
+        self.items
+            .lock()
+            .expect("no model panics here")
+            .push_back(item);
+        self.pushed.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(crate) fn pop(&self) -> Option<T> {
+        let item = self.items.lock().expect("no model panics here").pop_front();
+        if item.is_some() {
+            self.popped.fetch_add(1, Ordering::Relaxed);
+        }
+        item
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pushed.load(Ordering::Relaxed) <= self.popped.load(Ordering::Relaxed)
+    }
+}
