@@ -60,6 +60,15 @@ pub fn open_in_ui(trace: &Path, queries: &[&str]) -> Answer {
     ask("perfetto_ui.mjs", trace, &[], queries)
 }
 
+/// Opens an address at which the UI, or a page that leads to it, gets a trace from elsewhere, and asks the UI's engine.
+/// A button on the page is clicked.
+///
+/// # Panics
+/// As [`ask_trace_processor`].
+pub fn open_address(address: &str, queries: &[&str]) -> Answer {
+    ask("address.mjs", Path::new(address), &[], queries)
+}
+
 /// Opens a Chrome JSON trace in Catapult, the viewer of chrome://tracing. The one result has a row per thread: `process`,
 /// `pid`, `thread`, `tid`, `slices`, `async_slices`, `depth`.
 ///

@@ -12,6 +12,7 @@ import {
   serve,
   withPage,
 } from "./viewer.mjs";
+import { loadedTrace, query } from "./ui.mjs";
 
 const { trace, queries, options } = commandLine(["screenshot", "show"]);
 
@@ -20,20 +21,11 @@ const base = await serve({ "/vizviewer_info": {}, "/file_info": {}, "/localtrace
 
 await withPage({ width: 1600, height: 1000 }, async (page, errors) => {
   await page.goto(`${base}/`, { waitUntil: "load" });
-  const loaded = await page.waitForFunction(
-    () => {
-      if (window.app?.trace) return "ok";
-      return document.querySelector(".pf-modal-dialog, .modal-dialog")?.innerText ?? false;
-    },
-    { timeout: 120_000, polling: 100 },
-  );
-  const status = await loaded.jsonValue();
+  const status = await loadedTrace(page);
   if (status !== "ok") {
     answer({ status, errors, results: [] });
     return;
   }
-  await page.evaluate(() => window.waitForPerfettoIdle(500));
-
   const importErrors = await query(page, IMPORT_ERRORS);
   const results = [];
   for (const sql of queries) results.push(await query(page, sql));
@@ -50,25 +42,6 @@ await withPage({ width: 1600, height: 1000 }, async (page, errors) => {
 
   answer({ status, errors: [...errors, ...describeImportErrors(importErrors)], results });
 });
-
-/// The rows that the UI's engine answers.
-function query(page, sql) {
-  return page.evaluate(async (sql) => {
-    const result = await window.app.trace.engine.query(sql);
-    const columns = result.columns();
-    const rows = [];
-    for (const iterator = result.iter({}); iterator.valid(); iterator.next()) {
-      const row = {};
-      for (const column of columns) {
-        const value = iterator.get(column);
-        if (typeof value !== "bigint") row[column] = value;
-        else row[column] = Number.isSafeInteger(Number(value)) ? Number(value) : value.toString();
-      }
-      rows.push(row);
-    }
-    return rows;
-  }, sql);
-}
 
 /// Runs in the page. Times are in nanoseconds, as text: they need not fit into a number.
 function scrollTo(start, duration) {

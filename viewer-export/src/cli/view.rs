@@ -29,10 +29,10 @@ pub(crate) fn run(arguments: &View) -> Result<Outcome> {
     let (trace, name) = trace(arguments)?;
     let server = listen(arguments, trace, &name)?;
     let address = server.address();
-    println!("{address}");
     if arguments.no_browser || !open_browser(&address) {
         tell_where(server.port());
     }
+    println!("{address}");
     let fetched = server
         .run(PATIENCE)
         .map_err(|error| Failure::because("cannot hand the trace over", &error))?;
@@ -148,7 +148,7 @@ fn open_browser(address: &str) -> bool {
 /// How a browser comes to the trace.
 fn tell_where(port: u16) {
     words::note(
-        "open this address in a browser of this machine; the command ends when it has the trace",
+        "open this address in a browser of this machine; the command ends when that has the trace",
     );
     if env::var_os("SSH_CONNECTION").is_some() {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

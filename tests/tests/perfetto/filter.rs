@@ -1,0 +1,136 @@
+//! Less of a timeline: the same intervals, only fewer or cut.
+
+use std::fs;
+
+use omptrace_tests::trace::omptrace;
+use omptrace_tests::viewers::query;
+
+use crate::export::{number, same};
+use crate::intervals::{Interval, of_chrome, of_text};
+use crate::{Traced, pftrace};
+
+/// What a window leaves of the whole.
+fn cut(whole: &[Interval], begin: u64, end: u64) -> Vec<Interval> {
+    let is_inside = |slice: &&Interval| {
+        let overlaps = slice.begin < end && slice.end > begin;
+        overlaps || (begin..end).contains(&slice.begin)
+    };
+    let cut = |slice: &Interval| Interval {
+        begin: slice.begin.max(begin),
+        end: slice.end.min(end),
+        ..slice.clone()
+    };
+    let mut cut: Vec<Interval> = whole.iter().filter(is_inside).map(cut).collect();
+    cut.sort();
+    cut
+}
+
+#[test]
+fn a_window_cuts_what_reaches_beyond() {
+    for (example, arguments) in [("nested", ["480", "10"]), ("task_tree", ["9", "4"])] {
+        let traced = Traced::example(example, &arguments);
+        let whole = pftrace::intervals(&traced.convert("perfetto", "a.pftrace", &[]));
+        let last = whole.iter().map(|slice| slice.end).max().expect("slices");
+        let (begin, end) = (last / 3, last / 2);
+        let window = format!("{begin}ns..{end}ns");
+        let options = ["--window", &window[..]];
+        let expected = cut(&whole, begin, end);
+
+        let path = traced.convert("perfetto", "b.pftrace", &options);
+        same(&pftrace::intervals(&path), &expected, example);
+        let json = traced.convert("chrome", "b.json", &options);
+        same(&of_chrome(&json), &expected, example);
+        let text = traced.convert("text", "b.txt", &options);
+        same(&of_text(&text), &expected, example);
+        query(&path, &[]);
+        query(&json, &[]);
+    }
+}
+
+#[test]
+fn threads_are_chosen_by_name_or_number() {
+    let traced = Traced::example("stencil", &["400", "5"]);
+    let whole = pftrace::intervals(&traced.convert("perfetto", "a.pftrace", &[]));
+    let of = |thread: &str| -> Vec<Interval> {
+        let is_of = |slice: &&Interval| slice.track == thread;
+        whole.iter().filter(is_of).cloned().collect()
+    };
+    for (wanted, thread) in [("worker 1", "OpenMP worker 1"), ("0", "main")] {
+        let path = traced.convert("perfetto", "b.pftrace", &["--thread", wanted]);
+        same(&pftrace::intervals(&path), &of(thread), wanted);
+        query(&path, &[]);
+    }
+    let trace = traced.trace().to_str().expect("UTF-8");
+    let output = omptrace([
+        "convert", trace, "--to", "text", "-o", "-", "--thread", "nobody",
+    ]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("OpenMP worker 1"), "{said}");
+}
+
+#[test]
+fn what_is_too_short_is_left_out() {
+    for (example, arguments) in [("task_tree", &["9", "4"][..]), ("lock_fight", &["500"])] {
+        let traced = Traced::example(example, arguments);
+        let whole = pftrace::intervals(&traced.convert("perfetto", "a.pftrace", &[]));
+        let is_long = |slice: &&Interval| slice.end - slice.begin >= 2_000;
+        let expected: Vec<Interval> = whole.iter().filter(is_long).cloned().collect();
+        assert!(!expected.is_empty() && expected.len() < whole.len());
+
+        let options = ["--min-duration", "2us"];
+        let path = traced.convert("perfetto", "b.pftrace", &options);
+        same(&pftrace::intervals(&path), &expected, example);
+        let json = traced.convert("chrome", "b.json", &options);
+        same(&of_chrome(&json), &expected, example);
+        query(&path, &[]);
+    }
+}
+
+#[test]
+fn a_series_of_files_is_the_whole() {
+    let traced = Traced::example("lock_fight", &["6000"]);
+    let whole = pftrace::intervals(&traced.convert("perfetto", "a.pftrace", &[]));
+    traced.convert("perfetto", "b.pftrace", &["--split", "500K"]);
+    let parts: Vec<_> = (1..)
+        .map(|number| traced.path(&format!("b-{number:03}.pftrace")))
+        .take_while(|path| path.exists())
+        .collect();
+    assert!(parts.len() > 2, "{} parts", parts.len());
+    assert!(!traced.path("b.pftrace").exists());
+
+    // Where one ends the next begins, and each shows what the whole shows of its time.
+    let parts: Vec<Vec<Interval>> = parts
+        .iter()
+        .map(|path| {
+            query(path, &[]);
+            assert!(fs::metadata(path).expect("a file").len() < 1_500_000);
+            pftrace::intervals(path)
+        })
+        .collect();
+    let mut begin = 0;
+    for part in &parts {
+        let end = part.iter().map(|slice| slice.end).max().expect("slices");
+        same(part, &cut(&whole, begin, end), "a part");
+        begin = end;
+    }
+}
+
+#[test]
+fn arguments_are_chosen() {
+    let traced = Traced::example("stencil", &["100", "3"]);
+    let keys = "select count(*) n from slice join args using (arg_set_id) \
+                where key like 'debug.%' or key like 'source.%'";
+    let ids =
+        "select count(*) n from slice join args using (arg_set_id) where key = 'debug.task_data'";
+    let of = |choice: &str| {
+        let path = traced.convert("perfetto", "a.pftrace", &["--args", choice]);
+        let results = query(&path, &[keys, ids]);
+        (number(&results[0], "n"), number(&results[1], "n"))
+    };
+    let (all, ids_of_all) = of("all");
+    let (few, ids_of_few) = of("ids");
+    assert_eq!(of("none"), (0, 0));
+    assert_eq!(ids_of_all, ids_of_few);
+    assert!(0 < few && few < all, "{few} of {all}");
+}

@@ -1,0 +1,117 @@
+//! What happened from when to when, as each format tells it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+/// A slice of a thread, or the hold of a lock.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Interval {
+    pub(crate) track: String,
+    /// Nanoseconds.
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    pub(crate) name: String,
+}
+
+/// Those of a Chrome JSON file.
+pub(crate) fn of_chrome(path: &Path) -> Vec<Interval> {
+    let json: Value = serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON");
+    let events = json["traceEvents"].as_array().expect("events");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let nanoseconds = |value: &Value| (value.as_f64().expect("a time") * 1000.0).round() as u64;
+    let mut tracks: BTreeMap<String, String> = BTreeMap::new();
+    let mut open: BTreeMap<String, u64> = BTreeMap::new();
+    let mut intervals = Vec::new();
+    for event in events {
+        let thread = event["tid"].to_string();
+        let track = text(&event["id2"]["local"]);
+        match event["ph"].as_str() {
+            Some("M") if event["name"] == "thread_name" => {
+                tracks.insert(thread, text(&event["args"]["name"]));
+            }
+            Some("X") => {
+                let begin = nanoseconds(&event["ts"]);
+                intervals.push(Interval {
+                    track: tracks[&thread].clone(),
+                    begin,
+                    end: begin + nanoseconds(&event["dur"]),
+                    name: text(&event["name"]),
+                });
+            }
+            // The first of a track names it.
+            Some("n") => {
+                tracks.entry(track).or_insert(text(&event["name"]));
+            }
+            Some("b") => {
+                open.insert(track, nanoseconds(&event["ts"]));
+            }
+            Some("e") => intervals.push(Interval {
+                begin: open.remove(&track).expect("a begin"),
+                end: nanoseconds(&event["ts"]),
+                name: text(&event["name"]),
+                track: tracks[&track].clone(),
+            }),
+            _ => {}
+        }
+    }
+    intervals.sort();
+    intervals
+}
+
+/// Those of a text file.
+pub(crate) fn of_text(path: &Path) -> Vec<Interval> {
+    let text = fs::read_to_string(path).expect("a file");
+    let mut track = "";
+    let mut open: Vec<u64> = Vec::new();
+    let mut intervals = Vec::new();
+    for line in text.lines() {
+        let Some((time, event)) = time_and_event(line) else {
+            track = line;
+            continue;
+        };
+        let event = event.trim_start();
+        if event.starts_with("* ") || event.starts_with("<- ") {
+            continue;
+        }
+        let name = event.strip_prefix("end ").unwrap_or(event);
+        let name = name.split("  ").next().unwrap_or_default();
+        let Some(duration) = duration(event) else {
+            open.push(time);
+            continue;
+        };
+        let begin = match event.starts_with("end ") {
+            true => open.pop().expect("an end has a begin"),
+            false => time,
+        };
+        let end = if begin == time { time + duration } else { time };
+        assert_eq!(end - begin, duration, "{line}");
+        intervals.push(Interval {
+            track: track.split(" (thread ").next().unwrap_or(track).to_owned(),
+            begin,
+            end,
+            name: name.to_owned(),
+        });
+    }
+    intervals.sort();
+    intervals
+}
+
+/// `   0.000001000  event`
+fn time_and_event(line: &str) -> Option<(u64, &str)> {
+    let (time, event) = line.strip_prefix(' ')?.trim_start().split_once("  ")?;
+    let (seconds, nanoseconds) = time.split_once('.')?;
+    let seconds: u64 = seconds.parse().ok()?;
+    Some((
+        seconds * 1_000_000_000 + nanoseconds.parse::<u64>().ok()?,
+        event,
+    ))
+}
+
+/// `...  = 9.000 us`, in nanoseconds.
+fn duration(event: &str) -> Option<u64> {
+    let (_, duration) = event.strip_suffix(" us")?.rsplit_once("  = ")?;
+    duration.replace('.', "").parse().ok()
+}

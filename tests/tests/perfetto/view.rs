@@ -1,0 +1,334 @@
+//! The way of a trace into the UI: who gets it, once, and the real UI in a real browser.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use omptrace_tests::env::{omptrace_program, perfetto_ui};
+use omptrace_tests::viewers::{open_address, query};
+use omptrace_viewer_export::serve::{HOSTED_UI, Server, UI_PORT, Ui, Way};
+use tempfile::TempDir;
+
+use crate::Traced;
+
+/// Browsers take long to start on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+const CONTENT: &str = "not really a trace";
+const ORIGIN: &str = "Origin: https://ui.perfetto.dev";
+const SLICES: &str = "select count(*) n, sum(dur) ns from slice where dur > 0";
+
+/// A server that runs.
+struct Running {
+    address: String,
+    port: u16,
+    result: JoinHandle<bool>,
+}
+
+impl Running {
+    fn start(server: Server, patience: Duration) -> Running {
+        Running {
+            address: server.address(),
+            port: server.port(),
+            result: thread::spawn(move || server.run(patience).expect("the port stays ours")),
+        }
+    }
+
+    /// A server of [`CONTENT`], on a free port.
+    fn of(ui: Ui, way: Way) -> Running {
+        let folder = TempDir::new().expect("a folder");
+        let file = folder.path().join("content");
+        fs::write(&file, CONTENT).expect("a file");
+        let file = File::open(file).expect("a file");
+        let server = Server::new(file, "my app.pftrace", ui, way, 0).expect("a free port");
+        Running::start(server, PATIENCE)
+    }
+
+    fn hosted(way: Way) -> Running {
+        Running::of(Ui::At(HOSTED_UI.to_owned()), way)
+    }
+
+    /// The trace's path, from the address that the UI is opened with.
+    fn path(&self) -> &str {
+        let local = self.address.rsplit_once(&format!(":{}", self.port));
+        local.expect("the address has the port").1
+    }
+
+    fn ask(&self, method: &str, path: &str, headers: &[&str]) -> String {
+        let host = format!("Host: 127.0.0.1:{}", self.port);
+        self.ask_as(&host, method, path, headers)
+    }
+
+    /// The whole answer.
+    fn ask_as(&self, host: &str, method: &str, path: &str, headers: &[&str]) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
+        let headers = headers.join("\r\n");
+        let gap = if headers.is_empty() { "" } else { "\r\n" };
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\n{host}\r\nConnection: close\r\n{headers}{gap}\r\n"
+        )
+        .expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("it answers");
+        answer
+    }
+}
+
+/// The number of the answer.
+fn status(answer: &str) -> u16 {
+    let number = answer.split(' ').nth(1);
+    number.and_then(|number| number.parse().ok()).expect(answer)
+}
+
+#[test]
+fn the_hosted_ui_gets_the_trace_once() {
+    let running = Running::hosted(Way::Fetch);
+    let start = format!(
+        "https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{}/",
+        running.port
+    );
+    assert!(running.address.starts_with(&start), "{}", running.address);
+    let path = running.path().to_owned();
+    let secret = path.split('/').nth(1).expect("a secret");
+    assert_eq!(secret.len(), 32);
+    assert!(path.ends_with("/my_app.pftrace"));
+
+    let answer = running.ask(
+        "OPTIONS",
+        &path,
+        &[ORIGIN, "Access-Control-Request-Private-Network: true"],
+    );
+    assert_eq!(status(&answer), 204);
+    assert!(
+        answer.contains("Access-Control-Allow-Private-Network: true"),
+        "{answer}"
+    );
+
+    let answer = running.ask("GET", &path, &[ORIGIN]);
+    assert_eq!(status(&answer), 200);
+    assert!(
+        answer.contains("Access-Control-Allow-Origin: https://ui.perfetto.dev\r\n"),
+        "{answer}"
+    );
+    assert!(
+        answer.contains(&format!("Content-Length: {}\r\n", CONTENT.len())),
+        "{answer}"
+    );
+    assert!(answer.ends_with(CONTENT), "{answer}");
+
+    assert!(running.result.join().expect("it ends"));
+    assert!(TcpStream::connect(("127.0.0.1", running.port)).is_err());
+}
+
+#[test]
+fn others_are_refused() {
+    let running = Running::hosted(Way::Fetch);
+    let path = running.path().to_owned();
+    let port = running.port;
+    for origin in [
+        "https://example.org",
+        "https://ui.perfetto.dev.example.org",
+        "null",
+    ] {
+        let answer = running.ask("GET", &path, &[&format!("Origin: {origin}")]);
+        assert_eq!(status(&answer), 403, "{origin}");
+    }
+    for host in [
+        "example.org",
+        "127.0.0.1",
+        &format!("rebound.example.org:{port}"),
+    ] {
+        let answer = running.ask_as(&format!("Host: {host}"), "GET", &path, &[ORIGIN]);
+        assert_eq!(status(&answer), 403, "{host}");
+    }
+    for guess in [
+        "/",
+        "/my_app.pftrace",
+        "/localtrace",
+        "/00000000000000000000000000000000/my_app.pftrace",
+    ] {
+        assert_eq!(
+            status(&running.ask("GET", guess, &[ORIGIN])),
+            404,
+            "{guess}"
+        );
+    }
+    for method in ["POST", "PUT", "DELETE", "HEAD"] {
+        assert_eq!(
+            status(&running.ask(method, &path, &[ORIGIN])),
+            405,
+            "{method}"
+        );
+    }
+    // None of it took the trace away.
+    assert_eq!(status(&running.ask("GET", &path, &[ORIGIN])), 200);
+    assert!(running.result.join().expect("it ends"));
+}
+
+#[test]
+fn only_the_loopback_interface_listens() {
+    let running = Running::hosted(Way::Fetch);
+    let sockets = fs::read_to_string("/proc/net/tcp").expect("Linux tells its sockets");
+    let others = fs::read_to_string("/proc/net/tcp6").unwrap_or_default();
+    let port = format!(":{:04X} ", running.port);
+    let listening: Vec<&str> = sockets
+        .lines()
+        .chain(others.lines())
+        .filter_map(|line| {
+            line.split_whitespace()
+                .nth(1)
+                .zip(line.split_whitespace().nth(3))
+        })
+        .filter(|(local, state)| format!("{local} ").ends_with(&port) && *state == "0A")
+        .map(|(local, _)| local)
+        .collect();
+    assert_eq!(listening, [format!("0100007F:{:04X}", running.port)]);
+    running.ask("GET", running.path(), &[ORIGIN]);
+}
+
+#[test]
+fn nobody_is_waited_for_forever() {
+    let folder = TempDir::new().expect("a folder");
+    fs::write(folder.path().join("a"), CONTENT).expect("a file");
+    let file = File::open(folder.path().join("a")).expect("a file");
+    let ui = Ui::At(HOSTED_UI.to_owned());
+    let server = Server::new(file, "a", ui, Way::Fetch, 0).expect("a free port");
+    assert!(!server.run(Duration::from_millis(50)).expect("no error"));
+}
+
+/// The copy of the UI knows no secret path: its browser shows a cookie.
+#[test]
+fn the_local_ui_gets_the_trace_by_a_cookie() {
+    let running = Running::of(Ui::In(perfetto_ui()), Way::Fetch);
+    assert_eq!(status(&running.ask("GET", "/localtrace", &[])), 404);
+    assert_eq!(status(&running.ask("GET", "/../Cargo.toml", &[])), 404);
+    let answer = running.ask("GET", running.path(), &[]);
+    assert_eq!(status(&answer), 303);
+    let cookie = answer
+        .lines()
+        .find_map(|line| line.strip_prefix("Set-Cookie: "));
+    let cookie = cookie
+        .and_then(|line| line.split(';').next())
+        .expect("a cookie");
+    let cookie = format!("Cookie: other=1; {cookie}");
+    let answer = running.ask("GET", "/localtrace", &[&cookie]);
+    assert!(answer.ends_with(CONTENT), "{answer}");
+    assert_eq!(status(&running.ask("GET", "/localtrace", &[&cookie])), 410);
+    assert_eq!(status(&running.ask("GET", "/", &[])), 200);
+}
+
+/// Our page, at one origin, opens the real UI at another and posts the trace to it.
+#[test]
+fn a_page_hands_the_trace_to_the_real_ui() {
+    let traced = Traced::example("stencil", &["200", "5"]);
+    let path = traced.convert("perfetto", "a.pftrace", &[]);
+    let expected = query(&path, &[SLICES]);
+
+    let ui = Running::of(Ui::In(perfetto_ui()), Way::Page);
+    // The copy of the UI would fetch a trace by itself at its front page, which the hosted one does not.
+    let empty_ui = format!("http://127.0.0.1:{}/#!/viewer", ui.port);
+    let file = File::open(&path).expect("the export");
+    let server = Server::new(file, "a.pftrace", Ui::At(empty_ui), Way::Page, 0);
+    let running = Running::start(server.expect("a free port"), PATIENCE);
+    assert_eq!(open_address(&running.address, &[SLICES]).sound(), expected);
+    assert!(running.result.join().expect("it ends"));
+}
+
+/// `omptrace view` that runs.
+struct View(Child);
+
+impl Drop for View {
+    fn drop(&mut self) {
+        // An error says that it ended before.
+        let _ended = self.0.kill();
+        let _status = self.0.wait();
+    }
+}
+
+/// Starts `omptrace view`, which says an address.
+fn view(words: &[&str]) -> (View, String) {
+    let mut child = Command::new(omptrace_program())
+        .arg("view")
+        .args(words)
+        .arg("--no-browser")
+        .env("SSH_CONNECTION", "10.0.0.1 50000 10.0.0.2 22")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("omptrace can be run");
+    let mut address = String::new();
+    BufReader::new(child.stdout.as_mut().expect("a pipe"))
+        .read_line(&mut address)
+        .expect("an address");
+    (View(child), address.trim().to_owned())
+}
+
+/// Ports 9001 of this machine are one: so this is one test.
+#[test]
+fn the_command_takes_port_9001_or_hands_over() {
+    let traced = Traced::example("stencil", &["100", "2"]);
+    let trace = traced.trace().to_str().expect("UTF-8");
+    let (mut first, address) = view(&[trace]);
+    let (start, path) = address
+        .split_once(&format!("127.0.0.1:{UI_PORT}"))
+        .expect("port 9001");
+    assert_eq!(start, "https://ui.perfetto.dev/#!/?url=http://");
+
+    // The port is taken: a page of ours, on another.
+    let (mut second, address) = view(&[trace]);
+    assert!(
+        address.starts_with("http://127.0.0.1:") && address.ends_with('/'),
+        "{address}"
+    );
+    second.0.kill().expect("it runs");
+    let mut said = String::new();
+    let stderr = second.0.stderr.as_mut().expect("a pipe");
+    stderr.read_to_string(&mut said).expect("UTF-8");
+    assert!(
+        said.contains("port 9001") && said.contains("ssh -L "),
+        "{said}"
+    );
+
+    let running = Running {
+        address: address.clone(),
+        port: UI_PORT,
+        result: thread::spawn(|| true),
+    };
+    assert_eq!(status(&running.ask("OPTIONS", path, &[ORIGIN])), 204);
+    let mut stream = TcpStream::connect(("127.0.0.1", UI_PORT)).expect("it listens");
+    write!(
+        stream,
+        "GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{UI_PORT}\r\n{ORIGIN}\r\n\r\n"
+    )
+    .expect("it reads");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("it answers");
+    assert!(
+        answer.starts_with(b"HTTP/1.1 200"),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
+    assert!(first.0.wait().expect("it ends").success());
+    let _ = running.result.join();
+}
+
+#[test]
+fn the_command_opens_the_local_ui() {
+    let traced = Traced::example("stencil", &["200", "5"]);
+    let expected = query(&traced.convert("perfetto", "a.pftrace", &[]), &[SLICES]);
+    let (trace, ui) = (traced.trace().to_str(), perfetto_ui());
+    let (trace, ui) = trace.zip(ui.to_str()).expect("UTF-8");
+    for way in [&[][..], &["--browser-handover"]] {
+        let words = [&[trace, "--ui", ui], way].concat();
+        // It waits for what the UI may still want, and is ended.
+        let (_running, address) = view(&words);
+        assert_eq!(
+            open_address(&address, &[SLICES]).sound(),
+            expected,
+            "{way:?}"
+        );
+    }
+}

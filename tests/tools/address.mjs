@@ -1,0 +1,36 @@
+// node address.mjs ADDRESS SQL...
+//
+// Opens ADDRESS in headless Chromium, as a user would. If there is a button, clicks it, and goes on
+// in the window that it opens. Waits till the Perfetto UI there has a trace, and asks the UI's own
+// engine. See viewer.mjs for the answer.
+
+import { loadedTrace, query } from "./ui.mjs";
+import { answer, describeImportErrors, IMPORT_ERRORS, withPage } from "./viewer.mjs";
+
+const [address, ...queries] = process.argv.slice(2);
+
+await withPage({ width: 1600, height: 1000 }, async (page, errors) => {
+  await page.goto(address, { waitUntil: "load" });
+  const button = await page.$("button#open");
+  const ui = button ? await windowOpenedBy(page, button) : page;
+
+  const status = await loadedTrace(ui);
+  if (status !== "ok") {
+    answer({ status, errors, results: [] });
+    return;
+  }
+  const importErrors = await query(ui, IMPORT_ERRORS);
+  const results = [];
+  for (const sql of queries) results.push(await query(ui, sql));
+  answer({ status, errors: [...errors, ...describeImportErrors(importErrors)], results });
+});
+
+/// The window, once it shows more than its blank beginning: what is awaited there is lost when another
+/// origin's page takes its place.
+async function windowOpenedBy(page, button) {
+  const opened = new Promise((resolve) => page.once("popup", resolve));
+  await button.click();
+  const window = await opened;
+  while (window.url() === "about:blank") await new Promise((resolve) => setTimeout(resolve, 50));
+  return window;
+}

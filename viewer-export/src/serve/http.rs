@@ -1,0 +1,128 @@
+//! As much of HTTP as one browser needs for a few files: one request per connection, GET and OPTIONS, no bodies of
+//! requests.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+/// A client that says nothing for so long is left alone.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A longer head is no browser's: it would fill the memory.
+const MAX_HEAD_BYTES: u64 = 64 << 10;
+
+/// What a client asks.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) method: String,
+    /// The path, without query and fragment.
+    pub(super) path: String,
+    headers: Vec<(String, String)>,
+}
+
+impl Request {
+    /// Reads the head of a request.
+    ///
+    /// # Errors
+    /// It is none, or does not come.
+    pub(super) fn read(stream: &TcpStream) -> io::Result<Request> {
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
+        let mut lines = BufReader::new(stream.take(MAX_HEAD_BYTES)).lines();
+        let mut next = || {
+            lines
+                .next()
+                .unwrap_or(Err(io::ErrorKind::UnexpectedEof.into()))
+        };
+        let start = next()?;
+        let mut words = start.split(' ');
+        let (Some(method), Some(target)) = (words.next(), words.next()) else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        let mut headers = Vec::new();
+        loop {
+            let line = next()?;
+            if line.is_empty() {
+                break;
+            }
+            if let Some((name, value)) = line.split_once(':') {
+                headers.push((name.to_owned(), value.trim().to_owned()));
+            }
+        }
+        let path = target.split(['?', '#']).next().unwrap_or_default();
+        Ok(Request {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            headers,
+        })
+    }
+
+    /// The value of a header.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let is_it = |header: &&(String, String)| header.0.eq_ignore_ascii_case(name);
+        Some(&self.headers.iter().find(is_it)?.1)
+    }
+}
+
+/// What a client gets.
+pub(super) struct Answer {
+    status: &'static str,
+    headers: Vec<(&'static str, String)>,
+    body: Box<dyn Read>,
+    bytes: u64,
+}
+
+impl Answer {
+    /// No more than a status, such as `404 Not Found`.
+    pub(super) fn status(status: &'static str) -> Answer {
+        Answer::new(status, Box::new(io::empty()), 0)
+    }
+
+    /// A text.
+    pub(super) fn text(content_type: &str, text: String) -> Answer {
+        let bytes = text.len() as u64;
+        let body = Box::new(io::Cursor::new(text.into_bytes()));
+        Answer::new("200 OK", body, bytes).with("Content-Type", content_type)
+    }
+
+    /// What `body` holds, which is as long as `bytes` says.
+    pub(super) fn content(content_type: &str, body: Box<dyn Read>, bytes: u64) -> Answer {
+        Answer::new("200 OK", body, bytes).with("Content-Type", content_type)
+    }
+
+    fn new(status: &'static str, body: Box<dyn Read>, bytes: u64) -> Answer {
+        Answer {
+            status,
+            headers: Vec::new(),
+            body,
+            bytes,
+        }
+    }
+
+    /// The same, with a header.
+    pub(super) fn with(mut self, name: &'static str, value: impl Into<String>) -> Answer {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Sends it and ends the connection.
+    ///
+    /// # Errors
+    /// The client went away, or the body is shorter than was said.
+    pub(super) fn send(self, mut stream: &TcpStream) -> io::Result<()> {
+        let mut head = format!("HTTP/1.1 {}\r\n", self.status);
+        for (name, value) in &self.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str(&format!("Content-Length: {}\r\n", self.bytes));
+        head.push_str("X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes())?;
+        let sent = io::copy(&mut self.body.take(self.bytes), &mut stream)?;
+        stream.shutdown(Shutdown::Write)?;
+        if sent == self.bytes {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
+    }
+}
