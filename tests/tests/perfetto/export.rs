@@ -150,10 +150,10 @@ fn events_tell_arguments_source_and_time_of_day() {
 fn the_file_is_small_and_the_same_each_time() {
     // The strings are told once, whatever the length.
     for (source, arguments) in [
-        ("examples/stencil.c", &["800", "80"]),
+        ("examples/stencil.c", &["800", "200"]),
         ("examples/task_tree.c", &["10", "5"]),
         ("examples/lock_fight.c", &["6000", ""]),
-        ("examples/nested.c", &["240", "80"]),
+        ("examples/nested.c", &["240", "160"]),
     ] {
         let traced = Traced::program(source, arguments);
         let perfetto = traced.convert("perfetto", "a.pftrace", &[]);

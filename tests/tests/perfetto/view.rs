@@ -57,24 +57,22 @@ impl Running {
     }
 
     fn ask(&self, method: &str, path: &str, headers: &[&str]) -> String {
-        let host = format!("Host: 127.0.0.1:{}", self.port);
-        self.ask_as(&host, method, path, headers)
+        let host = format!("127.0.0.1:{}", self.port);
+        ask(self.port, &host, method, path, headers)
     }
+}
 
-    /// The whole answer.
-    fn ask_as(&self, host: &str, method: &str, path: &str, headers: &[&str]) -> String {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
-        let headers = headers.join("\r\n");
-        let gap = if headers.is_empty() { "" } else { "\r\n" };
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\n{host}\r\nConnection: close\r\n{headers}{gap}\r\n"
-        )
-        .expect("it reads");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("it answers");
-        answer
+/// The whole answer to a request.
+fn ask(port: u16, host: &str, method: &str, path: &str, headers: &[&str]) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
+    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n");
+    for header in headers {
+        head += &format!("{header}\r\n");
     }
+    write!(stream, "{head}\r\n").expect("it reads");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("it answers");
+    String::from_utf8_lossy(&answer).into_owned()
 }
 
 /// The number of the answer.
@@ -141,7 +139,7 @@ fn others_are_refused() {
         "127.0.0.1",
         &format!("rebound.example.org:{port}"),
     ] {
-        let answer = running.ask_as(&format!("Host: {host}"), "GET", &path, &[ORIGIN]);
+        let answer = ask(port, host, "GET", &path, &[ORIGIN]);
         assert_eq!(status(&answer), 403, "{host}");
     }
     for guess in [
@@ -292,27 +290,10 @@ fn the_command_takes_port_9001_or_hands_over() {
         "{said}"
     );
 
-    let running = Running {
-        address: address.clone(),
-        port: UI_PORT,
-        result: thread::spawn(|| true),
-    };
-    assert_eq!(status(&running.ask("OPTIONS", path, &[ORIGIN])), 204);
-    let mut stream = TcpStream::connect(("127.0.0.1", UI_PORT)).expect("it listens");
-    write!(
-        stream,
-        "GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{UI_PORT}\r\n{ORIGIN}\r\n\r\n"
-    )
-    .expect("it reads");
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).expect("it answers");
-    assert!(
-        answer.starts_with(b"HTTP/1.1 200"),
-        "{}",
-        String::from_utf8_lossy(&answer)
-    );
+    let host = format!("127.0.0.1:{UI_PORT}");
+    let answer = ask(UI_PORT, &host, "GET", path, &[ORIGIN]);
+    assert_eq!(status(&answer), 200);
     assert!(first.0.wait().expect("it ends").success());
-    let _ = running.result.join();
 }
 
 #[test]

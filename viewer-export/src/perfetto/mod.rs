@@ -242,11 +242,21 @@ impl Sink for Perfetto {
 
     fn region(&mut self, region: &Region) {
         let out = self.out.buffer();
-        let source = region.source.as_ref().map(|source| {
-            let iid = u64::from(region.id.0) + 1;
-            tell_source(out, iid, source);
-            iid
-        });
+        // These lie within their construct, which tells its place: the importer takes more memory for the parts of a place
+        // than for the slice.
+        let tells_place = !matches!(
+            region.category,
+            Category::ImplicitTask | Category::Sync | Category::Wait
+        );
+        let source = region
+            .source
+            .as_ref()
+            .filter(|_| tells_place)
+            .map(|source| {
+                let iid = u64::from(region.id.0) + 1;
+                tell_source(out, iid, source);
+                iid
+            });
         self.regions.push(InternedRegion {
             name: self.strings.names.iid(out, &region.name),
             category: self.strings.category(out, region.category),

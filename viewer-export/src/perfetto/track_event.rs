@@ -3,7 +3,7 @@
 use super::SEQUENCE;
 use super::intern::Strings;
 use super::protobuf as pb;
-use super::schema::{EventType, NEEDS_INCREMENTAL_STATE, annotation, event, packet, trace};
+use super::schema::{EventType, annotation, event, packet, trace};
 use crate::sink::{Argument, Ns, Value};
 
 /// What an event is called, in numbers of interned data.
@@ -22,8 +22,6 @@ pub(super) struct EventTrack {
     time: Ns,
     /// The newest event's `TrackEvent`; empty where it is written, or there was none.
     newest: Vec<u8>,
-    /// Whether the newest event refers to interned data.
-    is_stateful: bool,
 }
 
 impl EventTrack {
@@ -32,7 +30,6 @@ impl EventTrack {
             uuid,
             time: 0,
             newest: Vec::new(),
-            is_stateful: false,
         }
     }
 
@@ -46,7 +43,6 @@ impl EventTrack {
     ) {
         self.write_newest(out);
         self.time = time;
-        self.is_stateful = name.is_some();
         let newest = &mut self.newest;
         pb::uint(newest, event::TYPE, event_type as u64);
         pb::uint(newest, event::TRACK_UUID, self.uuid);
@@ -70,7 +66,6 @@ impl EventTrack {
         strings: &mut Strings,
         arguments: &[Argument<'_>],
     ) {
-        self.is_stateful |= !arguments.is_empty();
         for argument in arguments {
             let name = strings.argument_names.iid(out, argument.name);
             let text = match argument.value {
@@ -100,6 +95,9 @@ impl EventTrack {
     }
 
     /// Writes the event that was kept back.
+    ///
+    /// Without `SEQ_NEEDS_INCREMENTAL_STATE`, which tells a reader what to skip after a loss: a file loses nothing, and the
+    /// flag would be a twentieth of its bytes.
     pub(super) fn write_newest(&mut self, out: &mut Vec<u8>) {
         if self.newest.is_empty() {
             return;
@@ -107,9 +105,6 @@ impl EventTrack {
         pb::message(out, trace::PACKET, |out| {
             pb::uint(out, packet::TIMESTAMP, self.time.unsigned_abs());
             pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
-            if self.is_stateful {
-                pb::uint(out, packet::SEQUENCE_FLAGS, NEEDS_INCREMENTAL_STATE);
-            }
             pb::bytes(out, packet::TRACK_EVENT, &self.newest);
         });
         self.newest.clear();
