@@ -6,11 +6,12 @@
 //!
 //! A child is *asleep* until it uses OpenMP: runtimes announce its thread and its initial task inside fork() itself,
 //! also in a child that only calls exec. Those events are held back; the first other one wakes the child up, which
-//! starts its session. The handler below is registered in `ompt_start_tool`, before the runtime registers its own, so
-//! that it runs before the runtime's.
+//! starts its session. The handlers below are registered in `ompt_start_tool`, before the runtime registers its own, so
+//! that the child's runs before the runtime's.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use ompt_sys::ompt_task_initial;
 use omptrace_trace_format::block::ClockPair;
@@ -22,10 +23,55 @@ use crate::session;
 use crate::system;
 use crate::tls;
 
-/// Registers the handler; once per process.
+/// How long a fork waits for other threads to leave the loader, and they for a fork: a signal handler that forks, or
+/// that a fork is interrupted by, would wait for its own thread.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Threads that hold the loader's lock for us.
+static IN_LOADER: AtomicU32 = AtomicU32::new(0);
+/// Forks in progress.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// Runs `f`, which takes the loader's lock, while no thread forks: glibc does not free that lock in the child (2.36),
+/// where nobody is left who could, and the child's first event would wait for it for ever.
+pub(crate) fn outside_forks<T>(f: impl FnOnce() -> T) -> T {
+    let mut waiting = None;
+    loop {
+        // SeqCst; pairs with `before`: either the fork sees this thread, or this thread sees the fork.
+        IN_LOADER.fetch_add(1, Ordering::SeqCst);
+        if FORKS.load(Ordering::SeqCst) == 0
+            || waiting.get_or_insert_with(Instant::now).elapsed() > PATIENCE
+        {
+            break;
+        }
+        IN_LOADER.fetch_sub(1, Ordering::SeqCst);
+        std::thread::yield_now();
+    }
+    let result = f();
+    // Release; pairs with `before`: it has left the loader.
+    IN_LOADER.fetch_sub(1, Ordering::Release);
+    result
+}
+
+/// Registers the handlers; once per process.
 pub(crate) fn watch() {
     static DONE: AtomicU32 = AtomicU32::new(0);
+    extern "C" fn before() {
+        // SeqCst; pairs with `outside_forks`.
+        FORKS.fetch_add(1, Ordering::SeqCst);
+        let start = Instant::now();
+        while IN_LOADER.load(Ordering::SeqCst) > 0 && start.elapsed() < PATIENCE {
+            std::thread::yield_now();
+        }
+    }
+    extern "C" fn in_parent() {
+        // SeqCst; pairs with `outside_forks`.
+        FORKS.fetch_sub(1, Ordering::SeqCst);
+    }
     extern "C" fn in_child() {
+        // Relaxed: the child has one thread.
+        FORKS.store(0, Ordering::Relaxed);
+        IN_LOADER.store(0, Ordering::Relaxed);
         if Mode::current() != Mode::Off {
             tls::set_recorder(None);
             recorder::forget_all();
@@ -34,8 +80,8 @@ pub(crate) fn watch() {
     }
     // Relaxed: one thread loads the tool.
     if DONE.swap(1, Ordering::Relaxed) == 0 {
-        // SAFETY: the handler is a function of this library, and the C library forgets it when the library goes.
-        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        // SAFETY: the handlers are functions of this library, and the C library forgets them when the library goes.
+        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     }
 }
 

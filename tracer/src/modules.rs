@@ -15,6 +15,7 @@ use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange, Text};
 use parking_lot::Mutex;
 
+use crate::fork;
 use crate::system;
 
 /// Ranges that a thread asked for last: no lock for the same few modules.
@@ -155,7 +156,7 @@ fn loader_counts() -> (u64, u64) {
     }
     let mut counts = (0, 0);
     // SAFETY: `first` treats its arguments as `dl_iterate_phdr` gives them.
-    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut counts).cast()) };
+    fork::outside_forks(|| unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut counts).cast()) });
     counts
 }
 
@@ -209,7 +210,7 @@ fn loaded_at(code: u64) -> Option<Loaded> {
     }
     let mut search = Search { code, found: None };
     // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    fork::outside_forks(|| unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) });
     search.found
 }
 
