@@ -60,7 +60,12 @@ impl Output {
         &self.path
     }
 
-    /// Writes the first page, which names the spool.
+    /// True where the file still has its name.
+    pub(crate) fn is_in_place(&self) -> bool {
+        system::is_named(&self.file, &self.path)
+    }
+
+    /// Writes the first page, which names the spool; an empty name is none.
     ///
     /// # Errors
     /// What the system said.

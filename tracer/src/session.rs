@@ -89,6 +89,7 @@ pub(crate) fn start(config: Config) -> Result<&'static Session, String> {
     let session = Session::create(config)?;
     // Before any event: from here on a kill leaves a file that says whose it is.
     session.write_metadata(&facts::process(session, false));
+    session.tell_of_spool();
     Ok(session.install())
 }
 
@@ -98,6 +99,7 @@ pub(crate) fn start_in_child() {
     match Session::create(parent.config.clone()) {
         Ok(session) => {
             session.write_metadata(&facts::process(session, true));
+            session.tell_of_spool();
             if let Some(runtime) = parent.runtime.get() {
                 session.tell_runtime(runtime.clone());
             }
@@ -154,6 +156,7 @@ impl Session {
             let path = spool_path(&config, &output);
             let spool = Spool::create(&path, number, pid)
                 .map_err(|error| cannot("make the spool", &path, error))?;
+            let path = spool.path().unwrap_or(Path::new(""));
             let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
             output.write_header(pid, bytes).map_err(|error| {
                 spool.remove();
@@ -223,6 +226,14 @@ impl Session {
         // Relaxed: who comes first asks. Read before it is written: the answer is mostly no.
         !self.asked_runtime.load(Ordering::Relaxed)
             && !self.asked_runtime.swap(true, Ordering::Relaxed)
+    }
+
+    /// Says in the trace that there is no spool, where that is so.
+    fn tell_of_spool(&self) {
+        if self.spool.path().is_none() {
+            let message = "files may not be mapped: events that were not written yet are lost where the program is killed";
+            self.write_metadata(&json!({ "messages": [message] }));
+        }
     }
 
     /// Writes what is known of the runtime.
@@ -296,7 +307,7 @@ impl Session {
             if !self.failed.swap(true, Ordering::Relaxed) {
                 warning!(
                     "no more space for events in {}: {error}; some threads lose events",
-                    self.spool.path().display()
+                    self.spool_name()
                 );
             }
             None
@@ -455,11 +466,17 @@ impl Session {
         Mode::Off.set();
         if !self.failed.swap(true, Ordering::Relaxed) {
             warning!(
-                "cannot {what} {}: {error}; tracing is off, the program goes on. What was recorded is kept in the spool: {}",
+                "cannot {what} {}: {error}; tracing is off, the program goes on. What was recorded is kept in {}",
                 self.output.path().display(),
-                self.spool.path().display()
+                self.spool_name()
             );
         }
+    }
+
+    /// What messages call the spool.
+    fn spool_name(&self) -> std::path::Display<'_> {
+        let memory = Path::new("the program's memory, until it ends");
+        self.spool.path().unwrap_or(memory).display()
     }
 
     fn end(&'static self, how: &str) {
@@ -494,6 +511,12 @@ impl Session {
             return;
         }
         self.spool.remove();
+        if !self.output.is_in_place() {
+            warning!(
+                "{} was removed or replaced while the program ran: its trace is gone",
+                self.output.path().display()
+            );
+        }
         info!("wrote {}", self.output.path().display());
     }
 }

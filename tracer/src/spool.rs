@@ -2,7 +2,11 @@
 //!
 //! The layout is [`omptrace_trace_format::block`]'s. Address space is reserved once for as many chunks as there may
 //! ever be; space in the file is reserved chunk by chunk, before anybody writes there: a full disk is an error when
-//! a thread begins, never a fault (SIGBUS) in the middle of the program.
+//! a thread begins, never a fault (SIGBUS) in the middle of the program. The rest cannot be touched, and those who look
+//! through all memory that can be (valgrind, for leaks) do not walk through gigabytes of nothing, a fault per page.
+//!
+//! Where files may not be mapped (a sandbox, a file system that cannot), chunks lie in the process's own memory: the
+//! trace is complete at a regular end, and a kill takes what was not written yet.
 
 use std::ffi::CString;
 use std::io;
@@ -19,6 +23,7 @@ use parking_lot::Mutex;
 use crate::config::CHUNK_BYTES;
 use crate::lockfree::header::Header;
 use crate::lockfree::queues::Queues;
+use crate::log::warning;
 use crate::system;
 
 /// Words of a chunk that hold events.
@@ -42,8 +47,8 @@ pub(crate) enum Growth {
 /// The process's chunks.
 #[derive(Debug)]
 pub(crate) struct Spool {
-    path: PathBuf,
-    file: OwnedFd,
+    /// The file and its path; none where the chunks lie in the process's own memory.
+    file: Option<(OwnedFd, PathBuf)>,
     base: *mut u8,
     capacity: usize,
     /// Chunks whose space is reserved.
@@ -62,20 +67,12 @@ unsafe impl Send for Spool {}
 unsafe impl Sync for Spool {}
 
 impl Spool {
-    /// Makes the spool `path`, which must not exist.
+    /// Makes the spool `path`, which must not exist; one without a file where files may not be mapped.
     ///
     /// # Errors
     /// What the system said: the folder, the disk, the address space.
     pub(crate) fn create(path: &Path, session: u64, pid: u32) -> io::Result<Spool> {
         let file = system::create_new(path)?;
-        let spool = Spool::map(path, file, session, pid);
-        if spool.is_err() {
-            let _ = std::fs::remove_file(path);
-        }
-        spool
-    }
-
-    fn map(path: &Path, file: OwnedFd, session: u64, pid: u32) -> io::Result<Spool> {
         let header = FileHeader {
             magic: SPOOL_MAGIC,
             version: FORMAT_VERSION,
@@ -84,20 +81,44 @@ impl Spool {
             chunk_bytes: CHUNK_BYTES as u32,
             path: Vec::new(),
         };
-        system::write_all_at(&file, &[&header.encode()], 0)?;
+        let mapped = system::write_all_at(&file, &[&header.encode()], 0)
+            .and_then(|()| Spool::map(|len| system::map_shared(&file, len)));
+        let error = match mapped {
+            Ok((base, capacity)) => {
+                let file = Some((file, path.to_path_buf()));
+                return Ok(Spool::new(file, base, capacity));
+            }
+            Err(error) => error,
+        };
+        let _ = std::fs::remove_file(path);
+        if !may_not_be_mapped(&error) {
+            return Err(error);
+        }
+        warning!(
+            "cannot map {}: {error}; events wait in the program's memory: if it is killed, the newest are lost",
+            path.display()
+        );
+        let (base, capacity) = Spool::map(system::map_private)?;
+        Ok(Spool::new(None, base, capacity))
+    }
+
+    /// Address space by `map`, and for how many chunks.
+    fn map(map: impl Fn(usize) -> io::Result<*mut u8>) -> io::Result<(*mut u8, usize)> {
         let affordable = system::address_space_limit() / ADDRESS_SPACE_PART / CHUNK_BYTES as u64;
         let mut capacity = usize::try_from(affordable)
             .unwrap_or(MOST_CHUNKS)
             .clamp(FEWEST_CHUNKS, MOST_CHUNKS);
-        let base = loop {
-            match system::map_shared(&file, FILE_HEADER_BYTES + capacity * CHUNK_BYTES) {
-                Ok(base) => break base,
+        loop {
+            match map(FILE_HEADER_BYTES + capacity * CHUNK_BYTES) {
+                Ok(base) => return Ok((base, capacity)),
                 Err(error) if capacity <= FEWEST_CHUNKS => return Err(error),
                 Err(_) => capacity = (capacity / 2).max(FEWEST_CHUNKS),
             }
-        };
-        Ok(Spool {
-            path: path.to_path_buf(),
+        }
+    }
+
+    fn new(file: Option<(OwnedFd, PathBuf)>, base: *mut u8, capacity: usize) -> Spool {
+        Spool {
             file,
             base,
             capacity,
@@ -105,12 +126,12 @@ impl Spool {
             allowed: AtomicU32::new(0),
             growing: Mutex::new(()),
             queues: Queues::new(capacity),
-        })
+        }
     }
 
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// Where it is; `None` in memory.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.file.as_ref().map(|(_, path)| path.as_path())
     }
 
     /// The process may have `chunks` more, or fewer, as a thread comes or goes.
@@ -156,8 +177,12 @@ impl Spool {
         if index as usize >= most {
             return Ok(None);
         }
-        let offset = FILE_HEADER_BYTES as u64 + u64::from(index) * CHUNK_BYTES as u64;
-        system::reserve(&self.file, offset, CHUNK_BYTES as u64)?;
+        let offset = FILE_HEADER_BYTES + index as usize * CHUNK_BYTES;
+        if let Some((file, _)) = &self.file {
+            system::reserve(file, offset as u64, CHUNK_BYTES as u64)?;
+        }
+        // SAFETY: within the mapping: `most` is at most its capacity.
+        system::open_memory(unsafe { self.base.add(offset) }, CHUNK_BYTES)?;
         // Release; pairs with Acquire in `all`.
         self.reserved.store(index + 1, Ordering::Release);
         Ok(Some(index))
@@ -169,9 +194,14 @@ impl Spool {
         (0..self.reserved.load(Ordering::Acquire)).map(|index| (index, self.chunk(index)))
     }
 
-    /// Removes the file's name. The memory stays: a thread may still be storing an event.
+    /// Gives the space back, and removes the file's name. The memory stays: a thread may still be storing an event.
     pub(crate) fn remove(&self) {
-        if let Ok(path) = CString::new(self.path.as_os_str().as_bytes()) {
+        let bytes = FILE_HEADER_BYTES + self.all().count() * CHUNK_BYTES;
+        let Some((file, path)) = &self.file else {
+            system::forget_memory(self.base, bytes);
+            return;
+        };
+        if let Ok(path) = CString::new(path.as_os_str().as_bytes()) {
             // SAFETY: a valid C string. A file that is gone already is as good.
             unsafe { libc::unlink(path.as_ptr()) };
         }
@@ -179,13 +209,21 @@ impl Spool {
         // SAFETY: plain system call on our own descriptor; chunks keep reading as zeros, stores fill new pages.
         unsafe {
             libc::fallocate(
-                self.file.as_raw_fd(),
+                file.as_raw_fd(),
                 libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
                 0,
-                (FILE_HEADER_BYTES + self.all().count() * CHUNK_BYTES) as libc::off_t,
+                bytes as libc::off_t,
             )
         };
     }
+}
+
+/// What a sandbox (seccomp, a security module) or a file system without shared mappings says.
+fn may_not_be_mapped(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EPERM | libc::EACCES | libc::ENODEV | libc::ENOSYS | libc::EOPNOTSUPP)
+    )
 }
 
 /// A chunk of the spool: its header, and the words behind it.

@@ -22,6 +22,7 @@ use crate::fork;
 use crate::log::warning;
 use crate::runtime::Lookup;
 use crate::session::{self, Session};
+use crate::system;
 
 /// What the runtime said in `ompt_start_tool`, for `initialize`.
 #[derive(Debug)]
@@ -59,6 +60,13 @@ extern "C" fn ompt_start_tool(
     runtime_version: *const c_char,
 ) -> *mut ompt_start_tool_result_t {
     let start = || {
+        // The variables are the user's, the files would be written with the program's rights.
+        if system::has_more_rights_than_its_user() {
+            warning!(
+                "the program has more rights than its user (setuid, capabilities): not traced"
+            );
+            return null_mut();
+        }
         let config = Config::from_environment();
         if !config.enabled {
             return null_mut();
@@ -184,7 +192,7 @@ pub(crate) unsafe fn device_initialized(
         return;
     };
     let mut devices = DEVICES.get_or_init(Mutex::default).lock();
-    let device_type = crate::system::read_text(device_type, 256).unwrap_or_default();
+    let device_type = system::read_text(device_type, 256).unwrap_or_default();
     // SAFETY: by this function's contract.
     let entry_points = unsafe { omptrace_device::entry_points(lookup) };
     devices.insert(

@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Creates `path` for the user alone; it must not exist, and a link is never followed.
@@ -101,24 +101,26 @@ pub(crate) fn write_all_at(file: &OwnedFd, parts: &[&[u8]], mut offset: u64) -> 
 /// `ENOSPC`, `EDQUOT`; `EFBIG` before the process's limit on file sizes would kill it.
 pub(crate) fn reserve(file: &OwnedFd, offset: u64, len: u64) -> io::Result<()> {
     check_file_size(offset + len)?;
-    // SAFETY: a plain system call on an open file.
-    match unsafe {
-        libc::posix_fallocate(file.as_raw_fd(), offset as libc::off_t, len as libc::off_t)
-    } {
-        0 => Ok(()),
-        error => Err(io::Error::from_raw_os_error(error)),
+    loop {
+        // SAFETY: a plain system call on an open file.
+        match unsafe {
+            libc::posix_fallocate(file.as_raw_fd(), offset as libc::off_t, len as libc::off_t)
+        } {
+            0 => return Ok(()),
+            // tmpfs stops at a signal, and undoes what it did.
+            libc::EINTR => {}
+            error => return Err(io::Error::from_raw_os_error(error)),
+        }
     }
 }
 
-/// Maps the first `len` bytes of the file, also those that it does not have yet; for the life of the process.
+/// Maps the first `len` bytes of the file, also those that it does not have yet, for the life of the process. None may
+/// be touched before [`open_memory`].
 ///
 /// # Errors
 /// What the system said.
 pub(crate) fn map_shared(file: &OwnedFd, len: usize) -> io::Result<*mut u8> {
-    let (access, flags) = (
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_SHARED | libc::MAP_NORESERVE,
-    );
+    let (access, flags) = (libc::PROT_NONE, libc::MAP_SHARED | libc::MAP_NORESERVE);
     // SAFETY: a new mapping at an address of the kernel's choice.
     let base = unsafe {
         libc::mmap(
@@ -137,6 +139,60 @@ pub(crate) fn map_shared(file: &OwnedFd, len: usize) -> io::Result<*mut u8> {
     // SAFETY: the range was just mapped.
     unsafe { libc::madvise(base, len, libc::MADV_DONTDUMP) };
     Ok(base.cast())
+}
+
+/// Maps `len` bytes of zeroed private memory for the life of the process. None may be touched before [`open_memory`].
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn map_private(len: usize) -> io::Result<*mut u8> {
+    let (access, flags) = (
+        libc::PROT_NONE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+    );
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), len, access, flags, -1, 0) };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(base.cast())
+}
+
+/// Lets a part of a mapping be read and written, and what else is in its pages.
+///
+/// # Errors
+/// What the system said: memory is short.
+pub(crate) fn open_memory(base: *mut u8, len: usize) -> io::Result<()> {
+    // SAFETY: no pointers. Pages may be larger than 4 KiB.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    let before = base as usize % page;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: the caller's own mapping, which becomes more accessible; it begins at a page, as this part does now.
+    check(unsafe { libc::mprotect(base.sub(before).cast(), len + before, access) }).map(|_| ())
+}
+
+/// Gives the memory of a mapping back; it reads as zeros from then on, and may be written again.
+pub(crate) fn forget_memory(base: *mut u8, len: usize) {
+    // SAFETY: the caller's own private mapping; nobody relies on its content any more. Failure costs memory only.
+    unsafe { libc::madvise(base.cast(), len, libc::MADV_DONTNEED) };
+}
+
+/// True of a process that has more rights than the user who started it: a setuid program, or one with capabilities.
+pub(crate) fn has_more_rights_than_its_user() -> bool {
+    // SAFETY: no pointers.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// True where `path` still names the open `file`.
+pub(crate) fn is_named(file: &OwnedFd, path: &Path) -> bool {
+    let same = || -> io::Result<bool> {
+        let (named, open) = (
+            std::fs::symlink_metadata(path)?,
+            std::fs::File::from(file.try_clone()?).metadata()?,
+        );
+        Ok((named.dev(), named.ino()) == (open.dev(), open.ino()))
+    };
+    same().unwrap_or(false)
 }
 
 /// Zeroed private memory that a child of fork finds zeroed again.
