@@ -1,0 +1,580 @@
+//! What happens to programs in production: they crash, fork under load, get signals, run out of disk, live in
+//! sandboxes, share the runtime with other tools. The program never notices the tracer, and nothing is lost silently.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use omptrace_tests::env::{Compiler, compile, omptrace_program, runtime, tool_library};
+use omptrace_tests::trace::{Traces, count, dump, info};
+use serde_json::Value;
+
+/// Threads of a team, and regions of a run of `reliability_ends`.
+const THREADS: usize = 2;
+const ROUNDS: usize = 1000;
+
+/// The program of `source`, for every runtime, on LLVM 19's.
+fn program(source: &str, arguments: &[&str]) -> Command {
+    on("llvm-19", source, arguments)
+}
+
+/// The program of `source` on the runtime `name`.
+fn on(name: &str, source: &str, arguments: &[&str]) -> Command {
+    let program = compile(&format!("tests/programs/{source}"), Compiler::Clang14, &[]);
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("LD_LIBRARY_PATH", runtime(name));
+    command
+}
+
+/// A library of `source` that knows nothing of OpenMP.
+fn library(source: &str) -> PathBuf {
+    let flags = ["-shared", "-fPIC", "-fno-openmp"];
+    compile(
+        &format!("tests/programs/{source}"),
+        Compiler::Clang22,
+        &flags,
+    )
+}
+
+/// What `command` said and how it ended, traced into `traces`.
+fn run(traces: &Traces, command: &mut Command) -> Output {
+    traces.trace(command).output().expect("it can be run")
+}
+
+/// The number behind `word` on stdout.
+#[track_caller]
+fn number(output: &str, word: &str) -> usize {
+    let mut words = output.split_whitespace();
+    words
+        .find(|other| *other == word)
+        .and_then(|_| words.next()?.parse().ok())
+        .unwrap_or_else(|| panic!("no `{word}` in {output:?}"))
+}
+
+/// Regions begun and ended, and criticals or locks left.
+fn regions(events: &[Value]) -> [usize; 3] {
+    ["parallel_begin", "parallel_end", "mutex_released"].map(|name| count(events, name))
+}
+
+/// All traces, each as [`regions`], in ascending order.
+fn all_regions(traces: &Traces) -> Vec<[usize; 3]> {
+    let of = |trace: &PathBuf| regions(&dump(trace));
+    let mut all: Vec<_> = traces.files().iter().map(of).collect();
+    all.sort_unstable();
+    all
+}
+
+/// One line of the tracer on stderr, which contains `words`, and besides at most the runtime's.
+#[track_caller]
+fn one_line(output: &Output, words: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let ours: Vec<&str> = said
+        .lines()
+        .filter(|line| !line.starts_with("OMP: "))
+        .collect();
+    assert_eq!(ours.len(), 1, "{said}");
+    assert!(
+        ours[0].starts_with("omptrace: ") && ours[0].contains(words),
+        "{said}"
+    );
+}
+
+// How a process ends.
+
+#[test]
+fn every_event_before_a_sudden_end_is_kept() {
+    for (how, signal) in [
+        ("segv", Some(libc::SIGSEGV)),
+        ("abort", Some(libc::SIGABRT)),
+        ("_exit", None),
+        ("quick_exit", None),
+        ("exec", None),
+    ] {
+        for (name, place, begun) in [
+            ("llvm-14", "", ROUNDS),
+            ("llvm-19", "", ROUNDS),
+            ("llvm-19", "_in_region", ROUNDS + 1),
+            ("intel-2026", "_in_region", ROUNDS + 1),
+        ] {
+            let traces = Traces::folder();
+            let how = format!("{how}{place}");
+            let output = run(&traces, &mut on(name, "reliability_ends.c", &[&how]));
+            assert_eq!(output.status.signal(), signal, "{name} {how}: {output:?}");
+            assert_eq!(output.stdout, b"checksum 2000\n");
+            assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+            assert_eq!(
+                all_regions(&traces),
+                [[begun, ROUNDS, THREADS * ROUNDS]],
+                "{name} {how}"
+            );
+            assert_eq!(info(&traces.files()[0])["ending"], "did not finish");
+        }
+    }
+}
+
+#[test]
+fn a_program_whose_main_thread_left_can_be_read_while_it_stays_and_after_it_was_killed() {
+    let traces = Traces::folder();
+    let mut command = program("reliability_ends.c", &["pthread_exit"]);
+    let mut child = traces.trace(&mut command).stdout(Stdio::null()).spawn();
+    let child = child.as_mut().expect("it can be run");
+    let stat = format!("/proc/{}/stat", child.id());
+    // The kernel shows a process whose first thread has gone as a zombie.
+    while !fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") Z ")) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let expected = [[ROUNDS, ROUNDS, THREADS * ROUNDS]];
+    assert_eq!(all_regions(&traces), expected);
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    assert_eq!(all_regions(&traces), expected);
+    assert_eq!(info(&traces.files()[0])["ending"], "did not finish");
+}
+
+// Children.
+
+/// Runs `reliability_children`; all its children must end well. Returns the number of regions of the parent.
+#[track_caller]
+fn with_children(traces: &Traces, name: &str, how: &str, children: &str) -> usize {
+    let mut command = on(name, "reliability_children.c", &[how, "2", children, "20"]);
+    // LLVM's own words about fork inside a region.
+    let output = run(traces, command.env("KMP_WARNINGS", "0"));
+    assert!(output.status.success(), "{name} {how}: {output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{name} {how}");
+    number(&String::from_utf8_lossy(&output.stdout), "regions")
+}
+
+#[test]
+fn children_without_openmp_leave_the_parents_trace_exact() {
+    for how in ["fork", "vfork", "spawn", "clone"] {
+        let traces = Traces::folder();
+        let n = with_children(&traces, "llvm-19", how, "40");
+        traces.only();
+        assert_eq!(all_regions(&traces), [[n, n, 2 * n]], "{how}");
+    }
+}
+
+#[test]
+fn children_made_under_load_have_exact_traces_and_so_has_their_parent() {
+    for (name, how) in [
+        ("llvm-14", "fork_openmp"),
+        ("llvm-19", "fork_openmp"),
+        ("llvm-19", "fork_exit"),
+        ("intel-2026", "fork_openmp"),
+    ] {
+        let traces = Traces::folder();
+        let n = with_children(&traces, name, how, "40");
+        let mut expected = vec![[20, 20, 40]; 40];
+        expected.push([n, n, 2 * n]);
+        expected.sort_unstable();
+        assert_eq!(all_regions(&traces), expected, "{name} {how}");
+    }
+}
+
+#[test]
+fn a_child_that_no_library_knows_of_has_a_trace_of_its_own() {
+    let traces = Traces::folder();
+    let n = with_children(&traces, "llvm-19", "clone_openmp", "10");
+    let mut expected = vec![[0, 0, 20]; 10];
+    expected.push([n, n, 2 * n]);
+    assert_eq!(all_regions(&traces), expected);
+}
+
+// Signals.
+
+#[test]
+fn callbacks_out_of_signal_handlers_are_recorded_or_counted() {
+    for compress in ["auto", "off"] {
+        let traces = Traces::folder();
+        let mut command = program("reliability_signals.c", &["2", "20000"]);
+        // The runtime's other locks have one place per thread to wait in: a handler would take it away.
+        command
+            .env("KMP_LOCK_KIND", "tas")
+            .env("OMPTRACE_COMPRESS", compress);
+        let said = traces.record(&mut command);
+        let trace = traces.only();
+        let events = dump(&trace);
+        let recorded: usize = ["mutex_acquire", "mutex_acquired", "mutex_released"]
+            .map(|name| count(&events, name))
+            .iter()
+            .sum();
+        let lost = info(&trace)["lost"].as_u64().expect("a number") as usize;
+        assert_eq!(recorded + lost, number(&said, "mutexes"), "{lost} lost");
+    }
+}
+
+// Disks.
+
+#[test]
+fn a_call_that_fails_costs_events_and_no_more() {
+    let shim = library("reliability_failing_calls.c");
+    for (fails, words) in [
+        (format!("pwritev:{}:1", libc::EIO), "Input/output error"),
+        (
+            format!("pwritev:{}:2", libc::ENOSPC),
+            "runs without tracing",
+        ),
+        (format!("pwritev:{}:3", libc::EIO), "tracing is off"),
+        (format!("pwritev:{}:12", libc::ENOSPC), "No space left"),
+        (format!("pwritev:{}:12", libc::EDQUOT), "Disk quota"),
+        (format!("posix_fallocate:{}:1", libc::ENOSPC), "lose events"),
+        (format!("posix_fallocate:{}:3", libc::EIO), "lose events"),
+    ] {
+        let traces = Traces::folder();
+        let mut command = program("reliability_ends.c", &["_exit", "2", "20000"]);
+        command
+            .env("LD_PRELOAD", &shim)
+            .env("OMPTRACE_TEST_FAIL", &fails);
+        let output = run(&traces, &mut command);
+        assert!(output.status.success(), "{fails}: {output:?}");
+        assert_eq!(output.stdout, b"checksum 40000\n");
+        one_line(&output, words);
+        for trace in traces.files() {
+            dump(&trace);
+        }
+    }
+}
+
+#[test]
+fn without_a_writer_thread_nothing_is_lost() {
+    let shim = library("reliability_failing_calls.c");
+    let traces = Traces::folder();
+    // One thread: the first one made would be the writer, and the runtime needs none.
+    let mut command = program("reliability_ends.c", &["none", "1", "50000"]);
+    command
+        .env("LD_PRELOAD", &shim)
+        .env("OMPTRACE_TEST_FAIL", format!("pthread_create:{}:1", 11));
+    let output = run(&traces, &mut command);
+    one_line(&output, "cannot start the writer thread");
+    traces.only();
+    assert_eq!(all_regions(&traces), [[50000, 50000, 50000]]);
+}
+
+/// A shell's `script` with a file system of its own of `size` mounted at `$1`, the tracer at `$2`, the program at `$3`.
+fn with_small_disk(size: &str, script: &str) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Only root may mount; anybody may be root of a namespace of their own.
+    // SAFETY: no arguments.
+    let spaces = if unsafe { libc::geteuid() } == 0 {
+        "-m"
+    } else {
+        "-rm"
+    };
+    let script = format!(
+        "set -e; mount -t tmpfs -o size={size} none $1; export LD_LIBRARY_PATH={}; {script}",
+        runtime("llvm-19").display()
+    );
+    let mut command = Command::new("unshare");
+    command.args([spaces, "sh", "-c", &script, "sh"]);
+    let ends = compile("tests/programs/reliability_ends.c", Compiler::Clang14, &[]);
+    command
+        .arg(folder.path())
+        .arg(omptrace_program())
+        .arg(ends)
+        .env("OMP_TOOL_LIBRARIES", tool_library())
+        .env("OMPTRACE_OUTPUT", folder.path().join("x.omptrace"));
+    command.output().expect("unshare can be run")
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_no_fault() {
+    for (size, compress) in [("1m", "off"), ("2m", "off"), ("2m", "auto"), ("4m", "off")] {
+        let output = with_small_disk(
+            size,
+            &format!(
+                "OMPTRACE_COMPRESS={compress} $3 _exit 2 200000; $2 dump --json $1/x.omptrace 2>/dev/null | wc -l"
+            ),
+        );
+        assert!(output.status.success(), "{size} {compress}: {output:?}");
+        let said = String::from_utf8_lossy(&output.stdout);
+        let kept: usize = said
+            .strip_prefix("checksum 400000\n")
+            .and_then(|rest| rest.trim().parse().ok())
+            .unwrap_or_else(|| panic!("{said}"));
+        if compress == "off" {
+            one_line(&output, "No space left on device");
+        }
+        assert!(kept > 10_000, "{size} {compress}: {kept}");
+    }
+}
+
+#[test]
+fn a_disk_that_fills_later_does_not_reach_what_is_reserved() {
+    // The spool is there; then not a byte is free. What the program stores now has its place.
+    let output = with_small_disk(
+        "4m",
+        "(while [ ! -e $1/x.omptrace.spool ]; do :; done; dd if=/dev/zero of=$1/rest bs=4k 2>/dev/null || true) &
+         $3 _exit 2 200000; wait; $2 dump --json $1/x.omptrace >/dev/null",
+    );
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.stdout, b"checksum 400000\n");
+}
+
+#[test]
+fn a_trace_that_is_removed_meanwhile_is_told() {
+    let traces = Traces::folder();
+    let script = format!(
+        "{} none 2 100000 & while ! ls {1}/*.omptrace >/dev/null 2>&1; do :; done; rm -rf {1}; wait $!",
+        compile("tests/programs/reliability_ends.c", Compiler::Clang14, &[]).display(),
+        traces.path().join("sub").display()
+    );
+    fs::create_dir(traces.path().join("sub")).expect("a folder");
+    let mut command = Command::new("sh");
+    traces
+        .trace(&mut command)
+        .args(["-c", &script])
+        .env("LD_LIBRARY_PATH", runtime("llvm-19"))
+        .env("OMPTRACE_OUTPUT", traces.path().join("sub/x.omptrace"));
+    let output = command.output().expect("sh can be run");
+    assert_eq!(output.stdout, b"checksum 200000\n", "{output:?}");
+    one_line(&output, "was removed or replaced while the program ran");
+}
+
+// Limits.
+
+/// `command` with a limit of the process, set before it starts.
+fn limited(command: &mut Command, resource: libc::__rlimit_resource_t, limit: u64) -> &mut Command {
+    let limit = libc::rlimit {
+        rlim_cur: limit,
+        rlim_max: limit,
+    };
+    // SAFETY: between fork and exec only this system call is made, with a valid structure.
+    unsafe {
+        command.pre_exec(move || match libc::setrlimit(resource, &limit) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        })
+    }
+}
+
+#[test]
+fn any_limit_that_the_program_can_live_with_it_can_live_with_traced() {
+    let mib = 1 << 20;
+    let limits = (3..9)
+        .map(|files| (libc::RLIMIT_NOFILE, files))
+        .chain([0, 1, 4095, 4096, 5000, 100 << 10, mib, 3 * mib].map(|n| (libc::RLIMIT_FSIZE, n)))
+        .chain([20, 28, 36, 48, 64, 96, 128, 256, 1024].map(|n| (libc::RLIMIT_AS, n * mib)));
+    for (resource, limit) in limits {
+        let ends = || {
+            let mut command = program("reliability_ends.c", &["_exit", "2", "5000"]);
+            command.env("OMP_STACKSIZE", "1M").stderr(Stdio::piped());
+            limited(&mut command, resource, limit);
+            command
+        };
+        let alone = ends().output().expect("it can be run");
+        if !alone.status.success() {
+            continue;
+        }
+        let traces = Traces::folder();
+        let output = run(&traces, &mut ends());
+        assert!(
+            output.status.success() && output.stdout == alone.stdout,
+            "{resource} {limit}: {output:?}"
+        );
+        let said = String::from_utf8_lossy(&output.stderr);
+        let lines = said.lines().filter(|line| line.starts_with("omptrace: "));
+        assert!(lines.count() <= 1, "{resource} {limit}: {said}");
+    }
+}
+
+#[test]
+fn a_small_stack_is_enough() {
+    // What tracing may add to the stack of the thread that uses OpenMP first, which asks the runtime for its processors;
+    // the others need less: see below.
+    const MOST: usize = 16 << 10;
+    let alone = program("reliability_stack.c", &[])
+        .output()
+        .expect("it can be run");
+    let alone = number(&String::from_utf8_lossy(&alone.stdout), "used");
+    for compress in ["auto", "off"] {
+        let traces = Traces::folder();
+        let mut command = program("reliability_stack.c", &[]);
+        let said = traces.record(command.env("OMPTRACE_COMPRESS", compress));
+        let used = number(&said, "used");
+        assert!(
+            used <= alone + MOST,
+            "{used} bytes of stack, {alone} untraced"
+        );
+
+        let traces = Traces::folder();
+        let mut command = program("nested.c", &[]);
+        traces.record(
+            command
+                .env("OMPTRACE_COMPRESS", compress)
+                .env("OMP_STACKSIZE", "16k"),
+        );
+    }
+}
+
+// Sandboxes, rights and other tools.
+
+#[test]
+fn where_files_may_not_be_mapped_events_wait_in_memory() {
+    let sandbox = compile(
+        "tests/programs/reliability_seccomp.c",
+        Compiler::Gcc,
+        &["-fno-openmp"],
+    );
+    let sandboxed = |how: &str| {
+        let ends = program("reliability_ends.c", &[]);
+        let mut command = Command::new(&sandbox);
+        command
+            .arg(ends.get_program())
+            .args([how, "2", "20000"])
+            .env("LD_LIBRARY_PATH", runtime("llvm-19"));
+        command
+    };
+    let traces = Traces::folder();
+    let output = run(&traces, &mut sandboxed("none"));
+    one_line(&output, "wait in the program's memory");
+    let trace = traces.only();
+    assert_eq!(all_regions(&traces), [[20000, 20000, 40000]]);
+    let info = info(&trace);
+    assert_eq!(info["ending"], "ended");
+    assert!(
+        info["messages"][0]
+            .as_str()
+            .expect("a message")
+            .contains("may not be mapped")
+    );
+
+    // Killed, it has what was written.
+    let traces = Traces::folder();
+    run(&traces, &mut sandboxed("_exit"));
+    assert!(all_regions(&traces)[0] < [20000, 20000, 40000]);
+}
+
+#[test]
+fn a_program_with_more_rights_than_its_user_is_not_traced() {
+    let traces = Traces::folder();
+    let mut command = program("reliability_ends.c", &["_exit"]);
+    command
+        .env("LD_PRELOAD", library("reliability_failing_calls.c"))
+        .env("OMPTRACE_TEST_FAIL", "secure");
+    let output = run(&traces, &mut command);
+    one_line(&output, "more rights than its user");
+    assert_eq!(traces.all_files(), [""; 0].map(PathBuf::from));
+
+    // The real thing, which only root can make.
+    // SAFETY: no arguments.
+    if unsafe { libc::geteuid() } != 0 {
+        return;
+    }
+    let rpath = format!("-Wl,-rpath,{}", runtime("llvm-19").display());
+    let ends = compile(
+        "tests/programs/reliability_ends.c",
+        Compiler::Clang14,
+        &[&rpath],
+    );
+    let setuid = traces.path().join("setuid");
+    fs::copy(ends, &setuid).expect("can be copied");
+    let output = traces.path().join("out");
+    fs::create_dir(&output).expect("a folder");
+    for (path, mode) in [(traces.path(), 0o755), (&output, 0o777), (&setuid, 0o4755)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("permissions");
+    }
+    // Where a user that is nobody can read it.
+    let tool = traces.path().join("libomptrace.so");
+    fs::copy(tool_library(), &tool).expect("can be copied");
+    let mut command = Command::new(&setuid);
+    command
+        .arg("_exit")
+        .uid(65534)
+        .env("OMP_TOOL_LIBRARIES", &tool)
+        .env("OMPTRACE_OUTPUT", output.join("x.omptrace"));
+    let said = command.output().expect("it can be run");
+    assert_eq!(said.stdout, b"checksum 2000\n", "{said:?}");
+    one_line(&said, "more rights than its user");
+    assert_eq!(fs::read_dir(&output).expect("it is there").count(), 0);
+}
+
+#[test]
+fn traces_are_their_users_alone() {
+    let traces = Traces::folder();
+    run(&traces, &mut program("reliability_ends.c", &["_exit"]));
+    assert_eq!(traces.all_files().len(), 2);
+    for file in traces.all_files() {
+        let mode = fs::metadata(&file).expect("it is there").permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600, "{file:?}");
+    }
+}
+
+#[test]
+fn two_tools_share_a_runtime() {
+    let tool = compile(
+        "tests/programs/reliability_multiplex.c",
+        Compiler::Clang22,
+        &["-shared", "-fPIC"],
+    );
+    let traces = Traces::folder();
+    let mut command = program("reliability_ends.c", &["none"]);
+    traces
+        .trace(&mut command)
+        .env("OMP_TOOL_LIBRARIES", &tool)
+        .env("OMPTRACE_TEST_TOOL_LIBRARIES", tool_library());
+    let output = command.output().expect("it can be run");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(
+        said, "checksum 2000\nother tool: 1000 regions, 2 threads, 0 wrong\n",
+        "{output:?}"
+    );
+    traces.only();
+    assert_eq!(all_regions(&traces), [[ROUNDS, ROUNDS, 2 * ROUNDS]]);
+}
+
+#[test]
+fn memcheck_has_nothing_against_the_tracer() {
+    for compress in ["auto", "off"] {
+        let traces = Traces::folder();
+        // Debian's valgrind reads no newer debug information.
+        let nested = compile("tests/programs/nested.c", Compiler::Clang14, &["-gdwarf-4"]);
+        let log = traces.path().join("log");
+        let mut command = Command::new("valgrind");
+        command
+            .arg(format!("--log-file={}", log.display()))
+            .arg(nested)
+            .args(["2", "2", "2"])
+            .env("LD_LIBRARY_PATH", runtime("llvm-19"))
+            .env("OMPTRACE_COMPRESS", compress);
+        let started = Instant::now();
+        let output = run(&traces, &mut command);
+        assert!(output.status.success(), "{output:?}");
+        // The search for leaks looks at all memory that can be read: at what is reserved, not at what may ever be.
+        assert!(started.elapsed() < Duration::from_secs(60));
+        let log = fs::read_to_string(log).expect("valgrind writes it");
+        assert!(log.contains("ERROR SUMMARY"), "{log}");
+        assert!(!log.contains("libomptrace"), "{log}");
+        assert!(count(&dump(&traces.files()[0]), "parallel_end") > 0);
+    }
+}
+
+#[test]
+fn a_program_under_address_sanitizer_is_traced() {
+    // GCC's sanitizer comes with the compiler. It wants to be the first of all libraries, before the runtime.
+    let program = compile(
+        "tests/programs/nearly_everything.c",
+        Compiler::Gcc,
+        &["-fsanitize=address"],
+    );
+    let asked = Command::new(Compiler::Gcc.path())
+        .arg("-print-file-name=libasan.so")
+        .output()
+        .expect("gcc can be run");
+    let sanitizer = String::from_utf8_lossy(&asked.stdout);
+    let libomp = runtime("llvm-19").join("libomp.so.5");
+    let preload = format!("{} {}", sanitizer.trim(), libomp.display());
+    let traces = Traces::folder();
+    traces.record(
+        Command::new(program)
+            .args(["2", "20"])
+            .env("LD_PRELOAD", preload),
+    );
+    let trace = traces.only();
+    assert_eq!(info(&trace)["ending"], "ended");
+    assert_eq!(count(&dump(&trace), "parallel_end"), 20 * (12 + 2));
+}
