@@ -36,14 +36,15 @@
 //! The number of an event is that of its callback (OpenMP 5.2, 19.4.2.4, `ompt_callbacks_t`); ours begin at 256.
 
 use ompt_sys::{
-    ompt_cancel_flag_t, ompt_dispatch_t, ompt_frame_flag_t, ompt_mutex_t, ompt_parallel_flag_t,
-    ompt_scope_endpoint_t, ompt_severity_t, ompt_sync_region_t, ompt_target_data_op_t,
-    ompt_target_t, ompt_task_flag_t, ompt_task_status_t, ompt_thread_t, ompt_work_t,
+    ompt_callbacks_t, ompt_cancel_flag_t, ompt_dispatch_t, ompt_frame_flag_t, ompt_mutex_t,
+    ompt_parallel_flag_t, ompt_record_native_t, ompt_scope_endpoint_t, ompt_severity_t,
+    ompt_sync_region_t, ompt_target_data_op_t, ompt_target_t, ompt_task_flag_t, ompt_task_status_t,
+    ompt_thread_t, ompt_work_t,
 };
 
 use crate::field::{
-    Address, DependenceList, Field, Id, ModuleChange, MonitoringChange, Numbers, Register, Text,
-    Ticks, Value, WideField, Words,
+    Address, Bytes, DependenceList, Field, Id, ModuleChange, MonitoringChange, Numbers, Register,
+    Seconds, Text, Ticks, Value, WideField, Words,
 };
 use crate::predict::*;
 
@@ -875,5 +876,28 @@ events! {
         Monitoring = 260 "omptrace_monitoring" { change: MonitoringChange }
         /// Events of this stream that were not recorded, all after `begin` and before the event's time.
         Lost = 261 "omptrace_lost" { begin: Ticks, events: u64 }
+        /// The stream is no thread's: it holds what came out of a device's trace buffers, in the order of delivery.
+        DeviceStream = 262 "omptrace_device_stream" { device_num: i32 }
+        /// A record of a device in the standard format (19.4.3.4, `ompt_record_ompt_t`), raw. `device_num` is what the
+        /// runtime told at delivery, times are the device's, `record` is the union's member that belongs to `type`, as
+        /// it lay in memory.
+        DeviceRecord<'a> = 263 "omptrace_device_record" {
+            device_num: i32, r#type: ompt_callbacks_t, time: u64, thread_id: Address, target_id: Address,
+            record: Numbers<'a>,
+        }
+        /// A record of a device in its own format, as far as a tool that does not know the device can understand it
+        /// (19.4.3.3, `ompt_record_abstract_t`). Times are the device's.
+        DeviceNativeRecord<'a> = 264 "omptrace_device_native_record" {
+            device_num: i32, host_op_id: Address, rclass: ompt_record_native_t, r#type: Text<'a>, start_time: u64,
+            end_time: u64, hwid: Address,
+        }
+        /// The device's clock (19.6.2.2), read between two readings of the session's.
+        DeviceClock = 265 "omptrace_device_clock" { device_num: i32, before: Ticks, device_time: u64, after: Ticks }
+        /// What the runtime makes of a time on the device's clock (19.6.2.3): seconds as `omp_get_wtime` counts them.
+        DeviceTranslation = 266 "omptrace_device_translation" { device_num: i32, device_time: u64, seconds: Seconds }
+        /// A part of the image that `device_load` told of, from `offset` on. Equal images are kept once.
+        DeviceImage<'a> = 267 "omptrace_device_image" {
+            device_num: i32, module_id: u64, offset: u64, bytes: Bytes<'a>,
+        }
     }
 }

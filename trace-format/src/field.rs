@@ -35,6 +35,22 @@ pub struct Address(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticks(pub u64);
 
+/// A number of seconds, a `double` of the runtime's; equal where its bits are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seconds(u64);
+
+impl Seconds {
+    /// So many seconds.
+    pub fn new(seconds: f64) -> Seconds {
+        Seconds(seconds.to_bits())
+    }
+
+    /// The number, which may be any, not only a finite one.
+    pub fn get(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+}
+
 /// An argument of 32 bits whose whole register was kept: Intel's runtimes of 2022 and 2023 call
 /// `ompt_callback_target_data_op` with one argument more in front, so that only the reader, who knows the dialect,
 /// can tell which register holds what.
@@ -71,6 +87,10 @@ impl<'a> Text<'a> {
     }
 }
 
+/// Bytes of the traced process, such as an image of code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bytes<'a>(pub Cow<'a, [u8]>);
+
 /// One element of the array of `ompt_callback_dependences` (OpenMP 5.2, 19.4.4.12, `ompt_dependence_t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependence {
@@ -103,12 +123,16 @@ pub enum Value<'a> {
     Flags(u32, &'static [(&'static str, u32)]),
     /// A raw clock reading.
     Ticks(u64),
+    /// A number of seconds.
+    Seconds(f64),
     /// Text of the traced process; `None` for a null pointer.
     Text(Option<&'a [u8]>),
     /// A list of dependences.
     Dependences(&'a [Dependence]),
     /// A list of numbers.
     Numbers(&'a [u64]),
+    /// Bytes that mean something to another program only.
+    Bytes(&'a [u8]),
 }
 
 /// An argument that is one word in the file.
@@ -145,6 +169,7 @@ fields! {
     i64,     "i64",     |x| x as u64,       |w| w as i64,   Value::Int(x);
     u32,     "u32",     |x| u64::from(x),   |w| w as u32,   Value::Uint(u64::from(x));
     i32,     "i32",     |x| u64::from(x as u32), |w| w as i32, Value::Int(i64::from(x));
+    Seconds, "seconds", |x| x.0,            |w| Seconds(w), Value::Seconds(x.get());
 }
 
 impl<T: Field> Field for Register<T> {
@@ -178,7 +203,7 @@ macro_rules! enum_fields {
 
 enum_fields! {
     ompt_thread_t ompt_scope_endpoint_t ompt_sync_region_t ompt_work_t ompt_mutex_t ompt_task_status_t
-    ompt_dispatch_t ompt_target_t ompt_target_data_op_t ompt_severity_t
+    ompt_dispatch_t ompt_target_t ompt_target_data_op_t ompt_severity_t ompt_callbacks_t ompt_record_native_t
 }
 
 macro_rules! flag_fields {
@@ -300,6 +325,23 @@ impl<'s> Words<'s> {
     }
 }
 
+/// Stores bytes, eight to a word.
+fn put_bytes(bytes: &[u8], out: &mut Words<'_>) {
+    for part in bytes.chunks(8) {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        out.push(u64::from_le_bytes(word));
+    }
+}
+
+/// The mirror of [`put_bytes`]: `len` bytes; `None` where words are missing.
+fn take_bytes(input: &mut &[u64], len: usize) -> Option<Vec<u8>> {
+    let (words, rest) = input.split_at_checked(len.div_ceil(8))?;
+    *input = rest;
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+    Some(bytes.take(len).collect())
+}
+
 fn pop(input: &mut &[u64]) -> Option<u64> {
     let (first, rest) = input.split_first()?;
     *input = rest;
@@ -333,24 +375,13 @@ impl<'a> WideField<'a> for Text<'a> {
             return out.push(0);
         };
         out.push(bytes.len() as u64 + 1);
-        for part in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..part.len()].copy_from_slice(part);
-            out.push(u64::from_le_bytes(word));
-        }
+        put_bytes(bytes, out);
     }
     fn take(input: &mut &[u64]) -> Option<Self> {
         let Some(len) = pop(input)?.checked_sub(1) else {
             return Some(Text(None));
         };
-        let len = usize::try_from(len).ok()?;
-        let (words, rest) = input.split_at_checked(len.div_ceil(8))?;
-        *input = rest;
-        let bytes: Vec<u8> = words
-            .iter()
-            .flat_map(|word| word.to_le_bytes())
-            .take(len)
-            .collect();
+        let bytes = take_bytes(input, usize::try_from(len).ok()?)?;
         Some(Text(Some(Cow::Owned(bytes))))
     }
     fn wide_value(&self) -> Value<'_> {
@@ -361,6 +392,25 @@ impl<'a> WideField<'a> for Text<'a> {
             0 => Text(None),
             len => Text(Some((1..len).map(|_| random() as u8).collect())),
         }
+    }
+}
+
+/// Bytes are their number, then they themselves, eight to a word.
+impl<'a> WideField<'a> for Bytes<'a> {
+    const WIDE_TYPE: &'static str = "bytes";
+    fn put(&self, out: &mut Words<'_>) {
+        out.push(self.0.len() as u64);
+        put_bytes(&self.0, out);
+    }
+    fn take(input: &mut &[u64]) -> Option<Self> {
+        let len = usize::try_from(pop(input)?).ok()?;
+        take_bytes(input, len).map(|bytes| Bytes(Cow::Owned(bytes)))
+    }
+    fn wide_value(&self) -> Value<'_> {
+        Value::Bytes(&self.0)
+    }
+    fn generate(random: &mut dyn FnMut() -> u64) -> Self {
+        Bytes((0..random() % 40).map(|_| random() as u8).collect())
     }
 }
 

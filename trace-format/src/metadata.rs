@@ -185,6 +185,14 @@ pub struct Device {
     pub r#type: String,
     /// Tracing entry points that its lookup answered.
     pub entry_points: Vec<String>,
+    /// `ompt_get_device_num_procs`; 0 where the runtime does not tell.
+    pub num_procs: i32,
+    /// The format of its trace records: `ompt`, `native`, or empty where it gives none.
+    pub records: String,
+    /// Why there are no records, or not all.
+    pub problems: Vec<String>,
+    /// What happened to its trace buffers and the records in them, counted.
+    pub counts: BTreeMap<String, u64>,
 }
 
 /// A row of the event table.

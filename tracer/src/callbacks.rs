@@ -13,17 +13,17 @@ use std::mem::transmute;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ompt_sys::*;
+use omptrace_device::memory;
 use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Dependence, Id, Numbers, Register, Text};
 use omptrace_trace_format::predict::State;
 
 use crate::cold;
 use crate::control;
+use crate::devices;
 use crate::log::warning;
 use crate::recorder::Mode;
-use crate::start;
 use crate::stream::Stream;
-use crate::system;
 use crate::tls;
 
 /// A callback of the table.
@@ -53,7 +53,7 @@ impl Callback {
 }
 
 /// Runs `f`, which must not take the program down: a panic turns tracing off.
-fn guarded<T>(f: impl FnOnce() -> T) -> Option<T> {
+pub(crate) fn guarded<T>(f: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(f))
         .inspect_err(|_| {
             Mode::Off.set();
@@ -218,30 +218,9 @@ callbacks! {
     target: cold target_submit(target_id: u64, host_op_id: u64, requested_num_teams: c_uint) |stream|
         TargetSubmit { target_id: Address(target_id), host_op_id: Address(host_op_id), requested_num_teams };
     tool: own control_tool;
-    device: cold device_initialize(device_num: c_int, device_type: *const c_char, device: *mut c_void,
-        lookup: Option<ompt_function_lookup_t>, documentation: *const c_char) |stream| {
-        start::device_initialized(device_num, device_type, lookup);
-        DeviceInitialize {
-            device_num,
-            r#type: text(device_type),
-            device: address(device),
-            lookup: Address(lookup.map_or(0, |lookup| lookup as usize as u64)),
-            documentation: text(documentation),
-        }
-    };
-    device: cold device_finalize(device_num: c_int) |stream| DeviceFinalize { device_num };
-    device: cold device_load(device_num: c_int, filename: *const c_char, offset_in_file: i64, vma_in_file: Code,
-        bytes: usize, host_addr: Code, device_addr: Code, module_id: u64) |stream|
-        DeviceLoad {
-            device_num,
-            filename: text(filename),
-            offset_in_file,
-            vma_in_file: address(vma_in_file),
-            bytes: bytes as u64,
-            host_addr: address(host_addr),
-            device_addr: address(device_addr),
-            module_id,
-        };
+    device: own device_initialize;
+    device: own device_finalize;
+    device: own device_load;
     device: cold device_unload(device_num: c_int, module_id: u64) |stream| DeviceUnload { device_num, module_id };
     sync: hot sync_region_wait(kind: ompt_sync_region_t, endpoint: ompt_scope_endpoint_t, parallel_data: Data,
         task_data: Data, codeptr_ra: Code) |state|
@@ -331,6 +310,7 @@ callbacks! {
     };
     target: cold target_emi(kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: c_int, task_data: Data,
         target_task_data: Data, target_data: Data, codeptr_ra: Code) |stream| {
+        devices::stop_where_needed();
         if endpoint != ompt_scope_end {
             set_id(stream, target_data.cast());
         }
@@ -505,6 +485,78 @@ unsafe extern "C" fn implicit_task(
     }
 }
 
+// What follows from the callbacks of devices is done outside of the recording of the callback: it calls into the runtime,
+// which may call back, and records more.
+callbacks! { @ cold tell_device_initialize(device_num: c_int, device_type: *const c_char, device: *mut c_void,
+    lookup: Option<ompt_function_lookup_t>, documentation: *const c_char) |stream|
+    DeviceInitialize {
+        device_num,
+        r#type: text(device_type),
+        device: address(device),
+        lookup: Address(lookup.map_or(0, |lookup| lookup as usize as u64)),
+        documentation: text(documentation),
+    }
+}
+unsafe extern "C" fn device_initialize(
+    device_num: c_int,
+    device_type: *const c_char,
+    device: *mut c_void,
+    lookup: Option<ompt_function_lookup_t>,
+    documentation: *const c_char,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        tell_device_initialize(device_num, device_type, device, lookup, documentation);
+        guarded(|| devices::initialized(device_num, device_type, device, lookup));
+    }
+}
+
+callbacks! { @ cold tell_device_finalize(device_num: c_int) |stream| DeviceFinalize { device_num } }
+unsafe extern "C" fn device_finalize(device_num: c_int) {
+    guarded(|| devices::finalized(device_num));
+    // SAFETY: the argument of this call.
+    unsafe { tell_device_finalize(device_num) };
+}
+
+callbacks! { @ cold tell_device_load(device_num: c_int, filename: *const c_char, offset_in_file: i64,
+    vma_in_file: Code, bytes: usize, host_addr: Code, device_addr: Code, module_id: u64) |stream|
+    DeviceLoad {
+        device_num,
+        filename: text(filename),
+        offset_in_file,
+        vma_in_file: address(vma_in_file),
+        bytes: bytes as u64,
+        host_addr: address(host_addr),
+        device_addr: address(device_addr),
+        module_id,
+    }
+}
+unsafe extern "C" fn device_load(
+    device_num: c_int,
+    filename: *const c_char,
+    offset_in_file: i64,
+    vma_in_file: Code,
+    bytes: usize,
+    host_addr: Code,
+    device_addr: Code,
+    module_id: u64,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        tell_device_load(
+            device_num,
+            filename,
+            offset_in_file,
+            vma_in_file,
+            bytes,
+            host_addr,
+            device_addr,
+            module_id,
+        );
+    }
+    guarded(|| devices::loaded(device_num, module_id, address(host_addr).0, bytes as u64));
+}
+
 /// `control_tool`: the answer goes back to the program (OpenMP 5.2, 18.14).
 unsafe extern "C" fn control_tool(
     command: u64,
@@ -619,12 +671,12 @@ const MOST_ELEMENTS: usize = 4096;
 
 /// A C string of the runtime.
 fn text(text: *const c_char) -> Text<'static> {
-    Text(system::read_text(text, MOST_TEXT).map(Cow::Owned))
+    Text(memory::text(text, MOST_TEXT).map(Cow::Owned))
 }
 
 /// A message of `length` bytes.
 fn message_of(message: *const c_char, length: usize) -> Text<'static> {
-    Text(system::read_text(message, length.min(MOST_TEXT)).map(Cow::Owned))
+    Text(memory::text(message, length.min(MOST_TEXT)).map(Cow::Owned))
 }
 
 /// The elements of an array, as words.

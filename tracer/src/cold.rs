@@ -59,6 +59,46 @@ pub(crate) fn leave() {
     recorder.give_back();
 }
 
+/// Lets `f` put events on a stream that is no thread's; its lock keeps everybody else out.
+#[cold]
+pub(crate) fn put_on(
+    session: &'static Session,
+    recorder: &'static Recorder,
+    f: impl FnOnce(&mut dyn FnMut(&dyn WideRow)),
+) {
+    on_stream(recorder, || {
+        f(&mut |row| {
+            let put =
+                || recorder.put_slowly(clock::ticks(), |_, ticks, out| row.encode(ticks, out));
+            let usable = recorder.has_chunk() && session.owns(recorder);
+            let done = usable && put().is_some();
+            if !done && session.renew(recorder).and_then(|()| put()).is_none() {
+                recorder.stream.lose(clock::ticks());
+            }
+        });
+    });
+}
+
+/// Runs `f` on a stream that is no thread's, not at all where the session is ending.
+pub(crate) fn on_stream(recorder: &'static Recorder, f: impl FnOnce()) {
+    let nested = recorder.stream.busy.enter();
+    if !nested && Mode::current() != Mode::Off {
+        f();
+    }
+    recorder.stream.busy.leave(nested);
+}
+
+/// A stream that is no thread's ends: its chunk goes to the file.
+pub(crate) fn leave_stream(session: &'static Session, recorder: &'static Recorder) {
+    on_stream(recorder, || {
+        if session.owns(recorder) {
+            session.end_stream(recorder);
+        }
+        recorder.end_chunk();
+    });
+    recorder.give_back();
+}
+
 /// Runs `f` with the thread's recorder, the hot path closed.
 fn enter(f: impl FnOnce(&'static Recorder)) {
     if Mode::current() == Mode::Off {

@@ -34,6 +34,8 @@ pub(crate) struct Config {
     pub(crate) events: Vec<u32>,
     /// Bytes of chunks per thread.
     pub(crate) buffer_bytes: usize,
+    /// Bytes of a device's trace buffer.
+    pub(crate) device_buffer_bytes: usize,
     /// What to do without a free chunk.
     pub(crate) on_full: OnFull,
     /// Who packs.
@@ -106,6 +108,18 @@ pub const VARIABLES: &[Variable] = &[
             (CHUNK_BYTES..=1 << 30)
                 .contains(&bytes)
                 .then(|| config.buffer_bytes = bytes)
+        },
+    },
+    Variable {
+        name: "OMPTRACE_DEVICE_BUFFER",
+        default: "1M",
+        allowed: "bytes, with K, M or G; at least 64, at most 64M",
+        meaning: "Size of the buffers that devices write their records to; up to 64M of them.",
+        set: |config, value| {
+            let bytes = parse_bytes(value)?;
+            (64..=64 << 20)
+                .contains(&bytes)
+                .then(|| config.device_buffer_bytes = bytes)
         },
     },
     Variable {
@@ -203,6 +217,7 @@ impl Config {
             output: String::new(),
             events: Vec::new(),
             buffer_bytes: 0,
+            device_buffer_bytes: 0,
             on_full: OnFull::Write,
             compress: Compress::Off,
             spool: None,
@@ -246,6 +261,10 @@ impl Config {
             ("OMPTRACE_OUTPUT".into(), self.output.clone()),
             ("OMPTRACE_EVENTS".into(), events.join(",")),
             ("OMPTRACE_BUFFER".into(), self.buffer_bytes.to_string()),
+            (
+                "OMPTRACE_DEVICE_BUFFER".into(),
+                self.device_buffer_bytes.to_string(),
+            ),
             (
                 "OMPTRACE_ON_FULL".into(),
                 format!("{:?}", self.on_full).to_lowercase(),

@@ -14,13 +14,14 @@ use std::borrow::Cow;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use omptrace_device::memory;
 use omptrace_trace_format::event::ControlTool;
 use omptrace_trace_format::field::{Address, MonitoringChange, Text};
 
 use crate::cold;
+use crate::devices;
 use crate::recorder::Mode;
 use crate::session;
-use crate::system;
 
 /// `omp_control_tool_result_t`.
 const SUCCESS: c_int = 0;
@@ -44,7 +45,7 @@ pub(crate) fn control(
             modifier,
             arg: Address(arg as usize as u64),
             text: match command {
-                64 | 65 => Text(system::read_text(arg.cast(), MOST_NAME).map(Cow::Owned)),
+                64 | 65 => Text(memory::text(arg.cast(), MOST_NAME).map(Cow::Owned)),
                 _ => Text(None),
             },
             codeptr_ra: Address(codeptr_ra as usize as u64),
@@ -53,10 +54,16 @@ pub(crate) fn control(
     match command {
         1 => {
             resume();
+            devices::pause(false);
             record();
         }
         2 | 4 => {
             record();
+            if command == 2 {
+                devices::pause(true);
+            } else {
+                devices::stop_all();
+            }
             stop(if command == 2 {
                 MonitoringChange::pause
             } else {
@@ -65,6 +72,7 @@ pub(crate) fn control(
         }
         3 => {
             record();
+            devices::flush();
             cold::with_session(|session, recorder| {
                 session::tell_monitoring(recorder, MonitoringChange::flush);
                 session.flush(recorder);

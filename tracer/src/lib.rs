@@ -21,6 +21,7 @@
 //! | [`fork`] | children |
 //! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
 //! | [`control`] | `omp_control_tool` |
+//! | [`devices`] | trace buffers, images and clocks of devices |
 //! | [`modules`], [`facts`], [`runtime`] | what the trace says about process and runtime |
 //! | [`config`] | the `OMPTRACE_*` variables |
 //! | [`system`], [`log`] | system calls, one line on stderr |
@@ -38,6 +39,7 @@ mod clock;
 mod cold;
 pub mod config;
 mod control;
+mod devices;
 mod facts;
 mod fork;
 mod lockfree;

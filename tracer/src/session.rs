@@ -13,13 +13,16 @@ use std::time::Duration;
 use chrono::Local;
 use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::codec::Packer;
-use omptrace_trace_format::event::{BufferFlush, Lost, Monitoring, ThreadInfo, WideRow};
+use omptrace_trace_format::event::{
+    BufferFlush, DeviceStream, Lost, Monitoring, ThreadInfo, WideRow,
+};
 use omptrace_trace_format::field::{MonitoringChange, Text, Ticks};
 use omptrace_trace_format::predict::State;
 use serde_json::json;
 
 use crate::clock::{self, ClockKind};
 use crate::config::{CHUNK_BYTES, Compress, Config, OnFull};
+use crate::devices::Devices;
 use crate::facts;
 use crate::log::{info, warning};
 use crate::modules::Modules;
@@ -45,6 +48,8 @@ pub(crate) struct Session {
     pub(crate) config: Config,
     /// The modules told of.
     pub(crate) modules: Modules,
+    /// The devices that the runtime has initialized.
+    pub(crate) devices: Devices,
     output: Output,
     spool: Spool,
     writer: Option<Writer>,
@@ -177,6 +182,7 @@ impl Session {
         Ok(Box::leak(Box::new(Session {
             pid,
             cpus: system::affinity(),
+            devices: Devices::new(config.device_buffer_bytes),
             config,
             modules: Modules::default(),
             output,
@@ -391,7 +397,10 @@ impl Session {
         // SAFETY: the chunk came from the free ones, or is the thread's own that was just written: it is this
         // thread's alone.
         unsafe { recorder.begin_chunk(chunk.event_words(), EVENT_WORDS, pair.ticks, newest_id) };
-        if first {
+        if first && stream.is_device.get() {
+            let device_num = stream.device_num.get();
+            tell(recorder, DeviceStream { device_num });
+        } else if first {
             tell(
                 recorder,
                 ThreadInfo {

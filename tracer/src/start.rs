@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::panic::catch_unwind;
 use std::ptr::null_mut;
-use std::sync::OnceLock;
 
 use ompt_sys::{
     ompt_callback_thread_begin, ompt_callback_thread_end, ompt_data_t, ompt_function_lookup_t,
     ompt_start_tool_result_t,
 };
-use omptrace_trace_format::metadata::{Device, Metadata, Registration};
+use omptrace_trace_format::metadata::Registration;
 use parking_lot::Mutex;
 
 use crate::callbacks::CALLBACKS;
 use crate::clock;
 use crate::config::Config;
 use crate::control;
+use crate::devices;
 use crate::facts;
 use crate::fork;
 use crate::log::warning;
@@ -135,6 +135,7 @@ fn begin(lookup: Lookup) -> Result<(), String> {
     let (first, uncertainty) = clock::pair();
     let events = start.config.events.clone();
     let session = session::start(start.config)?;
+    session.devices.of_runtime(&start.runtime_version);
     let mut results = BTreeMap::new();
     // A thread's begin and end are always needed: they open and close its stream.
     let wanted = |number| {
@@ -178,39 +179,10 @@ pub(crate) fn program_uses_openmp(session: &Session) {
     }
 }
 
-/// A device is there: what its lookup answers goes into the trace.
-///
-/// # Safety
-/// The arguments are those of `ompt_callback_device_initialize`, which has not returned.
-pub(crate) unsafe fn device_initialized(
-    device_num: c_int,
-    device_type: *const c_char,
-    lookup: Option<ompt_function_lookup_t>,
-) {
-    static DEVICES: OnceLock<Mutex<BTreeMap<i32, Device>>> = OnceLock::new();
-    let Some(session) = session::current() else {
-        return;
-    };
-    let mut devices = DEVICES.get_or_init(Mutex::default).lock();
-    let device_type = system::read_text(device_type, 256).unwrap_or_default();
-    // SAFETY: by this function's contract.
-    let entry_points = unsafe { omptrace_device::entry_points(lookup) };
-    devices.insert(
-        device_num,
-        Device {
-            r#type: String::from_utf8_lossy(&device_type).into_owned(),
-            entry_points: entry_points.into_iter().map(String::from).collect(),
-        },
-    );
-    let metadata = Metadata {
-        devices: devices.clone(),
-        ..Metadata::default()
-    };
-    session.write_metadata(&facts::to_json(&metadata));
-}
-
 /// The runtime is done (OpenMP 5.2, 19.5.1.2).
 unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
+    // While entry points may still be called, for runtimes that do not finalize their devices first.
+    let _ = catch_unwind(devices::stop_all);
     end("finalize");
 }
 

@@ -23,6 +23,9 @@ pub(crate) struct Stream {
     pub(crate) session: Cell<*const Session>,
     /// Whether the thread is on the cold path.
     pub(crate) busy: Busy,
+    /// The stream is a device's, whose number follows.
+    pub(crate) is_device: Cell<bool>,
+    pub(crate) device_num: Cell<i32>,
     /// True where ids were given that the chunk does not know of: nothing more may be written into it.
     pub(crate) stale: Cell<bool>,
     /// Events not recorded, and not told yet.
@@ -51,6 +54,8 @@ impl Stream {
             chunk_words: Cell::new(0),
             session: Cell::new(std::ptr::null()),
             busy: Busy(AtomicBool::new(false)),
+            is_device: Cell::new(false),
+            device_num: Cell::new(0),
             stale: Cell::new(false),
             lost: Cell::new(0),
             lost_since: Cell::new(0),
@@ -83,6 +88,7 @@ impl Stream {
         self.number.set(0);
         self.sequence.set(0);
         self.session.set(std::ptr::null());
+        self.is_device.set(false);
         self.stale.set(false);
         self.lost.set(0);
         self.newest_target.set(0);

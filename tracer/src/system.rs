@@ -215,39 +215,6 @@ pub(crate) fn map_wiped_on_fork(len: usize) -> io::Result<*mut u8> {
     Ok(base.cast())
 }
 
-/// A text at an address that may be wrong, up to `most` bytes; `None` where it cannot be read. The kernel copies it,
-/// so that a bad pointer is an error and no fault.
-pub(crate) fn read_text(address: *const libc::c_char, most: usize) -> Option<Vec<u8>> {
-    const PAGE: usize = 4096;
-    let mut text = Vec::new();
-    let mut at = address as usize;
-    while at != 0 && text.len() < most {
-        // Not beyond the page: the next one may not be there, and the text may end before.
-        let mut part = [0u8; PAGE];
-        let len = (PAGE - at % PAGE).min(most - text.len());
-        let local = libc::iovec {
-            iov_base: part.as_mut_ptr().cast(),
-            iov_len: len,
-        };
-        let remote = libc::iovec {
-            iov_base: at as *mut libc::c_void,
-            iov_len: len,
-        };
-        // SAFETY: `local` is valid for writing; `remote` is checked by the kernel.
-        let read = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
-        let read = usize::try_from(read).ok().filter(|read| *read > 0)?;
-        match part[..read].iter().position(|byte| *byte == 0) {
-            Some(end) => {
-                text.extend_from_slice(&part[..end]);
-                return Some(text);
-            }
-            None => text.extend_from_slice(&part[..read]),
-        }
-        at += read;
-    }
-    (at != 0).then_some(text)
-}
-
 /// The calling thread's id.
 pub(crate) fn thread_id() -> i32 {
     // SAFETY: no arguments.

@@ -93,6 +93,12 @@ fn json_value(out: &mut Vec<u8>, reader: &Reader, value: &Value<'_>) {
         Value::Enum(_, Some(name)) => json::string(out, name),
         Value::Enum(number, None) | Value::Flags(number, _) => json::hex_string(out, number.into()),
         Value::Ticks(ticks) => json::int(out, reader.clock().ns(ticks)),
+        Value::Seconds(seconds) if seconds.is_finite() => {
+            out.extend_from_slice(format!("{seconds:?}").as_bytes());
+        }
+        Value::Seconds(_) => out.extend_from_slice(b"null"),
+        // They are for other programs: their number is all that people want to see.
+        Value::Bytes(bytes) => json::int(out, bytes.len() as u64),
         Value::Text(Some(bytes)) => json::string(out, &String::from_utf8_lossy(bytes)),
         Value::Dependences(dependences) => list(out, dependences, json_dependence),
         Value::Numbers(numbers) => list(out, numbers, |out, number| json::hex_string(out, *number)),

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::build::{Found, Trace, chunk, encode, overwrite, read, read_all, some_events};
 
 /// Each test reads its trace once for each byte, so that the chunks are small.
-const CHUNK_EVENTS: usize = Event::ROWS / 5 + 1;
+const CHUNK_EVENTS: usize = Event::ROWS.div_ceil(5);
 
 fn words(stream: u32, sequence: u32) -> Vec<u64> {
     let mut events = some_events(u64::from(stream * 8 + sequence));

@@ -381,6 +381,10 @@ impl<'t, 's> Interpreter<'t, 's> {
                 );
             }
 
+            // What devices recorded is in the file, for readers that come.
+            Event::DeviceStream(_) | Event::DeviceClock(_) | Event::DeviceTranslation(_) => {}
+            Event::DeviceRecord(_) | Event::DeviceNativeRecord(_) | Event::DeviceImage(_) => {}
+
             Event::Module(e) => self.stage.names.module(e),
             Event::Monitoring(e) => self.monitoring(time, e.change),
             Event::BufferFlush(e) => {

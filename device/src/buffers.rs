@@ -1,0 +1,129 @@
+//! Trace buffers: memory that devices fill, lent on request, given back by a completion.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use parking_lot::Mutex;
+
+/// Buffers that are kept for the next request.
+const MOST_KEPT: usize = 8;
+/// Bytes of all buffers at once; a request beyond gets none.
+const MOST_BYTES: usize = 64 << 20;
+
+/// All buffers of a session. Their memory is never given back to the system while the session goes on: a runtime that
+/// completes a buffer twice must not read memory that is gone.
+#[derive(Debug)]
+pub struct Buffers {
+    bytes: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Those with a device, by address.
+    lent: BTreeMap<usize, Box<[u64]>>,
+    /// Those that wait for the next request.
+    kept: Vec<Box<[u64]>>,
+    /// All that were made.
+    made: usize,
+}
+
+/// A buffer for a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lent {
+    /// Where it is; aligned for any record.
+    pub address: usize,
+    /// Its size in bytes.
+    pub bytes: usize,
+    /// It is one more than are kept.
+    pub is_extra: bool,
+    /// It is one more than there shall be: the device should be stopped.
+    pub is_last: bool,
+}
+
+impl Buffers {
+    /// Buffers of `bytes` each.
+    pub fn new(bytes: usize) -> Buffers {
+        Buffers {
+            bytes: bytes.max(8).next_multiple_of(8),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Lends a buffer. Beyond the limit there is none; but where a device cannot do without, one more all the same.
+    pub fn lend(&self, must: bool) -> Option<Lent> {
+        let mut state = self.state.lock();
+        let kept = state.kept.pop();
+        let is_new = kept.is_none();
+        let is_last =
+            is_new && (state.made + 1).saturating_mul(self.bytes) > MOST_BYTES.max(self.bytes);
+        if is_last && !must {
+            return None;
+        }
+        let mut buffer = kept.unwrap_or_else(|| vec![0; self.bytes / 8].into());
+        state.made += usize::from(is_new);
+        let address = buffer.as_mut_ptr() as usize;
+        let is_extra = is_new && state.made > MOST_KEPT;
+        state.lent.insert(address, buffer);
+        Some(Lent {
+            address,
+            bytes: self.bytes,
+            is_extra,
+            is_last,
+        })
+    }
+
+    /// Where the buffer at `address` lies, if a device has it.
+    pub fn range(&self, address: usize) -> Option<Range<usize>> {
+        let state = self.state.lock();
+        let buffer = state.lent.get(&address)?;
+        Some(address..address + size_of_val::<[u64]>(buffer))
+    }
+
+    /// A device gives the buffer back; false where it does not have it.
+    pub fn take_back(&self, address: usize) -> bool {
+        let mut state = self.state.lock();
+        let Some(buffer) = state.lent.remove(&address) else {
+            return false;
+        };
+        state.kept.push(buffer);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lends_the_same_memory_again() {
+        let buffers = Buffers::new(100);
+        let first = buffers.lend(false).expect("a buffer");
+        assert_eq!((first.bytes, first.address % 8), (104, 0));
+        assert_eq!(
+            buffers.range(first.address),
+            Some(first.address..first.address + 104)
+        );
+        assert!(buffers.take_back(first.address));
+        assert!(!buffers.take_back(first.address));
+        assert_eq!(buffers.lend(false), Some(first));
+    }
+
+    #[test]
+    fn has_a_limit_that_only_a_must_passes() {
+        let buffers = Buffers::new(MOST_BYTES / 16);
+        let lent: Vec<Lent> = std::iter::from_fn(|| buffers.lend(false)).collect();
+        assert_eq!(lent.len(), 16);
+        let extra: Vec<bool> = lent.iter().map(|lent| lent.is_extra).collect();
+        assert_eq!(extra[6..10], [false, false, true, true]);
+        let more = buffers.lend(true).expect("one more");
+        assert!(more.is_last && !lent.iter().any(|lent| lent.is_last));
+    }
+
+    #[test]
+    fn has_one_buffer_at_least_whatever_its_size() {
+        let buffers = Buffers::new(2 * MOST_BYTES);
+        assert!(buffers.lend(false).is_some_and(|lent| !lent.is_last));
+        assert_eq!(buffers.lend(false), None);
+    }
+}

@@ -1,0 +1,526 @@
+//! Devices of a session: tracing from `device_initialize` to `device_finalize`, records into one stream per device.
+//!
+//! ```text
+//! device_initialize: bind, clock, start          host callbacks, on threads of the program
+//! request, complete: a buffer; its records       on any thread, at any time, several at once
+//! device_finalize: flush, stop, clock            or the tool's finalize, where the runtime does not say
+//! ```
+//!
+//! A completion may come out of a call of ours (flush, stop), so no lock is held during calls into the runtime.
+
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_int};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use ompt_sys::{ompt_buffer_cursor_t, ompt_buffer_t, ompt_device_t, ompt_function_lookup_t};
+use omptrace_device::{Buffers, Counts, Device, Lent, Problem, Record, Setup, memory};
+use omptrace_trace_format::event::{
+    DeviceClock, DeviceImage, DeviceNativeRecord, DeviceRecord, DeviceTranslation, WideRow,
+};
+use omptrace_trace_format::field::{Address, Bytes, Seconds, Text, Ticks};
+use omptrace_trace_format::metadata::{self, Metadata};
+use parking_lot::Mutex;
+
+use crate::callbacks::guarded;
+use crate::clock;
+use crate::cold;
+use crate::facts;
+use crate::recorder::{self, Mode, Recorder};
+use crate::session::{self, Session};
+use crate::system;
+
+/// Of so many readings of both clocks the tightest counts.
+const CLOCK_READINGS: u32 = 5;
+/// Completions that follow each other faster read the clocks once.
+const CLOCK_DISTANCE: Duration = Duration::from_millis(10);
+/// Bytes of an image that are kept; what is larger is not code of a program.
+const MOST_IMAGE_BYTES: usize = 16 << 20;
+/// Bytes of an image in one event.
+const IMAGE_PART: usize = 64 << 10;
+/// Runtimes that bear a request which gets no buffer. AMD's would write through the null pointer.
+const BEAR_NO_BUFFER: &[&str] = &["omptrace reference runtime"];
+
+/// The devices of a session.
+#[derive(Debug)]
+pub(crate) struct Devices {
+    buffers: Buffers,
+    by_number: Mutex<BTreeMap<i32, Arc<Traced>>>,
+    /// Images that were kept: where they lay, and their length.
+    images: Mutex<Vec<(u64, u64)>>,
+    bears_no_buffer: AtomicBool,
+    /// A device took more memory than it shall have.
+    shall_stop: AtomicBool,
+}
+
+/// A device of the session.
+#[derive(Debug)]
+struct Traced {
+    device_num: i32,
+    r#type: String,
+    device: Device,
+    num_procs: i32,
+    setup: Mutex<Setup>,
+    is_tracing: AtomicBool,
+    counts: Counts,
+    /// When the clocks were read last, `CLOCK_MONOTONIC`.
+    clock_read_ns: AtomicU64,
+    /// Its stream, from the first event on.
+    stream: Mutex<Option<StreamOfDevice>>,
+}
+
+/// A recorder that no thread has: whoever holds its lock uses it.
+#[derive(Debug)]
+struct StreamOfDevice(&'static Recorder);
+
+// SAFETY: the recorder is used under the lock of `Traced::stream` only, and no thread has it as its own.
+unsafe impl Send for StreamOfDevice {}
+
+impl Devices {
+    /// No devices yet; their buffers will have so many bytes each.
+    pub(crate) fn new(buffer_bytes: usize) -> Devices {
+        Devices {
+            buffers: Buffers::new(buffer_bytes),
+            by_number: Mutex::default(),
+            images: Mutex::default(),
+            bears_no_buffer: AtomicBool::new(false),
+            shall_stop: AtomicBool::new(false),
+        }
+    }
+
+    /// The runtime calls itself so.
+    pub(crate) fn of_runtime(&self, version: &str) {
+        let bears = BEAR_NO_BUFFER
+            .iter()
+            .any(|start| version.starts_with(start));
+        // Relaxed: stored before any device is traced.
+        self.bears_no_buffer.store(bears, Ordering::Relaxed);
+    }
+
+    fn all(&self) -> Vec<Arc<Traced>> {
+        self.by_number.lock().values().cloned().collect()
+    }
+
+    /// The device that a runtime means by `device_num`: old ones of AMD say 0 whichever it is.
+    fn meant_by(&self, device_num: i32) -> Option<Arc<Traced>> {
+        let devices = self.by_number.lock();
+        let any = || {
+            devices
+                .values()
+                .find(|traced| traced.is_tracing())
+                .or(devices.values().next())
+        };
+        devices.get(&device_num).or_else(any).cloned()
+    }
+
+    /// Writes what is known of all devices.
+    fn tell(&self, session: &Session) {
+        let devices = self.all();
+        if devices.is_empty() {
+            return;
+        }
+        let metadata = Metadata {
+            devices: devices
+                .iter()
+                .map(|traced| (traced.device_num, traced.describe()))
+                .collect(),
+            ..Metadata::default()
+        };
+        session.write_metadata(&facts::to_json(&metadata));
+    }
+}
+
+impl Traced {
+    fn is_tracing(&self) -> bool {
+        // Relaxed: entry points bear being called a moment too late or too early.
+        self.is_tracing.load(Ordering::Relaxed)
+    }
+
+    fn describe(&self) -> metadata::Device {
+        let setup = self.setup.lock().clone();
+        metadata::Device {
+            r#type: self.r#type.clone(),
+            entry_points: self
+                .device
+                .entry_points()
+                .names()
+                .into_iter()
+                .map(String::from)
+                .collect(),
+            num_procs: self.num_procs,
+            records: setup
+                .format
+                .map_or(String::new(), |format| format.name().into()),
+            problems: setup.problems,
+            counts: self.counts.describe(),
+        }
+    }
+
+    fn stop(&self, session: &'static Session) {
+        // Relaxed: see `is_tracing`.
+        if self.is_tracing.swap(false, Ordering::Relaxed) {
+            self.device.flush();
+            self.device.stop();
+            self.read_clock(session);
+        }
+    }
+
+    /// As [`Traced::read_clock`], not too often: a buffer may hold a single record.
+    fn read_clock_again(&self, session: &'static Session) {
+        let last = Duration::from_nanos(self.clock_read_ns.load(Ordering::Relaxed));
+        let now = Duration::from_nanos(clock::system_ns(libc::CLOCK_MONOTONIC));
+        if now.saturating_sub(last) >= CLOCK_DISTANCE {
+            self.read_clock(session);
+        }
+    }
+
+    /// Records how far device and host have counted.
+    fn read_clock(&self, session: &'static Session) {
+        let reading = || {
+            let before = clock::ticks();
+            let device_time = self.device.time()?;
+            Some((before, device_time, clock::ticks()))
+        };
+        let readings = (0..CLOCK_READINGS).map_while(|_| reading());
+        let Some((before, device_time, after)) =
+            readings.min_by_key(|(before, _, after)| after.wrapping_sub(*before))
+        else {
+            return;
+        };
+        // Relaxed: one reading more or less does not matter.
+        self.clock_read_ns
+            .store(clock::system_ns(libc::CLOCK_MONOTONIC), Ordering::Relaxed);
+        let translation = self.translation(device_time);
+        self.record(session, |put| {
+            put(&DeviceClock {
+                device_num: self.device_num,
+                before: Ticks(before),
+                device_time,
+                after: Ticks(after),
+            });
+            translation.iter().for_each(|translation| put(translation));
+        });
+    }
+
+    /// What the runtime makes of a time on the device's clock.
+    fn translation(&self, device_time: u64) -> Option<DeviceTranslation> {
+        let seconds = self.device.translate(device_time)?;
+        Some(DeviceTranslation {
+            device_num: self.device_num,
+            device_time,
+            seconds: Seconds::new(seconds),
+        })
+    }
+
+    /// Lets `f` put events on the device's stream.
+    fn record(&self, session: &'static Session, f: impl FnOnce(&mut dyn FnMut(&dyn WideRow))) {
+        let mut stream = self.stream.lock();
+        let stream = match &mut *stream {
+            Some(stream) => stream,
+            empty => {
+                let Some(recorder) = recorder::take() else {
+                    return;
+                };
+                recorder.stream.number.set(session::next_stream());
+                recorder.stream.is_device.set(true);
+                recorder.stream.device_num.set(self.device_num);
+                empty.insert(StreamOfDevice(recorder))
+            }
+        };
+        cold::put_on(session, stream.0, f);
+    }
+
+    /// Ends the stream.
+    fn leave(&self, session: &'static Session) {
+        if let Some(StreamOfDevice(recorder)) = self.stream.lock().take() {
+            cold::leave_stream(session, recorder);
+        }
+    }
+}
+
+/// This process's session.
+fn session() -> Option<&'static Session> {
+    session::current().filter(|session| session.pid == system::process_id())
+}
+
+/// Pauses tracing on all devices, or resumes it.
+pub(crate) fn pause(pause: bool) {
+    let devices = session().map_or(Vec::new(), |session| session.devices.all());
+    for traced in devices.iter().filter(|traced| traced.is_tracing()) {
+        traced.device.pause(pause);
+    }
+}
+
+/// All that devices have recorded so far is delivered, and in the file.
+pub(crate) fn flush() {
+    let Some(session) = session() else { return };
+    for traced in session
+        .devices
+        .all()
+        .iter()
+        .filter(|traced| traced.is_tracing())
+    {
+        traced.device.flush();
+        if let Some(StreamOfDevice(recorder)) = *traced.stream.lock() {
+            cold::on_stream(recorder, || session.flush(recorder));
+        }
+    }
+}
+
+/// Ends tracing on all devices.
+pub(crate) fn stop_all() {
+    let Some(session) = session() else { return };
+    for traced in session.devices.all() {
+        traced.stop(session);
+    }
+    session.devices.tell(session);
+}
+
+/// Ends tracing where devices took more memory than they shall have. Called on threads of the program, in callbacks in
+/// which the runtime holds no lock of a buffer.
+pub(crate) fn stop_where_needed() {
+    let Some(session) = session() else { return };
+    let shall_stop = &session.devices.shall_stop;
+    // Relaxed: who comes first does it. Read before it is written: the answer is mostly no.
+    if shall_stop.load(Ordering::Relaxed) && shall_stop.swap(false, Ordering::Relaxed) {
+        for traced in session.devices.all() {
+            let problem = "tracing was stopped: no buffer was left";
+            traced.setup.lock().problems.push(problem.into());
+        }
+        stop_all();
+    }
+}
+
+/// A device is there: tracing starts as far as it offers that.
+///
+/// # Safety
+/// The arguments are those of `ompt_callback_device_initialize`, which has not returned.
+pub(crate) unsafe fn initialized(
+    device_num: c_int,
+    device_type: *const c_char,
+    handle: *mut ompt_device_t,
+    lookup: Option<ompt_function_lookup_t>,
+) {
+    const MOST_NAME: usize = 256;
+    let Some(session) = session() else { return };
+    let device_type = memory::text(device_type, MOST_NAME).unwrap_or_default();
+    // SAFETY: by this function's contract; `finalized` forgets the device.
+    let device = unsafe { Device::new(handle, lookup) };
+    let traced = Arc::new(Traced {
+        device_num,
+        r#type: String::from_utf8_lossy(&device_type).into_owned(),
+        num_procs: device.num_procs().unwrap_or(0),
+        device,
+        setup: Mutex::default(),
+        is_tracing: AtomicBool::new(false),
+        counts: Counts::default(),
+        clock_read_ns: AtomicU64::new(0),
+        stream: Mutex::default(),
+    });
+    session
+        .devices
+        .by_number
+        .lock()
+        .insert(device_num, traced.clone());
+    let setup = traced.device.start(request, complete);
+    // Relaxed: see `is_tracing`.
+    traced
+        .is_tracing
+        .store(setup.format.is_some(), Ordering::Relaxed);
+    if setup.format.is_some() {
+        traced.read_clock(session);
+        if Mode::current() == Mode::Pause {
+            traced.device.pause(true);
+        }
+    }
+    *traced.setup.lock() = setup;
+    session.devices.tell(session);
+}
+
+/// A device goes; its entry points are not called any more.
+pub(crate) fn finalized(device_num: c_int) {
+    let Some(session) = session() else { return };
+    let Some(traced) = session.devices.by_number.lock().get(&device_num).cloned() else {
+        return;
+    };
+    traced.stop(session);
+    traced.leave(session);
+    session.devices.tell(session);
+}
+
+/// Code was loaded onto a device: its image is kept where its bytes can be read.
+pub(crate) fn loaded(device_num: c_int, module_id: u64, host_addr: u64, bytes: u64) {
+    let Some(session) = session() else { return };
+    let len = usize::try_from(bytes).unwrap_or(usize::MAX);
+    if host_addr == 0 || len == 0 || len > MOST_IMAGE_BYTES {
+        return;
+    }
+    let mut images = session.devices.images.lock();
+    if images.contains(&(host_addr, bytes)) {
+        return;
+    }
+    images.push((host_addr, bytes));
+    drop(images);
+    let mut part = vec![0; IMAGE_PART.min(len)];
+    for offset in (0..len).step_by(IMAGE_PART) {
+        part.truncate(len - offset);
+        if !memory::copy((host_addr as usize).wrapping_add(offset), &mut part) {
+            return;
+        }
+        cold::wide(|_| DeviceImage {
+            device_num,
+            module_id,
+            offset: offset as u64,
+            bytes: Bytes((&part[..]).into()),
+        });
+    }
+}
+
+/// A device wants a buffer (OpenMP 5.2, 19.5.2.23).
+unsafe extern "C" fn request(
+    device_num: c_int,
+    buffer: *mut *mut ompt_buffer_t,
+    bytes: *mut usize,
+) {
+    let lent = guarded(|| lend(device_num)).flatten();
+    if buffer.is_null() || bytes.is_null() {
+        return;
+    }
+    // SAFETY: valid for writing during the callback.
+    unsafe {
+        *buffer = lent.map_or(std::ptr::null_mut(), |lent| {
+            lent.address as *mut ompt_buffer_t
+        });
+        *bytes = lent.map_or(0, |lent| lent.bytes);
+    }
+}
+
+fn lend(device_num: c_int) -> Option<Lent> {
+    let session = session()?;
+    let devices = &session.devices;
+    // Relaxed: see `of_runtime`.
+    let must = !devices.bears_no_buffer.load(Ordering::Relaxed);
+    let lent = devices.buffers.lend(must);
+    let is_last = lent.is_none_or(|lent| lent.is_last);
+    if is_last && must {
+        // Relaxed: seen by the next callback of the host, or the one after.
+        devices.shall_stop.store(true, Ordering::Relaxed);
+    }
+    let problem = match lent {
+        _ if is_last => Problem::NoBuffer,
+        Some(Lent { is_extra: true, .. }) => Problem::ExtraBuffer,
+        _ => return lent,
+    };
+    if let Some(traced) = devices.meant_by(device_num)
+        && traced.counts.add(problem)
+    {
+        devices.tell(session);
+    }
+    lent
+}
+
+/// A device gives a buffer back, or a part of what is in it (OpenMP 5.2, 19.5.2.24).
+unsafe extern "C" fn complete(
+    device_num: c_int,
+    buffer: *mut ompt_buffer_t,
+    bytes: usize,
+    begin: ompt_buffer_cursor_t,
+    buffer_owned: c_int,
+) {
+    guarded(|| {
+        let Some(session) = session() else { return };
+        let Some(traced) = session.devices.meant_by(device_num) else {
+            return;
+        };
+        // SAFETY: the arguments of this call.
+        unsafe { take_records(session, &traced, device_num, buffer, bytes, begin) };
+        if buffer_owned != 0 && !session.devices.buffers.take_back(buffer as usize) {
+            note(session, &traced, Problem::UnknownBuffer);
+        }
+    });
+}
+
+/// Counts a problem; the trace tells of the first of a kind at once, for the program may die.
+fn note(session: &Session, traced: &Traced, problem: Problem) {
+    if traced.counts.add(problem) {
+        session.devices.tell(session);
+    }
+}
+
+/// Copies the records of a completed buffer to the device's stream.
+///
+/// # Safety
+/// The arguments are those of `ompt_callback_buffer_complete`, which has not returned.
+unsafe fn take_records(
+    session: &'static Session,
+    traced: &Traced,
+    device_num: c_int,
+    buffer: *mut ompt_buffer_t,
+    bytes: usize,
+    begin: ompt_buffer_cursor_t,
+) {
+    if bytes == 0 || buffer.is_null() {
+        return;
+    }
+    let readable = session.devices.buffers.range(buffer as usize);
+    let mut problems = Vec::new();
+    if readable.as_ref().is_some_and(|range| range.len() < bytes) {
+        problems.push(Problem::TooManyBytes);
+    }
+    let valid = readable
+        .as_ref()
+        .map_or(bytes, |range| range.len().min(bytes));
+    let readable = readable.unwrap_or(0..0);
+    let (mut records, mut newest) = (0, 0);
+    traced.record(session, |put| {
+        let each = |record| {
+            newest = match record {
+                Record::Ompt(record) => {
+                    put(&DeviceRecord {
+                        device_num,
+                        r#type: record.r#type,
+                        time: record.time,
+                        thread_id: Address(record.thread_id),
+                        target_id: Address(record.target_id),
+                        record: record.member().into(),
+                    });
+                    record.time
+                }
+                Record::Native(record) => {
+                    let time = record.end_time;
+                    put(&DeviceNativeRecord {
+                        device_num,
+                        host_op_id: Address(record.host_op_id),
+                        rclass: record.rclass,
+                        r#type: Text(record.r#type.map(Into::into)),
+                        start_time: record.start_time,
+                        end_time: record.end_time,
+                        hwid: Address(record.hwid),
+                    });
+                    time
+                }
+            };
+        };
+        // SAFETY: by this function's contract.
+        records = unsafe {
+            traced
+                .device
+                .records(buffer, valid, begin, &readable, each, |problem| {
+                    problems.push(problem)
+                })
+        };
+    });
+    traced.counts.completed(records);
+    if traced.is_tracing() {
+        traced.read_clock_again(session);
+    }
+    if newest != 0
+        && let Some(translation) = traced.translation(newest)
+    {
+        traced.record(session, |put| put(&translation));
+    }
+    problems
+        .into_iter()
+        .for_each(|problem| note(session, traced, problem));
+}
