@@ -122,6 +122,7 @@ fn number_and_duration_are_those_of_the_program() {
                 count("name glob '!$omp critical @*'"),
                 ROUNDS * THREADS,
             ),
+            (count("name glob '*barrier*' and name not glob '*@*'"), 0),
             (count("category = 'task' and dur > 0"), ROUNDS * (TASKS + 4)),
             (
                 "select count(*) from flow join slice on slice.id = slice_in where category = 'task'"
@@ -163,9 +164,48 @@ fn number_and_duration_are_those_of_the_program() {
     }
 }
 
-/// What a runtime makes of these programs is nested, complete, and exact for each member of each region.
+/// A task that was cut into parts is one task.
+#[test]
+fn tasks_are_counted_by_id() {
+    const ROUNDS: i64 = 5;
+    let traces = Traces::folder();
+    let program = compile("tests/programs/task_paths.c", Compiler::Clang22, &[]);
+    traces.record(
+        Command::new(program)
+            .args(["2", &ROUNDS.to_string()])
+            .env("OMP_CANCELLATION", "true"),
+    );
+    let trace = traces.only();
+    for (format, extension, arguments) in FORMATS {
+        let id = format!("extract_arg(arg_set_id, '{arguments}.task_data')");
+        let untied = "category = 'task' and name glob '* untied *'";
+        let tied = "category = 'task' and name glob '!$omp task @*' and name not glob '*:91'";
+        let found = numbers(
+            &export(&trace, format, extension),
+            &[
+                format!("select count(distinct {id}) from slice where {untied}"),
+                format!("select count(*) > count(distinct {id}) from slice where {untied}"),
+                format!("select count(distinct {id}) from slice where {tied}"),
+                "select count(*) from slice where name = 'task fulfilled'".to_owned(),
+            ],
+        );
+        // Children of untied tasks, detached tasks and the one that fulfils, and those that the barrier runs.
+        let tied = 20 + 4 + 1 + 20 * 3;
+        let expected = [20 * ROUNDS, 1, tied * ROUNDS, 4 * ROUNDS];
+        assert_eq!(found, expected, "{format}");
+    }
+}
+
+/// What a runtime makes of these programs is nested, complete, and exact for each member of each region; nothing was left
+/// out.
 fn is_sound(traces: &Traces, what: &str) {
     let trace = traces.only();
+    let check = omptrace([Path::new("check"), &trace]);
+    let said = String::from_utf8_lossy(&check.stderr) + String::from_utf8_lossy(&check.stdout);
+    assert!(
+        check.status.success() && !said.contains("warning"),
+        "{what}: {said}"
+    );
     for (format, extension, arguments) in FORMATS {
         let queries = [
             COMPLAINTS.to_owned(),
@@ -181,6 +221,7 @@ fn is_sound(traces: &Traces, what: &str) {
 const PROGRAMS: &[(&str, &[&str])] = &[
     ("tests/programs/nearly_everything.c", &["3", "5"]),
     ("tests/programs/tasks.c", &["2", "8"]),
+    ("tests/programs/task_paths.c", &["2", "5"]),
     ("tests/programs/locks.c", &["2", "50"]),
     ("tests/programs/nested.c", &["2", "2", "5"]),
     ("tests/programs/control_tool.c", &["2", "5"]),

@@ -197,8 +197,8 @@ struct Place {
 #[derive(Clone, Copy)]
 enum Known {
     Region(RegionId),
-    /// The address is the OpenMP runtime's, so the region depends on what is around.
-    InRuntime,
+    /// The address is the OpenMP runtime's, or null, so the region depends on what is around.
+    Around,
 }
 
 /// The regions of a timeline: interned, named at first use.
@@ -236,8 +236,8 @@ impl Names {
     }
 
     /// The region of `construct` at `codeptr_ra`. Runtimes pass an address of their own where the program's call was a
-    /// tail call, and for parts of `taskloop` and `cancel`: then the place is that of the first of `around`, the open
-    /// regions from the innermost, that has one.
+    /// tail call, and for parts of `taskloop` and `cancel`; and none for the barrier that ends a worker's parallel region:
+    /// then the place is that of the first of `around`, the open regions from the innermost, that has one.
     #[inline]
     pub(crate) fn region(
         &mut self,
@@ -252,7 +252,7 @@ impl Names {
         };
         match known {
             Known::Region(region) => region,
-            Known::InRuntime => self.region_inside(sink, construct, codeptr_ra, around),
+            Known::Around => self.region_around(sink, construct, codeptr_ra, around),
         }
     }
 
@@ -263,20 +263,25 @@ impl Names {
         construct: Construct,
         codeptr_ra: Address,
     ) -> Known {
+        let is_sync = matches!(
+            construct,
+            Construct::SyncRegion(_) | Construct::SyncRegionWait(_)
+        );
         let place = match codeptr_ra {
+            Address(0) if is_sync => None,
             Address(0) => Some(None),
             address => self.place(address).map(Some),
         };
         let known = match place {
             Some(place) => Known::Region(self.region_at(sink, construct, place.map(Rc::new))),
-            None => Known::InRuntime,
+            None => Known::Around,
         };
         self.by_address.insert((construct, codeptr_ra.0), known);
         known
     }
 
-    /// The region of a construct whose code address is the runtime's.
-    fn region_inside(
+    /// The region of a construct whose code address is none of the program.s.
+    fn region_around(
         &mut self,
         sink: &mut dyn Sink,
         construct: Construct,
@@ -285,6 +290,9 @@ impl Names {
     ) -> RegionId {
         let has_place = |region: &RegionId| self.places[region.0 as usize].is_some();
         let Some(around) = around.find(has_place) else {
+            if codeptr_ra == Address(0) {
+                return self.region_at(sink, construct, None);
+            }
             let (name, category) = construct.describe();
             let name = format!("{name} @{}", self.symbol_text(codeptr_ra));
             return self.named(sink, category, name);

@@ -67,6 +67,8 @@ pub struct ProcessReport {
     pub events: u64,
     /// Events that the tracer had lost.
     pub lost: u64,
+    /// Whether recording was off for a while, and then on again.
+    pub paused: bool,
     /// What was mended.
     pub repairs: Repairs,
     /// What was wrong with the file.
@@ -102,9 +104,17 @@ impl ProcessReport {
     }
 
     /// How bad it is that something was mended. In a trace from which nothing is missing, a missing end is one that the
-    /// runtime did not report: threads that run when the process ends have them.
+    /// runtime did not report: threads that run when the process ends have them. And what lacks its begin began while
+    /// recording was off.
     pub(crate) fn severity(&self, repair: &Repair) -> Severity {
-        if repair.cause == Cause::MissingEnd && self.is_whole() {
+        let is_expected = match repair.cause {
+            Cause::MissingEnd => true,
+            Cause::EndWithoutBegin | Cause::UnannouncedTask | Cause::UnannouncedRegion => {
+                self.paused
+            }
+            _ => false,
+        };
+        if is_expected && self.is_whole() {
             Severity::Note
         } else {
             repair.cause.severity()
@@ -279,6 +289,7 @@ impl ProcessReplay<'_, '_> {
             ending: Some(self.reader.ending()),
             events,
             lost,
+            paused: self.stage.pause.is_some(),
             repairs,
             diagnostics,
             unnamed,
