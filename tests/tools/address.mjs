@@ -25,12 +25,11 @@ await withPage({ width: 1600, height: 1000 }, async (page, errors) => {
   answer({ status, errors: [...errors, ...describeImportErrors(importErrors)], results });
 });
 
-/// The window, once it shows more than its blank beginning: what is awaited there is lost when another
-/// origin's page takes its place.
+/// The window, in front: in a hidden one the UI does not draw, and is never idle.
 async function windowOpenedBy(page, button) {
   const opened = new Promise((resolve) => page.once("popup", resolve));
   await button.click();
   const window = await opened;
-  while (window.url() === "about:blank") await new Promise((resolve) => setTimeout(resolve, 50));
+  await window.bringToFront();
   return window;
 }

@@ -1,17 +1,30 @@
 // The Perfetto UI in a page of the browser.
 
+const PATIENCE = 120_000;
+const ANSWER = 5_000;
+const POLL = 100;
+
 /// Waits till the UI has a trace and shows it; returns "ok", or what it said when it refused the trace.
+///
+/// A question that is asked while one page takes the place of another fails, or is never answered: it is asked again.
 export async function loadedTrace(page) {
-  const loaded = await page.waitForFunction(
-    () => {
-      if (window.app?.trace) return "ok";
-      return document.querySelector(".pf-modal-dialog, .modal-dialog")?.innerText ?? false;
-    },
-    { timeout: 120_000, polling: 100 },
-  );
-  const status = await loaded.jsonValue();
-  if (status === "ok") await page.evaluate(() => window.waitForPerfettoIdle(500));
-  return status;
+  for (const end = Date.now() + PATIENCE; Date.now() < end; await sleep(POLL)) {
+    const asked = page.evaluate(state).catch(() => undefined);
+    const status = await Promise.race([asked, sleep(ANSWER)]);
+    if (status === "ok") await page.evaluate(() => window.waitForPerfettoIdle(500));
+    if (status) return status;
+  }
+  throw new Error(`${page.url()} has shown no trace for ${PATIENCE / 1000} s`);
+}
+
+/// Runs in the page.
+function state() {
+  if (window.app?.trace) return "ok";
+  return document.querySelector(".pf-modal-dialog, .modal-dialog")?.innerText;
+}
+
+function sleep(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
 /// The rows that the UI's engine answers.

@@ -111,7 +111,7 @@ export async function withPage({ width, height }, use) {
     executablePath: process.env.OMPTRACE_CHROMIUM ?? "/usr/bin/chromium",
     headless: true,
     pipe: true,
-    protocolTimeout: 600_000,
+    protocolTimeout: 180_000,
     // No sandbox: as root there is none. No network: the page must come from here alone.
     args: [
       "--no-sandbox",
