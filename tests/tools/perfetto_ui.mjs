@@ -1,8 +1,9 @@
 // node perfetto_ui.mjs TRACE [--screenshot OUT.png] [--expand] [--show SQL] SQL...
 //
 // Opens TRACE in the real Perfetto UI, in headless Chromium, and asks the UI's own engine. See
-// viewer.mjs for the answer. --expand opens all groups of tracks; --show scrolls to the time span that
-// a query answers, as `ts` and `dur`.
+// viewer.mjs for the answer, to which `load_ms` is added: from the opening of the UI until it shows the
+// trace. --expand opens all groups of tracks; --show scrolls to the time span that a query answers, as
+// `ts` and `dur`.
 
 import {
   answer,
@@ -20,8 +21,10 @@ const { trace, queries, options } = commandLine(["screenshot", "show"]);
 const base = await serve({ "/vizviewer_info": {}, "/file_info": {}, "/localtrace": trace });
 
 await withPage({ width: 1600, height: 1000 }, async (page, errors) => {
+  const begin = performance.now();
   await page.goto(`${base}/`, { waitUntil: "load" });
   const status = await loadedTrace(page);
+  const load_ms = Math.round(performance.now() - begin);
   if (status !== "ok") {
     answer({ status, errors, results: [] });
     return;
@@ -40,7 +43,7 @@ await withPage({ width: 1600, height: 1000 }, async (page, errors) => {
   await page.evaluate(() => window.waitForPerfettoIdle(500));
   if (options.screenshot) await page.screenshot({ path: options.screenshot });
 
-  answer({ status, errors: [...errors, ...describeImportErrors(importErrors)], results });
+  answer({ status, errors: [...errors, ...describeImportErrors(importErrors)], results, load_ms });
 });
 
 /// Runs in the page. Times are in nanoseconds, as text: they need not fit into a number.
