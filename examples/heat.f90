@@ -14,15 +14,20 @@
 !   to see but the time. The loop over the probes has a dynamic schedule, and shows. The critical
 !   section collects what each thread found.
 !
-! ./heat
+! ./heat [STEPS]
 program heat
   use omp_lib
   implicit none
-  integer, parameter :: cells = 400000, steps = 1500, probes = 64
+  integer, parameter :: cells = 400000, probes = 64
   real(8), allocatable :: rod(:), next(:)
   real(8) :: total, found
-  integer :: i, step
+  integer :: i, step, steps = 1500
+  character(16) :: argument
 
+  if (command_argument_count() > 0) then
+    call get_command_argument(1, argument)
+    read (argument, *) steps
+  end if
   allocate (rod(0:cells + 1), next(0:cells + 1))
   rod = 0
   rod(0) = 100

@@ -13,7 +13,7 @@ use crate::setup;
 pub(crate) fn run(install: bool) -> Result<()> {
     setup::ensure(Purpose::Demo, install)?;
     build()?;
-    let traced = trace_example("stencil", &[], &target().join("demo"))?;
+    let traced = trace_example("stencil.c", &[], &target().join("demo"))?;
     process::run(omptrace(&["info"]).arg(&traced.trace))?;
     println!(
         "

@@ -39,12 +39,17 @@ pub(crate) struct Traced {
     pub(crate) timeline: PathBuf,
 }
 
-/// Compiles `examples/NAME.c`, traces a run of it with `arguments`, and converts the trace, all in `folder`.
+/// Compiles `examples/NAME`, in C or Fortran, traces a run of it with `arguments`, and converts the trace, all in `folder`.
 ///
 /// # Errors
 /// One of the steps failed; it has said why.
-pub(crate) fn trace_example(name: &str, arguments: &[&str], folder: &Path) -> Result<Traced> {
+pub(crate) fn trace_example(source: &str, arguments: &[&str], folder: &Path) -> Result<Traced> {
     fs::create_dir_all(folder)?;
+    let (name, compiler) = match source.rsplit_once('.') {
+        Some((name, "f90")) => (name, "gfortran"),
+        Some((name, _)) => (name, "clang-22"),
+        None => (source, "clang-22"),
+    };
     let program = folder.join(name);
     let traced = Traced {
         trace: folder.join(format!("{name}.omptrace")),
@@ -54,9 +59,9 @@ pub(crate) fn trace_example(name: &str, arguments: &[&str], folder: &Path) -> Re
     if traced.trace.exists() {
         fs::remove_file(&traced.trace)?;
     }
-    run(command("clang-22", ["-g", "-O2", "-fopenmp", "-o"])
+    run(command(compiler, ["-g", "-O2", "-fopenmp", "-o"])
         .arg(&program)
-        .arg(root().join("examples").join(format!("{name}.c")))
+        .arg(root().join("examples").join(source))
         .arg("-lm"))?;
     run(omptrace(&["record", "-o"])
         .arg(&traced.trace)

@@ -9,13 +9,14 @@ use crate::process::{self, command, root, target};
 use crate::requirements::{Purpose, tools};
 use crate::setup;
 
-/// The examples that have a picture of the same name, with arguments that make a run of which one still sees something
+/// The examples that have a picture named after them, with arguments that make a run of which one still sees something
 /// when all of it is in the picture.
 const EXAMPLES: &[(&str, &[&str])] = &[
-    ("stencil", &["3000", "5"]),
-    ("task_tree", &["11", "2"]),
-    ("lock_fight", &["300"]),
-    ("nested", &["960", "2"]),
+    ("stencil.c", &["3000", "5"]),
+    ("task_tree.c", &["11", "2"]),
+    ("lock_fight.c", &["300"]),
+    ("nested.c", &["960", "2"]),
+    ("heat.f90", &["8"]),
 ];
 
 /// The time span that is shown: what comes before the first parallel region is the start of the runtime.
@@ -38,7 +39,7 @@ pub(crate) fn run(install: bool) -> Result<()> {
                 .arg(&traced.timeline)
                 .args(["--expand", "--show", SPAN])
                 .arg("--screenshot")
-                .arg(pictures.join(format!("{example}.png")))
+                .arg(pictures.join(example).with_extension("png"))
                 .env("OMPTRACE_TOOLS", tools())
                 // Its answer to queries, of which there are none.
                 .stdout(Stdio::null()),
