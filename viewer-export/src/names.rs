@@ -17,54 +17,93 @@ use crate::symbols::{Symbol, Table};
 
 /// What a region or an instant is, without its place. Numbers are those of the OMPT enumerations, known or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Construct {
+pub enum Construct {
+    /// The process's initial task, or one of a league's.
     InitialTask,
+    /// A member's part of a parallel region.
     ImplicitTask,
+    /// A parallel region, on the thread that encounters it.
     Parallel,
     /// From the begin of a parallel region to the begin of a member's implicit task.
     ParallelWakeUp,
+    /// A teams region, on the thread that encounters it.
     Teams,
     /// As [`Construct::ParallelWakeUp`], of a league.
     TeamsWakeUp,
+    /// A worksharing region.
     Work(ompt::ompt_work_t),
+    /// A barrier, taskwait or taskgroup.
     SyncRegion(ompt::ompt_sync_region_t),
+    /// Waiting there.
     SyncRegionWait(ompt::ompt_sync_region_t),
+    /// A reduction.
     Reduction,
+    /// A masked region.
     Masked,
+    /// An explicit task.
     Task,
+    /// An explicit task that is untied.
     UntiedTask,
+    /// A target task.
     TargetTask,
+    /// The task of a taskwait with dependences.
     TaskwaitTask,
+    /// The event of a detachable task was fulfilled.
     TaskFulfill,
+    /// Waiting for a lock, critical, atomic or ordered region.
     MutexWait(ompt::ompt_mutex_t),
+    /// Being in a critical, atomic or ordered region.
     MutexHold(ompt::ompt_mutex_t),
+    /// A lock is made.
     MutexInit(ompt::ompt_mutex_t),
+    /// A lock is destroyed.
     MutexDestroy(ompt::ompt_mutex_t),
+    /// A nested lock is set once more, or unset but kept.
     NestLockAgain(ompt::ompt_scope_endpoint_t),
+    /// A target region or directive.
     Target(ompt::ompt_target_t),
+    /// A data operation of a device.
     TargetDataOp(ompt::ompt_target_data_op_t),
+    /// A kernel is submitted.
     TargetSubmit,
+    /// Data is mapped.
     TargetMap,
+    /// Something happens to a device.
     Device(DeviceEvent),
+    /// Iterations, a section or a task are handed out.
     Dispatch(ompt::ompt_dispatch_t),
     /// Iterations of a loop, from when a thread gets them to when it gets the next.
     Chunk,
+    /// A dependence of a doacross loop.
     Doacross,
+    /// A flush.
     Flush,
+    /// A cancellation.
     Cancel,
+    /// A command of the user's to the tool.
     ControlTool,
+    /// An error directive.
     Error,
+    /// A phase that the user named.
     Phase,
+    /// The thread wrote its own events.
     BufferFlush,
+    /// Events were lost.
     Lost,
+    /// An event of a newer tracer.
+    Unknown,
 }
 
 /// What happened to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum DeviceEvent {
+pub enum DeviceEvent {
+    /// It was made ready.
     Initialize,
+    /// It is no longer used.
     Finalize,
+    /// Code was loaded.
     Load,
+    /// Code was unloaded.
     Unload,
 }
 
@@ -119,6 +158,7 @@ impl Construct {
             Construct::Phase => fixed("phase", C::User),
             Construct::BufferFlush => fixed("omptrace buffer flush", C::Omptrace),
             Construct::Lost => fixed("omptrace lost events", C::Omptrace),
+            Construct::Unknown => fixed("unknown event", C::Omptrace),
         }
     }
 }
@@ -293,9 +333,12 @@ impl Names {
             if codeptr_ra == Address(0) {
                 return self.region_at(sink, construct, None);
             }
-            let (name, category) = construct.describe();
-            let name = format!("{name} @{}", self.symbol_text(codeptr_ra));
-            return self.named(sink, category, name);
+            let name = format!(
+                "{} @{}",
+                construct.describe().0,
+                self.symbol_text(codeptr_ra)
+            );
+            return self.named(sink, construct, name);
         };
         if let Some(region) = self.by_surroundings.get(&(construct, around)) {
             return *region;
@@ -312,12 +355,12 @@ impl Names {
         construct: Construct,
         place: Option<Rc<Place>>,
     ) -> RegionId {
-        let (mut name, category) = construct.describe();
+        let (mut name, _) = construct.describe();
         if let Some(place) = &place {
             name = format!("{name} @{}", place.text);
         }
         let source = place.as_ref().and_then(|place| place.source.clone());
-        let region = self.intern(sink, category, name, source);
+        let region = self.intern(sink, construct, name, source);
         self.places[region.0 as usize] = place;
         region
     }
@@ -326,19 +369,20 @@ impl Names {
     pub(crate) fn named(
         &mut self,
         sink: &mut dyn Sink,
-        category: Category,
+        construct: Construct,
         name: String,
     ) -> RegionId {
-        self.intern(sink, category, name, None)
+        self.intern(sink, construct, name, None)
     }
 
     fn intern(
         &mut self,
         sink: &mut dyn Sink,
-        category: Category,
+        construct: Construct,
         name: String,
         source: Option<Source>,
     ) -> RegionId {
+        let category = construct.describe().1;
         let id = RegionId(self.by_name.len() as u32);
         let key = (category, name, source);
         if let Some(known) = self.by_name.get(&key) {
@@ -348,6 +392,7 @@ impl Names {
             id,
             name: key.1.clone(),
             category,
+            construct,
             source: key.2.clone(),
         });
         self.by_name.insert(key, id);

@@ -10,12 +10,16 @@
 //! * [`Sink::interval`] and [`Sink::flow`] come when their ends are known, in no order of time. The intervals of one
 //!   track do not overlap.
 //! * The times of one counter's [`Sink::count`] do not go back. Before the first it is 0.
+//! * [`Sink::thread_event`] keeps the order of times on its thread, too. What a [`ThreadEvent`] begins ends by its
+//!   counterpart on the same thread.
 //! * Times are nanoseconds since the timeline's start and never negative.
 //!
 //! A sink that fails to write keeps the error for [`Sink::finish`] and ignores what comes after it: interpretation is
 //! then free of error paths, and [`Sink::failed`] ends it early.
 
 use std::io;
+
+pub use crate::names::{Construct, DeviceEvent};
 
 /// Nanoseconds since the timeline's start.
 pub type Ns = i64;
@@ -45,6 +49,10 @@ pub struct Process {
     pub name: String,
     /// The id that the operating system gave it; not unique over hosts.
     pub os_pid: u32,
+    /// The machine that it ran on; empty where it is not known.
+    pub host: String,
+    /// Its MPI rank, where a launcher told it.
+    pub rank: Option<u32>,
     /// The program and its arguments; empty where they are not known.
     pub command_line: Vec<String>,
 }
@@ -85,6 +93,8 @@ pub struct Region {
     pub name: String,
     /// The kind of construct.
     pub category: Category,
+    /// The construct; regions of equal names and categories may be of several constructs, of which this is the first.
+    pub construct: Construct,
     /// Its place in the source, where that is known.
     pub source: Option<Source>,
 }
@@ -242,6 +252,89 @@ impl FlowKind {
     }
 }
 
+/// How threads meet in teams, tasks and locks: what slices alone do not tell.
+///
+/// Teams, tasks and locks have the numbers that the trace gives them, unique among those that exist at once in a
+/// process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadEvent {
+    /// The thread forms a team; the parallel region that it is for is entered next.
+    Fork {
+        /// The team.
+        team: u64,
+        /// How many threads were asked for.
+        requested: u32,
+    },
+    /// The team is dissolved; its parallel region was left.
+    Join {
+        /// The team.
+        team: u64,
+    },
+    /// The thread joins a team; its implicit task is entered next.
+    TeamBegin {
+        /// The team.
+        team: u64,
+        /// The thread's number in the team.
+        index: u32,
+        /// How many threads the team has.
+        size: u32,
+    },
+    /// The thread leaves the team; its implicit task was left.
+    TeamEnd {
+        /// The team.
+        team: u64,
+    },
+    /// The thread creates an explicit task.
+    TaskCreate {
+        /// The task.
+        task: u64,
+        /// The region that it will be entered as.
+        region: RegionId,
+    },
+    /// The thread begins or resumes an explicit task, which is entered next. When that slice is left, the thread goes on
+    /// with the task around it.
+    TaskSwitch {
+        /// The task.
+        task: u64,
+    },
+    /// The task is complete; it was left, unless it was cancelled before it ran.
+    TaskComplete {
+        /// The task.
+        task: u64,
+    },
+    /// The thread gets a lock, critical, atomic or ordered region; the wait for it is left next.
+    AcquireLock {
+        /// The lock.
+        lock: u64,
+        /// The acquisitions of the lock count up from 1.
+        order: u32,
+    },
+    /// The thread releases what was acquired with that order; the hold of a region is left next.
+    ReleaseLock {
+        /// The lock.
+        lock: u64,
+        /// The order of its acquisition.
+        order: u32,
+    },
+    /// From now on, events of the process are recorded, or not.
+    Recording {
+        /// Whether they are.
+        on: bool,
+    },
+}
+
+impl ThreadEvent {
+    /// What ends that which this event begins.
+    pub(crate) fn counterpart(self) -> Option<ThreadEvent> {
+        match self {
+            ThreadEvent::Fork { team, .. } => Some(ThreadEvent::Join { team }),
+            ThreadEvent::TeamBegin { team, .. } => Some(ThreadEvent::TeamEnd { team }),
+            ThreadEvent::TaskSwitch { task } => Some(ThreadEvent::TaskComplete { task }),
+            _ => None,
+        }
+    }
+}
+
 /// Takes a timeline and makes a format of it. See the module's documentation for the order of calls.
 pub trait Sink {
     /// The timeline's start in nanoseconds since 1970, before anything else; not called where nobody knows it.
@@ -265,6 +358,11 @@ pub trait Sink {
     fn leave(&mut self, at: Point, arguments: &[Argument<'_>]);
     /// Something without duration happens on a thread.
     fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]);
+    /// A thread meets others.
+    fn thread_event(&mut self, at: Point, event: ThreadEvent) {
+        // Most formats show slices, which tell nearly the same.
+        let _ = (at, event);
+    }
     /// Something happened on a track.
     fn interval(&mut self, interval: &Interval<'_>);
     /// One thing led to another.

@@ -4,7 +4,9 @@
 //! timeline -> threads -> duration -> window -> arguments -> format
 //! ```
 //!
-//! Durations are those of the whole timeline: a long slice of which the window shows a short piece stays.
+//! Durations are those of the whole timeline: a long slice of which the window shows a short piece stays. Teams, tasks and
+//! locks ([`ThreadEvent`](crate::sink::ThreadEvent)) are told of whole timelines only: of a part, begins would miss their
+//! ends.
 
 mod arguments;
 mod duration;
@@ -99,6 +101,11 @@ macro_rules! pass_on_one {
     (count) => {
         fn count(&mut self, counter: $crate::sink::CounterId, time: $crate::sink::Ns, value: i64) {
             self.inner.count(counter, time, value);
+        }
+    };
+    (thread_event) => {
+        fn thread_event(&mut self, at: $crate::sink::Point, event: $crate::sink::ThreadEvent) {
+            self.inner.thread_event(at, event);
         }
     };
     (flow) => {

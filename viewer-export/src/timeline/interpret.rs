@@ -14,7 +14,8 @@ use omptrace_trace_format::metadata::Schema;
 use crate::fast_map::FastMap;
 use crate::names::{Construct, DeviceEvent};
 use crate::sink::{
-    Argument, Category, FlowKind, Interval, LocationKind, Ns, RegionId, Value, argument,
+    Argument, Category, FlowKind, Interval, LocationKind, Ns, RegionId, ThreadEvent, Value,
+    argument,
 };
 use crate::timeline::counters::Counters;
 use crate::timeline::dependences::Dependences as TaskDependences;
@@ -386,7 +387,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             Event::DeviceRecord(_) | Event::DeviceNativeRecord(_) | Event::DeviceImage(_) => {}
 
             Event::Module(e) => self.stage.names.module(e),
-            Event::Monitoring(e) => self.monitoring(time, e.change),
+            Event::Monitoring(e) => self.monitoring(thread, time, e.change),
             Event::BufferFlush(e) => {
                 let begin = self.clock.time(e.begin.0);
                 let bytes = arguments!["bytes": uint(e.bytes)];
@@ -419,12 +420,20 @@ impl<'t, 's> Interpreter<'t, 's> {
         for thread in &mut self.threads {
             thread.close_all(self.stage, time);
         }
-        self.locks.finish(self.stage, &self.thread_names, time);
+        for (holder, release) in self.locks.finish(self.stage, &self.thread_names, time) {
+            self.thread_event(holder, time, release);
+        }
         self.counters.finish(self.stage, time);
         if let Some(begin) = self.recording.paused_since.take() {
             self.recording_was_off(begin, time);
         }
         self.lost
+    }
+
+    /// A thread meets others, inside of a region.
+    fn thread_event(&mut self, thread: usize, time: Ns, event: ThreadEvent) {
+        let at = self.threads[thread].point(time);
+        self.stage.sink.thread_event(at, event);
     }
 
     /// A region with begin and end.

@@ -4,7 +4,9 @@
 //! set. So holds of locks are no slices of a thread.
 
 use crate::fast_map::FastMap;
-use crate::sink::{Category, Interval, LocationId, LocationKind, Ns, Point, Value, argument};
+use crate::sink::{
+    Category, Interval, LocationId, LocationKind, Ns, Point, ThreadEvent, Value, argument,
+};
 use crate::timeline::stage::Stage;
 
 /// The mutexes of a process, by `wait_id`.
@@ -16,16 +18,21 @@ struct Lock {
     /// Its track, once a hold has ended; only a lock has one.
     track: Option<LocationId>,
     hold: Option<Hold>,
+    /// How often it was acquired.
+    acquisitions: u32,
     /// The end of the hold before.
     released: Option<Release>,
-    /// Threads whose hold was ended by the next acquisition, until their own release comes.
-    displaced: Vec<usize>,
+    /// Threads whose hold was ended by the next acquisition, until their own release comes, each with the order of its
+    /// acquisition.
+    displaced: Vec<(usize, u32)>,
 }
 
 #[derive(Clone, Copy)]
 struct Hold {
     /// The holder's place in the list of threads.
     holder: usize,
+    /// The number of its acquisition.
+    order: u32,
     since: Point,
     /// It shows on the lock's track.
     has_track: bool,
@@ -66,14 +73,24 @@ impl Locks {
         new: Acquisition,
     ) -> Option<Point> {
         let lock = self.0.entry(new.wait_id).or_default();
-        lock.displaced.retain(|thread| *thread != new.holder);
-        if let Some(old) = lock.end_hold(stage, names, new.wait_id, new.at.time)
-            && old != new.holder
-        {
+        if let Some(old) = lock.end_hold(stage, names, new.wait_id, new.at.time) {
             lock.displaced.push(old);
         }
+        // Who gets it again has released it, seen or not.
+        let is_own = |(thread, _): &mut (usize, u32)| *thread == new.holder;
+        for (_, order) in lock.displaced.extract_if(.., is_own) {
+            stage.sink.thread_event(new.at, release(new.wait_id, order));
+        }
+        lock.acquisitions = lock.acquisitions.saturating_add(1);
+        let order = lock.acquisitions;
+        let acquire = ThreadEvent::AcquireLock {
+            lock: new.wait_id,
+            order,
+        };
+        stage.sink.thread_event(new.at, acquire);
         lock.hold = Some(Hold {
             holder: new.holder,
+            order,
             since: new.at,
             has_track: new.has_track,
         });
@@ -89,46 +106,61 @@ impl Locks {
         names: &[String],
         wait_id: u64,
         thread: usize,
-        time: Ns,
+        at: Point,
     ) -> bool {
         let Some(lock) = self.0.get_mut(&wait_id) else {
             return false;
         };
-        match lock
-            .displaced
-            .iter()
-            .position(|displaced| *displaced == thread)
-        {
-            Some(index) => {
-                lock.displaced.swap_remove(index);
-                true
-            }
-            None => lock.end_hold(stage, names, wait_id, time).is_some(),
-        }
+        let mut displaced = lock.displaced.iter();
+        let ended = match displaced.position(|(displaced, _)| *displaced == thread) {
+            Some(index) => Some(lock.displaced.swap_remove(index)),
+            None => lock.end_hold(stage, names, wait_id, at.time),
+        };
+        let Some((_, order)) = ended else {
+            return false;
+        };
+        stage.sink.thread_event(at, release(wait_id, order));
+        true
     }
 
-    /// The trace is at its end.
-    pub(crate) fn finish(&mut self, stage: &mut Stage<'_>, names: &[String], time: Ns) {
-        let since = |(wait_id, lock): (&u64, &Lock)| Some((lock.hold?.since.time, *wait_id));
-        let mut held: Vec<(Ns, u64)> = self.0.iter().filter_map(since).collect();
+    /// The trace is at its end. Gives what was not released, each with the place of its holder in the list of threads.
+    pub(crate) fn finish(
+        &mut self,
+        stage: &mut Stage<'_>,
+        names: &[String],
+        time: Ns,
+    ) -> Vec<(usize, ThreadEvent)> {
+        let since = |(wait_id, lock): (&u64, &Lock)| {
+            let hold = lock.hold.as_ref().map(|hold| hold.since.time);
+            (hold.is_some() || !lock.displaced.is_empty()).then_some((hold, *wait_id))
+        };
+        let mut held: Vec<(Option<Ns>, u64)> = self.0.iter().filter_map(since).collect();
         held.sort_unstable();
+        let mut unreleased = Vec::new();
         for (_, wait_id) in held {
             if let Some(lock) = self.0.get_mut(&wait_id) {
-                lock.end_hold(stage, names, wait_id, time);
+                let newest = lock.end_hold(stage, names, wait_id, time);
+                let holders = lock.displaced.drain(..).chain(newest);
+                unreleased.extend(holders.map(|(thread, order)| (thread, release(wait_id, order))));
             }
         }
+        unreleased
     }
 }
 
+fn release(lock: u64, order: u32) -> ThreadEvent {
+    ThreadEvent::ReleaseLock { lock, order }
+}
+
 impl Lock {
-    /// The hold ends; gives its holder.
+    /// The hold ends; gives its holder and order.
     fn end_hold(
         &mut self,
         stage: &mut Stage<'_>,
         names: &[String],
         wait_id: u64,
         time: Ns,
-    ) -> Option<usize> {
+    ) -> Option<(usize, u32)> {
         let hold = self.hold.take()?;
         let end = time.max(hold.since.time);
         let location = hold.since.location;
@@ -151,6 +183,6 @@ impl Lock {
                 arguments: &[argument("wait_id", Value::Hex(wait_id))],
             });
         }
-        Some(hold.holder)
+        Some((hold.holder, hold.order))
     }
 }

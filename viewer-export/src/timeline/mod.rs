@@ -243,10 +243,14 @@ impl ProcessReplay<'_, '_> {
             .map(|(module, problem)| (module.path.clone(), problem))
             .collect();
         self.stage.begin_process(self.id, symbols);
+        let metadata = self.reader.metadata();
+        let machine = metadata.machine.as_ref();
         let process = Process {
             id: self.id,
             name: name.clone(),
             os_pid: self.reader.header().pid,
+            host: machine.map_or(String::new(), |machine| machine.host.clone()),
+            rank: metadata.process.as_ref().and_then(|process| process.rank),
             command_line: command_line(self.reader),
         };
         self.stage.sink.process(&process);

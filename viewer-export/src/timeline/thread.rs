@@ -13,7 +13,7 @@
 use ompt_sys as ompt;
 
 use crate::names::Construct;
-use crate::sink::{Argument, LocationId, Ns, Point, RegionId, Value, argument};
+use crate::sink::{Argument, LocationId, Ns, Point, RegionId, ThreadEvent, Value, argument};
 use crate::timeline::repair::Cause;
 use crate::timeline::stage::Stage;
 
@@ -27,6 +27,8 @@ pub(crate) struct Frame {
     /// What its end names: the id of a task or region, an address, or 0.
     pub(crate) key: u64,
     pub(crate) region: RegionId,
+    /// What the thread does with others when the region begins; its counterpart comes when it ends.
+    event: Option<ThreadEvent>,
     /// When it began, or went on after it was cut.
     begin: Ns,
     /// Ends after this time are late: when the member's parallel region ended, or when the member itself did.
@@ -51,6 +53,7 @@ impl Frame {
             construct,
             key,
             region,
+            event: None,
             begin: 0,
             limit: Ns::MAX,
             is_member: false,
@@ -59,6 +62,14 @@ impl Frame {
             part: 1,
             chunks: 0,
             iterations: 0,
+        }
+    }
+
+    /// The same, where the thread meets others.
+    pub(crate) fn with(self, event: ThreadEvent) -> Frame {
+        Frame {
+            event: Some(event),
+            ..self
         }
     }
 
@@ -188,6 +199,12 @@ impl Thread {
             top.paused = true;
             stage.sink.leave(at, &[]);
         }
+        // A team is joined once; a task is switched to each time that it goes on.
+        if let Some(event) = frame.event
+            && (frame.part == 1 || frame.is_explicit_task())
+        {
+            stage.sink.thread_event(at, event);
+        }
         stage.sink.enter(at, frame.region, arguments);
         self.stack.push(Frame {
             begin: at.time,
@@ -285,6 +302,9 @@ impl Thread {
         let frame = self.stack.pop().expect("callers leave only what is open");
         if !frame.paused {
             stage.sink.leave(self.point(time), arguments);
+        }
+        if let Some(event) = frame.event.and_then(ThreadEvent::counterpart) {
+            stage.sink.thread_event(self.point(time), event);
         }
         frame
     }

@@ -38,7 +38,7 @@ impl Interpreter<'_, '_> {
                 let region =
                     self.stage
                         .names
-                        .named(self.stage.sink, Category::User, phase_name(&name));
+                        .named(self.stage.sink, Construct::Phase, phase_name(&name));
                 let frame = Frame::new(Construct::Phase, region.0.into(), region);
                 self.threads[thread].open(
                     self.stage,
@@ -75,7 +75,7 @@ impl Interpreter<'_, '_> {
         } else {
             self.stage
                 .names
-                .named(self.stage.sink, Category::User, phase_name(name))
+                .named(self.stage.sink, Construct::Phase, phase_name(name))
                 .0
                 .into()
         };
@@ -88,18 +88,20 @@ impl Interpreter<'_, '_> {
         let row = self.schema.iter().find(|row| row.number == e.number);
         let name = row.map_or("unknown event", |row| &row.name).to_owned();
         let stage = &mut *self.stage;
-        let region = stage.names.named(stage.sink, Category::Omptrace, name);
+        let region = stage.names.named(stage.sink, Construct::Unknown, name);
         let at = self.threads[thread].point(time);
         let number = arguments!["number": uint(e.number)];
         self.stage.sink.instant(at, region, number);
     }
 
-    pub(super) fn monitoring(&mut self, time: Ns, change: MonitoringChange) {
+    pub(super) fn monitoring(&mut self, thread: usize, time: Ns, change: MonitoringChange) {
         match change {
             MonitoringChange::pause | MonitoringChange::end => {
                 self.recording.paused_since.get_or_insert(time);
+                self.thread_event(thread, time, ThreadEvent::Recording { on: false });
             }
             MonitoringChange::resume => {
+                self.thread_event(thread, time, ThreadEvent::Recording { on: true });
                 if let Some(begin) = self.recording.paused_since.take() {
                     self.recording_was_off(begin, time);
                     self.stage.pause = Some((begin, time));

@@ -58,11 +58,21 @@ impl Interpreter<'_, '_> {
         };
         let wait = self.threads[thread].stack().last().filter(is_wait);
         let waited_since = wait.map_or(time, Frame::begin);
-        match wait.map(|frame| frame.construct) {
+        let wait = wait.map(|frame| frame.construct);
+        let has_track = !is_block_structured(e.kind);
+        let acquisition = Acquisition {
+            wait_id: e.wait_id.0,
+            holder: thread,
+            at: self.threads[thread].point(time),
+            waited_since,
+            has_track,
+        };
+        let names = &self.thread_names;
+        let release = self.locks.acquired(self.stage, names, acquisition);
+        match wait {
             Some(construct) => self.close(thread, time, construct, e.wait_id.0),
             None => self.repair(thread, time, Cause::EndWithoutBegin),
         }
-        let has_track = !is_block_structured(e.kind);
         if !has_track {
             let construct = Construct::MutexHold(e.kind);
             let frame = Frame::new(
@@ -73,24 +83,16 @@ impl Interpreter<'_, '_> {
             let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
             self.threads[thread].open(self.stage, time, frame, wait_id);
         }
-        let acquisition = Acquisition {
-            wait_id: e.wait_id.0,
-            holder: thread,
-            at: self.threads[thread].point(time),
-            waited_since,
-            has_track,
-        };
-        let names = &self.thread_names;
-        if let Some(release) = self.locks.acquired(self.stage, names, acquisition) {
+        if let Some(release) = release {
             self.stage
                 .flow(FlowKind::MutexRelease, release, acquisition.at);
         }
     }
 
     pub(super) fn mutex_released(&mut self, thread: usize, time: Ns, e: &MutexReleased) {
-        let end = self.threads[thread].point(time).time;
+        let at = self.threads[thread].point(time);
         let (names, wait_id) = (&self.thread_names, e.wait_id.0);
-        let was_held = self.locks.released(self.stage, names, wait_id, thread, end);
+        let was_held = self.locks.released(self.stage, names, wait_id, thread, at);
         if is_block_structured(e.kind) {
             self.close(thread, time, Construct::MutexHold(e.kind), wait_id);
         } else if !was_held {

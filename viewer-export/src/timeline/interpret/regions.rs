@@ -12,7 +12,10 @@ impl Interpreter<'_, '_> {
             Construct::Parallel
         };
         let region = self.region(thread, construct, e.codeptr_ra);
-        let frame = Frame::new(construct, e.parallel_data.0, region);
+        let frame = Frame::new(construct, e.parallel_data.0, region).with(ThreadEvent::Fork {
+            team: e.parallel_data.0,
+            requested: e.requested_parallelism,
+        });
         let arguments = arguments![
             "parallel_data": id(e.parallel_data),
             "requested_parallelism": uint(e.requested_parallelism),
@@ -79,7 +82,11 @@ impl Interpreter<'_, '_> {
                 };
                 let (wake_up, task) = (Frame::new(wake_up, 0, region(wake_up)), region(construct));
                 self.woken_up(thread, begin, time, wake_up, e.parallel_data);
-                Frame::member(construct, e.task_data.0, task)
+                Frame::member(construct, e.task_data.0, task).with(ThreadEvent::TeamBegin {
+                    team: e.parallel_data.0,
+                    index: e.index,
+                    size: e.actual_parallelism,
+                })
             }
             None => {
                 // The process's initial task belongs to a region that no runtime announces.

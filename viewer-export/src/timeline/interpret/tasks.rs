@@ -38,7 +38,12 @@ impl Interpreter<'_, '_> {
             predecessors: Vec::new(),
             successors: Vec::new(),
         };
+        let region = task.region;
         self.tasks.insert(new_task, task);
+        let task = new_task;
+        self.stage
+            .sink
+            .thread_event(at, ThreadEvent::TaskCreate { task, region });
     }
 
     fn initial_task_create(&mut self, thread: usize, time: Ns, e: &TaskCreate) {
@@ -127,6 +132,12 @@ impl Interpreter<'_, '_> {
         };
         self.dependences.forget_children(task.0);
         let at = self.threads[thread].point(time);
+        if let TaskState::Created = done.state {
+            let task = task.0;
+            self.stage
+                .sink
+                .thread_event(at, ThreadEvent::TaskComplete { task });
+        }
         if let Some(node) = done.node {
             node.end.set(Some(at));
         }
@@ -168,7 +179,8 @@ impl Interpreter<'_, '_> {
         let Some(alive) = self.tasks.get_mut(&task) else {
             return;
         };
-        let frame = Frame::new(alive.construct, task, alive.region);
+        let frame =
+            Frame::new(alive.construct, task, alive.region).with(ThreadEvent::TaskSwitch { task });
         let all = arguments![
             "task_data": hex(task),
             "flags": hex(alive.flags),
@@ -197,7 +209,8 @@ impl Interpreter<'_, '_> {
             construct,
             task.0,
             self.region(thread, construct, Address(0)),
-        );
+        )
+        .with(ThreadEvent::TaskSwitch { task: task.0 });
         self.threads[thread].open(self.stage, time, frame, arguments!["task_data": id(task)]);
     }
 
