@@ -14,7 +14,7 @@ fuzz_target!(|data: &[u8]| {
     serde_json::to_vec(&Info::of(&reader)).expect("no key is anything but a text");
     Info::of(&reader).to_string();
     check(&reader);
-    for format in FORMATS {
+    for format in FORMATS.iter().filter(|format| !format.is_folder()) {
         let out = Box::new(io::sink());
         convert(
             &[&reader],

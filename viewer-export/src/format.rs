@@ -1,8 +1,10 @@
 //! The formats that a timeline is exported to: one line per format.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::path::Path;
 
 use crate::chrome::Chrome;
+use crate::otf2::{Otf2, Otf2Options};
 use crate::perfetto::Perfetto;
 use crate::sink::Sink;
 use crate::text::Text;
@@ -18,7 +20,15 @@ pub struct Format {
     pub description: &'static str,
     /// Larger files, before compression, are more than a viewer bears.
     pub viewer_bytes: Option<u64>,
-    sink: fn(Box<dyn Write + Send>) -> Box<dyn Sink>,
+    output: Output,
+}
+
+/// What a format is written into.
+#[derive(Clone, Copy, Debug)]
+enum Output {
+    File(fn(Box<dyn Write + Send>) -> Box<dyn Sink>),
+    /// A folder that is empty, with the number of locations, about.
+    Folder(fn(&Path, Otf2Options, usize) -> io::Result<Box<dyn Sink>>),
 }
 
 /// All formats, in the order of the help text.
@@ -29,7 +39,7 @@ pub const FORMATS: &[Format] = &[
         description: "Chrome trace events (JSON), for ui.perfetto.dev and chrome://tracing",
         // Catapult keeps the text as one string, of which V8 allows 2^29 - 24 characters.
         viewer_bytes: Some(500_000_000),
-        sink: |target| Box::new(Chrome::new(target)),
+        output: Output::File(|target| Box::new(Chrome::new(target))),
     },
     Format {
         name: "perfetto",
@@ -37,14 +47,23 @@ pub const FORMATS: &[Format] = &[
         description: "Perfetto's own format, for ui.perfetto.dev: a quarter of the bytes, and more to see",
         // The importer takes 150 bytes of memory per slice and 75 per argument; 4 GB is what 32 bits address.
         viewer_bytes: Some(800_000_000),
-        sink: |target| Box::new(Perfetto::new(target)),
+        output: Output::File(|target| Box::new(Perfetto::new(target))),
     },
     Format {
         name: "text",
         extension: "txt",
         description: "indented text, one block per thread, for reading and comparing",
         viewer_bytes: None,
-        sink: |target| Box::new(Text::new(target)),
+        output: Output::File(|target| Box::new(Text::new(target))),
+    },
+    Format {
+        name: "otf2",
+        extension: "otf2",
+        description: "an OTF2 archive (a folder), for Vampir, Scalasca, Cube and other tools of HPC",
+        viewer_bytes: None,
+        output: Output::Folder(|folder, options, locations| {
+            Ok(Box::new(Otf2::new(folder, options, locations)?))
+        }),
     },
 ];
 
@@ -54,8 +73,40 @@ impl Format {
         FORMATS.iter().find(|format| format.name == name)
     }
 
+    /// Whether the format is a folder of files.
+    pub fn is_folder(&self) -> bool {
+        matches!(self.output, Output::Folder(_))
+    }
+
     /// A sink that writes this format into `target`.
-    pub fn sink(&self, target: Box<dyn Write + Send>) -> Box<dyn Sink> {
-        (self.sink)(target)
+    ///
+    /// # Errors
+    /// The format is a folder.
+    pub fn sink(&self, target: Box<dyn Write + Send>) -> io::Result<Box<dyn Sink>> {
+        match self.output {
+            Output::File(sink) => Ok(sink(target)),
+            Output::Folder(_) => Err(self.is_not("a file")),
+        }
+    }
+
+    /// A sink that writes this format into `folder`, which is there and empty. `locations` is the number of them, about.
+    ///
+    /// # Errors
+    /// The folder cannot be written to, or the format is a file.
+    pub(crate) fn folder_sink(
+        &self,
+        folder: &Path,
+        options: Otf2Options,
+        locations: usize,
+    ) -> io::Result<Box<dyn Sink>> {
+        match self.output {
+            Output::File(_) => Err(self.is_not("a folder")),
+            Output::Folder(sink) => sink(folder, options, locations),
+        }
+    }
+
+    fn is_not(&self, what: &str) -> io::Error {
+        let text = format!("{} is not written into {what}", self.name);
+        io::Error::new(io::ErrorKind::InvalidInput, text)
     }
 }

@@ -24,6 +24,7 @@ mod info;
 mod json;
 mod names;
 mod nothing;
+mod otf2;
 mod output;
 mod perfetto;
 mod sections;
@@ -35,6 +36,7 @@ mod text;
 pub mod timeline;
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use omptrace_trace_format::Reader;
 use symbols::Table;
@@ -47,6 +49,7 @@ pub use dump::{dump_json, dump_text};
 pub use filter::{ArgumentChoice, Selection, ThreadName, threads};
 pub use format::{FORMATS, Format};
 pub use info::Info;
+pub use otf2::{Enums, Otf2Options};
 pub use split::NextFile;
 pub use timeline::{Cause, ProcessReport, Repair, Repairs, Report};
 
@@ -61,6 +64,8 @@ pub struct ConvertOptions {
     pub chunks: bool,
     /// What of the timeline is exported.
     pub selection: Selection,
+    /// How OTF2 archives are written.
+    pub otf2: Otf2Options,
 }
 
 /// Converts `inputs` to one timeline in `format`. `progress` is told now and then how many events are done.
@@ -75,11 +80,28 @@ pub fn convert(
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Report> {
     let (out, bytes) = output::counted(packed(out, options.gzip));
-    let report = replay(inputs, options, format.sink(out), progress)?;
+    let report = replay(inputs, options, format.sink(out)?, progress)?;
     Ok(Report {
         exported_bytes: bytes.count(),
         ..report
     })
+}
+
+/// [`convert`] to a format that [is a folder](Format::is_folder): `folder` is there and empty. It is complete when this
+/// returns: before, nobody takes it for an archive.
+///
+/// # Errors
+/// The first error of writing.
+pub fn convert_to_folder(
+    inputs: &[&Reader],
+    format: &Format,
+    options: &ConvertOptions,
+    folder: &Path,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<Report> {
+    let locations = inputs.iter().map(|reader| reader.streams().len()).sum();
+    let sink = format.folder_sink(folder, options.otf2, locations)?;
+    replay(inputs, options, sink, progress)
 }
 
 /// [`convert`] to a series of files in the order of time, each complete by itself, of about `limit_bytes` each before

@@ -61,16 +61,18 @@ impl Split {
     }
 
     fn begin_part(&mut self, begin: Ns) {
-        let file = match (self.next_file)(self.parts.len() + 1) {
-            Ok(file) => file,
+        let sink = (self.next_file)(self.parts.len() + 1).and_then(|file| {
+            let (file, bytes) = counted(file);
+            self.bytes = bytes;
+            self.format.sink(file)
+        });
+        let sink = match sink {
+            Ok(sink) => sink,
             Err(error) => {
                 self.error.get_or_insert(error);
                 return;
             }
         };
-        let (file, bytes) = counted(file);
-        self.bytes = bytes;
-        let sink = self.format.sink(file);
         let mut part = Window::new(sink, begin, Ns::MAX);
         if let Some(realtime_ns) = self.start {
             part.start(realtime_ns);

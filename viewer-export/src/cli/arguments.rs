@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use omptrace_viewer_export::sink::Ns;
-use omptrace_viewer_export::{ArgumentChoice, FORMATS, Format};
+use omptrace_viewer_export::{ArgumentChoice, Enums, FORMATS, Format};
 
 use crate::cli::units;
 
@@ -263,6 +263,7 @@ Several inputs make one timeline: processes ordered by MPI rank, then by start, 
 Examples:
   omptrace convert app.omptrace --to perfetto -o app.pftrace    (open it at https://ui.perfetto.dev)
   omptrace convert traces/ --to chrome -o job.json.gz
+  omptrace convert app.omptrace --to otf2 -o app.otf2    (a folder; its anchor is app.otf2/traces.otf2)
   omptrace convert app.omptrace --to text -o - | less
   omptrace convert app.omptrace --to perfetto --window 2.0s..2.5s --min-duration 10us")]
 pub(crate) struct Convert {
@@ -272,8 +273,8 @@ pub(crate) struct Convert {
     /// The format
     #[arg(long, value_name = "FORMAT", value_parser = format_names())]
     pub(crate) to: &'static Format,
-    /// The file to write, compressed where its name ends with .gz; `-` is stdout [default: the first input's name with
-    /// the format's extension]
+    /// The file to write, compressed where its name ends with .gz; `-` is stdout. For otf2, the folder [default: the first
+    /// input's name with the format's extension]
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
     /// Where to look for names that the traces do not bring along.
@@ -286,9 +287,34 @@ pub(crate) struct Convert {
     /// Also each chunk that a thread gets of a loop that is not static: as many slices as the program has chunks
     #[arg(long)]
     pub(crate) chunks: bool,
+    /// For otf2: the oldest version of OTF2 that shall read the archive. Before 3.1, target regions have the paradigm of
+    /// other OpenMP regions
+    #[arg(long, value_name = "VERSION", default_value_t, value_enum)]
+    pub(crate) otf2_enums: Otf2Enums,
     /// What of the timeline.
     #[command(flatten)]
     pub(crate) part: Part,
+}
+
+/// Versions of OTF2 whose enumerators differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Otf2Enums {
+    /// 3.0, as in Debian 12, and older.
+    #[value(name = "3.0")]
+    V3_0,
+    /// 3.1 and newer.
+    #[default]
+    #[value(name = "3.1")]
+    V3_1,
+}
+
+impl From<Otf2Enums> for Enums {
+    fn from(version: Otf2Enums) -> Enums {
+        match version {
+            Otf2Enums::V3_0 => Enums::V3_0,
+            Otf2Enums::V3_1 => Enums::V3_1,
+        }
+    }
 }
 
 /// What of a timeline is wanted.
@@ -344,6 +370,10 @@ pub(crate) struct View {
     /// Also each chunk that a thread gets of a loop that is not static: as many slices as the program has chunks
     #[arg(long)]
     pub(crate) chunks: bool,
+    /// For otf2: the oldest version of OTF2 that shall read the archive. Before 3.1, target regions have the paradigm of
+    /// other OpenMP regions
+    #[arg(long, value_name = "VERSION", default_value_t, value_enum)]
+    pub(crate) otf2_enums: Otf2Enums,
     /// What of the timeline.
     #[command(flatten)]
     pub(crate) part: Part,

@@ -9,11 +9,13 @@ use std::rc::Rc;
 
 use omptrace_trace_format::{Reader, Severity};
 use omptrace_viewer_export::{
-    ConvertOptions, Format, Report, Selection, convert, convert_split, symbols, threads,
+    ConvertOptions, Format, Otf2Options, Report, Selection, convert, convert_split,
+    convert_to_folder, symbols, threads,
 };
 
 use crate::cli::arguments::{Convert, Part};
 use crate::cli::failure::{Failure, Outcome, Result};
+use crate::cli::folder::Folder;
 use crate::cli::inputs;
 use crate::cli::progress;
 use crate::cli::target::Target;
@@ -41,9 +43,20 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
             symbols: symbols::Options {
                 debug_dirs: arguments.debug_dirs.debug_dir.clone(),
             },
+            otf2: Otf2Options {
+                enums: arguments.otf2_enums.into(),
+            },
         },
     };
     match arguments.split {
+        None if arguments.to.is_folder() => conversion.to_folder(&output)?,
+        Some(_) if arguments.to.is_folder() => {
+            return Err(Failure::new(format!(
+                "{} is a folder and cannot be split",
+                arguments.to.name
+            ))
+            .hint("--window 2.0s..2.5s exports a part of the time"));
+        }
         Some(limit_bytes) => conversion.to_series(&output, limit_bytes, &readers)?,
         None => conversion.to_one(&output, &readers)?,
     }
@@ -91,6 +104,25 @@ impl Conversion<'_> {
             .map_err(cannot_write(output))?;
         told(output, target)?;
         self.tell_size(report.exported_bytes);
+        tell(&report);
+        Ok(())
+    }
+
+    fn to_folder(&self, output: &Path) -> Result<()> {
+        let folder = Folder::open(output)?;
+        let report = self
+            .with_progress(|progress| {
+                convert_to_folder(
+                    &self.inputs,
+                    self.format,
+                    &self.options,
+                    folder.path(),
+                    progress,
+                )
+            })
+            .map_err(cannot_write(output))?;
+        let bytes = folder.finish().map_err(cannot_write(output))?;
+        words::note(&format!("{}: {}", output.display(), words::bytes(bytes)));
         tell(&report);
         Ok(())
     }

@@ -8,7 +8,7 @@
 //! doctor      what can be traced here; asks each runtime (probe)
 //! diagnosis   whether a program can be traced, from its file (program, elf), its libraries (loader) and their
 //!             runtimes (runtime)
-//! convert     makes an export (target), less of it where asked for (units); view hands one to Perfetto's UI
+//! convert     makes an export (target, or folder), less of it where asked for (units); view hands one to Perfetto's UI
 //! recover, symbolize, info, dump, check
 //!             one library call each
 //! ```
@@ -26,6 +26,7 @@ mod dump;
 mod elf;
 mod env;
 mod failure;
+mod folder;
 mod info;
 mod inputs;
 mod libgomp;

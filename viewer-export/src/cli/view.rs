@@ -68,6 +68,7 @@ fn trace(arguments: &View) -> Result<(File, String)> {
             },
             chunks: arguments.chunks,
             selection: selection(&arguments.part, &readers)?,
+            ..ConvertOptions::default()
         },
     };
     let failed = |error: io::Error| Failure::because("cannot write a temporary file", &error);

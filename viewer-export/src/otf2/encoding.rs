@@ -1,0 +1,431 @@
+//! The bytes of OTF2's primitive values.
+//!
+//! Numbers are *compressed* - a byte that tells how many follow, then so many of the lowest, none for 0 - or *full*, of a
+//! fixed width. A reference that is undefined has all bits set, which compressed is the one byte `ff`.
+
+/// A value as a field of a record.
+pub(super) trait Field: Sized {
+    /// Appends it, little-endian.
+    fn put(&self, out: &mut Vec<u8>);
+    /// Takes it off the front; `None` where the bytes end too early or are no such value.
+    fn take(from: &mut Bytes<'_>) -> Option<Self>;
+    /// Calls `visit` with the definitions that it refers to.
+    fn references(&self, visit: &mut dyn FnMut(Kind, u64)) {
+        let _ = visit;
+    }
+}
+
+/// Bytes of a file, from the front.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bytes<'b> {
+    pub(super) rest: &'b [u8],
+    pub(super) big_endian: bool,
+}
+
+impl<'b> Bytes<'b> {
+    pub(super) fn slice(&mut self, len: usize) -> Option<&'b [u8]> {
+        let (front, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest;
+        Some(front)
+    }
+
+    pub(super) fn byte(&mut self) -> Option<u8> {
+        self.slice(1).map(|byte| byte[0])
+    }
+
+    /// A number of `len` bytes, at most 8.
+    fn number(&mut self, len: usize) -> Option<u64> {
+        let bytes = self.slice(len)?;
+        let add = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
+        Some(if self.big_endian {
+            bytes.iter().fold(0, add)
+        } else {
+            bytes.iter().rev().fold(0, add)
+        })
+    }
+
+    /// A compressed number of at most `width` bytes.
+    fn compressed(&mut self, width: usize) -> Option<u64> {
+        match usize::from(self.byte()?) {
+            0xff => Some(u64::MAX >> (64 - 8 * width)),
+            len if len <= width => self.number(len),
+            _ => None,
+        }
+    }
+
+    /// Text up to the byte 0 that ends it.
+    pub(super) fn text(&mut self) -> Option<String> {
+        let len = self.rest.iter().position(|byte| *byte == 0)?;
+        let text = String::from_utf8_lossy(self.slice(len)?).into_owned();
+        self.byte()?;
+        Some(text)
+    }
+}
+
+/// How many bytes of `value` are not leading zeros.
+pub(super) fn significant_bytes(value: u64) -> usize {
+    (u64::BITS - value.leading_zeros()).div_ceil(8) as usize
+}
+
+/// Appends the `len` lowest bytes of `value`, behind their number.
+pub(super) fn put_sized(out: &mut Vec<u8>, value: u64, len: usize) {
+    // Two stores of fixed width cost less than a copy of variable length.
+    let end = out.len() + 1 + len;
+    out.push(len as u8);
+    out.extend_from_slice(&value.to_le_bytes());
+    out.truncate(end);
+}
+
+fn put_compressed(out: &mut Vec<u8>, value: u64, undefined: u64) {
+    if value == undefined {
+        out.push(0xff);
+    } else {
+        put_sized(out, value, significant_bytes(value));
+    }
+}
+
+/// Enumerators and other single bytes.
+impl Field for u8 {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(*self);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Option<u8> {
+        from.byte()
+    }
+}
+
+/// Compressed.
+impl Field for u32 {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_compressed(out, (*self).into(), u32::MAX.into());
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Option<u32> {
+        from.compressed(4).map(|number| number as u32)
+    }
+}
+
+/// Compressed.
+impl Field for u64 {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_compressed(out, *self, u64::MAX);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Option<u64> {
+        from.compressed(8)
+    }
+}
+
+/// Compressed; a negative number takes all eight bytes.
+impl Field for i64 {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_sized(out, *self as u64, significant_bytes(*self as u64));
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Option<i64> {
+        from.compressed(8).map(|number| number as i64)
+    }
+}
+
+/// Eight bytes in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Full(pub(super) u64);
+
+impl Field for Full {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.to_le_bytes());
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Option<Full> {
+        from.number(8).map(Full)
+    }
+}
+
+/// Longer texts are cut: a record must fit a chunk.
+const MAX_TEXT_BYTES: usize = 64 << 10;
+
+/// Text up to a byte 0.
+impl Field for String {
+    fn put(&self, out: &mut Vec<u8>) {
+        let end = self.find('\0').unwrap_or(self.len());
+        let end = self.floor_char_boundary(end.min(MAX_TEXT_BYTES));
+        out.extend_from_slice(&self.as_bytes()[..end]);
+        out.push(0);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Option<String> {
+        from.text()
+    }
+}
+
+/// Behind their number.
+impl<T: Field> Field for Vec<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        (self.len() as u32).put(out);
+        self.iter().for_each(|value| value.put(out));
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Option<Vec<T>> {
+        let len = u32::take(from)? as usize;
+        // Each takes at least one byte, so a wrong number does not make a long list.
+        if len > from.rest.len() {
+            return None;
+        }
+        (0..len).map(|_| T::take(from)).collect()
+    }
+
+    fn references(&self, visit: &mut dyn FnMut(Kind, u64)) {
+        self.iter().for_each(|value| value.references(visit));
+    }
+}
+
+/// Behind their number, which is one byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ShortList<T>(pub(super) Vec<T>);
+
+impl<T: Field> Field for ShortList<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(self.0.len() as u8);
+        self.0.iter().for_each(|value| value.put(out));
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Option<ShortList<T>> {
+        let len = from.byte()?;
+        (0..len)
+            .map(|_| T::take(from))
+            .collect::<Option<_>>()
+            .map(ShortList)
+    }
+
+    fn references(&self, visit: &mut dyn FnMut(Kind, u64)) {
+        self.0.references(visit);
+    }
+}
+
+/// The numbers behind local numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Mappings {
+    /// Of local numbers from 0.
+    Dense(Vec<u64>),
+    /// Local and global numbers.
+    Sparse(Vec<(u64, u64)>),
+}
+
+impl Field for Mappings {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Mappings::Dense(global) => {
+                (global.len() as u64).put(out);
+                out.push(0);
+                global.iter().for_each(|number| number.put(out));
+            }
+            Mappings::Sparse(pairs) => {
+                (pairs.len() as u64).put(out);
+                out.push(1);
+                for (local, global) in pairs {
+                    local.put(out);
+                    global.put(out);
+                }
+            }
+        }
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Option<Mappings> {
+        let len = u64::take(from)?;
+        let is_dense = from.byte()? == 0;
+        // Each takes at least one byte, so a wrong number does not make a long list.
+        if len > from.rest.len() as u64 {
+            return None;
+        }
+        Some(if is_dense {
+            Mappings::Dense((0..len).map(|_| u64::take(from)).collect::<Option<_>>()?)
+        } else {
+            let mut pair = || Some((u64::take(from)?, u64::take(from)?));
+            Mappings::Sparse((0..len).map(|_| pair()).collect::<Option<_>>()?)
+        })
+    }
+}
+
+/// Turns a row `Name(number): Kind` into a reference to definitions of that kind.
+macro_rules! references {
+    ($($Name:ident($Number:ty): $Kind:ident)*) => { $(
+        /// A reference; all bits set where it is undefined.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub(super) struct $Name(pub(super) $Number);
+
+        impl $Name {
+            pub(super) const UNDEFINED: $Name = $Name(<$Number>::MAX);
+        }
+
+        impl Field for $Name {
+            fn put(&self, out: &mut Vec<u8>) {
+                self.0.put(out);
+            }
+
+            fn take(from: &mut Bytes<'_>) -> Option<$Name> {
+                Field::take(from).map($Name)
+            }
+
+            fn references(&self, visit: &mut dyn FnMut(Kind, u64)) {
+                if *self != $Name::UNDEFINED {
+                    visit(Kind::$Kind, self.0.into());
+                }
+            }
+        }
+    )* };
+}
+
+/// What definitions define. Communicators and inter-communicators share their numbers, as do metric classes and instances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Kind {
+    String,
+    Attribute,
+    SystemTreeNode,
+    LocationGroup,
+    Location,
+    Region,
+    Group,
+    MetricMember,
+    Metric,
+    Comm,
+    Parameter,
+    RmaWin,
+    SourceCodeLocation,
+    CallingContext,
+    InterruptGenerator,
+    Callpath,
+    IoFile,
+    IoHandle,
+}
+
+references! {
+    StringRef(u32): String
+    AttributeRef(u32): Attribute
+    SystemTreeNodeRef(u32): SystemTreeNode
+    LocationGroupRef(u32): LocationGroup
+    LocationRef(u64): Location
+    RegionRef(u32): Region
+    GroupRef(u32): Group
+    MetricMemberRef(u32): MetricMember
+    MetricRef(u32): Metric
+    CommRef(u32): Comm
+    ParameterRef(u32): Parameter
+    RmaWinRef(u32): RmaWin
+    SourceCodeLocationRef(u32): SourceCodeLocation
+    CallingContextRef(u32): CallingContext
+    InterruptGeneratorRef(u32): InterruptGenerator
+    CallpathRef(u32): Callpath
+}
+
+/// A value with its type, as of an attribute or property.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum TypedValue {
+    Uint64(u64),
+    Int64(i64),
+    Uint8(u8),
+    String(StringRef),
+    Location(LocationRef),
+    /// One of the other types, by number: a reference, or a number of which only the place in the file matters.
+    Other(u8),
+}
+
+impl TypedValue {
+    pub(super) const UINT8: u8 = 1;
+    pub(super) const UINT64: u8 = 4;
+    pub(super) const INT64: u8 = 8;
+    pub(super) const STRING: u8 = 11;
+    pub(super) const LOCATION: u8 = 13;
+
+    /// The number of the type.
+    pub(super) fn type_number(self) -> u8 {
+        match self {
+            TypedValue::Uint8(_) => TypedValue::UINT8,
+            TypedValue::Uint64(_) => TypedValue::UINT64,
+            TypedValue::Int64(_) => TypedValue::INT64,
+            TypedValue::String(_) => TypedValue::STRING,
+            TypedValue::Location(_) => TypedValue::LOCATION,
+            TypedValue::Other(number) => number,
+        }
+    }
+}
+
+impl Field for TypedValue {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(self.type_number());
+        match self {
+            TypedValue::Uint8(value) => value.put(out),
+            TypedValue::Uint64(value) => value.put(out),
+            TypedValue::Int64(value) => value.put(out),
+            TypedValue::String(value) => value.put(out),
+            TypedValue::Location(value) => value.put(out),
+            TypedValue::Other(_) => 0_u64.put(out),
+        }
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Option<TypedValue> {
+        let number = from.byte()?;
+        Some(match number {
+            TypedValue::UINT8 => TypedValue::Uint8(from.byte()?),
+            TypedValue::UINT64 => TypedValue::Uint64(u64::take(from)?),
+            TypedValue::INT64 => TypedValue::Int64(i64::take(from)?),
+            TypedValue::STRING => TypedValue::String(Field::take(from)?),
+            TypedValue::LOCATION => TypedValue::Location(Field::take(from)?),
+            // INT8, UINT16 and INT16, FLOAT, DOUBLE are of fixed width.
+            5 => from.slice(1).map(|_| TypedValue::Other(number))?,
+            2 | 6 => from.slice(2).map(|_| TypedValue::Other(number))?,
+            9 => from.slice(4).map(|_| TypedValue::Other(number))?,
+            10 => from.slice(8).map(|_| TypedValue::Other(number))?,
+            _ => u64::take(from).map(|_| TypedValue::Other(number))?,
+        })
+    }
+
+    fn references(&self, visit: &mut dyn FnMut(Kind, u64)) {
+        match self {
+            TypedValue::String(value) => value.references(visit),
+            TypedValue::Location(value) => value.references(visit),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<T: Field + PartialEq + std::fmt::Debug>(value: T, bytes: &[u8]) {
+        let mut out = Vec::new();
+        value.put(&mut out);
+        assert_eq!(out, bytes);
+        let mut from = Bytes {
+            rest: bytes,
+            big_endian: false,
+        };
+        assert_eq!(T::take(&mut from), Some(value));
+        assert_eq!(from.rest, [0; 0]);
+    }
+
+    #[test]
+    fn numbers_take_the_bytes_that_the_format_says() {
+        check(0_u32, &[0]);
+        check(0x0102_u32, &[2, 2, 1]);
+        check(u32::MAX, &[0xff]);
+        check(u64::MAX, &[0xff]);
+        check(u64::from(u32::MAX), &[4, 0xff, 0xff, 0xff, 0xff]);
+        check(-2_i64, &[8, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
+        check(Full(1), &[1, 0, 0, 0, 0, 0, 0, 0]);
+        check("omp".to_owned(), b"omp\0");
+        check(vec![7_u64, 0], &[1, 2, 1, 7, 0]);
+    }
+
+    #[test]
+    fn other_writers_numbers_are_read() {
+        let mut from = Bytes {
+            rest: &[4, 0, 0, 1, 2, 0xff, 9],
+            big_endian: true,
+        };
+        assert_eq!(u32::take(&mut from), Some(0x0102));
+        assert_eq!(i64::take(&mut from), Some(-1));
+        assert_eq!(u64::take(&mut from), None, "nine bytes are no number");
+    }
+}

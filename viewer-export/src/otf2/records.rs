@@ -1,0 +1,248 @@
+//! The records of OTF2: one row per kind, from which writing and reading are derived. Numbers and fields are those of
+//! OTF2 3.0 in the order of the file; docs/otf2.md tells which we write.
+
+use super::encoding::*;
+
+/// Turns rows `Name = id { field: Type, ... }` into a struct per row, whose fields are written and read in this order,
+/// and an enum of them all.
+macro_rules! records {
+    ($(#[$enum_doc:meta])* $Any:ident; $($(#[$doc:meta])* $Name:ident = $id:literal { $($field:ident: $Type:ty),* })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug, PartialEq)]
+            pub(super) struct $Name { $(pub(super) $field: $Type),* }
+
+            impl Record for $Name {
+                const ID: u8 = $id;
+
+                #[allow(unused_variables, reason = "some records have no fields")]
+                fn put(&self, out: &mut Vec<u8>) {
+                    $(self.$field.put(out);)*
+                }
+            }
+        )*
+
+        $(#[$enum_doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub(super) enum $Any {
+            $($Name($Name),)*
+            /// A record of a later version, by number.
+            Unknown(u8),
+        }
+
+        impl $Any {
+            /// The record `id` of these fields; `None` where they end too early.
+            #[allow(unused_variables, reason = "some records have no fields")]
+            pub(super) fn take(id: u8, from: &mut Bytes<'_>) -> Option<$Any> {
+                match id {
+                    $($id => Some($Any::$Name($Name { $($field: Field::take(from)?),* })),)*
+                    _ => Some($Any::Unknown(id)),
+                }
+            }
+
+            /// The record's name.
+            pub(super) fn name(&self) -> &'static str {
+                match self {
+                    $($Any::$Name(_) => stringify!($Name),)*
+                    $Any::Unknown(_) => "unknown record",
+                }
+            }
+
+            /// Calls `visit` with the definitions that the record refers to.
+            #[allow(unused_variables, reason = "some records refer to nothing")]
+            pub(super) fn references(&self, visit: &mut dyn FnMut(Kind, u64)) {
+                match self {
+                    $($Any::$Name(record) => { $(record.$field.references(visit);)* })*
+                    $Any::Unknown(_) => {}
+                }
+            }
+        }
+    };
+}
+
+/// A record that can be written.
+pub(super) trait Record {
+    /// The number of its kind.
+    const ID: u8;
+    /// Appends its fields.
+    fn put(&self, out: &mut Vec<u8>);
+}
+
+/// Appends a record: its number, how long it is, its fields.
+pub(super) fn put_record<R: Record>(out: &mut Vec<u8>, record: &R) {
+    out.extend_from_slice(&[R::ID, 0]);
+    let start = out.len();
+    record.put(out);
+    let len = out.len() - start;
+    match u8::try_from(len) {
+        Ok(short) if short < 0xff => out[start - 1] = short,
+        _ => {
+            let bytes = (len as u64).to_le_bytes();
+            out[start - 1] = 0xff;
+            out.splice(start..start, bytes);
+        }
+    }
+}
+
+/// Ends a chunk that is not the last.
+pub(super) const END_OF_CHUNK: u8 = 0;
+/// Ends the last chunk, behind [`END_OF_FILE`].
+pub(super) const END_OF_BUFFER: u8 = 1;
+/// The last record of a file.
+pub(super) const END_OF_FILE: u8 = 2;
+/// The first record of a chunk.
+pub(super) const CHUNK_HEADER: u8 = 3;
+/// In event files: the time of the events that follow.
+pub(super) const TIMESTAMP: u8 = 5;
+/// In event files: attributes of the event that follows.
+pub(super) const ATTRIBUTE_LIST: u8 = 6;
+/// Numbers are little-endian.
+pub(super) const LITTLE_ENDIAN: u8 = 0x42;
+/// Numbers are big-endian.
+pub(super) const BIG_ENDIAN: u8 = 0x23;
+
+/// Events that tell no length: their one field, a compressed number, tells it.
+pub(super) fn is_singleton(id: u8) -> bool {
+    matches!(id, Enter::ID | Leave::ID | 16 | 17 | 20 | 21 | 24 | 28..=30)
+}
+
+records! {
+    /// A global definition.
+    Definition;
+    ClockProperties = 5 { timer_resolution: u64, global_offset: u64, trace_length: u64, realtime_timestamp: u64 }
+    Paradigm = 6 { paradigm: u8, name: StringRef, class: u8 }
+    ParadigmProperty = 7 { paradigm: u8, property: u8, value: TypedValue }
+    String_ = 10 { id: u32, text: String }
+    Attribute = 11 { id: u32, name: StringRef, value_type: u8, description: StringRef }
+    SystemTreeNode = 12 { id: u32, name: StringRef, class: StringRef, parent: SystemTreeNodeRef }
+    LocationGroup = 13 {
+        id: u32, name: StringRef, group_type: u8, system_tree_parent: SystemTreeNodeRef, creating_location_group: LocationGroupRef
+    }
+    Location = 14 { id: u64, name: StringRef, location_type: u8, number_of_events: u64, location_group: LocationGroupRef }
+    Region = 15 {
+        id: u32, name: StringRef, description: StringRef, legacy_type: u8, source_file: StringRef, begin_line: u32,
+        end_line: u32, canonical_name: StringRef, role: u8, paradigm: u8, flags: u32
+    }
+    Callsite = 16 { id: u32, source_file: StringRef, line: u32, entered: RegionRef, left: RegionRef }
+    Callpath = 17 { id: u32, parent: CallpathRef, region: RegionRef }
+    /// What the members are, the type tells: locations, or places in the group of locations.
+    Group = 18 {
+        id: u32, name: StringRef, legacy_type: u8, members: Vec<u64>, group_type: u8, paradigm: u8, flags: u32
+    }
+    MetricMember = 19 {
+        id: u32, name: StringRef, description: StringRef, metric_type: u8, mode: u8, value_type: u8, base: u8,
+        exponent: i64, unit: StringRef
+    }
+    MetricClass = 20 { id: u32, members: ShortList<MetricMemberRef>, occurrence: u8, recorder_kind: u8 }
+    MetricInstance = 21 { id: u32, class: MetricRef, recorder: LocationRef, scope_kind: u8, scope: u64 }
+    Comm = 22 { id: u32, name: StringRef, group: GroupRef, parent: CommRef, flags: u32 }
+    Parameter = 23 { id: u32, name: StringRef, parameter_type: u8 }
+    RmaWin = 24 { id: u32, name: StringRef, comm: CommRef, flags: u32 }
+    MetricClassRecorder = 25 { metric: MetricRef, recorder: LocationRef }
+    SystemTreeNodeProperty = 26 {
+        node: SystemTreeNodeRef, name: StringRef, legacy_string: StringRef, value: TypedValue
+    }
+    SystemTreeNodeDomain = 27 { node: SystemTreeNodeRef, domain: u8 }
+    LocationGroupProperty = 28 {
+        group: LocationGroupRef, name: StringRef, legacy_string: StringRef, value: TypedValue
+    }
+    LocationProperty = 29 { location: LocationRef, name: StringRef, legacy_string: StringRef, value: TypedValue }
+    SourceCodeLocation = 33 { id: u32, file: StringRef, line: u32 }
+    CallingContext = 34 {
+        id: u32, region: RegionRef, source_code_location: SourceCodeLocationRef, parent: CallingContextRef
+    }
+    CallingContextProperty = 35 { context: CallingContextRef, name: StringRef, value: TypedValue }
+    InterruptGenerator = 36 { id: u32, name: StringRef, mode: u8, base: u8, exponent: i64, period: u64 }
+    InterComm = 43 { id: u32, name: StringRef, group_a: GroupRef, group_b: GroupRef, common: CommRef, flags: u32 }
+}
+
+records! {
+    /// An event.
+    Event;
+    BufferFlush = 10 { stop_time: Full }
+    MeasurementOnOff = 11 { mode: u8 }
+    Enter = 12 { region: RegionRef }
+    Leave = 13 { region: RegionRef }
+    ParameterString = 32 { parameter: ParameterRef, value: StringRef }
+    ParameterInt = 33 { parameter: ParameterRef, value: i64 }
+    ParameterUnsignedInt = 34 { parameter: ParameterRef, value: u64 }
+    RmaWinCreate = 35 { window: RmaWinRef }
+    RmaWinDestroy = 36 { window: RmaWinRef }
+    RmaCollectiveBegin = 37 {}
+    RmaPut = 46 { window: RmaWinRef, remote: u32, bytes: u64, matching_id: u64 }
+    RmaGet = 47 { window: RmaWinRef, remote: u32, bytes: u64, matching_id: u64 }
+    RmaOpCompleteBlocking = 49 { window: RmaWinRef, matching_id: u64 }
+    RmaOpCompleteNonBlocking = 50 { window: RmaWinRef, matching_id: u64 }
+    ThreadFork = 53 { paradigm: u8, requested_threads: u32 }
+    ThreadJoin = 54 { paradigm: u8 }
+    ThreadTeamBegin = 55 { team: CommRef }
+    ThreadTeamEnd = 56 { team: CommRef }
+    ThreadAcquireLock = 57 { paradigm: u8, lock: u32, acquisition_order: u32 }
+    ThreadReleaseLock = 58 { paradigm: u8, lock: u32, acquisition_order: u32 }
+    ThreadTaskCreate = 59 { team: CommRef, creating_thread: u32, generation: u32 }
+    ThreadTaskSwitch = 60 { team: CommRef, creating_thread: u32, generation: u32 }
+    ThreadTaskComplete = 61 { team: CommRef, creating_thread: u32, generation: u32 }
+    CallingContextEnter = 66 { context: CallingContextRef, unwind_distance: u32 }
+    CallingContextLeave = 67 { context: CallingContextRef }
+    CallingContextSample = 68 {
+        context: CallingContextRef, unwind_distance: u32, interrupt_generator: InterruptGeneratorRef
+    }
+    ProgramBegin = 83 { name: StringRef, arguments: Vec<StringRef> }
+    ProgramEnd = 84 { exit_status: i64 }
+}
+
+records! {
+    /// A definition of a location's own file, besides those that are global as well.
+    LocalDefinition;
+    /// What the numbers in this location's events are in the global definitions: by number, where the mode is dense.
+    MappingTable = 5 { mapping_type: u8, mappings: Mappings }
+}
+
+records! {
+    /// A record of a file of markers.
+    MarkerRecord;
+    DefMarker = 5 { id: u32, group: String, category: String, severity: u8 }
+    Marker = 6 { time: u64, duration: u64, marker: u32, scope: u8, scope_reference: u64, text: String }
+}
+
+/// `OTF2_Paradigm`.
+pub(super) mod paradigm {
+    pub(in crate::otf2) const USER: u8 = 1;
+    pub(in crate::otf2) const OPENMP: u8 = 3;
+    pub(in crate::otf2) const MEASUREMENT_SYSTEM: u8 = 6;
+    /// Of OTF2 3.1.
+    pub(in crate::otf2) const OPENMP_TARGET: u8 = 25;
+}
+
+/// `OTF2_RegionRole`.
+pub(super) mod role {
+    pub(in crate::otf2) const FUNCTION: u8 = 1;
+    pub(in crate::otf2) const WRAPPER: u8 = 2;
+    pub(in crate::otf2) const LOOP: u8 = 3;
+    pub(in crate::otf2) const CODE: u8 = 4;
+    pub(in crate::otf2) const PARALLEL: u8 = 5;
+    pub(in crate::otf2) const SECTIONS: u8 = 6;
+    pub(in crate::otf2) const SECTION: u8 = 7;
+    pub(in crate::otf2) const WORKSHARE: u8 = 8;
+    pub(in crate::otf2) const SINGLE: u8 = 9;
+    pub(in crate::otf2) const MASTER: u8 = 11;
+    pub(in crate::otf2) const CRITICAL: u8 = 12;
+    pub(in crate::otf2) const CRITICAL_SBLOCK: u8 = 13;
+    pub(in crate::otf2) const ATOMIC: u8 = 14;
+    pub(in crate::otf2) const BARRIER: u8 = 15;
+    pub(in crate::otf2) const IMPLICIT_BARRIER: u8 = 16;
+    pub(in crate::otf2) const FLUSH: u8 = 17;
+    pub(in crate::otf2) const ORDERED: u8 = 18;
+    pub(in crate::otf2) const ORDERED_SBLOCK: u8 = 19;
+    pub(in crate::otf2) const TASK: u8 = 20;
+    pub(in crate::otf2) const TASK_CREATE: u8 = 21;
+    pub(in crate::otf2) const TASK_WAIT: u8 = 22;
+    pub(in crate::otf2) const COLL_ALL2ONE: u8 = 24;
+    pub(in crate::otf2) const DATA_TRANSFER: u8 = 30;
+    pub(in crate::otf2) const ARTIFICIAL: u8 = 31;
+    pub(in crate::otf2) const TASK_UNTIED: u8 = 34;
+    pub(in crate::otf2) const ALLOCATE: u8 = 35;
+    pub(in crate::otf2) const DEALLOCATE: u8 = 36;
+    /// Of OTF2 3.1.
+    pub(in crate::otf2) const CANCEL: u8 = 39;
+}

@@ -1,0 +1,298 @@
+//! What OTF2 calls each construct: Score-P's names, canonical names and roles, on which tools rely.
+//!
+//! Scalasca tells constructs by their canonical names, `!$omp` in front and ` @` behind. What Score-P does not record
+//! (waiting, waking up, chunks of loops) has a canonical name without `!$omp`, so that nobody takes it for the construct.
+
+use std::collections::HashMap;
+
+use ompt_sys as ompt;
+
+use super::Enums;
+use super::encoding::StringRef;
+use super::records::{self, paradigm, role};
+use super::strings::Strings;
+use crate::sink::{Category, Construct, Region};
+
+/// What a region is in OTF2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shape {
+    role: u8,
+    /// Score-P's name of the construct, where the timeline has another.
+    name: Option<&'static str>,
+    /// How the canonical name is made.
+    canonical: Canonical,
+}
+
+/// How a canonical name is made of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Canonical {
+    /// It is the name.
+    Name,
+    /// Only the routine's, without a place.
+    Routine,
+    /// Without `!$omp`.
+    Unknown,
+}
+
+const fn construct(role: u8) -> Shape {
+    Shape {
+        role,
+        name: None,
+        canonical: Canonical::Name,
+    }
+}
+
+const fn called(role: u8, name: &'static str) -> Shape {
+    Shape {
+        name: Some(name),
+        ..construct(role)
+    }
+}
+
+const fn routine() -> Shape {
+    Shape {
+        canonical: Canonical::Routine,
+        ..construct(role::WRAPPER)
+    }
+}
+
+/// What Score-P does not know.
+const fn unknown(role: u8) -> Shape {
+    Shape {
+        canonical: Canonical::Unknown,
+        ..construct(role)
+    }
+}
+
+/// The creation of a task.
+const TASK_CREATE: Shape = called(role::TASK_CREATE, "!$omp create task");
+
+impl Enums {
+    fn shape(self, region: &Region) -> Shape {
+        use Construct as C;
+        match region.construct {
+            // That of the process has no place in the program; others belong to a league.
+            C::InitialTask if region.name.contains(" @") => called(role::PARALLEL, "!$omp teams"),
+            C::InitialTask => unknown(role::ARTIFICIAL),
+            // Each member is in the parallel region; only the thread that encounters it forks and joins.
+            C::ImplicitTask => called(role::PARALLEL, "!$omp parallel"),
+            C::Parallel | C::Teams => construct(role::PARALLEL),
+            C::ParallelWakeUp | C::TeamsWakeUp | C::SyncRegionWait(_) => unknown(role::ARTIFICIAL),
+            C::Work(kind) => construct(work_role(kind)),
+            C::SyncRegion(kind) => construct(sync_region_role(kind)),
+            C::Reduction => construct(role::COLL_ALL2ONE),
+            C::Masked => construct(role::MASTER),
+            C::Task | C::TargetTask | C::TaskwaitTask => construct(role::TASK),
+            C::UntiedTask => construct(role::TASK_UNTIED),
+            // Of these, waiting is a part, as with Score-P.
+            C::MutexWait(ompt::ompt_mutex_critical) => called(role::CRITICAL, "!$omp critical"),
+            C::MutexWait(ompt::ompt_mutex_atomic) => called(role::ATOMIC, "!$omp atomic"),
+            C::MutexWait(ompt::ompt_mutex_ordered) => called(role::ORDERED, "!$omp ordered"),
+            C::MutexHold(ompt::ompt_mutex_critical) => {
+                called(role::CRITICAL_SBLOCK, "!$omp critical sblock")
+            }
+            C::MutexHold(ompt::ompt_mutex_atomic) => called(role::CODE, "!$omp atomic sblock"),
+            C::MutexHold(ompt::ompt_mutex_ordered) => {
+                called(role::ORDERED_SBLOCK, "!$omp ordered sblock")
+            }
+            C::MutexWait(_) | C::MutexHold(_) | C::MutexInit(_) | C::MutexDestroy(_) => routine(),
+            C::NestLockAgain(_) | C::ControlTool => routine(),
+            C::Target(_) => construct(role::TASK_WAIT),
+            C::TargetDataOp(kind) => construct(data_op_role(kind)),
+            C::TargetSubmit | C::TargetMap | C::Device(_) => construct(role::WRAPPER),
+            C::Dispatch(ompt::ompt_dispatch_section) => called(role::SECTION, "!$omp section"),
+            C::Flush => construct(role::FLUSH),
+            C::Cancel => construct(self.cancel_role()),
+            C::Dispatch(_) | C::Chunk | C::Doacross | C::TaskFulfill | C::Error => {
+                unknown(role::CODE)
+            }
+            C::Phase => construct(role::CODE),
+            C::BufferFlush | C::Lost | C::Unknown => construct(role::ARTIFICIAL),
+        }
+    }
+
+    fn paradigm(self, category: Category) -> u8 {
+        match category {
+            Category::Target => self.target_paradigm(),
+            Category::User => paradigm::USER,
+            Category::Omptrace => paradigm::MEASUREMENT_SYSTEM,
+            _ => paradigm::OPENMP,
+        }
+    }
+}
+
+fn work_role(kind: ompt::ompt_work_t) -> u8 {
+    match kind {
+        ompt::ompt_work_sections => role::SECTIONS,
+        ompt::ompt_work_single_executor | ompt::ompt_work_single_other => role::SINGLE,
+        ompt::ompt_work_workshare => role::WORKSHARE,
+        ompt::ompt_work_scope => role::CODE,
+        _ => role::LOOP,
+    }
+}
+
+fn sync_region_role(kind: ompt::ompt_sync_region_t) -> u8 {
+    match kind {
+        ompt::ompt_sync_region_barrier
+        | ompt::ompt_sync_region_barrier_explicit
+        | ompt::ompt_sync_region_taskgroup => role::BARRIER,
+        ompt::ompt_sync_region_taskwait => role::TASK_WAIT,
+        ompt::ompt_sync_region_reduction => role::COLL_ALL2ONE,
+        _ => role::IMPLICIT_BARRIER,
+    }
+}
+
+fn data_op_role(kind: ompt::ompt_target_data_op_t) -> u8 {
+    match kind {
+        ompt::ompt_target_data_alloc | ompt::ompt_target_data_alloc_async => role::ALLOCATE,
+        ompt::ompt_target_data_delete | ompt::ompt_target_data_delete_async => role::DEALLOCATE,
+        ompt::ompt_target_data_associate | ompt::ompt_target_data_disassociate => role::WRAPPER,
+        _ => role::DATA_TRANSFER,
+    }
+}
+
+/// The regions of an archive.
+pub(super) struct Regions {
+    enums: Enums,
+    /// Those of the timeline.
+    known: Vec<Known>,
+    definitions: Vec<records::Region>,
+    /// Regions of equal names, roles and places are one.
+    by_content: HashMap<(StringRef, u8, StringRef, u32), u32>,
+}
+
+/// A region of the timeline.
+struct Known {
+    region: Region,
+    /// Its number as what it is, once that is needed.
+    number: Option<u32>,
+    /// The number of its creation, for a task.
+    creation: Option<u32>,
+}
+
+impl Regions {
+    pub(super) fn new(enums: Enums) -> Regions {
+        Regions {
+            enums,
+            known: Vec::new(),
+            definitions: Vec::new(),
+            by_content: HashMap::new(),
+        }
+    }
+
+    /// The next region of the timeline.
+    pub(super) fn add(&mut self, region: &Region) {
+        self.known.push(Known {
+            region: region.clone(),
+            number: None,
+            creation: None,
+        });
+    }
+
+    pub(super) fn construct(&self, region: usize) -> Construct {
+        self.known[region].region.construct
+    }
+
+    /// The number in the archive of a region of the timeline.
+    #[inline]
+    pub(super) fn number(&mut self, strings: &mut Strings, region: usize) -> u32 {
+        match self.known[region].number {
+            Some(number) => number,
+            None => {
+                let shape = self.enums.shape(&self.known[region].region);
+                let number = self.define(strings, region, shape);
+                self.known[region].number = Some(number);
+                number
+            }
+        }
+    }
+
+    /// The number of the creation of tasks that are that region.
+    pub(super) fn creation(&mut self, strings: &mut Strings, region: usize) -> u32 {
+        match self.known[region].creation {
+            Some(number) => number,
+            None => {
+                let number = self.define(strings, region, TASK_CREATE);
+                self.known[region].creation = Some(number);
+                number
+            }
+        }
+    }
+
+    fn define(&mut self, strings: &mut Strings, region: usize, shape: Shape) -> u32 {
+        let region = &self.known[region].region;
+        let (own, place) = match region.name.find(" @") {
+            Some(place) => region.name.split_at(place),
+            None => (&region.name[..], ""),
+        };
+        let own = shape.name.unwrap_or(own);
+        let name = format!("{own}{place}");
+        let canonical = match shape.canonical {
+            Canonical::Name => &name[..],
+            Canonical::Routine => own,
+            Canonical::Unknown => name.trim_start_matches("!$omp "),
+        };
+        let source = region.source.as_ref();
+        let (file, line) = match source.and_then(|source| source.line.as_ref()) {
+            Some((file, line)) => (&file[..], *line),
+            // Score-P's word for what has no file; Scalasca looks for it.
+            None if !matches!(region.category, Category::User | Category::Omptrace) => ("OMP", 0),
+            None => ("", 0),
+        };
+        let function = source.and_then(|source| source.function.as_deref());
+        let definition = records::Region {
+            id: 0,
+            name: strings.number(&name),
+            description: strings.number(function.unwrap_or_default()),
+            legacy_type: 0,
+            source_file: strings.number(file),
+            begin_line: line,
+            end_line: 0,
+            canonical_name: strings.number(canonical),
+            role: shape.role,
+            paradigm: self.enums.paradigm(region.category),
+            flags: 0,
+        };
+        self.intern(definition)
+    }
+
+    fn intern(&mut self, definition: records::Region) -> u32 {
+        let next = self.definitions.len() as u32;
+        let content = (
+            definition.name,
+            definition.role,
+            definition.source_file,
+            definition.begin_line,
+        );
+        let number = *self.by_content.entry(content).or_insert(next);
+        if number == next {
+            self.definitions.push(records::Region {
+                id: number,
+                ..definition
+            });
+        }
+        number
+    }
+
+    /// A region that is none of the program's: around all that a thread does, or in place of something without time.
+    pub(super) fn own(&mut self, strings: &mut Strings, name: &str, role: u8) -> u32 {
+        let name = strings.number(name);
+        self.intern(records::Region {
+            id: 0,
+            name,
+            description: StringRef(0),
+            legacy_type: 0,
+            source_file: StringRef(0),
+            begin_line: 0,
+            end_line: 0,
+            canonical_name: name,
+            role,
+            paradigm: paradigm::MEASUREMENT_SYSTEM,
+            flags: 0,
+        })
+    }
+
+    pub(super) fn definitions(&self) -> &[records::Region] {
+        &self.definitions
+    }
+}

@@ -1,0 +1,70 @@
+//! Tasks as OTF2 names them: by the team, the thread that created them, and a number that counts what that created there.
+//! Number 0 is the thread's implicit task.
+
+use super::teams::TeamId;
+use super::threads::Thread;
+use crate::fast_map::FastMap;
+
+/// A task of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    /// The implicit task in the team at this place of the thread's teams.
+    Implicit(u32),
+    /// An explicit task, by its number in the trace.
+    Explicit(u64),
+}
+
+/// What a task is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TaskName {
+    pub(super) team: TeamId,
+    pub(super) creating_thread: u32,
+    pub(super) generation: u32,
+}
+
+/// The explicit tasks that exist.
+#[derive(Default)]
+pub(super) struct Tasks(FastMap<u64, TaskName>);
+
+impl Tasks {
+    /// The thread creates a task.
+    pub(super) fn create(&mut self, thread: &mut Thread, task: u64) -> TaskName {
+        let place = thread.membership();
+        place.created += 1;
+        let name = TaskName {
+            team: place.team,
+            creating_thread: place.index,
+            generation: place.created,
+        };
+        self.0.insert(task, name);
+        name
+    }
+
+    /// What a task is called that the thread runs. One whose creation is not in the trace is taken for its own.
+    pub(super) fn name(&mut self, thread: &mut Thread, task: Task) -> TaskName {
+        match task {
+            Task::Implicit(place) => {
+                let place = thread.teams[place as usize];
+                TaskName {
+                    team: place.team,
+                    creating_thread: place.index,
+                    generation: 0,
+                }
+            }
+            Task::Explicit(task) => match self.0.get(&task) {
+                Some(name) => *name,
+                None => self.create(thread, task),
+            },
+        }
+    }
+
+    /// The task is complete.
+    pub(super) fn complete(&mut self, task: u64) -> Option<TaskName> {
+        self.0.remove(&task)
+    }
+
+    /// All tasks from here on are of another process.
+    pub(super) fn next_process(&mut self) {
+        self.0.clear();
+    }
+}

@@ -1,0 +1,225 @@
+//! What one thread does, as OTF2 has it: the regions that are open, the teams that it is in, the task that it runs.
+//!
+//! On the timeline, a task that runs on top of another lies inside it. In OTF2 each task has regions of its own, and
+//! [`ThreadTaskSwitch`] tells which are meant from there on. So each open region knows its task; a thread switches to that
+//! of the innermost when it is done with the one above.
+
+use std::io;
+
+use super::chunks::Site;
+use super::encoding::CommRef;
+use super::events::EventFile;
+use super::records::{Enter, Leave, Record, ThreadTaskSwitch};
+use super::tasks::{Task, Tasks};
+use super::teams::{TeamId, Teams};
+
+/// A location that is a thread.
+pub(super) struct Thread {
+    /// Its number in the archive.
+    pub(super) location: u32,
+    /// The place of its process.
+    pub(super) process: usize,
+    pub(super) name: String,
+    pub(super) os_tid: u32,
+    pub(super) file: EventFile,
+    /// Outermost first.
+    pub(super) open: Vec<Open>,
+    /// The teams that the thread is in, innermost last; the first is its initial team.
+    pub(super) teams: Vec<Membership>,
+    /// The task that the events so far say.
+    pub(super) current: Task,
+    /// Since when the innermost open region is of another.
+    pub(super) switched: Option<u64>,
+    /// The task of the region that is entered next, where it is not that of the innermost.
+    pub(super) next: Option<Task>,
+    /// The time of the newest event.
+    pub(super) last: u64,
+    /// It has events.
+    pub(super) has_begun: bool,
+}
+
+/// A region that is open on the timeline.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Open {
+    /// Its number, where it shows as Enter and Leave.
+    pub(super) region: Option<u32>,
+    pub(super) task: Task,
+    pub(super) state: State,
+}
+
+/// What is special about an open region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Usual,
+    /// Waiting for a critical, atomic or ordered region.
+    Waiting,
+    /// The same, which the thread gets just now.
+    Acquires,
+    /// The wait is over on the timeline. It goes on around the region that the thread got, as it does with Score-P.
+    Acquired,
+    /// A buffer flush, which is one event; it is told later when it stopped.
+    Flush(Site),
+}
+
+/// A thread's place in a team.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Membership {
+    pub(super) team: TeamId,
+    /// The thread's number in the team.
+    pub(super) index: u32,
+    /// Tasks that it created there.
+    pub(super) created: u32,
+}
+
+impl Thread {
+    /// The task of the innermost open region.
+    pub(super) fn task(&self) -> Task {
+        self.open.last().map_or(Task::Implicit(0), |top| top.task)
+    }
+
+    /// The innermost team.
+    pub(super) fn membership(&mut self) -> &mut Membership {
+        self.teams.last_mut().expect("the initial team stays")
+    }
+
+    /// The implicit task of the innermost team.
+    pub(super) fn implicit_task(&self) -> Task {
+        Task::Implicit(self.teams.len() as u32 - 1)
+    }
+
+    /// Says that the thread runs `task`, unless it is known.
+    #[inline]
+    pub(super) fn run(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64, task: Task) {
+        let since = self.switched.take();
+        if self.current == task {
+            return;
+        }
+        // It may have run another in between.
+        let between = self.task();
+        if let Some(since) = since
+            && since < time
+            && self.current != between
+        {
+            self.switch(tasks, teams, since, between);
+        }
+        if self.current != task {
+            self.switch(tasks, teams, time, task);
+        }
+    }
+
+    #[cold]
+    fn switch(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64, task: Task) {
+        self.current = task;
+        let name = tasks.name(self, task);
+        self.team_event(teams, time, name.team, |team| ThreadTaskSwitch {
+            team,
+            creating_thread: name.creating_thread,
+            generation: name.generation,
+        });
+    }
+
+    /// The innermost region of the timeline ends.
+    #[inline]
+    pub(super) fn leave_innermost(
+        &mut self,
+        tasks: &mut Tasks,
+        teams: &mut Teams,
+        time: u64,
+        attributes: &[u8],
+    ) {
+        self.leave_acquired(tasks, teams, time);
+        let Some(top) = self.open.last_mut() else {
+            return;
+        };
+        match top.state {
+            State::Acquires => return top.state = State::Acquired,
+            State::Flush(stop_time) => self.file.patch(stop_time, 2, &time.to_le_bytes()),
+            _ => {}
+        }
+        let top = *top;
+        if let Some(region) = top.region {
+            self.run(tasks, teams, time, top.task);
+            self.leave(time, attributes, region);
+        }
+        self.pop(time);
+        self.leave_acquired(tasks, teams, time);
+    }
+
+    /// Ends the waits that go on around a critical, atomic or ordered region, if that has ended.
+    fn leave_acquired(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64) {
+        while let Some(top) = self.open.last().copied()
+            && top.state == State::Acquired
+        {
+            if let Some(region) = top.region {
+                self.run(tasks, teams, time, top.task);
+                self.leave(time, &[], region);
+            }
+            self.pop(time);
+        }
+    }
+
+    fn pop(&mut self, time: u64) {
+        let task = self.open.pop().map(|open| open.task);
+        if task.is_some_and(|task| task != self.task()) {
+            self.switched = Some(time);
+        }
+    }
+
+    /// The thread got what it waits for.
+    pub(super) fn acquired(&mut self) {
+        if let Some(top) = self.open.last_mut()
+            && top.state == State::Waiting
+        {
+            top.state = State::Acquires;
+        }
+    }
+
+    /// An event whose first field is a team.
+    pub(super) fn team_event<R: Record>(
+        &mut self,
+        teams: &mut Teams,
+        time: u64,
+        team: TeamId,
+        event: impl FnOnce(CommRef) -> R,
+    ) {
+        let (comm, is_settled) = teams.comm(team);
+        let site = self.event(time, &event(comm));
+        if !is_settled {
+            teams.named(team, self.location, site);
+        }
+    }
+
+    pub(super) fn event<R: Record>(&mut self, time: u64, event: &R) -> Site {
+        self.event_with(time, &[], event)
+    }
+
+    pub(super) fn event_with<R: Record>(
+        &mut self,
+        time: u64,
+        attributes: &[u8],
+        event: &R,
+    ) -> Site {
+        self.last = time;
+        self.file.event(time, attributes, event)
+    }
+
+    #[inline]
+    pub(super) fn enter(&mut self, time: u64, attributes: &[u8], region: u32) {
+        self.last = time;
+        self.file.region(Enter::ID, time, attributes, region);
+    }
+
+    #[inline]
+    pub(super) fn leave(&mut self, time: u64, attributes: &[u8], region: u32) {
+        self.last = time;
+        self.file.region(Leave::ID, time, attributes, region);
+    }
+
+    /// Writes the rest of its events.
+    ///
+    /// # Errors
+    /// The first of all that was written.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        self.file.finish()
+    }
+}
