@@ -10,8 +10,8 @@
 //! * [`Sink::interval`] and [`Sink::flow`] come when their ends are known, in no order of time. The intervals of one
 //!   track do not overlap.
 //! * The times of one counter's [`Sink::count`] do not go back. Before the first it is 0.
-//! * [`Sink::thread_event`] keeps the order of times on its thread, too. What a [`ThreadEvent`] begins ends by its
-//!   counterpart on the same thread.
+//! * [`Sink::thread_event`] keeps the order of times on its thread, too, but for the end of a pause: what ended in the
+//!   pause comes after it. What a [`ThreadEvent`] begins ends by its counterpart on the same thread.
 //! * Times are nanoseconds since the timeline's start and never negative.
 //!
 //! A sink that fails to write keeps the error for [`Sink::finish`] and ignores what comes after it: interpretation is

@@ -370,10 +370,6 @@ pub(crate) struct View {
     /// Also each chunk that a thread gets of a loop that is not static: as many slices as the program has chunks
     #[arg(long)]
     pub(crate) chunks: bool,
-    /// For otf2: the oldest version of OTF2 that shall read the archive. Before 3.1, target regions have the paradigm of
-    /// other OpenMP regions
-    #[arg(long, value_name = "VERSION", default_value_t, value_enum)]
-    pub(crate) otf2_enums: Otf2Enums,
     /// What of the timeline.
     #[command(flatten)]
     pub(crate) part: Part,

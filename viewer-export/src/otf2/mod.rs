@@ -46,9 +46,9 @@ use definitions::{Note, ProcessTimes};
 use encoding::{Full, LocationRef, TypedValue};
 use events::EventFile;
 use records::{
-    BufferFlush, MeasurementOnOff, ProgramBegin, ProgramEnd, ThreadAcquireLock, ThreadFork,
-    ThreadJoin, ThreadReleaseLock, ThreadTaskComplete, ThreadTaskCreate, ThreadTeamBegin,
-    ThreadTeamEnd, paradigm, role,
+    BufferFlush, MEASUREMENT_OFF, MeasurementOnOff, ProgramBegin, ProgramEnd, ThreadAcquireLock,
+    ThreadFork, ThreadJoin, ThreadReleaseLock, ThreadTaskComplete, ThreadTaskCreate,
+    ThreadTeamBegin, ThreadTeamEnd, paradigm, role,
 };
 use regions::Regions;
 use strings::Strings;
@@ -91,9 +91,6 @@ impl Enums {
     }
 }
 
-/// `OTF2_MeasurementMode`.
-const MEASUREMENT_ON: u8 = 1;
-const MEASUREMENT_OFF: u8 = 2;
 /// The exit status that is not known.
 const NO_EXIT_STATUS: i64 = i64::MIN;
 /// More arguments of a program are left out: an event must fit a chunk.
@@ -156,6 +153,7 @@ impl Otf2 {
             self.begin_thread(thread, time);
         }
         self.times[self.threads[thread].process].extend(time);
+        self.threads[thread].end_pause(time);
         Some((thread, time))
     }
 
@@ -222,6 +220,7 @@ impl Otf2 {
             if self.threads[index].has_begun {
                 let root = self.root(index);
                 let thread = &mut self.threads[index];
+                thread.end_pause(u64::MAX);
                 let end = if is_main { times.last } else { thread.last };
                 thread.run(
                     &mut self.tasks,
@@ -401,6 +400,7 @@ impl Sink for Otf2 {
             current: Task::Implicit(0),
             switched: None,
             next: None,
+            pause_end: None,
             last: 0,
             has_begun: false,
         });
@@ -474,6 +474,9 @@ impl Sink for Otf2 {
             return;
         };
         match event {
+            ThreadEvent::Recording { on: true } => {
+                return self.threads[thread].pause_end = Some(time);
+            }
             // They end what was left just now.
             ThreadEvent::TeamEnd { .. } => return self.team_end(thread, time),
             ThreadEvent::TaskComplete { task } => return self.task_complete(thread, time, task),
@@ -520,8 +523,8 @@ impl Sink for Otf2 {
                 };
                 self.threads[thread].event(time, &event);
             }
-            ThreadEvent::Recording { on } => {
-                let mode = if on { MEASUREMENT_ON } else { MEASUREMENT_OFF };
+            ThreadEvent::Recording { .. } => {
+                let mode = MEASUREMENT_OFF;
                 self.threads[thread].event(time, &MeasurementOnOff { mode });
             }
             ThreadEvent::TeamEnd { .. }

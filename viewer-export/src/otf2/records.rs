@@ -205,6 +205,11 @@ records! {
     Marker = 6 { time: u64, duration: u64, marker: u32, scope: u8, scope_reference: u64, text: String }
 }
 
+/// `OTF2_MeasurementMode`.
+pub(super) const MEASUREMENT_ON: u8 = 1;
+/// The other.
+pub(super) const MEASUREMENT_OFF: u8 = 2;
+
 /// `OTF2_Paradigm`.
 pub(super) mod paradigm {
     pub(in crate::otf2) const USER: u8 = 1;

@@ -9,7 +9,7 @@ use std::io;
 use super::chunks::Site;
 use super::encoding::CommRef;
 use super::events::EventFile;
-use super::records::{Enter, Leave, Record, ThreadTaskSwitch};
+use super::records::{Enter, Leave, MEASUREMENT_ON, MeasurementOnOff, Record, ThreadTaskSwitch};
 use super::tasks::{Task, Tasks};
 use super::teams::{TeamId, Teams};
 
@@ -32,6 +32,8 @@ pub(super) struct Thread {
     pub(super) switched: Option<u64>,
     /// The task of the region that is entered next, where it is not that of the innermost.
     pub(super) next: Option<Task>,
+    /// When recording went on, while earlier events may follow.
+    pub(super) pause_end: Option<u64>,
     /// The time of the newest event.
     pub(super) last: u64,
     /// It has events.
@@ -162,6 +164,15 @@ impl Thread {
         let task = self.open.pop().map(|open| open.task);
         if task.is_some_and(|task| task != self.task()) {
             self.switched = Some(time);
+        }
+    }
+
+    /// Recording went on before `time`: whatever comes now is not earlier.
+    #[inline]
+    pub(super) fn end_pause(&mut self, time: u64) {
+        if let Some(end) = self.pause_end.take_if(|end| *end <= time) {
+            let mode = MEASUREMENT_ON;
+            self.event(end, &MeasurementOnOff { mode });
         }
     }
 

@@ -172,6 +172,14 @@ impl Thread {
         }
     }
 
+    /// As [`Thread::point`], where earlier things may follow.
+    pub(crate) fn point_ahead(&self, time: Ns) -> Point {
+        Point {
+            location: self.location,
+            time: self.last.max(time),
+        }
+    }
+
     /// The time of the newest thing on this thread.
     pub(crate) fn last(&self) -> Ns {
         self.last

@@ -101,7 +101,10 @@ impl Interpreter<'_, '_> {
                 self.thread_event(thread, time, ThreadEvent::Recording { on: false });
             }
             MonitoringChange::resume => {
-                self.thread_event(thread, time, ThreadEvent::Recording { on: true });
+                // What has ended unseen since the pause is told later, and ended then.
+                let at = self.threads[thread].point_ahead(time);
+                let event = ThreadEvent::Recording { on: true };
+                self.stage.sink.thread_event(at, event);
                 if let Some(begin) = self.recording.paused_since.take() {
                     self.recording_was_off(begin, time);
                     self.stage.pause = Some((begin, time));
