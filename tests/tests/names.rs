@@ -92,7 +92,7 @@ fn names(reader: &Reader, table: &Table) -> Vec<String> {
             Event::Module(module) if module.change == ModuleChange::unloaded => {
                 modules.retain(|loaded| loaded.path != module.path);
             }
-            Event::Module(module) => modules.push(module.clone()),
+            Event::Module(module) => modules.push(Module::clone(module)),
             Event::ParallelBegin(event) => names.push(name(&modules, event.codeptr_ra, table)),
             Event::TaskCreate(event) if event.codeptr_ra.0 != 0 => {
                 names.push(name(&modules, event.codeptr_ra, table));

@@ -415,13 +415,14 @@ macro_rules! events {
         #[allow(missing_docs, reason = "each variant is the row of its name")]
         pub enum Event<'a> {
             $($Row($Row),)*
-            $($Wide($Wide $(<$lt>)?),)*
+            // Rare, and large: a trace is mostly compact rows, which are moved about a lot.
+            $($Wide(Box<$Wide $(<$lt>)?>),)*
             /// An event of a newer tracer.
-            Unknown(UnknownEvent<'a>),
+            Unknown(Box<UnknownEvent<'a>>),
         }
 
         $(impl From<$Row> for Event<'_> { fn from(row: $Row) -> Self { Event::$Row(row) } })*
-        $(impl<'a> From<$Wide $(<$lt>)?> for Event<'a> { fn from(row: $Wide $(<$lt>)?) -> Self { Event::$Wide(row) } })*
+        $(impl<'a> From<$Wide $(<$lt>)?> for Event<'a> { fn from(row: $Wide $(<$lt>)?) -> Self { Event::$Wide(Box::new(row)) } })*
 
         impl Event<'_> {
             /// The event's name: OMPT's without `ompt_callback_`, or ours with `omptrace_`.
@@ -552,12 +553,12 @@ macro_rules! events {
             let event = match (tag & 0xffff, tag >> 32 & 63) {
                 $(($cnumber, $kind) => $Row::decode_wide(arguments, state).map(Event::$Row),)*
                 $(($wnumber, 0) => {
-                    (|| Some(Event::$Wide($Wide { $($wf: WideField::take(&mut arguments)?,)* })))()
+                    (|| Some($Wide { $($wf: WideField::take(&mut arguments)?,)* }.into()))()
                 })*
-                (number, _) => Some(Event::Unknown(UnknownEvent {
+                (number, _) => Some(Event::Unknown(Box::new(UnknownEvent {
                     number: number as u16,
                     words: arguments.to_vec().into(),
-                })),
+                }))),
             };
             event.map(|event| Decoded { event, ticks, len }).ok_or(DecodeError::BadArguments { len })
         }

@@ -40,6 +40,13 @@ impl<'r> Events<'r> {
         }
     }
 
+    /// No event that is still to come is earlier than this, in raw ticks; 0 at the stream's end.
+    pub fn begin(&self) -> u64 {
+        self.copies
+            .first()
+            .map_or(0, |stored| stored.chunk().clock.ticks)
+    }
+
     /// What was wrong with the chunks so far.
     pub fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
         self.chunks.diagnostics.take()

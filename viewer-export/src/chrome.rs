@@ -53,6 +53,8 @@ impl Events {
 struct Lane {
     pid: u32,
     tid: u32,
+    /// The beginning of its slices, up to the time.
+    slice_head: Vec<u8>,
     name: String,
     /// Whether the track's name was written.
     named: bool,
@@ -173,8 +175,7 @@ fn arguments_object(out: &mut Vec<u8>, written: &[u8]) {
 }
 
 fn complete_event(out: &mut Vec<u8>, lane: &Lane, region: &[u8], slice: &OpenSlice, end: Ns) {
-    head(out, b'X', lane.pid, lane.tid);
-    out.extend_from_slice(b",\"ts\":");
+    out.extend_from_slice(&lane.slice_head);
     json::micros(out, slice.begin.unsigned_abs());
     out.extend_from_slice(b",\"dur\":");
     json::micros(out, end.abs_diff(slice.begin));
@@ -218,9 +219,13 @@ impl Sink for Chrome {
             self.metadata(pid, tid, "thread_sort_index", |out| json::int(out, tid));
         }
         let name = location.name.clone();
+        let mut slice_head = Vec::new();
+        head(&mut slice_head, b'X', pid, tid);
+        slice_head.extend_from_slice(b",\"ts\":");
         self.locations.push(Lane {
             pid,
             tid,
+            slice_head,
             name,
             named: false,
             open: Vec::new(),

@@ -13,7 +13,9 @@ use omptrace_trace_format::{Diagnostic, Reader, Record};
 
 use crate::json;
 use crate::output::Output;
+use crate::timeline::interpret::SessionClock;
 use crate::timeline::merge::Merge;
+use crate::timeline::stream::Decoding;
 
 /// Writes all events as text, one per line. Gives what was wrong with the chunks; [`Reader::diagnostics`] has the rest.
 ///
@@ -41,10 +43,14 @@ fn dump(
     write: WriteLine,
 ) -> io::Result<Vec<Diagnostic>> {
     let mut out = Output::new(out);
-    let mut merge = Merge::new(reader);
+    let clock = SessionClock {
+        map: reader.clock(),
+        start: 0,
+    };
+    let mut merge = Merge::new(reader, clock, Decoding::Here);
     while let Some(merged) = merge.next() {
         let stream = reader.streams()[merged.thread].number;
-        write(out.buffer(), reader, stream, merged.record);
+        write(out.buffer(), reader, stream, &merged.event.record);
         out.buffer().push(b'\n');
         out.written();
         if out.failed() {

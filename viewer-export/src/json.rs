@@ -7,16 +7,21 @@ pub(crate) fn int(out: &mut Vec<u8>, value: impl itoa::Integer) {
 }
 
 /// Appends `0x` and a hexadecimal number without leading zeros.
+#[inline]
 pub(crate) fn hex(out: &mut Vec<u8>, value: u64) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.extend_from_slice(b"0x");
-    let digits = (64 - value.leading_zeros()).div_ceil(4).max(1);
-    for digit in (0..digits).rev() {
-        out.push(DIGITS[(value >> (4 * digit)) as usize & 15]);
+    let mut text = *b"0x0000000000000000";
+    let len = 2 + (64 - value.leading_zeros()).div_ceil(4).max(1) as usize;
+    let mut rest = value;
+    for digit in text[2..len].iter_mut().rev() {
+        *digit = DIGITS[rest as usize & 15];
+        rest >>= 4;
     }
+    out.extend_from_slice(&text[..len]);
 }
 
 /// Appends a hexadecimal number as a string: viewers keep numbers as doubles, which hold 53 bits.
+#[inline]
 pub(crate) fn hex_string(out: &mut Vec<u8>, value: u64) {
     out.push(b'"');
     hex(out, value);
@@ -33,6 +38,10 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
 
 /// Appends the inside of a string.
 pub(crate) fn escape(out: &mut Vec<u8>, text: &str) {
+    let is_plain = |byte: u8| !matches!(byte, b'"' | b'\\' | 0..0x20 | 0x7f);
+    if text.bytes().all(is_plain) {
+        return out.extend_from_slice(text.as_bytes());
+    }
     for byte in text.bytes() {
         match byte {
             b'"' => out.extend_from_slice(b"\\\""),
@@ -50,10 +59,8 @@ pub(crate) fn escape(out: &mut Vec<u8>, text: &str) {
 pub(crate) fn micros(out: &mut Vec<u8>, ns: u64) {
     int(out, ns / 1000);
     let rest = ns % 1000;
-    out.push(b'.');
-    out.push(b'0' + (rest / 100) as u8);
-    out.push(b'0' + (rest / 10 % 10) as u8);
-    out.push(b'0' + (rest % 10) as u8);
+    let digit = |value: u64| b'0' + (value % 10) as u8;
+    out.extend_from_slice(&[b'.', digit(rest / 100), digit(rest / 10), digit(rest)]);
 }
 
 #[cfg(test)]

@@ -3,13 +3,12 @@
 //! It goes into a packet of its own, which is written at once: events are kept back for a while, and in the file a number's
 //! meaning must come before its use.
 
-use std::collections::HashMap;
-
 use super::SEQUENCE;
 use super::protobuf as pb;
 use super::schema::{
     NEEDS_INCREMENTAL_STATE, interned, interned_text, packet, source_location, trace,
 };
+use crate::fast_map::FastMap;
 use crate::sink::{Category, Source};
 
 /// Beyond these bounds, texts that can be anything are written out each time: messages that never come again would fill
@@ -21,14 +20,14 @@ const LONGEST_TEXT: usize = 256;
 pub(super) struct Texts {
     /// The kind: a field of `InternedData`.
     field: u32,
-    iids: HashMap<Box<str>, u64>,
+    iids: FastMap<Box<str>, u64>,
 }
 
 impl Texts {
     pub(super) fn new(field: u32) -> Texts {
         Texts {
             field,
-            iids: HashMap::new(),
+            iids: FastMap::default(),
         }
     }
 
@@ -65,8 +64,10 @@ impl Texts {
 /// The strings of a trace.
 pub(super) struct Strings {
     pub(super) names: Texts,
-    pub(super) argument_names: Texts,
     pub(super) values: Texts,
+    argument_names: Texts,
+    /// The numbers of argument names by where these lie in this program, which is quicker.
+    argument_names_at: FastMap<(usize, usize), u64>,
     categories: Texts,
 }
 
@@ -74,9 +75,24 @@ impl Strings {
     pub(super) fn new() -> Strings {
         Strings {
             names: Texts::new(interned::EVENT_NAMES),
-            argument_names: Texts::new(interned::DEBUG_ANNOTATION_NAMES),
             values: Texts::new(interned::DEBUG_ANNOTATION_STRING_VALUES),
+            argument_names: Texts::new(interned::DEBUG_ANNOTATION_NAMES),
+            argument_names_at: FastMap::default(),
             categories: Texts::new(interned::EVENT_CATEGORIES),
+        }
+    }
+
+    /// The number of an argument's name.
+    #[inline]
+    pub(super) fn argument_name(&mut self, out: &mut Vec<u8>, name: &'static str) -> u64 {
+        let place = (name.as_ptr() as usize, name.len());
+        match self.argument_names_at.get(&place) {
+            Some(known) => *known,
+            None => {
+                let iid = self.argument_names.iid(out, name);
+                self.argument_names_at.insert(place, iid);
+                iid
+            }
         }
     }
 

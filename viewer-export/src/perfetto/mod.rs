@@ -45,7 +45,8 @@ const SEQUENCE: u64 = 1;
 pub(crate) struct Perfetto {
     out: Output,
     strings: Strings,
-    regions: Vec<InternedRegion>,
+    /// What the events of each region are called.
+    regions: Vec<EventName>,
     pids: SystemIds,
     processes: Vec<ProcessTracks>,
     /// By location.
@@ -59,11 +60,12 @@ pub(crate) struct Perfetto {
     identity: Fold,
 }
 
-/// A region's numbers in interned data.
-struct InternedRegion {
-    name: u64,
-    category: u64,
-    source: Option<u64>,
+/// What an event is called.
+enum Called<'a> {
+    Region(RegionId),
+    Name(&'a EventName),
+    /// It is the end of a slice.
+    Nothing,
 }
 
 impl Perfetto {
@@ -129,16 +131,22 @@ impl Perfetto {
         self.plain_track(group, name)
     }
 
+    #[inline]
     fn event(
         &mut self,
         event_type: EventType,
         at: Point,
-        name: Option<EventName<'_>>,
+        name: Called<'_>,
         arguments: &[Argument<'_>],
     ) {
         let first = self.first_event.get_or_insert(at.time);
         *first = at.time.min(*first);
         self.identity.write_u64(at.time.unsigned_abs());
+        let name = match name {
+            Called::Region(region) => Some(&self.regions[region.0 as usize]),
+            Called::Name(name) => Some(name),
+            Called::Nothing => None,
+        };
         let track = &mut self.tracks[at.location.0 as usize];
         let out = self.out.buffer();
         track.event(out, event_type, at.time, name);
@@ -146,31 +154,14 @@ impl Perfetto {
         self.out.written();
     }
 
-    fn region_event(
-        &mut self,
-        event_type: EventType,
-        at: Point,
-        region: RegionId,
-        arguments: &[Argument<'_>],
-    ) {
-        let region = &self.regions[region.0 as usize];
-        let name = EventName {
-            iid: Some(region.name),
-            text: "",
-            category: region.category,
-            source: region.source,
-        };
-        self.event(event_type, at, Some(name), arguments);
-    }
-
     /// The name of an event that belongs to no region.
-    fn name<'a>(&mut self, text: &'a str, category: Category) -> EventName<'a> {
+    fn name(&mut self, text: &str, category: Category) -> EventName {
         let out = self.out.buffer();
-        EventName {
-            iid: self.strings.names.iid_of_any(out, text),
-            text,
-            category: self.strings.category(out, category),
-            source: None,
+        let iid = self.strings.names.iid_of_any(out, text);
+        let category = self.strings.category(out, category);
+        match iid {
+            Some(iid) => EventName::interned(iid, category, None),
+            None => EventName::text(text, category),
         }
     }
 
@@ -178,7 +169,7 @@ impl Perfetto {
         let location = at.location.0 as usize;
         if !self.tracks[location].flow(at.time, field, flow.id) {
             let name = self.name(flow.kind.name(), Category::Task);
-            self.event(EventType::Instant, at, Some(name), &[]);
+            self.event(EventType::Instant, at, Called::Name(&name), &[]);
             self.tracks[location].flow(at.time, field, flow.id);
         }
     }
@@ -257,11 +248,9 @@ impl Sink for Perfetto {
                 tell_source(out, iid, source);
                 iid
             });
-        self.regions.push(InternedRegion {
-            name: self.strings.names.iid(out, &region.name),
-            category: self.strings.category(out, region.category),
-            source,
-        });
+        let name = self.strings.names.iid(out, &region.name);
+        let category = self.strings.category(out, region.category);
+        self.regions.push(EventName::interned(name, category, source));
     }
 
     fn counter(&mut self, counter: &Counter) {
@@ -284,15 +273,15 @@ impl Sink for Perfetto {
     }
 
     fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
-        self.region_event(EventType::SliceBegin, at, region, arguments);
+        self.event(EventType::SliceBegin, at, Called::Region(region), arguments);
     }
 
     fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
-        self.event(EventType::SliceEnd, at, None, arguments);
+        self.event(EventType::SliceEnd, at, Called::Nothing, arguments);
     }
 
     fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
-        self.region_event(EventType::Instant, at, region, arguments);
+        self.event(EventType::Instant, at, Called::Region(region), arguments);
     }
 
     fn interval(&mut self, interval: &Interval<'_>) {
@@ -302,8 +291,9 @@ impl Sink for Perfetto {
         };
         let (begin, end) = (point(interval.begin), point(interval.end));
         let name = self.name(interval.name, interval.category);
-        self.event(EventType::SliceBegin, begin, Some(name), interval.arguments);
-        self.event(EventType::SliceEnd, end, None, &[]);
+        let called = Called::Name(&name);
+        self.event(EventType::SliceBegin, begin, called, interval.arguments);
+        self.event(EventType::SliceEnd, end, Called::Nothing, &[]);
     }
 
     fn flow(&mut self, flow: &Flow) {
@@ -320,7 +310,7 @@ impl Sink for Perfetto {
         let time = self.first_event.unwrap_or(0);
         let name = self.name(text, Category::Omptrace);
         let (mut track, out) = (EventTrack::new(track), self.out.buffer());
-        track.event(out, EventType::Instant, time, Some(name));
+        track.event(out, EventType::Instant, time, Some(&name));
         track.write_newest(out);
     }
 

@@ -80,6 +80,59 @@ pub(super) fn message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec
     }
 }
 
+/// The most bytes of [`Numbers`].
+const NUMBERS_BYTES: usize = 64;
+
+/// A few fields that are numbers, put together before they are appended: a `Vec` looks for room at every byte.
+pub(super) struct Numbers {
+    bytes: [u8; NUMBERS_BYTES],
+    len: usize,
+}
+
+impl Numbers {
+    #[inline]
+    pub(super) fn new() -> Numbers {
+        Numbers {
+            bytes: [0; NUMBERS_BYTES],
+            len: 0,
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, byte: u8) {
+        self.bytes[self.len] = byte;
+        self.len += 1;
+    }
+
+    #[inline]
+    pub(super) fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.push(value as u8);
+    }
+
+    /// Adds a field of type `uint64`, `uint32`, `bool` or an enumeration.
+    #[inline]
+    pub(super) fn uint(&mut self, field: u32, value: u64) {
+        self.varint(u64::from(field << 3 | VARINT));
+        self.varint(value);
+    }
+
+    /// Adds the front of a message of `len` bytes.
+    #[inline]
+    pub(super) fn message(&mut self, field: u32, len: usize) {
+        self.varint(u64::from(field << 3 | LEN));
+        self.varint(len as u64);
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

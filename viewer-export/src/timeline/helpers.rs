@@ -43,7 +43,7 @@ fn runtimes(reader: &Reader, last: u64) -> Vec<Module<'static>> {
             .take_while(move |record| record.ticks <= last)
     };
     let runtime = |event| match event {
-        Event::Module(module) if is_openmp_runtime(&module.path.lossy()) => Some(module),
+        Event::Module(module) if is_openmp_runtime(&module.path.lossy()) => Some(*module),
         _ => None,
     };
     reader

@@ -14,12 +14,13 @@ mod counters;
 mod dependences;
 mod dialect;
 mod helpers;
-mod interpret;
+pub(crate) mod interpret;
 mod locations;
 mod locks;
 pub(crate) mod merge;
 mod repair;
 mod stage;
+pub(crate) mod stream;
 mod tasks;
 mod thread;
 
@@ -36,6 +37,7 @@ use crate::symbols::{Problem, Table};
 use interpret::{Interpreter, SessionClock};
 use merge::Merge;
 use stage::Stage;
+use stream::Decoding;
 use thread::Thread;
 
 /// Events between two looks at progress and at the sink's state.
@@ -264,14 +266,14 @@ impl ProcessReplay<'_, '_> {
         let schema = &self.reader.metadata().schema;
         let mut interpreter =
             Interpreter::new(self.stage, dialect, clock, threads, thread_names, schema);
-        let mut merge = Merge::new(self.reader);
+        let mut merge = Merge::new(self.reader, clock, Decoding::Here);
         let (mut events, mut time) = (0, self.start);
         while let Some(merged) = merge.next() {
-            time = clock.time(merged.record.ticks);
-            if merged.was_raised {
+            time = merged.event.time;
+            if merged.event.was_raised {
                 interpreter.repair(merged.thread, time, Cause::TimeWentBack);
             }
-            interpreter.event(merged.thread, time, &merged.record.event);
+            interpreter.event(merged.thread, time, &merged.event.record.event);
             events += 1;
             if events % STEP == 0 {
                 progress(self.done + events);

@@ -40,7 +40,9 @@ pub(crate) struct Frame {
     /// It is no slice now, for a task runs on top.
     paused: bool,
     /// Counts the slices that this region was cut into.
-    part: u64,
+    part: u32,
+    /// The place of the innermost implicit task that this region lies in, or is.
+    implicit_task: Option<u32>,
     /// The chunks of a loop that this thread got.
     pub(crate) chunks: u64,
     /// Their iterations.
@@ -60,6 +62,7 @@ impl Frame {
             ended: false,
             paused: false,
             part: 1,
+            implicit_task: None,
             chunks: 0,
             iterations: 0,
         }
@@ -214,8 +217,21 @@ impl Thread {
             stage.sink.thread_event(at, event);
         }
         stage.sink.enter(at, frame.region, arguments);
-        self.stack.push(Frame {
+        self.push(Frame {
             begin: at.time,
+            ..frame
+        });
+    }
+
+    #[inline]
+    fn push(&mut self, frame: Frame) {
+        let implicit_task = if frame.is_implicit_task() {
+            Some(self.stack.len() as u32)
+        } else {
+            self.stack.last().and_then(|top| top.implicit_task)
+        };
+        self.stack.push(Frame {
+            implicit_task,
             ..frame
         });
     }
@@ -241,10 +257,10 @@ impl Thread {
     fn reopen(&mut self, stage: &mut Stage<'_>, time: Ns, mut frame: Frame) {
         if frame.is_wait_for_tasks() {
             frame.paused = true;
-            return self.stack.push(frame);
+            return self.push(frame);
         }
         frame.part += 1;
-        let part = argument("part", Value::Uint(frame.part));
+        let part = argument("part", Value::Uint(frame.part.into()));
         let key = argument("task_data", Value::Hex(frame.key));
         let arguments = if frame.is_explicit_task() {
             &[part, key][..]
@@ -272,7 +288,9 @@ impl Thread {
             return false;
         };
         let time = self.end_time(stage, time);
-        if construct == Construct::Phase {
+        if index + 1 == self.stack.len() {
+            self.leave(stage, time, arguments);
+        } else if construct == Construct::Phase {
             self.cut(stage, time, index, index + 1, arguments);
         } else {
             let phases = self.close_above(stage, time, index + 1, Frame::cause_of_missing_end);
@@ -436,7 +454,7 @@ impl Thread {
 
     /// The innermost implicit task's place and limit.
     fn limit(&self) -> Option<(usize, Ns)> {
-        let index = self.stack.iter().rposition(Frame::is_implicit_task)?;
+        let index = self.stack.last()?.implicit_task? as usize;
         Some((index, self.stack[index].limit))
     }
 
