@@ -136,9 +136,9 @@ fn head(out: &mut Vec<u8>, phase: u8, pid: u32, tid: u32) {
     out.extend_from_slice(b"{\"ph\":\"");
     out.push(phase);
     out.extend_from_slice(b"\",\"pid\":");
-    json::int(out, pid);
+    json::uint(out, pid);
     out.extend_from_slice(b",\"tid\":");
-    json::int(out, tid);
+    json::uint(out, tid);
 }
 
 fn name_and_category(out: &mut Vec<u8>, name: &str, category: Category) {
@@ -156,7 +156,7 @@ fn write_arguments(out: &mut Vec<u8>, arguments: &[Argument<'_>]) {
         out.extend_from_slice(argument.name.as_bytes());
         out.extend_from_slice(b"\":");
         match argument.value {
-            Value::Uint(number) if number < 1 << 53 => json::int(out, number),
+            Value::Uint(number) if number < 1 << 53 => json::uint(out, number),
             Value::Uint(number) | Value::Hex(number) => json::hex_string(out, number),
             Value::Int(number) => json::int(out, number),
             Value::Text(text) => json::string(out, text),
@@ -206,7 +206,7 @@ impl Sink for Chrome {
         self.metadata(pid, 0, "process_name", |out| {
             json::string(out, &process.name)
         });
-        self.metadata(pid, 0, "process_sort_index", |out| json::int(out, pid));
+        self.metadata(pid, 0, "process_sort_index", |out| json::uint(out, pid));
     }
 
     fn location(&mut self, location: &Location) {
@@ -216,7 +216,7 @@ impl Sink for Chrome {
             self.metadata(pid, tid, "thread_name", |out| {
                 json::string(out, &location.name)
             });
-            self.metadata(pid, tid, "thread_sort_index", |out| json::int(out, tid));
+            self.metadata(pid, tid, "thread_sort_index", |out| json::uint(out, tid));
         }
         let name = location.name.clone();
         let mut slice_head = Vec::new();

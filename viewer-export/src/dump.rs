@@ -75,7 +75,7 @@ fn name<'n>(reader: &'n Reader, event: &Event<'_>) -> &'n str {
 
 fn json_line(out: &mut Vec<u8>, reader: &Reader, stream: u32, record: &Record) {
     out.extend_from_slice(b"{\"stream\":");
-    json::int(out, stream);
+    json::uint(out, stream);
     out.extend_from_slice(b",\"time_ns\":");
     json::int(out, reader.clock().ns(record.ticks));
     out.extend_from_slice(b",\"event\":");
@@ -94,7 +94,7 @@ fn json_value(out: &mut Vec<u8>, reader: &Reader, value: &Value<'_>) {
         Value::Id(Id::NULL) | Value::Text(None) => out.extend_from_slice(b"null"),
         Value::Id(Id::UNSET) => json::hex_string(out, 0),
         Value::Id(Id(number)) | Value::Address(number) => json::hex_string(out, number),
-        Value::Uint(number) => json::int(out, number),
+        Value::Uint(number) => json::uint(out, number),
         Value::Int(number) => json::int(out, number),
         Value::Enum(_, Some(name)) => json::string(out, name),
         Value::Enum(number, None) | Value::Flags(number, _) => json::hex_string(out, number.into()),
@@ -104,7 +104,7 @@ fn json_value(out: &mut Vec<u8>, reader: &Reader, value: &Value<'_>) {
         }
         Value::Seconds(_) => out.extend_from_slice(b"null"),
         // They are for other programs: their number is all that people want to see.
-        Value::Bytes(bytes) => json::int(out, bytes.len() as u64),
+        Value::Bytes(bytes) => json::uint(out, bytes.len() as u64),
         Value::Text(Some(bytes)) => json::string(out, &String::from_utf8_lossy(bytes)),
         Value::Dependences(dependences) => list(out, dependences, json_dependence),
         Value::Numbers(numbers) => list(out, numbers, |out, number| json::hex_string(out, *number)),

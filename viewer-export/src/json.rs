@@ -1,23 +1,27 @@
 //! The few pieces of JSON that are written by hand, into a byte buffer, since exports write millions of them.
 
+use crate::digits;
+
 /// Appends a decimal number.
 #[inline]
-pub(crate) fn int(out: &mut Vec<u8>, value: impl itoa::Integer) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+pub(crate) fn int(out: &mut Vec<u8>, value: i64) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    uint(out, value.unsigned_abs());
+}
+
+/// Appends a decimal number.
+#[inline]
+pub(crate) fn uint(out: &mut Vec<u8>, value: impl Into<u64>) {
+    digits::push_decimal(out, value.into());
 }
 
 /// Appends `0x` and a hexadecimal number without leading zeros.
 #[inline]
 pub(crate) fn hex(out: &mut Vec<u8>, value: u64) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut text = *b"0x0000000000000000";
-    let len = 2 + (64 - value.leading_zeros()).div_ceil(4).max(1) as usize;
-    let mut rest = value;
-    for digit in text[2..len].iter_mut().rev() {
-        *digit = DIGITS[rest as usize & 15];
-        rest >>= 4;
-    }
-    out.extend_from_slice(&text[..len]);
+    out.extend_from_slice(b"0x");
+    digits::push_hex(out, value);
 }
 
 /// Appends a hexadecimal number as a string: viewers keep numbers as doubles, which hold 53 bits.
@@ -57,10 +61,8 @@ pub(crate) fn escape(out: &mut Vec<u8>, text: &str) {
 /// Appends nanoseconds as microseconds with three decimals, exactly.
 #[inline]
 pub(crate) fn micros(out: &mut Vec<u8>, ns: u64) {
-    int(out, ns / 1000);
-    let rest = ns % 1000;
-    let digit = |value: u64| b'0' + (value % 10) as u8;
-    out.extend_from_slice(&[b'.', digit(rest / 100), digit(rest / 10), digit(rest)]);
+    digits::push_decimal(out, ns / 1000);
+    digits::push_thousandths(out, (ns % 1000) as u32);
 }
 
 #[cfg(test)]

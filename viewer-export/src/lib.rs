@@ -16,6 +16,7 @@
 
 mod check;
 mod chrome;
+mod digits;
 mod dump;
 mod fast_map;
 mod filter;
@@ -36,6 +37,7 @@ mod text;
 pub mod timeline;
 
 use std::io::{self, Write};
+use std::num::NonZero;
 use std::path::Path;
 
 use omptrace_trace_format::Reader;
@@ -66,6 +68,24 @@ pub struct ConvertOptions {
     pub selection: Selection,
     /// How OTF2 archives are written.
     pub otf2: Otf2Options,
+    /// How many threads may work at once, as many as there are processors where it is `None`. The export is the same.
+    pub threads: Option<NonZero<usize>>,
+}
+
+impl ConvertOptions {
+    fn is_parallel(&self) -> bool {
+        self.threads.map_or_else(timeline::processors, NonZero::get) > 1
+    }
+
+    /// What stands between a format and the file.
+    fn target(&self, out: Box<dyn Write + Send>) -> Box<dyn Write + Send> {
+        let out = if self.gzip { output::gzip(out) } else { out };
+        if self.is_parallel() {
+            output::behind(out)
+        } else {
+            out
+        }
+    }
 }
 
 /// Converts `inputs` to one timeline in `format`. `progress` is told now and then how many events are done.
@@ -79,7 +99,7 @@ pub fn convert(
     out: Box<dyn Write + Send>,
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Report> {
-    let (out, bytes) = output::counted(packed(out, options.gzip));
+    let (out, bytes) = output::counted(options.target(out));
     let report = replay(inputs, options, format.sink(out)?, progress)?;
     Ok(Report {
         exported_bytes: bytes.count(),
@@ -117,16 +137,12 @@ pub fn convert_split(
     mut next_file: NextFile,
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Report> {
-    let gzip = options.gzip;
-    let next_file = move |number| Ok(packed(next_file(number)?, gzip));
+    let target = options.clone();
+    let next_file = move |number| Ok(target.target(next_file(number)?));
     // Processes are written one after the other, each from the first file to the last.
     let limit_bytes = limit_bytes / inputs.len().max(1) as u64;
     let split = Split::new(format, Box::new(next_file), limit_bytes);
     replay(inputs, options, Box::new(split), progress)
-}
-
-fn packed(out: Box<dyn Write + Send>, gzip: bool) -> Box<dyn Write + Send> {
-    if gzip { output::gzip(out) } else { out }
 }
 
 fn replay(
@@ -136,8 +152,12 @@ fn replay(
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Report> {
     let mut sink = options.selection.of(sink);
+    let manner = timeline::Manner {
+        chunks: options.chunks,
+        ahead: options.is_parallel(),
+    };
     let symbols = |reader: &Reader| Table::of(reader, &options.symbols);
-    let report = timeline::replay_with(inputs, &symbols, options.chunks, &mut *sink, progress);
+    let report = timeline::replay_with(inputs, &symbols, manner, &mut *sink, progress);
     sink.finish()?;
     Ok(report)
 }

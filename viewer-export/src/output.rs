@@ -3,11 +3,16 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SendError, SyncSender, channel, sync_channel};
+use std::thread::{self, JoinHandle};
 
 use flate2::{Compression, GzBuilder, write::GzEncoder};
 
 /// Bytes that are collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
+
+/// Buffers that wait for the thread that writes.
+const BUFFERS_UNDER_WAY: usize = 2;
 
 /// The receiving end of an export.
 type Target = Box<dyn Write + Send>;
@@ -94,6 +99,71 @@ impl Write for Gzip {
             Some(encoder) => encoder.finish()?.flush(),
             None => Ok(()),
         }
+    }
+}
+
+/// Lets a thread of its own write, or compress, what is written into `target`; where there can be none, does it here.
+pub(crate) fn behind(target: Target) -> Target {
+    let (full, of_writer) = sync_channel::<Vec<u8>>(BUFFERS_UNDER_WAY);
+    let (to_spare, spare) = channel();
+    let (to_writer, targets) = channel::<Target>();
+    let write = move || {
+        for mut target in targets {
+            for mut buffer in &of_writer {
+                target.write_all(&buffer)?;
+                buffer.clear();
+                // Nobody fills it again where the export has ended.
+                let _ = to_spare.send(buffer);
+            }
+            target.flush()?;
+        }
+        Ok(())
+    };
+    let writer = thread::Builder::new().name("omptrace-output".into());
+    let Ok(writer) = writer.spawn(write) else {
+        return target;
+    };
+    match to_writer.send(target) {
+        Ok(()) => Box::new(Behind {
+            full: Some(full),
+            spare,
+            writer: Some(writer),
+        }),
+        Err(SendError(target)) => target,
+    }
+}
+
+/// Hands buffers to a thread; completed by `flush`, which [`Output::finish`] calls exactly once.
+struct Behind {
+    full: Option<SyncSender<Vec<u8>>>,
+    spare: Receiver<Vec<u8>>,
+    writer: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Behind {
+    /// Waits for all to be written.
+    fn finish(&mut self) -> io::Result<()> {
+        self.full = None;
+        match self.writer.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) | None => Err(io::Error::other("the thread that writes has ended")),
+        }
+    }
+}
+
+impl Write for Behind {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut buffer = self.spare.try_recv().unwrap_or_default();
+        buffer.extend_from_slice(bytes);
+        match &self.full {
+            Some(full) if full.send(buffer).is_ok() => Ok(bytes.len()),
+            // It ends early only by an error.
+            _ => self.finish().map(|()| 0),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.finish()
     }
 }
 

@@ -103,13 +103,9 @@ fn seconds(out: &mut Vec<u8>, time: Ns) {
         time.unsigned_abs() / 1_000_000_000,
         time.unsigned_abs() % 1_000_000_000,
     );
-    let mut digits = itoa::Buffer::new();
-    let digits = digits.format(seconds);
-    out.extend(std::iter::repeat_n(
-        b' ',
-        4_usize.saturating_sub(digits.len()),
-    ));
-    out.extend_from_slice(digits.as_bytes());
+    let digits = 1 + seconds.checked_ilog10().unwrap_or(0) as usize;
+    out.extend(std::iter::repeat_n(b' ', 4_usize.saturating_sub(digits)));
+    json::uint(out, seconds);
     let mut decimals = *b".000000000";
     for decimal in decimals[1..].iter_mut().rev() {
         *decimal += (ns % 10) as u8;
@@ -133,7 +129,7 @@ fn arguments(out: &mut Vec<u8>, arguments: &[Argument<'_>]) {
         out.extend_from_slice(argument.name.as_bytes());
         out.push(b'=');
         match argument.value {
-            Value::Uint(number) => json::int(out, number),
+            Value::Uint(number) => json::uint(out, number),
             Value::Int(number) => json::int(out, number),
             Value::Hex(number) => json::hex(out, number),
             Value::Text(text) => json::string(out, text),

@@ -39,6 +39,7 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
                 .extension()
                 .is_some_and(|extension| extension == "gz"),
             chunks: arguments.chunks,
+            threads: None,
             selection: selection(&arguments.part, &readers)?,
             symbols: symbols::Options {
                 debug_dirs: arguments.debug_dirs.debug_dir.clone(),

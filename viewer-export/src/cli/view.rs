@@ -62,6 +62,7 @@ fn trace(arguments: &View) -> Result<(File, String)> {
         inputs: readers.iter().collect::<Vec<&Reader>>(),
         format,
         options: ConvertOptions {
+            threads: None,
             gzip: false,
             symbols: symbols::Options {
                 debug_dirs: arguments.debug_dirs.debug_dir.clone(),

@@ -16,6 +16,9 @@ use crate::sink::{Category, Source};
 const MOST_TEXTS: usize = 1 << 16;
 const LONGEST_TEXT: usize = 256;
 
+/// Places for the words used last.
+const RECENT_WORDS: usize = 128;
+
 /// Strings of one kind, with their numbers from 1.
 pub(super) struct Texts {
     /// The kind: a field of `InternedData`.
@@ -65,10 +68,34 @@ impl Texts {
 pub(super) struct Strings {
     pub(super) names: Texts,
     pub(super) values: Texts,
-    argument_names: Texts,
-    /// The numbers of argument names by where these lie in this program, which is quicker.
-    argument_names_at: FastMap<(usize, usize), u64>,
-    categories: Texts,
+    argument_names: Words,
+    categories: Words,
+}
+
+/// Strings of one kind that this program has as constants, of which there are few.
+struct Words {
+    texts: Texts,
+    /// The newest numbers by where their words lie: told quicker than what they say.
+    recent: [(usize, usize, u64); RECENT_WORDS],
+}
+
+impl Words {
+    fn new(field: u32) -> Words {
+        Words {
+            texts: Texts::new(field),
+            recent: [(0, 0, 0); RECENT_WORDS],
+        }
+    }
+
+    #[inline]
+    fn iid(&mut self, out: &mut Vec<u8>, word: &'static str) -> u64 {
+        let (place, len) = (word.as_ptr().addr(), word.len());
+        let recent = &mut self.recent[(place.wrapping_add(len)) % RECENT_WORDS];
+        if (recent.0, recent.1) != (place, len) {
+            *recent = (place, len, self.texts.iid(out, word));
+        }
+        recent.2
+    }
 }
 
 impl Strings {
@@ -76,24 +103,15 @@ impl Strings {
         Strings {
             names: Texts::new(interned::EVENT_NAMES),
             values: Texts::new(interned::DEBUG_ANNOTATION_STRING_VALUES),
-            argument_names: Texts::new(interned::DEBUG_ANNOTATION_NAMES),
-            argument_names_at: FastMap::default(),
-            categories: Texts::new(interned::EVENT_CATEGORIES),
+            argument_names: Words::new(interned::DEBUG_ANNOTATION_NAMES),
+            categories: Words::new(interned::EVENT_CATEGORIES),
         }
     }
 
     /// The number of an argument's name.
     #[inline]
     pub(super) fn argument_name(&mut self, out: &mut Vec<u8>, name: &'static str) -> u64 {
-        let place = (name.as_ptr() as usize, name.len());
-        match self.argument_names_at.get(&place) {
-            Some(known) => *known,
-            None => {
-                let iid = self.argument_names.iid(out, name);
-                self.argument_names_at.insert(place, iid);
-                iid
-            }
-        }
+        self.argument_names.iid(out, name)
     }
 
     /// The number of a category's name.

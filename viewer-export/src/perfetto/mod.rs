@@ -250,7 +250,8 @@ impl Sink for Perfetto {
             });
         let name = self.strings.names.iid(out, &region.name);
         let category = self.strings.category(out, region.category);
-        self.regions.push(EventName::interned(name, category, source));
+        self.regions
+            .push(EventName::interned(name, category, source));
     }
 
     fn counter(&mut self, counter: &Counter) {

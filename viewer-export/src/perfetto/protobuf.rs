@@ -8,19 +8,11 @@
 //! varint = seven bits per byte, the lowest first; the top bit says that another byte follows
 //! ```
 
+use crate::digits::{MOST_VARINT, push, push_varint as varint, varint as varint_bytes, varint_len};
+
 const VARINT: u32 = 0;
 const FIXED64: u32 = 1;
 const LEN: u32 = 2;
-
-/// Appends a varint.
-#[inline]
-pub(super) fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
 
 #[inline]
 fn key(out: &mut Vec<u8>, field: u32, wire_type: u32) {
@@ -50,8 +42,7 @@ pub(super) fn fixed64(out: &mut Vec<u8>, field: u32, value: u64) {
 /// Appends a field of type `bytes`, or a message that was written before.
 #[inline]
 pub(super) fn bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
-    key(out, field, LEN);
-    varint(out, value.len() as u64);
+    front(out, field, value.len());
     out.extend_from_slice(value);
 }
 
@@ -59,6 +50,13 @@ pub(super) fn bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
 #[inline]
 pub(super) fn text(out: &mut Vec<u8>, field: u32, value: &str) {
     bytes(out, field, value.as_bytes());
+}
+
+/// Appends the front of a message of `len` bytes.
+#[inline]
+pub(super) fn front(out: &mut Vec<u8>, field: u32, len: usize) {
+    key(out, field, LEN);
+    varint(out, len as u64);
 }
 
 /// Appends a message, which `write` writes. Its length comes first but is known last: nearly all fit one byte, which is
@@ -80,56 +78,62 @@ pub(super) fn message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec
     }
 }
 
-/// The most bytes of [`Numbers`].
-const NUMBERS_BYTES: usize = 64;
-
-/// A few fields that are numbers, put together before they are appended: a `Vec` looks for room at every byte.
-pub(super) struct Numbers {
-    bytes: [u8; NUMBERS_BYTES],
+/// Fields of up to sixteen bytes that are put together in a register and appended at once.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Short {
+    bytes: u128,
     len: usize,
 }
 
-impl Numbers {
+impl Short {
+    /// The most bytes.
+    const BYTES: usize = 16;
+
     #[inline]
-    pub(super) fn new() -> Numbers {
-        Numbers {
-            bytes: [0; NUMBERS_BYTES],
-            len: 0,
+    fn with(self, bytes: u64, len: usize) -> Short {
+        Short {
+            bytes: self.bytes | u128::from(bytes) << (8 * self.len),
+            len: self.len + len,
+        }
+    }
+
+    /// The largest value of a field.
+    pub(super) const MOST: u64 = MOST_VARINT - 1;
+
+    /// Adds a field whose number is below 16, with a value up to [`Short::MOST`].
+    #[inline]
+    pub(super) fn uint(self, field: u32, value: u64) -> Short {
+        let key = u64::from(field << 3 | VARINT);
+        self.with(key, 1)
+            .with(varint_bytes(value), varint_len(value))
+    }
+
+    /// Adds the front of a message of `len` bytes, whose number is below 16.
+    #[inline]
+    pub(super) fn front(self, field: u32, len: usize) -> Short {
+        let key = u64::from(field << 3 | LEN);
+        let len = len as u64;
+        self.with(key, 1).with(varint_bytes(len), varint_len(len))
+    }
+
+    /// Adds fields that were put together apart.
+    #[inline]
+    pub(super) fn then(self, other: Short) -> Short {
+        Short {
+            bytes: self.bytes | other.bytes << (8 * self.len),
+            len: self.len + other.len,
         }
     }
 
     #[inline]
-    fn push(&mut self, byte: u8) {
-        self.bytes[self.len] = byte;
-        self.len += 1;
+    pub(super) fn len(self) -> usize {
+        self.len
     }
 
     #[inline]
-    pub(super) fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.push(value as u8);
-    }
-
-    /// Adds a field of type `uint64`, `uint32`, `bool` or an enumeration.
-    #[inline]
-    pub(super) fn uint(&mut self, field: u32, value: u64) {
-        self.varint(u64::from(field << 3 | VARINT));
-        self.varint(value);
-    }
-
-    /// Adds the front of a message of `len` bytes.
-    #[inline]
-    pub(super) fn message(&mut self, field: u32, len: usize) {
-        self.varint(u64::from(field << 3 | LEN));
-        self.varint(len as u64);
-    }
-
-    #[inline]
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
+    pub(super) fn append(self, out: &mut Vec<u8>) {
+        debug_assert!(self.len <= Short::BYTES);
+        push(out, self.bytes.to_le_bytes(), self.len);
     }
 }
 

@@ -7,37 +7,26 @@ use super::schema::{EventType, annotation, event, packet, trace};
 use crate::sink::{Argument, Ns, Value};
 
 /// What an event is called: fields of a `TrackEvent`.
-pub(super) enum EventName {
-    /// By its number in interned data.
-    Interned(pb::Numbers),
-    /// Written out.
-    Text(Vec<u8>),
-}
+pub(super) struct EventName(Vec<u8>);
 
 impl EventName {
+    /// By numbers of interned data.
     pub(super) fn interned(name: u64, category: u64, source: Option<u64>) -> EventName {
-        let mut fields = pb::Numbers::new();
-        fields.uint(event::NAME_IID, name);
-        fields.uint(event::CATEGORY_IIDS, category);
+        let mut fields = Vec::new();
+        pb::uint(&mut fields, event::NAME_IID, name);
+        pb::uint(&mut fields, event::CATEGORY_IIDS, category);
         if let Some(source) = source {
-            fields.uint(event::SOURCE_LOCATION_IID, source);
+            pb::uint(&mut fields, event::SOURCE_LOCATION_IID, source);
         }
-        EventName::Interned(fields)
+        EventName(fields)
     }
 
+    /// Written out.
     pub(super) fn text(name: &str, category: u64) -> EventName {
         let mut fields = Vec::new();
         pb::text(&mut fields, event::NAME, name);
         pb::uint(&mut fields, event::CATEGORY_IIDS, category);
-        EventName::Text(fields)
-    }
-
-    #[inline]
-    fn fields(&self) -> &[u8] {
-        match self {
-            EventName::Interned(fields) => fields.bytes(),
-            EventName::Text(fields) => fields,
-        }
+        EventName(fields)
     }
 }
 
@@ -69,12 +58,14 @@ impl EventTrack {
     ) {
         self.write_newest(out);
         self.time = time;
-        let mut fields = pb::Numbers::new();
-        fields.uint(event::TYPE, event_type as u64);
-        fields.uint(event::TRACK_UUID, self.uuid);
-        self.newest.extend_from_slice(fields.bytes());
-        if let Some(name) = name {
-            self.newest.extend_from_slice(name.fields());
+        let newest = &mut self.newest;
+        // Uuids count up from 1: four bytes at most, even of millions of tracks.
+        pb::Short::default()
+            .uint(event::TYPE, event_type as u64)
+            .uint(event::TRACK_UUID, self.uuid)
+            .append(newest);
+        if let Some(EventName(fields)) = name {
+            newest.extend_from_slice(fields);
         }
     }
 
@@ -87,27 +78,38 @@ impl EventTrack {
         arguments: &[Argument<'_>],
     ) {
         for argument in arguments {
-            let mut fields = pb::Numbers::new();
-            fields.uint(
-                annotation::NAME_IID,
-                strings.argument_name(out, argument.name),
-            );
-            let mut text = None;
+            let name = strings.argument_name(out, argument.name);
+            let front = pb::Short::default().uint(annotation::NAME_IID, name);
+            let mut number = |field, value| {
+                let newest = &mut self.newest;
+                if value <= pb::Short::MOST {
+                    let fields = front.uint(field, value);
+                    pb::Short::default()
+                        .front(event::DEBUG_ANNOTATIONS, fields.len())
+                        .then(fields)
+                        .append(newest);
+                } else {
+                    pb::message(newest, event::DEBUG_ANNOTATIONS, |out| {
+                        front.append(out);
+                        pb::uint(out, field, value);
+                    });
+                }
+            };
             match argument.value {
-                Value::Uint(number) => fields.uint(annotation::UINT_VALUE, number),
-                Value::Int(number) => fields.uint(annotation::INT_VALUE, number as u64),
-                Value::Hex(number) => fields.uint(annotation::POINTER_VALUE, number),
-                Value::Text(value) => match strings.values.iid_of_any(out, value) {
-                    Some(iid) => fields.uint(annotation::STRING_VALUE_IID, iid),
-                    None => text = Some(value),
+                Value::Uint(value) => number(annotation::UINT_VALUE, value),
+                Value::Int(value) => number(annotation::INT_VALUE, value as u64),
+                Value::Hex(value) => number(annotation::POINTER_VALUE, value),
+                Value::Text(text) => match strings.values.iid_of_any(out, text) {
+                    // The key of this field takes two bytes.
+                    Some(iid) => pb::message(&mut self.newest, event::DEBUG_ANNOTATIONS, |out| {
+                        front.append(out);
+                        pb::uint(out, annotation::STRING_VALUE_IID, iid);
+                    }),
+                    None => pb::message(&mut self.newest, event::DEBUG_ANNOTATIONS, |out| {
+                        front.append(out);
+                        pb::text(out, annotation::STRING_VALUE, text);
+                    }),
                 },
-            }
-            match text {
-                None => pb::bytes(&mut self.newest, event::DEBUG_ANNOTATIONS, fields.bytes()),
-                Some(text) => pb::message(&mut self.newest, event::DEBUG_ANNOTATIONS, |out| {
-                    out.extend_from_slice(fields.bytes());
-                    pb::text(out, annotation::STRING_VALUE, text);
-                }),
             }
         }
     }
@@ -130,14 +132,16 @@ impl EventTrack {
         if self.newest.is_empty() {
             return;
         }
-        let mut fields = pb::Numbers::new();
-        fields.uint(packet::TIMESTAMP, self.time.unsigned_abs());
-        fields.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
-        fields.message(packet::TRACK_EVENT, self.newest.len());
-        let mut front = pb::Numbers::new();
-        front.message(trace::PACKET, fields.bytes().len() + self.newest.len());
-        out.extend_from_slice(front.bytes());
-        out.extend_from_slice(fields.bytes());
+        let event = pb::Short::default()
+            .uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE)
+            .front(packet::TRACK_EVENT, self.newest.len());
+        // Beyond lie two years, where only damaged traces go.
+        let time = self.time.unsigned_abs().min(pb::Short::MOST);
+        let time = pb::Short::default().uint(packet::TIMESTAMP, time);
+        pb::Short::default()
+            .front(trace::PACKET, time.len() + event.len() + self.newest.len())
+            .append(out);
+        time.then(event).append(out);
         out.extend_from_slice(&self.newest);
         self.newest.clear();
     }

@@ -139,14 +139,37 @@ impl ProcessReport {
 pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(u64)) -> Report {
     let brought_along =
         |reader: &Reader| Table::from_metadata(reader.metadata()).unwrap_or_default();
-    replay_with(inputs, &brought_along, false, sink, progress)
+    replay_with(inputs, &brought_along, Manner::default(), sink, progress)
 }
 
-/// As [`replay`], with the names that `symbols` gives, and with the chunks of loops where they are wanted.
+/// How to interpret.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// Show each chunk of a loop that is not static.
+    pub(crate) chunks: bool,
+    /// Let other threads decode.
+    pub(crate) ahead: bool,
+}
+
+impl Default for Manner {
+    fn default() -> Manner {
+        Manner {
+            chunks: false,
+            ahead: processors() > 1,
+        }
+    }
+}
+
+/// Processors that this process may use.
+pub(crate) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// As [`replay`], with the names that `symbols` gives.
 pub(crate) fn replay_with(
     inputs: &[&Reader],
     symbols: &dyn Fn(&Reader) -> Table,
-    chunks: bool,
+    manner: Manner,
     sink: &mut dyn Sink,
     progress: &mut dyn FnMut(u64),
 ) -> Report {
@@ -176,7 +199,7 @@ pub(crate) fn replay_with(
     if origin > 0 {
         sink.start(origin);
     }
-    let mut stage = Stage::new(sink, chunks);
+    let mut stage = Stage::new(sink, manner.chunks);
     let mut done = 0;
     for (reader, number) in inputs.iter().zip(0..) {
         let start = offset(reader, origin);
@@ -186,6 +209,7 @@ pub(crate) fn replay_with(
             id: ProcessId(number),
             start,
             done,
+            ahead: manner.ahead,
         };
         let process = replay.run(symbols(reader), &mut report.end, progress);
         done += process.events;
@@ -230,9 +254,21 @@ struct ProcessReplay<'a, 's> {
     start: Ns,
     /// Events of the processes before this one.
     done: u64,
+    /// Let other threads decode.
+    ahead: bool,
 }
 
-impl ProcessReplay<'_, '_> {
+/// What came of reading a process's events.
+struct Read {
+    events: u64,
+    /// Events that the tracer had lost.
+    lost: u64,
+    /// The last event's time.
+    end: Ns,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> ProcessReplay<'a, '_> {
     fn run(
         &mut self,
         symbols: Table,
@@ -258,43 +294,25 @@ impl ProcessReplay<'_, '_> {
         self.stage.sink.process(&process);
         let (threads, thread_names) = self.locations();
 
-        let clock = SessionClock {
-            map: self.reader.clock(),
-            start: self.start,
+        let read = if self.ahead {
+            rayon::in_place_scope(|scope| {
+                self.interpret(threads, thread_names, Decoding::Ahead(scope), progress)
+            })
+        } else {
+            self.interpret(threads, thread_names, Decoding::Here, progress)
         };
-        let dialect = Dialect::of(self.reader.metadata());
-        let schema = &self.reader.metadata().schema;
-        let mut interpreter =
-            Interpreter::new(self.stage, dialect, clock, threads, thread_names, schema);
-        let mut merge = Merge::new(self.reader, clock, Decoding::Here);
-        let (mut events, mut time) = (0, self.start);
-        while let Some(merged) = merge.next() {
-            time = merged.event.time;
-            if merged.event.was_raised {
-                interpreter.repair(merged.thread, time, Cause::TimeWentBack);
-            }
-            interpreter.event(merged.thread, time, &merged.event.record.event);
-            events += 1;
-            if events % STEP == 0 {
-                progress(self.done + events);
-                if interpreter.sink_failed() {
-                    break;
-                }
-            }
-        }
-        let lost = interpreter.finish(time);
-        *end = time.max(*end);
+        *end = read.end.max(*end);
 
         let mut diagnostics = self.reader.diagnostics().to_vec();
-        diagnostics.extend(merge.take_diagnostics());
+        diagnostics.extend(read.diagnostics);
         let repairs = self.stage.repairs.clone();
         let runtime = self.reader.metadata().runtime.as_ref();
         let report = ProcessReport {
             name,
             runtime: runtime.map_or(String::new(), |runtime| runtime.version.clone()),
             ending: Some(self.reader.ending()),
-            events,
-            lost,
+            events: read.events,
+            lost: read.lost,
             paused: self.stage.pause.is_some(),
             repairs,
             diagnostics,
@@ -304,6 +322,50 @@ impl ProcessReplay<'_, '_> {
             self.stage.sink.note(self.id, &note);
         }
         report
+    }
+
+    /// Interprets all events.
+    fn interpret<'scope>(
+        &mut self,
+        threads: Vec<Thread>,
+        thread_names: Vec<String>,
+        decoding: Decoding<'_, 'scope>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Read
+    where
+        'a: 'scope,
+    {
+        let reader = self.reader;
+        let clock = SessionClock {
+            map: reader.clock(),
+            start: self.start,
+        };
+        let dialect = Dialect::of(reader.metadata());
+        let schema = &reader.metadata().schema;
+        let mut interpreter =
+            Interpreter::new(self.stage, dialect, clock, threads, thread_names, schema);
+        let mut merge = Merge::new(reader, clock, decoding);
+        let (mut events, mut end) = (0, self.start);
+        while let Some(merged) = merge.next() {
+            end = merged.event.time;
+            if merged.event.was_raised {
+                interpreter.repair(merged.thread, end, Cause::TimeWentBack);
+            }
+            interpreter.event(merged.thread, end, &merged.event.record.event);
+            events += 1;
+            if events % STEP == 0 {
+                progress(self.done + events);
+                if interpreter.sink_failed() {
+                    break;
+                }
+            }
+        }
+        Read {
+            events,
+            lost: interpreter.finish(end),
+            end,
+            diagnostics: merge.take_diagnostics(),
+        }
     }
 
     /// Defines the threads' locations in the order of display; gives them in the order of streams.

@@ -1,0 +1,160 @@
+//! Digits of numbers, eight at a time in a register: exports consist of numbers, and bytes that are stored one by one and
+//! then copied at once stall the processor.
+
+/// The digits of `value` below 10^8, the first in the lowest byte, each 0 to 9; leading zeros fill up.
+///
+/// Splits into halves, then these, then these again: each division is a multiplication of all parts at once.
+#[inline]
+fn decimal(value: u32) -> u64 {
+    let (high, low) = (u64::from(value / 10_000), u64::from(value % 10_000));
+    let fours = high | low << 32;
+    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
+    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | (twos - 10 * tens) << 8
+}
+
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+/// What eight decimal digits cannot hold.
+const TEN_TO_8: u64 = 100_000_000;
+
+/// Appends a decimal number.
+#[inline]
+pub(crate) fn push_decimal(out: &mut Vec<u8>, value: u64) {
+    if value >= TEN_TO_8 {
+        return push_long(out, value);
+    }
+    let digits = decimal(value as u32);
+    let leading_zeros = (digits.trailing_zeros() / 8).min(7);
+    let text = (digits | ZEROS) >> (8 * leading_zeros);
+    push(out, text.to_le_bytes(), 8 - leading_zeros as usize);
+}
+
+fn push_long(out: &mut Vec<u8>, value: u64) {
+    push_decimal(out, value / TEN_TO_8);
+    let digits = decimal((value % TEN_TO_8) as u32);
+    out.extend_from_slice(&(digits | ZEROS).to_le_bytes());
+}
+
+/// Appends a point and the three digits of `thousandths`.
+#[inline]
+pub(crate) fn push_thousandths(out: &mut Vec<u8>, thousandths: u32) {
+    let digits = (decimal(thousandths) | ZEROS) >> 32;
+    let text = digits as u32 & !0xff | u32::from(b'.');
+    out.extend_from_slice(&text.to_le_bytes());
+}
+
+/// Appends a hexadecimal number without leading zeros.
+#[inline]
+pub(crate) fn push_hex(out: &mut Vec<u8>, value: u64) {
+    let len = (64 - value.leading_zeros()).div_ceil(4).max(1);
+    let first = value << (64 - 4 * len);
+    let (high, low) = (hex(first >> 32), hex(first & 0xffff_ffff));
+    let text = u128::from(high) << 64 | u128::from(low);
+    push(out, text.to_be_bytes(), len as usize);
+}
+
+/// The eight digits of a number of 32 bits as text, the first in the highest byte.
+#[inline]
+fn hex(value: u64) -> u64 {
+    let halves = (value | value << 16) & 0x0000_ffff_0000_ffff;
+    let bytes = (halves | halves << 8) & 0x00ff_00ff_00ff_00ff;
+    let digits = (bytes | bytes << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    let is_letter = (digits + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101;
+    digits + ZEROS + is_letter * u64::from(b'a' - b'0' - 10)
+}
+
+/// Appends a number as protocol buffers have it: seven bits per byte, the lowest first; the top bit says that another byte
+/// follows.
+#[inline]
+pub(crate) fn push_varint(out: &mut Vec<u8>, value: u64) {
+    if value < MOST_VARINT {
+        push(out, varint(value).to_le_bytes(), varint_len(value));
+    } else {
+        push_long_varint(out, value);
+    }
+}
+
+/// Numbers below take at most eight bytes.
+pub(crate) const MOST_VARINT: u64 = 1 << 56;
+
+/// Bytes that a number takes.
+#[inline]
+pub(crate) fn varint_len(value: u64) -> usize {
+    // The bits divided by seven and rounded up, for up to 64 of them.
+    ((64 - (value | 1).leading_zeros()) as usize * 9 + 64) / 64
+}
+
+/// The bytes of a number below [`MOST_VARINT`], the first in the lowest.
+#[inline]
+pub(crate) fn varint(value: u64) -> u64 {
+    let fours = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
+    let twos = fours & 0x0000_3fff_0000_3fff | (fours & 0x0fff_c000_0fff_c000) << 2;
+    let ones = twos & 0x007f_007f_007f_007f | (twos & 0x3f80_3f80_3f80_3f80) << 1;
+    let another_follows = 0x0080_8080_8080_8080 >> (8 * (8 - varint_len(value)));
+    ones | another_follows
+}
+
+#[cold]
+fn push_long_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends the first `len` of `bytes`: all of them, whose number the compiler knows, and takes the rest away.
+#[inline]
+pub(crate) fn push<const N: usize>(out: &mut Vec<u8>, bytes: [u8; N], len: usize) {
+    let start = out.len();
+    out.extend_from_slice(&bytes);
+    out.truncate(start + len);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(push: fn(&mut Vec<u8>, u64), expected: fn(u64) -> Vec<u8>) {
+        let powers = (0..64).map(|bit| 1u64 << bit);
+        let tens = (0..20).map(|exponent| 10u64.pow(exponent));
+        for near in powers.chain(tens) {
+            for value in [
+                near - 1,
+                near,
+                near + 1,
+                near.wrapping_mul(3),
+                u64::MAX - near,
+            ] {
+                let mut out = b"x".to_vec();
+                push(&mut out, value);
+                assert_eq!(out[1..], expected(value), "{value}");
+            }
+        }
+    }
+
+    #[test]
+    fn decimals_are_those_of_the_standard_library() {
+        check(push_decimal, |value| value.to_string().into());
+        check(
+            |out, value| push_thousandths(out, (value % 1000) as u32),
+            |value| format!(".{:03}", value % 1000).into(),
+        );
+    }
+
+    #[test]
+    fn hexadecimals_are_those_of_the_standard_library() {
+        check(push_hex, |value| format!("{value:x}").into());
+    }
+
+    #[test]
+    fn varints_are_the_same_in_one_piece() {
+        check(push_varint, |value| {
+            let mut out = Vec::new();
+            push_long_varint(&mut out, value);
+            assert_eq!(out.len(), varint_len(value));
+            out
+        });
+    }
+}
