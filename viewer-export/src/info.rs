@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use omptrace_trace_format::metadata::Record;
+use omptrace_trace_format::metadata::{Device, Record};
 use omptrace_trace_format::{Ending, Reader, Stream};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -35,6 +35,8 @@ pub struct Info {
     pub callbacks: BTreeMap<String, Vec<String>>,
     /// The tracer's settings that were in force.
     pub settings: BTreeMap<String, String>,
+    /// The devices, by number.
+    pub devices: BTreeMap<i32, Device>,
     /// The streams, by number.
     pub streams: Vec<StreamInfo>,
     /// Events of all streams.
@@ -163,6 +165,7 @@ impl Info {
             runtime: runtime(reader),
             callbacks: callbacks(reader),
             settings: metadata.settings.clone(),
+            devices: metadata.devices.clone(),
             streams: streams(reader, &counts),
             events: process.events,
             events_by_name,

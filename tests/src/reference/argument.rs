@@ -78,6 +78,11 @@ impl Slots {
         }
     }
 
+    /// What is in the slot of `data`; 0 for a null pointer.
+    pub(super) fn content(&self, data: Data) -> u64 {
+        self.value(data).unwrap_or(0)
+    }
+
     /// What the tool last stored; `None` for a null pointer. Slots that threads share without [`Sync`] between them
     /// may change at any time.
     ///

@@ -30,18 +30,23 @@
 //! | [`tool`] | finds, initializes and finalizes the tool |
 //! | `entry_points` | what the tool can ask |
 //! | `context` | what a thread is in the midst of, for those answers |
+//! | [`device`], [`offload`] | devices that can be traced, and target regions on them |
 //! | [`player`] | plays a script and reports |
 //! | [`generate`] | scripts for property tests |
 
 pub mod argument;
 pub mod call;
 mod context;
+pub mod device;
 mod entry_points;
 pub mod generate;
+pub mod offload;
 pub mod player;
 pub mod script;
 pub mod tool;
 
 pub use call::Call;
+pub use device::Device;
+pub use offload::Offload;
 pub use player::{Report, play};
 pub use script::{End, How, Round, Script, Step};

@@ -8,9 +8,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::argument::{Line, Slots};
+use super::call::Call;
 use super::script::{End, How, Round, Script, Step};
 use super::tool::{self, Found};
-use super::{context, entry_points};
+use super::{context, device, entry_points};
 
 /// What was played.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -26,6 +27,8 @@ pub struct PlayedRound {
     pub tool: Found,
     /// By thread, in the script's order.
     pub threads: Vec<PlayedThread>,
+    /// By device; all rounds so far.
+    pub devices: Vec<device::Played>,
 }
 
 /// What a thread played.
@@ -48,6 +51,7 @@ pub struct PlayedThread {
 /// The script names a callback that does not exist.
 pub fn play(script: &Script, publish: impl Fn(&Report)) -> Result<(), String> {
     entry_points::grant(&script.grants)?;
+    device::make(&script.devices)?;
     let mut report = Report::default();
     for round in &script.rounds {
         let tool = tool::activate();
@@ -55,18 +59,29 @@ pub fn play(script: &Script, publish: impl Fn(&Report)) -> Result<(), String> {
         let threads = stage.play(round);
         wait_for(round.end, &threads);
         threads.iter().for_each(Performer::note_end);
+        device::settle();
         if round.end.how == How::Finalize {
             let finalized = tool::finalize();
             let threads = threads.into_iter().map(Performer::join).collect();
             // Nobody can call it any more: now it may be unloaded.
             drop(finalized);
-            report.rounds.push(PlayedRound { tool, threads });
+            let devices = device::played();
+            report.rounds.push(PlayedRound {
+                tool,
+                threads,
+                devices,
+            });
         } else {
             let threads = threads
                 .iter()
                 .map(|thread| thread.played().clone())
                 .collect();
-            report.rounds.push(PlayedRound { tool, threads });
+            let devices = device::played();
+            report.rounds.push(PlayedRound {
+                tool,
+                threads,
+                devices,
+            });
             publish(&report);
             return end_process(round.end.how);
         }
@@ -160,21 +175,25 @@ impl Stage {
                     self.barriers[number].wait();
                 }
                 Step::Repeat { times, steps } => (0..*times).for_each(|_| self.take(steps, log)),
-                Step::Call(call) => {
-                    context::enter(call, &self.slots);
-                    let made = call.make(&self.slots);
-                    context::leave(call, &self.slots);
-                    let Some((line, returned)) = made else {
-                        continue;
-                    };
-                    let mut log = lock(log);
-                    if call.name() == "control_tool" {
-                        log.control_tool_results.push(returned);
-                    }
-                    log.played.push(line);
-                }
+                Step::Call(call) => self.make(call, log),
+                Step::Offload(offload) => offload.play(&self.slots, |call| self.make(call, log)),
+                Step::Storm { device, records } => device::storm(*device, *records),
             }
         }
+    }
+
+    fn make(&self, call: &Call, log: &Mutex<PlayedThread>) {
+        context::enter(call, &self.slots);
+        let made = call.make(&self.slots);
+        context::leave(call, &self.slots);
+        let Some((line, returned)) = made else {
+            return;
+        };
+        let mut log = lock(log);
+        if call.name() == "control_tool" {
+            log.control_tool_results.push(returned);
+        }
+        log.played.push(line);
     }
 }
 
@@ -184,6 +203,10 @@ fn look_through(steps: &[Step], highest_slot: &mut Option<u32>, meetings: &mut V
         match step {
             Step::Call(call) => *highest_slot = (*highest_slot).max(call.highest_slot()),
             Step::Sync(number) => meetings.push(*number),
+            Step::Offload(offload) => {
+                *highest_slot = (*highest_slot).max(Some(offload.highest_slot()))
+            }
+            Step::Storm { .. } => {}
             Step::Repeat { steps, .. } => look_through(steps, highest_slot, meetings),
         }
     }

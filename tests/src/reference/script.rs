@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
+use super::device::Device;
+use super::offload::Offload;
 
 /// A whole process: one round after the other.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -13,6 +15,8 @@ pub struct Script {
     /// What `ompt_set_callback` answers for a callback, by its name without `ompt_callback_`: a number of
     /// `ompt_set_result_t`. Those below `ompt_set_sometimes` are not delivered. Where nothing is said, 5 (always).
     pub grants: BTreeMap<String, u32>,
+    /// Its devices, which are numbered from 0.
+    pub devices: Vec<Device>,
     /// What happens between one initialization of the tool and its end.
     pub rounds: Vec<Round>,
 }
@@ -45,6 +49,15 @@ pub enum Step {
     Call(Call),
     /// Waits until every thread of the round that has a step with this number is at it.
     Sync(u32),
+    /// Target regions on a device.
+    Offload(Offload),
+    /// A device writes records of kernels that no host has submitted.
+    Storm {
+        /// The device's number.
+        device: u32,
+        /// How many.
+        records: u64,
+    },
     /// Does all of `steps`, so many `times`.
     Repeat {
         /// How often.

@@ -1,5 +1,6 @@
 //! The reference runtime, and the tracer under it.
 
+mod devices;
 mod runtime;
 mod tracer;
 

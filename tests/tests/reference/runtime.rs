@@ -269,7 +269,11 @@ fn delivers_only_what_it_grants() {
         .map(|(name, result)| (name.to_string(), result))
         .collect();
     let rounds = vec![Round::new(vec![steps(sample(generate::one_of_each()))])];
-    let counted = check_counts(&Script { grants, rounds });
+    let counted = check_counts(&Script {
+        grants,
+        rounds,
+        ..Script::default()
+    });
     let counted = |name| {
         counted
             .keys()

@@ -517,7 +517,11 @@ fn records_what_a_runtime_that_refuses_delivers() {
         .map(|(name, result)| (name.to_string(), result.0))
         .collect();
     let rounds = vec![Round::new(storm(2, 10))];
-    let traced = trace(&Script { grants, rounds });
+    let traced = trace(&Script {
+        grants,
+        rounds,
+        ..Script::default()
+    });
     let round = &traced.report.rounds[0];
     assert_eq!(round.threads[0].played.len(), 10);
     check(round, traced.dump());

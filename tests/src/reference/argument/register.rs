@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::super::device;
 use super::{Argument, Line, Parameter, Placed, Slots, hex};
 
 /// `type: |word| value` makes one [`Parameter`].
@@ -203,6 +204,8 @@ pub enum Lookup {
     Null,
     /// A function that finds nothing.
     FindsNothing,
+    /// That of the script's device of this number.
+    Device(u32),
 }
 
 unsafe extern "C" fn find_nothing(_: *const c_char) -> Option<ompt_interface_fn_t> {
@@ -214,6 +217,7 @@ impl Lookup {
         match self {
             Lookup::Null => 0,
             Lookup::FindsNothing => find_nothing as ompt_function_lookup_t as usize as u64,
+            Lookup::Device(number) => device::lookup_of(number) as usize as u64,
         }
     }
 }

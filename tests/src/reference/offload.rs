@@ -1,0 +1,124 @@
+//! A target region with everything that belongs to it: the host's callbacks, and the device's work between them.
+
+use ompt_sys::*;
+use serde::{Deserialize, Serialize};
+
+use super::argument::{Address, Data, Enum, New, Slots};
+use super::call::Call;
+use super::device::{self, Operation};
+
+/// Target regions on a device, one after the other: memory is allocated, written, worked on, read and freed.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Offload {
+    /// The device's number.
+    pub device: u32,
+    /// The first of the two slots for `target_data` and `host_op_id`; a thread's own.
+    pub slot: u32,
+    /// How many regions.
+    pub times: u32,
+    /// How long each operation takes.
+    pub busy_us: u64,
+}
+
+impl Offload {
+    /// The slots that it uses, the highest.
+    pub(super) fn highest_slot(&self) -> u32 {
+        self.slot + 1
+    }
+
+    /// Plays it; `make` makes a call.
+    pub(super) fn play(&self, slots: &Slots, mut make: impl FnMut(&Call)) {
+        const BYTES: u64 = 4096;
+        const OPERATIONS: [Option<ompt_target_data_op_t>; 5] = [
+            Some(ompt_target_data_alloc),
+            Some(ompt_target_data_transfer_to_device),
+            None,
+            Some(ompt_target_data_transfer_from_device),
+            Some(ompt_target_data_delete),
+        ];
+        for _ in 0..self.times {
+            make(&self.target(ompt_scope_begin));
+            for optype in OPERATIONS {
+                make(&self.operation(optype, ompt_scope_begin, BYTES));
+                let begin_ns = device::host_ns();
+                while device::host_ns() < begin_ns + self.busy_us * 1000 {}
+                let operation = Operation {
+                    data_op: optype.map(|optype| optype.0),
+                    host_op_id: slots.content(self.host_op_id()),
+                    target_id: slots.content(self.target_data()),
+                    begin_ns,
+                    end_ns: device::host_ns(),
+                    bytes: if optype.is_some() { BYTES } else { 0 },
+                };
+                device::worked(self.device, operation);
+                make(&self.operation(optype, ompt_scope_end, BYTES));
+            }
+            make(&self.target(ompt_scope_end));
+        }
+    }
+
+    fn target_data(&self) -> Data {
+        Data::Slot(self.slot)
+    }
+
+    fn host_op_id(&self) -> Data {
+        Data::Slot(self.slot + 1)
+    }
+
+    fn target(&self, endpoint: ompt_scope_endpoint_t) -> Call {
+        Call::TargetEmi {
+            kind: Enum::new(ompt_target.0),
+            endpoint: Enum::new(endpoint.0),
+            device_num: self.device as i32,
+            task_data: Data::Null,
+            target_task_data: Data::Null,
+            target_data: New(self.target_data()),
+            codeptr_ra: Address(0x40_1000),
+        }
+    }
+
+    fn operation(
+        &self,
+        optype: Option<ompt_target_data_op_t>,
+        endpoint: ompt_scope_endpoint_t,
+        bytes: u64,
+    ) -> Call {
+        const HOST: u32 = device::MOST_DEVICES as u32;
+        let endpoint = Enum::new(endpoint.0);
+        let Some(optype) = optype else {
+            return Call::TargetSubmitEmi {
+                endpoint,
+                target_data: self.target_data(),
+                host_op_id: New(self.host_op_id()),
+                requested_num_teams: 4,
+            };
+        };
+        let to_device =
+            optype != ompt_target_data_transfer_from_device && optype != ompt_target_data_delete;
+        let [src, dest] = if to_device {
+            [HOST, self.device]
+        } else {
+            [self.device, HOST]
+        };
+        let [host_addr, device_addr] = [Address(0x1000), Address(0x2000)];
+        let [src_addr, dest_addr] = if to_device {
+            [host_addr, device_addr]
+        } else {
+            [device_addr, host_addr]
+        };
+        Call::TargetDataOpEmi {
+            endpoint,
+            target_task_data: Data::Null,
+            target_data: self.target_data(),
+            host_op_id: New(self.host_op_id()),
+            optype: Enum::new(optype.0),
+            src_addr,
+            src_device_num: src as i32,
+            dest_addr,
+            dest_device_num: dest as i32,
+            bytes,
+            codeptr_ra: Address(0x40_1000),
+        }
+    }
+}
