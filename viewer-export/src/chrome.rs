@@ -9,7 +9,8 @@
 //!   importers read them as doubles.
 //! * Ids and addresses are strings: doubles hold 53 bits. Process and thread numbers are ours, small and never 0.
 //! * Intervals of tracks are asynchronous events with an id that is local to the process. A track is named by its first
-//!   event, so an instant of its name goes first.
+//!   event, so an instant of its name goes first. Those of devices' queues are slices of a thread of ours instead: arrows
+//!   lead to slices of threads only.
 
 use std::io::{self, Write};
 
@@ -56,6 +57,8 @@ struct Lane {
     /// The beginning of its slices, up to the time.
     slice_head: Vec<u8>,
     name: String,
+    /// Its intervals are slices, as those of threads: only to them flows can lead.
+    is_queue: bool,
     /// Whether the track's name was written.
     named: bool,
     open: Vec<OpenSlice>,
@@ -212,7 +215,13 @@ impl Sink for Chrome {
     fn location(&mut self, location: &Location) {
         self.threads += 1;
         let (pid, tid) = (location.process.0 + 1, self.threads);
-        if let LocationKind::Thread { .. } = location.kind {
+        let is_queue = matches!(location.kind, LocationKind::DeviceQueue { .. });
+        if is_queue
+            || matches!(
+                location.kind,
+                LocationKind::Thread { .. } | LocationKind::Device { .. }
+            )
+        {
             self.metadata(pid, tid, "thread_name", |out| {
                 json::string(out, &location.name)
             });
@@ -227,6 +236,7 @@ impl Sink for Chrome {
             tid,
             slice_head,
             name,
+            is_queue,
             named: false,
             open: Vec::new(),
             spare: Vec::new(),
@@ -314,6 +324,17 @@ impl Sink for Chrome {
 
     fn interval(&mut self, interval: &Interval<'_>) {
         let lane = &mut self.locations[interval.track.0 as usize];
+        if lane.is_queue {
+            let mut slice = OpenSlice {
+                begin: interval.begin,
+                ..OpenSlice::default()
+            };
+            write_arguments(&mut slice.arguments, interval.arguments);
+            let mut region = Vec::new();
+            name_and_category(&mut region, interval.name, interval.category);
+            let out = self.events.next();
+            return complete_event(out, lane, &region, &slice, interval.end);
+        }
         if !std::mem::replace(&mut lane.named, true) {
             let name = lane.name.clone();
             self.async_event(

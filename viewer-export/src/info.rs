@@ -10,7 +10,9 @@ use serde::Serialize;
 
 use crate::check::{Finding, findings};
 use crate::nothing::Nothing;
-use crate::timeline::{Dialect, ThreadIntroduction, introductions, process_name, replay};
+use crate::timeline::{
+    DeviceReport, Dialect, ThreadIntroduction, introductions, process_name, replay,
+};
 
 /// Summary of one trace. Texts are empty and numbers 0 where the trace does not tell.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -36,7 +38,7 @@ pub struct Info {
     /// The tracer's settings that were in force.
     pub settings: BTreeMap<String, String>,
     /// The devices, by number.
-    pub devices: BTreeMap<i32, Device>,
+    pub devices: BTreeMap<i32, DeviceInfo>,
     /// The streams, by number.
     pub streams: Vec<StreamInfo>,
     /// Events of all streams.
@@ -105,6 +107,16 @@ pub struct RuntimeInfo {
     pub tracer: String,
 }
 
+/// One device.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct DeviceInfo {
+    /// What the tracer found out about it: entry points, format of records, what was missing or refused, what was counted.
+    #[serde(flatten)]
+    pub device: Device,
+    /// What its timeline is made of.
+    pub timeline: DeviceReport,
+}
+
 /// One stream.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct StreamInfo {
@@ -165,7 +177,7 @@ impl Info {
             runtime: runtime(reader),
             callbacks: callbacks(reader),
             settings: metadata.settings.clone(),
-            devices: metadata.devices.clone(),
+            devices: devices(reader, &process.devices),
             streams: streams(reader, &counts),
             events: process.events,
             events_by_name,
@@ -276,6 +288,17 @@ fn callbacks(reader: &Reader) -> BTreeMap<String, Vec<String>> {
     by_meaning.into_iter().map(by_number).collect()
 }
 
+/// Devices that either side knows of: a tool that was loaded late has seen no initialization.
+fn devices(reader: &Reader, timelines: &BTreeMap<i32, DeviceReport>) -> BTreeMap<i32, DeviceInfo> {
+    let known = &reader.metadata().devices;
+    let info = |number: &i32| DeviceInfo {
+        device: known.get(number).cloned().unwrap_or_default(),
+        timeline: timelines.get(number).cloned().unwrap_or_default(),
+    };
+    let numbers = known.keys().chain(timelines.keys());
+    numbers.map(|number| (*number, info(number))).collect()
+}
+
 fn streams(reader: &Reader, counts: &[Counts]) -> Vec<StreamInfo> {
     let of = |((stream, counts), thread): ((&Stream, &Counts), ThreadIntroduction)| StreamInfo {
         stream: stream.number,
@@ -356,6 +379,9 @@ impl fmt::Display for Info {
         lines.list("by name", &counts)?;
         let streams: Vec<String> = self.streams.iter().map(stream_line).collect();
         lines.list("streams", &streams)?;
+        for (number, device) in &self.devices {
+            lines.list(&format!("device {number}"), &device_lines(device))?;
+        }
         lines.list("messages", &self.messages)?;
         lines.list("findings", &self.findings)
     }
@@ -416,6 +442,42 @@ fn size_line(info: &Info) -> String {
         line += ", not sealed";
     }
     line
+}
+
+fn device_lines(info: &DeviceInfo) -> Vec<String> {
+    let DeviceInfo { device, timeline } = info;
+    let records = match &device.records[..] {
+        "" => "no trace records".to_owned(),
+        format => format!("trace records in {format} format"),
+    };
+    let kind = if device.r#type.is_empty() {
+        "unknown type"
+    } else {
+        &device.r#type
+    };
+    let mut lines = vec![format!("{kind}, {records}")];
+    lines.extend(device.problems.iter().cloned());
+    let counts = &device.counts;
+    lines.extend(
+        counts
+            .iter()
+            .map(|(what, count)| format!("{count:>12} {what}")),
+    );
+    let shown = [
+        (timeline.records, "operations shown by the device's records"),
+        (
+            timeline.host_observed,
+            "operations shown as the host observed them",
+        ),
+        (
+            timeline.uncorrelated,
+            "records without an operation of the host",
+        ),
+    ];
+    let shown = shown.iter().filter(|(count, _)| *count > 0);
+    lines.extend(shown.map(|(count, what)| format!("{count:>12} {what}")));
+    lines.extend(timeline.clock.map(|clock| clock.to_string()));
+    lines
 }
 
 fn stream_line(stream: &StreamInfo) -> String {

@@ -418,6 +418,15 @@ impl Names {
         })
     }
 
+    /// What is known of the place of a return address: the text that follows `@` in names, and the line.
+    pub(crate) fn source(&self, codeptr_ra: Address) -> Option<(String, Option<u32>)> {
+        let place = self
+            .place(codeptr_ra)
+            .filter(|_| codeptr_ra != Address(0))?;
+        let line = place.source.and_then(|source| Some(source.line?.1));
+        Some((place.text, line))
+    }
+
     fn symbol_text(&self, codeptr_ra: Address) -> String {
         self.symbol(codeptr_ra).map_or_else(
             || format!("{:#x}", codeptr_ra.0),

@@ -78,6 +78,16 @@ pub enum LocationKind {
         /// The id.
         os_tid: u32,
     },
+    /// A device: around its queues. Holds nested regions and instants: what the tracer did with its stream.
+    Device {
+        /// The device's number.
+        device_num: i32,
+    },
+    /// Holds intervals: what a device did, one after the other. Flows may lead to the begin of the newest interval.
+    DeviceQueue {
+        /// The device's number; its location was defined before.
+        device_num: i32,
+    },
     /// Holds intervals: who held the lock, and when.
     Lock,
     /// Holds intervals: when recording was off.
@@ -116,7 +126,7 @@ pub struct Counter {
     /// The process that it belongs to.
     pub process: ProcessId,
     /// What it is, behind its unit: threads `waiting at barriers`.
-    pub name: &'static str,
+    pub name: String,
     /// What it counts: `threads`, `tasks`.
     pub unit: &'static str,
 }
@@ -237,6 +247,10 @@ pub enum FlowKind {
     TaskCreate,
     /// A dependence, from the end of one task to the start of another.
     TaskDependence,
+    /// A kernel, from where the host submits it to where a device executes it.
+    TargetSubmit,
+    /// A data operation, from where the host asks for it to where a device does it.
+    TargetDataOp,
     /// A lock, critical, atomic or ordered region, from its release to the acquisition by a thread that waited.
     MutexRelease,
 }
@@ -247,6 +261,8 @@ impl FlowKind {
         match self {
             FlowKind::TaskCreate => "task_create",
             FlowKind::TaskDependence => "task_dependence",
+            FlowKind::TargetSubmit => "target_submit",
+            FlowKind::TargetDataOp => "target_data_op",
             FlowKind::MutexRelease => "mutex_release",
         }
     }

@@ -54,7 +54,7 @@ pub fn play(script: &Script, publish: impl Fn(&Report)) -> Result<(), String> {
     device::make(&script.devices)?;
     let mut report = Report::default();
     for round in &script.rounds {
-        let tool = tool::activate();
+        let tool = tool::activate(&script.runtime_version);
         let stage = Stage::new(round);
         let threads = stage.play(round);
         wait_for(round.end, &threads);

@@ -12,6 +12,8 @@ use super::offload::Offload;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Script {
+    /// What `ompt_start_tool` is told that the runtime calls itself; empty: its own name.
+    pub runtime_version: String,
     /// What `ompt_set_callback` answers for a callback, by its name without `ompt_callback_`: a number of
     /// `ompt_set_result_t`. Those below `ompt_set_sometimes` are not delivered. Where nothing is said, 5 (always).
     pub grants: BTreeMap<String, u32>,

@@ -1,7 +1,7 @@
 //! Finds, initializes and finalizes the tool (OpenMP 5.2, 19.2 and 19.3; OpenMP 6.0, 32.2 and 32.3).
 
 use std::env;
-use std::ffi::{CStr, OsString};
+use std::ffi::{CStr, CString, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -13,7 +13,7 @@ use super::entry_points;
 
 /// What `ompt_start_tool` is told about the runtime.
 const OMP_VERSION: u32 = 202_111;
-const RUNTIME_VERSION: &CStr = c"omptrace reference runtime";
+const RUNTIME_VERSION: &str = "omptrace reference runtime";
 
 /// How the search for a tool went.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +57,9 @@ struct Tool {
 unsafe impl Send for Tool {}
 
 /// Searches a tool and initializes it, as a runtime does before its first event.
-pub fn activate() -> Found {
+///
+/// `version` is what the runtime calls itself; where that is empty, by its own name.
+pub fn activate(version: &str) -> Found {
     entry_points::forget_callbacks();
     match env::var_os("OMP_TOOL")
         .as_deref()
@@ -72,7 +74,13 @@ pub fn activate() -> Found {
             return Found::BadSetting;
         }
     }
-    let Some(tool) = find() else {
+    let version = if version.is_empty() {
+        RUNTIME_VERSION
+    } else {
+        version
+    };
+    let version = CString::new(version).unwrap_or_default();
+    let Some(tool) = find(&version) else {
         return Found::Nothing;
     };
     let place = tool.place.clone();
@@ -85,7 +93,7 @@ pub fn activate() -> Found {
 }
 
 /// The first tool that wants to be used: one in the address space, else the libraries from left to right.
-fn find() -> Option<Tool> {
+fn find(version: &CStr) -> Option<Tool> {
     let libraries = env::var_os("OMP_TOOL_LIBRARIES").unwrap_or_default();
     let process = (Place::AddressSpace, Library::this());
     let loaded = env::split_paths(&libraries)
@@ -93,7 +101,7 @@ fn find() -> Option<Tool> {
         .filter_map(|path| Some((Place::Library(path.clone()), load(&path)?)));
     std::iter::once(process)
         .chain(loaded)
-        .find_map(|(place, library)| start(place, library))
+        .find_map(|(place, library)| start(place, library, version))
 }
 
 fn load(path: &Path) -> Option<Library> {
@@ -105,11 +113,11 @@ fn load(path: &Path) -> Option<Library> {
 }
 
 /// Asks a library's `ompt_start_tool`; a tool that returns NULL does not want to be used.
-fn start(place: Place, library: Library) -> Option<Tool> {
+fn start(place: Place, library: Library, version: &CStr) -> Option<Tool> {
     // SAFETY: the specification gives the symbol this type.
     let start_tool = unsafe { library.get::<ompt_start_tool_t>(b"ompt_start_tool\0") }.ok()?;
     // SAFETY: called with what the specification demands.
-    let result = unsafe { start_tool(OMP_VERSION, RUNTIME_VERSION.as_ptr()) };
+    let result = unsafe { start_tool(OMP_VERSION, version.as_ptr()) };
     verbose(&format!("{place:?}: ompt_start_tool returned {result:?}"));
     (!result.is_null()).then(|| Tool {
         place,

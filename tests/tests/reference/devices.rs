@@ -1,13 +1,16 @@
 //! Devices under the tracer: every record drained once, whatever the runtime does.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use ompt_sys::*;
 use omptrace_tests::env;
-use omptrace_tests::reference::argument::{Address, Lookup, Text};
+use omptrace_tests::reference::argument::{Address, ControlArgument, Lookup, Text};
 use omptrace_tests::reference::device::{Clock, Device, Format, Misbehaviour, Operation, Played};
 use omptrace_tests::reference::{Call, Offload, Round, Script, Step};
 use omptrace_tests::trace;
+use omptrace_trace_format::Reader;
 use serde_json::Value;
 
 use crate::{play, reference_runtime};
@@ -121,14 +124,58 @@ impl Traced {
         records.map(record).collect()
     }
 
-    /// What the trace says of `device`.
-    fn device(&self, device: usize) -> Value {
-        trace::info(&self.file())["devices"][device.to_string()].clone()
+    /// What the trace says of device 0.
+    fn device(&self) -> Value {
+        trace::info(&self.file())["devices"]["0"].clone()
     }
 
-    fn count(&self, device: usize, what: &str) -> u64 {
-        self.device(device)["counts"][what].as_u64().unwrap_or(0)
+    /// What is counted in words that contain `what`.
+    fn count(&self, what: &str) -> u64 {
+        let device = self.device();
+        let counts = device["counts"].as_object().into_iter().flatten();
+        let counts = counts.filter(|(words, _)| words.contains(what));
+        counts
+            .map(|(_, count)| count.as_u64().expect("a number"))
+            .sum()
     }
+
+    /// The slices of queues, by the number of the host's operation.
+    fn slices(&self) -> BTreeMap<u64, Slice> {
+        let output = trace::omptrace(
+            ["convert", "--to", "chrome", "-o", "-"]
+                .map(OsStr::new)
+                .into_iter()
+                .chain([self.file().as_os_str()]),
+        );
+        assert!(output.status.success(), "{output:?}");
+        let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let events = json["traceEvents"].as_array().expect("events");
+        let slice = |event: &Value| {
+            let arguments = &event["args"];
+            // Slices of the host's threads have the number too, but not both addresses or teams.
+            let is_of_device =
+                arguments["src_addr"].is_string() || arguments["target_data"].is_string();
+            let is_slice =
+                event["ph"] == "X" && is_of_device && arguments["host_op_id"].is_string();
+            let ns = |name: &str| (event[name].as_f64().expect("a time") * 1000.0).round() as i64;
+            is_slice.then(|| {
+                let slice = Slice {
+                    begin_ns: ns("ts"),
+                    end_ns: ns("ts") + ns("dur"),
+                    host_observed: arguments["observed_by"] == "host",
+                };
+                (hex(&arguments["host_op_id"]), slice)
+            })
+        };
+        events.iter().filter_map(slice).collect()
+    }
+}
+
+/// A piece of work on a device's queue, in nanoseconds since the session's start.
+struct Slice {
+    begin_ns: i64,
+    end_ns: i64,
+    host_observed: bool,
 }
 
 fn hex(value: &Value) -> u64 {
@@ -194,4 +241,339 @@ fn drains_buffers_that_come_back_in_unusual_ways() {
             check(&format!("{misbehaviours:?}"), &traced);
         }
     }
+}
+
+/// What is left of the records where something is wrong with each second one of a buffer of this many.
+const RECORDS_PER_BUFFER: usize = 5;
+const OPERATIONS_PLAYED: usize = REGIONS as usize * OPERATIONS;
+
+#[test]
+fn takes_the_records_that_are_sound_and_counts_the_others() {
+    use Misbehaviour::*;
+    // Of five, the first, third and fifth are sound.
+    let sound = OPERATIONS_PLAYED / RECORDS_PER_BUFFER * 3;
+    for (misbehaviour, counted) in [
+        (NullRecords, "null pointers"),
+        (InvalidRecords, "invalid type"),
+        (BadPointers, "cannot be read"),
+    ] {
+        let bytes = RECORDS_PER_BUFFER * RECORD_BYTES;
+        let traced = trace(&script(vec![with(&[misbehaviour])]), bytes);
+        let records = traced.records(0);
+        assert_eq!(records.len(), sound, "{misbehaviour:?}");
+        assert_eq!(traced.count(counted), (OPERATIONS_PLAYED - sound) as u64);
+        let all = truth(&traced.played[0]);
+        let expected = all
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| index % RECORDS_PER_BUFFER % 2 == 0);
+        assert!(
+            expected.map(|(_, record)| record).eq(&records),
+            "{misbehaviour:?}"
+        );
+    }
+}
+
+#[test]
+fn counts_what_is_wrong_with_buffers() {
+    use Misbehaviour::*;
+    for (misbehaviour, counted, times) in [
+        (CompletesTwice, "the device did not have", 20),
+        (CompletesForeignBuffers, "the device did not have", 20),
+        (TooManyBytes, "more bytes than the buffer has", 20),
+        (EndlessCursor, "did not come to an end", 20),
+    ] {
+        let bytes = RECORDS_PER_BUFFER * RECORD_BYTES;
+        let traced = trace(&script(vec![with(&[misbehaviour])]), bytes);
+        assert_eq!(traced.count(counted), times, "{misbehaviour:?}");
+    }
+}
+
+#[test]
+fn an_endless_cursor_costs_its_buffer_only() {
+    let bytes = RECORDS_PER_BUFFER * RECORD_BYTES;
+    let traced = trace(&script(vec![with(&[Misbehaviour::EndlessCursor])]), bytes);
+    assert_eq!(
+        traced.records(0).len(),
+        OPERATIONS_PLAYED / RECORDS_PER_BUFFER
+    );
+}
+
+#[test]
+fn mends_records_on_the_timeline() {
+    use Misbehaviour::*;
+    let all = OPERATIONS_PLAYED as u64;
+    for (misbehaviour, shown, words) in [
+        (SwapsTimes, all, "ended before they began"),
+        (ZeroTimes, all / 2, "had no times"),
+        (UnknownKinds, all / 2, "neither kernels nor data operations"),
+        (ReusesIds, all, ""),
+        (SwapsIds, all, ""),
+        (ReversesBuffers, all, ""),
+        (TranslatesToZero, all, ""),
+    ] {
+        let traced = trace(&script(vec![with(&[misbehaviour])]), 3 * RECORD_BYTES);
+        let timeline = &traced.device()["timeline"];
+        assert_eq!(timeline["records"], shown, "{misbehaviour:?}");
+        assert_eq!(timeline["uncorrelated"], 0, "{misbehaviour:?}");
+        let findings = trace::info(&traced.file())["findings"].to_string();
+        assert!(findings.contains(words), "{misbehaviour:?}: {findings}");
+        if shown == all {
+            check_times(&format!("{misbehaviour:?}"), &traced);
+        }
+    }
+}
+
+/// Asserts that all operations are on the timeline when they really were, as exactly as `info` promises.
+#[track_caller]
+fn check_times(what: &str, traced: &Traced) {
+    let reader = Reader::open(&traced.file()).expect("a trace");
+    let start = reader.clock().start_realtime_ns();
+    let clock = &traced.device()["timeline"]["clock"];
+    let promised = clock["uncertainty_ns"].as_u64().expect("a clock");
+    // The truth is told in the time of day; a microsecond is what reading that clock may take.
+    let promised = promised + reader.clock().realtime_uncertainty_ns() + 1000;
+    assert!(promised < 500_000, "{what}: {promised} ns is no promise");
+    let slices = traced.slices();
+    for operation in &traced.played[0].operations {
+        let slice = slices
+            .get(&operation.host_op_id)
+            .unwrap_or_else(|| panic!("{what}: {operation:?} is missing"));
+        for (shown, truth) in [
+            (slice.begin_ns, operation.begin_ns),
+            (slice.end_ns, operation.end_ns),
+        ] {
+            let off = shown.abs_diff((truth - start) as i64);
+            assert!(
+                off <= promised,
+                "{what}: off by {off} ns, promised {promised}"
+            );
+        }
+        assert!(!slice.host_observed, "{what}");
+    }
+}
+
+#[test]
+fn maps_device_clocks_within_their_uncertainty() {
+    for (offset, drift_ppm, jitter_us) in [
+        (0, 0.0, 0),
+        (u64::MAX / 3, 200.0, 0),
+        (1 << 40, -200.0, 50),
+        (123_456_789, 200.0, 50),
+    ] {
+        for misbehaviours in [&[][..], &[Misbehaviour::TranslatesToZero]] {
+            let device = Device {
+                clock: Clock {
+                    offset,
+                    drift_ppm,
+                    jitter_us,
+                },
+                ..with(misbehaviours)
+            };
+            let mut script = script(vec![device]);
+            script.rounds[0].threads = vec![life(
+                0,
+                vec![Step::Offload(Offload {
+                    device: 0,
+                    slot: 0,
+                    times: 40,
+                    busy_us: 1000,
+                })],
+            )];
+            let traced = trace(&script, 7 * RECORD_BYTES);
+            check_times(
+                &format!("offset {offset}, drift {drift_ppm}, jitter {jitter_us}"),
+                &traced,
+            );
+        }
+    }
+}
+
+#[test]
+fn maps_clocks_that_only_the_translation_or_the_host_tells() {
+    for missing in [
+        &["get_device_time"][..],
+        &["get_device_time", "translate_time"],
+    ] {
+        let device = Device {
+            missing: missing.iter().map(|name| name.to_string()).collect(),
+            ..Device::default()
+        };
+        let traced = trace(&script(vec![device]), RECORD_BYTES);
+        check_times(&format!("without {missing:?}"), &traced);
+    }
+}
+
+#[test]
+fn native_records_show_as_far_as_they_can_be_understood() {
+    let device = Device {
+        format: Format::Native,
+        ..Device::default()
+    };
+    let traced = trace(&script(vec![device]), 600);
+    let device = traced.device();
+    assert_eq!(device["records"], "native");
+    assert_eq!(device["timeline"]["records"], OPERATIONS_PLAYED);
+    assert_eq!(
+        traced.events("omptrace_device_native_record").len(),
+        OPERATIONS_PLAYED
+    );
+    check_times("native", &traced);
+}
+
+#[test]
+fn says_what_is_missing_and_shows_what_the_host_saw() {
+    use Misbehaviour::*;
+    let refusing = |misbehaviour| with(&[misbehaviour]);
+    let missing = |names: &[&str]| Device {
+        missing: names.iter().map(|name| name.to_string()).collect(),
+        ..Device::default()
+    };
+    for (device, problem) in [
+        (
+            refusing(RefusesOmpt),
+            "ompt_set_trace_ompt answered never for all kinds",
+        ),
+        (refusing(RefusesStart), "ompt_start_trace refused"),
+        (
+            Device {
+                format: Format::Native,
+                ..refusing(RefusesNative)
+            },
+            "ompt_set_trace_native answered never",
+        ),
+        (missing(&["start_trace"]), "ompt_start_trace is missing"),
+        (
+            missing(&["advance_buffer_cursor"]),
+            "ompt_advance_buffer_cursor is missing",
+        ),
+        (
+            missing(&["get_record_ompt", "get_record_abstract"]),
+            "ompt_get_record_ompt or _native is missing",
+        ),
+    ] {
+        let traced = trace(&script(vec![device]), 4096);
+        let device = traced.device();
+        assert!(device["problems"].to_string().contains(problem), "{device}");
+        assert_eq!(device["records"], "", "{problem}");
+        assert_eq!(
+            device["timeline"]["host_observed"], OPERATIONS_PLAYED,
+            "{problem}"
+        );
+        let slices = traced.slices();
+        assert_eq!(slices.len(), OPERATIONS_PLAYED, "{problem}");
+        assert!(
+            slices.values().all(|slice| slice.host_observed),
+            "{problem}"
+        );
+    }
+}
+
+#[test]
+fn does_without_what_it_does_not_need() {
+    let all = [
+        "get_device_num_procs",
+        "get_buffer_limits",
+        "set_trace_ompt",
+        "get_record_type",
+        "flush_trace",
+    ];
+    for missing in all {
+        let device = Device {
+            missing: vec![missing.to_string()],
+            ..Device::default()
+        };
+        check(missing, &trace(&script(vec![device]), 3 * RECORD_BYTES));
+    }
+    let refuses = with(&[Misbehaviour::RefusesAllAtOnce]);
+    check(
+        "kind by kind",
+        &trace(&script(vec![refuses]), 3 * RECORD_BYTES),
+    );
+}
+
+/// A device that keeps its buffers and writes more than all of them hold.
+fn greedy(runtime_version: &str) -> Script {
+    let storm = Step::Storm {
+        device: 0,
+        records: 700_000,
+    };
+    let mut steps = vec![storm];
+    steps.extend(regions(0));
+    Script {
+        runtime_version: runtime_version.into(),
+        devices: vec![with(&[Misbehaviour::KeepsBuffers])],
+        rounds: vec![Round::new(vec![life(0, steps)])],
+        ..Script::default()
+    }
+}
+
+#[test]
+fn a_device_that_keeps_its_buffers_gets_no_more_than_the_limit() {
+    const BUFFER: usize = 4 << 20;
+    let traced = trace(&greedy(""), BUFFER);
+    let room = (64 << 20) / BUFFER * (BUFFER / RECORD_BYTES);
+    assert_eq!(traced.played[0].alone, room as u64);
+    assert_eq!(
+        traced.count("records"),
+        room as u64 + traced.count("dropped records")
+    );
+    assert!(traced.count("without a buffer left") > 0);
+    assert_eq!(traced.count("beyond those that are kept"), 8);
+}
+
+#[test]
+fn a_device_that_must_have_buffers_is_stopped_at_the_limit() {
+    let traced = trace(&greedy("some other runtime"), 4 << 20);
+    let device = traced.device();
+    assert!(
+        device["problems"]
+            .to_string()
+            .contains("tracing was stopped"),
+        "{device}"
+    );
+    // All that it wrote before; its target regions came after.
+    assert_eq!(
+        traced.records(0).len() as u64,
+        traced.played[0].alone + traced.played[0].operations.len() as u64
+    );
+    assert!(traced.played[0].operations.len() < OPERATIONS_PLAYED);
+}
+
+#[test]
+fn pauses_resumes_and_flushes_with_the_program() {
+    let command = |command: omp_control_tool_t| {
+        Step::from(Call::ControlTool {
+            command: command.0.into(),
+            modifier: 0,
+            arg: ControlArgument::Address(0),
+            codeptr_ra: Address(0),
+        })
+    };
+    let steps = [
+        regions(0),
+        vec![
+            command(omp_control_tool_flush),
+            command(omp_control_tool_pause),
+        ],
+        regions(0),
+        vec![command(omp_control_tool_start)],
+        regions(0),
+        vec![command(omp_control_tool_end)],
+        regions(0),
+    ];
+    let mut script = script(vec![Device::default()]);
+    script.rounds[0].threads = vec![life(0, steps.concat())];
+    let traced = trace(&script, 1 << 20);
+    assert_eq!(traced.played[0].operations.len(), 2 * OPERATIONS_PLAYED);
+    assert_eq!(traced.records(0), truth(&traced.played[0]));
+}
+
+#[test]
+fn devices_that_nobody_finalizes_are_stopped_at_the_end() {
+    let mut script = script(vec![Device::default(); 2]);
+    for steps in &mut script.rounds[0].threads {
+        steps.pop();
+    }
+    check("no device_finalize", &trace(&script, 1 << 20));
 }

@@ -40,6 +40,7 @@ pub fn threads(reader: &Reader) -> Vec<ThreadName> {
     };
     display_order(&threads)
         .into_iter()
+        .filter(|index| threads[*index].device_num.is_none())
         .zip(0..)
         .map(named)
         .collect()

@@ -11,7 +11,7 @@
 //! and it does not matter that tracks mix. All packets are one sequence and share its interned strings. (A sequence for each
 //! thread would spare events the two bytes of their track, but tell every string to each.)
 //!
-//! A flow's end is a field of an event at its place and time. Where no such event is at hand any more, as for the
+//! A flow's end is a field of an event at its place and time; that of an interval may stand at either end of its slice. Where no such event is at hand any more, as for the
 //! creation of a task long ago, it gets an instant of its own.
 
 mod intern;
@@ -20,6 +20,7 @@ mod schema;
 mod track_event;
 mod tracks;
 
+use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::io::{self, Write};
 
@@ -213,6 +214,7 @@ impl Sink for Perfetto {
             pid: self.pids.id(process.os_pid),
             tids: SystemIds::default(),
             locks: None,
+            devices: BTreeMap::new(),
             notes: None,
         };
         self.packet(|out| tracks::process(out, &tracks, process));
@@ -222,6 +224,19 @@ impl Sink for Perfetto {
     fn location(&mut self, location: &Location) {
         let uuid = match location.kind {
             LocationKind::Thread { os_tid } => self.thread_track(location, os_tid),
+            LocationKind::Device { device_num } => {
+                let parent = self.processes[location.process.0 as usize].uuid;
+                let uuid = self.plain_track(parent, &location.name);
+                let process = &mut self.processes[location.process.0 as usize];
+                process.devices.entry(device_num).or_insert(uuid);
+                uuid
+            }
+            LocationKind::DeviceQueue { device_num } => {
+                let process = &self.processes[location.process.0 as usize];
+                let around = process.devices.get(&device_num);
+                let parent = around.copied().unwrap_or(process.uuid);
+                self.plain_track(parent, &location.name)
+            }
             LocationKind::Lock => self.lock_track(location.process, &location.name),
             LocationKind::Track => {
                 let parent = self.processes[location.process.0 as usize].uuid;
@@ -295,6 +310,7 @@ impl Sink for Perfetto {
         let called = Called::Name(&name);
         self.event(EventType::SliceBegin, begin, called, interval.arguments);
         self.event(EventType::SliceEnd, end, Called::Nothing, &[]);
+        self.tracks[interval.track.0 as usize].ends_what_began(interval.begin);
     }
 
     fn flow(&mut self, flow: &Flow) {

@@ -34,6 +34,8 @@ impl EventName {
 pub(super) struct EventTrack {
     uuid: u64,
     time: Ns,
+    /// When the slice began that the newest event ends, where that is known; else as `time`.
+    begin: Ns,
     /// The newest event's `TrackEvent`; empty where it is written, or there was none.
     newest: Vec<u8>,
 }
@@ -43,6 +45,7 @@ impl EventTrack {
         EventTrack {
             uuid,
             time: 0,
+            begin: 0,
             newest: Vec::new(),
         }
     }
@@ -57,7 +60,7 @@ impl EventTrack {
         name: Option<&EventName>,
     ) {
         self.write_newest(out);
-        self.time = time;
+        (self.time, self.begin) = (time, time);
         let newest = &mut self.newest;
         // Uuids count up from 1: four bytes at most, even of millions of tracks.
         pb::Short::default()
@@ -114,9 +117,14 @@ impl EventTrack {
         }
     }
 
+    /// The newest event ends a slice that began then: what leads to its begin leads to it.
+    pub(super) fn ends_what_began(&mut self, begin: Ns) {
+        self.begin = begin;
+    }
+
     /// Adds a flow's end to the newest event, if that is one of `time`. `field` says which end.
     pub(super) fn flow(&mut self, time: Ns, field: u32, id: u64) -> bool {
-        let fits = self.time == time && !self.newest.is_empty();
+        let fits = (self.time == time || self.begin == time) && !self.newest.is_empty();
         if fits {
             pb::fixed64(&mut self.newest, field, id);
         }

@@ -3,6 +3,7 @@
 //! ```text
 //! process ── thread ...          ordered as the timeline has them
 //!         ── "Locks" ── one track per lock
+//!         ── device ── one track per queue, and what the tracer tells of its stream
 //!         ── other tracks
 //! ```
 //!
@@ -12,7 +13,7 @@
 //! * A track below a thread shows beside it, so what shall nest gets a track of its own around it.
 //! * Sibling tracks of equal names become one unless they refuse.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::protobuf as pb;
 use super::schema::{
@@ -49,6 +50,8 @@ pub(super) struct ProcessTracks {
     pub(super) tids: SystemIds,
     /// The track around those of the locks, once there is one.
     pub(super) locks: Option<u64>,
+    /// The tracks around those of the devices' queues, by number.
+    pub(super) devices: BTreeMap<i32, u64>,
     /// The track of what is told about the process, once there is something.
     pub(super) notes: Option<u64>,
 }

@@ -26,20 +26,28 @@ pub(super) fn function(linkage_name: &str) -> Function {
     if linkage_name == "operator()" {
         return Function::Lambda;
     }
-    let of_device = offloaded(linkage_name).unwrap_or(linkage_name);
+    let of_device = offloaded(linkage_name).map_or(linkage_name, |(function, _)| function);
     match of_device.split('.').next() {
         None | Some("") => Function::MovedOut,
         Some(name) => Function::Named(demangled(name)),
     }
 }
 
-/// The function in the name of a target region's kernel: `__omp_offloading_DEVICE_FILE_FUNCTION_lLINE`.
-fn offloaded(name: &str) -> Option<&str> {
+/// Function and line of a target region's kernel, as the programmer wrote it.
+pub(crate) fn kernel(linkage_name: &str) -> Option<(String, u32)> {
+    let (function, rest) = offloaded(linkage_name)?;
+    // What the compiler made of the kernel, and a number where there are several in a line, follows.
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    Some((demangled(function), digits.parse().ok()?))
+}
+
+/// The parts of the name of a target region's kernel, `__omp_offloading_DEVICE_FILE_FUNCTION_lLINE`: function, and line
+/// with what follows.
+fn offloaded(name: &str) -> Option<(&str, &str)> {
     let rest = name.strip_prefix("__omp_offloading_")?;
     let (_device, rest) = rest.split_once('_')?;
     let (_file, rest) = rest.split_once('_')?;
-    let (function, _line) = rest.rsplit_once("_l")?;
-    Some(function)
+    rest.rsplit_once("_l")
 }
 
 fn demangled(name: &str) -> String {

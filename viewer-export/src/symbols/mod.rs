@@ -40,6 +40,7 @@ use collect::CodeAddresses;
 use files::Files;
 use table::ModuleSymbols;
 
+pub(crate) use function::kernel;
 pub use instance::Instance;
 pub use problem::Problem;
 pub(crate) use runtime::is_openmp_runtime;

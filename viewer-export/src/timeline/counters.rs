@@ -171,7 +171,7 @@ impl Counter {
         if self.value == self.told {
             return;
         }
-        let new = || stage.counter(count.name(), count.unit());
+        let new = || stage.counter(count.name().to_owned(), count.unit());
         let id = *self.id.get_or_insert_with(new);
         stage.sink.count(id, since, self.value);
         self.told = self.value;

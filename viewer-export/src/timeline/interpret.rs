@@ -5,6 +5,8 @@ mod mutexes;
 mod regions;
 mod tasks;
 
+use std::collections::BTreeMap;
+
 use ompt_sys as ompt;
 use omptrace_trace_format::clock::ClockMap;
 use omptrace_trace_format::event::*;
@@ -19,6 +21,7 @@ use crate::sink::{
 };
 use crate::timeline::counters::Counters;
 use crate::timeline::dependences::Dependences as TaskDependences;
+use crate::timeline::devices::{DeviceReport, Devices};
 use crate::timeline::dialect::Dialect;
 use crate::timeline::locks::{Acquisition, Locks};
 use crate::timeline::repair::Cause;
@@ -39,6 +42,7 @@ pub(crate) struct Interpreter<'t, 's> {
     dependences: TaskDependences,
     locks: Locks,
     counters: Counters,
+    devices: Devices,
     recording: Recording,
     /// Events that the tracer lost.
     lost: u64,
@@ -117,6 +121,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         clock: SessionClock<'t>,
         threads: Vec<Thread>,
         thread_names: Vec<String>,
+        devices: Devices,
         schema: &'t [Schema],
     ) -> Self {
         let counters = Counters::new(threads.len());
@@ -131,6 +136,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             dependences: TaskDependences::default(),
             locks: Locks::default(),
             counters,
+            devices,
             recording: Recording::default(),
             lost: 0,
             schema,
@@ -289,6 +295,7 @@ impl<'t, 's> Interpreter<'t, 's> {
                     e.codeptr_ra,
                     arguments,
                 );
+                self.devices.target(thread, e);
             }
             Event::Target(e) => {
                 let arguments =
@@ -321,6 +328,8 @@ impl<'t, 's> Interpreter<'t, 's> {
                     e.codeptr_ra,
                     arguments,
                 );
+                let at = self.threads[thread].point(time);
+                self.devices.data_op(self.stage, thread, at, e);
             }
             Event::TargetDataOp(e) => self.target_data_op(thread, time, e),
             Event::TargetSubmitEmi(e) => {
@@ -338,6 +347,8 @@ impl<'t, 's> Interpreter<'t, 's> {
                     Address(0),
                     arguments,
                 );
+                let at = self.threads[thread].point(time);
+                self.devices.submit(self.stage, thread, at, e);
             }
             Event::TargetSubmit(e) => {
                 let arguments = arguments![
@@ -372,6 +383,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             Event::DeviceLoad(e) => {
                 let arguments = arguments!["device_num": int(e.device_num), "bytes": uint(e.bytes)];
                 self.device(thread, time, DeviceEvent::Load, arguments);
+                self.devices.load(e);
             }
             Event::DeviceUnload(e) => {
                 self.device(
@@ -382,11 +394,22 @@ impl<'t, 's> Interpreter<'t, 's> {
                 );
             }
 
-            // What devices recorded is in the file, for readers that come.
+            // The survey of devices has seen them.
             Event::DeviceStream(_) | Event::DeviceClock(_) | Event::DeviceTranslation(_) => {}
-            Event::DeviceRecord(_) | Event::DeviceNativeRecord(_) | Event::DeviceImage(_) => {}
+            Event::DeviceRecord(e) => {
+                let mended = self.devices.record(self.stage, self.clock, e);
+                self.mended(thread, time, mended);
+            }
+            Event::DeviceNativeRecord(e) => {
+                let mended = self.devices.native_record(self.stage, self.clock, e);
+                self.mended(thread, time, mended);
+            }
+            Event::DeviceImage(e) => self.devices.image(e),
 
-            Event::Module(e) => self.stage.names.module(e),
+            Event::Module(e) => {
+                self.stage.names.module(e);
+                self.devices.modules_changed();
+            }
             Event::Monitoring(e) => self.monitoring(thread, time, e.change),
             Event::BufferFlush(e) => {
                 let begin = self.clock.time(e.begin.0);
@@ -415,8 +438,9 @@ impl<'t, 's> Interpreter<'t, 's> {
         self.stage.sink.failed()
     }
 
-    /// The process has no more events; `time` is that of the last. What is open ends. Gives the number of lost events.
-    pub(crate) fn finish(mut self, time: Ns) -> u64 {
+    /// The process has no more events; `time` is that of the last. What is open ends. Gives the number of lost events,
+    /// and what became of devices.
+    pub(crate) fn finish(mut self, time: Ns) -> (u64, BTreeMap<i32, DeviceReport>) {
         for thread in &mut self.threads {
             thread.close_all(self.stage, time);
         }
@@ -427,7 +451,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         if let Some(begin) = self.recording.paused_since.take() {
             self.recording_was_off(begin, time);
         }
-        self.lost
+        (self.lost, self.devices.finish(self.stage))
     }
 
     /// A thread meets others, inside of a region.
@@ -476,6 +500,12 @@ impl<'t, 's> Interpreter<'t, 's> {
     pub(crate) fn repair(&mut self, thread: usize, time: Ns, cause: Cause) {
         let stream = self.threads[thread].stream;
         self.stage.repairs.add(cause, stream, time);
+    }
+
+    fn mended(&mut self, thread: usize, time: Ns, result: Result<(), Cause>) {
+        if let Err(cause) = result {
+            self.repair(thread, time, cause);
+        }
     }
 
     fn close(&mut self, thread: usize, time: Ns, construct: Construct, key: u64) {

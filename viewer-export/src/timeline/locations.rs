@@ -26,6 +26,8 @@ pub(crate) struct ThreadIntroduction {
     pub(crate) first_region: Option<FirstRegion>,
     /// The first team that it is a member of.
     pub(crate) team: Option<Membership>,
+    /// The stream is not a thread's but that of this device.
+    pub(crate) device_num: Option<i32>,
     /// It is a [hidden helper](helpers).
     pub(crate) is_helper: bool,
     /// What people call it; unique within the process.
@@ -56,6 +58,7 @@ impl ThreadIntroduction {
 
     fn role(&self) -> Role {
         match self.thread_type {
+            _ if self.device_num.is_some() => Role::Device,
             _ if self.is_helper => Role::Helper,
             Some(ompt::ompt_thread_initial) => Role::Initial,
             Some(ompt::ompt_thread_worker) => Role::Worker,
@@ -73,6 +76,8 @@ enum Role {
     Initial,
     Helper,
     Other,
+    /// No thread at all.
+    Device,
 }
 
 /// The threads of all streams, in the order of [`Reader::streams`], named.
@@ -102,6 +107,7 @@ fn introduction(
                 thread.os_tid = u32::try_from(info.os_tid).unwrap_or(0);
                 thread.os_name = info.name.lossy().into_owned();
             }
+            Event::DeviceStream(device) => thread.device_num = Some(device.device_num),
             Event::ThreadBegin(begin) => thread.thread_type = Some(begin.thread_type),
             Event::ParallelBegin(begin) => {
                 thread.first_region.get_or_insert(FirstRegion {
@@ -136,6 +142,7 @@ fn name(threads: &mut [ThreadIntroduction], main: Option<usize>) {
             Role::Initial | Role::Main => numbered("initial thread", &mut initial),
             Role::Helper => numbered("hidden helper", &mut helpers),
             Role::Other => numbered("thread", &mut others),
+            Role::Device => format!("device {}", thread.device_num.unwrap_or_default()),
         };
     }
 }

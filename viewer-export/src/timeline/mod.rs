@@ -12,6 +12,7 @@
 
 mod counters;
 mod dependences;
+mod devices;
 mod dialect;
 mod helpers;
 pub(crate) mod interpret;
@@ -24,16 +25,18 @@ pub(crate) mod stream;
 mod tasks;
 mod thread;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use omptrace_trace_format::{Diagnostic, Ending, Reader, Severity};
 
+pub use devices::{ClockSource, DeviceClockReport, DeviceReport};
 pub use dialect::Dialect;
 pub(crate) use locations::{ThreadIntroduction, display_order, introductions};
 pub use repair::{Cause, Place, Repair, Repairs};
 
 use crate::sink::{LocationId, LocationKind, Ns, Process, ProcessId, Sink};
 use crate::symbols::{Problem, Table};
+use devices::{Devices, Survey, device_name};
 use interpret::{Interpreter, SessionClock};
 use merge::Merge;
 use stage::Stage;
@@ -73,6 +76,8 @@ pub struct ProcessReport {
     pub paused: bool,
     /// What was mended.
     pub repairs: Repairs,
+    /// What the timelines of devices were made of, by number.
+    pub devices: BTreeMap<i32, DeviceReport>,
     /// What was wrong with the file.
     pub diagnostics: Vec<Diagnostic>,
     /// The modules whose code has no source lines, and why.
@@ -263,6 +268,7 @@ struct Read {
     events: u64,
     /// Events that the tracer had lost.
     lost: u64,
+    devices: BTreeMap<i32, DeviceReport>,
     /// The last event's time.
     end: Ns,
     diagnostics: Vec<Diagnostic>,
@@ -292,14 +298,17 @@ impl<'a> ProcessReplay<'a, '_> {
             command_line: command_line(self.reader),
         };
         self.stage.sink.process(&process);
-        let (threads, thread_names) = self.locations();
+        let introductions = introductions(self.reader);
+        let (threads, thread_names) = self.locations(&introductions);
+        let devices = self.devices(&introductions);
 
         let read = if self.ahead {
             rayon::in_place_scope(|scope| {
-                self.interpret(threads, thread_names, Decoding::Ahead(scope), progress)
+                let decoding = Decoding::Ahead(scope);
+                self.interpret(threads, thread_names, devices, decoding, progress)
             })
         } else {
-            self.interpret(threads, thread_names, Decoding::Here, progress)
+            self.interpret(threads, thread_names, devices, Decoding::Here, progress)
         };
         *end = read.end.max(*end);
 
@@ -315,6 +324,7 @@ impl<'a> ProcessReplay<'a, '_> {
             lost: read.lost,
             paused: self.stage.pause.is_some(),
             repairs,
+            devices: read.devices,
             diagnostics,
             unnamed,
         };
@@ -329,6 +339,7 @@ impl<'a> ProcessReplay<'a, '_> {
         &mut self,
         threads: Vec<Thread>,
         thread_names: Vec<String>,
+        devices: Devices,
         decoding: Decoding<'_, 'scope>,
         progress: &mut dyn FnMut(u64),
     ) -> Read
@@ -342,8 +353,15 @@ impl<'a> ProcessReplay<'a, '_> {
         };
         let dialect = Dialect::of(reader.metadata());
         let schema = &reader.metadata().schema;
-        let mut interpreter =
-            Interpreter::new(self.stage, dialect, clock, threads, thread_names, schema);
+        let mut interpreter = Interpreter::new(
+            self.stage,
+            dialect,
+            clock,
+            threads,
+            thread_names,
+            devices,
+            schema,
+        );
         let mut merge = Merge::new(reader, clock, decoding);
         let (mut events, mut end) = (0, self.start);
         while let Some(merged) = merge.next() {
@@ -360,26 +378,40 @@ impl<'a> ProcessReplay<'a, '_> {
                 }
             }
         }
+        let (lost, devices) = interpreter.finish(end);
         Read {
             events,
-            lost: interpreter.finish(end),
+            lost,
+            devices,
             end,
             diagnostics: merge.take_diagnostics(),
         }
     }
 
     /// Defines the threads' locations in the order of display; gives them in the order of streams.
-    fn locations(&mut self) -> (Vec<Thread>, Vec<String>) {
-        let threads = introductions(self.reader);
+    fn locations(&mut self, threads: &[ThreadIntroduction]) -> (Vec<Thread>, Vec<String>) {
         let mut by_stream = BTreeMap::new();
-        for index in locations::display_order(&threads) {
-            let kind = LocationKind::Thread {
-                os_tid: threads[index].os_tid,
+        let mut seen = BTreeSet::new();
+        for index in locations::display_order(threads) {
+            let thread = &threads[index];
+            let location = match thread.device_num {
+                Some(device_num) => {
+                    let mut name = device_name(device_num, device_type(self.reader, device_num));
+                    // A device that was finalized and initialized again.
+                    if !seen.insert(device_num) {
+                        name = format!("{name}, stream {}", thread.stream);
+                    }
+                    self.stage
+                        .location(LocationKind::Device { device_num }, name)
+                }
+                None => {
+                    let kind = LocationKind::Thread {
+                        os_tid: thread.os_tid,
+                    };
+                    self.stage.location(kind, thread.name.clone())
+                }
             };
-            by_stream.insert(
-                index,
-                self.stage.location(kind, threads[index].name.clone()),
-            );
+            by_stream.insert(index, location);
         }
         let new_thread = |(thread, location): (&ThreadIntroduction, LocationId)| {
             Thread::new(location, thread.stream, self.start)
@@ -391,9 +423,29 @@ impl<'a> ProcessReplay<'a, '_> {
             .collect();
         (
             states,
-            threads.into_iter().map(|thread| thread.name).collect(),
+            threads.iter().map(|thread| thread.name.clone()).collect(),
         )
     }
+
+    fn devices(&self, threads: &[ThreadIntroduction]) -> Devices {
+        let is_device: Vec<bool> = threads
+            .iter()
+            .map(|thread| thread.device_num.is_some())
+            .collect();
+        let survey = Survey::of(self.reader, &is_device);
+        let known = &self.reader.metadata().devices;
+        let types = known
+            .iter()
+            .map(|(number, device)| (*number, device.r#type.clone()));
+        let tracks = threads.iter().filter_map(|thread| thread.device_num);
+        Devices::new(survey, types.collect(), tracks, threads.len())
+    }
+}
+
+/// The runtime's word for the device; empty where it is not known.
+fn device_type(reader: &Reader, device_num: i32) -> &str {
+    let device = reader.metadata().devices.get(&device_num);
+    device.map_or("", |device| &device.r#type)
 }
 
 fn command_line(reader: &Reader) -> Vec<String> {

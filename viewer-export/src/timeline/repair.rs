@@ -57,6 +57,18 @@ causes! {
     /// A damaged chunk, or a clock that is not the same on all processors.
     TimeWentBack Warning "time_went_back"
         "events were older than their predecessor in the stream and were moved to its time";
+    /// A kind that devices do not do, or a record that is too short.
+    UnknownDeviceRecord Note "unknown_device_record"
+        "records of devices are about neither kernels nor data operations and were left out";
+    /// A device that has no time for what it did.
+    NoDeviceTime Warning "no_device_time" "records of devices had no times and were left out";
+    /// Nothing is known of the device's clock.
+    NoDeviceClock Warning "no_device_clock" "records of devices were left out, for nothing tells their clock";
+    /// A device that tells the end first.
+    DeviceTimesSwapped Warning "device_times_swapped"
+        "records of devices ended before they began; begin and end were exchanged";
+    /// More at once than there are tracks.
+    DeviceOverlap Warning "device_overlap" "records of devices overlapped too often and were shortened";
     /// An event of a newer tracer.
     UnknownEvent Note "unknown_event"
         "events are of a kind that this version does not know and show as instants";

@@ -60,7 +60,7 @@ impl<'s> Stage<'s> {
         id
     }
 
-    pub(crate) fn counter(&mut self, name: &'static str, unit: &'static str) -> CounterId {
+    pub(crate) fn counter(&mut self, name: String, unit: &'static str) -> CounterId {
         let id = CounterId(self.next_counter);
         self.next_counter += 1;
         self.sink.counter(&Counter {

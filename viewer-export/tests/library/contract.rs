@@ -25,13 +25,18 @@ struct CheckedLocation {
     last: Ns,
 }
 
+/// Whether a location holds regions; else it holds intervals.
+fn has_regions(kind: LocationKind) -> bool {
+    matches!(
+        kind,
+        LocationKind::Thread { .. } | LocationKind::Device { .. }
+    )
+}
+
 impl Contract {
     fn thread(&mut self, at: Point) -> &mut CheckedLocation {
         let location = &mut self.locations[at.location.0 as usize];
-        assert!(
-            matches!(location.kind, LocationKind::Thread { .. }),
-            "regions are on threads"
-        );
+        assert!(has_regions(location.kind), "regions are on threads");
         assert!(
             at.time >= location.last,
             "time went back from {} to {}",
@@ -101,10 +106,7 @@ impl Sink for Contract {
 
     fn interval(&mut self, interval: &Interval<'_>) {
         let track = &mut self.locations[interval.track.0 as usize];
-        assert!(
-            !matches!(track.kind, LocationKind::Thread { .. }),
-            "intervals are on tracks"
-        );
+        assert!(!has_regions(track.kind), "intervals are on tracks");
         assert!(
             interval.begin >= track.last,
             "intervals of a track do not overlap"
@@ -211,7 +213,7 @@ fn event(random: &mut Random) -> String {
     ]);
     let flags = random.choose(&["4", "4", "0x10000004", "0x8000004", "1", "8", "0x10"]);
     let wait_id = 0xa + random.below(3);
-    match random.below(24) {
+    match random.below(34) {
         0 => format!("parallel_begin task={task} parallel={parallel} team=2 code=0x1000"),
         1 => format!("parallel_begin task={task} parallel={parallel} flags=0x40000002"),
         2 | 3 => format!("parallel_end task={task} parallel={parallel}"),
@@ -236,6 +238,32 @@ fn event(random: &mut Random) -> String {
         ),
         21 => format!("monitoring change={}", 1 + random.below(6)),
         22 => format!("lost begin={} events=3", random.below(400)),
+        24 => format!("target {endpoint} device={} target={task}", random.below(3)),
+        25 | 26 => format!("target_submit {endpoint} target={task} op={next}"),
+        27 | 28 => format!(
+            "target_data_op_emi {endpoint} target={task} op={next} kind={} src=1 dest=2 dest_device=1 bytes={}",
+            random.choose(&["alloc", "transfer_to_device", "delete", "77"]),
+            random.choose(&["0", "4096", "0xffffffffffffffff"])
+        ),
+        29 => format!("device_stream device={}", random.below(2)),
+        30 => format!(
+            "device_clock device={} before={} after=50 time={}",
+            random.below(2),
+            random.below(50),
+            random.below(500)
+        ),
+        31 | 32 => format!(
+            "device_kernel device={} op={next} target={task} begin={} end={}",
+            random.below(2),
+            random.below(500),
+            random.below(500)
+        ),
+        33 => format!(
+            "device_data_op device=1 op={next} kind=transfer_to_device begin={} end={} dest_device=1 bytes={}",
+            random.below(500),
+            random.below(500),
+            random.choose(&["4096", "0xffffffffffffffff"])
+        ),
         _ => random
             .choose(&[
                 "thread_end",

@@ -114,6 +114,9 @@ golden! {
     hidden_helpers
     dependences
     contended_critical
+    device_records
+    device_repairs
+    device_native
 }
 
 /// The table of tests above is complete.

@@ -1,0 +1,68 @@
+//! Names of kernels: functions in the images that were loaded onto devices.
+//!
+//! LLVM calls a kernel `__omp_offloading_DEVICE_FILE_FUNCTION_lLINE`. The line is that of the target construct.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use object::{Object, ObjectSymbol};
+use omptrace_trace_format::event::{DeviceImage, DeviceLoad};
+
+use crate::symbols::kernel;
+
+/// Bytes of all images that are put together at once.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The functions with target constructs, by line.
+#[derive(Debug, Default)]
+pub(crate) struct Images {
+    functions: BTreeMap<u32, BTreeSet<String>>,
+    /// Images whose parts are not all here yet, by device and module, each with its length.
+    parts: BTreeMap<(i32, u64), (u64, Vec<u8>)>,
+}
+
+impl Images {
+    /// An image of which parts follow, perhaps.
+    pub(crate) fn load(&mut self, e: &DeviceLoad<'_>) {
+        let waiting: u64 = self.parts.values().map(|(len, _)| *len).sum();
+        if e.bytes <= MOST_BYTES.saturating_sub(waiting) {
+            self.parts
+                .insert((e.device_num, e.module_id), (e.bytes, Vec::new()));
+        }
+    }
+
+    /// A part of an image; behind the last, its functions are known.
+    pub(crate) fn part(&mut self, e: &DeviceImage<'_>) {
+        let key = (e.device_num, e.module_id);
+        let Some((len, bytes)) = self.parts.get_mut(&key) else {
+            return;
+        };
+        if e.offset != bytes.len() as u64 || e.offset + e.bytes.0.len() as u64 > *len {
+            self.parts.remove(&key);
+            return;
+        }
+        bytes.extend_from_slice(&e.bytes.0);
+        if bytes.len() as u64 == *len {
+            let (_, image) = self.parts.remove(&key).unwrap_or_default();
+            self.read(&image);
+        }
+    }
+
+    fn read(&mut self, image: &[u8]) {
+        let Ok(file) = object::File::parse(image) else {
+            return;
+        };
+        let symbols = file.symbols().chain(file.dynamic_symbols());
+        for (function, line) in symbols.filter_map(|symbol| kernel(symbol.name().ok()?)) {
+            self.functions.entry(line).or_default().insert(function);
+        }
+    }
+
+    /// The function whose target construct is in `line`, where there is one only.
+    pub(crate) fn function(&self, line: u32) -> Option<&str> {
+        let functions = self.functions.get(&line)?;
+        functions
+            .first()
+            .filter(|_| functions.len() == 1)
+            .map(String::as_str)
+    }
+}

@@ -1,0 +1,273 @@
+//! A device's tracks: one per kind of work, more where pieces of work overlap.
+//!
+//! Records come in the order of delivery. A queue holds some back and tells them in the order of their begins, so that lanes
+//! can be given out: the first that is free.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+
+use super::record::{DataOp, Work};
+use crate::sink::{
+    Argument, Category, CounterId, FlowKind, Interval, LocationId, LocationKind, Ns, Point, Value,
+    argument,
+};
+use crate::timeline::repair::Cause;
+use crate::timeline::stage::Stage;
+
+/// Pieces of work that are held back.
+const MOST_WAITING: usize = 1 << 14;
+/// Tracks of one kind; what overlaps more often is shortened.
+const MOST_LANES: usize = 64;
+
+/// A piece of work on the timeline.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) name: Rc<str>,
+    pub(crate) work: Work,
+    pub(crate) host_op_id: u64,
+    pub(crate) target_id: u64,
+    /// The operation of the host.
+    pub(crate) from: Option<(FlowKind, Point)>,
+    /// The device told nothing: these are the host's times.
+    pub(crate) host_observed: bool,
+}
+
+/// The tracks for one kind of work.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    device_num: i32,
+    name: String,
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    arrivals: u64,
+    lanes: Vec<Lane>,
+    rate: Option<Rate>,
+}
+
+#[derive(Debug)]
+struct Lane {
+    location: LocationId,
+    free_from: Ns,
+}
+
+/// Ordered by begin, then arrival.
+#[derive(Debug)]
+struct Waiting {
+    arrival: u64,
+    placed: Placed,
+}
+
+impl Waiting {
+    fn key(&self) -> (Ns, u64) {
+        (self.placed.begin, self.arrival)
+    }
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Waiting) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Waiting {}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Waiting) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Waiting) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl Queue {
+    /// A queue called `name`; `rate` is the name of the counter of its bytes per second, if it has one.
+    pub(crate) fn new(device_num: i32, name: String, rate: Option<String>) -> Queue {
+        Queue {
+            device_num,
+            name,
+            waiting: BinaryHeap::new(),
+            arrivals: 0,
+            lanes: Vec::new(),
+            rate: rate.map(Rate::new),
+        }
+    }
+
+    pub(crate) fn push(&mut self, stage: &mut Stage<'_>, placed: Placed) {
+        self.arrivals += 1;
+        let arrival = self.arrivals;
+        self.waiting.push(Reverse(Waiting { arrival, placed }));
+        if self.waiting.len() > MOST_WAITING {
+            self.tell_first(stage);
+        }
+    }
+
+    /// No more work comes.
+    pub(crate) fn finish(&mut self, stage: &mut Stage<'_>) {
+        while self.tell_first(stage) {}
+        if let Some(rate) = &mut self.rate {
+            rate.advance(stage, Ns::MAX);
+        }
+    }
+
+    fn tell_first(&mut self, stage: &mut Stage<'_>) -> bool {
+        let Some(Reverse(Waiting { placed, .. })) = self.waiting.pop() else {
+            return false;
+        };
+        let (lane, begin) = self.lane(stage, placed.begin);
+        let end = placed.end.max(begin);
+        self.lanes[lane].free_from = end;
+        let track = self.lanes[lane].location;
+        stage.sink.interval(&Interval {
+            track,
+            name: &placed.name,
+            category: Category::Target,
+            begin,
+            end,
+            arguments: &arguments(&placed),
+        });
+        if let Some((kind, from)) = placed.from {
+            let to = Point {
+                location: track,
+                time: begin,
+            };
+            // The clocks are not that exact, and nothing leads back.
+            let time = from.time.min(begin);
+            stage.flow(kind, Point { time, ..from }, to);
+        }
+        if let (Some(rate), Work::DataOp(op)) = (&mut self.rate, &placed.work) {
+            rate.add(stage, begin, end, op.bytes);
+        }
+        true
+    }
+
+    /// The lane for work that begins at `begin`, and when it begins there.
+    fn lane(&mut self, stage: &mut Stage<'_>, begin: Ns) -> (usize, Ns) {
+        if let Some(free) = self.lanes.iter().position(|lane| lane.free_from <= begin) {
+            return (free, begin);
+        }
+        let lanes = self.lanes.len();
+        if lanes < MOST_LANES {
+            let name = match lanes {
+                0 => self.name.clone(),
+                _ => format!("{} {}", self.name, lanes + 1),
+            };
+            let kind = LocationKind::DeviceQueue {
+                device_num: self.device_num,
+            };
+            let location = stage.location(kind, name);
+            self.lanes.push(Lane {
+                location,
+                free_from: Ns::MIN,
+            });
+            return (lanes, begin);
+        }
+        let free_from = |(_, lane): &(usize, &Lane)| lane.free_from;
+        let first = self.lanes.iter().enumerate().min_by_key(free_from);
+        let (lane, begin) = first.map_or((0, begin), |(index, lane)| (index, lane.free_from));
+        stage.repairs.add(Cause::DeviceOverlap, 0, begin);
+        (lane, begin)
+    }
+}
+
+fn arguments(placed: &Placed) -> Vec<Argument<'_>> {
+    let mut arguments = Vec::new();
+    match &placed.work {
+        Work::Kernel {
+            requested_num_teams,
+            granted_num_teams,
+        } => {
+            arguments.push(argument(
+                "requested_num_teams",
+                Value::Uint((*requested_num_teams).into()),
+            ));
+            if *granted_num_teams > 0 {
+                arguments.push(argument(
+                    "granted_num_teams",
+                    Value::Uint((*granted_num_teams).into()),
+                ));
+            }
+        }
+        Work::DataOp(DataOp {
+            bytes,
+            src_addr,
+            src_device_num,
+            dest_addr,
+            dest_device_num,
+            ..
+        }) => arguments.extend([
+            argument("bytes", Value::Uint(*bytes)),
+            argument("src_addr", Value::Hex(*src_addr)),
+            argument("src_device_num", Value::Int((*src_device_num).into())),
+            argument("dest_addr", Value::Hex(*dest_addr)),
+            argument("dest_device_num", Value::Int((*dest_device_num).into())),
+        ]),
+        Work::Native { hwid, .. } => arguments.push(argument("hwid", Value::Hex(*hwid))),
+    }
+    arguments.push(argument("host_op_id", Value::Hex(placed.host_op_id)));
+    if placed.target_id != 0 {
+        arguments.push(argument("target_data", Value::Hex(placed.target_id)));
+    }
+    if placed.host_observed {
+        arguments.push(argument("observed_by", Value::Text("host")));
+    }
+    arguments
+}
+
+/// Bytes per second of the transfers that are in progress.
+#[derive(Debug)]
+struct Rate {
+    name: String,
+    counter: Option<CounterId>,
+    value: i64,
+    ends: BinaryHeap<Reverse<(Ns, i64)>>,
+    last: Ns,
+}
+
+impl Rate {
+    fn new(name: String) -> Rate {
+        Rate {
+            name,
+            counter: None,
+            value: 0,
+            ends: BinaryHeap::new(),
+            last: 0,
+        }
+    }
+
+    fn add(&mut self, stage: &mut Stage<'_>, begin: Ns, end: Ns, bytes: u64) {
+        const NS_PER_MICROSECOND: u64 = 1000;
+        let Some(ns) = u64::try_from(end - begin).ok().filter(|ns| *ns > 0) else {
+            return;
+        };
+        // Bytes per microsecond are megabytes per second.
+        let rate = u128::from(bytes) * u128::from(NS_PER_MICROSECOND) / u128::from(ns);
+        let rate = i64::try_from(rate).unwrap_or(i64::MAX);
+        self.advance(stage, begin);
+        self.ends.push(Reverse((end, rate)));
+        self.change(stage, begin, rate);
+    }
+
+    /// What ends until `time` has ended.
+    fn advance(&mut self, stage: &mut Stage<'_>, time: Ns) {
+        while let Some(Reverse((end, rate))) = self.ends.peek().copied()
+            && end <= time
+        {
+            self.ends.pop();
+            self.change(stage, end, -rate);
+        }
+    }
+
+    fn change(&mut self, stage: &mut Stage<'_>, time: Ns, by: i64) {
+        let new = || stage.counter(std::mem::take(&mut self.name), "MB/s");
+        let counter = *self.counter.get_or_insert_with(new);
+        self.value = self.value.saturating_add(by);
+        self.last = self.last.max(time);
+        stage.sink.count(counter, self.last, self.value.max(0));
+    }
+}

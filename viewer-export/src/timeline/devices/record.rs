@@ -1,0 +1,137 @@
+//! What a device's record says (OpenMP 5.2, 19.5.2.25 and 19.5.2.28; 19.4.3.3), out of its raw words.
+
+use ompt_sys as ompt;
+use omptrace_trace_format::event::{DeviceNativeRecord, DeviceRecord};
+
+/// What a device did.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Work {
+    Kernel {
+        requested_num_teams: u32,
+        /// 0 where it is not known.
+        granted_num_teams: u32,
+    },
+    DataOp(DataOp),
+    /// Something in a format of the device's own.
+    Native {
+        name: String,
+        hwid: u64,
+    },
+}
+
+/// A data operation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct DataOp {
+    pub(crate) optype: ompt::ompt_target_data_op_t,
+    pub(crate) bytes: u64,
+    pub(crate) src_addr: u64,
+    pub(crate) src_device_num: i32,
+    pub(crate) dest_addr: u64,
+    pub(crate) dest_device_num: i32,
+}
+
+/// A record of work, times on the device's clock.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct DeviceWork {
+    pub(crate) work: Work,
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    pub(crate) host_op_id: u64,
+    pub(crate) target_id: u64,
+}
+
+impl DeviceWork {
+    /// Of a record in the standard format; `None` where it is one of something else, or too short.
+    pub(crate) fn of_record(e: &DeviceRecord<'_>) -> Option<DeviceWork> {
+        let low = |word: u64| word as u32;
+        let high = |word: u64| (word >> 32) as u32;
+        // The structures as they lie in memory: numbers of 32 bits before one of 64 leave a gap.
+        let (work, host_op_id, end) = match (e.r#type, &*e.record) {
+            (
+                ompt::ompt_callback_target_submit | ompt::ompt_callback_target_submit_emi,
+                &[host_op_id, teams, end, ..],
+            ) => {
+                let kernel = Work::Kernel {
+                    requested_num_teams: low(teams),
+                    granted_num_teams: high(teams),
+                };
+                (kernel, host_op_id, end)
+            }
+            (
+                ompt::ompt_callback_target_data_op | ompt::ompt_callback_target_data_op_emi,
+                &[
+                    host_op_id,
+                    optype,
+                    src_addr,
+                    src,
+                    dest_addr,
+                    dest,
+                    bytes,
+                    end,
+                    ..,
+                ],
+            ) => {
+                let data_op = DataOp {
+                    optype: ompt::ompt_target_data_op_t(low(optype)),
+                    bytes,
+                    src_addr,
+                    src_device_num: low(src) as i32,
+                    dest_addr,
+                    dest_device_num: low(dest) as i32,
+                };
+                (Work::DataOp(data_op), host_op_id, end)
+            }
+            _ => return None,
+        };
+        Some(DeviceWork {
+            work,
+            begin: e.time,
+            end,
+            host_op_id,
+            target_id: e.target_id.0,
+        })
+    }
+
+    /// Of a record in the device's own format.
+    pub(crate) fn of_native(e: &DeviceNativeRecord<'_>) -> DeviceWork {
+        DeviceWork {
+            work: Work::Native {
+                name: e.r#type.lossy().into_owned(),
+                hwid: e.hwid.0,
+            },
+            begin: e.start_time,
+            end: e.end_time,
+            host_op_id: e.host_op_id.0,
+            target_id: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{offset_of, size_of};
+
+    use super::*;
+
+    /// The places that `of_record` takes words from are those of the structures.
+    #[test]
+    fn words_are_those_of_the_structures() {
+        type Kernel = ompt::ompt_record_target_kernel_t;
+        type DataOp = ompt::ompt_record_target_data_op_t;
+        assert_eq!(offset_of!(Kernel, requested_num_teams), 8);
+        assert_eq!(offset_of!(Kernel, granted_num_teams), 12);
+        assert_eq!(offset_of!(Kernel, end_time), 2 * 8);
+        let words = [
+            offset_of!(DataOp, host_op_id),
+            offset_of!(DataOp, optype),
+            offset_of!(DataOp, src_addr),
+            offset_of!(DataOp, src_device_num),
+            offset_of!(DataOp, dest_addr),
+            offset_of!(DataOp, dest_device_num),
+            offset_of!(DataOp, bytes),
+            offset_of!(DataOp, end_time),
+        ];
+        assert_eq!(words, [0, 8, 16, 24, 32, 40, 48, 56]);
+        assert_eq!(size_of::<DataOp>(), 72);
+    }
+}

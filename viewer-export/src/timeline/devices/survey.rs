@@ -1,0 +1,223 @@
+//! What must be known of a trace's devices before its events are interpreted: their clocks, and whether they give records.
+
+use std::collections::BTreeMap;
+
+use ompt_sys as ompt;
+use omptrace_trace_format::event::Event;
+use omptrace_trace_format::reader::{Reader, Record, Stream};
+use rayon::prelude::*;
+
+use super::clock::{Bounds, ClockPoint, DeviceClockMap, DeviceClockReport, Translation, choose};
+use super::record::{DataOp, DeviceWork};
+use crate::fast_map::FastMap;
+
+/// Records per stream by which maps of clocks are judged.
+const MOST_SAMPLES: usize = 2000;
+
+/// What is known of the devices.
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    devices: BTreeMap<i32, Surveyed>,
+}
+
+#[derive(Debug, Default)]
+struct Surveyed {
+    gives_records: bool,
+    clock: Option<(DeviceClockMap, DeviceClockReport)>,
+}
+
+/// What the streams of devices tell.
+#[derive(Default)]
+struct Told {
+    pairs: Vec<(i32, ClockPoint)>,
+    translations: Vec<(i32, Translation)>,
+    samples: Vec<Sample>,
+    /// Devices that records name.
+    recorded: BTreeMap<i32, ()>,
+}
+
+struct Sample {
+    device_num: i32,
+    work: DeviceWork,
+    delivered_ns: f64,
+}
+
+/// When a host asked which device for an operation.
+type Asked = FastMap<u64, (f64, i32)>;
+
+impl Survey {
+    /// Of `reader`; `is_device` tells which of its streams are those of devices.
+    pub(crate) fn of(reader: &Reader, is_device: &[bool]) -> Survey {
+        let streams = |wanted: bool| -> Vec<&Stream> {
+            let both = reader.streams().iter().zip(is_device);
+            both.filter(|(_, is_device)| **is_device == wanted)
+                .map(|(stream, _)| stream)
+                .collect()
+        };
+        let mut told = Told::default();
+        let of_devices: Vec<Told> = streams(true)
+            .par_iter()
+            .map(|stream| Told::of(reader, stream))
+            .collect();
+        of_devices.into_iter().for_each(|more| told.add(more));
+        let wanted: FastMap<u64, ()> = told
+            .samples
+            .iter()
+            .map(|sample| (sample.work.host_op_id, ()))
+            .collect();
+        let asked: Asked = if wanted.is_empty() {
+            Asked::default()
+        } else {
+            let of_threads = streams(false);
+            let asked = of_threads
+                .par_iter()
+                .map(|stream| asked(reader, stream, &wanted));
+            asked
+                .flatten_iter()
+                .collect::<Vec<_>>()
+                .into_iter()
+                .collect()
+        };
+        told.conclude(&asked, reader.clock().start_realtime_ns())
+    }
+
+    /// Whether the device gives records; else its work is what the host saw of it.
+    pub(crate) fn gives_records(&self, device_num: i32) -> bool {
+        self.devices
+            .get(&device_num)
+            .is_some_and(|device| device.gives_records)
+    }
+
+    /// The map of the device's clock.
+    pub(crate) fn clock(&self, device_num: i32) -> Option<&DeviceClockMap> {
+        Some(&self.devices.get(&device_num)?.clock.as_ref()?.0)
+    }
+
+    /// What is to be said of the device's clock.
+    pub(crate) fn clock_report(&self, device_num: i32) -> Option<DeviceClockReport> {
+        Some(self.devices.get(&device_num)?.clock.as_ref()?.1)
+    }
+}
+
+impl Told {
+    fn of(reader: &Reader, stream: &Stream) -> Told {
+        let ns = |ticks| reader.clock().ns(ticks) as f64;
+        let mut told = Told::default();
+        for Record { ticks, event } in reader.events(stream) {
+            let (device_num, work) = match &event {
+                Event::DeviceClock(e) => {
+                    let (before, after) = (ns(e.before.0), ns(e.after.0));
+                    let point = ClockPoint {
+                        device_time: e.device_time,
+                        ns: (before + after) / 2.0,
+                        uncertainty_ns: (after - before).abs() / 2.0,
+                    };
+                    told.pairs.push((e.device_num, point));
+                    continue;
+                }
+                Event::DeviceTranslation(e) => {
+                    let translation = Translation {
+                        device_time: e.device_time,
+                        seconds: e.seconds.get(),
+                        asked_ns: ns(ticks),
+                    };
+                    told.translations.push((e.device_num, translation));
+                    continue;
+                }
+                Event::DeviceRecord(e) => (e.device_num, DeviceWork::of_record(e)),
+                Event::DeviceNativeRecord(e) => (e.device_num, Some(DeviceWork::of_native(e))),
+                _ => continue,
+            };
+            told.recorded.insert(device_num, ());
+            let work = work.filter(|work| work.begin != 0 && work.end != 0);
+            if let Some(mut work) = work.filter(|_| told.samples.len() < MOST_SAMPLES) {
+                (work.begin, work.end) = (work.begin.min(work.end), work.begin.max(work.end));
+                told.samples.push(Sample {
+                    device_num,
+                    work,
+                    delivered_ns: ns(ticks),
+                });
+            }
+        }
+        told
+    }
+
+    fn add(&mut self, more: Told) {
+        self.pairs.extend(more.pairs);
+        self.translations.extend(more.translations);
+        self.samples.extend(more.samples);
+        self.recorded.extend(more.recorded);
+    }
+
+    fn conclude(self, asked: &Asked, realtime_ns: u64) -> Survey {
+        let mut bounds: BTreeMap<i32, Vec<Bounds>> = BTreeMap::new();
+        for sample in &self.samples {
+            let asked = asked.get(&sample.work.host_op_id);
+            // The host knows better which device it asked.
+            let device_num = asked.map_or(sample.device_num, |(_, device_num)| *device_num);
+            bounds.entry(device_num).or_default().push(Bounds {
+                begin: sample.work.begin,
+                end: sample.work.end,
+                asked_ns: asked.map(|(ns, _)| *ns),
+                delivered_ns: sample.delivered_ns,
+            });
+        }
+        let mut survey = Survey::default();
+        for device_num in bounds.keys().chain(self.recorded.keys()) {
+            survey.devices.entry(*device_num).or_default().gives_records = true;
+        }
+        for (device_num, _) in &self.pairs {
+            survey.devices.entry(*device_num).or_default();
+        }
+        for (device_num, device) in &mut survey.devices {
+            fn of<T: Copy>(all: &[(i32, T)], device_num: i32) -> Vec<T> {
+                all.iter()
+                    .filter(|(number, _)| *number == device_num)
+                    .map(|(_, what)| *what)
+                    .collect()
+            }
+            let bounds = bounds.get(device_num).map_or(&[][..], Vec::as_slice);
+            let translations = of(&self.translations, *device_num);
+            device.clock = choose(
+                of(&self.pairs, *device_num),
+                &translations,
+                bounds,
+                realtime_ns,
+            );
+        }
+        survey
+    }
+}
+
+/// When the thread of `stream` asked for the operations in `wanted`, and which device.
+fn asked(reader: &Reader, stream: &Stream, wanted: &FastMap<u64, ()>) -> Vec<(u64, (f64, i32))> {
+    let is_device = |number: i32| reader.metadata().devices.contains_key(&number);
+    let (mut asked, mut regions) = (Vec::new(), Vec::new());
+    for Record { ticks, event } in reader.events(stream) {
+        let (endpoint, host_op_id, device_num) = match &event {
+            Event::TargetEmi(e) if e.endpoint == ompt::ompt_scope_end => {
+                regions.pop();
+                continue;
+            }
+            Event::TargetEmi(e) => {
+                regions.push(e.device_num);
+                continue;
+            }
+            Event::TargetSubmitEmi(e) => (
+                e.endpoint,
+                e.host_op_id.0,
+                regions.last().copied().unwrap_or(-1),
+            ),
+            Event::TargetDataOpEmi(e) => (
+                e.endpoint,
+                e.host_op_id.0,
+                DataOp::of(e).device_num(is_device),
+            ),
+            _ => continue,
+        };
+        if endpoint != ompt::ompt_scope_end && wanted.contains_key(&host_op_id) {
+            asked.push((host_op_id, (reader.clock().ns(ticks) as f64, device_num)));
+        }
+    }
+    asked
+}
