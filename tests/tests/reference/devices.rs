@@ -266,7 +266,7 @@ fn takes_the_records_that_are_sound_and_counts_the_others() {
         let expected = all
             .iter()
             .enumerate()
-            .filter(|(index, _)| index % RECORDS_PER_BUFFER % 2 == 0);
+            .filter(|(index, _)| (index % RECORDS_PER_BUFFER).is_multiple_of(2));
         assert!(
             expected.map(|(_, record)| record).eq(&records),
             "{misbehaviour:?}"
