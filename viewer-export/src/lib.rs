@@ -51,7 +51,7 @@ pub use dump::{dump_json, dump_text};
 pub use filter::{ArgumentChoice, Selection, ThreadName, threads};
 pub use format::{FORMATS, Format};
 pub use info::Info;
-pub use otf2::{Enums, Otf2Options};
+pub use otf2::{Enums, Otf2Options, check_archive};
 pub use split::NextFile;
 pub use timeline::{Cause, ProcessReport, Repair, Repairs, Report};
 

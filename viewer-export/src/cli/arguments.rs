@@ -415,9 +415,10 @@ pub(crate) struct Dump {
 Exit status: 0 sound, 1 findings (listed), 2 an input cannot be read.
 
 Example:
-  omptrace check traces/ && echo sound")]
+  omptrace check traces/ && echo sound
+  omptrace check app.otf2")]
 pub(crate) struct Check {
-    /// Traces, or folders of them
+    /// Traces, or folders of them; OTF2 archives of any writer, or their anchors (*.otf2)
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 }

@@ -1,50 +1,67 @@
-//! `omptrace check`: whether traces are sound.
+//! `omptrace check`: whether traces and archives are sound.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::Severity;
-use omptrace_viewer_export::check;
+use omptrace_viewer_export::{Finding, check, check_archive};
 
 use crate::cli::arguments::Check;
 use crate::cli::failure::{Failure, Outcome, Result};
 use crate::cli::inputs;
+use crate::cli::loader::files_in;
 
-/// Checks one trace after the other. One that cannot be read does not keep the others from being checked.
+/// Checks one input after the other. One that cannot be read does not keep the others from being checked.
 ///
 /// # Errors
 /// A trace cannot be read, or stdout not be written to.
 pub(crate) fn run(arguments: &Check) -> Result<Outcome> {
-    let traces = inputs::traces(&arguments.inputs)?;
-    let mut stdout = io::stdout().lock();
     let mut outcome = Outcome::Success;
-    let mut unreadable = 0;
-    for trace in &traces {
-        let reader = match inputs::open(trace) {
-            Ok(reader) => reader,
-            Err(failure) => {
-                failure.tell();
-                unreadable += 1;
-                continue;
-            }
-        };
-        let findings = check(&reader);
-        for finding in &findings {
-            writeln!(stdout, "{}: {finding}", trace.display())?;
+    let (mut inputs, mut unreadable) = (0, 0);
+    for input in &arguments.inputs {
+        if let Some(anchor) = anchor(input) {
+            inputs += 1;
+            outcome = outcome.max(tell(input, &check_archive(&anchor))?);
+            continue;
         }
-        if findings
-            .iter()
-            .any(|finding| finding.severity > Severity::Note)
-        {
-            outcome = Outcome::Findings;
-        } else {
-            writeln!(stdout, "{}: sound", trace.display())?;
+        for trace in inputs::traces(std::slice::from_ref(input))? {
+            inputs += 1;
+            match inputs::open(&trace) {
+                Ok(reader) => outcome = outcome.max(tell(&trace, &check(&reader))?),
+                Err(failure) => {
+                    failure.tell();
+                    unreadable += 1;
+                }
+            }
         }
     }
     if unreadable > 0 {
         return Err(Failure::new(format!(
-            "{unreadable} of {} inputs cannot be read",
-            traces.len()
+            "{unreadable} of {inputs} inputs cannot be read"
         )));
     }
     Ok(outcome)
+}
+
+fn tell(input: &Path, findings: &[Finding]) -> Result<Outcome> {
+    let mut stdout = io::stdout().lock();
+    for finding in findings {
+        writeln!(stdout, "{}: {finding}", input.display())?;
+    }
+    let is_grave = |finding: &Finding| finding.severity > Severity::Note;
+    if findings.iter().any(is_grave) {
+        return Ok(Outcome::Findings);
+    }
+    writeln!(stdout, "{}: sound", input.display())?;
+    Ok(Outcome::Success)
+}
+
+/// The anchor of an OTF2 archive: the input itself, or the one file of that kind in the folder.
+fn anchor(input: &Path) -> Option<PathBuf> {
+    let is_anchor = |name: &str| name.ends_with(".otf2");
+    if !input.is_dir() {
+        return is_anchor(input.file_name()?.to_str()?).then(|| input.to_owned());
+    }
+    let is_file = |path: &PathBuf| path.is_file();
+    files_in(input, is_anchor).into_iter().find(is_file)
 }

@@ -10,7 +10,7 @@ use crate::cli::words;
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 /// How a command that did its work ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
     /// All is well: exit status 0.
     Success,

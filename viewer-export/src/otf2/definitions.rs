@@ -9,8 +9,8 @@ use std::io;
 use super::Otf2;
 use super::archive::{Anchor, DefinitionFile};
 use super::encoding::{
-    CommRef, GroupRef, LocationGroupRef, LocationRef, Mappings, StringRef, SystemTreeNodeRef,
-    TypedValue,
+    Added, CommRef, GroupRef, LocationGroupRef, LocationRef, Mappings, StringRef,
+    SystemTreeNodeRef, TypedValue,
 };
 use super::records::{
     ClockProperties, Comm, DefMarker, Group, Location, LocationGroup, LocationProperty,
@@ -111,7 +111,7 @@ impl Otf2 {
                 name,
                 group_type: PROCESS,
                 system_tree_parent: *node,
-                creating_location_group: LocationGroupRef::UNDEFINED,
+                creating_location_group: Added(LocationGroupRef::UNDEFINED),
             });
         }
         for (thread, name) in self.threads.iter().zip(threads) {
@@ -161,13 +161,12 @@ impl Otf2 {
 
     fn clock_properties(&self) -> ClockProperties {
         let ProcessTimes { first, last } = self.times();
+        let realtime = self.start_realtime_ns.map(|start| start + first);
         ClockProperties {
             timer_resolution: TIMER_RESOLUTION,
             global_offset: first,
             trace_length: last - first,
-            realtime_timestamp: self
-                .start_realtime_ns
-                .map_or(u64::MAX, |start| start + first),
+            realtime_timestamp: Added(realtime.unwrap_or(u64::MAX)),
         }
     }
 
@@ -274,7 +273,7 @@ impl Otf2 {
                     CommRef::UNDEFINED => CommRef::UNDEFINED,
                     CommRef(parent) => CommRef(numbers[parent as usize]),
                 },
-                flags: 0,
+                flags: Added(0),
             });
         }
     }

@@ -159,6 +159,44 @@ impl Field for String {
     }
 }
 
+/// A field that records of older versions lack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Added<T>(pub(super) T);
+
+/// What a field is in records that lack it.
+pub(super) trait Missing {
+    const MISSING: Self;
+}
+
+impl Missing for u32 {
+    const MISSING: u32 = 0;
+}
+
+impl Missing for u64 {
+    const MISSING: u64 = u64::MAX;
+}
+
+impl Missing for LocationGroupRef {
+    const MISSING: LocationGroupRef = LocationGroupRef::UNDEFINED;
+}
+
+impl<T: Field + Missing> Field for Added<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Option<Added<T>> {
+        if from.rest.is_empty() {
+            return Some(Added(T::MISSING));
+        }
+        T::take(from).map(Added)
+    }
+
+    fn references(&self, visit: &mut dyn FnMut(Kind, u64)) {
+        self.0.references(visit);
+    }
+}
+
 /// Behind their number.
 impl<T: Field> Field for Vec<T> {
     fn put(&self, out: &mut Vec<u8>) {
@@ -295,8 +333,6 @@ pub(super) enum Kind {
     CallingContext,
     InterruptGenerator,
     Callpath,
-    IoFile,
-    IoHandle,
 }
 
 references! {

@@ -10,6 +10,7 @@
 //! regions       how OTF2 names constructs
 //! strings, attributes
 //!               texts, and details of events
+//! check         judges archives, of other writers too
 //! definitions   all that the events refer to, written when they are complete
 //! ```
 //!
@@ -18,12 +19,11 @@
 
 mod archive;
 mod attributes;
+mod check;
 mod chunks;
 mod definitions;
-#[allow(dead_code, reason = "reading")]
 mod encoding;
 mod events;
-#[allow(dead_code, reason = "reading")]
 mod records;
 mod regions;
 mod strings;
@@ -57,6 +57,8 @@ use teams::{TeamId, Teams};
 use threads::{Membership, Open, State, Thread};
 
 use crate::fast_map::FastMap;
+
+pub use check::check_archive;
 
 /// How OTF2 archives are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

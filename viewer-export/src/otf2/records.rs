@@ -30,6 +30,7 @@ macro_rules! records {
             Unknown(u8),
         }
 
+        #[allow(dead_code, reason = "not all is asked of all tables")]
         impl $Any {
             /// The record `id` of these fields; `None` where they end too early.
             #[allow(unused_variables, reason = "some records have no fields")]
@@ -109,14 +110,14 @@ pub(super) fn is_singleton(id: u8) -> bool {
 records! {
     /// A global definition.
     Definition;
-    ClockProperties = 5 { timer_resolution: u64, global_offset: u64, trace_length: u64, realtime_timestamp: u64 }
+    ClockProperties = 5 { timer_resolution: u64, global_offset: u64, trace_length: u64, realtime_timestamp: Added<u64> }
     Paradigm = 6 { paradigm: u8, name: StringRef, class: u8 }
     ParadigmProperty = 7 { paradigm: u8, property: u8, value: TypedValue }
     String_ = 10 { id: u32, text: String }
     Attribute = 11 { id: u32, name: StringRef, value_type: u8, description: StringRef }
     SystemTreeNode = 12 { id: u32, name: StringRef, class: StringRef, parent: SystemTreeNodeRef }
     LocationGroup = 13 {
-        id: u32, name: StringRef, group_type: u8, system_tree_parent: SystemTreeNodeRef, creating_location_group: LocationGroupRef
+        id: u32, name: StringRef, group_type: u8, system_tree_parent: SystemTreeNodeRef, creating_location_group: Added<LocationGroupRef>
     }
     Location = 14 { id: u64, name: StringRef, location_type: u8, number_of_events: u64, location_group: LocationGroupRef }
     Region = 15 {
@@ -135,9 +136,9 @@ records! {
     }
     MetricClass = 20 { id: u32, members: ShortList<MetricMemberRef>, occurrence: u8, recorder_kind: u8 }
     MetricInstance = 21 { id: u32, class: MetricRef, recorder: LocationRef, scope_kind: u8, scope: u64 }
-    Comm = 22 { id: u32, name: StringRef, group: GroupRef, parent: CommRef, flags: u32 }
+    Comm = 22 { id: u32, name: StringRef, group: GroupRef, parent: CommRef, flags: Added<u32> }
     Parameter = 23 { id: u32, name: StringRef, parameter_type: u8 }
-    RmaWin = 24 { id: u32, name: StringRef, comm: CommRef, flags: u32 }
+    RmaWin = 24 { id: u32, name: StringRef, comm: CommRef, flags: Added<u32> }
     MetricClassRecorder = 25 { metric: MetricRef, recorder: LocationRef }
     SystemTreeNodeProperty = 26 {
         node: SystemTreeNodeRef, name: StringRef, legacy_string: StringRef, value: TypedValue
@@ -221,7 +222,6 @@ pub(super) mod paradigm {
 
 /// `OTF2_RegionRole`.
 pub(super) mod role {
-    pub(in crate::otf2) const FUNCTION: u8 = 1;
     pub(in crate::otf2) const WRAPPER: u8 = 2;
     pub(in crate::otf2) const LOOP: u8 = 3;
     pub(in crate::otf2) const CODE: u8 = 4;

@@ -1,0 +1,285 @@
+//! The global definitions of an archive, as far as events are judged by them; and those of locations.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use super::faults::{Fault, Faults};
+use super::reader::{Anchor, Records};
+use crate::otf2::encoding::{CommRef, Kind, Mappings};
+use crate::otf2::records::{ClockProperties, Definition, Group, LocalDefinition};
+
+const COMM_LOCATIONS: u8 = 4;
+const COMM_GROUP: u8 = 5;
+
+/// What the events of an archive refer to.
+#[derive(Default)]
+pub(super) struct Definitions {
+    known: HashSet<(Kind, u64)>,
+    pub(super) locations: BTreeMap<u64, LocationFacts>,
+    groups: HashMap<u32, Group>,
+    comm_groups: HashMap<u32, u32>,
+    /// The type of each attribute.
+    pub(super) attributes: HashMap<u32, u8>,
+    pub(super) clock: Option<ClockProperties>,
+    paradigms: HashSet<u8>,
+    /// The locations that the groups of each paradigm are made of.
+    comm_locations: HashMap<u8, Vec<u64>>,
+    /// References that were not defined when they came.
+    forward: Vec<(Kind, u64, &'static str)>,
+}
+
+/// What a location's definition tells.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LocationFacts {
+    pub(super) events: u64,
+    pub(super) group: u32,
+}
+
+impl Definitions {
+    /// Reads the file `path`.
+    pub(super) fn read(path: &Path, anchor: &Anchor, faults: &mut Faults) -> Definitions {
+        let mut definitions = Definitions::default();
+        let mut records = match Records::open(path, anchor.definition_chunk_bytes, false) {
+            Ok(records) => records,
+            Err(error) => {
+                faults.add(Fault::Damaged, || format!("{}: {error}", path.display()));
+                return definitions;
+            }
+        };
+        let mut count = 0;
+        loop {
+            match records.next(Definition::take) {
+                Ok(None) => break,
+                Ok(Some(definition)) => {
+                    count += 1;
+                    definitions.add(definition, faults);
+                }
+                Err(damage) => {
+                    faults.add(Fault::Damaged, || damage.0);
+                    return definitions;
+                }
+            }
+        }
+        if count != anchor.definitions {
+            let told = anchor.definitions;
+            faults.add(Fault::DefinitionCount, || {
+                format!("{told}, but there are {count}")
+            });
+        }
+        let locations = definitions.locations.len() as u64;
+        if locations != anchor.locations {
+            let told = anchor.locations;
+            faults.add(Fault::LocationCount, || {
+                format!("{told}, but there are {locations}")
+            });
+        }
+        definitions.judge_late(faults);
+        definitions
+    }
+
+    fn add(&mut self, definition: Definition, faults: &mut Faults) {
+        let name = definition.name();
+        definition.references(&mut |kind, number| {
+            if !self.known.contains(&(kind, number)) {
+                self.forward.push((kind, number, name));
+            }
+        });
+        if let Some((kind, number)) = defines(&definition)
+            && !self.known.insert((kind, number))
+        {
+            faults.add(Fault::DefinedTwice, || format!("{name} {number}"));
+        }
+        match definition {
+            Definition::ClockProperties(_) if self.clock.is_some() => {
+                faults.add(Fault::ClockProperties, || "several".to_owned());
+            }
+            Definition::ClockProperties(clock) => self.clock = Some(clock),
+            Definition::Paradigm(paradigm) => {
+                self.paradigms.insert(paradigm.paradigm);
+            }
+            Definition::Region(region) if !self.paradigms.contains(&region.paradigm) => {
+                let (id, paradigm) = (region.id, region.paradigm);
+                // 0 is the paradigm that is not known, and needs none.
+                if paradigm != 0 {
+                    faults.add(Fault::Paradigm, || format!("{paradigm}, of region {id}"));
+                }
+            }
+            Definition::Attribute(attribute) => {
+                self.attributes.insert(attribute.id, attribute.value_type);
+            }
+            Definition::Location(location) => {
+                let facts = LocationFacts {
+                    events: location.number_of_events,
+                    group: location.location_group.0,
+                };
+                self.locations.insert(location.id, facts);
+            }
+            Definition::Group(group) => self.add_group(group, faults),
+            Definition::Comm(comm) => {
+                self.comm_groups.insert(comm.id, comm.group.0);
+            }
+            _ => {}
+        }
+    }
+
+    fn add_group(&mut self, group: Group, faults: &mut Faults) {
+        let id = group.id;
+        match group.group_type {
+            COMM_LOCATIONS => {
+                let unknown = |member: &&u64| !self.locations.contains_key(member);
+                if let Some(member) = group.members.iter().find(unknown) {
+                    faults.add(Fault::Group, || format!("group {id} has location {member}"));
+                }
+                let members = group.members.clone();
+                if self
+                    .comm_locations
+                    .insert(group.paradigm, members)
+                    .is_some()
+                {
+                    faults.add(Fault::Group, || {
+                        format!("group {id} of all locations is the second")
+                    });
+                }
+            }
+            COMM_GROUP => {
+                let all = self.comm_locations.get(&group.paradigm).map_or(0, Vec::len) as u64;
+                if let Some(member) = group.members.iter().find(|member| **member >= all) {
+                    faults.add(Fault::Group, || {
+                        format!("group {id} has member {member} of {all} locations")
+                    });
+                }
+            }
+            _ => {}
+        }
+        self.groups.insert(id, group);
+    }
+
+    /// What shows only when all definitions are known.
+    fn judge_late(&mut self, faults: &mut Faults) {
+        for (kind, number, name) in std::mem::take(&mut self.forward) {
+            let fault = if self.known.contains(&(kind, number)) {
+                Fault::Forward
+            } else {
+                Fault::Undefined
+            };
+            faults.add(fault, || format!("{name} refers to {kind:?} {number}"));
+        }
+        if self.clock.is_none() {
+            faults.add(Fault::ClockProperties, || "none".to_owned());
+        }
+    }
+
+    pub(super) fn defines(&self, kind: Kind, number: u64) -> bool {
+        self.known.contains(&(kind, number))
+    }
+
+    /// The locations of a team in the order of their numbers; `None` where its group is no group of locations.
+    pub(super) fn members(&self, comm: CommRef) -> Option<Vec<u64>> {
+        let group = self.groups.get(self.comm_groups.get(&comm.0)?)?;
+        let all = self.comm_locations.get(&group.paradigm)?;
+        let member = |index: &u64| all.get(*index as usize).copied();
+        (group.group_type == COMM_GROUP).then(|| group.members.iter().filter_map(member).collect())
+    }
+}
+
+/// What a definition defines.
+fn defines(definition: &Definition) -> Option<(Kind, u64)> {
+    use Definition as D;
+    Some(match definition {
+        D::String_(d) => (Kind::String, d.id.into()),
+        D::Attribute(d) => (Kind::Attribute, d.id.into()),
+        D::SystemTreeNode(d) => (Kind::SystemTreeNode, d.id.into()),
+        D::LocationGroup(d) => (Kind::LocationGroup, d.id.into()),
+        D::Location(d) => (Kind::Location, d.id),
+        D::Region(d) => (Kind::Region, d.id.into()),
+        D::Callpath(d) => (Kind::Callpath, d.id.into()),
+        D::Group(d) => (Kind::Group, d.id.into()),
+        D::MetricMember(d) => (Kind::MetricMember, d.id.into()),
+        D::MetricClass(d) => (Kind::Metric, d.id.into()),
+        D::MetricInstance(d) => (Kind::Metric, d.id.into()),
+        D::Comm(d) => (Kind::Comm, d.id.into()),
+        D::InterComm(d) => (Kind::Comm, d.id.into()),
+        D::Parameter(d) => (Kind::Parameter, d.id.into()),
+        D::RmaWin(d) => (Kind::RmaWin, d.id.into()),
+        D::SourceCodeLocation(d) => (Kind::SourceCodeLocation, d.id.into()),
+        D::CallingContext(d) => (Kind::CallingContext, d.id.into()),
+        D::InterruptGenerator(d) => (Kind::InterruptGenerator, d.id.into()),
+        _ => return None,
+    })
+}
+
+/// What a location's own numbers are in the global definitions.
+#[derive(Default)]
+pub(super) struct LocalNumbers(HashMap<(Kind, u64), u64>);
+
+impl LocalNumbers {
+    /// Reads a location's definitions.
+    pub(super) fn read(path: &Path, anchor: &Anchor, faults: &mut Faults) -> LocalNumbers {
+        let mut numbers = LocalNumbers::default();
+        let Ok(mut records) = Records::open(path, anchor.definition_chunk_bytes, false) else {
+            faults.add(Fault::MissingDefinitions, || path.display().to_string());
+            return numbers;
+        };
+        loop {
+            match records.next(LocalDefinition::take) {
+                Ok(None) => return numbers,
+                Ok(Some(LocalDefinition::MappingTable(table))) => {
+                    if let Some(kind) = mapped_kind(table.mapping_type) {
+                        numbers.add(kind, table.mappings);
+                    }
+                }
+                Ok(Some(LocalDefinition::Unknown(_))) => {}
+                Err(damage) => {
+                    faults.add(Fault::Damaged, || damage.0);
+                    return numbers;
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, kind: Kind, mappings: Mappings) {
+        match mappings {
+            Mappings::Dense(global) => {
+                let pairs = (0..)
+                    .zip(global)
+                    .map(|(local, global)| ((kind, local), global));
+                self.0.extend(pairs);
+            }
+            Mappings::Sparse(pairs) => {
+                let pairs = pairs
+                    .into_iter()
+                    .map(|(local, global)| ((kind, local), global));
+                self.0.extend(pairs);
+            }
+        }
+    }
+
+    /// The global number; those without one of their own are global.
+    #[inline]
+    pub(super) fn global(&self, kind: Kind, local: u64) -> u64 {
+        if self.0.is_empty() {
+            return local;
+        }
+        self.0.get(&(kind, local)).copied().unwrap_or(local)
+    }
+}
+
+/// `OTF2_MappingType`.
+fn mapped_kind(mapping_type: u8) -> Option<Kind> {
+    Some(match mapping_type {
+        0 => Kind::String,
+        1 => Kind::Attribute,
+        2 => Kind::Location,
+        3 => Kind::Region,
+        4 => Kind::Group,
+        5 => Kind::Metric,
+        6 => Kind::Comm,
+        7 => Kind::Parameter,
+        8 => Kind::RmaWin,
+        9 => Kind::SourceCodeLocation,
+        10 => Kind::CallingContext,
+        11 => Kind::InterruptGenerator,
+        14 => Kind::LocationGroup,
+        _ => return None,
+    })
+}

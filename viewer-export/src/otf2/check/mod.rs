@@ -1,0 +1,64 @@
+//! Whether an archive, of ours or of anybody, is as OTF2 and the tools that read it want it. Reference tools look at
+//! little: order of times, nesting, counts and most references are nobody's business there.
+
+mod definitions;
+mod events;
+mod faults;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use omptrace_trace_format::Severity;
+
+use crate::check::Finding;
+use crate::otf2::records::MarkerRecord;
+use definitions::Definitions;
+use events::Judge;
+use faults::{Fault, Faults};
+use reader::{Anchor, Records};
+
+/// Reads a whole archive, by its anchor, and lists what is not as it should be, the worst first: files, chunks, counts,
+/// references, times, nesting of each task, teams, tasks, locks, transfers. The archive is sound unless a warning or an
+/// error is among them.
+pub fn check_archive(anchor: &Path) -> Vec<Finding> {
+    let told = match Anchor::read(anchor) {
+        Ok(told) => told,
+        Err(damage) => {
+            return vec![Finding {
+                severity: Severity::Error,
+                name: "anchor",
+                text: damage.0,
+            }];
+        }
+    };
+    let mut faults = Faults::default();
+    let definitions = Definitions::read(&anchor.with_extension("def"), &told, &mut faults);
+    let folder = anchor.with_extension("");
+    Judge::open(&folder, &told, &definitions, &mut faults).run();
+    judge_markers(&anchor.with_extension("marker"), &told, &mut faults);
+    faults.findings()
+}
+
+/// An archive need not have markers; each is of a kind that was defined.
+fn judge_markers(path: &Path, anchor: &Anchor, faults: &mut Faults) {
+    let Ok(mut records) = Records::open(path, anchor.definition_chunk_bytes, false) else {
+        return;
+    };
+    let mut kinds = HashSet::new();
+    loop {
+        match records.next(MarkerRecord::take) {
+            Ok(None) => return,
+            Ok(Some(MarkerRecord::DefMarker(kind))) => {
+                kinds.insert(kind.id);
+            }
+            Ok(Some(MarkerRecord::Marker(marker))) if !kinds.contains(&marker.marker) => {
+                faults.add(Fault::Undefined, || format!("marker at {}", marker.time));
+            }
+            Ok(Some(_)) => {}
+            Err(damage) => return faults.add(Fault::Damaged, || damage.0),
+        }
+    }
+}
