@@ -159,6 +159,33 @@ fn a_runtime_that_is_loaded_twice_gives_two_sessions() {
     }
 }
 
+/// glibc closes the runtime under the loader's lock, which a thread that begins wants, too.
+#[test]
+fn a_writer_that_has_not_begun_is_not_waited_for() {
+    let shared = ["-shared", "-fPIC"];
+    let library = compile(
+        "tests/programs/openmp_library.c",
+        Compiler::Clang14,
+        &shared,
+    );
+    let late = compile(
+        "tests/programs/reliability_late_thread.c",
+        Compiler::Gcc,
+        &shared,
+    );
+    let program = compile("tests/programs/dlclose.c", Compiler::Gcc, &["-fno-openmp"]);
+    let traces = Traces::folder();
+    traces.record(
+        Command::new("timeout")
+            .arg("60")
+            .arg(&program)
+            .arg(&library)
+            .env("LD_PRELOAD", late)
+            .env("LD_LIBRARY_PATH", runtime("intel-2026")),
+    );
+    assert_eq!(regions(&traces), [(1, 1), (1, 1)]);
+}
+
 #[test]
 fn the_program_controls_recording() {
     let traces = Traces::folder();

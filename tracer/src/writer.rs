@@ -1,14 +1,19 @@
 //! The writer thread: packs full chunks and appends them to the file, in time that no other thread wants.
 //!
 //! It runs under SCHED_IDLE. When it does not keep up, threads write their own chunks and nothing waits for it.
+//!
+//! Between its creation and its first line of ours, a thread takes the loader's lock (`__cxa_thread_atexit_impl`, for what
+//! Rust keeps per thread). A runtime that is closed with `dlclose` calls `finalize` under that lock: so a thread that has
+//! not begun is not waited for. From then on it takes no lock but its own, and none of parking_lot's, whose first
+//! contention makes another thread-local value.
 
-use std::sync::OnceLock;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::thread::{JoinHandle, Thread};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Thread;
 use std::time::Duration;
 
 use omptrace_trace_format::codec::Packer;
-use parking_lot::Mutex;
 
 use crate::lockfree::bell::Bell;
 use crate::log::warning;
@@ -24,9 +29,22 @@ const NAP: Duration = Duration::from_millis(50);
 pub(crate) struct Writer {
     level: i32,
     thread: OnceLock<Thread>,
-    handle: Mutex<Option<JoinHandle<Option<Packer>>>>,
+    phase: Mutex<Phase>,
+    /// The phase is [`Phase::Ended`].
+    ended: Condvar,
     os_tid: AtomicI32,
     bell: Bell,
+}
+
+/// How far the thread has come.
+#[derive(Debug)]
+enum Phase {
+    /// There is no thread, or it is not ours yet.
+    NotBegun,
+    /// It writes, and takes no lock that others hold for long.
+    Writing,
+    /// It does nothing any more. With its packer, until somebody takes it.
+    Ended(Option<Packer>),
 }
 
 impl Writer {
@@ -35,7 +53,8 @@ impl Writer {
         Writer {
             level,
             thread: OnceLock::new(),
-            handle: Mutex::new(None),
+            phase: Mutex::new(Phase::NotBegun),
+            ended: Condvar::new(),
             os_tid: AtomicI32::new(0),
             bell: Bell {
                 sleeping: AtomicBool::new(false),
@@ -48,11 +67,17 @@ impl Writer {
     /// thread may want too. Without a thread, the program's threads write their own chunks.
     pub(crate) fn start(&'static self, session: &'static Session) {
         let thread = std::thread::Builder::new().name("omptrace-writer".into());
-        let run = move || self.run(session);
+        let run = move || {
+            if self.begin() {
+                // What a panic leaves undone, whoever ends the session does.
+                let packer = catch_unwind(AssertUnwindSafe(|| self.run(session)));
+                *self.phase() = Phase::Ended(packer.ok().flatten());
+                self.ended.notify_one();
+            }
+        };
         match system::without_signals(|| thread.spawn(run)) {
             Ok(handle) => {
                 let _ = self.thread.set(handle.thread().clone());
-                *self.handle.lock() = Some(handle);
             }
             Err(error) => warning!(
                 "cannot start the writer thread: {error}; threads write their events themselves"
@@ -90,13 +115,38 @@ impl Writer {
         }
     }
 
-    /// Ends the thread when it has written what it was given; returns its packer.
+    /// Ends the thread when it has written what it was given, at once if it has not begun; returns its packer.
     pub(crate) fn stop(&self) -> Option<Packer> {
         self.bell.stop();
         self.hurry();
         self.unpark();
-        let handle = self.handle.lock().take()?;
-        handle.join().ok().flatten()
+        let mut phase = self.phase();
+        loop {
+            match &mut *phase {
+                Phase::NotBegun => *phase = Phase::Ended(None),
+                Phase::Writing => {
+                    phase = self
+                        .ended
+                        .wait(phase)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+                Phase::Ended(packer) => return packer.take(),
+            }
+        }
+    }
+
+    /// False where the writer was stopped before.
+    fn begin(&self) -> bool {
+        let mut phase = self.phase();
+        let begins = matches!(*phase, Phase::NotBegun);
+        if begins {
+            *phase = Phase::Writing;
+        }
+        begins
+    }
+
+    fn phase(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn run(&self, session: &Session) -> Option<Packer> {
