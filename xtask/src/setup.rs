@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::Result;
 use crate::process::{cargo, command, output, run, succeeds};
-use crate::requirements::{Package, Purpose, REQUIREMENTS, Requirement, Source, Unpack, tools};
+use crate::requirements::{
+    Package, Purpose, REQUIREMENTS, Requirement, Source, Unpack, modules, tools,
+};
 
 /// Makes sure that everything needed for `purpose` is there. Without `install`, only tells what is missing.
 ///
@@ -53,6 +55,10 @@ pub(crate) fn ensure(purpose: Purpose, install: bool) -> Result<()> {
             .arg(package)
             // The browser is Debian's.
             .env("PUPPETEER_SKIP_DOWNLOAD", "1"))?,
+            Source::Pip(module) => run(command("python3", ["-m", "pip", "install", "--quiet"])
+                .args(["--no-deps", "--upgrade", "--target"])
+                .arg(modules())
+                .arg(module))?,
             Source::Cargo(program) => {
                 run(cargo(["install", "--quiet", "--locked", program, "--root"]).arg(tools()))?;
             }
@@ -83,7 +89,7 @@ fn needs_apt(requirement: &Requirement) -> bool {
     match &requirement.source {
         Source::Apt(_) => true,
         Source::Unpack(unpack) => matches!(unpack.package, Package::Deb(_)),
-        Source::Npm(_) | Source::Cargo(_) => false,
+        Source::Npm(_) | Source::Pip(_) | Source::Cargo(_) => false,
     }
 }
 
