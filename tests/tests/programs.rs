@@ -229,6 +229,18 @@ fn examples_run() {
         );
     }
     let program = compile(
+        "examples/offload.c",
+        Compiler::Clang22,
+        &[
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-fopenmp-targets=x86_64-pc-linux-gnu",
+        ],
+    );
+    let (printed, _) = run(Command::new(program).args(["1000", "5"]));
+    assert_eq!(printed, "wave 1.000000");
+    let program = compile(
         "examples/heat.f90",
         Compiler::Gfortran,
         &["-Wall", "-Werror"],

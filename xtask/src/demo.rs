@@ -6,7 +6,7 @@ use crate::process::{self, target};
 use crate::requirements::Purpose;
 use crate::setup;
 
-/// Traces the stencil example and says how to look at the result.
+/// Traces the stencil example and the one that offloads, and says how to look at the results.
 ///
 /// # Errors
 /// One of the steps failed; it has said why.
@@ -14,6 +14,7 @@ pub(crate) fn run(install: bool) -> Result<()> {
     setup::ensure(Purpose::Demo, install)?;
     build()?;
     let traced = trace_example("stencil.c", &[], &target().join("demo"))?;
+    let offload = trace_example("offload.c", &[], &target().join("demo"))?;
     process::run(omptrace(&["info"]).arg(&traced.trace))?;
     println!(
         "
@@ -21,11 +22,14 @@ The timeline:
   {program} view {}
 or open https://ui.perfetto.dev in a browser, choose \"Open trace file\" and take
   {}
-What to look for is told at the top of examples/stencil.c. The same for a program of yours:
+What to look for is told at the top of examples/stencil.c. A program that offloads, with tracks for its device:
+  {program} view {}
+The same for a program of yours:
   {program} record -o app.omptrace -- ./app
   {program} view app.omptrace",
         traced.trace.display(),
         traced.timeline.display(),
+        offload.trace.display(),
         program = release().join("omptrace").display(),
     );
     Ok(())

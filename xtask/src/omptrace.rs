@@ -50,6 +50,11 @@ pub(crate) fn trace_example(source: &str, arguments: &[&str], folder: &Path) -> 
         Some((name, _)) => (name, "clang-22"),
         None => (source, "clang-22"),
     };
+    // A device that is there on every machine: the host's own cores.
+    let flags: &[&str] = match name {
+        "offload" => &["-fopenmp-targets=x86_64-pc-linux-gnu"],
+        _ => &[],
+    };
     let program = folder.join(name);
     let traced = Traced {
         trace: folder.join(format!("{name}.omptrace")),
@@ -62,6 +67,7 @@ pub(crate) fn trace_example(source: &str, arguments: &[&str], folder: &Path) -> 
     run(command(compiler, ["-g", "-O2", "-fopenmp", "-o"])
         .arg(&program)
         .arg(root().join("examples").join(source))
+        .args(flags)
         .arg("-lm"))?;
     run(omptrace(&["record", "-o"])
         .arg(&traced.trace)

@@ -185,7 +185,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     Requirement {
         name: "offloading",
         why: "LLVM's libomptarget and the tools that clang links target regions with; they run on the host",
-        purpose: Purpose::Tests,
+        purpose: Purpose::Demo,
         test: Test::Files(&[
             "/usr/lib/llvm-22/lib/libomptarget.so",
             "/usr/lib/llvm-22/bin/llvm-offload-binary",

@@ -17,11 +17,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("lock_fight.c", &["300"]),
     ("nested.c", &["960", "2"]),
     ("heat.f90", &["8"]),
+    ("offload.c", &["400000", "4"]),
 ];
 
-/// The time span that is shown: what comes before the first parallel region is the start of the runtime.
+/// The time span that is shown: what comes before the first parallel or target region is the start of the
+/// runtime.
 const SPAN: &str = "select min(ts) as ts, max(ts + dur) - min(ts) as dur from slice
-    where name like '!$omp parallel%'";
+    where name like '!$omp parallel%' or name like '!$omp target%'";
 
 /// Makes `docs/images/NAME.png` for each example.
 ///
