@@ -17,7 +17,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("lock_fight.c", &["300"]),
     ("nested.c", &["960", "2"]),
     ("heat.f90", &["8"]),
-    ("offload.c", &["400000", "4"]),
+    ("offload.c", &["3000000", "4"]),
 ];
 
 /// The time span that is shown: what comes before the first parallel or target region is the start of the
