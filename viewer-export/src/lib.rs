@@ -32,6 +32,7 @@ mod sections;
 pub mod serve;
 pub mod sink;
 mod split;
+mod stats;
 pub mod symbols;
 mod text;
 pub mod timeline;
@@ -53,6 +54,7 @@ pub use format::{FORMATS, Format};
 pub use info::Info;
 pub use otf2::{Enums, Otf2Options, check_archive};
 pub use split::NextFile;
+pub use stats::{ConstructStats, LockStats, Stats, TeamStats, ThreadStats, Times};
 pub use timeline::{Cause, ProcessReport, Repair, Repairs, Report};
 
 /// How to convert.

@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Convert(Convert),
     /// Open traces in Perfetto's UI, in a browser
     View(View),
+    /// Tell where the time went, in numbers: per construct, per thread
+    Stats(Stats),
     /// Tell what was traced, where, when, how it ended, and what was lost
     Info(Info),
     /// Print every event as it was recorded
@@ -373,6 +375,28 @@ pub(crate) struct View {
     /// What of the timeline.
     #[command(flatten)]
     pub(crate) part: Part,
+}
+
+/// `omptrace stats`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Times are sums over threads. Waiting: the share of a construct's time in which its threads waited, at barriers, for \
+tasks, for locks, or to be woken up. Imbalance: the share of a parallel region's longest thread that spreading the \
+work evenly would save. With --json: one object, times in nanoseconds.
+
+Examples:
+  omptrace stats app.omptrace
+  omptrace stats app.omptrace --json | jq '.constructs[] | select(.category == \"parallel\")'")]
+pub(crate) struct Stats {
+    /// Traces, or folders of them
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Where to look for names that the traces do not bring along.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
+    /// For programs
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `omptrace info`.

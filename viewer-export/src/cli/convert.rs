@@ -244,7 +244,7 @@ fn about_events(readers: &[&Reader]) -> u64 {
 }
 
 /// What is missing in the timeline. What runtimes are known to do and was mended, the export itself tells.
-fn tell(report: &Report) {
+pub(crate) fn tell(report: &Report) {
     for process in &report.processes {
         for (severity, note) in process.notes() {
             if severity > Severity::Note {

@@ -9,7 +9,7 @@
 //! diagnosis   whether a program can be traced, from its file (program, elf), its libraries (loader) and their
 //!             runtimes (runtime)
 //! convert     makes an export (target, or folder), less of it where asked for (units); view hands one to Perfetto's UI
-//! recover, symbolize, info, dump, check
+//! recover, symbolize, stats, info, dump, check
 //!             one library call each
 //! ```
 //!
@@ -41,6 +41,7 @@ mod recover;
 mod registry;
 mod runtime;
 mod sealing;
+mod stats;
 mod symbolize;
 mod target;
 mod tool;
@@ -72,6 +73,7 @@ fn run(command: Command) -> Result<Outcome> {
         Command::Symbolize(arguments) => symbolize::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::View(arguments) => view::run(&arguments),
+        Command::Stats(arguments) => stats::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),

@@ -1,0 +1,34 @@
+//! `omptrace stats`: where the time went, in numbers.
+
+use std::io::{self, BufWriter, Write};
+
+use omptrace_trace_format::Reader;
+use omptrace_viewer_export::{Stats as Numbers, symbols};
+
+use crate::cli::arguments::Stats;
+use crate::cli::convert::tell;
+use crate::cli::failure::{Outcome, Result};
+use crate::cli::inputs;
+
+/// Tells it of all traces together.
+///
+/// # Errors
+/// A trace cannot be read, or stdout not be written to.
+pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
+    let readers = inputs::open_all(&arguments.inputs)?;
+    let inputs: Vec<&Reader> = readers.iter().collect();
+    let symbols = symbols::Options {
+        debug_dirs: arguments.debug_dirs.debug_dir.clone(),
+    };
+    let (stats, report) = Numbers::of(&inputs, &symbols);
+    let mut stdout = BufWriter::new(io::stdout().lock());
+    if arguments.json {
+        serde_json::to_writer(&mut stdout, &stats).map_err(io::Error::from)?;
+        writeln!(stdout)?;
+    } else {
+        write!(stdout, "{stats}")?;
+    }
+    stdout.flush()?;
+    tell(&report);
+    Ok(Outcome::Success)
+}

@@ -1,0 +1,343 @@
+//! Adds up a timeline as it comes.
+
+use std::io;
+
+use ompt_sys as ompt;
+
+use crate::fast_map::FastMap;
+use crate::sink::{
+    Argument, Category, Construct, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns,
+    Point, Process, ProcessId, Region, RegionId, Sink, ThreadEvent,
+};
+use crate::stats::{ConstructStats, LockStats, Stats, TeamStats, ThreadStats, Times};
+
+/// Adds up a timeline.
+#[derive(Default)]
+pub(super) struct Collector {
+    processes: Vec<String>,
+    /// By region.
+    constructs: Vec<Collected>,
+    /// By location.
+    lanes: Vec<Lane>,
+    /// Teams of which members are missing, by process and number.
+    teams: FastMap<(u32, u64), Team>,
+    notes: Vec<String>,
+}
+
+struct Collected {
+    stats: ConstructStats,
+    wait: Option<Wait>,
+    category: Category,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy)]
+enum Wait {
+    Barrier,
+    Tasks,
+    Lock,
+    WakeUp,
+}
+
+impl Wait {
+    fn of(region: &Region) -> Option<Wait> {
+        match region.construct {
+            _ if region.category != Category::Wait => None,
+            Construct::MutexWait(_) => Some(Wait::Lock),
+            Construct::ParallelWakeUp | Construct::TeamsWakeUp => Some(Wait::WakeUp),
+            Construct::SyncRegionWait(
+                ompt::ompt_sync_region_taskwait | ompt::ompt_sync_region_taskgroup,
+            ) => Some(Wait::Tasks),
+            _ => Some(Wait::Barrier),
+        }
+    }
+}
+
+/// A location: a thread with its open regions, or a lock.
+enum Lane {
+    Thread(Box<ThreadLane>),
+    Lock(LockStats),
+    Other,
+}
+
+#[derive(Default)]
+struct ThreadLane {
+    process: u32,
+    stats: ThreadStats,
+    open: Vec<Open>,
+    /// The team whose parallel region is entered next.
+    forked: Option<u64>,
+    /// The team, and its size, whose implicit task is entered next.
+    joined: Option<(u64, u32)>,
+}
+
+/// An open region.
+struct Open {
+    region: usize,
+    begin: Ns,
+    /// Whether it is more than a further part of one that was cut.
+    is_new: bool,
+    /// Time of the regions inside.
+    inside: u64,
+    /// Time of waiting inside.
+    waited: u64,
+    /// It holds a wait already: a further one goes on where a task interrupted it.
+    has_waited: bool,
+    /// The team that this is the implicit task of, and its size.
+    team: Option<(u64, u32)>,
+}
+
+/// A parallel region some of whose members have not ended.
+struct Team {
+    region: usize,
+    members: u32,
+    working: u64,
+    longest: u64,
+}
+
+impl Collector {
+    pub(super) fn stats(mut self) -> Stats {
+        let mut left: Vec<_> = std::mem::take(&mut self.teams).into_iter().collect();
+        left.sort_unstable_by_key(|(key, _)| *key);
+        left.into_iter().for_each(|(_, team)| self.team_ended(team));
+
+        let mut constructs: Vec<ConstructStats> = self
+            .constructs
+            .into_iter()
+            .map(|construct| construct.stats)
+            .filter(|stats| stats.times.count > 0)
+            .collect();
+        constructs.sort_by_key(|stats| std::cmp::Reverse(stats.times.total_ns));
+        let (mut threads, mut locks) = (Vec::new(), Vec::new());
+        for lane in self.lanes {
+            match lane {
+                Lane::Thread(lane) => threads.push(lane.stats),
+                Lane::Lock(stats) => locks.push(stats),
+                Lane::Other => {}
+            }
+        }
+        locks.sort_by_key(|stats| std::cmp::Reverse(stats.times.total_ns));
+        Stats {
+            duration_ns: 0,
+            constructs,
+            threads,
+            locks,
+            notes: self.notes,
+        }
+    }
+
+    fn team_ended(&mut self, team: Team) {
+        let Some(construct) = self.constructs.get_mut(team.region) else {
+            return;
+        };
+        let stats = construct.stats.team.get_or_insert_default();
+        let mean = team.working / u64::from(team.members.max(1));
+        *stats = TeamStats {
+            members: stats.members + u64::from(team.members),
+            working_ns: stats.working_ns + team.working,
+            longest_ns: stats.longest_ns + team.longest,
+            imbalance_ns: stats.imbalance_ns + (team.longest - mean),
+        };
+    }
+
+    /// A member of `team`, which has `size`, worked so long.
+    fn member_ended(&mut self, process: u32, team: u64, size: u32, working: u64) {
+        let Some(known) = self.teams.get_mut(&(process, team)) else {
+            return;
+        };
+        known.members += 1;
+        known.working += working;
+        known.longest = known.longest.max(working);
+        if known.members >= size
+            && let Some(complete) = self.teams.remove(&(process, team))
+        {
+            self.team_ended(complete);
+        }
+    }
+
+    fn thread(&mut self, at: Point) -> Option<&mut ThreadLane> {
+        match self.lanes.get_mut(at.location.0 as usize)? {
+            Lane::Thread(lane) => Some(lane),
+            _ => None,
+        }
+    }
+}
+
+impl ThreadLane {
+    /// Takes note of a region's end.
+    fn leave(&mut self, constructs: &mut [Collected], end: Ns) -> Option<Left> {
+        let open = self.open.pop()?;
+        let construct = &mut constructs[open.region];
+        let ns = end.abs_diff(open.begin);
+        let own = ns.saturating_sub(open.inside);
+        let waited = open.waited + construct.wait.map_or(0, |_| own);
+        construct.stats.times.add(ns, open.is_new);
+        construct.stats.self_ns += own;
+        construct.stats.waiting_ns += waited;
+        match construct.wait {
+            Some(Wait::Barrier) => self.stats.barriers_ns += own,
+            Some(Wait::Tasks) => self.stats.tasks_ns += own,
+            Some(Wait::Lock) => self.stats.locks_ns += own,
+            Some(Wait::WakeUp) => self.stats.wake_up_ns += own,
+            None => {}
+        }
+        let is_wait = construct.wait.is_some();
+        let is_outermost = !self.open.iter().any(|around| around.team.is_some());
+        if open.team.is_some() && is_outermost {
+            self.stats.parallel_ns += ns;
+            self.stats.working_ns += ns.saturating_sub(waited);
+        }
+        if let Some(around) = self.open.last_mut() {
+            around.inside += ns;
+            around.waited += waited;
+            around.has_waited |= is_wait;
+        }
+        let (team, size) = open.team?;
+        Some(Left {
+            team,
+            size,
+            working: ns.saturating_sub(waited),
+        })
+    }
+}
+
+/// A member whose implicit task was left.
+struct Left {
+    team: u64,
+    size: u32,
+    working: u64,
+}
+
+impl Sink for Collector {
+    fn process(&mut self, process: &Process) {
+        self.processes.push(process.name.clone());
+    }
+
+    fn location(&mut self, location: &Location) {
+        let process = self.processes[location.process.0 as usize].clone();
+        let name = location.name.clone();
+        self.lanes.push(match location.kind {
+            LocationKind::Thread { .. } => Lane::Thread(Box::new(ThreadLane {
+                process: location.process.0,
+                stats: ThreadStats {
+                    process,
+                    name,
+                    ..ThreadStats::default()
+                },
+                ..ThreadLane::default()
+            })),
+            LocationKind::Lock => Lane::Lock(LockStats {
+                process,
+                name,
+                times: Times::default(),
+            }),
+            _ => Lane::Other,
+        });
+    }
+
+    fn region(&mut self, region: &Region) {
+        let source = region.source.clone().unwrap_or_default();
+        let (file, line) = source.line.unzip();
+        self.constructs.push(Collected {
+            stats: ConstructStats {
+                name: region.name.clone(),
+                category: region.category.name(),
+                function: source.function,
+                file,
+                line,
+                ..ConstructStats::default()
+            },
+            wait: Wait::of(region),
+            category: region.category,
+        });
+    }
+
+    fn counter(&mut self, _: &Counter) {}
+
+    fn count(&mut self, _: CounterId, _: Ns, _: i64) {}
+
+    fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
+        let region = region.0 as usize;
+        let category = self.constructs[region].category;
+        let is_further_part = arguments.iter().any(|argument| argument.name == "part");
+        let Some(lane) = self.thread(at) else {
+            return;
+        };
+        let goes_on =
+            category == Category::Wait && lane.open.last().is_some_and(|around| around.has_waited);
+        let is_new = !is_further_part && !goes_on;
+        if category == Category::Task && is_new {
+            lane.stats.tasks += 1;
+        }
+        let forked = lane.forked.take_if(|_| category == Category::Parallel);
+        lane.open.push(Open {
+            region,
+            begin: at.time,
+            is_new,
+            inside: 0,
+            waited: 0,
+            has_waited: false,
+            team: lane.joined.take_if(|_| category == Category::ImplicitTask),
+        });
+        let process = lane.process;
+        if let Some(team) = forked {
+            let new = Team {
+                region,
+                members: 0,
+                working: 0,
+                longest: 0,
+            };
+            if let Some(old) = self.teams.insert((process, team), new) {
+                self.team_ended(old);
+            }
+        }
+    }
+
+    fn leave(&mut self, at: Point, _: &[Argument<'_>]) {
+        let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) else {
+            return;
+        };
+        let process = lane.process;
+        if let Some(left) = lane.leave(&mut self.constructs, at.time) {
+            self.member_ended(process, left.team, left.size, left.working);
+        }
+    }
+
+    fn instant(&mut self, _: Point, region: RegionId, _: &[Argument<'_>]) {
+        self.constructs[region.0 as usize].stats.times.count += 1;
+    }
+
+    fn thread_event(&mut self, at: Point, event: ThreadEvent) {
+        let Some(lane) = self.thread(at) else {
+            return;
+        };
+        match event {
+            ThreadEvent::Fork { team, .. } => lane.forked = Some(team),
+            ThreadEvent::TeamBegin { team, size, .. } => lane.joined = Some((team, size)),
+            _ => {}
+        }
+    }
+
+    fn interval(&mut self, interval: &Interval<'_>) {
+        if let Some(Lane::Lock(lock)) = self.lanes.get_mut(interval.track.0 as usize) {
+            let ns = interval.end.abs_diff(interval.begin);
+            lock.times.add(ns, true);
+        }
+    }
+
+    fn flow(&mut self, _: &Flow) {}
+
+    fn note(&mut self, process: ProcessId, text: &str) {
+        let process = self.processes.get(process.0 as usize);
+        let process = process.map_or("", String::as_str);
+        self.notes.push(format!("{process}: {text}"));
+    }
+
+    fn failed(&self) -> bool {
+        false
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        Ok(())
+    }
+}
