@@ -166,6 +166,84 @@ fn number_and_duration_are_those_of_the_program() {
 
 /// A task that was cut into parts is one task.
 #[test]
+fn statistics_are_those_of_the_program() {
+    let traces = Traces::folder();
+    let program = compile("tests/programs/structure.c", Compiler::Clang22, &[]);
+    let arguments = [THREADS, ROUNDS, TASKS].map(|number| number.to_string());
+    let took = traces.record(Command::new(program).args(arguments));
+    let took: u64 = took.trim().parse().expect("nanoseconds");
+    let output = omptrace([Path::new("stats"), &traces.only(), Path::new("--json")]);
+    assert!(output.status.success(), "{output:?}");
+    let stats: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let constructs = stats["constructs"].as_array().expect("a list");
+    let sum = |which: &dyn Fn(&serde_json::Value) -> bool, what: &str| -> u64 {
+        let chosen = constructs.iter().filter(|construct| which(construct));
+        chosen
+            .filter_map(|construct| construct[what].as_u64())
+            .sum()
+    };
+    let called = |begin: &'static str| {
+        move |construct: &serde_json::Value| {
+            construct["name"]
+                .as_str()
+                .expect("a name")
+                .starts_with(begin)
+        }
+    };
+    let of_category =
+        |name: &'static str| move |construct: &serde_json::Value| construct["category"] == name;
+
+    assert_eq!(
+        sum(&of_category("parallel"), "count"),
+        ROUNDS * (5 + THREADS)
+    );
+    assert_eq!(
+        sum(&called("!$omp implicit task"), "count"),
+        ROUNDS * (6 * THREADS)
+    );
+    assert_eq!(
+        sum(&of_category("parallel"), "members"),
+        ROUNDS * (6 * THREADS)
+    );
+    assert_eq!(sum(&called("!$omp critical @"), "count"), ROUNDS * THREADS);
+    assert_eq!(sum(&called("!$omp single"), "count"), ROUNDS * THREADS);
+    assert_eq!(sum(&of_category("task"), "count"), ROUNDS * (TASKS + 4));
+    assert!(sum(&of_category("task"), "total_ns") >= took);
+    let has_place = |construct: &serde_json::Value| {
+        let file = construct["file"].as_str().unwrap_or_default();
+        file.ends_with("structure.c") && construct["line"].as_u64() > Some(0)
+    };
+    assert!(
+        constructs
+            .iter()
+            .filter(|construct| construct["category"] == "parallel")
+            .all(has_place)
+    );
+
+    let threads = stats["threads"].as_array().expect("a list");
+    let of = |thread: &serde_json::Value, what: &str| thread[what].as_u64().expect("a number");
+    assert_eq!(threads.len() as u64, THREADS);
+    assert_eq!(
+        threads
+            .iter()
+            .map(|thread| of(thread, "tasks"))
+            .sum::<u64>(),
+        ROUNDS * (TASKS + 4)
+    );
+    for thread in threads {
+        // Where a nested region is waited for, its wake-up is neither.
+        let known =
+            ["working_ns", "barriers_ns", "tasks_ns", "locks_ns"].map(|what| of(thread, what));
+        let known: u64 = known.iter().sum();
+        let parallel = of(thread, "parallel_ns");
+        assert!(
+            known <= parallel && parallel <= known + of(thread, "wake_up_ns"),
+            "{thread}"
+        );
+    }
+}
+
+#[test]
 fn tasks_are_counted_by_id() {
     const ROUNDS: i64 = 5;
     let traces = Traces::folder();

@@ -1,5 +1,6 @@
 //! Adds up a timeline as it comes.
 
+use std::cmp::Reverse;
 use std::io;
 
 use ompt_sys as ompt;
@@ -81,7 +82,7 @@ struct Open {
     inside: u64,
     /// Time of waiting inside.
     waited: u64,
-    /// It holds a wait already: a further one goes on where a task interrupted it.
+    /// It holds a wait already: a further one in a barrier or taskwait goes on where a task interrupted it.
     has_waited: bool,
     /// The team that this is the implicit task of, and its size.
     team: Option<(u64, u32)>,
@@ -107,7 +108,7 @@ impl Collector {
             .map(|construct| construct.stats)
             .filter(|stats| stats.times.count > 0)
             .collect();
-        constructs.sort_by_key(|stats| std::cmp::Reverse(stats.times.total_ns));
+        constructs.sort_by_key(|stats| Reverse((stats.self_ns, stats.times.total_ns)));
         let (mut threads, mut locks) = (Vec::new(), Vec::new());
         for lane in self.lanes {
             match lane {
@@ -116,7 +117,7 @@ impl Collector {
                 Lane::Other => {}
             }
         }
-        locks.sort_by_key(|stats| std::cmp::Reverse(stats.times.total_ns));
+        locks.sort_by_key(|stats| Reverse(stats.times.total_ns));
         Stats {
             duration_ns: 0,
             constructs,
@@ -260,11 +261,13 @@ impl Sink for Collector {
         let region = region.0 as usize;
         let category = self.constructs[region].category;
         let is_further_part = arguments.iter().any(|argument| argument.name == "part");
-        let Some(lane) = self.thread(at) else {
+        let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) else {
             return;
         };
-        let goes_on =
-            category == Category::Wait && lane.open.last().is_some_and(|around| around.has_waited);
+        let goes_on = category == Category::Wait
+            && lane.open.last().is_some_and(|around| {
+                around.has_waited && self.constructs[around.region].category == Category::Sync
+            });
         let is_new = !is_further_part && !goes_on;
         if category == Category::Task && is_new {
             lane.stats.tasks += 1;

@@ -22,7 +22,7 @@ use collector::Collector;
 pub struct Stats {
     /// From the timeline's start to its last event.
     pub duration_ns: u64,
-    /// The constructs of all processes, those with the most time first.
+    /// The constructs of all processes, those with the most time of their own first.
     pub constructs: Vec<ConstructStats>,
     /// The threads, in the timeline's order.
     pub threads: Vec<ThreadStats>,
@@ -37,7 +37,7 @@ pub struct Stats {
 pub struct Times {
     /// How often. What was cut into parts counts once.
     pub count: u64,
-    /// All together.
+    /// All together; of one that is inside another of the same, as in a recursion, both.
     pub total_ns: u64,
     /// On average, each.
     pub mean_ns: u64,
@@ -123,7 +123,7 @@ pub struct ThreadStats {
     pub process: String,
     /// Its name.
     pub name: String,
-    /// Time as a member of parallel regions, nested ones counted once, and their begin.
+    /// Time as a member of parallel regions; nested ones count once.
     pub parallel_ns: u64,
     /// Of that, what it did not wait.
     pub working_ns: u64,

@@ -13,6 +13,7 @@ const COMMANDS: &[&str] = &[
     "symbolize",
     "convert",
     "view",
+    "stats",
     "info",
     "dump",
     "check",

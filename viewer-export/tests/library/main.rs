@@ -4,3 +4,4 @@ mod contract;
 mod facts;
 mod fixture;
 mod golden;
+mod stats;
