@@ -23,6 +23,22 @@ impl Interpreter<'_, '_> {
                     op.codeptr_ra,
                     arguments,
                 );
+                // With begin and end it says as much as the newer form.
+                let newer = TargetDataOpEmi {
+                    endpoint,
+                    target_task_data: Id::NULL,
+                    target_data: Id::NULL,
+                    host_op_id: Id(op.host_op_id),
+                    optype: op.optype,
+                    src_addr: op.src_addr,
+                    src_device_num: op.src_device_num,
+                    dest_addr: op.dest_addr,
+                    dest_device_num: op.dest_device_num,
+                    bytes: op.bytes,
+                    codeptr_ra: op.codeptr_ra,
+                };
+                let at = self.threads[thread].point(time);
+                self.devices.data_op(self.stage, thread, at, &newer);
             }
             None => self.instant(thread, time, construct, op.codeptr_ra, arguments),
         }
