@@ -39,7 +39,8 @@
 //! | 68..72 | events of the chunk; 0 where nobody counted |
 //! | 72..80 | session |
 //!
-//! A hole of zeros may lie between blocks where a writer reserved space and died. The last block of a sealed file is
+//! A hole of zeros may lie between blocks where a writer reserved space and died. Space that is known to be unused is a
+//! block of its own kind, whose payload nobody wrote. The last block of a sealed file is
 //! the index:
 //!
 //! | bytes of the index's payload | what |
@@ -111,6 +112,8 @@ impl BlockKind {
     pub const METADATA: BlockKind = BlockKind(2);
     /// Where the blocks are; the last block of a sealed file.
     pub const INDEX: BlockKind = BlockKind(3);
+    /// Nothing: room up to the next block. Nobody wrote its payload, and its check sum means nothing.
+    pub const UNUSED: BlockKind = BlockKind(4);
 }
 
 /// How a payload is stored.

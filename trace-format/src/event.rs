@@ -124,6 +124,10 @@ pub trait CompactRow: Copy {
         ticks: u64,
         out: &mut [u64; MAX_COMPACT_WORDS],
     ) -> usize;
+    /// True where every argument, the code address too, is as predicted: the head is all that is stored.
+    fn is_predicted(&self, state: &State) -> bool;
+    /// The event's only word, where it [`CompactRow::is_predicted`]; otherwise as [`CompactRow::encode`].
+    fn encode_predicted(self, state: &mut State, ticks: u64) -> u64;
     /// Stores the event in its wide form, which holds any value; `None`, and nothing learnt, where `out` is too
     /// short. [`MAX_COMPACT_WORDS`] + 4 words suffice for any row.
     fn encode_wide(self, state: &mut State, ticks: u64, out: &mut [u64]) -> Option<usize>;
@@ -327,6 +331,22 @@ macro_rules! events {
                     out[0] = ($kind | sub | (slot as u64) << SLOT_SHIFT | flags << (FLAG_SHIFT + unused))
                         + (ticks << TICK_SHIFT);
                     len
+                }
+
+                #[inline(always)]
+                #[allow(unused_variables)]
+                fn is_predicted(&self, state: &State) -> bool {
+                    let slot = 0 $(| <$p>::slot(pack_group!(self; $($f)+)))*;
+                    let surprises = 0 $(| pack_group!(self; $($f)+) ^ <$p>::predict(state, slot))*;
+                    surprises == 0
+                }
+
+                #[inline(always)]
+                fn encode_predicted(self, state: &mut State, ticks: u64) -> u64 {
+                    let slot = 0 $(| <$p>::slot(pack_group!(self; $($f)+)))*;
+                    $(<$p>::confirm(state, slot, pack_group!(self; $($f)+));)*
+                    let sub = pack_sub!(self; $($sf)*) << SUB_SHIFT;
+                    ($kind | sub | (slot as u64) << SLOT_SHIFT) + (ticks << TICK_SHIFT)
                 }
 
                 #[allow(unused_variables)]
@@ -615,6 +635,10 @@ pub fn encode_compact<R: CompactRow>(
         return row.encode_wide(state, ticks, out);
     }
     let out = out.first_chunk_mut()?;
+    if row.is_predicted(state) {
+        out[0] = row.encode_predicted(state, ticks);
+        return Some(1);
+    }
     Some(row.encode::<false>(state, ticks, out))
 }
 
@@ -672,14 +696,14 @@ events! {
         4 ParallelEnd = 4 "parallel_end" () {
             [parallel_data: Id] = Last<Parallel>,
             [encountering_task_data: Id] = Last<(Outer, Task)>,
-            [flags: ompt_parallel_flag_t] = Here<0>,
+            [flags: ompt_parallel_flag_t] = Here<2>,
             [codeptr_ra: Address] = Code,
         }
         /// An explicit, target or initial task is created (19.5.2.7). The frame is `encountering_task_frame`'s content.
         5 TaskCreate = 5 "task_create" (has_dependences: u32) {
             [encountering_task_data: Id] = Last<Task>,
-            [exit_frame: Address] = Here<0>,
-            [enter_frame: Address] = Here<1>,
+            [exit_frame: Address] = Frame<0>,
+            [enter_frame: Address] = Frame<1>,
             [exit_frame_flags: ompt_frame_flag_t, enter_frame_flags: ompt_frame_flag_t] = Last<FrameFlags>,
             [new_task_data: Id] = NextId,
             [flags: ompt_task_flag_t] = Last<TaskFlags>,

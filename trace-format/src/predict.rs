@@ -11,7 +11,9 @@ use crate::field::Id;
 /// Slots for code addresses in a [`State`]. Two addresses in one slot cost bytes, never correctness.
 pub const SLOTS: usize = 128;
 /// Depth of the stack of suspended tasks; deeper nesting costs bytes, never correctness.
-const SUSPENDED: usize = 8;
+const SUSPENDED: usize = 32;
+/// Arguments remembered per depth of that stack.
+const FRAMES: usize = 2;
 /// Arguments remembered per code address.
 const HERE: usize = 3;
 
@@ -24,6 +26,7 @@ pub struct State {
     last: [u64; CLASSES],
     suspended: [u64; SUSPENDED],
     depth: usize,
+    frames: [[u64; SUSPENDED]; FRAMES],
     code: [u64; SLOTS],
     here: [[u64; SLOTS]; HERE],
 }
@@ -36,6 +39,7 @@ impl State {
             last: [0; CLASSES],
             suspended: [0; SUSPENDED],
             depth: 0,
+            frames: [[0; SUSPENDED]; FRAMES],
             code: [0; SLOTS],
             here: [[0; SLOTS]; HERE],
         }
@@ -63,6 +67,8 @@ impl State {
 pub trait Class {
     /// Remembers `value`.
     fn set(state: &mut State, value: u64);
+    /// The same where `value` is what [`Class::get`] gives.
+    fn set_again(state: &mut State, value: u64);
     /// The value remembered last.
     fn get(state: &State) -> u64;
 }
@@ -80,6 +86,8 @@ macro_rules! classes {
             impl Class for $name {
                 #[inline(always)]
                 fn set(state: &mut State, value: u64) { state.last[Place::$name as usize] = value; }
+                #[inline(always)]
+                fn set_again(_: &mut State, _: u64) {}
                 #[inline(always)]
                 fn get(state: &State) -> u64 { state.last[Place::$name as usize] }
             }
@@ -128,6 +136,10 @@ impl<A: Class, B: Class> Class for (A, B) {
         B::set(state, value);
     }
     #[inline(always)]
+    fn set_again(state: &mut State, value: u64) {
+        B::set(state, value);
+    }
+    #[inline(always)]
     fn get(state: &State) -> u64 {
         A::get(state)
     }
@@ -137,6 +149,8 @@ impl<A: Class, B: Class> Class for (A, B) {
 impl Class for () {
     #[inline(always)]
     fn set(_: &mut State, _: u64) {}
+    #[inline(always)]
+    fn set_again(_: &mut State, _: u64) {}
     #[inline(always)]
     fn get(_: &State) -> u64 {
         0
@@ -156,6 +170,8 @@ pub trait Predict {
     fn predict(state: &State, slot: usize) -> u64;
     /// Takes note of the true value.
     fn update(state: &mut State, slot: usize, value: u64);
+    /// The same where `value` is the one that was predicted: mostly there is nothing to do.
+    fn confirm(state: &mut State, slot: usize, value: u64);
 }
 
 /// The last value of its class.
@@ -170,6 +186,10 @@ impl<C: Class> Predict for Last<C> {
     #[inline(always)]
     fn update(state: &mut State, _: usize, value: u64) {
         C::set(state, value);
+    }
+    #[inline(always)]
+    fn confirm(state: &mut State, _: usize, value: u64) {
+        C::set_again(state, value);
     }
 }
 
@@ -188,6 +208,10 @@ impl<C: Class> Predict for NextId<C> {
         state.next_id = state.next_id.wrapping_add(u64::from(is_fresh));
         C::set(state, value);
     }
+    #[inline(always)]
+    fn confirm(state: &mut State, slot: usize, value: u64) {
+        Self::update(state, slot, value);
+    }
 }
 
 /// The newest id of this stream: a task just created is mostly the one that runs next.
@@ -202,6 +226,10 @@ impl<C: Class> Predict for Newest<C> {
     #[inline(always)]
     fn update(state: &mut State, _: usize, value: u64) {
         C::set(state, value);
+    }
+    #[inline(always)]
+    fn confirm(state: &mut State, slot: usize, value: u64) {
+        Self::update(state, slot, value);
     }
 }
 
@@ -219,6 +247,10 @@ impl Predict for Suspend {
         state.depth = state.depth.wrapping_add(1);
         state.suspended[state.depth & (SUSPENDED - 1)] = value;
     }
+    #[inline(always)]
+    fn confirm(state: &mut State, slot: usize, value: u64) {
+        Self::update(state, slot, value);
+    }
 }
 
 /// The task suspended last, which runs again.
@@ -234,6 +266,10 @@ impl Predict for Resume {
     fn update(state: &mut State, _: usize, value: u64) {
         state.depth = state.depth.wrapping_sub(1);
         Task::set(state, value);
+    }
+    #[inline(always)]
+    fn confirm(state: &mut State, slot: usize, value: u64) {
+        Self::update(state, slot, value);
     }
 }
 
@@ -251,6 +287,26 @@ impl<const N: usize> Predict for Here<N> {
     fn update(state: &mut State, slot: usize, value: u64) {
         state.here[N][slot & (SLOTS - 1)] = value;
     }
+    #[inline(always)]
+    fn confirm(_: &mut State, _: usize, _: u64) {}
+}
+
+/// The last value seen with as many tasks suspended: a recursive task has a stack frame of its own at each depth. `N`
+/// tells the arguments of one event apart.
+#[derive(Debug)]
+pub struct Frame<const N: usize>;
+
+impl<const N: usize> Predict for Frame<N> {
+    #[inline(always)]
+    fn predict(state: &State, _: usize) -> u64 {
+        state.frames[N][state.depth & (SUSPENDED - 1)]
+    }
+    #[inline(always)]
+    fn update(state: &mut State, _: usize, value: u64) {
+        state.frames[N][state.depth & (SUSPENDED - 1)] = value;
+    }
+    #[inline(always)]
+    fn confirm(_: &mut State, _: usize, _: u64) {}
 }
 
 /// A null pointer, where a runtime keeps to the specification.
@@ -264,6 +320,8 @@ impl Predict for Null {
     }
     #[inline(always)]
     fn update(_: &mut State, _: usize, _: u64) {}
+    #[inline(always)]
+    fn confirm(_: &mut State, _: usize, _: u64) {}
 }
 
 /// A code address: chosen by a multiplicative hash of the address, its slot is part of the event's head.
@@ -284,4 +342,6 @@ impl Predict for Code {
     fn update(state: &mut State, slot: usize, value: u64) {
         state.code[slot & (SLOTS - 1)] = value;
     }
+    #[inline(always)]
+    fn confirm(_: &mut State, _: usize, _: u64) {}
 }

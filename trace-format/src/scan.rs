@@ -183,7 +183,7 @@ impl Scan<'_> {
         } else if self.blocks.list.len() == self.limits.max_blocks {
             self.left_out += 1;
         } else {
-            if stored < header.payload_bytes {
+            if stored < header.payload_bytes && header.kind != BlockKind::UNUSED {
                 let missing = u64::from(header.payload_bytes - stored);
                 let mut cut = Diagnostic::new(DiagnosticKind::BlockCut).at(offset);
                 if header.kind == BlockKind::CHUNK {
@@ -198,7 +198,7 @@ impl Scan<'_> {
                     stored,
                 }),
                 // An index that is not the file's last block: something was appended to a sealed file.
-                BlockKind::INDEX => {}
+                BlockKind::INDEX | BlockKind::UNUSED => {}
                 _ => self.unknown += 1,
             }
         }

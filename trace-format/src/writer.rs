@@ -40,6 +40,15 @@ pub fn metadata_block(session: u64, clock: ClockPair, object: &serde_json::Value
     [&header.encode()[..], &json].concat()
 }
 
+/// The header of a block of `bytes` bytes, itself included, that holds nothing.
+pub fn unused_block(session: u64, bytes: u32) -> [u8; BLOCK_HEADER_BYTES] {
+    BlockHeader {
+        payload_bytes: bytes - BLOCK_HEADER_BYTES as u32,
+        ..header(BlockKind::UNUSED, session, &[])
+    }
+    .encode()
+}
+
 /// The index of a file, while its blocks are written.
 #[derive(Clone, Debug, Default)]
 pub struct Index {

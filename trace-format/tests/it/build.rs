@@ -5,14 +5,14 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::block::{
-    CHUNK_HEADER_WORDS, CHUNK_MAGIC, Chunk, ChunkState, ClockPair, Codec, FILE_MAGIC,
-    FORMAT_VERSION, FileHeader, SPOOL_MAGIC,
+    BLOCK_HEADER_BYTES, CHUNK_HEADER_WORDS, CHUNK_MAGIC, Chunk, ChunkState, ClockPair, Codec,
+    FILE_MAGIC, FORMAT_VERSION, FileHeader, SPOOL_MAGIC,
 };
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::predict::State;
 use omptrace_trace_format::spool::default_path;
-use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words};
+use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words, unused_block};
 use omptrace_trace_format::{Diagnostic, DiagnosticKind, Reader};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -160,6 +160,14 @@ impl Trace {
             packed.payload,
         ));
         self.file.extend(packed.payload);
+        self
+    }
+
+    /// Space that nobody used.
+    pub(crate) fn unused(mut self, bytes: usize) -> Trace {
+        self.file.extend(unused_block(SESSION, bytes as u32));
+        self.file
+            .resize(self.file.len() + bytes - BLOCK_HEADER_BYTES, 0);
         self
     }
 

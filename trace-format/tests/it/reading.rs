@@ -48,6 +48,28 @@ fn reads_raw_and_packed_chunks_alike() {
 }
 
 #[test]
+fn passes_over_unused_space() {
+    let (used, cut) = (BLOCK_HEADER_BYTES, 8);
+    let trace = Trace::new()
+        .unused(4096)
+        .raw(chunk(1, 0), &words(1))
+        .unused(used)
+        .raw(chunk(1, 1), &words(2))
+        .end();
+    check(trace, 2 * ROWS, &[]);
+    // A process that was killed before it wrote into the space behind.
+    let mut trace = Trace::new().raw(chunk(1, 0), &words(1)).unused(4096);
+    let path = trace.write();
+    overwrite(
+        &path,
+        &trace.file()[..trace.file().len() - 4096 + used + cut],
+    );
+    assert_eq!(read(&path).events.len(), ROWS);
+    trace = trace.end();
+    check(trace, ROWS, &[]);
+}
+
+#[test]
 fn takes_the_spool_in() {
     let trace = Trace::new()
         .raw(chunk(1, 0), &words(1))
