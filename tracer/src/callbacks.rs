@@ -1,8 +1,9 @@
 //! The callback table: **one row per callback of the interface** says what is registered and which event records it.
 //!
-//! A row becomes an `extern "C"` function. Compact events try the hot path first; everything rare is one tail call of
-//! a cold twin with the same arguments, so that the hot path saves no registers. Wide events are always cold. A panic
-//! does not cross the function: it turns tracing off.
+//! A row becomes an `extern "C"` function. Compact events try the hot path first; everything else is one tail call of
+//! a twin with the same arguments, so that the hot path saves no registers: `hot` rows, which mostly have predicted
+//! arguments only, have one for surprises; `warm` rows, which mostly have surprises, none; both have a cold one. Wide
+//! events are always cold. A panic does not cross the function: it turns tracing off.
 //!
 //! Arguments are recorded as they come. Pointers are followed where the specification says that they are valid during
 //! the callback.
@@ -65,7 +66,8 @@ pub(crate) fn guarded<T>(f: impl FnOnce() -> T) -> Option<T> {
 /// Makes the callbacks' functions, and the list of them all:
 ///
 /// ```text
-/// group: hot  name(arguments) |state| row        tries the hot path
+/// group: hot  name(arguments) |state| row        tries the hot path, then that with surprises
+/// group: warm name(arguments) |state| row        tries the one with surprises
 /// group: cold name(arguments) |stream| row       a wide event
 /// group: own  name                               a function below
 /// ```
@@ -83,6 +85,22 @@ macro_rules! callbacks {
         }),*];
     };
     (@ hot $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr) => {
+        unsafe extern "C" fn $name($($argument: $type),*) {
+            callbacks!(@ warm surprised ($($argument: $type),*) |$state| $row);
+            #[allow(unused_variables, reason = "rows without ids need no state")]
+            let done = tls::recorder().try_put_predicted(|$state: &State| {
+                // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
+                #[allow(unused_unsafe, reason = "rows without pointers")]
+                unsafe { $row }
+            });
+            if !done {
+                // SAFETY: the arguments of this call.
+                unsafe { surprised($($argument),*) }
+            }
+        }
+    };
+    (@ warm $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr) => {
+        #[inline(never)]
         unsafe extern "C" fn $name($($argument: $type),*) {
             #[cold]
             #[inline(never)]
@@ -297,7 +315,7 @@ callbacks! {
             task_data: id(task_data),
             codeptr_ra: address(codeptr_ra),
         };
-    work: hot dispatch(parallel_data: Data, task_data: Data, kind: ompt_dispatch_t, instance: ompt_data_t) |state| {
+    work: warm dispatch(parallel_data: Data, task_data: Data, kind: ompt_dispatch_t, instance: ompt_data_t) |state| {
         let (start, iterations) = chunk(kind, instance);
         Dispatch {
             kind,

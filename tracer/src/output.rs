@@ -1,4 +1,9 @@
-//! The trace file: its name, and blocks appended by any thread without a lock.
+//! The trace file: its name, and blocks appended by any thread without waiting for another.
+//!
+//! A thread that writes a full chunk itself shall be back soon. Most of what write(2) costs is finding a place for each
+//! page, in the page cache and on the disk, so that such chunks get *slots*: places of one size at multiples of that size,
+//! where the kernel takes pages together, several of them reserved at a time. Measured on ext4, for 256 KiB: 53 us at
+//! any place, 33 us where it is reserved, 24 us in a slot.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,10 +15,17 @@ use omptrace_trace_format::block::{
 };
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::writer;
+use parking_lot::Mutex;
 
 use crate::clock;
+use crate::config::CHUNK_BYTES;
 use crate::spool::Chunk;
 use crate::system;
+
+/// Bytes of a slot, and what its offset is a multiple of: a full chunk and what is left, each with its header.
+const SLOT_BYTES: u64 = CHUNK_BYTES as u64;
+/// The most slots reserved at a time. On tmpfs reserving takes as long as writing: 2 MiB are half a millisecond.
+const MOST_SLOTS: u64 = 8;
 
 /// The trace file.
 #[derive(Debug)]
@@ -23,6 +35,17 @@ pub(crate) struct Output {
     session: u64,
     /// Where the next block goes: whoever adds its length owns the bytes before.
     end: AtomicU64,
+    /// None when there shall be no more.
+    slots: Mutex<Option<Slots>>,
+}
+
+/// Slots that are reserved, and that nothing was written to.
+#[derive(Debug, Default)]
+struct Slots {
+    next: u64,
+    end: u64,
+    /// Reserved so far. As many again are reserved the next time: what is left unused stays small beside the file.
+    all: u64,
 }
 
 /// Names tried when one is taken.
@@ -52,6 +75,7 @@ impl Output {
             file,
             session,
             end: AtomicU64::new(FILE_HEADER_BYTES as u64),
+            slots: Mutex::new(Some(Slots::default())),
         })
     }
 
@@ -107,6 +131,19 @@ impl Output {
             clock: header.clock(),
             first_id: header.newest_id(),
         };
+        self.write_words(&place, words, packer)
+    }
+
+    /// Appends a chunk of `words`: packed where there is a packer, else as it is. Returns the bytes written.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub(crate) fn write_words(
+        &self,
+        place: &block::Chunk,
+        words: &[u64],
+        packer: Option<&mut Packer>,
+    ) -> io::Result<u64> {
         // SAFETY: any eight bytes of a word are valid bytes, and the words live as long as the slice.
         let raw =
             unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) };
@@ -116,14 +153,87 @@ impl Output {
         };
         let header = writer::chunk_header(
             self.session,
-            &place,
+            place,
             words.len() as u32,
             events,
             codec,
             payload,
         );
-        self.append(&[&header, payload])?;
-        Ok((BLOCK_HEADER_BYTES + payload.len()) as u64)
+        let bytes = (BLOCK_HEADER_BYTES + payload.len()) as u64;
+        let is_small = bytes < SLOT_BYTES / 2;
+        let slot = if is_small { None } else { self.take_slot() };
+        match slot {
+            Some(offset) => {
+                let left = SLOT_BYTES - bytes;
+                let unused = writer::unused_block(self.session, left as u32);
+                // To its last byte, for pages that are taken together: with 56 bytes less it took 38 us, not 25.
+                let zeros = &[0; 4096][..(left as usize - unused.len()).min(4096)];
+                system::write_all_at(&self.file, &[&header, payload, &unused, zeros], offset)?;
+            }
+            None => self.append(&[&header, payload])?,
+        }
+        Ok(bytes)
+    }
+
+    /// A slot; `None` where there are none any more, or another thread takes one in this moment: better any place than to
+    /// wait.
+    fn take_slot(&self) -> Option<u64> {
+        let mut guard = self.slots.try_lock()?;
+        let slots = guard.as_mut()?;
+        if slots.next == slots.end {
+            *slots = self.reserve_slots(slots.all);
+        }
+        let slot = slots.next;
+        slots.next += SLOT_BYTES;
+        Some(slot)
+    }
+
+    fn reserve_slots(&self, before: u64) -> Slots {
+        // What lies before the first one has room for a header.
+        let first = |end: u64| match end % SLOT_BYTES {
+            0 => end,
+            _ => (end + BLOCK_HEADER_BYTES as u64).next_multiple_of(SLOT_BYTES),
+        };
+        let slots = before.clamp(1, MOST_SLOTS);
+        let bytes = slots * SLOT_BYTES;
+        // Relaxed, as in `append`.
+        let (ours, theirs) = (Ordering::Relaxed, Ordering::Relaxed);
+        let gap = self
+            .end
+            .fetch_update(ours, theirs, |end| Some(first(end) + bytes))
+            .unwrap_or_else(|end| end);
+        let next = first(gap);
+        self.leave_unused(gap, next);
+        system::reserve_without_growing(&self.file, next, bytes);
+        Slots {
+            next,
+            end: next + bytes,
+            all: before + slots,
+        }
+    }
+
+    /// Says that nothing is between two places of the file. Where that fails, zeros say so.
+    fn leave_unused(&self, begin: u64, end: u64) {
+        if begin < end {
+            let header = writer::unused_block(self.session, (end - begin) as u32);
+            let _ = system::write_all_at(&self.file, &[&header], begin);
+        }
+    }
+
+    /// The session ends: slots that were not used are given back if they are the file's end.
+    pub(crate) fn give_slots_back(&self) {
+        let Slots { next, end, .. } = self.slots.lock().take().unwrap_or_default();
+        // Relaxed, as in `append`.
+        let (ours, theirs) = (Ordering::Relaxed, Ordering::Relaxed);
+        if self.end.compare_exchange(end, next, ours, theirs).is_err() {
+            self.leave_unused(next, end);
+        }
+    }
+
+    /// Gives space back that is reserved behind the last block. No other thread writes.
+    pub(crate) fn give_space_back(&self) {
+        // Relaxed, as in `append`.
+        system::truncate(&self.file, self.end.load(Ordering::Relaxed));
     }
 
     fn append(&self, parts: &[&[u8]]) -> io::Result<()> {

@@ -5,14 +5,15 @@
 //! is shared with a file, so that the kernel keeps every event published when the process is killed.
 //!
 //! ```text
-//! thread-local pointer -> Recorder { limit, cursor, words, base, predictors }
+//! thread-local pointer -> Recorder { limit, storing, words, base, predictors }
 //!                                                   |
 //!                         spool chunk: [ header .. published ] [ word word word ... ]
 //! ```
 //!
-//! [`Recorder::try_put`] is all that a usual event costs. Everything rare makes it say no, and the callback tail-calls
-//! its cold twin with the same arguments ([`crate::callbacks`]): no chunk, chunk full, an event inside an event,
-//! a time or a value that does not fit, a code address not seen in this chunk, recording paused.
+//! [`Recorder::try_put_predicted`] is all that a usual event costs. Where it says no, the callback tail-calls a twin with
+//! the same arguments ([`crate::callbacks`]), which tries [`Recorder::try_put`]; everything rare makes that say no, and
+//! the cold path follows: no chunk, chunk full, an event inside an event, a time or a value that does not fit, a code
+//! address not seen in this chunk, recording paused.
 
 use std::cell::{Cell, UnsafeCell};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicUsize, Ordering, compiler_fence};
@@ -71,7 +72,7 @@ impl Mode {
     }
 }
 
-/// The cursor while an event is being stored: beyond any limit.
+/// While an event is being stored: beyond any limit.
 const STORING: usize = usize::MAX;
 /// Ticks for which modules are taken to be as they were: less than the loader needs to remove a library and load
 /// another (measured on x86_64: 65,000). Arm's timer runs at 25 MHz to 1 GHz.
@@ -90,8 +91,9 @@ pub(crate) struct Recorder {
     /// Words of the chunk before the margin; 0 where there is no chunk, or where it is closed, as any thread may
     /// do ([`Mode::set`]); only its own thread opens it.
     limit: Limit,
-    /// Words written, or [`STORING`]. Atomic only so that a signal handler on the same thread may read it.
-    cursor: AtomicUsize,
+    /// [`STORING`] while the hot path stores an event, else 0. Atomic only so that a signal handler on the same thread
+    /// may read it.
+    storing: AtomicUsize,
     /// The chunk's first word.
     words: Cell<*mut u64>,
     /// The clock when the chunk began.
@@ -106,7 +108,7 @@ pub(crate) struct Recorder {
     link: Link<Recorder>,
 }
 
-// SAFETY: only its own thread uses a recorder, but for `IDLE`, of which nothing but the atomic cursor is ever
+// SAFETY: only its own thread uses a recorder, but for `IDLE`, of which nothing but the atomic `storing` is ever
 // written: its limit is always 0, so that nobody gets further.
 unsafe impl Sync for Recorder {}
 
@@ -117,7 +119,7 @@ impl Recorder {
     const fn new() -> Recorder {
         Recorder {
             limit: Limit(AtomicUsize::new(0)),
-            cursor: AtomicUsize::new(0),
+            storing: AtomicUsize::new(0),
             words: Cell::new(std::ptr::null_mut()),
             base: Cell::new(0),
             asked: Cell::new(0),
@@ -135,48 +137,85 @@ impl Recorder {
         std::ptr::eq(self, &IDLE)
     }
 
+    /// Records what `row` makes of the callback's arguments if all of it is predicted: one word, and next to nothing to
+    /// learn. `false`, and nothing changed, where that is not so: then [`Recorder::try_put`]. `row` may run again there,
+    /// so all it may do is give an object its id.
+    #[inline(always)]
+    pub(crate) fn try_put_predicted<R: CompactRow>(&self, row: impl FnOnce(&State) -> R) -> bool {
+        self.try_store(|state, out| {
+            let row = row(state);
+            if !row.fits() || !row.is_predicted(state) {
+                return None;
+            }
+            out[0] = row.encode_predicted(state, self.ticks::<R>()?);
+            Some(1)
+        })
+    }
+
     /// Records what `row` makes of the callback's arguments; `false`, and nothing changed, where only the cold path
-    /// can. `row` may run again there, so all it may do is give an object its id.
+    /// can. `row` as in [`Recorder::try_put_predicted`].
     #[inline(always)]
     pub(crate) fn try_put<R: CompactRow>(&self, row: impl FnOnce(&State) -> R) -> bool {
-        // Relaxed, with fences for the compiler: the cursor is shared only with signal handlers on this thread. From
-        // here on a handler's events find no room, and its cold path finds out why.
-        let cursor = self.cursor.load(Ordering::Relaxed);
-        self.cursor.store(STORING, Ordering::Relaxed);
+        self.try_store(|state, out| {
+            let row = row(state);
+            let ticks = self.ticks::<R>()?;
+            if !row.fits() || row.has_new_code(state) {
+                return None;
+            }
+            Some(row.encode::<true>(state, ticks, out))
+        })
+    }
+
+    /// Ticks since the chunk began; `None` where they are too many, or it is time to ask for modules.
+    #[inline(always)]
+    fn ticks<R: CompactRow>(&self) -> Option<u64> {
+        let now = clock::counter();
+        let ticks = now.wrapping_sub(self.base.get());
+        // Only the rows of parallel regions ask the second question: the others' code is constant.
+        let asks = R::KIND == ParallelBegin::KIND
+            && now.wrapping_sub(self.asked.get()) > MODULES_VALID_TICKS;
+        (ticks >> TICK_BITS == 0 && !asks).then_some(ticks)
+    }
+
+    /// Publishes the words that `put` stores, unless there is no room for them, or `put` says no.
+    #[inline(always)]
+    fn try_store(
+        &self,
+        put: impl FnOnce(&mut State, &mut [u64; MAX_COMPACT_WORDS]) -> Option<usize>,
+    ) -> bool {
+        // Relaxed, with fences for the compiler: shared only with signal handlers on this thread. While `storing`, a
+        // handler's events find no room, and its cold path finds out why. What one may have changed before, the cursor
+        // above all, is read afterwards.
+        let limit = self.limit.get();
+        if self.storing.load(Ordering::Relaxed) >= limit {
+            return false;
+        }
+        self.storing.store(STORING, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        if self.limit.allows(cursor) {
-            let now = clock::counter();
-            let ticks = now.wrapping_sub(self.base.get());
+        let words = self.words.get();
+        let cursor = self.header(words).written();
+        let mut stored = None;
+        if cursor < limit {
             // SAFETY: only this thread uses its recorder, and the guard keeps its signal handlers out.
             let state = unsafe { &mut *self.state.get() };
-            let row = row(state);
-            // Only the rows of parallel regions ask the second question: the others' code is constant.
-            let asks = R::KIND == ParallelBegin::KIND
-                && now.wrapping_sub(self.asked.get()) > MODULES_VALID_TICKS;
-            if ticks >> TICK_BITS == 0 && row.fits() && !asks && !row.has_new_code(state) {
-                let words = self.words.get();
-                // SAFETY: `begin_chunk` was given a chunk that is this thread's alone until it is handed over, with
-                // `MARGIN` words behind the limit; the cursor is below the limit.
-                let out = unsafe { &mut *words.add(cursor).cast() };
-                let len = row.encode::<true>(state, ticks, out);
-                self.publish(words, cursor + len);
-                return true;
+            // SAFETY: `begin_chunk` was given a chunk that is this thread's alone until it is handed over, with
+            // `MARGIN` words behind the limit; the cursor is below the limit.
+            let out = unsafe { &mut *words.add(cursor).cast() };
+            stored = put(state, out);
+            if let Some(len) = stored {
+                self.header(words).publish(cursor + len);
             }
         }
         compiler_fence(Ordering::SeqCst);
-        self.cursor.store(cursor, Ordering::Relaxed);
-        false
+        self.storing.store(0, Ordering::Relaxed);
+        stored.is_some()
     }
 
-    /// Makes the first `len` words of the chunk count; this also ends the guard against signal handlers.
+    /// The header of the chunk whose words are at `words`, not null.
     #[inline(always)]
-    fn publish(&self, words: *mut u64, len: usize) {
-        compiler_fence(Ordering::SeqCst);
-        // Relaxed: shared only with signal handlers on this thread.
-        self.cursor.store(len, Ordering::Relaxed);
+    fn header(&self, words: *mut u64) -> &Header {
         // SAFETY: the header lies before the chunk's words (`begin_chunk`), and is only accessed like this.
-        let header = unsafe { &*words.cast::<Header>().sub(1) };
-        header.publish(len);
+        unsafe { &*words.cast::<Header>().sub(1) }
     }
 
     /// Takes note that modules were asked for.
@@ -198,17 +237,16 @@ impl Recorder {
         encode: impl FnOnce(&mut State, u64, &mut [u64]) -> Option<usize>,
     ) -> Option<()> {
         let (words, ticks) = (self.words.get(), now.wrapping_sub(self.base.get()));
-        // Relaxed: this thread's own.
-        let cursor = self.cursor.load(Ordering::Relaxed);
-        let end = self.stream.chunk_words.get();
         if words.is_null() || ticks >> TICK_BITS != 0 {
             return None;
         }
+        let (cursor, end) = (self.header(words).written(), self.stream.chunk_words.get());
         // SAFETY: as in `try_put`; `chunk_words` are the words of the chunk.
         let room = unsafe { std::slice::from_raw_parts_mut(words.add(cursor), end - cursor) };
         // SAFETY: as in `try_put`; the cold path's own guard keeps signal handlers out.
         let state = unsafe { &mut *self.state.get() };
-        self.publish(words, cursor + encode(state, ticks, room)?);
+        self.header(words)
+            .publish(cursor + encode(state, ticks, room)?);
         Some(())
     }
 
@@ -226,8 +264,8 @@ impl Recorder {
     /// Starts a chunk of `len` words for events, closed to the hot path until [`Recorder::open`].
     ///
     /// # Safety
-    /// `words` are valid for writing by this thread alone until [`Recorder::end_chunk`], and lie behind the
-    /// [`CHUNK_HEADER_WORDS`] words of a chunk's header.
+    /// `words` are valid for writing by this thread alone until [`Recorder::end_chunk`], and lie behind a chunk's
+    /// [`Header`], by which none is published.
     pub(crate) unsafe fn begin_chunk(
         &self,
         words: *mut u64,
@@ -240,8 +278,6 @@ impl Recorder {
         self.stream.chunk_words.set(len);
         self.words.set(words);
         self.base.set(base);
-        // Relaxed: this thread's own; the chunk is closed.
-        self.cursor.store(0, Ordering::Relaxed);
     }
 
     /// Takes the chunk away; the next event takes the cold path.
@@ -269,7 +305,7 @@ impl Recorder {
     /// True while the hot path stores an event: a signal handler interrupted it.
     pub(crate) fn is_storing(&self) -> bool {
         // Relaxed: shared only with signal handlers on this thread.
-        self.cursor.load(Ordering::Relaxed) == STORING
+        self.storing.load(Ordering::Relaxed) == STORING
     }
 }
 

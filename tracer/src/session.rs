@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::Local;
-use omptrace_trace_format::block::ClockPair;
+use omptrace_trace_format::block::{Chunk, ClockPair};
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::{
-    BufferFlush, DeviceStream, Lost, Monitoring, ThreadInfo, WideRow,
+    BufferFlush, DeviceStream, Lost, MAX_COMPACT_WORDS, Monitoring, ThreadInfo, WideRow,
 };
 use omptrace_trace_format::field::{MonitoringChange, Text, Ticks};
 use omptrace_trace_format::predict::State;
@@ -436,19 +436,42 @@ impl Session {
 
     /// Adds what a stream lost to what the session lost, once.
     fn count_lost(&self, recorder: &Recorder) -> u64 {
-        let lost = recorder.stream.lost.replace(0);
+        let lost = recorder.stream.take_lost();
         // Relaxed: only the sum counts.
         self.lost.fetch_add(lost, Ordering::Relaxed);
         lost
     }
 
+    /// Tells of what was lost since the stream's last chunk began, in a chunk of its own: its thread will not come again.
+    fn tell_last_lost(&self, recorder: &Recorder) {
+        let (stream, lost) = (&recorder.stream, self.count_lost(recorder));
+        if lost == 0 {
+            return;
+        }
+        let place = Chunk {
+            stream: stream.number.get(),
+            sequence: stream.sequence.replace(stream.sequence.get() + 1),
+            clock: clock::pair().0,
+            first_id: 0,
+        };
+        let row = Lost {
+            begin: Ticks(stream.lost_since.get()),
+            events: lost,
+        };
+        let mut words = [0; 2 * MAX_COMPACT_WORDS];
+        let len = row.encode(0, &mut words).unwrap_or(0);
+        if let Err(error) = self.output.write_words(&place, &words[..len], None) {
+            self.fail("write", &error);
+        }
+    }
+
     /// The thread of the recorder is gone.
     pub(crate) fn end_stream(&self, recorder: &Recorder) {
-        self.count_lost(recorder);
         self.spool.allow(-self.chunks_per_thread());
         if recorder.has_chunk() {
             self.hand_over(recorder.stream.chunk.get());
         }
+        self.tell_last_lost(recorder);
     }
 
     /// What was recorded so far by this thread, and handed over by others, is in the file. The rest is in the spool,
@@ -493,10 +516,11 @@ impl Session {
         Mode::Off.set();
         recorder::wait_until_quiet(PATIENCE);
         for recorder in recorder::all().filter(|recorder| self.owns(recorder)) {
-            self.count_lost(recorder);
+            self.tell_last_lost(recorder);
         }
         let mut packer = self.writer.as_ref().and_then(|writer| writer.stop());
         self.drain(&mut packer);
+        self.output.give_slots_back();
         for (index, chunk) in self.spool.all() {
             if chunk.header().take_over() {
                 if start.elapsed() > PACK_AT_END {
@@ -519,6 +543,7 @@ impl Session {
         if self.failed.load(Ordering::Relaxed) {
             return;
         }
+        self.output.give_space_back();
         self.spool.remove();
         if !self.output.is_in_place() {
             warning!(

@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use omptrace_trace_format::block::{
-    CHUNK_HEADER_WORDS, FILE_HEADER_BYTES, FORMAT_VERSION, FileHeader, SPOOL_MAGIC,
+    BLOCK_HEADER_BYTES, CHUNK_HEADER_WORDS, FILE_HEADER_BYTES, FORMAT_VERSION, FileHeader,
+    SPOOL_MAGIC,
 };
 use parking_lot::Mutex;
 
@@ -26,8 +27,10 @@ use crate::lockfree::queues::Queues;
 use crate::log::warning;
 use crate::system;
 
-/// Words of a chunk that hold events.
-pub(crate) const EVENT_WORDS: usize = CHUNK_BYTES / 8 - CHUNK_HEADER_WORDS;
+/// Words of a chunk that hold events. With two headers of blocks they are no longer than the chunk: see
+/// [`crate::output`].
+pub(crate) const EVENT_WORDS: usize = (CHUNK_BYTES - 2 * BLOCK_HEADER_BYTES) / 8;
+const _: () = assert!(EVENT_WORDS + CHUNK_HEADER_WORDS <= CHUNK_BYTES / 8);
 /// The most chunks of a process, 4 GiB. Where so much address space is refused, less is asked for.
 const MOST_CHUNKS: usize = 16 << 10;
 /// The fewest chunks worth starting with.

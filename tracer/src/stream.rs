@@ -1,7 +1,7 @@
 //! What a recorder keeps for the cold path: which stream it is, its chunk, what was lost.
 
 use std::cell::Cell;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::fork::Held;
 use crate::lockfree::gate::Busy;
@@ -28,8 +28,8 @@ pub(crate) struct Stream {
     pub(crate) device_num: Cell<i32>,
     /// True where ids were given that the chunk does not know of: nothing more may be written into it.
     pub(crate) stale: Cell<bool>,
-    /// Events not recorded, and not told yet.
-    pub(crate) lost: Cell<u64>,
+    /// Events not recorded, and not told yet. Atomic since signal handlers on the same thread count, too.
+    lost: AtomicU64,
     /// The clock before the first of them.
     pub(crate) lost_since: Cell<u64>,
     /// The newest id given to a target region or data operation, counted from 1.
@@ -57,7 +57,7 @@ impl Stream {
             is_device: Cell::new(false),
             device_num: Cell::new(0),
             stale: Cell::new(false),
-            lost: Cell::new(0),
+            lost: AtomicU64::new(0),
             lost_since: Cell::new(0),
             newest_target: Cell::new(0),
             modules: KnownModules::new(),
@@ -78,9 +78,16 @@ impl Stream {
 
     /// Counts an event that was not recorded.
     pub(crate) fn lose(&self, now: u64) {
-        if self.lost.replace(self.lost.get() + 1) == 0 {
+        // Relaxed: shared only with signal handlers on this thread.
+        if self.lost.fetch_add(1, Ordering::Relaxed) == 0 {
             self.lost_since.set(now);
         }
+    }
+
+    /// How many were counted since this was asked last.
+    pub(crate) fn take_lost(&self) -> u64 {
+        // Relaxed: as in `lose`; at the session's end, `Busy` orders it.
+        self.lost.swap(0, Ordering::Relaxed)
     }
 
     /// Back to a thread without stream.
@@ -90,7 +97,7 @@ impl Stream {
         self.session.set(std::ptr::null());
         self.is_device.set(false);
         self.stale.set(false);
-        self.lost.set(0);
+        self.take_lost();
         self.newest_target.set(0);
         self.modules.forget();
         drop(self.held.take());

@@ -33,11 +33,11 @@ impl ModeCell {
 pub(crate) struct Limit(pub(crate) AtomicUsize);
 
 impl Limit {
-    /// True where an event may begin at the word `cursor`.
+    /// The word before which an event may begin.
     #[inline(always)]
-    pub(crate) fn allows(&self, cursor: usize) -> bool {
+    pub(crate) fn get(&self) -> usize {
         // Relaxed: when it is closed, an event more or less is recorded; the end reads published lengths only.
-        cursor < self.0.load(Ordering::Relaxed)
+        self.0.load(Ordering::Relaxed)
     }
 
     /// Lets the hot path write `words` words, if the mode is still `wanted`.

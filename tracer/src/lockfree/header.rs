@@ -25,6 +25,13 @@ impl Header {
         self.0[PUBLISHED].store(len as u64, Ordering::Release);
     }
 
+    /// For the chunk's own thread: how many words it has published.
+    #[inline(always)]
+    pub(crate) fn written(&self) -> usize {
+        // Relaxed: nobody else publishes.
+        self.0[PUBLISHED].load(Ordering::Relaxed) as usize
+    }
+
     /// How many words of the chunk count.
     pub(crate) fn published(&self) -> usize {
         // Acquire; pairs with Release in `publish`.
