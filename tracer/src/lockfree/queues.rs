@@ -45,6 +45,11 @@ impl Queues {
         let _ = self.free.push(index);
     }
 
+    /// True where chunks wait to be written and none is free: the next thread that fills its chunk has to write it.
+    pub(crate) fn are_short(&self) -> bool {
+        self.free.is_empty() && !self.full.is_empty()
+    }
+
     /// True where no chunk waits to be written.
     pub(crate) fn is_drained(&self) -> bool {
         self.full.is_empty()
