@@ -578,3 +578,76 @@ fn a_program_under_address_sanitizer_is_traced() {
     assert_eq!(info(&trace)["ending"], "ended");
     assert_eq!(count(&dump(&trace), "parallel_end"), 20 * (12 + 2));
 }
+
+// The flight recorder.
+
+/// A program that runs until it is killed, or ends by itself after a million regions.
+fn in_flight(arguments: &[&str]) -> Command {
+    let mut command = program("reliability_ends.c", arguments);
+    command
+        .env("OMPTRACE_MODE", "flight")
+        .env("OMPTRACE_BUFFER", "512K");
+    command
+}
+
+/// The parallel regions of the newest events, which must be the last of `all` without a gap; how many they are.
+#[track_caller]
+fn newest(trace: &PathBuf) -> usize {
+    let events = dump(trace);
+    let ids = |name: &str| -> Vec<String> {
+        let of = |event: &&Value| event["event"] == name && event["stream"] == 1;
+        let id = |event: &Value| event["parallel_data"].as_str().expect("an id").to_owned();
+        events.iter().filter(of).map(id).collect()
+    };
+    let (begun, ended) = (ids("parallel_begin"), ids("parallel_end"));
+    // The first region that is there as a whole may follow the end of one that is not.
+    let from = ended.iter().position(|id| *id == begun[0]).expect("an end");
+    assert!(from <= 1);
+    assert!(begun.starts_with(&ended[from..]) || ended[from..].starts_with(&begun));
+    begun.len()
+}
+
+#[test]
+fn a_flight_recorder_keeps_the_newest_events_within_its_memory() {
+    for end in ["none", "_exit", "abort"] {
+        let traces = Traces::folder();
+        run(&traces, &mut in_flight(&[end, "2", "100000"]));
+        let trace = traces.files().remove(0);
+        let kept = newest(&trace);
+        assert!((1000..50_000).contains(&kept), "{end}: {kept}");
+        let mut check = Command::new(omptrace_program());
+        let check = check
+            .arg("check")
+            .arg(&trace)
+            .output()
+            .expect("it can be run");
+        let told = String::from_utf8_lossy(&check.stdout);
+        assert!(told.contains("overwritten"), "{told}");
+        assert!(!told.contains("missing"), "{told}");
+    }
+}
+
+#[test]
+fn a_flight_recorder_writes_what_it_keeps_when_asked_by_signal() {
+    let traces = Traces::folder();
+    let mut command = in_flight(&["none", "2", "100000000"]);
+    command.env("OMPTRACE_FLUSH_ON", "SIGUSR2");
+    let mut child = traces.trace(&mut command).spawn().expect("it can be run");
+    let pid = child.id() as i32;
+    let written = || {
+        let size = |path: &PathBuf| fs::metadata(path).map_or(0, |file| file.len());
+        traces.files().iter().map(size).sum::<u64>()
+    };
+    // The spool is full of events when each thread has a second chunk.
+    std::thread::sleep(Duration::from_millis(500));
+    let before = written();
+    // SAFETY: a plain system call; the child was not waited for yet.
+    unsafe { libc::kill(pid, libc::SIGUSR2) };
+    while written() < before + (256 << 10) {
+        assert!(child.try_wait().expect("it is ours").is_none());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    assert!(count(&dump(&traces.files()[0]), "parallel_begin") > 1000);
+}

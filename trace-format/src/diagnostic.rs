@@ -91,6 +91,8 @@ kinds! {
         "# events have arguments that do not add up and were skipped";
     ChunksMissing Error "chunks_missing"
         "# chunks of the stream are missing, from this one on";
+    ChunksOverwritten Note "chunks_overwritten"
+        "# chunks of the stream were overwritten by newer ones, from this one on: a flight recorder's trace";
     ChunkTwice Note "chunk_twice"
         "# chunks are in the file more than once; they were counted once";
     SpoolMissing Error "spool_missing"

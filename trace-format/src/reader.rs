@@ -137,11 +137,16 @@ impl Reader {
             diagnostics.push(Diagnostic::new(DiagnosticKind::SpoolMissing));
         }
         let copies = all_copies(&blocks, spool.as_ref());
+        let mode = metadata.settings.get("OMPTRACE_MODE");
+        let gaps = match mode.is_some_and(|mode| mode == "flight") {
+            true => DiagnosticKind::ChunksOverwritten,
+            false => DiagnosticKind::ChunksMissing,
+        };
         Ok(Reader {
             path: path.to_path_buf(),
             clock: clock_map(&overlay, &copies, &metadata, &mut diagnostics),
             ending: find_ending(&header, &metadata, spool.as_ref()),
-            streams: streams_of(&copies, &limits, &mut diagnostics),
+            streams: streams_of(&copies, gaps, &limits, &mut diagnostics),
             summary: Summary {
                 file_bytes: len,
                 spool_bytes: spool.as_ref().map_or(0, |spool| spool.bytes),

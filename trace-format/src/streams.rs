@@ -28,9 +28,10 @@ impl Stream {
     }
 }
 
-/// The streams of `copies`, which are in [`Stored::order`].
+/// The streams of `copies`, which are in [`Stored::order`]. `gaps` is what chunks mean that are not there.
 pub(crate) fn streams_of(
     copies: &[Stored],
+    gaps: DiagnosticKind,
     limits: &Limits,
     diagnostics: &mut Diagnostics,
 ) -> Vec<Stream> {
@@ -40,7 +41,7 @@ pub(crate) fn streams_of(
         let range = start..start + of_stream.len();
         start = range.end;
         if streams.len() < limits.max_streams {
-            streams.push(stream_of(of_stream, range, diagnostics));
+            streams.push(stream_of(of_stream, range, gaps, diagnostics));
         } else {
             left_out += 1;
         }
@@ -52,7 +53,12 @@ pub(crate) fn streams_of(
 }
 
 /// The stream of `all` copies of its chunks, which lie at `range`.
-fn stream_of(all: &[Stored], range: Range<usize>, diagnostics: &mut Diagnostics) -> Stream {
+fn stream_of(
+    all: &[Stored],
+    range: Range<usize>,
+    gaps: DiagnosticKind,
+    diagnostics: &mut Diagnostics,
+) -> Stream {
     let number = all[0].chunk().stream;
     let mut stream = Stream {
         number,
@@ -65,7 +71,7 @@ fn stream_of(all: &[Stored], range: Range<usize>, diagnostics: &mut Diagnostics)
         let sequence = copies[0].chunk().sequence;
         let gap = u64::from(sequence) - next;
         if gap > 0 {
-            let missing = Diagnostic::new(DiagnosticKind::ChunksMissing).count(gap);
+            let missing = Diagnostic::new(gaps).count(gap);
             diagnostics.push(missing.chunk(number, next as u32));
             stream.missing += gap;
         }

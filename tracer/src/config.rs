@@ -25,6 +25,15 @@ pub(crate) enum Compress {
     Off,
 }
 
+/// What is kept of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// Every event.
+    All,
+    /// The newest events of each thread, as many as its memory holds: a flight recorder.
+    Newest,
+}
+
 /// The settings in force.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
@@ -32,6 +41,10 @@ pub(crate) struct Config {
     pub(crate) output: String,
     /// Numbers of the callbacks to register.
     pub(crate) events: Vec<u32>,
+    /// Whether SIGUSR2 makes a flight recorder write what it keeps.
+    pub(crate) flush_on_signal: bool,
+    /// What is kept.
+    pub(crate) keep: Keep,
     /// Bytes of chunks per thread.
     pub(crate) buffer_bytes: usize,
     /// Bytes of a device's trace buffer.
@@ -95,6 +108,34 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "What is recorded. `default` is all but `flush`.",
         set: |config, value| {
             config.events = parse_events(value)?;
+            Some(())
+        },
+    },
+    Variable {
+        name: "OMPTRACE_MODE",
+        default: "record",
+        allowed: "record, flight",
+        meaning: "`flight` keeps the newest events of each thread, as many as `OMPTRACE_BUFFER` holds, and writes them at the end.",
+        set: |config, value| {
+            config.keep = match value {
+                "record" => Keep::All,
+                "flight" => Keep::Newest,
+                _ => return None,
+            };
+            Some(())
+        },
+    },
+    Variable {
+        name: "OMPTRACE_FLUSH_ON",
+        default: "",
+        allowed: "SIGUSR2",
+        meaning: "A signal at which a flight recorder writes what it keeps, and goes on.",
+        set: |config, value| {
+            config.flush_on_signal = match value {
+                "" => false,
+                "SIGUSR2" => true,
+                _ => return None,
+            };
             Some(())
         },
     },
@@ -216,6 +257,8 @@ impl Config {
         let mut config = Config {
             output: String::new(),
             events: Vec::new(),
+            flush_on_signal: false,
+            keep: Keep::All,
             buffer_bytes: 0,
             device_buffer_bytes: 0,
             on_full: OnFull::Write,
@@ -260,6 +303,13 @@ impl Config {
         BTreeMap::from([
             ("OMPTRACE_OUTPUT".into(), self.output.clone()),
             ("OMPTRACE_EVENTS".into(), events.join(",")),
+            (
+                "OMPTRACE_MODE".into(),
+                match self.keep {
+                    Keep::All => "record".into(),
+                    Keep::Newest => "flight".into(),
+                },
+            ),
             ("OMPTRACE_BUFFER".into(), self.buffer_bytes.to_string()),
             (
                 "OMPTRACE_DEVICE_BUFFER".into(),

@@ -18,6 +18,7 @@
 //! | [`recorder`], [`tls`], [`clock`] | the hot path |
 //! | [`cold`], [`stream`] | what the hot path leaves |
 //! | [`session`], [`spool`], [`output`], [`writer`] | chunks on their way into the file |
+//! | [`signal`] | the signal at which a flight recorder writes what it keeps |
 //! | [`fork`] | children |
 //! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
 //! | [`control`] | `omp_control_tool` |
@@ -49,6 +50,7 @@ mod output;
 mod recorder;
 mod runtime;
 mod session;
+mod signal;
 mod spool;
 mod start;
 mod stream;

@@ -15,6 +15,7 @@ use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange, Text};
 use parking_lot::Mutex;
 
+use crate::config::Keep;
 use crate::fork;
 use crate::system;
 
@@ -84,9 +85,11 @@ impl Loaded {
 }
 
 /// The session's modules: those that some event has told of.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Modules {
     told: Mutex<Told>,
+    /// Whether a thread that asks is told of modules that others know: theirs may be overwritten.
+    again: bool,
 }
 
 #[derive(Debug, Default)]
@@ -97,6 +100,14 @@ struct Told {
 }
 
 impl Modules {
+    /// None told of yet.
+    pub(crate) fn new(keep: Keep) -> Modules {
+        Modules {
+            told: Mutex::default(),
+            again: keep == Keep::Newest,
+        }
+    }
+
     /// Calls `tell` with the module that holds `code` if the session has not told of it yet; `tell` says whether it
     /// has now.
     pub(crate) fn note(
@@ -116,10 +127,11 @@ impl Modules {
             return;
         };
         let mut told = self.told.lock();
-        if !told.modules.contains(&module) {
-            if !tell(module.event(ModuleChange::seen)) {
-                return;
-            }
+        let is_new = !told.modules.contains(&module);
+        if (is_new || self.again) && !tell(module.event(ModuleChange::seen)) {
+            return;
+        }
+        if is_new {
             told.modules.push(module.clone());
         }
         known.add(module.start, module.end);
@@ -260,8 +272,11 @@ mod tests {
 
     #[test]
     fn finds_this_program_once() {
-        let (modules, known, other) =
-            (Modules::default(), KnownModules::new(), KnownModules::new());
+        let (modules, known, other) = (
+            Modules::new(Keep::All),
+            KnownModules::new(),
+            KnownModules::new(),
+        );
         let code = finds_this_program_once as fn() as usize as u64;
         let mut paths = Vec::new();
         for known in [&known, &known, &other] {

@@ -11,24 +11,27 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::Local;
-use omptrace_trace_format::block::{Chunk, ClockPair};
+use omptrace_trace_format::block::{Chunk, ChunkState, ClockPair};
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::{
     BufferFlush, DeviceStream, Lost, MAX_COMPACT_WORDS, Monitoring, ThreadInfo, WideRow,
 };
 use omptrace_trace_format::field::{MonitoringChange, Text, Ticks};
 use omptrace_trace_format::predict::State;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::clock::{self, ClockKind};
-use crate::config::{CHUNK_BYTES, Compress, Config, OnFull};
+use crate::config::{CHUNK_BYTES, Compress, Config, Keep, OnFull};
 use crate::devices::Devices;
 use crate::facts;
 use crate::log::{info, warning};
 use crate::modules::Modules;
 use crate::output::{Names, Output};
 use crate::recorder::{self, Mode, Recorder};
+use crate::signal::Listener;
 use crate::spool::{EVENT_WORDS, Growth, Spool};
+use crate::stream::Stream;
 use crate::system;
 use crate::writer::Writer;
 
@@ -53,6 +56,10 @@ pub(crate) struct Session {
     output: Output,
     spool: Spool,
     writer: Option<Writer>,
+    /// What waits for the signal to write what is kept.
+    listener: Mutex<Option<Listener>>,
+    /// Held to write a chunk that is kept, or to take it for new events.
+    keeping: Mutex<()>,
     /// Streams that have begun.
     streams: AtomicU32,
     /// Events lost and told.
@@ -172,9 +179,9 @@ impl Session {
         let spool = make_spool().inspect_err(|_| {
             let _ = std::fs::remove_file(output.path());
         })?;
-        let level = match config.compress {
-            Compress::Level(level) => Some(level),
-            Compress::Off => None,
+        let level = match (config.keep, config.compress) {
+            (Keep::All, Compress::Level(level)) => Some(level),
+            (Keep::Newest, _) | (_, Compress::Off) => None,
         };
         if let Some(folder) = &config.registry {
             facts::register(folder, output.path());
@@ -183,11 +190,13 @@ impl Session {
             pid,
             cpus: system::affinity(),
             devices: Devices::new(config.device_buffer_bytes),
+            modules: Modules::new(config.keep),
             config,
-            modules: Modules::default(),
             output,
             spool,
             writer: level.map(Writer::new),
+            listener: Mutex::new(None),
+            keeping: Mutex::new(()),
             streams: AtomicU32::new(0),
             lost: AtomicU64::new(0),
             told_begin: AtomicBool::new(false),
@@ -207,6 +216,9 @@ impl Session {
     pub(crate) fn begin(&'static self) {
         if let Some(writer) = &self.writer {
             writer.start(self);
+        }
+        if self.config.keep == Keep::Newest && self.config.flush_on_signal {
+            *self.listener.lock() = Listener::start(self);
         }
         self.record();
         info!("tracing into {}", self.output.path().display());
@@ -265,13 +277,17 @@ impl Session {
         if !self.owns(recorder) {
             recorder.end_chunk();
             stream.session.set(self);
+            stream.kept.with(|kept| kept.clear());
             stream.sequence.set(0);
             self.streams.fetch_add(1, Ordering::Relaxed);
             self.spool.allow(self.chunks_per_thread());
         }
         let old = recorder.has_chunk().then(|| stream.chunk.get());
         let begin = clock::ticks();
-        let next = self.next_chunk(old);
+        let next = match self.config.keep {
+            Keep::All => self.next_chunk(old),
+            Keep::Newest => self.next_kept(stream, old).map(|index| (index, None)),
+        };
         recorder.end_chunk();
         let (index, flushed) = next?;
         self.begin_chunk(recorder, index);
@@ -306,6 +322,44 @@ impl Session {
         }
     }
 
+    /// The same of a flight recorder: a new chunk while the thread has fewer than it may have, then one of a thread that is
+    /// gone, then its own oldest.
+    fn next_kept(&self, stream: &Stream, old: Option<u32>) -> Option<u32> {
+        old.into_iter().for_each(|old| self.keep(stream, old));
+        let may_have_more = stream.kept.with(|kept| kept.len()) < self.chunks_per_thread() as usize;
+        let new = || {
+            self.take_chunk(Growth::Allowed)
+                .or_else(|| self.spool.queues.take_full())
+        };
+        let index = may_have_more
+            .then(new)
+            .flatten()
+            .or_else(|| stream.kept.with(|kept| kept.pop_front()))
+            .or_else(|| self.take_chunk(Growth::Beyond))?;
+        let _nobody_writes_it = self.keeping.lock();
+        self.spool.chunk(index).header().set_state(ChunkState::FREE);
+        Some(index)
+    }
+
+    /// A full chunk stays where it is.
+    fn keep(&self, stream: &Stream, index: u32) {
+        self.spool.chunk(index).header().set_state(ChunkState::FULL);
+        stream.kept.with(|kept| kept.push_back(index));
+    }
+
+    /// Writes what all threads keep, but for the chunks that they are writing into. The chunks stay theirs.
+    pub(crate) fn write_kept(&self) {
+        for (_, chunk) in self.spool.all() {
+            let _nobody_takes_it = self.keeping.lock();
+            if chunk.header().is_full() {
+                match self.output.write_chunk(chunk, None) {
+                    Ok(_) => chunk.header().set_state(ChunkState::FREE),
+                    Err(error) => return self.fail("write", &error),
+                }
+            }
+        }
+    }
+
     /// A chunk that nobody uses.
     fn take_chunk(&self, growth: Growth) -> Option<u32> {
         self.spool.take(growth).unwrap_or_else(|error| {
@@ -321,10 +375,12 @@ impl Session {
     }
 
     fn chunks_per_thread(&self) -> i32 {
-        if self.writer.is_some() {
-            (self.config.buffer_bytes / CHUNK_BYTES) as i32
-        } else {
-            1
+        let chunks = (self.config.buffer_bytes / CHUNK_BYTES) as i32;
+        match (self.config.keep, &self.writer) {
+            // One with old events while the other gets new ones.
+            (Keep::Newest, _) => chunks.max(2),
+            (Keep::All, Some(_)) => chunks,
+            (Keep::All, None) => 1,
         }
     }
 
@@ -380,6 +436,10 @@ impl Session {
     fn begin_chunk(&self, recorder: &Recorder, index: u32) {
         let stream = &recorder.stream;
         let first = stream.sequence.get() == 0;
+        let alone = self.config.keep == Keep::Newest;
+        if alone {
+            stream.modules.forget();
+        }
         let held = if first { stream.held.take() } else { None };
         let pair = held
             .as_ref()
@@ -402,7 +462,7 @@ impl Session {
         if first && stream.is_device.get() {
             let device_num = stream.device_num.get();
             tell(recorder, DeviceStream { device_num });
-        } else if first {
+        } else if first || alone {
             tell(
                 recorder,
                 ThreadInfo {
@@ -470,8 +530,18 @@ impl Session {
     /// The thread of the recorder is gone.
     pub(crate) fn end_stream(&self, recorder: &Recorder) {
         self.spool.allow(-self.chunks_per_thread());
-        if recorder.has_chunk() {
-            self.hand_over(recorder.stream.chunk.get());
+        let stream = &recorder.stream;
+        let last = recorder.has_chunk().then(|| stream.chunk.get());
+        match self.config.keep {
+            Keep::All => last.into_iter().for_each(|last| self.hand_over(last)),
+            Keep::Newest => {
+                // New threads take them when they may have no others.
+                let kept = stream.kept.with(std::mem::take);
+                for index in kept.into_iter().chain(last) {
+                    let chunk = self.spool.chunk(index);
+                    self.spool.queues.hand_over(index, chunk.header());
+                }
+            }
         }
         self.tell_last_lost(recorder);
     }
@@ -482,7 +552,13 @@ impl Session {
         if !self.owns(recorder) || !recorder.has_chunk() {
             return;
         }
-        self.hand_over(recorder.stream.chunk.get());
+        let full = recorder.stream.chunk.get();
+        if self.config.keep == Keep::Newest {
+            self.keep(&recorder.stream, full);
+            recorder.end_chunk();
+            return self.write_kept();
+        }
+        self.hand_over(full);
         recorder.end_chunk();
         if let Some(writer) = &self.writer {
             writer.hurry();
@@ -520,11 +596,15 @@ impl Session {
         for recorder in recorder::all().filter(|recorder| self.owns(recorder)) {
             self.tell_last_lost(recorder);
         }
+        if let Some(listener) = self.listener.lock().take() {
+            listener.stop();
+        }
         let mut packer = self.writer.as_ref().and_then(|writer| writer.stop());
         self.drain(&mut packer);
         self.output.give_slots_back();
         for (index, chunk) in self.spool.all() {
-            if chunk.header().take_over() {
+            let is_kept = self.config.keep == Keep::Newest && chunk.header().is_full();
+            if is_kept || chunk.header().take_over() {
                 if start.elapsed() > PACK_AT_END {
                     packer = None;
                 }

@@ -1,6 +1,7 @@
 //! What a recorder keeps for the cold path: which stream it is, its chunk, what was lost.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::fork::Held;
@@ -34,6 +35,8 @@ pub(crate) struct Stream {
     pub(crate) lost_since: Cell<u64>,
     /// The newest id given to a target region or data operation, counted from 1.
     pub(crate) newest_target: Cell<u64>,
+    /// Full chunks that a flight recorder keeps, the oldest first.
+    pub(crate) kept: Kept,
     /// Modules that this thread has asked for.
     pub(crate) modules: KnownModules,
     /// Events of a forked child that has not used OpenMP yet.
@@ -60,6 +63,7 @@ impl Stream {
             lost: AtomicU64::new(0),
             lost_since: Cell::new(0),
             newest_target: Cell::new(0),
+            kept: Kept::new(),
             modules: KnownModules::new(),
             held: Held::new(),
         }
@@ -101,5 +105,24 @@ impl Stream {
         self.newest_target.set(0);
         self.modules.forget();
         drop(self.held.take());
+    }
+}
+
+/// Indices of chunks, the oldest first. All zeros is none.
+#[derive(Debug)]
+pub(crate) struct Kept(Cell<*mut VecDeque<u32>>);
+
+impl Kept {
+    const fn new() -> Kept {
+        Kept(Cell::new(std::ptr::null_mut()))
+    }
+
+    /// Runs `f` with the indices. Only the stream's thread calls this, on the cold path.
+    pub(crate) fn with<T>(&self, f: impl FnOnce(&mut VecDeque<u32>) -> T) -> T {
+        if self.0.get().is_null() {
+            self.0.set(Box::into_raw(Box::default()));
+        }
+        // SAFETY: the box made above, never freed, which only this thread uses, and not within `f`.
+        f(unsafe { &mut *self.0.get() })
     }
 }

@@ -57,6 +57,12 @@ impl Header {
             .is_ok()
     }
 
+    /// True where a thread has handed it over and nobody has written it yet.
+    pub(crate) fn is_full(&self) -> bool {
+        // Acquire; pairs with Release in `set_state`: the words are those of this chunk.
+        self.0[STATE].load(Ordering::Acquire) == ChunkState::FULL.0
+    }
+
     /// Makes it the chunk `sequence` of `stream`. It is free for whoever reads the spool until all is written: a kill
     /// in between loses nothing, since there is nothing in it yet.
     pub(crate) fn begin(&self, stream: u32, sequence: u32, clock: ClockPair, newest_id: u64) {

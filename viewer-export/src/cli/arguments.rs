@@ -91,6 +91,10 @@ pub(crate) struct Tracer {
     /// Memory for events per thread, as in 4M; at least 256K, at most 1G [default: 1M] [OMPTRACE_BUFFER]
     #[arg(long, value_name = "SIZE", value_parser = buffer_size)]
     pub(crate) buffer: Option<String>,
+    /// Keep the newest events of each thread only, as many as this much memory holds, as in 64M, and write them at the end:
+    /// a flight recorder [OMPTRACE_MODE, OMPTRACE_BUFFER]
+    #[arg(long, value_name = "SIZE", value_parser = buffer_size, conflicts_with_all = ["buffer", "on_full", "compress"])]
+    pub(crate) flight: Option<String>,
     /// When a thread's memory is full and the disk does not follow: the thread writes events itself, or drops and
     /// counts them [default: write] [OMPTRACE_ON_FULL]
     #[arg(long, value_name = "ACTION")]

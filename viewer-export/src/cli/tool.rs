@@ -71,7 +71,11 @@ pub(crate) fn settings(options: &Tracer) -> Result<Variables> {
     });
     let texts = [
         ("OMPTRACE_EVENTS", options.events.as_deref()),
-        ("OMPTRACE_BUFFER", options.buffer.as_deref()),
+        ("OMPTRACE_MODE", options.flight.as_ref().map(|_| "flight")),
+        (
+            "OMPTRACE_BUFFER",
+            options.flight.as_deref().or(options.buffer.as_deref()),
+        ),
         ("OMPTRACE_ON_FULL", on_full),
         ("OMPTRACE_COMPRESS", options.compress.as_deref()),
     ];
