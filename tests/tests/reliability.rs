@@ -579,6 +579,34 @@ fn a_program_under_address_sanitizer_is_traced() {
     assert_eq!(count(&dump(&trace), "parallel_end"), 20 * (12 + 2));
 }
 
+// What is not wanted.
+
+#[test]
+fn a_callback_that_is_left_out_is_not_registered() {
+    let traces = Traces::folder();
+    let mut command = program("reliability_ends.c", &["none"]);
+    command.env("OMPTRACE_EVENTS", "mutex,-mutex_acquire,-lock_init,work");
+    run(&traces, &mut command);
+    let trace = traces.only();
+    let callbacks = info(&trace)["callbacks"].to_string();
+    for (name, is_wanted) in [
+        ("mutex_acquired", true),
+        ("work", true),
+        // A stream's begin and end.
+        ("thread_begin", true),
+        ("mutex_acquire", false),
+        ("lock_init", false),
+        ("parallel_begin", false),
+    ] {
+        assert_eq!(
+            callbacks.contains(&format!("\"{name}\"")),
+            is_wanted,
+            "{name} in {callbacks}"
+        );
+    }
+    assert_eq!(regions(&dump(&trace)), [0, 0, THREADS * ROUNDS]);
+}
+
 // The flight recorder.
 
 /// A program that runs until it is killed, or ends by itself after a million regions.
