@@ -85,6 +85,10 @@ fn steps() -> Vec<Step> {
         ),
         check("cargo-deny", deny),
         tests("tests", runner),
+        check(
+            "instructions per event",
+            cargo(["xtask", "--no-install", "bench", "--short"]),
+        ),
         tests(
             "documentation's tests",
             cargo(["test", "--workspace", "--doc", "--no-fail-fast"]),
