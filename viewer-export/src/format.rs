@@ -93,7 +93,7 @@ impl Format {
     ///
     /// # Errors
     /// The folder cannot be written to, or the format is a file.
-    pub(crate) fn folder_sink(
+    pub fn folder_sink(
         &self,
         folder: &Path,
         options: Otf2Options,

@@ -148,18 +148,19 @@ impl Otf2 {
     }
 
     /// The thread and the time of an event.
+    #[inline]
     fn at(&mut self, at: Point) -> Option<(usize, u64)> {
         let thread = self.locations[at.location.0 as usize]? as usize;
         let time = at.time.unsigned_abs();
         if !self.threads[thread].has_begun {
             self.begin_thread(thread, time);
         }
-        self.times[self.threads[thread].process].extend(time);
         self.threads[thread].end_pause(time);
         Some((thread, time))
     }
 
     /// The first event of a thread, and before it of a process.
+    #[cold]
     fn begin_thread(&mut self, thread: usize, time: u64) {
         let main = self.first_thread;
         if !self.threads[main].has_begun {
@@ -203,16 +204,25 @@ impl Otf2 {
     fn enter_root(&mut self, thread: usize, time: u64) {
         let root = self.root(thread);
         let thread = &mut self.threads[thread];
-        thread.has_begun = true;
+        (thread.has_begun, thread.first) = (true, time);
         thread.enter(time, &[], root);
     }
 
     /// All threads of the process have ended.
     fn end_process(&mut self) {
-        let threads = self.first_thread..self.threads.len();
-        let Some(times) = self.times.last().copied() else {
+        if self.processes.is_empty() {
             return;
-        };
+        }
+        let threads = self.first_thread..self.threads.len();
+        let mut times = ProcessTimes::default();
+        for thread in &mut self.threads[threads.clone()] {
+            if thread.has_begun {
+                thread.end_pause(u64::MAX);
+                times.extend(thread.first);
+                times.extend(thread.last);
+            }
+        }
+        self.times.push(times);
         self.teams.next_process();
         self.mend();
         self.tasks.next_process();
@@ -222,7 +232,6 @@ impl Otf2 {
             if self.threads[index].has_begun {
                 let root = self.root(index);
                 let thread = &mut self.threads[index];
-                thread.end_pause(u64::MAX);
                 let end = if is_main { times.last } else { thread.last };
                 thread.run(
                     &mut self.tasks,
@@ -369,7 +378,6 @@ impl Sink for Otf2 {
     fn process(&mut self, process: &Process) {
         self.end_process();
         self.processes.push(process.clone());
-        self.times.push(ProcessTimes::default());
     }
 
     fn location(&mut self, location: &Location) {
@@ -403,6 +411,7 @@ impl Sink for Otf2 {
             switched: None,
             next: None,
             pause_end: None,
+            first: 0,
             last: 0,
             has_begun: false,
         });

@@ -155,15 +155,17 @@ fn data_op_role(kind: ompt::ompt_target_data_op_t) -> u8 {
 pub(super) struct Regions {
     enums: Enums,
     /// Those of the timeline.
+    timeline: Vec<Region>,
+    /// What each of them is here.
     known: Vec<Known>,
     definitions: Vec<records::Region>,
     /// Regions of equal names, roles and places are one.
     by_content: HashMap<(StringRef, u8, StringRef, u32), u32>,
 }
 
-/// A region of the timeline.
+/// A region of the timeline, as far as each event asks for it.
 struct Known {
-    region: Region,
+    construct: Construct,
     /// Its number as what it is, once that is needed.
     number: Option<u32>,
     /// The number of its creation, for a task.
@@ -174,6 +176,7 @@ impl Regions {
     pub(super) fn new(enums: Enums) -> Regions {
         Regions {
             enums,
+            timeline: Vec::new(),
             known: Vec::new(),
             definitions: Vec::new(),
             by_content: HashMap::new(),
@@ -182,15 +185,17 @@ impl Regions {
 
     /// The next region of the timeline.
     pub(super) fn add(&mut self, region: &Region) {
+        self.timeline.push(region.clone());
         self.known.push(Known {
-            region: region.clone(),
+            construct: region.construct,
             number: None,
             creation: None,
         });
     }
 
+    #[inline]
     pub(super) fn construct(&self, region: usize) -> Construct {
-        self.known[region].region.construct
+        self.known[region].construct
     }
 
     /// The number in the archive of a region of the timeline.
@@ -199,7 +204,7 @@ impl Regions {
         match self.known[region].number {
             Some(number) => number,
             None => {
-                let shape = self.enums.shape(&self.known[region].region);
+                let shape = self.enums.shape(&self.timeline[region]);
                 let number = self.define(strings, region, shape);
                 self.known[region].number = Some(number);
                 number
@@ -220,7 +225,7 @@ impl Regions {
     }
 
     fn define(&mut self, strings: &mut Strings, region: usize, shape: Shape) -> u32 {
-        let region = &self.known[region].region;
+        let region = &self.timeline[region];
         let (own, place) = match region.name.find(" @") {
             Some(place) => region.name.split_at(place),
             None => (&region.name[..], ""),

@@ -1,19 +1,18 @@
 //! The texts of an archive, each once.
 
-use std::collections::HashMap;
-
 use super::encoding::StringRef;
+use crate::fast_map::FastMap;
 
 /// Texts by number; number 0 is the empty one.
 pub(super) struct Strings {
-    numbers: HashMap<String, StringRef>,
+    numbers: FastMap<String, StringRef>,
     texts: Vec<String>,
 }
 
 impl Strings {
     pub(super) fn new() -> Strings {
         let mut strings = Strings {
-            numbers: HashMap::new(),
+            numbers: FastMap::default(),
             texts: Vec::new(),
         };
         strings.number("");

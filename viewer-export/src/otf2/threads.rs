@@ -34,7 +34,9 @@ pub(super) struct Thread {
     pub(super) next: Option<Task>,
     /// When recording went on, while earlier events may follow.
     pub(super) pause_end: Option<u64>,
-    /// The time of the newest event.
+    /// The time of the first event.
+    pub(super) first: u64,
+    /// The time of the newest event, or of its end.
     pub(super) last: u64,
     /// It has events.
     pub(super) has_begun: bool,
@@ -75,6 +77,7 @@ pub(super) struct Membership {
 
 impl Thread {
     /// The task of the innermost open region.
+    #[inline]
     pub(super) fn task(&self) -> Task {
         self.open.last().map_or(Task::Implicit(0), |top| top.task)
     }
@@ -93,9 +96,20 @@ impl Thread {
     #[inline]
     pub(super) fn run(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64, task: Task) {
         let since = self.switched.take();
-        if self.current == task {
-            return;
+        if self.current != task {
+            self.run_another(tasks, teams, time, task, since);
         }
+    }
+
+    #[cold]
+    fn run_another(
+        &mut self,
+        tasks: &mut Tasks,
+        teams: &mut Teams,
+        time: u64,
+        task: Task,
+        since: Option<u64>,
+    ) {
         // It may have run another in between.
         let between = self.task();
         if let Some(since) = since
@@ -109,7 +123,6 @@ impl Thread {
         }
     }
 
-    #[cold]
     fn switch(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64, task: Task) {
         self.current = task;
         let name = tasks.name(self, task);
@@ -135,34 +148,36 @@ impl Thread {
         };
         match top.state {
             State::Acquires => return top.state = State::Acquired,
-            State::Flush(stop_time) => self.file.patch(stop_time, 2, &time.to_le_bytes()),
+            State::Flush(stop_time) => {
+                self.file.patch(stop_time, 2, &time.to_le_bytes());
+                self.last = self.last.max(time);
+            }
             _ => {}
         }
-        let top = *top;
-        if let Some(region) = top.region {
-            self.run(tasks, teams, time, top.task);
-            self.leave(time, attributes, region);
-        }
-        self.pop(time);
+        self.leave_top(tasks, teams, time, attributes);
         self.leave_acquired(tasks, teams, time);
     }
 
     /// Ends the waits that go on around a critical, atomic or ordered region, if that has ended.
+    #[inline]
     fn leave_acquired(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64) {
-        while let Some(top) = self.open.last().copied()
-            && top.state == State::Acquired
-        {
-            if let Some(region) = top.region {
-                self.run(tasks, teams, time, top.task);
-                self.leave(time, &[], region);
-            }
-            self.pop(time);
+        let is_acquired = |top: &Open| top.state == State::Acquired;
+        while self.open.last().is_some_and(is_acquired) {
+            self.leave_top(tasks, teams, time, &[]);
         }
     }
 
-    fn pop(&mut self, time: u64) {
-        let task = self.open.pop().map(|open| open.task);
-        if task.is_some_and(|task| task != self.task()) {
+    #[inline]
+    fn leave_top(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64, attributes: &[u8]) {
+        let Some(&Open { region, task, .. }) = self.open.last() else {
+            return;
+        };
+        if let Some(region) = region {
+            self.run(tasks, teams, time, task);
+            self.leave(time, attributes, region);
+        }
+        self.open.pop();
+        if task != self.task() {
             self.switched = Some(time);
         }
     }
