@@ -66,6 +66,14 @@ pub fn all_runtimes() -> Vec<PathBuf> {
     RUNTIMES.iter().map(|name| runtime(name)).collect()
 }
 
+/// The folder of one part of what Intel's OpenMP runtime offloads with: `openmp`, `opencl`, `compiler` or `tbb`.
+///
+/// # Panics
+/// It is missing.
+pub fn intel_offload(part: &str) -> PathBuf {
+    existing(tools().join("intel-offload").join(part))
+}
+
 /// The folders that hold an LLVM's `omp-tools.h` and `omp.h`, oldest first.
 ///
 /// # Panics

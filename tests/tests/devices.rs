@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use omptrace_tests::env::{Compiler, compile, count_tool};
+use omptrace_tests::env::{Compiler, compile, count_tool, intel_offload};
 use omptrace_tests::trace::{Counts, Traces, counts, dump, info, omptrace};
 use omptrace_tests::viewers::query;
 use serde_json::Value;
@@ -178,5 +178,54 @@ fn kernels_have_the_names_of_their_functions_and_lines() {
     assert_eq!(names.len(), 3, "{names:?}");
     for name in names {
         assert!(name.starts_with("kernel constructs @offload.c:"), "{name}");
+    }
+}
+
+/// Intel's runtime of 2023 answers the tracing entry points and refuses to trace, grants the newer form of data operations and
+/// delivers the older one, with an argument more.
+#[test]
+fn intel_refuses_to_trace_and_shows_as_the_host_observed_it() {
+    let openmp = intel_offload("openmp");
+    let flags = [
+        format!("-L{}", openmp.display()),
+        "-lomptarget".to_owned(),
+        "-liomp5".to_owned(),
+        // No second runtime beside Intel's.
+        "-fno-openmp".to_owned(),
+        "-Wl,--allow-shlib-undefined".to_owned(),
+    ];
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let program = compile("tests/programs/offload_intel.c", Compiler::Gcc, &flags);
+    let parts = ["openmp", "opencl", "compiler", "tbb"].map(intel_offload);
+    let folders = std::env::join_paths(&parts).expect("no colon in the folders' names");
+    let traces = Traces::folder();
+    let printed = traces.record(
+        Command::new(program)
+            .env("LD_LIBRARY_PATH", folders)
+            .env("OCL_ICD_FILENAMES", parts[1].join("libintelocl.so"))
+            .env("LIBOMPTARGET_PLUGIN", "opencl")
+            .env("LIBOMPTARGET_DEVICETYPE", "cpu"),
+    );
+    assert_eq!(printed, "checksum 256\n");
+    let trace = traces.only();
+    let device = &info(&trace)["devices"]["0"];
+    let problems = [
+        "ompt_set_trace_ompt answered never for all kinds",
+        "ompt_set_trace_native answered never",
+    ];
+    assert_eq!(device["problems"], serde_json::json!(problems));
+    assert!(
+        device["entry_points"]
+            .to_string()
+            .contains("ompt_start_trace"),
+        "{device}"
+    );
+    // It allocates, carries there and back, and does not tell of the deletion.
+    assert_eq!(device["timeline"]["host_observed"], 3, "{device}");
+    let export = export(&trace, "perfetto", "pftrace");
+    let bytes = "select extract_arg(arg_set_id, 'debug.bytes') as bytes from slice \
+                 where extract_arg(arg_set_id, 'debug.observed_by') = 'host'";
+    for row in &query(&export, &[bytes])[0] {
+        assert_eq!(row["bytes"], 1024);
     }
 }

@@ -166,6 +166,25 @@ macro_rules! intel_runtime {
     };
 }
 
+/// Libraries that Intel's OpenMP runtime offloads with, to an OpenCL device on the host's cores:
+/// `intel_offload!("tbb", "tbb==2021.11.0", files)` are those files of that wheel, in `intel-offload/tbb`.
+macro_rules! intel_offload {
+    ($name:literal, $wheel:literal, $wanted:expr) => {
+        Requirement {
+            name: concat!("intel-offload/", $name),
+            why: concat!("for Intel's offloading without a GPU: ", $wheel),
+            purpose: Purpose::Tests,
+            test: Test::Unpacked,
+            source: Source::Unpack(Unpack {
+                package: Package::Wheel($wheel),
+                wanted: $wanted,
+                folder: concat!("intel-offload/", $name),
+                links: &[],
+            }),
+        }
+    };
+}
+
 /// Every thing, in an order in which they can be installed.
 pub(crate) const REQUIREMENTS: &[Requirement] = &[
     Requirement {
@@ -264,6 +283,36 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     llvm_runtime!("19"),
     intel_runtime!("2021", "2021.4.0"),
     intel_runtime!("2026", "2026.2.0"),
+    intel_offload!(
+        "openmp",
+        "intel-openmp==2023.2.4",
+        &[
+            "/lib/libiomp5.so",
+            "/lib/libomptarget.so",
+            "/lib/libomptarget.rtl.opencl.so",
+        ]
+    ),
+    intel_offload!(
+        "opencl",
+        "intel-opencl-rt==2023.2.4",
+        // Its compiler looks for its parts beside it.
+        &["/data/lib"]
+    ),
+    intel_offload!(
+        "compiler",
+        "intel-cmplr-lib-rt==2023.2.4",
+        &[
+            "/lib/libimf.so",
+            "/lib/libsvml.so",
+            "/lib/libirng.so",
+            "/lib/libintlc.so.5",
+        ]
+    ),
+    intel_offload!(
+        "tbb",
+        "tbb==2021.11.0",
+        &["/lib/libtbb.so.12", "/lib/libtbbmalloc.so.2"]
+    ),
     llvm_headers!("13"),
     llvm_headers!("14"),
     llvm_headers!("15"),
