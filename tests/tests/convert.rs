@@ -1,58 +1,15 @@
-//! Conversion of large traces: its memory does not grow with their events, and its output does not depend on threads.
+//! The bytes of an export do not depend on the number of threads that make it.
 
 use std::io::{self, Write};
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use omptrace_tests::env::{Compiler, compile, omptrace_program};
+use omptrace_tests::env::{Compiler, compile};
 use omptrace_tests::trace::Traces;
 use omptrace_trace_format::Reader;
 use omptrace_viewer_export::{ConvertOptions, Format, convert};
-
-/// The trace of a tree of tasks: some ten events each, of which as many are alive as the tree is deep.
-fn tree_of_tasks(traces: &Traces, depth: u32) -> PathBuf {
-    let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
-    traces.record(Command::new(program).args(["2", &depth.to_string()]));
-    traces.only()
-}
-
-/// The most memory that a process has used when it ended well.
-fn peak_kib(child: Child) -> i64 {
-    let mut status = 0;
-    // SAFETY: all zeros is a value of this plain structure of C.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both places are valid for writing; the child was not waited for yet, so its number is still its own.
-    let waited = unsafe { libc::wait4(child.id() as i32, &mut status, 0, &mut usage) };
-    assert_eq!((waited, status), (child.id() as i32, 0));
-    usage.ru_maxrss
-}
-
-#[test]
-fn memory_does_not_grow_with_the_number_of_events() {
-    const COMMANDS: [&[&str]; 4] = [
-        &["convert", "--to", "chrome", "-o", "/dev/null"],
-        &["convert", "--to", "perfetto", "-o", "/dev/null"],
-        &["stats"],
-        &["check"],
-    ];
-    // The larger has sixteen times the tasks, half a million more.
-    let (few, many) = (Traces::folder(), Traces::folder());
-    let inputs = [tree_of_tasks(&few, 14), tree_of_tasks(&many, 18)];
-    for command in COMMANDS {
-        let [small, large] = inputs.each_ref().map(|input| {
-            let mut omptrace = Command::new(omptrace_program());
-            omptrace.args(command).arg(input).stdout(Stdio::null());
-            peak_kib(omptrace.spawn().expect("omptrace can be run"))
-        });
-        // Seventeen bytes for each task more would be 8 MiB.
-        assert!(
-            large < small + 8 * 1024,
-            "{command:?}: {small} KiB, then {large} KiB"
-        );
-    }
-}
 
 /// Memory that a format writes into.
 #[derive(Clone, Default)]
@@ -84,7 +41,10 @@ fn converted(trace: &Path, format: &str, threads: usize) -> Vec<u8> {
 #[test]
 fn output_is_the_same_for_any_number_of_threads() {
     let traces = Traces::folder();
-    let trace = tree_of_tasks(&traces, 14);
+    // A tree of tasks, so large that each of two streams is decoded in many batches.
+    let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
+    traces.record(Command::new(program).args(["2", "14"]));
+    let trace = traces.only();
     for format in ["chrome", "perfetto", "text"] {
         let alone = converted(&trace, format, 1);
         assert!(alone.len() > 1 << 20, "{format}");

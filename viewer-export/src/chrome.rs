@@ -357,12 +357,17 @@ impl Sink for Chrome {
         let from = &self.locations[flow.from.location.0 as usize];
         flow_event(self.events.next(), b's', from, flow, flow.from.time);
 
-        let mut end = SEPARATOR.to_vec();
         let to = &mut self.locations[flow.to.location.0 as usize];
-        flow_event(&mut end, b'f', to, flow, flow.to.time);
-        match to.open.last_mut() {
-            Some(slice) => slice.followers.append(&mut end),
-            None => self.events.out.buffer().append(&mut end),
+        match to.open.pop() {
+            Some(mut slice) if slice.begin == flow.to.time => {
+                slice.followers.extend_from_slice(SEPARATOR);
+                flow_event(&mut slice.followers, b'f', to, flow, flow.to.time);
+                to.open.push(slice);
+            }
+            earlier => {
+                to.open.extend(earlier);
+                flow_event(self.events.next(), b'f', to, flow, flow.to.time);
+            }
         }
     }
 

@@ -54,7 +54,7 @@ pub use format::{FORMATS, Format};
 pub use info::Info;
 pub use otf2::{Enums, Otf2Options, check_archive};
 pub use split::NextFile;
-pub use stats::{ConstructStats, LockStats, Stats, TeamStats, ThreadStats, Times};
+pub use stats::{ConstructStats, DeviceStats, LockStats, Stats, TeamStats, ThreadStats, Times};
 pub use timeline::{Cause, ProcessReport, Repair, Repairs, Report};
 
 /// How to convert.

@@ -1,6 +1,7 @@
 //! Adds up a timeline as it comes.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io;
 
 use ompt_sys as ompt;
@@ -10,7 +11,7 @@ use crate::sink::{
     Argument, Category, Construct, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns,
     Point, Process, ProcessId, Region, RegionId, Sink, ThreadEvent,
 };
-use crate::stats::{ConstructStats, LockStats, Stats, TeamStats, ThreadStats, Times};
+use crate::stats::{ConstructStats, DeviceStats, LockStats, Stats, TeamStats, ThreadStats, Times};
 
 /// Adds up a timeline.
 #[derive(Default)]
@@ -54,10 +55,15 @@ impl Wait {
     }
 }
 
-/// A location: a thread with its open regions, or a lock.
+/// A location: a thread with its open regions, a lock, a device's queue.
 enum Lane {
     Thread(Box<ThreadLane>),
     Lock(LockStats),
+    Queue {
+        process: String,
+        name: String,
+        work: BTreeMap<String, Times>,
+    },
     Other,
 }
 
@@ -109,20 +115,32 @@ impl Collector {
             .filter(|stats| stats.times.count > 0)
             .collect();
         constructs.sort_by_key(|stats| Reverse((stats.self_ns, stats.times.total_ns)));
-        let (mut threads, mut locks) = (Vec::new(), Vec::new());
+        let (mut threads, mut locks, mut devices) = (Vec::new(), Vec::new(), Vec::new());
         for lane in self.lanes {
             match lane {
                 Lane::Thread(lane) => threads.push(lane.stats),
                 Lane::Lock(stats) => locks.push(stats),
+                Lane::Queue {
+                    process,
+                    name,
+                    work,
+                } => devices.extend(work.into_iter().map(|(what, times)| DeviceStats {
+                    process: process.clone(),
+                    queue: name.clone(),
+                    name: what,
+                    times,
+                })),
                 Lane::Other => {}
             }
         }
+        devices.sort_by_key(|stats| Reverse(stats.times.total_ns));
         locks.sort_by_key(|stats| Reverse(stats.times.total_ns));
         Stats {
             duration_ns: 0,
             constructs,
             threads,
             locks,
+            devices,
             notes: self.notes,
         }
     }
@@ -227,12 +245,17 @@ impl Sink for Collector {
                 },
                 ..ThreadLane::default()
             })),
+            LocationKind::DeviceQueue { .. } => Lane::Queue {
+                process,
+                name,
+                work: BTreeMap::new(),
+            },
             LocationKind::Lock => Lane::Lock(LockStats {
                 process,
                 name,
                 times: Times::default(),
             }),
-            _ => Lane::Other,
+            LocationKind::Device { .. } | LocationKind::Track => Lane::Other,
         });
     }
 
@@ -322,9 +345,17 @@ impl Sink for Collector {
     }
 
     fn interval(&mut self, interval: &Interval<'_>) {
-        if let Some(Lane::Lock(lock)) = self.lanes.get_mut(interval.track.0 as usize) {
-            let ns = interval.end.abs_diff(interval.begin);
-            lock.times.add(ns, true);
+        let ns = interval.end.abs_diff(interval.begin);
+        match self.lanes.get_mut(interval.track.0 as usize) {
+            Some(Lane::Lock(lock)) => lock.times.add(ns, true),
+            Some(Lane::Queue { work, .. }) => match work.get_mut(interval.name) {
+                Some(times) => times.add(ns, true),
+                None => work
+                    .entry(interval.name.to_owned())
+                    .or_default()
+                    .add(ns, true),
+            },
+            _ => {}
         }
     }
 

@@ -28,6 +28,8 @@ pub struct Stats {
     pub threads: Vec<ThreadStats>,
     /// The locks that were held longest, the longest first.
     pub locks: Vec<LockStats>,
+    /// What devices did, by queue, the longest first.
+    pub devices: Vec<DeviceStats>,
     /// What is missing in the numbers or was mended.
     pub notes: Vec<String>,
 }
@@ -147,6 +149,20 @@ pub struct LockStats {
     /// Its name.
     pub name: String,
     /// How often and how long it was held.
+    #[serde(flatten)]
+    pub times: Times,
+}
+
+/// Numbers of one kind of work of a device's queue.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct DeviceStats {
+    /// Its process.
+    pub process: String,
+    /// The queue's name.
+    pub queue: String,
+    /// What was done: a kernel, a copy.
+    pub name: String,
+    /// How often and how long.
     #[serde(flatten)]
     pub times: Times,
 }

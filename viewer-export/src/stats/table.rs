@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::stats::{ConstructStats, LockStats, Stats, ThreadStats, Times};
+use crate::stats::{ConstructStats, DeviceStats, LockStats, Stats, ThreadStats, Times};
 
 /// Locks that are shown.
 const MOST_LOCKS: usize = 20;
@@ -119,6 +119,12 @@ fn lock_row(stats: &LockStats) -> [String; 6] {
     [stats.name.clone(), count, total, mean, min, max]
 }
 
+fn device_row(stats: &DeviceStats) -> [String; 7] {
+    let [count, total, mean, min, max] = cells(&stats.times);
+    let (name, queue) = (stats.name.clone(), stats.queue.clone());
+    [name, queue, count, total, mean, min, max]
+}
+
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
@@ -169,6 +175,12 @@ impl fmt::Display for Stats {
             if self.locks.len() > MOST_LOCKS {
                 writeln!(f, "and {} locks more", self.locks.len() - MOST_LOCKS)?;
             }
+        }
+        if !self.devices.is_empty() {
+            writeln!(f)?;
+            let mut table = Table::new(["device", "queue", "count", "total", "mean", "min", "max"]);
+            table.rows.extend(self.devices.iter().map(device_row));
+            table.write(f)?;
         }
         Ok(())
     }

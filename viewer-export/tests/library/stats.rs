@@ -97,3 +97,16 @@ fn locks_tell_how_long_they_were_held() {
     assert_eq!(held("lock 0xa"), times([2, 89, 44, 9, 80]));
     assert_eq!(stats.threads[1].locks_ns, 4);
 }
+
+#[test]
+fn devices_tell_what_they_did() {
+    let stats = stats(include_str!("../fixtures/device_records.trace"));
+    let kernels: Vec<_> = stats
+        .devices
+        .iter()
+        .filter(|device| device.name.starts_with("kernel @"))
+        .map(|device| (device.queue.as_str(), device.times.total_ns))
+        .collect();
+    let expected = [("device 0 kernels 2", 200), ("device 0 kernels", 150)];
+    assert_eq!(kernels, expected);
+}

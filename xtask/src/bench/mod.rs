@@ -8,11 +8,14 @@
 //!                                                    report: table, JSON, verdicts
 //! ```
 //!
+//! With `--convert`, the traces' conversions are measured instead: [`convert`].
+//!
 //! Costs are differences to a tool that registers all callbacks and does nothing ([`tools::EMPTY`]), divided by the
 //! number of events, which the tests' counting tool knows. The measure of a tracer is its ratio to
 //! [`tools::FLOOR`], on the same machine in the same minutes.
 
 mod baseline;
+mod convert;
 mod disk;
 mod instructions;
 mod lttng;
@@ -44,6 +47,9 @@ pub(crate) struct Bench {
     /// Count instructions only, and fail if they grew since benches/baseline.json
     #[arg(long)]
     short: bool,
+    /// Measure conversions of the programs' traces instead
+    #[arg(long, conflicts_with = "short")]
+    convert: bool,
     /// Write the results to this file, too
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -82,6 +88,9 @@ pub(crate) fn run(bench: &Bench, install: bool) -> Result<()> {
     }
     let load = machine::load_average();
     machine::warn_if_busy(load);
+    if bench.convert {
+        return convert(bench, &programs, &tools);
+    }
     let mut report = Report::new(bench.rounds, load, left_out);
     for case in programs.cases(&bench.filter, &tools)? {
         report.cases.push(measure(&case, &tools, bench.rounds)?);
@@ -117,6 +126,22 @@ fn measure(case: &Case<'_>, tools: &Tools, rounds: u32) -> Result<CaseReport> {
         row.instructions = instructions.get(row.tool).copied();
     }
     Ok(CaseReport::new(case, rows))
+}
+
+/// What conversions of all cases' traces take.
+fn convert(bench: &Bench, programs: &Programs, tools: &Tools) -> Result<()> {
+    let mut reports = Vec::new();
+    let cases = programs.cases(&bench.filter, tools)?;
+    // The realistic program has too few events to tell anything but what the start takes.
+    for case in cases.iter().filter(|case| case.program.fine) {
+        let report = convert::measure(case, tools, bench.rounds)?;
+        print!("{report}");
+        reports.push(report);
+    }
+    match &bench.json {
+        Some(path) => write_json(path, &reports),
+        None => Ok(()),
+    }
 }
 
 /// Instructions per event, compared with those that were written down.

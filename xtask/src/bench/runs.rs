@@ -67,7 +67,8 @@ pub(super) fn measure(case: &Case<'_>, tool: &Tool) -> Result<Sample> {
         .take()
         .expect("stdout is a pipe")
         .read_to_string(&mut text)?;
-    let (process_ns, gone_ns) = wait(child)?;
+    let used = wait(child)?;
+    let gone_ns = monotonic_ns();
     drop(session);
     let printed: Printed = serde_json::from_str(&text).map_err(|error| {
         format!(
@@ -79,7 +80,7 @@ pub(super) fn measure(case: &Case<'_>, tool: &Tool) -> Result<Sample> {
     Ok(Sample {
         wall_ns: printed.wall_ns as f64,
         threads_ns: printed.threads_ns as f64,
-        process_ns: process_ns as f64,
+        process_ns: used.cpu_ns as f64,
         start_ns: printed.start_ns as f64,
         exit_ns: gone_ns.saturating_sub(printed.end_ns) as f64,
         peak_kib: printed.peak_kib as f64,
@@ -137,14 +138,25 @@ fn empty(folder: &Path) -> Result<()> {
     }
 }
 
-/// Waits for the end of `child`; returns the CPU time of all its threads, and the monotonic clock.
-fn wait(child: Child) -> Result<(u64, u64)> {
+/// What a process has used when it was gone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Used {
+    /// CPU time of all threads, with the system's part.
+    pub(super) cpu_ns: u64,
+    /// The most memory that was resident.
+    pub(super) peak_kib: u64,
+}
+
+/// Waits for the end of `child`.
+///
+/// # Errors
+/// It did not end well.
+pub(super) fn wait(child: Child) -> Result<Used> {
     let mut status = 0;
     // SAFETY: all zeros is a value of this plain structure of C.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: both places are valid for writing; the child was not waited for yet, so its number is still its own.
     let waited = unsafe { libc::wait4(child.id() as i32, &mut status, 0, &mut usage) };
-    let now = monotonic_ns();
     if waited < 0 {
         return Err(std::io::Error::last_os_error().into());
     }
@@ -152,7 +164,10 @@ fn wait(child: Child) -> Result<(u64, u64)> {
         return Err(format!("a program ended with wait status {status:#x}").into());
     }
     let us = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
-    Ok(((us(usage.ru_utime) + us(usage.ru_stime)) * 1_000, now))
+    Ok(Used {
+        cpu_ns: (us(usage.ru_utime) + us(usage.ru_stime)) * 1_000,
+        peak_kib: usage.ru_maxrss as u64,
+    })
 }
 
 fn monotonic_ns() -> u64 {
