@@ -46,7 +46,7 @@ macro_rules! open_enum {
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0 {
-                    $( $value => Some(const { short_name(stringify!($name), $prefix) }), )*
+                    $( $value => Some(const { $crate::enums::short_name(stringify!($name), $prefix) }), )*
                     _ => None,
                 }
             }
@@ -140,7 +140,7 @@ macro_rules! flags {
 
 /// `name` without `prefix`, or without `ompt_` when it does not start with `prefix` (`ompt_taskwait_complete` is an
 /// `ompt_task_status_t`). Evaluated at compile time only.
-const fn short_name(name: &'static str, prefix: &str) -> &'static str {
+pub(crate) const fn short_name(name: &'static str, prefix: &str) -> &'static str {
     let prefix = if starts_with(name, prefix) {
         prefix
     } else {

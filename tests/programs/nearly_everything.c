@@ -1,4 +1,4 @@
-/* Nearly every construct of OpenMP, once per round, on T threads.
+/* Nearly every construct of OpenMP, with -DOPENMP_45 only those that runtimes of OpenMP 4.5 know, once per round, on T threads.
  *
  *     nearly_everything [THREADS 2] [ROUNDS 3]
  *
@@ -68,9 +68,11 @@ static void shares(void) {
 #pragma omp master
     add(1);
 #pragma omp barrier
+#ifndef OPENMP_45
     /* _OPENMP promises less than 5.1 in all these compilers, and they know masked all the same. */
 #pragma omp masked filter(1)
     add(0);
+#endif
 #pragma omp flush
   }
 }
@@ -188,6 +190,9 @@ static void reductions(void) {
 #pragma omp parallel for reduction(+ : by_loop) num_threads(threads)
   for (int i = 1; i <= 4; i++)
     by_loop += i;
+#ifdef OPENMP_45
+  by_task = 10;
+#else
 #pragma omp parallel num_threads(threads)
 #pragma omp single
 #pragma omp taskgroup task_reduction(+ : by_task)
@@ -195,6 +200,7 @@ static void reductions(void) {
 #pragma omp task in_reduction(+ : by_task)
     by_task += i;
   }
+#endif
   add(by_loop + by_task);
 }
 
@@ -237,12 +243,13 @@ static void cancellation(void) {
 
 /* +4: a league of 2, its loop of 4 */
 static void teams(void) {
-#if defined(__clang__)
+#if defined(__clang__) && !defined(WITHOUT_TEAMS)
 #pragma omp teams distribute num_teams(2) thread_limit(1)
   for (int i = 0; i < 4; i++)
     add(1);
 #else
-  /* What GCC's teams do on LLVM's runtime is broken: they are left out of programs that run there. */
+  /* What GCC's teams do on LLVM's runtime is broken: they are left out of programs that run there. What runtimes of
+   * TR6 report of them is so little that no exact timeline comes out: -DWITHOUT_TEAMS. */
   add(4);
 #endif
 }

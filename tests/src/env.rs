@@ -27,6 +27,14 @@ pub const RUNTIMES: &[&str] = &[
     "intel-2026",
 ];
 
+/// OpenMP runtimes that speak TR6, a draft of OpenMP 5.0, oldest first. Programs of [`Compiler::Clang14`] run on them, as
+/// far as they keep to [`OPENMP_45`].
+pub const RUNTIMES_OF_TR6: &[&str] = &["intel-2018", "intel-2019"];
+
+/// The flag for programs that shall leave out what no runtime of OpenMP 4.5 has, as far as they know of it: masked
+/// regions, reductions of tasks.
+pub const OPENMP_45: &str = "-DOPENMP_45";
+
 /// The folder of the workspace.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -50,7 +58,7 @@ pub fn tools() -> PathBuf {
     existing(target().join("tools"))
 }
 
-/// The folder that holds `libomp.so.5` (and `libomp.so`) of the runtime of that name, one of [`RUNTIMES`].
+/// The folder that holds `libomp.so.5` (and `libomp.so`) of the runtime of that name, one of [`RUNTIMES`] or [`RUNTIMES_OF_TR6`].
 ///
 /// # Panics
 /// It is missing.

@@ -7,7 +7,9 @@
 use std::fs;
 use std::process::Command;
 
-use omptrace_tests::env::{Compiler, RUNTIMES, compile, count_tool, runtime};
+use omptrace_tests::env::{
+    Compiler, OPENMP_45, RUNTIMES, RUNTIMES_OF_TR6, compile, count_tool, runtime,
+};
 use omptrace_tests::trace::{Counts, Traces, counts, dump};
 use tempfile::TempDir;
 
@@ -62,6 +64,25 @@ fn on_every_runtime() {
                 command
                     .args(*arguments)
                     .env("LD_LIBRARY_PATH", runtime(name))
+                    .env("OMP_CANCELLATION", "true");
+                command
+            });
+        }
+    }
+}
+
+#[test]
+fn on_every_runtime_that_speaks_tr6() {
+    for name in RUNTIMES_OF_TR6 {
+        for (source, arguments) in PROGRAMS {
+            let program = compile(source, Compiler::Clang14, &[OPENMP_45]);
+            check(&format!("{source} on {name}"), || {
+                let mut command = Command::new(&program);
+                command
+                    .args(*arguments)
+                    .env("LD_LIBRARY_PATH", runtime(name))
+                    // For these, `omp_set_max_active_levels` is not enough.
+                    .env("OMP_NESTED", "true")
                     .env("OMP_CANCELLATION", "true");
                 command
             });

@@ -1,7 +1,8 @@
 /* An OMPT tool that only counts: what a trace of the same run must hold, event for event.
  *
  * It registers every host callback of OpenMP 5.2 (ids 1 to 37) except flush, and flush too with
- * COUNT_FLUSH=1. Both forms of the target callbacks are registered, as LLVM delivers the EMI form
+ * COUNT_FLUSH=1. A runtime that speaks TR6, a draft of OpenMP 5.0, gets ids 1 to 30, which are the
+ * same there, and idle as 31: that it passes fewer arguments does not matter to who ignores them. Both forms of the target callbacks are registered, as LLVM delivers the EMI form
  * only to a tool that took both.
  *
  * COUNT_OUT names the file to write, as one JSON object:
@@ -25,7 +26,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CALLBACKS = 38, ENDPOINTS = 4 };
+enum { CALLBACKS = 38, ENDPOINTS = 4, IDLE_IN_TR6 = 31 };
 
 /* Row: the callback's id. Column: 0 for callbacks without endpoint, else begin 1, end 2, beginend
  * 3. */
@@ -34,7 +35,7 @@ static atomic_ullong counts[CALLBACKS][ENDPOINTS];
 static const char *const endpoint_names[ENDPOINTS] = {"", "/begin", "/end", "/beginend"};
 
 /* The names by id, from the header's own list. */
-static const char *const names[CALLBACKS] = {
+static const char *names[CALLBACKS] = {
 #define NAME(event, type, id) [id] = #event,
     FOREACH_OMPT_EVENT(NAME)
 #undef NAME
@@ -158,6 +159,8 @@ ON_SCOPE(target_submit_emi, ompt_scope_endpoint_t endpoint, ompt_data_t *target,
 ON(target_map_emi, ompt_data_t *target, unsigned n, void **host, void **on_device, size_t *bytes,
    unsigned *flags, const void *codeptr)
 
+static void on_idle(ompt_scope_endpoint_t endpoint) { count(IDLE_IN_TR6, endpoint); }
+
 /* The runtime hands this callback's result to the program, so it is no plain ON. */
 static int on_control_tool(uint64_t command, uint64_t modifier, void *argument,
                            const void *codeptr) {
@@ -165,14 +168,22 @@ static int on_control_tool(uint64_t command, uint64_t modifier, void *argument,
   return omp_control_tool_success;
 }
 
+static int initialize(ompt_function_lookup_t, int, ompt_data_t *);
+static void finalize(ompt_data_t *tool) { write_counts(); }
+static ompt_start_tool_result_t result = {initialize, finalize, {0}};
+
+/* TR6 has no initial_device: there the tool's data are the second argument, and there is no third.
+ * The low half of their address tells enough. */
 static int initialize(ompt_function_lookup_t lookup, int initial_device, ompt_data_t *tool) {
+  int tr6 = initial_device == (int)(uintptr_t)&result.tool_data;
   ompt_set_callback_t set_callback = (ompt_set_callback_t)lookup("ompt_set_callback");
   const char *flush = getenv("COUNT_FLUSH");
   int with_flush = flush && strcmp(flush, "1") == 0;
   choose_output();
   pthread_atfork(NULL, NULL, start_anew_in_child);
 #define SET(x)                                                                                     \
-  if (ompt_callback_##x != ompt_callback_flush || with_flush)                                      \
+  if ((ompt_callback_##x != ompt_callback_flush || with_flush) &&                                  \
+      !(tr6 && ompt_callback_##x >= IDLE_IN_TR6))                                                  \
     set_callback(ompt_callback_##x, (ompt_callback_t)on_##x);
   SET(thread_begin)
   SET(thread_end)
@@ -212,12 +223,13 @@ static int initialize(ompt_function_lookup_t lookup, int initial_device, ompt_da
   SET(target_map_emi)
   SET(error)
 #undef SET
+  if (tr6) {
+    names[IDLE_IN_TR6] = "ompt_callback_idle";
+    set_callback(IDLE_IN_TR6, (ompt_callback_t)on_idle);
+  }
   return 1;
 }
 
-static void finalize(ompt_data_t *tool) { write_counts(); }
-
 ompt_start_tool_result_t *ompt_start_tool(unsigned omp_version, const char *runtime_version) {
-  static ompt_start_tool_result_t result = {initialize, finalize, {0}};
   return &result;
 }

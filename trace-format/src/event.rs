@@ -33,7 +33,8 @@
 //! compact form would. A new compact row, or a changed predictor, is a new version of the format; a new wide row is
 //! not.
 //!
-//! The number of an event is that of its callback (OpenMP 5.2, 19.4.2.4, `ompt_callbacks_t`); ours begin at 256.
+//! The number of an event is that of its callback (OpenMP 5.2, 19.4.2.4, `ompt_callbacks_t`); from 256 on are ours, and
+//! those of callbacks that OpenMP no longer has.
 
 use ompt_sys::{
     ompt_callbacks_t, ompt_cancel_flag_t, ompt_dispatch_t, ompt_frame_flag_t, ompt_mutex_t,
@@ -886,6 +887,10 @@ events! {
         }
         /// An `error` directive (19.5.2.30).
         Error<'a> = 37 "error" { severity: ompt_severity_t, message: Text<'a>, length: u64, codeptr_ra: Address }
+
+        /// A thread that belongs to no team waits for work: a callback of TR6 (`ompt_callback_idle`, number 31 there,
+        /// which OpenMP 5.0 gave to `reduction`).
+        Idle = 268 "idle" { endpoint: ompt_scope_endpoint_t }
 
         /// The operating system's view of the stream's thread.
         ThreadInfo<'a> = 257 "omptrace_thread_info" { os_tid: i32, name: Text<'a> }

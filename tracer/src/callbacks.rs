@@ -32,6 +32,8 @@ use crate::tls;
 pub struct Callback {
     /// Its number.
     pub number: ompt_callbacks_t,
+    /// Its name without `ompt_callback_`.
+    pub name: &'static str,
     /// The group by which `OMPTRACE_EVENTS` can name it.
     pub group: &'static str,
     pub(crate) function: ompt_callback_t,
@@ -43,13 +45,6 @@ impl std::fmt::Debug for Callback {
             .field("number", &self.number)
             .field("group", &self.group)
             .finish_non_exhaustive()
-    }
-}
-
-impl Callback {
-    /// Its name without `ompt_callback_`.
-    pub fn name(&self) -> &'static str {
-        self.number.name().expect("the table's numbers have names")
     }
 }
 
@@ -78,6 +73,7 @@ macro_rules! callbacks {
         /// All callbacks of the interface, in the order of their numbers.
         pub static CALLBACKS: &[Callback] = &[$(Callback {
             number: callbacks!(@ number $name),
+            name: stringify!($name),
             group: stringify!($group),
             // SAFETY: `ompt_set_callback` takes all callbacks as this type; the runtime calls each with the
             // arguments that belong to its number (OpenMP 5.2, 19.4.2.4).
@@ -85,7 +81,7 @@ macro_rules! callbacks {
         }),*];
     };
     (@ hot $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr) => {
-        unsafe extern "C" fn $name($($argument: $type),*) {
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) {
             callbacks!(@ warm surprised ($($argument: $type),*) |$state| $row);
             #[allow(unused_variables, reason = "rows without ids need no state")]
             let done = tls::recorder().try_put_predicted(|$state: &State| {
@@ -471,7 +467,7 @@ callbacks! { @ hot implicit_task_end(endpoint: ompt_scope_endpoint_t, parallel_d
         flags: ompt_task_flag_t(flags as u32),
     }
 }
-unsafe extern "C" fn implicit_task(
+pub(crate) unsafe extern "C" fn implicit_task(
     endpoint: ompt_scope_endpoint_t,
     parallel_data: Data,
     task_data: Data,

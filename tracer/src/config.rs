@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::callbacks::{CALLBACKS, Callback};
+use crate::callbacks::Callback;
+use crate::dialect::every_callback;
 use crate::log::{self, Level, warning};
 
 /// What a thread does when its chunk is full and no other is free.
@@ -39,8 +40,8 @@ pub(crate) enum Keep {
 pub(crate) struct Config {
     /// The output's name, with `%` patterns.
     pub(crate) output: String,
-    /// Numbers of the callbacks to register.
-    pub(crate) events: Vec<u32>,
+    /// Names of the callbacks to register.
+    pub(crate) events: Vec<&'static str>,
     /// Whether SIGUSR2 makes a flight recorder write what it keeps.
     pub(crate) flush_on_signal: bool,
     /// What is kept.
@@ -295,10 +296,9 @@ impl Config {
             Compress::Level(level) => level.to_string(),
             Compress::Off => "off".into(),
         };
-        let events: Vec<&str> = CALLBACKS
-            .iter()
-            .filter(|c| self.events.contains(&c.number.0))
-            .map(Callback::name)
+        let events: Vec<&str> = every_callback()
+            .map(|callback| callback.name)
+            .filter(|name| self.events.contains(name))
             .collect();
         BTreeMap::from([
             ("OMPTRACE_OUTPUT".into(), self.output.clone()),
@@ -341,8 +341,8 @@ fn parse_bytes(text: &str) -> Option<usize> {
 }
 
 /// The callbacks of a list like `parallel,task,-flush`. A list that begins by taking away takes from `default`.
-fn parse_events(list: &str) -> Option<Vec<u32>> {
-    let mut chosen: Vec<u32> = Vec::new();
+fn parse_events(list: &str) -> Option<Vec<&'static str>> {
+    let mut chosen: Vec<&'static str> = Vec::new();
     for (index, item) in list
         .split(',')
         .map(str::trim)
@@ -357,20 +357,19 @@ fn parse_events(list: &str) -> Option<Vec<u32>> {
         }
         let matches = |callback: &&Callback| match name {
             "all" => true,
-            "default" => callback.name() != "flush",
-            name => callback.group == name || callback.name() == name,
+            "default" => callback.name != "flush",
+            name => callback.group == name || callback.name == name,
         };
-        let numbers: Vec<u32> = CALLBACKS
-            .iter()
+        let names: Vec<&str> = every_callback()
             .filter(matches)
-            .map(|callback| callback.number.0)
+            .map(|callback| callback.name)
             .collect();
-        if numbers.is_empty() {
+        if names.is_empty() {
             return None;
         }
-        chosen.retain(|number| !numbers.contains(number));
+        chosen.retain(|name| !names.contains(name));
         if adds {
-            chosen.extend(numbers);
+            chosen.extend(names);
         }
     }
     Some(chosen)
@@ -381,20 +380,15 @@ mod tests {
     use super::*;
 
     fn names(list: &str) -> Option<Vec<&'static str>> {
-        let numbers = parse_events(list)?;
-        Some(
-            CALLBACKS
-                .iter()
-                .filter(|c| numbers.contains(&c.number.0))
-                .map(Callback::name)
-                .collect(),
-        )
+        let chosen = parse_events(list)?;
+        let all = every_callback().map(|callback| callback.name);
+        Some(all.filter(|name| chosen.contains(name)).collect())
     }
 
     #[test]
     fn default_is_all_but_flush() {
-        assert_eq!(names("all").unwrap().len(), 37);
-        assert_eq!(names("default").unwrap().len(), 36);
+        assert_eq!(names("all").unwrap().len(), 38);
+        assert_eq!(names("default").unwrap().len(), 37);
         assert!(!names("default").unwrap().contains(&"flush"));
         assert!(names("default,flush").unwrap().contains(&"flush"));
     }
@@ -407,7 +401,7 @@ mod tests {
         );
         assert_eq!(
             names("-mutex").unwrap().len(),
-            36 - names("mutex").unwrap().len()
+            37 - names("mutex").unwrap().len()
         );
         assert_eq!(names("parallel,nonsense"), None);
     }

@@ -12,6 +12,7 @@ use omptrace_trace_format::metadata::{
 };
 use serde_json::{Value, json};
 
+use crate::dialect::Dialect;
 use crate::log::warning;
 use crate::runtime::Lookup;
 use crate::session::Session;
@@ -109,6 +110,7 @@ pub(crate) fn process(session: &Session, forked: bool) -> Value {
 /// The second block, from `initialize`: the runtime, what was registered, the clock.
 pub(crate) fn runtime(
     lookup: Lookup,
+    dialect: Dialect,
     version: &str,
     omp_version: u32,
     callbacks: BTreeMap<String, Registration>,
@@ -118,7 +120,7 @@ pub(crate) fn runtime(
         runtime: Some(Runtime {
             version: version.into(),
             omp_version,
-            dialect: "5.x".into(),
+            dialect: dialect.name().into(),
             path: lookup.library().unwrap_or_default(),
             entry_points: lookup
                 .entry_points()

@@ -14,6 +14,7 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | [`start`] | `ompt_start_tool`, initialize, finalize, the library's destructor |
+//! | [`dialect`] | the generations of the tools interface |
 //! | [`callbacks`] | the table: one row per callback |
 //! | [`recorder`], [`tls`], [`clock`] | the hot path |
 //! | [`cold`], [`stream`] | what the hot path leaves |
@@ -41,6 +42,7 @@ mod cold;
 pub mod config;
 mod control;
 mod devices;
+mod dialect;
 mod facts;
 mod fork;
 mod lockfree;

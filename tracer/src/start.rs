@@ -5,18 +5,15 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::panic::catch_unwind;
 use std::ptr::null_mut;
 
-use ompt_sys::{
-    ompt_callback_thread_begin, ompt_callback_thread_end, ompt_data_t, ompt_function_lookup_t,
-    ompt_start_tool_result_t,
-};
+use ompt_sys::{ompt_data_t, ompt_function_lookup_t, ompt_start_tool_result_t};
 use omptrace_trace_format::metadata::Registration;
 use parking_lot::Mutex;
 
-use crate::callbacks::CALLBACKS;
 use crate::clock;
 use crate::config::Config;
 use crate::control;
 use crate::devices;
+use crate::dialect::Dialect;
 use crate::facts;
 use crate::fork;
 use crate::log::warning;
@@ -42,10 +39,10 @@ struct StartResult(ompt_start_tool_result_t);
 unsafe impl Sync for StartResult {}
 
 static RESULT: StartResult = StartResult(ompt_start_tool_result_t {
-    // SAFETY: the same functions but for a second argument that `initialize` looks at as a pointer: see there.
+    // SAFETY: the same functions but for arguments that `initialize` looks at as numbers: see there.
     initialize: Some(unsafe {
         std::mem::transmute::<
-            unsafe extern "C" fn(ompt_function_lookup_t, usize, *mut ompt_data_t) -> c_int,
+            unsafe extern "C" fn(ompt_function_lookup_t, usize, usize) -> c_int,
             ompt_sys::ompt_initialize_t,
         >(initialize)
     }),
@@ -92,27 +89,25 @@ extern "C" fn ompt_start_tool(
 
 /// The runtime is ready (OpenMP 5.2, 19.5.1.1); 0: no tracing.
 ///
-/// The generations of the interface differ in their arguments, and registering by the wrong numbers crashes the
-/// program. In 5.x the third argument is the address of the tool's data; in those before, the second one is that, or
-/// the address of the structure.
+/// The generations of the interface differ in the arguments behind the first, and are told apart by them; see
+/// [`Dialect::of_initialize`].
 unsafe extern "C" fn initialize(
     lookup: ompt_function_lookup_t,
     second: usize,
-    third: *mut ompt_data_t,
+    third: usize,
 ) -> c_int {
-    let tool_data = &raw const RESULT.0.tool_data;
-    if second == tool_data as usize
-        || second == &raw const RESULT as usize
-        || third.cast_const() != tool_data
-    {
-        warning!(
-            "this OpenMP runtime speaks an older tools interface than OpenMP 5.0's: not traced"
-        );
-        return 0;
-    }
-    // SAFETY: this is `ompt_initialize_t`.
+    let dialect = match Dialect::of_initialize(&RESULT.0, second, third) {
+        Ok(dialect) => dialect,
+        Err(other) => {
+            warning!(
+                "this OpenMP runtime's tools interface is not OpenMP 5.0's but {other}: not traced"
+            );
+            return 0;
+        }
+    };
+    // SAFETY: the first argument of `ompt_initialize_t`, in all generations.
     let lookup = unsafe { Lookup::new(lookup) };
-    match catch_unwind(|| begin(lookup)) {
+    match catch_unwind(|| begin(lookup, dialect)) {
         Ok(Ok(())) => 1,
         Ok(Err(message)) => {
             warning!("{message}; the program runs without tracing");
@@ -122,7 +117,7 @@ unsafe extern "C" fn initialize(
     }
 }
 
-fn begin(lookup: Lookup) -> Result<(), String> {
+fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
     let start = START
         .lock()
         .take()
@@ -138,28 +133,24 @@ fn begin(lookup: Lookup) -> Result<(), String> {
     session.devices.of_runtime(&start.runtime_version);
     let mut results = BTreeMap::new();
     // A thread's begin and end are always needed: they open and close its stream.
-    let wanted = |number| {
-        events.contains(&number)
-            || [ompt_callback_thread_begin.0, ompt_callback_thread_end.0].contains(&number)
-    };
-    for callback in CALLBACKS
-        .iter()
-        .filter(|callback| wanted(callback.number.0))
-    {
-        // SAFETY: an entry point of the runtime; the function has the signature of the number.
+    let wanted = |name| events.contains(&name) || ["thread_begin", "thread_end"].contains(&name);
+    let callbacks = dialect.callbacks();
+    for callback in callbacks.iter().filter(|callback| wanted(callback.name)) {
+        // SAFETY: an entry point of the runtime; the function has the signature that the dialect gives to the number.
         let result = unsafe { set_callback(callback.number, Some(callback.function)) };
         results.insert(
-            callback.name().into(),
+            callback.name.into(),
             Registration {
                 number: callback.number.0,
                 result: result.0,
-                meaning: result.name().unwrap_or("unknown").into(),
+                meaning: dialect.set_result(result).unwrap_or("unknown").into(),
             },
         );
     }
     let clock = clock::describe(first, uncertainty);
     session.tell_runtime(facts::runtime(
         lookup,
+        dialect,
         &start.runtime_version,
         start.omp_version,
         results,

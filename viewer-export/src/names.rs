@@ -30,6 +30,8 @@ pub enum Construct {
     Teams,
     /// As [`Construct::ParallelWakeUp`], of a league.
     TeamsWakeUp,
+    /// A thread of no team waits for work.
+    Idle,
     /// A worksharing region.
     Work(ompt::ompt_work_t),
     /// A barrier, taskwait or taskgroup.
@@ -119,6 +121,7 @@ impl Construct {
             Construct::ParallelWakeUp => fixed("!$omp parallel (wake-up)", C::Wait),
             Construct::Teams => fixed("!$omp teams", C::Parallel),
             Construct::TeamsWakeUp => fixed("!$omp teams (wake-up)", C::Wait),
+            Construct::Idle => fixed("idle", C::Wait),
             Construct::Work(kind) => (work_name(kind), C::Work),
             Construct::SyncRegion(kind) => (sync_region_name(kind), C::Sync),
             Construct::SyncRegionWait(kind) => (sync_region_name(kind) + " wait", C::Wait),

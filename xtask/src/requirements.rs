@@ -281,6 +281,8 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     llvm_runtime!("15"),
     llvm_runtime!("16"),
     llvm_runtime!("19"),
+    intel_runtime!("2018", "2018.0.3"),
+    intel_runtime!("2019", "2019.0"),
     intel_runtime!("2021", "2021.4.0"),
     intel_runtime!("2026", "2026.2.0"),
     intel_offload!(

@@ -77,7 +77,9 @@ impl Enums {
             // Each member is in the parallel region; only the thread that encounters it forks and joins.
             C::ImplicitTask => called(role::PARALLEL, "!$omp parallel"),
             C::Parallel | C::Teams => construct(role::PARALLEL),
-            C::ParallelWakeUp | C::TeamsWakeUp | C::SyncRegionWait(_) => unknown(role::ARTIFICIAL),
+            C::ParallelWakeUp | C::TeamsWakeUp | C::SyncRegionWait(_) | C::Idle => {
+                unknown(role::ARTIFICIAL)
+            }
             C::Work(kind) => construct(work_role(kind)),
             C::SyncRegion(kind) => construct(sync_region_role(kind)),
             C::Reduction => construct(role::COLL_ALL2ONE),

@@ -1,7 +1,8 @@
 //! How runtimes differ from the specification: one row per quirk, chosen by what the trace says of its runtime.
 
 use ompt_sys as ompt;
-use omptrace_trace_format::event::TargetDataOp;
+use ompt_sys::tr6;
+use omptrace_trace_format::event::{Event, TargetDataOp};
 use omptrace_trace_format::field::{Address, Field};
 use omptrace_trace_format::metadata::Metadata;
 
@@ -44,6 +45,21 @@ quirks! {
     shifted_target_data_op
         "target_data_op has an endpoint in front of its arguments"
         |metadata| version(metadata).starts_with("Intel") && is_granted(metadata, "target_data_op_emi");
+    /// LLVM 6 and 7, Intel 2018.0.3 and 2019.
+    numbers_of_tr6
+        "kinds of synchronization, of mutexes and of dependences, and task status, have the numbers of TR6, a draft of OpenMP 5.0"
+        |metadata| generation(metadata) == "TR6";
+    /// Intel 2018.0.3 and 2019.
+    league_tasks_without_begin
+        "the implicit tasks of a teams construct are reported only when they end"
+        |metadata| generation(metadata) == "TR6";
+}
+
+fn generation(metadata: &Metadata) -> &str {
+    metadata
+        .runtime
+        .as_ref()
+        .map_or("", |runtime| &runtime.dialect)
 }
 
 fn version(metadata: &Metadata) -> &str {
@@ -110,5 +126,102 @@ impl Dialect {
                 codeptr_ra: event.codeptr_ra,
             }
         }
+    }
+}
+
+/// Turns rows `enum_of_the_draft => enum_of_today { draft => today, ... }` into functions from one to the other. A number
+/// that the draft does not have gets a bit that no number of today has.
+macro_rules! numbers {
+    ($($name:ident: $draft:ident => $today:ident { $($from:ident => $to:ident,)* })*) => { $(
+        fn $name(argument: &mut ompt::$today) {
+            *argument = match tr6::$draft(argument.0) {
+                $(tr6::$from => ompt::$to,)*
+                unknown => ompt::$today(unknown.0 | UNKNOWN),
+            };
+        }
+    )* };
+}
+
+const UNKNOWN: u32 = 1 << 31;
+
+numbers! {
+    sync_region: ompt_sync_region_kind_t => ompt_sync_region_t {
+        ompt_sync_region_barrier => ompt_sync_region_barrier,
+        ompt_sync_region_taskwait => ompt_sync_region_taskwait,
+        ompt_sync_region_taskgroup => ompt_sync_region_taskgroup,
+    }
+    mutex: ompt_mutex_kind_t => ompt_mutex_t {
+        ompt_mutex_lock => ompt_mutex_lock,
+        ompt_mutex_nest_lock => ompt_mutex_nest_lock,
+        ompt_mutex_critical => ompt_mutex_critical,
+        ompt_mutex_atomic => ompt_mutex_atomic,
+        ompt_mutex_ordered => ompt_mutex_ordered,
+    }
+    task_status: ompt_task_status_t => ompt_task_status_t {
+        ompt_task_complete => ompt_task_complete,
+        ompt_task_yield => ompt_task_yield,
+        ompt_task_cancel => ompt_task_cancel,
+        ompt_task_others => ompt_task_switch,
+    }
+    dependence_type: ompt_task_dependence_flag_t => ompt_dependence_type_t {
+        ompt_task_dependence_type_in => ompt_dependence_type_in,
+        ompt_task_dependence_type_out => ompt_dependence_type_out,
+        ompt_task_dependence_type_inout => ompt_dependence_type_inout,
+    }
+}
+
+impl Dialect {
+    /// Gives the arguments of `event` the numbers that the specification has today.
+    #[inline]
+    pub(crate) fn translate(&self, event: &mut Event<'_>) {
+        if self.numbers_of_tr6 {
+            from_tr6(event);
+        }
+    }
+}
+
+fn from_tr6(event: &mut Event<'_>) {
+    match event {
+        Event::SyncRegion(e) => sync_region(&mut e.kind),
+        Event::SyncRegionWait(e) => sync_region(&mut e.kind),
+        Event::LockInit(e) => mutex(&mut e.kind),
+        Event::LockDestroy(e) => mutex(&mut e.kind),
+        Event::MutexAcquire(e) => mutex(&mut e.kind),
+        Event::MutexAcquired(e) => mutex(&mut e.kind),
+        Event::MutexReleased(e) => mutex(&mut e.kind),
+        Event::TaskSchedule(e) => task_status(&mut e.prior_task_status),
+        Event::TaskComplete(e) => task_status(&mut e.prior_task_status),
+        Event::Dependences(e) => {
+            let deps = e.deps.to_mut().iter_mut();
+            deps.for_each(|dependence| dependence_type(&mut dependence.dependence_type));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn translated(dialect: &str, kind: u32) -> ompt::ompt_mutex_t {
+        let mut metadata = Metadata::default();
+        metadata.runtime.get_or_insert_default().dialect = dialect.into();
+        let mut event = Event::from(omptrace_trace_format::event::MutexReleased {
+            kind: ompt::ompt_mutex_t(kind),
+            wait_id: Address(0),
+            codeptr_ra: Address(0),
+        });
+        Dialect::of(&metadata).translate(&mut event);
+        match event {
+            Event::MutexReleased(e) => e.kind,
+            _ => unreachable!("it was made above"),
+        }
+    }
+
+    #[test]
+    fn kinds_have_the_numbers_of_their_generation() {
+        assert_eq!(translated("5.x", 7), ompt::ompt_mutex_ordered);
+        assert_eq!(translated("TR6", 0x20), ompt::ompt_mutex_ordered);
+        assert_eq!(translated("TR6", 7).name(), None);
     }
 }

@@ -165,6 +165,11 @@ impl<'t, 's> Interpreter<'t, 's> {
             Event::ImplicitTaskBegin(e) => self.implicit_task_begin(thread, time, e),
             Event::ImplicitTaskEnd(e) => self.implicit_task_end(thread, time, e),
 
+            Event::Idle(e) => {
+                let (construct, nowhere) = (Construct::Idle, Address(0));
+                self.scope(thread, time, e.endpoint, construct, 0, nowhere, &[]);
+            }
+
             Event::Work(e) => self.work(thread, time, e),
             Event::Masked(e) => {
                 let task = task_argument(e.task_data);

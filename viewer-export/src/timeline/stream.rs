@@ -1,5 +1,6 @@
-//! The events of one stream as interpretation wants them: with times of the timeline, which do not go back, some
-//! thousand at a time, decoded ahead by other threads where there are any.
+//! The events of one stream as interpretation wants them: with times of the timeline, which do not go back, and with the
+//! specification's numbers, whatever the runtime's generation; some thousand at a time, decoded ahead by other threads
+//! where there are any.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -8,6 +9,7 @@ use omptrace_trace_format::reader::{Events, Reader, Record, Stream};
 use rayon::Scope;
 
 use crate::sink::Ns;
+use crate::timeline::dialect::Dialect;
 use crate::timeline::interpret::SessionClock;
 
 /// Events of a batch: as many as spare most of the hand-overs and stay in a processor's cache.
@@ -61,6 +63,7 @@ impl<'a, 'scope> Batches<'a, 'scope> {
     ) -> Batches<'a, 'scope> {
         let decoder = Decoder {
             events: reader.events(stream),
+            dialect: Dialect::of(reader.metadata()),
             clock,
             len,
             last: 0,
@@ -114,6 +117,7 @@ impl<'a, 'scope> Batches<'a, 'scope> {
 /// Decodes a stream.
 struct Decoder<'r> {
     events: Events<'r>,
+    dialect: Dialect,
     clock: SessionClock<'r>,
     len: usize,
     /// The newest event's time in ticks.
@@ -128,6 +132,7 @@ impl Decoder<'_> {
             let was_raised = record.ticks < self.last;
             record.ticks = record.ticks.max(self.last);
             self.last = record.ticks;
+            self.dialect.translate(&mut record.event);
             batch.push(Timed {
                 time: self.clock.time(record.ticks),
                 record,

@@ -127,6 +127,9 @@ impl Interpreter<'_, '_> {
 
     /// Only the task's id counts: runtimes pass no region, and the index and team size of a later one.
     pub(super) fn implicit_task_end(&mut self, thread: usize, time: Ns, e: &ImplicitTaskEnd) {
+        if self.dialect.league_tasks_without_begin && e.task_data == Id::UNSET {
+            return;
+        }
         let is_it = |frame: &&Frame| frame.is_task() && frame.key == e.task_data.0;
         let open = self.threads[thread].stack().iter().rev().find(is_it);
         let construct = open.map_or(Construct::ImplicitTask, |frame| frame.construct);

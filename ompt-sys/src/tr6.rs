@@ -1,0 +1,105 @@
+//! What TR6 and TR7, the drafts of OpenMP 5.0 of November 2017 and July 2018, declare otherwise than OpenMP 5.0 itself,
+//! as the runtimes that were built to them deliver it: LLVM 6 and 7, Intel 2018.0.3 and 2019.0. All else is as in the
+//! rest of this crate.
+
+use core::ffi::{c_int, c_uint, c_void};
+use core::fmt;
+
+use crate::{ompt_callbacks_t, ompt_data_t, ompt_function_lookup_t, ompt_scope_endpoint_t};
+
+/// Initializes the tool: there is no device number between the other two arguments yet. 0 says that the tool wants no
+/// events.
+pub type ompt_initialize_t =
+    unsafe extern "C" fn(lookup: ompt_function_lookup_t, tool_data: *mut ompt_data_t) -> c_int;
+
+/// A task's frames, which have no flags yet: a third shorter than [`ompt_frame_t`](crate::ompt_frame_t).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct omp_frame_t {
+    /// Where the runtime called the task's code.
+    pub exit_frame: *mut c_void,
+    /// Where the task's code called the runtime.
+    pub enter_frame: *mut c_void,
+}
+
+/// A parallel region starts; `invoker` says who calls the code of its implicit tasks, by the numbers of
+/// [`ompt_parallel_invoker_program`](crate::ompt_parallel_invoker_program) and
+/// [`ompt_parallel_invoker_runtime`](crate::ompt_parallel_invoker_runtime).
+pub type ompt_callback_parallel_begin_t = unsafe extern "C" fn(
+    encountering_task_data: *mut ompt_data_t,
+    encountering_task_frame: *const omp_frame_t,
+    parallel_data: *mut ompt_data_t,
+    requested_team_size: c_uint,
+    invoker: c_int,
+    codeptr_ra: *const c_void,
+);
+
+/// A task is generated, the initial task too; `type`: [`ompt_task_flag_t`](crate::ompt_task_flag_t).
+pub type ompt_callback_task_create_t = unsafe extern "C" fn(
+    encountering_task_data: *mut ompt_data_t,
+    encountering_task_frame: *const omp_frame_t,
+    new_task_data: *mut ompt_data_t,
+    r#type: c_int,
+    has_dependences: c_int,
+    codeptr_ra: *const c_void,
+);
+
+/// An implicit task starts or ends. It has no flags: no initial task is reported by this callback.
+pub type ompt_callback_implicit_task_t = unsafe extern "C" fn(
+    endpoint: ompt_scope_endpoint_t,
+    parallel_data: *mut ompt_data_t,
+    task_data: *mut ompt_data_t,
+    team_size: c_uint,
+    thread_num: c_uint,
+);
+
+/// A thread that belongs to no team starts or ends to wait for work: the callback
+/// [`ompt_callback_idle`].
+pub type ompt_callback_idle_t = unsafe extern "C" fn(endpoint: ompt_scope_endpoint_t);
+
+/// The callback that OpenMP 5.0 no longer has; it gave the number to `reduction`. Those below have their numbers of
+/// today, and there are none above.
+pub const ompt_callback_idle: ompt_callbacks_t = ompt_callbacks_t(31);
+
+open_enum! {
+    /// What became of a request to register a callback.
+    ompt_set_result_t, "ompt_set_" {
+        ompt_set_error = 0,
+        ompt_set_never = 1,
+        ompt_set_sometimes = 2,
+        ompt_set_sometimes_paired = 3,
+        ompt_set_always = 4,
+    }
+
+    /// A region that synchronizes threads or tasks.
+    ompt_sync_region_kind_t, "ompt_sync_region_" {
+        ompt_sync_region_barrier = 1,
+        ompt_sync_region_taskwait = 2,
+        ompt_sync_region_taskgroup = 3,
+    }
+
+    /// What excludes threads from each other.
+    ompt_mutex_kind_t, "ompt_mutex_" {
+        ompt_mutex_lock = 0x11,
+        ompt_mutex_nest_lock = 0x12,
+        ompt_mutex_critical = 0x13,
+        ompt_mutex_atomic = 0x14,
+        ompt_mutex_ordered = 0x20,
+    }
+
+    /// Why a task was switched at a task scheduling point.
+    ompt_task_status_t, "ompt_task_" {
+        ompt_task_complete = 1,
+        ompt_task_yield = 2,
+        ompt_task_cancel = 3,
+        /// For any other reason.
+        ompt_task_others = 4,
+    }
+
+    /// The type of a dependence.
+    ompt_task_dependence_flag_t, "ompt_task_dependence_type_" {
+        ompt_task_dependence_type_out = 1,
+        ompt_task_dependence_type_in = 2,
+        ompt_task_dependence_type_inout = 3,
+    }
+}

@@ -1,0 +1,285 @@
+//! The generations of the tools interface that the tracer serves: how each is told apart, and what is registered.
+//!
+//! Registering by another generation's numbers, or with its signatures, crashes the program. So the generation is
+//! known before anything else is done, by what `initialize` was called with: each passes the address of something in
+//! the structure that `ompt_start_tool` returned, and each does so elsewhere.
+//!
+//! | generation | second argument | third argument |
+//! | --- | --- | --- |
+//! | OpenMP 5.0 and later | a device's number | the address of `tool_data` |
+//! | TR6, TR7 | the address of `tool_data` | none |
+//! | TR4 | the address of the structure | none |
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::mem::transmute;
+
+use ompt_sys::tr6::{self, omp_frame_t};
+use ompt_sys::{
+    ompt_data_t, ompt_frame_t, ompt_scope_endpoint_t, ompt_set_result_t, ompt_start_tool_result_t,
+};
+use omptrace_trace_format::event::Idle;
+
+use crate::callbacks::{self, CALLBACKS, Callback, guarded};
+use crate::cold;
+
+/// A generation of the tools interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// OpenMP 5.0 and later.
+    V5,
+    /// The drafts of OpenMP 5.0 called TR6 and TR7.
+    Tr6,
+}
+
+impl Dialect {
+    /// The generation whose runtime calls `initialize` with these arguments behind the first; `result` is what
+    /// `ompt_start_tool` returned.
+    ///
+    /// # Errors
+    /// The name of a generation that the tracer does not serve.
+    pub(crate) fn of_initialize(
+        result: &ompt_start_tool_result_t,
+        second: usize,
+        third: usize,
+    ) -> Result<Dialect, &'static str> {
+        let structure = std::ptr::from_ref(result) as usize;
+        let tool_data = &raw const result.tool_data as usize;
+        // The second argument first: where there is no third, its register holds anything.
+        if second == tool_data {
+            Ok(Dialect::Tr6)
+        } else if second == structure {
+            Err("TR4, a draft of OpenMP 5.0")
+        } else if third == tool_data {
+            Ok(Dialect::V5)
+        } else {
+            Err("an unknown one")
+        }
+    }
+
+    /// Its name in the metadata.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Dialect::V5 => "5.x",
+            Dialect::Tr6 => "TR6",
+        }
+    }
+
+    /// The callbacks that it has.
+    pub(crate) fn callbacks(self) -> Vec<Callback> {
+        match self {
+            Dialect::V5 => CALLBACKS.to_vec(),
+            Dialect::Tr6 => callbacks_of_tr6(),
+        }
+    }
+
+    /// What `result`, which `ompt_set_callback` returned, is called.
+    pub(crate) fn set_result(self, result: ompt_set_result_t) -> Option<&'static str> {
+        match self {
+            Dialect::V5 => result.name(),
+            Dialect::Tr6 => tr6::ompt_set_result_t(result.0).name(),
+        }
+    }
+}
+
+/// All callbacks, whichever generation has them.
+pub(crate) fn every_callback() -> impl Iterator<Item = &'static Callback> {
+    CALLBACKS.iter().chain([&IDLE])
+}
+
+/// Those below `idle` have their numbers of today. Target regions and devices are left out: no runtime of that
+/// generation reports them, and the draft's arguments are not today's.
+fn callbacks_of_tr6() -> Vec<Callback> {
+    let has_it = |callback: &&Callback| {
+        callback.number < IDLE.number && !["target", "device"].contains(&callback.group)
+    };
+    let own = |callback: &Callback| {
+        let own = WITH_OTHER_ARGUMENTS
+            .iter()
+            .find(|(name, _)| *name == callback.name);
+        Callback {
+            function: own.map_or(callback.function, |(_, function)| function.0),
+            ..*callback
+        }
+    };
+    CALLBACKS
+        .iter()
+        .filter(has_it)
+        .map(own)
+        .chain([IDLE])
+        .collect()
+}
+
+/// A function that is registered.
+struct Function(ompt_sys::ompt_callback_t);
+
+impl Function {
+    /// # Safety
+    /// The runtime calls it with its arguments.
+    const unsafe fn new(function: *const c_void) -> Function {
+        // SAFETY: `ompt_set_callback` takes all callbacks as this type; by this function's contract.
+        Function(unsafe { transmute::<*const c_void, ompt_sys::ompt_callback_t>(function) })
+    }
+}
+
+/// The callbacks of TR6 whose arguments are not today's.
+static WITH_OTHER_ARGUMENTS: &[(&str, Function)] = {
+    // SAFETY: the functions below have the signatures that TR6 gives to the callbacks of these names.
+    unsafe {
+        &[
+            (
+                "parallel_begin",
+                Function::new(parallel_begin as *const c_void),
+            ),
+            ("task_create", Function::new(task_create as *const c_void)),
+            (
+                "implicit_task",
+                Function::new(implicit_task as *const c_void),
+            ),
+        ]
+    }
+};
+
+/// The callback that only TR6 has.
+static IDLE: Callback = Callback {
+    number: tr6::ompt_callback_idle,
+    name: "idle",
+    group: "thread",
+    // SAFETY: the function has the signature that TR6 gives to it.
+    function: unsafe { Function::new(idle as *const c_void) }.0,
+};
+
+unsafe extern "C" fn parallel_begin(
+    encountering_task_data: *mut ompt_data_t,
+    encountering_task_frame: *const omp_frame_t,
+    parallel_data: *mut ompt_data_t,
+    requested_team_size: c_uint,
+    invoker: c_int,
+    codeptr_ra: *const c_void,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        let frame = with_flags(encountering_task_frame);
+        callbacks::parallel_begin(
+            encountering_task_data,
+            &raw const frame,
+            parallel_data,
+            requested_team_size,
+            invoker,
+            codeptr_ra,
+        );
+    }
+}
+
+unsafe extern "C" fn task_create(
+    encountering_task_data: *mut ompt_data_t,
+    encountering_task_frame: *const omp_frame_t,
+    new_task_data: *mut ompt_data_t,
+    task_type: c_int,
+    has_dependences: c_int,
+    codeptr_ra: *const c_void,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        let frame = with_flags(encountering_task_frame);
+        callbacks::task_create(
+            encountering_task_data,
+            &raw const frame,
+            new_task_data,
+            task_type,
+            has_dependences,
+            codeptr_ra,
+        );
+    }
+}
+
+unsafe extern "C" fn implicit_task(
+    endpoint: ompt_scope_endpoint_t,
+    parallel_data: *mut ompt_data_t,
+    task_data: *mut ompt_data_t,
+    team_size: c_uint,
+    thread_num: c_uint,
+) {
+    const NO_FLAGS: c_int = 0;
+    // SAFETY: the arguments of this call.
+    unsafe {
+        callbacks::implicit_task(
+            endpoint,
+            parallel_data,
+            task_data,
+            team_size,
+            thread_num,
+            NO_FLAGS,
+        );
+    }
+}
+
+unsafe extern "C" fn idle(endpoint: ompt_scope_endpoint_t) {
+    guarded(|| cold::wide(|_| Idle { endpoint }));
+}
+
+/// The frame as it is today; its flags are 0, as for a null pointer, since TR6 does not tell them.
+///
+/// # Safety
+/// `frame` is null, or valid for reading.
+unsafe fn with_flags(frame: *const omp_frame_t) -> ompt_frame_t {
+    let data = |ptr| ompt_data_t { ptr };
+    // SAFETY: by this function's contract.
+    let (exit, enter) = unsafe { frame.as_ref() }
+        .map_or((std::ptr::null_mut(), std::ptr::null_mut()), |frame| {
+            (frame.exit_frame, frame.enter_frame)
+        });
+    ompt_frame_t {
+        exit_frame: data(exit),
+        enter_frame: data(enter),
+        exit_frame_flags: 0,
+        enter_frame_flags: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result() -> ompt_start_tool_result_t {
+        ompt_start_tool_result_t {
+            initialize: None,
+            finalize: None,
+            tool_data: ompt_data_t { value: 0 },
+        }
+    }
+
+    #[test]
+    fn generations_are_told_apart_by_where_an_address_is_passed() {
+        let result = result();
+        let structure = &raw const result as usize;
+        let tool_data = &raw const result.tool_data as usize;
+        let of = |second, third| Dialect::of_initialize(&result, second, third);
+        assert_eq!(of(0, tool_data), Ok(Dialect::V5));
+        assert_eq!(of(tool_data, 0), Ok(Dialect::Tr6));
+        // The caller's register still holds what a wrapper of another generation left there.
+        assert_eq!(of(tool_data, tool_data), Ok(Dialect::Tr6));
+        assert!(of(structure, tool_data).is_err());
+        assert!(of(0, 0).is_err());
+    }
+
+    #[test]
+    fn tr6_has_no_number_twice_and_its_own_functions() {
+        let callbacks = Dialect::Tr6.callbacks();
+        assert!(
+            callbacks
+                .windows(2)
+                .all(|two| two[0].number < two[1].number)
+        );
+        assert_eq!(callbacks.last().map(|last| last.name), Some("idle"));
+        let differ = |callback: &&Callback| {
+            CALLBACKS
+                .iter()
+                .all(|other| other.name != callback.name || other.function != callback.function)
+        };
+        let names: Vec<_> = callbacks.iter().filter(differ).map(|c| c.name).collect();
+        assert_eq!(
+            names,
+            ["parallel_begin", "task_create", "implicit_task", "idle"]
+        );
+    }
+}
