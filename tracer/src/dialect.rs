@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn tr6_has_no_number_twice_and_its_own_functions() {
+    fn tr6_has_each_number_once_and_each_function_has_its_callback() {
         let callbacks = Dialect::Tr6.callbacks();
         assert!(
             callbacks
@@ -271,15 +271,7 @@ mod tests {
                 .all(|two| two[0].number < two[1].number)
         );
         assert_eq!(callbacks.last().map(|last| last.name), Some("idle"));
-        let differ = |callback: &&Callback| {
-            CALLBACKS
-                .iter()
-                .all(|other| other.name != callback.name || other.function != callback.function)
-        };
-        let names: Vec<_> = callbacks.iter().filter(differ).map(|c| c.name).collect();
-        assert_eq!(
-            names,
-            ["parallel_begin", "task_create", "implicit_task", "idle"]
-        );
+        let exists = |(name, _): &(&str, Function)| callbacks.iter().any(|c| c.name == *name);
+        assert!(WITH_OTHER_ARGUMENTS.iter().all(exists));
     }
 }
