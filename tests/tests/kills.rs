@@ -14,6 +14,11 @@ use serde_json::Value;
 
 const THREADS: usize = 2;
 
+/// How many programs are killed, unless `OMPTRACE_TEST_KILLS` says otherwise: enough to find what is not rare.
+const KILLS: u64 = 25;
+/// They are killed within this time after they are ready.
+const MOMENTS_US: u64 = 100_000;
+
 /// Constructs that a thread of `kill_me` had finished: regions, criticals, tasks, loops.
 type Finished = [u64; 4];
 
@@ -83,10 +88,24 @@ fn kill(mut command: Command, after: Duration) {
     child.wait().expect("it ends");
 }
 
+/// A number that the environment gives to longer runs.
+fn from_environment(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(value.parse().expect(name))
+}
+
+/// Moments all over [`MOMENTS_US`], others for each seed: Weyl's sequence with the golden ratio.
+fn moment(round: u64, seed: u64) -> Duration {
+    let step = (round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let spread = (step.wrapping_add(seed << 40) >> 32) * MOMENTS_US >> 32;
+    Duration::from_micros(spread)
+}
+
 #[test]
 fn nothing_is_lost() {
     let program = compile("tests/programs/kill_me.c", Compiler::Clang22, &[]);
-    for round in 0..25u64 {
+    let seed = from_environment("OMPTRACE_TEST_SEED").unwrap_or(0);
+    for round in 0..from_environment("OMPTRACE_TEST_KILLS").unwrap_or(KILLS) {
         let traces = Traces::folder();
         let shared = traces.path().join("finished");
         let mut command = Command::new(&program);
@@ -97,8 +116,7 @@ fn nothing_is_lost() {
             "OMPTRACE_COMPRESS",
             if round % 2 == 0 { "auto" } else { "off" },
         );
-        // Moments spread over 100 ms, another one each round.
-        kill(command, Duration::from_micros(round * 37_300 % 100_000));
+        kill(command, moment(round, seed));
 
         let trace = traces.files().pop().expect("a trace");
         let events = dump(&trace);

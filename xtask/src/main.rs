@@ -11,12 +11,14 @@
 
 mod bench;
 mod demo;
+mod fuzz;
 mod install;
 mod omptrace;
 mod process;
 mod requirements;
 mod screenshots;
 mod setup;
+mod soak;
 mod test;
 
 use std::path::PathBuf;
@@ -55,6 +57,10 @@ enum Task {
     },
     /// Measure what tracing costs, beside the least that it could cost
     Bench(bench::Bench),
+    /// Let a fuzzer try all that reads what others wrote
+    Fuzz(fuzz::Fuzz),
+    /// Kill, fuzz and stress for hours
+    Soak(soak::Soak),
     /// Make the pictures of docs/images from the examples, in the real Perfetto UI
     Screenshots,
 }
@@ -68,6 +74,8 @@ fn main() -> ExitCode {
         Task::Setup => setup::ensure(Purpose::Tests, install),
         Task::Install { prefix } => install::run(&prefix),
         Task::Bench(arguments) => bench::run(&arguments, install),
+        Task::Fuzz(arguments) => fuzz::run_targets(&arguments),
+        Task::Soak(arguments) => soak::run_all(&arguments, install),
         Task::Screenshots => screenshots::run(install),
     };
     match outcome {

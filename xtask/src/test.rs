@@ -89,6 +89,10 @@ fn steps() -> Vec<Step> {
             "instructions per event",
             cargo(["xtask", "--no-install", "bench", "--short"]),
         ),
+        check(
+            "a minute of each fuzzer",
+            cargo(["xtask", "--no-install", "fuzz"]),
+        ),
         tests(
             "documentation's tests",
             cargo(["test", "--workspace", "--doc", "--no-fail-fast"]),

@@ -1,0 +1,108 @@
+//! Fuzzing, from the corpus that the repository keeps.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::Result;
+use crate::process::{cargo, command, output, root, run};
+
+/// The targets: the binaries of `fuzz/Cargo.toml`.
+const TARGETS: &[&str] = &["read", "unpack", "metadata", "convert", "seal"];
+/// More memory than any input may take.
+const MOST_MEMORY_MB: u32 = 2048;
+/// Seconds that one input may take: far more than any does.
+const MOST_SECONDS: u32 = 60;
+
+/// Lets libFuzzer try all that reads what others wrote.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Fuzz {
+    /// Which; all, unless some are named
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(TARGETS))]
+    targets: Vec<String>,
+    /// How long each
+    #[arg(long, default_value_t = 1)]
+    minutes: u32,
+    /// Afterwards, keep what found new ways through the code: fuzz/corpus.tar.gz
+    #[arg(long)]
+    keep: bool,
+}
+
+impl Fuzz {
+    /// All targets, so long each.
+    pub(crate) fn all(minutes: u32) -> Fuzz {
+        Fuzz {
+            targets: Vec::new(),
+            minutes,
+            keep: false,
+        }
+    }
+}
+
+/// Runs the targets, one after the other.
+///
+/// # Errors
+/// An input failed, which is kept below `fuzz/artifacts`; or a target could not be built.
+pub(crate) fn run_targets(arguments: &Fuzz) -> Result<()> {
+    let folder = root().join("fuzz");
+    // From its own folder, since its flags are in `.cargo/config.toml` there; which flags for the whole would replace.
+    run(cargo(["build", "--release", "--bins"])
+        .current_dir(&folder)
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_TARGET_DIR"))?;
+    let kept = folder.join("corpus.tar.gz");
+    if kept.exists() {
+        run(command("tar", ["-xzf", "corpus.tar.gz", "--skip-old-files"]).current_dir(&folder))?;
+    }
+    let programs = programs(&folder)?;
+    let chosen = TARGETS.iter().filter(|target| {
+        arguments.targets.is_empty() || arguments.targets.iter().any(|chosen| chosen == *target)
+    });
+    for target in chosen {
+        let (corpus, artifacts) = (format!("corpus/{target}"), format!("artifacts/{target}/"));
+        for made in [&corpus, &artifacts] {
+            fs::create_dir_all(folder.join(made))?;
+        }
+        run(command(programs.join(target), [&corpus])
+            .arg(format!("-max_total_time={}", 60 * arguments.minutes))
+            .arg(format!("-rss_limit_mb={MOST_MEMORY_MB}"))
+            .arg(format!("-timeout={MOST_SECONDS}"))
+            .arg(format!("-artifact_prefix={artifacts}"))
+            .arg("-print_final_stats=1")
+            .arg("-verbosity=0")
+            .current_dir(&folder))?;
+        if arguments.keep {
+            let least = format!("corpus/{target}.least");
+            fs::create_dir_all(folder.join(&least))?;
+            run(
+                command(programs.join(target), ["-merge=1", &least, &corpus]).current_dir(&folder),
+            )?;
+            fs::remove_dir_all(folder.join(&corpus))?;
+            fs::rename(folder.join(&least), folder.join(&corpus))?;
+        }
+    }
+    if arguments.keep {
+        // The same files make the same archive.
+        let same = [
+            "--sort=name",
+            "--owner=0",
+            "--group=0",
+            "--numeric-owner",
+            "--mtime=@0",
+        ];
+        run(command("tar", same)
+            .args(["-czf", "corpus.tar.gz", "corpus"])
+            .current_dir(&folder))?;
+    }
+    Ok(())
+}
+
+/// The folder of the programs: cargo puts them below the name of the target that its configuration names.
+fn programs(folder: &Path) -> Result<PathBuf> {
+    let version = output(&mut command("rustc", ["-vV"]))?;
+    let version = String::from_utf8(version)?;
+    let host = version
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .ok_or("rustc -vV names no host")?;
+    Ok(folder.join("target").join(host).join("release"))
+}

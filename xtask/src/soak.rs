@@ -1,0 +1,51 @@
+//! What takes hours: the same tests as always, many times over.
+
+use crate::Result;
+use crate::fuzz::{self, Fuzz};
+use crate::omptrace::{build, release};
+use crate::process::{cargo, run};
+use crate::requirements::Purpose;
+use crate::setup;
+
+/// Kills, fuzzes and runs the tests of what is rare for hours.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Soak {
+    /// How many programs are killed at a random moment
+    #[arg(long, default_value_t = 1000)]
+    kills: u32,
+    /// Another number gives other moments
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How often the tests of crashes, children, signals and limits run
+    #[arg(long, default_value_t = 20)]
+    rounds: u32,
+    /// How long each target is fuzzed; there are five
+    #[arg(long, default_value_t = 36)]
+    fuzz_minutes: u32,
+}
+
+/// Runs all of it; ends with what fails first.
+///
+/// # Errors
+/// Something failed; it has said what.
+pub(crate) fn run_all(arguments: &Soak, install: bool) -> Result<()> {
+    setup::ensure(Purpose::Tests, install)?;
+    build()?;
+    let test = |name: &str| {
+        let mut command = cargo(["test", "--package=omptrace-tests", "--test", name]);
+        command.env("OMPTRACE_TEST_BIN_DIR", release());
+        command
+    };
+    run(test("kills")
+        .env("OMPTRACE_TEST_KILLS", arguments.kills.to_string())
+        .env("OMPTRACE_TEST_SEED", arguments.seed.to_string()))?;
+    for _ in 0..arguments.rounds {
+        for name in ["reliability", "processes", "counts"] {
+            run(&mut test(name))?;
+        }
+    }
+    if arguments.fuzz_minutes > 0 {
+        fuzz::run_targets(&Fuzz::all(arguments.fuzz_minutes))?;
+    }
+    Ok(())
+}
