@@ -277,7 +277,7 @@ impl Session {
         if !self.owns(recorder) {
             recorder.end_chunk();
             stream.session.set(self);
-            stream.kept.with(|kept| kept.clear());
+            drop(stream.kept.take());
             stream.sequence.set(0);
             self.streams.fetch_add(1, Ordering::Relaxed);
             self.spool.allow(self.chunks_per_thread());
@@ -536,7 +536,7 @@ impl Session {
             Keep::All => last.into_iter().for_each(|last| self.hand_over(last)),
             Keep::Newest => {
                 // New threads take them when they may have no others.
-                let kept = stream.kept.with(std::mem::take);
+                let kept = stream.kept.take();
                 for index in kept.into_iter().chain(last) {
                     let chunk = self.spool.chunk(index);
                     self.spool.queues.hand_over(index, chunk.header());

@@ -105,6 +105,7 @@ impl Stream {
         self.newest_target.set(0);
         self.modules.forget();
         drop(self.held.take());
+        drop(self.kept.take());
     }
 }
 
@@ -122,7 +123,16 @@ impl Kept {
         if self.0.get().is_null() {
             self.0.set(Box::into_raw(Box::default()));
         }
-        // SAFETY: the box made above, never freed, which only this thread uses, and not within `f`.
+        // SAFETY: the box made above, which only this thread uses, and not within `f`.
         f(unsafe { &mut *self.0.get() })
+    }
+
+    /// Takes the indices away. Called by the stream's thread, or by whoever ends the session when that is quiet.
+    pub(crate) fn take(&self) -> VecDeque<u32> {
+        match self.0.replace(std::ptr::null_mut()) {
+            none if none.is_null() => VecDeque::new(),
+            // SAFETY: the box made by `with`, which nobody knows any more.
+            kept => *unsafe { Box::from_raw(kept) },
+        }
     }
 }
