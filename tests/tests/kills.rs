@@ -97,8 +97,8 @@ fn from_environment(name: &str) -> Option<u64> {
 /// Moments all over [`MOMENTS_US`], others for each seed: Weyl's sequence with the golden ratio.
 fn moment(round: u64, seed: u64) -> Duration {
     let step = (round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let spread = (step.wrapping_add(seed << 40) >> 32) * MOMENTS_US >> 32;
-    Duration::from_micros(spread)
+    let fraction = step.wrapping_add(seed << 40) >> 32;
+    Duration::from_micros((fraction * MOMENTS_US) >> 32)
 }
 
 #[test]

@@ -620,7 +620,7 @@ fn in_flight(arguments: &[&str]) -> Command {
 
 /// The parallel regions of the newest events, which must be the last of `all` without a gap; how many they are.
 #[track_caller]
-fn newest(trace: &PathBuf) -> usize {
+fn newest(trace: &Path) -> usize {
     let events = dump(trace);
     let ids = |name: &str| -> Vec<String> {
         let of = |event: &&Value| event["event"] == name && event["stream"] == 1;

@@ -355,7 +355,11 @@ fn timelines_of_clang_14_are_sound() {
 
 #[test]
 fn timelines_of_tr6_are_sound() {
-    programs_are_sound(Compiler::Clang14, &[OPENMP_45, "-DWITHOUT_TEAMS"], RUNTIMES_OF_TR6);
+    programs_are_sound(
+        Compiler::Clang14,
+        &[OPENMP_45, "-DWITHOUT_TEAMS"],
+        RUNTIMES_OF_TR6,
+    );
 }
 
 #[test]
