@@ -7,6 +7,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::ffi::OsStr;
 use std::fs;
 use std::hash::{Hash, Hasher};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -378,4 +379,36 @@ fn on_path(program: &str) -> PathBuf {
         .map(|folder| folder.join(program))
         .find(|path| path.is_file())
         .unwrap_or_else(|| panic!("{program} is missing: run `cargo xtask setup`"))
+}
+
+/// The program of `tests/programs/SOURCE`, for every runtime, on the runtime `name`.
+///
+/// # Panics
+/// As [`compile`] and [`runtime`].
+pub fn program_on(name: &str, source: &str, arguments: &[&str]) -> Command {
+    let program = compile(&format!("tests/programs/{source}"), Compiler::Clang14, &[]);
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("LD_LIBRARY_PATH", runtime(name));
+    command
+}
+
+/// `command` with a limit of the process, set before it starts.
+pub fn limited(
+    command: &mut Command,
+    resource: libc::__rlimit_resource_t,
+    limit: u64,
+) -> &mut Command {
+    let limit = libc::rlimit {
+        rlim_cur: limit,
+        rlim_max: limit,
+    };
+    // SAFETY: between fork and exec only this system call is made, with a valid structure.
+    unsafe {
+        command.pre_exec(move || match libc::setrlimit(resource, &limit) {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        })
+    }
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::env::{omptrace_program, tool_library};
+use crate::env::{Compiler, compile, omptrace_program, tool_library};
 
 /// How often each event came, named as the counting tool names them: `work/begin`, `task_create`.
 pub type Counts = BTreeMap<String, u64>;
@@ -88,6 +88,60 @@ where
         .args(arguments)
         .output()
         .expect("omptrace can be run")
+}
+
+/// Converts `trace` to `out`; `options` are those of `omptrace convert`.
+pub fn convert(trace: &Path, format: &str, out: &Path, options: &[&str]) {
+    let words = [Path::new("convert"), trace, Path::new("-o"), out];
+    let to = ["--to", format].map(Path::new);
+    let options = options.iter().map(Path::new);
+    let output = omptrace(words.into_iter().chain(to).chain(options));
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// A trace of a program, and what is made of it.
+#[derive(Debug)]
+pub struct Traced {
+    traces: Traces,
+    trace: PathBuf,
+}
+
+impl Traced {
+    /// Runs an example under the tracer.
+    pub fn example(name: &str, arguments: &[&str]) -> Traced {
+        Traced::program(&format!("examples/{name}.c"), arguments)
+    }
+
+    /// Runs any program of the workspace under the tracer, on two threads.
+    pub fn program(source: &str, arguments: &[&str]) -> Traced {
+        let program = compile(source, Compiler::Clang22, &[]);
+        let traces = Traces::folder();
+        traces.record(
+            Command::new(program)
+                .args(arguments)
+                .env("OMP_NUM_THREADS", "2")
+                .env("OMP_CANCELLATION", "true"),
+        );
+        let trace = traces.only();
+        Traced { traces, trace }
+    }
+
+    /// The trace.
+    pub fn trace(&self) -> &Path {
+        &self.trace
+    }
+
+    /// A path in the trace's folder.
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.traces.path().join(file)
+    }
+
+    /// Converts the trace to `file`; `options` are those of `omptrace convert`.
+    pub fn convert(&self, format: &str, file: &str, options: &[&str]) -> PathBuf {
+        let path = self.path(file);
+        convert(&self.trace, format, &path, options);
+        path
+    }
 }
 
 /// What `omptrace dump --json` says of a trace, a line per event; it must have nothing to say about damage.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use omptrace_tests::env::{Compiler, compile, count_tool, intel_offload};
-use omptrace_tests::trace::{Counts, Traces, counts, dump, info, omptrace};
+use omptrace_tests::trace::{Counts, Traces, convert, counts, dump, info};
 use omptrace_tests::viewers::query;
 use serde_json::Value;
 
@@ -81,16 +81,7 @@ fn host_events_are_exactly_those_that_another_tool_counts() {
 
 fn export(trace: &Path, format: &str, extension: &str) -> PathBuf {
     let out = trace.with_extension(extension);
-    let words = [
-        Path::new("convert"),
-        trace,
-        Path::new("--to"),
-        Path::new(format),
-        Path::new("-o"),
-        &out,
-    ];
-    let output = omptrace(words);
-    assert!(output.status.success(), "{output:?}");
+    convert(trace, format, &out, &[]);
     out
 }
 

@@ -3,11 +3,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use omptrace_tests::env::{Compiler, compile, tool_library};
+use omptrace_tests::env::{Compiler, compile, limited, tool_library};
 use omptrace_tests::trace::{Traces, counts, dump};
 use tempfile::TempDir;
 
@@ -43,22 +42,6 @@ fn unharmed_with_one_line(command: &mut Command, words: &str) {
         said.starts_with("omptrace: ") && said.contains(words),
         "{said}"
     );
-}
-
-/// Sets a limit of the process before it starts.
-fn limited(mut command: Command, resource: libc::__rlimit_resource_t, limit: u64) -> Command {
-    let limit = libc::rlimit {
-        rlim_cur: limit,
-        rlim_max: limit,
-    };
-    // SAFETY: between fork and exec only this system call is made, with a valid structure.
-    unsafe {
-        command.pre_exec(move || match libc::setrlimit(resource, &limit) {
-            0 => Ok(()),
-            _ => Err(std::io::Error::last_os_error()),
-        });
-    }
-    command
 }
 
 #[test]
@@ -102,7 +85,8 @@ fn running_as_root() -> bool {
 #[test]
 fn files_may_not_become_large() {
     let traces = Traces::folder();
-    let mut command = limited(program(), libc::RLIMIT_FSIZE, 600 << 10);
+    let mut command = program();
+    limited(&mut command, libc::RLIMIT_FSIZE, 600 << 10);
     traces.trace(&mut command);
     unharmed_with_one_line(&mut command, "File too large");
     // What fitted is there.
@@ -113,7 +97,8 @@ fn files_may_not_become_large() {
 #[test]
 fn there_are_no_more_file_descriptors() {
     let traces = Traces::folder();
-    let mut command = limited(program(), libc::RLIMIT_NOFILE, 4);
+    let mut command = program();
+    limited(&mut command, libc::RLIMIT_NOFILE, 4);
     traces.trace(&mut command);
     unharmed(&mut command);
 }
@@ -121,7 +106,8 @@ fn there_are_no_more_file_descriptors() {
 #[test]
 fn address_space_is_short() {
     let traces = Traces::folder();
-    let mut command = limited(program(), libc::RLIMIT_AS, 512 << 20);
+    let mut command = program();
+    limited(&mut command, libc::RLIMIT_AS, 512 << 20);
     traces.trace(&mut command).env("OMP_STACKSIZE", "1M");
     unharmed(&mut command);
     assert!(counts(&dump(&traces.only()))["parallel_begin"] > 0);

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use omptrace_tests::env::{
-    Compiler, compile, debian_python, otf2_module, otf2_print, python, root,
-};
-use omptrace_tests::trace::{Traces, count, dump, omptrace};
+use omptrace_tests::env::{debian_python, otf2_module, otf2_print, python, root};
+use omptrace_tests::trace::{Traced, count, dump, omptrace};
 use omptrace_tests::viewers::query;
 use serde_json::Value;
 
@@ -23,38 +21,11 @@ const PROGRAMS: [(&str, &[&str]); 8] = [
     ("tests/programs/nested.c", &["2", "2", "10"]),
 ];
 
-struct Traced {
-    traces: Traces,
-    trace: PathBuf,
-}
-
-impl Traced {
-    fn program(source: &str, arguments: &[&str]) -> Traced {
-        let program = compile(source, Compiler::Clang22, &[]);
-        let traces = Traces::folder();
-        traces.record(
-            Command::new(program)
-                .args(arguments)
-                .env("OMP_NUM_THREADS", "2")
-                .env("OMP_CANCELLATION", "true"),
-        );
-        let trace = traces.only();
-        Traced { traces, trace }
-    }
-
-    fn convert(&self, format: &str, out: &str, options: &[&str]) -> PathBuf {
-        let path = self.traces.path().join(out);
-        let words = [Path::new("convert"), &self.trace, Path::new("-o"), &path];
-        let to = ["--to", format].map(Path::new);
-        let options = options.iter().map(Path::new);
-        let output = omptrace(words.into_iter().chain(to).chain(options));
-        assert!(output.status.success(), "{output:?}");
-        path
-    }
-
-    fn archive(&self, options: &[&str]) -> PathBuf {
-        self.convert("otf2", "archive", options).join("traces.otf2")
-    }
+/// The anchor of an archive of the trace.
+fn archive(traced: &Traced, options: &[&str]) -> PathBuf {
+    traced
+        .convert("otf2", "archive", options)
+        .join("traces.otf2")
 }
 
 /// Runs a reader; it must have nothing to say on stderr. Gives its stdout.
@@ -82,11 +53,11 @@ fn events(anchor: &Path) -> Value {
 fn every_reader_reads_without_a_word() {
     for (source, arguments) in PROGRAMS {
         let traced = Traced::program(source, arguments);
-        let anchor = traced.archive(&[]);
+        let anchor = archive(&traced, &[]);
         reads(Command::new(otf2_print()).arg(&anchor));
         reads(Command::new(otf2_print()).arg("-G").arg(&anchor));
         let newest = events(&anchor);
-        let anchor = traced.archive(&["--otf2-enums", "3.0"]);
+        let anchor = archive(&traced, &["--otf2-enums", "3.0"]);
         let script = root().join("tests/tools/otf2_events.py");
         let oldest = reads(Command::new(debian_python()).arg(script).arg(&anchor));
         let oldest: Value = serde_json::from_slice(&oldest).expect("JSON");
@@ -104,7 +75,7 @@ fn archives_tell_what_perfetto_tells() {
     for (source, arguments) in PROGRAMS {
         let traced = Traced::program(source, arguments);
         let pftrace = traced.convert("perfetto", "a.pftrace", &[]);
-        let answer = events(&traced.archive(&[]));
+        let answer = events(&archive(&traced, &[]));
         let (expected, parallel) = of_perfetto(&pftrace);
         let found = of_otf2(&answer);
         assert!(expected.len() > 50, "{source}: {}", expected.len());
@@ -131,7 +102,7 @@ fn archives_tell_what_perfetto_tells() {
         forks.sort();
         assert_eq!(forks, parallel, "{source}: parallel regions");
 
-        let raw = dump(&traced.trace);
+        let raw = dump(traced.trace());
         let counts = &answer["counts"];
         let told = |name: &str| counts[name].as_u64().unwrap_or(0) as usize;
         let created = raw.iter().filter(|event| is_explicit_task(event)).count();
@@ -251,7 +222,7 @@ fn of_perfetto(pftrace: &Path) -> (Intervals, Vec<(String, u64, u64)>) {
 #[test]
 fn members_of_a_team_enter_the_same_regions_and_barriers() {
     let traced = Traced::program("examples/stencil.c", &["400", "20"]);
-    let answer = events(&traced.archive(&[]));
+    let answer = events(&archive(&traced, &[]));
     let mut entered: BTreeMap<String, Vec<(u64, String)>> = BTreeMap::new();
     for row in rows(&answer["intervals"]) {
         let name = text(&row[3]);
@@ -277,7 +248,7 @@ fn members_of_a_team_enter_the_same_regions_and_barriers() {
 #[test]
 fn acquisitions_of_a_lock_count_up_from_1() {
     let traced = Traced::program("examples/lock_fight.c", &["2000"]);
-    let answer = events(&traced.archive(&[]));
+    let answer = events(&archive(&traced, &[]));
     let mut orders: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for row in rows(&answer["locks"]) {
         orders
@@ -296,13 +267,13 @@ fn acquisitions_of_a_lock_count_up_from_1() {
 #[test]
 fn an_archive_replaces_an_archive_and_nothing_else() {
     let traced = Traced::program("examples/nested.c", &["100", "2"]);
-    let first = traced.archive(&[]);
-    let second = traced.archive(&[]);
+    let first = archive(&traced, &[]);
+    let second = archive(&traced, &[]);
     assert_eq!(first, second);
     let folder = second.parent().expect("a folder");
     std::fs::write(folder.join("notes.txt"), "mine").expect("written");
     let words = ["convert", "--to", "otf2", "-o"].map(Path::new);
-    let output = omptrace(words.into_iter().chain([folder, &traced.trace]));
+    let output = omptrace(words.into_iter().chain([folder, traced.trace()]));
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(second.exists() && folder.join("notes.txt").exists());
 }

@@ -4,19 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use omptrace_tests::env::{Compiler, compile, runtime};
+use omptrace_tests::env::{Compiler, compile, program_on, runtime};
 use omptrace_tests::trace::{Traces, count, dump, info};
 use serde_json::Value;
-
-/// The program `source` on the runtime `name`.
-fn program(name: &str, source: &str, arguments: &[&str]) -> Command {
-    let program = compile(&format!("tests/programs/{source}"), Compiler::Clang14, &[]);
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env("LD_LIBRARY_PATH", runtime(name));
-    command
-}
 
 /// How the session of a trace ended, as `info` says.
 fn ending(trace: &Path) -> Value {
@@ -41,7 +31,7 @@ const RUNTIMES: &[&str] = &["llvm-14", "llvm-19", "intel-2021", "intel-2026"];
 fn a_child_by_system_leaves_one_trace() {
     for name in RUNTIMES {
         let traces = Traces::folder();
-        traces.record(&mut program(name, "fork_system.c", &["2"]));
+        traces.record(&mut program_on(name, "fork_system.c", &["2"]));
         traces.only();
         assert_eq!(regions(&traces), [(2, 2)], "{name}");
     }
@@ -51,7 +41,7 @@ fn a_child_by_system_leaves_one_trace() {
 fn children_that_only_exit_leave_no_trace_and_do_no_harm() {
     for name in RUNTIMES {
         let traces = Traces::folder();
-        traces.record(&mut program(name, "fork_exit.c", &["2", "3"]));
+        traces.record(&mut program_on(name, "fork_exit.c", &["2", "3"]));
         traces.only();
         assert_eq!(regions(&traces), [(4, 4)], "{name}");
     }
@@ -61,7 +51,7 @@ fn children_that_only_exit_leave_no_trace_and_do_no_harm() {
 fn a_child_that_uses_openmp_has_a_trace_of_its_own() {
     for name in RUNTIMES {
         let traces = Traces::folder();
-        traces.record(&mut program(name, "fork_openmp.c", &["2", "500"]));
+        traces.record(&mut program_on(name, "fork_openmp.c", &["2", "500"]));
         assert_eq!(
             traces.all_files().len(),
             2,
@@ -78,7 +68,7 @@ fn a_child_that_uses_openmp_has_a_trace_of_its_own() {
 fn a_fork_before_openmp_gives_two_traces() {
     for name in RUNTIMES {
         let traces = Traces::folder();
-        traces.record(&mut program(name, "fork_first.c", &["2"]));
+        traces.record(&mut program_on(name, "fork_first.c", &["2"]));
         assert_eq!(regions(&traces), [(1, 1), (1, 1)], "{name}");
     }
 }
@@ -87,7 +77,7 @@ fn a_fork_before_openmp_gives_two_traces() {
 fn exit_inside_a_region_completes_the_file() {
     for name in RUNTIMES {
         let traces = Traces::folder();
-        let mut command = program(name, "exit_in_parallel.c", &["2", "7"]);
+        let mut command = program_on(name, "exit_in_parallel.c", &["2", "7"]);
         let output = traces.trace(&mut command).output().expect("runs");
         assert_eq!(output.status.code(), Some(7), "{name}");
         traces.only();
@@ -98,7 +88,7 @@ fn exit_inside_a_region_completes_the_file() {
 #[test]
 fn exec_keeps_the_process_id_and_overwrites_nothing() {
     let traces = Traces::folder();
-    traces.record(&mut program("llvm-19", "exec_self.c", &["2", "3"]));
+    traces.record(&mut program_on("llvm-19", "exec_self.c", &["2", "3"]));
     assert_eq!(regions(&traces), [(1, 1); 3]);
     let names: Vec<String> = traces
         .files()
@@ -120,7 +110,11 @@ fn exec_keeps_the_process_id_and_overwrites_nothing() {
 fn foreign_threads_are_initial_threads() {
     for name in RUNTIMES {
         let traces = Traces::folder();
-        traces.record(&mut program(name, "foreign_pthreads.c", &["3", "2", "5"]));
+        traces.record(&mut program_on(
+            name,
+            "foreign_pthreads.c",
+            &["3", "2", "5"],
+        ));
         let events = dump(&traces.only());
         let initial = events
             .iter()
@@ -132,7 +126,11 @@ fn foreign_threads_are_initial_threads() {
 #[test]
 fn a_hard_pause_ends_the_session_and_the_program_goes_on() {
     let traces = Traces::folder();
-    traces.record(&mut program("llvm-19", "pause_resource.c", &["2", "hard"]));
+    traces.record(&mut program_on(
+        "llvm-19",
+        "pause_resource.c",
+        &["2", "hard"],
+    ));
     assert_eq!(regions(&traces), [(1, 1)]);
     assert_eq!(ending(&traces.only()), "ended");
 }
@@ -189,7 +187,7 @@ fn a_writer_that_has_not_begun_is_not_waited_for() {
 #[test]
 fn the_program_controls_recording() {
     let traces = Traces::folder();
-    traces.record(&mut program("llvm-19", "control_tool.c", &["2", "10"]));
+    traces.record(&mut program_on("llvm-19", "control_tool.c", &["2", "10"]));
     let events = dump(&traces.only());
     let calls: Vec<(u64, &Value)> = events
         .iter()
@@ -211,8 +209,8 @@ fn the_program_controls_recording() {
 #[test]
 fn ids_are_unique_within_a_process() {
     let traces = Traces::folder();
-    traces.record(&mut program("llvm-19", "control_tool.c", &["2", "50"]));
-    traces.record(&mut program("llvm-19", "tasks.c", &["2", "12"]));
+    traces.record(&mut program_on("llvm-19", "control_tool.c", &["2", "50"]));
+    traces.record(&mut program_on("llvm-19", "tasks.c", &["2", "12"]));
     for trace in traces.files() {
         let events = dump(&trace);
         let created = |name: &str, argument: &str| -> Vec<String> {

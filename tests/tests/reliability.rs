@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use omptrace_tests::env::{Compiler, compile, omptrace_program, runtime, tool_library};
+use omptrace_tests::env::{
+    Compiler, compile, limited, omptrace_program, program_on, runtime, tool_library,
+};
 use omptrace_tests::trace::{Traces, count, dump, info};
 use serde_json::Value;
 
@@ -18,17 +20,7 @@ const ROUNDS: usize = 1000;
 
 /// The program of `source`, for every runtime, on LLVM 19's.
 fn program(source: &str, arguments: &[&str]) -> Command {
-    on("llvm-19", source, arguments)
-}
-
-/// The program of `source` on the runtime `name`.
-fn on(name: &str, source: &str, arguments: &[&str]) -> Command {
-    let program = compile(&format!("tests/programs/{source}"), Compiler::Clang14, &[]);
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env("LD_LIBRARY_PATH", runtime(name));
-    command
+    program_on("llvm-19", source, arguments)
 }
 
 /// A library of `source` that knows nothing of OpenMP.
@@ -103,7 +95,10 @@ fn every_event_before_a_sudden_end_is_kept() {
         ] {
             let traces = Traces::folder();
             let how = format!("{how}{place}");
-            let output = run(&traces, &mut on(name, "reliability_ends.c", &[&how]));
+            let output = run(
+                &traces,
+                &mut program_on(name, "reliability_ends.c", &[&how]),
+            );
             assert_eq!(output.status.signal(), signal, "{name} {how}: {output:?}");
             assert_eq!(output.stdout, b"checksum 2000\n");
             assert_eq!(String::from_utf8_lossy(&output.stderr), "");
@@ -141,7 +136,7 @@ fn a_program_whose_main_thread_left_can_be_read_while_it_stays_and_after_it_was_
 /// Runs `reliability_children`; all its children must end well. Returns the number of regions of the parent.
 #[track_caller]
 fn with_children(traces: &Traces, name: &str, how: &str, children: &str) -> usize {
-    let mut command = on(name, "reliability_children.c", &[how, "2", children, "20"]);
+    let mut command = program_on(name, "reliability_children.c", &[how, "2", children, "20"]);
     // LLVM's own words about fork inside a region.
     let output = run(traces, command.env("KMP_WARNINGS", "0"));
     assert!(output.status.success(), "{name} {how}: {output:?}");
@@ -336,21 +331,6 @@ fn a_trace_that_is_removed_meanwhile_is_told() {
 }
 
 // Limits.
-
-/// `command` with a limit of the process, set before it starts.
-fn limited(command: &mut Command, resource: libc::__rlimit_resource_t, limit: u64) -> &mut Command {
-    let limit = libc::rlimit {
-        rlim_cur: limit,
-        rlim_max: limit,
-    };
-    // SAFETY: between fork and exec only this system call is made, with a valid structure.
-    unsafe {
-        command.pre_exec(move || match libc::setrlimit(resource, &limit) {
-            0 => Ok(()),
-            _ => Err(std::io::Error::last_os_error()),
-        })
-    }
-}
 
 #[test]
 fn any_limit_that_the_program_can_live_with_it_can_live_with_traced() {

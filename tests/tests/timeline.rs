@@ -7,7 +7,7 @@ use std::process::Command;
 use omptrace_tests::env::{
     Compiler, OPENMP_45, RUNTIMES_OF_CLANG_22, RUNTIMES_OF_TR6, compile, runtime,
 };
-use omptrace_tests::trace::{Traces, omptrace};
+use omptrace_tests::trace::{Traces, convert, omptrace};
 use omptrace_tests::viewers::query;
 
 /// A format, its extension, and where the trace processor keeps the arguments of its slices.
@@ -20,15 +20,7 @@ const TASKS: u64 = 20;
 
 fn export(trace: &Path, format: &str, extension: &str) -> PathBuf {
     let out = trace.with_extension(extension);
-    let output = omptrace([
-        Path::new("convert"),
-        trace,
-        Path::new("--to"),
-        Path::new(format),
-        Path::new("-o"),
-        &out,
-    ]);
-    assert!(output.status.success(), "{output:?}");
+    convert(trace, format, &out, &[]);
     out
 }
 

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use omptrace_tests::trace::Traced;
 use omptrace_tests::viewers::{Rows, open_in_ui, query};
 
 use crate::intervals::{Interval, of_chrome, of_text};
-use crate::{Traced, pftrace};
+use crate::pftrace;
 
 /// What is traced, and how large.
 const PROGRAMS: [(&str, &[&str]); 6] = [

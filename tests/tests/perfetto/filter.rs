@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use omptrace_tests::trace::omptrace;
+use omptrace_tests::trace::{Traced, omptrace};
 use omptrace_tests::viewers::query;
 
 use crate::export::{number, same};
 use crate::intervals::{Interval, of_chrome, of_text};
-use crate::{Traced, pftrace};
+use crate::pftrace;
 
 /// What a window leaves of the whole.
 fn cut(whole: &[Interval], begin: u64, end: u64) -> Vec<Interval> {

@@ -8,11 +8,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use omptrace_tests::env::{omptrace_program, perfetto_ui};
+use omptrace_tests::trace::Traced;
 use omptrace_tests::viewers::{open_address, query};
 use omptrace_viewer_export::serve::{HOSTED_UI, Server, UI_PORT, Ui, Way};
 use tempfile::TempDir;
-
-use crate::Traced;
 
 /// Browsers take long to start on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
