@@ -89,6 +89,7 @@ pub(crate) fn intervals(path: &Path) -> Vec<Interval> {
     let mut names: BTreeMap<u64, String> = BTreeMap::new();
     let mut tracks: BTreeMap<u64, String> = BTreeMap::new();
     let mut events: Vec<(u64, u64, u64, String)> = Vec::new();
+    let mut default_track = None;
     for (_, packet) in fields(&file) {
         let Field::Bytes(packet) = packet else {
             panic!("a file consists of packets")
@@ -106,11 +107,14 @@ pub(crate) fn intervals(path: &Path) -> Vec<Interval> {
             let name = thread.or_else(|| track.text(2)).unwrap_or_default();
             tracks.insert(track.number(1).expect("a uuid"), name);
         }
+        if let Some(defaults) = packet.message(59).and_then(|all| all.message(11)) {
+            default_track = defaults.number(11);
+        }
         if let Some(event) = packet.message(11) {
             let interned = event.number(10).map(|iid| names[&iid].clone());
             let name = interned.or_else(|| event.text(23)).unwrap_or_default();
             let time = packet.number(8).expect("a time");
-            let (track, kind) = (event.number(11), event.number(9));
+            let (track, kind) = (event.number(11).or(default_track), event.number(9));
             events.push((time, track.expect("a track"), kind.expect("a type"), name));
         }
     }

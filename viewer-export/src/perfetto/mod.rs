@@ -9,10 +9,11 @@
 //! A slice is two events: an end says no more than that the newest slice of its track ends. The importer sorts all
 //! packets by time and keeps the file's order among equal times, so a track's events are written in their own order,
 //! and it does not matter that tracks mix. All packets are one sequence and share its interned strings. (A sequence for each
-//! thread would spare events the two bytes of their track, but tell every string to each.)
+//! thread would spare events the two bytes of their track, but tell every string to each.) Events of the first location,
+//! which in most programs is the thread that has most of them, name no track: it is the sequence's default.
 //!
-//! A flow's end is a field of an event at its place and time; that of an interval may stand at either end of its slice. Where no such event is at hand any more, as for the
-//! creation of a task long ago, it gets an instant of its own.
+//! A flow's end is a field of an event at its place and time; that of an interval may stand at either end of its slice.
+//! Where no such event is at hand any more, as for the creation of a task long ago, it gets an instant of its own.
 
 mod intern;
 mod protobuf;
@@ -243,7 +244,12 @@ impl Sink for Perfetto {
                 self.plain_track(parent, &location.name)
             }
         };
-        self.tracks.push(EventTrack::new(uuid));
+        let is_default = self.tracks.is_empty();
+        if is_default {
+            self.packet(|out| tracks::default(out, uuid));
+        }
+        self.tracks
+            .push(EventTrack::new((!is_default).then_some(uuid)));
     }
 
     fn region(&mut self, region: &Region) {
@@ -326,7 +332,7 @@ impl Sink for Perfetto {
 
         let time = self.first_event.unwrap_or(0);
         let name = self.name(text, Category::Omptrace);
-        let (mut track, out) = (EventTrack::new(track), self.out.buffer());
+        let (mut track, out) = (EventTrack::new(Some(track)), self.out.buffer());
         track.event(out, EventType::Instant, time, Some(&name));
         track.write_newest(out);
     }

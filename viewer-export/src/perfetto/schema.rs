@@ -19,10 +19,15 @@ messages! {
         TRACK_EVENT = 11,
         INTERNED_DATA = 12,
         SEQUENCE_FLAGS = 13,
+        TRACE_PACKET_DEFAULTS = 59,
         TRACK_DESCRIPTOR = 60,
         FIRST_PACKET_ON_SEQUENCE = 87,
         TRACE_UUID = 89,
     }
+    /// `TracePacketDefaults`
+    packet_defaults { TRACK_EVENT_DEFAULTS = 11, }
+    /// `TrackEventDefaults`
+    event_defaults { TRACK_UUID = 11, }
     /// `ClockSnapshot`
     clock_snapshot { CLOCKS = 1, PRIMARY_TRACE_CLOCK = 2, }
     /// `ClockSnapshot.Clock`

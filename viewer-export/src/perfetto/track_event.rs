@@ -32,7 +32,8 @@ impl EventName {
 
 /// A track that has events.
 pub(super) struct EventTrack {
-    uuid: u64,
+    /// None on the track that events belong to which name none.
+    uuid: Option<u64>,
     time: Ns,
     /// When the slice began that the newest event ends, where that is known; else as `time`.
     begin: Ns,
@@ -41,7 +42,7 @@ pub(super) struct EventTrack {
 }
 
 impl EventTrack {
-    pub(super) fn new(uuid: u64) -> EventTrack {
+    pub(super) fn new(uuid: Option<u64>) -> EventTrack {
         EventTrack {
             uuid,
             time: 0,
@@ -63,10 +64,11 @@ impl EventTrack {
         (self.time, self.begin) = (time, time);
         let newest = &mut self.newest;
         // Uuids count up from 1: four bytes at most, even of millions of tracks.
-        pb::Short::default()
-            .uint(event::TYPE, event_type as u64)
-            .uint(event::TRACK_UUID, self.uuid)
-            .append(newest);
+        let mut fields = pb::Short::default().uint(event::TYPE, event_type as u64);
+        if let Some(uuid) = self.uuid {
+            fields = fields.uint(event::TRACK_UUID, uuid);
+        }
+        fields.append(newest);
         if let Some(EventName(fields)) = name {
             newest.extend_from_slice(fields);
         }

@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::protobuf as pb;
 use super::schema::{
-    CHRONOLOGICAL, EXPLICIT_ORDERING, SIBLING_MERGE_BEHAVIOR_NONE, counter, packet, process,
-    thread, track,
+    CHRONOLOGICAL, EXPLICIT_ORDERING, SIBLING_MERGE_BEHAVIOR_NONE, counter, event_defaults, packet,
+    packet_defaults, process, thread, track,
 };
 use crate::sink::{Counter, Process};
 
@@ -88,6 +88,15 @@ pub(super) struct ThreadTrack<'a> {
     pub(super) tid: u32,
     pub(super) rank: u32,
     pub(super) name: &'a str,
+}
+
+/// Says that events which name no track are those of `uuid`.
+pub(super) fn default(out: &mut Vec<u8>, uuid: u64) {
+    pb::message(out, packet::TRACE_PACKET_DEFAULTS, |out| {
+        pb::message(out, packet_defaults::TRACK_EVENT_DEFAULTS, |out| {
+            pb::uint(out, event_defaults::TRACK_UUID, uuid);
+        });
+    });
 }
 
 pub(super) fn thread(out: &mut Vec<u8>, defined: &ThreadTrack<'_>) {
