@@ -9,7 +9,7 @@
 //! | [`enums`] | the numbers in the arguments of both |
 //! | [`types`] | scalars, `ompt_data_t`, `ompt_frame_t` and other small structures |
 //! | [`records`] | to read what a device wrote into a trace buffer |
-//! | [`tr6`] | to serve runtimes that speak a draft of OpenMP 5.0: what was otherwise in it |
+//! | [`tr4`], [`tr6`] | to serve runtimes that speak a draft of OpenMP 5.0: what was otherwise in it |
 //!
 //! A tool starts like this:
 //!
@@ -65,6 +65,7 @@ pub mod entry_points;
 pub mod enums;
 pub mod records;
 pub mod start;
+pub mod tr4;
 pub mod tr6;
 pub mod types;
 

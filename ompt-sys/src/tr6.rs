@@ -5,7 +5,7 @@
 use core::ffi::{c_int, c_uint, c_void};
 use core::fmt;
 
-use crate::{ompt_callbacks_t, ompt_data_t, ompt_function_lookup_t, ompt_scope_endpoint_t};
+use crate::{ompt_data_t, ompt_function_lookup_t, ompt_scope_endpoint_t};
 
 /// Initializes the tool: there is no device number between the other two arguments yet. 0 says that the tool wants no
 /// events.
@@ -53,15 +53,46 @@ pub type ompt_callback_implicit_task_t = unsafe extern "C" fn(
     thread_num: c_uint,
 );
 
-/// A thread that belongs to no team starts or ends to wait for work: the callback
-/// [`ompt_callback_idle`].
+/// A thread that belongs to no team starts or ends to wait for work: [`ompt_callback_idle`].
 pub type ompt_callback_idle_t = unsafe extern "C" fn(endpoint: ompt_scope_endpoint_t);
 
-/// The callback that OpenMP 5.0 no longer has; it gave the number to `reduction`. Those below have their numbers of
-/// today, and there are none above.
-pub const ompt_callback_idle: ompt_callbacks_t = ompt_callbacks_t(31);
-
 open_enum! {
+    /// Numbers of the callbacks. Those below `idle`, which OpenMP 5.0 no longer has, are today's; it gave `idle`'s to
+    /// `reduction`. There are none above.
+    ompt_callbacks_t, "ompt_callback_" {
+        ompt_callback_thread_begin = 1,
+        ompt_callback_thread_end = 2,
+        ompt_callback_parallel_begin = 3,
+        ompt_callback_parallel_end = 4,
+        ompt_callback_task_create = 5,
+        ompt_callback_task_schedule = 6,
+        ompt_callback_implicit_task = 7,
+        ompt_callback_target = 8,
+        ompt_callback_target_data_op = 9,
+        ompt_callback_target_submit = 10,
+        ompt_callback_control_tool = 11,
+        ompt_callback_device_initialize = 12,
+        ompt_callback_device_finalize = 13,
+        ompt_callback_device_load = 14,
+        ompt_callback_device_unload = 15,
+        ompt_callback_sync_region_wait = 16,
+        ompt_callback_mutex_released = 17,
+        ompt_callback_task_dependences = 18,
+        ompt_callback_task_dependence = 19,
+        ompt_callback_work = 20,
+        ompt_callback_master = 21,
+        ompt_callback_target_map = 22,
+        ompt_callback_sync_region = 23,
+        ompt_callback_lock_init = 24,
+        ompt_callback_lock_destroy = 25,
+        ompt_callback_mutex_acquire = 26,
+        ompt_callback_mutex_acquired = 27,
+        ompt_callback_nest_lock = 28,
+        ompt_callback_flush = 29,
+        ompt_callback_cancel = 30,
+        ompt_callback_idle = 31,
+    }
+
     /// What became of a request to register a callback.
     ompt_set_result_t, "ompt_set_" {
         ompt_set_error = 0,

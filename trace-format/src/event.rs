@@ -888,8 +888,8 @@ events! {
         /// An `error` directive (19.5.2.30).
         Error<'a> = 37 "error" { severity: ompt_severity_t, message: Text<'a>, length: u64, codeptr_ra: Address }
 
-        /// A thread that belongs to no team waits for work: a callback of TR6 (`ompt_callback_idle`, number 31 there,
-        /// which OpenMP 5.0 gave to `reduction`).
+        /// A thread that belongs to no team waits for work: a callback of TR4 and TR6 (`ompt_callback_idle`,
+        /// numbers 29 and 31 there; OpenMP 5.0 gave the latter to `reduction`).
         Idle = 268 "idle" { endpoint: ompt_scope_endpoint_t }
 
         /// The operating system's view of the stream's thread.

@@ -15,7 +15,8 @@ use std::mem::transmute;
 
 use ompt_sys::tr6::{self, omp_frame_t};
 use ompt_sys::{
-    ompt_data_t, ompt_frame_t, ompt_scope_endpoint_t, ompt_set_result_t, ompt_start_tool_result_t,
+    ompt_callbacks_t, ompt_data_t, ompt_frame_t, ompt_scope_endpoint_t, ompt_set_result_t,
+    ompt_start_tool_result_t, tr4,
 };
 use omptrace_trace_format::event::Idle;
 
@@ -29,30 +30,31 @@ pub(crate) enum Dialect {
     V5,
     /// The drafts of OpenMP 5.0 called TR6 and TR7.
     Tr6,
+    /// The draft of OpenMP 5.0 called TR4.
+    Tr4,
 }
 
 impl Dialect {
     /// The generation whose runtime calls `initialize` with these arguments behind the first; `result` is what
     /// `ompt_start_tool` returned.
     ///
-    /// # Errors
-    /// The name of a generation that the tracer does not serve.
+    /// `None` for a generation that the tracer does not know.
     pub(crate) fn of_initialize(
         result: &ompt_start_tool_result_t,
         second: usize,
         third: usize,
-    ) -> Result<Dialect, &'static str> {
+    ) -> Option<Dialect> {
         let structure = std::ptr::from_ref(result) as usize;
         let tool_data = &raw const result.tool_data as usize;
         // The second argument first: where there is no third, its register holds anything.
         if second == tool_data {
-            Ok(Dialect::Tr6)
+            Some(Dialect::Tr6)
         } else if second == structure {
-            Err("TR4, a draft of OpenMP 5.0")
+            Some(Dialect::Tr4)
         } else if third == tool_data {
-            Ok(Dialect::V5)
+            Some(Dialect::V5)
         } else {
-            Err("an unknown one")
+            None
         }
     }
 
@@ -61,6 +63,7 @@ impl Dialect {
         match self {
             Dialect::V5 => "5.x",
             Dialect::Tr6 => "TR6",
+            Dialect::Tr4 => "TR4",
         }
     }
 
@@ -68,7 +71,8 @@ impl Dialect {
     pub(crate) fn callbacks(self) -> Vec<Callback> {
         match self {
             Dialect::V5 => CALLBACKS.to_vec(),
-            Dialect::Tr6 => callbacks_of_tr6(),
+            Dialect::Tr6 => of_draft(tr6::ompt_callbacks_t::VALUES),
+            Dialect::Tr4 => of_draft(tr4::ompt_callbacks_t::VALUES),
         }
     }
 
@@ -76,7 +80,7 @@ impl Dialect {
     pub(crate) fn set_result(self, result: ompt_set_result_t) -> Option<&'static str> {
         match self {
             Dialect::V5 => result.name(),
-            Dialect::Tr6 => tr6::ompt_set_result_t(result.0).name(),
+            Dialect::Tr6 | Dialect::Tr4 => tr6::ompt_set_result_t(result.0).name(),
         }
     }
 }
@@ -86,27 +90,32 @@ pub(crate) fn every_callback() -> impl Iterator<Item = &'static Callback> {
     CALLBACKS.iter().chain([&IDLE])
 }
 
-/// Those below `idle` have their numbers of today. Target regions and devices are left out: no runtime of that
-/// generation reports them, and the draft's arguments are not today's.
-fn callbacks_of_tr6() -> Vec<Callback> {
-    let has_it = |callback: &&Callback| {
-        callback.number < IDLE.number && !["target", "device"].contains(&callback.group)
-    };
-    let own = |callback: &Callback| {
-        let own = WITH_OTHER_ARGUMENTS
-            .iter()
-            .find(|(name, _)| *name == callback.name);
-        Callback {
+/// The callbacks of a draft, by its names and numbers. Target regions and devices are left out: no runtime of these
+/// generations reports them, and the drafts' arguments are not today's.
+fn of_draft(numbers: &[(&'static str, u32)]) -> Vec<Callback> {
+    let is_served = |callback: &&Callback| !["target", "device"].contains(&callback.group);
+    let registered = |&(name, number): &(&'static str, u32)| {
+        let name = name_of_today(name.trim_start_matches("ompt_callback_"));
+        let callback = every_callback()
+            .filter(is_served)
+            .find(|callback| callback.name == name)?;
+        let own = WITH_OTHER_ARGUMENTS.iter().find(|(own, _)| *own == name);
+        Some(Callback {
+            number: ompt_callbacks_t(number),
             function: own.map_or(callback.function, |(_, function)| function.0),
             ..*callback
-        }
+        })
     };
-    CALLBACKS
-        .iter()
-        .filter(has_it)
-        .map(own)
-        .chain([IDLE])
-        .collect()
+    numbers.iter().filter_map(registered).collect()
+}
+
+/// The drafts' callbacks that have other names today.
+fn name_of_today(name: &str) -> &str {
+    match name {
+        "task_dependences" => "dependences",
+        "master" => "masked",
+        other => other,
+    }
 }
 
 /// A function that is registered.
@@ -121,9 +130,9 @@ impl Function {
     }
 }
 
-/// The callbacks of TR6 whose arguments are not today's.
+/// The callbacks of the drafts whose arguments are not today's.
 static WITH_OTHER_ARGUMENTS: &[(&str, Function)] = {
-    // SAFETY: the functions below have the signatures that TR6 gives to the callbacks of these names.
+    // SAFETY: the functions below have the signatures that TR4 and TR6 give to the callbacks of these names.
     unsafe {
         &[
             (
@@ -139,12 +148,12 @@ static WITH_OTHER_ARGUMENTS: &[(&str, Function)] = {
     }
 };
 
-/// The callback that only TR6 has.
+/// The callback that only the drafts have, under TR6's number.
 static IDLE: Callback = Callback {
-    number: tr6::ompt_callback_idle,
+    number: ompt_callbacks_t(tr6::ompt_callback_idle.0),
     name: "idle",
     group: "thread",
-    // SAFETY: the function has the signature that TR6 gives to it.
+    // SAFETY: the function has the signature that TR4 and TR6 give to it.
     function: unsafe { Function::new(idle as *const c_void) }.0,
 };
 
@@ -217,7 +226,7 @@ unsafe extern "C" fn idle(endpoint: ompt_scope_endpoint_t) {
     guarded(|| cold::wide(|_| Idle { endpoint }));
 }
 
-/// The frame as it is today; its flags are 0, as for a null pointer, since TR6 does not tell them.
+/// The frame as it is today; its flags are 0, as for a null pointer, since the drafts do not tell them.
 ///
 /// # Safety
 /// `frame` is null, or valid for reading.
@@ -254,24 +263,31 @@ mod tests {
         let structure = &raw const result as usize;
         let tool_data = &raw const result.tool_data as usize;
         let of = |second, third| Dialect::of_initialize(&result, second, third);
-        assert_eq!(of(0, tool_data), Ok(Dialect::V5));
-        assert_eq!(of(tool_data, 0), Ok(Dialect::Tr6));
+        assert_eq!(of(0, tool_data), Some(Dialect::V5));
+        assert_eq!(of(tool_data, 0), Some(Dialect::Tr6));
+        assert_eq!(of(structure, 0), Some(Dialect::Tr4));
         // The caller's register still holds what a wrapper of another generation left there.
-        assert_eq!(of(tool_data, tool_data), Ok(Dialect::Tr6));
-        assert!(of(structure, tool_data).is_err());
-        assert!(of(0, 0).is_err());
+        assert_eq!(of(tool_data, tool_data), Some(Dialect::Tr6));
+        assert_eq!(of(structure, tool_data), Some(Dialect::Tr4));
+        assert_eq!(of(0, 0), None);
     }
 
     #[test]
-    fn tr6_has_each_number_once_and_each_function_has_its_callback() {
-        let callbacks = Dialect::Tr6.callbacks();
-        assert!(
-            callbacks
-                .windows(2)
-                .all(|two| two[0].number < two[1].number)
-        );
-        assert_eq!(callbacks.last().map(|last| last.name), Some("idle"));
-        let exists = |(name, _): &(&str, Function)| callbacks.iter().any(|c| c.name == *name);
-        assert!(WITH_OTHER_ARGUMENTS.iter().all(exists));
+    fn drafts_have_each_number_once_and_each_function_has_its_callback() {
+        const OF_THE_HOST: usize = 23;
+
+        for (dialect, idle) in [(Dialect::Tr6, 31), (Dialect::Tr4, 29)] {
+            let callbacks = dialect.callbacks();
+            assert_eq!(callbacks.len(), OF_THE_HOST);
+            assert!(
+                callbacks
+                    .windows(2)
+                    .all(|two| two[0].number < two[1].number)
+            );
+            let last = callbacks.last().expect("they are not none");
+            assert_eq!((last.name, last.number.0), ("idle", idle));
+            let exists = |(name, _): &(&str, Function)| callbacks.iter().any(|c| c.name == *name);
+            assert!(WITH_OTHER_ARGUMENTS.iter().all(exists));
+        }
     }
 }

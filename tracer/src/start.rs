@@ -96,14 +96,9 @@ unsafe extern "C" fn initialize(
     second: usize,
     third: usize,
 ) -> c_int {
-    let dialect = match Dialect::of_initialize(&RESULT.0, second, third) {
-        Ok(dialect) => dialect,
-        Err(other) => {
-            warning!(
-                "this OpenMP runtime's tools interface is not OpenMP 5.0's but {other}: not traced"
-            );
-            return 0;
-        }
+    let Some(dialect) = Dialect::of_initialize(&RESULT.0, second, third) else {
+        warning!("this OpenMP runtime's tools interface is of an unknown generation: not traced");
+        return 0;
     };
     // SAFETY: the first argument of `ompt_initialize_t`, in all generations.
     let lookup = unsafe { Lookup::new(lookup) };

@@ -5,21 +5,22 @@ use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::argument::*;
+use super::dialect::Dialect;
 use super::entry_points;
 
 /// Turns this
 ///
 /// ```text
-/// 1 ThreadBegin = "thread_begin" ompt_callback_thread_begin_t {
+/// ThreadBegin = "thread_begin" ompt_callback_thread_begin_t {
 ///     thread_type: Enum<ompt_thread_t>, thread_data: New,
 /// }
 /// ```
 ///
-/// into a variant of [`Call`] with these fields; the call of callback 1 with them; the line that says what was
-/// called; and a generator.
+/// into a variant of [`Call`] with these fields; the call of the callback of that name with them; the line that says what
+/// was called; and a generator.
 macro_rules! calls {
     ($(
-        $number:literal $Variant:ident = $name:literal $signature:ident { $($argument:ident: $kind:ty),* $(,)? }
+        $Variant:ident = $name:literal $signature:path { $($argument:ident: $kind:ty),* $(,)? }
     )*) => {
         /// One call of a callback, with its arguments under the specification's names.
         ///
@@ -44,15 +45,17 @@ macro_rules! calls {
             pub(super) fn make(&self, slots: &Slots) -> Option<(Line, i32)> {
                 match self {
                     $(Call::$Variant { $($argument),* } => {
-                        let callback = entry_points::callback(ompt_callbacks_t($number))?;
+                        let callback = entry_points::callback($name)?;
                         $(let $argument = $argument.place(slots);)*
-                        // SAFETY: the tool registered a function of this signature under this number.
+                        // SAFETY: the tool registered a function of this signature under the number of this name. The
+                        // drafts' have the same arguments, or the first of them.
                         let callback: $signature = unsafe { std::mem::transmute(callback) };
                         // SAFETY: whoever wrote the script keeps what `Call` demands; the rest is in memory.
                         let returned = unsafe { callback($(Parameter::from_word($argument.word())),*) };
                         let mut line = Line::new();
                         line.insert("event".into(), $name.into());
                         $($argument.show(stringify!($argument).trim_start_matches("r#"), &mut line);)*
+                        Dialect::current().forget_what_is_not_passed(&mut line);
                         Some((line, Returned::number(returned)))
                     })*
                 }
@@ -104,120 +107,121 @@ impl Returned for i32 {
 }
 
 calls! {
-    1 ThreadBegin = "thread_begin" ompt_callback_thread_begin_t {
+    ThreadBegin = "thread_begin" ompt_callback_thread_begin_t {
         thread_type: Enum<ompt_thread_t>, thread_data: New,
     }
-    2 ThreadEnd = "thread_end" ompt_callback_thread_end_t { thread_data: Data }
-    3 ParallelBegin = "parallel_begin" ompt_callback_parallel_begin_t {
+    ThreadEnd = "thread_end" ompt_callback_thread_end_t { thread_data: Data }
+    ParallelBegin = "parallel_begin" ompt_callback_parallel_begin_t {
         encountering_task_data: Data, encountering_task_frame: Frame, parallel_data: New,
         requested_parallelism: u32, flags: Enum<ompt_parallel_flag_t>, codeptr_ra: Address,
     }
-    4 ParallelEnd = "parallel_end" ompt_callback_parallel_end_t {
+    ParallelEnd = "parallel_end" ompt_callback_parallel_end_t {
         parallel_data: Data, encountering_task_data: Data, flags: Enum<ompt_parallel_flag_t>, codeptr_ra: Address,
     }
-    5 TaskCreate = "task_create" ompt_callback_task_create_t {
+    TaskCreate = "task_create" ompt_callback_task_create_t {
         encountering_task_data: Data, encountering_task_frame: Frame, new_task_data: New,
         flags: Enum<ompt_task_flag_t>, has_dependences: u32, codeptr_ra: Address,
     }
-    6 TaskSchedule = "task_schedule" ompt_callback_task_schedule_t {
+    TaskSchedule = "task_schedule" ompt_callback_task_schedule_t {
         prior_task_data: Data, prior_task_status: Enum<ompt_task_status_t>, next_task_data: Data,
     }
-    7 ImplicitTask = "implicit_task" ompt_callback_implicit_task_t {
+    ImplicitTask = "implicit_task" ompt_callback_implicit_task_t {
         endpoint: Enum<ompt_scope_endpoint_t>, parallel_data: Data, task_data: New, actual_parallelism: u32,
         index: u32, flags: Enum<ompt_task_flag_t>,
     }
-    8 Target = "target" ompt_callback_target_t {
+    Target = "target" ompt_callback_target_t {
         kind: Enum<ompt_target_t>, endpoint: Enum<ompt_scope_endpoint_t>, device_num: i32, task_data: Data,
         target_id: Address, codeptr_ra: Address,
     }
-    9 TargetDataOp = "target_data_op" ompt_callback_target_data_op_t {
+    TargetDataOp = "target_data_op" ompt_callback_target_data_op_t {
         target_id: Address, host_op_id: Address, optype: Enum<ompt_target_data_op_t>, src_addr: Address,
         src_device_num: i32, dest_addr: Address, dest_device_num: i32, bytes: u64, codeptr_ra: Address,
     }
-    10 TargetSubmit = "target_submit" ompt_callback_target_submit_t {
+    TargetSubmit = "target_submit" ompt_callback_target_submit_t {
         target_id: Address, host_op_id: Address, requested_num_teams: u32,
     }
-    11 ControlTool = "control_tool" ompt_callback_control_tool_t {
+    ControlTool = "control_tool" ompt_callback_control_tool_t {
         command: u64, modifier: u64, arg: ControlArgument, codeptr_ra: Address,
     }
-    12 DeviceInitialize = "device_initialize" ompt_callback_device_initialize_t {
+    DeviceInitialize = "device_initialize" ompt_callback_device_initialize_t {
         device_num: i32, r#type: Text, device: Address, lookup: Lookup, documentation: Text,
     }
-    13 DeviceFinalize = "device_finalize" ompt_callback_device_finalize_t { device_num: i32 }
-    14 DeviceLoad = "device_load" ompt_callback_device_load_t {
+    DeviceFinalize = "device_finalize" ompt_callback_device_finalize_t { device_num: i32 }
+    DeviceLoad = "device_load" ompt_callback_device_load_t {
         device_num: i32, filename: Text, offset_in_file: i64, vma_in_file: Address, bytes: u64,
         host_addr: Address, device_addr: Address, module_id: u64,
     }
-    15 DeviceUnload = "device_unload" ompt_callback_device_unload_t { device_num: i32, module_id: u64 }
-    16 SyncRegionWait = "sync_region_wait" ompt_callback_sync_region_t {
+    DeviceUnload = "device_unload" ompt_callback_device_unload_t { device_num: i32, module_id: u64 }
+    SyncRegionWait = "sync_region_wait" ompt_callback_sync_region_t {
         kind: Enum<ompt_sync_region_t>, endpoint: Enum<ompt_scope_endpoint_t>, parallel_data: Data,
         task_data: Data, codeptr_ra: Address,
     }
-    17 MutexReleased = "mutex_released" ompt_callback_mutex_t {
+    MutexReleased = "mutex_released" ompt_callback_mutex_t {
         kind: Enum<ompt_mutex_t>, wait_id: Address, codeptr_ra: Address,
     }
-    18 Dependences = "dependences" ompt_callback_dependences_t { task_data: Data, deps: Dependences, ndeps: i32 }
-    19 TaskDependence = "task_dependence" ompt_callback_task_dependence_t {
+    Dependences = "dependences" ompt_callback_dependences_t { task_data: Data, deps: Dependences, ndeps: i32 }
+    TaskDependence = "task_dependence" ompt_callback_task_dependence_t {
         src_task_data: Data, sink_task_data: Data,
     }
-    20 Work = "work" ompt_callback_work_t {
+    Work = "work" ompt_callback_work_t {
         work_type: Enum<ompt_work_t>, endpoint: Enum<ompt_scope_endpoint_t>, parallel_data: Data,
         task_data: Data, count: u64, codeptr_ra: Address,
     }
-    21 Masked = "masked" ompt_callback_masked_t {
+    Masked = "masked" ompt_callback_masked_t {
         endpoint: Enum<ompt_scope_endpoint_t>, parallel_data: Data, task_data: Data, codeptr_ra: Address,
     }
-    22 TargetMap = "target_map" ompt_callback_target_map_t {
+    TargetMap = "target_map" ompt_callback_target_map_t {
         target_id: Address, nitems: u32, host_addr: Numbers<u64>, device_addr: Numbers<u64>,
         bytes: Numbers<u64>, mapping_flags: Numbers<u32>, codeptr_ra: Address,
     }
-    23 SyncRegion = "sync_region" ompt_callback_sync_region_t {
+    SyncRegion = "sync_region" ompt_callback_sync_region_t {
         kind: Enum<ompt_sync_region_t>, endpoint: Enum<ompt_scope_endpoint_t>, parallel_data: Data,
         task_data: Data, codeptr_ra: Address,
     }
-    24 LockInit = "lock_init" ompt_callback_mutex_acquire_t {
+    LockInit = "lock_init" ompt_callback_mutex_acquire_t {
         kind: Enum<ompt_mutex_t>, hint: u32, r#impl: u32, wait_id: Address, codeptr_ra: Address,
     }
-    25 LockDestroy = "lock_destroy" ompt_callback_mutex_t {
+    LockDestroy = "lock_destroy" ompt_callback_mutex_t {
         kind: Enum<ompt_mutex_t>, wait_id: Address, codeptr_ra: Address,
     }
-    26 MutexAcquire = "mutex_acquire" ompt_callback_mutex_acquire_t {
+    MutexAcquire = "mutex_acquire" ompt_callback_mutex_acquire_t {
         kind: Enum<ompt_mutex_t>, hint: u32, r#impl: u32, wait_id: Address, codeptr_ra: Address,
     }
-    27 MutexAcquired = "mutex_acquired" ompt_callback_mutex_t {
+    MutexAcquired = "mutex_acquired" ompt_callback_mutex_t {
         kind: Enum<ompt_mutex_t>, wait_id: Address, codeptr_ra: Address,
     }
-    28 NestLock = "nest_lock" ompt_callback_nest_lock_t {
+    NestLock = "nest_lock" ompt_callback_nest_lock_t {
         endpoint: Enum<ompt_scope_endpoint_t>, wait_id: Address, codeptr_ra: Address,
     }
-    29 Flush = "flush" ompt_callback_flush_t { thread_data: Data, codeptr_ra: Address }
-    30 Cancel = "cancel" ompt_callback_cancel_t {
+    Flush = "flush" ompt_callback_flush_t { thread_data: Data, codeptr_ra: Address }
+    Cancel = "cancel" ompt_callback_cancel_t {
         task_data: Data, flags: Enum<ompt_cancel_flag_t>, codeptr_ra: Address,
     }
-    31 Reduction = "reduction" ompt_callback_sync_region_t {
+    Reduction = "reduction" ompt_callback_sync_region_t {
         kind: Enum<ompt_sync_region_t>, endpoint: Enum<ompt_scope_endpoint_t>, parallel_data: Data,
         task_data: Data, codeptr_ra: Address,
     }
-    32 Dispatch = "dispatch" ompt_callback_dispatch_t {
+    Dispatch = "dispatch" ompt_callback_dispatch_t {
         parallel_data: Data, task_data: Data, kind: Enum<ompt_dispatch_t>, instance: Instance,
     }
-    33 TargetEmi = "target_emi" ompt_callback_target_emi_t {
+    TargetEmi = "target_emi" ompt_callback_target_emi_t {
         kind: Enum<ompt_target_t>, endpoint: Enum<ompt_scope_endpoint_t>, device_num: i32, task_data: Data,
         target_task_data: Data, target_data: New, codeptr_ra: Address,
     }
-    34 TargetDataOpEmi = "target_data_op_emi" ompt_callback_target_data_op_emi_t {
+    TargetDataOpEmi = "target_data_op_emi" ompt_callback_target_data_op_emi_t {
         endpoint: Enum<ompt_scope_endpoint_t>, target_task_data: Data, target_data: Data, host_op_id: New,
         optype: Enum<ompt_target_data_op_t>, src_addr: Address, src_device_num: i32, dest_addr: Address,
         dest_device_num: i32, bytes: u64, codeptr_ra: Address,
     }
-    35 TargetSubmitEmi = "target_submit_emi" ompt_callback_target_submit_emi_t {
+    TargetSubmitEmi = "target_submit_emi" ompt_callback_target_submit_emi_t {
         endpoint: Enum<ompt_scope_endpoint_t>, target_data: Data, host_op_id: New, requested_num_teams: u32,
     }
-    36 TargetMapEmi = "target_map_emi" ompt_callback_target_map_emi_t {
+    TargetMapEmi = "target_map_emi" ompt_callback_target_map_emi_t {
         target_data: Data, nitems: u32, host_addr: Numbers<u64>, device_addr: Numbers<u64>,
         bytes: Numbers<u64>, mapping_flags: Numbers<u32>, codeptr_ra: Address,
     }
-    37 Error = "error" ompt_callback_error_t {
+    Error = "error" ompt_callback_error_t {
         severity: Enum<ompt_severity_t>, message: Text, length: u64, codeptr_ra: Address,
     }
+    Idle = "idle" tr6::ompt_callback_idle_t { endpoint: Enum<ompt_scope_endpoint_t> }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use ompt_sys::*;
 
+use super::dialect::Dialect;
 use super::{context, tool};
 
 /// Callbacks have numbers from 1 on.
@@ -18,25 +19,37 @@ static CALLBACKS: [AtomicPtr<c_void>; NUMBERS] =
     [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERS];
 
 /// What `ompt_set_callback` answers, by number; set before any tool asks.
-static GRANTS: [AtomicU32; NUMBERS] = [const { AtomicU32::new(ompt_set_always.0) }; NUMBERS];
+static GRANTS: [AtomicU32; NUMBERS] = [const { AtomicU32::new(0) }; NUMBERS];
 
 /// Lets `ompt_set_callback` answer what a script says.
 ///
 /// # Errors
 /// The name of a callback that does not exist.
 pub(super) fn grant(grants: &BTreeMap<String, u32>) -> Result<(), String> {
+    let dialect = Dialect::current();
+    let (always, _) = dialect.set_results();
+    let names = ompt_callbacks_t::VALUES.iter().map(|(name, _)| *name);
+    for name in names.chain(["idle"]) {
+        if let Some(number) = dialect.number(name.trim_start_matches("ompt_callback_")) {
+            GRANTS[number as usize].store(always, Ordering::Relaxed);
+        }
+    }
     for (name, result) in grants {
-        let number = (1..NUMBERS)
-            .find(|&number| ompt_callbacks_t(number as u32).name() == Some(name))
+        let number = dialect
+            .number(name)
             .ok_or_else(|| format!("there is no callback {name}"))?;
-        GRANTS[number].store(*result, Ordering::Relaxed);
+        GRANTS[number as usize].store(*result, Ordering::Relaxed);
     }
     Ok(())
 }
 
-/// The callback that the tool registered under a number.
-pub(super) fn callback(event: ompt_callbacks_t) -> Option<ompt_callback_t> {
-    let callback = CALLBACKS.get(event.0 as usize)?.load(Ordering::Relaxed);
+/// The callback that the tool registered under the number of `name`.
+pub(super) fn callback(name: &str) -> Option<ompt_callback_t> {
+    callback_of_number(Dialect::current().number(name)?)
+}
+
+fn callback_of_number(number: u32) -> Option<ompt_callback_t> {
+    let callback = CALLBACKS.get(number as usize)?.load(Ordering::Relaxed);
     // SAFETY: of the size of such an option, and only `set_callback` stores it, from one.
     unsafe { std::mem::transmute::<*mut c_void, Option<ompt_callback_t>>(callback) }
 }
@@ -55,6 +68,9 @@ macro_rules! entry_points {
         pub(super) unsafe extern "C" fn lookup(interface_function_name: *const c_char) -> Option<ompt_interface_fn_t> {
             // SAFETY: the specification demands a C string.
             let name = unsafe { CStr::from_ptr(interface_function_name) };
+            if !Dialect::current().has_entry_point(name) {
+                return None;
+            }
             $(if name == $name {
                 let function: $signature = $function;
                 // SAFETY: the tool casts it back to the type that belongs to the name.
@@ -135,8 +151,22 @@ unsafe extern "C" fn enumerate_states(
         ),
         (ompt_state_wait_mutex.0 as c_int, c"ompt_state_wait_mutex"),
     ];
+    /// The same under the names of the drafts.
+    const STATES_OF_DRAFTS: &[(c_int, &CStr)] = &[
+        (ompt_state_undefined.0 as c_int, c"omp_state_undefined"),
+        (ompt_state_work_serial.0 as c_int, c"omp_state_work_serial"),
+        (
+            ompt_state_work_parallel.0 as c_int,
+            c"omp_state_work_parallel",
+        ),
+        (ompt_state_wait_mutex.0 as c_int, c"omp_state_wait_mutex"),
+    ];
+    let states = match Dialect::current() {
+        Dialect::V5 | Dialect::Unknown => STATES,
+        Dialect::Tr6 | Dialect::Tr4 => STATES_OF_DRAFTS,
+    };
     // SAFETY: the specification demands pointers that can be written.
-    unsafe { enumerate(STATES, current_state, next_state, next_state_name) }
+    unsafe { enumerate(states, current_state, next_state, next_state_name) }
 }
 
 unsafe extern "C" fn enumerate_mutex_impls(
@@ -160,19 +190,20 @@ unsafe extern "C" fn set_callback(
     if !(1..NUMBERS).contains(&number) {
         return ompt_set_error;
     }
-    let result = ompt_set_result_t(GRANTS[number].load(Ordering::Relaxed));
-    if result >= ompt_set_sometimes {
+    let result = GRANTS[number].load(Ordering::Relaxed);
+    let (_, sometimes) = Dialect::current().set_results();
+    if result >= sometimes {
         let callback = callback.map_or(ptr::null_mut(), |callback| callback as *mut c_void);
         CALLBACKS[number].store(callback, Ordering::Relaxed);
     }
-    result
+    ompt_set_result_t(result)
 }
 
 unsafe extern "C" fn get_callback(
     event: ompt_callbacks_t,
     registered: *mut Option<ompt_callback_t>,
 ) -> c_int {
-    let Some(callback) = callback(event) else {
+    let Some(callback) = callback_of_number(event.0) else {
         return 0;
     };
     // SAFETY: the specification demands a pointer that can be written.

@@ -1,5 +1,5 @@
-//! A miniature OpenMP runtime that is nothing but tools interface: it finds and loads a tool as OpenMP 5.2, 19.2
-//! says, offers it all entry points of the host, and plays a [`Script`] of callbacks on real threads.
+//! A miniature OpenMP runtime that is nothing but tools interface: it finds and loads a tool as OpenMP 5.2, 19.2, or a
+//! draft of it says, offers it all entry points of the host, and plays a [`Script`] of callbacks on real threads.
 //!
 //! Real runtimes deliver what they deliver. This one delivers any callback with any arguments in any order: null
 //! pointers, numbers that no specification has, ends without beginnings, storms of threads, a finalize in the midst
@@ -27,6 +27,7 @@
 //! | [`script`] | what is to be played |
 //! | [`call`] | the table of callbacks: one row makes the call, its line and its generator |
 //! | [`argument`] | what a row's arguments can be: how each is passed, shown and generated |
+//! | [`dialect`] | the generations of the interface that it speaks |
 //! | [`tool`] | finds, initializes and finalizes the tool |
 //! | `entry_points` | what the tool can ask |
 //! | `context` | what a thread is in the midst of, for those answers |
@@ -38,6 +39,7 @@ pub mod argument;
 pub mod call;
 mod context;
 pub mod device;
+pub mod dialect;
 mod entry_points;
 pub mod generate;
 pub mod offload;
@@ -47,6 +49,7 @@ pub mod tool;
 
 pub use call::Call;
 pub use device::Device;
+pub use dialect::Dialect;
 pub use offload::Offload;
 pub use player::{Report, play};
 pub use script::{End, How, Round, Script, Step};

@@ -50,6 +50,7 @@ pub struct PlayedThread {
 /// # Errors
 /// The script names a callback that does not exist.
 pub fn play(script: &Script, publish: impl Fn(&Report)) -> Result<(), String> {
+    script.dialect.speak();
     entry_points::grant(&script.grants)?;
     device::make(&script.devices)?;
     let mut report = Report::default();

@@ -6,16 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::device::Device;
+use super::dialect::Dialect;
 use super::offload::Offload;
 
 /// A whole process: one round after the other.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Script {
+    /// The generation of the tools interface.
+    pub dialect: Dialect,
     /// What `ompt_start_tool` is told that the runtime calls itself; empty: its own name.
     pub runtime_version: String,
     /// What `ompt_set_callback` answers for a callback, by its name without `ompt_callback_`: a number of
-    /// `ompt_set_result_t`. Those below `ompt_set_sometimes` are not delivered. Where nothing is said, 5 (always).
+    /// `ompt_set_result_t`. Those below `ompt_set_sometimes` are not delivered. Where nothing is said, `ompt_set_always`.
     pub grants: BTreeMap<String, u32>,
     /// Its devices, which are numbered from 0.
     pub devices: Vec<Device>,

@@ -9,6 +9,7 @@ use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use ompt_sys::*;
 use serde::{Deserialize, Serialize};
 
+use super::dialect::Dialect;
 use super::entry_points;
 
 /// What `ompt_start_tool` is told about the runtime.
@@ -128,24 +129,16 @@ fn start(place: Place, library: Library, version: &CStr) -> Option<Tool> {
 
 /// Initializes a tool: whether it is active now.
 fn initialize(tool: &Tool) -> bool {
-    const INITIAL_DEVICE: i32 = 0;
-
     // SAFETY: the tool keeps its result valid until finalize.
     let result = unsafe { *tool.result };
     let (Some(initialize), Some(_)) = (result.initialize, result.finalize) else {
         return false;
     };
-    // SAFETY: the tool's own function, with the arguments that the specification demands.
-    let active = unsafe { initialize(entry_points::lookup, INITIAL_DEVICE, tool.data()) };
+    // SAFETY: the tool's own function, and its result.
+    let active =
+        unsafe { Dialect::current().initialize(initialize, entry_points::lookup, tool.result) };
     verbose(&format!("{:?}: initialize returned {active}", tool.place));
     active != 0
-}
-
-impl Tool {
-    fn data(&self) -> *mut ompt_data_t {
-        // SAFETY: the tool keeps its result valid until finalize.
-        unsafe { &raw mut (*self.result).tool_data }
-    }
 }
 
 /// The library of a tool that was finalized: dropping it closes the library, so no callback may follow.
@@ -160,8 +153,8 @@ pub fn finalize() -> Option<Finalized> {
     let tool = ACTIVE.lock().expect("no thread panics with it").take()?;
     // SAFETY: as in `initialize`, which saw that it is not NULL.
     if let Some(finalize) = unsafe { (*tool.result).finalize } {
-        // SAFETY: the tool's own function, with its own data.
-        unsafe { finalize(tool.data()) };
+        // SAFETY: the tool's own function, and its result.
+        unsafe { Dialect::current().finalize(finalize, tool.result) };
     }
     Some(Finalized {
         _library: tool.library,

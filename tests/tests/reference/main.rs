@@ -1,6 +1,7 @@
 //! The reference runtime, and the tracer under it.
 
 mod devices;
+mod drafts;
 mod runtime;
 mod tracer;
 

@@ -16,18 +16,18 @@ use serde_json::{Value, json};
 use crate::{play, reference_runtime, sample, script, steps};
 
 /// A script that was played under the tracer.
-struct Traced {
-    report: Report,
-    output: Output,
+pub(crate) struct Traced {
+    pub(crate) report: Report,
+    pub(crate) output: Output,
     folder: tempfile::TempDir,
 }
 
 /// Plays a script under the tracer, which records all events to `t.omptrace`.
-fn trace(script: &Script) -> Traced {
+pub(crate) fn trace(script: &Script) -> Traced {
     trace_with(script, &mut reference_runtime())
 }
 
-fn trace_with(script: &Script, runtime: &mut Command) -> Traced {
+pub(crate) fn trace_with(script: &Script, runtime: &mut Command) -> Traced {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (report, output) = play(
         script,
@@ -44,12 +44,12 @@ fn trace_with(script: &Script, runtime: &mut Command) -> Traced {
 }
 
 impl Traced {
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// The trace of the first round.
-    fn dump(&self) -> BTreeMap<i32, Vec<Line>> {
+    pub(crate) fn dump(&self) -> BTreeMap<i32, Vec<Line>> {
         dump(&self.file("t.omptrace"))
     }
 }
@@ -121,7 +121,7 @@ impl Stream {
 }
 
 /// Asserts that each thread's events are all that it played.
-fn check(round: &PlayedRound, mut recorded: BTreeMap<i32, Vec<Line>>) {
+pub(crate) fn check(round: &PlayedRound, mut recorded: BTreeMap<i32, Vec<Line>>) {
     assert!(matches!(round.tool, Found::Active(_)), "{:?}", round.tool);
     for thread in &round.threads {
         let recorded = recorded.remove(&thread.os_tid).unwrap_or_default();

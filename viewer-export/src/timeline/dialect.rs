@@ -45,14 +45,19 @@ quirks! {
     shifted_target_data_op
         "target_data_op has an endpoint in front of its arguments"
         |metadata| version(metadata).starts_with("Intel") && is_granted(metadata, "target_data_op_emi");
-    /// LLVM 6 and 7, Intel 2018.0.3 and 2019.
-    numbers_of_tr6
-        "kinds of synchronization, of mutexes and of dependences, and task status, have the numbers of TR6, a draft of OpenMP 5.0"
-        |metadata| generation(metadata) == "TR6";
-    /// Intel 2018.0.3 and 2019.
+    /// LLVM 6 and 7, Intel 2018.0.3 and 2019, and LLVM's development before them.
+    numbers_of_drafts
+        "kinds of synchronization, of mutexes and of dependences, and task status, have the numbers of TR4 and TR6, drafts of OpenMP 5.0"
+        |metadata| is_draft(metadata);
+    /// LLVM up to 9, Intel 2018.0.3 and 2019.
     league_tasks_without_begin
         "the implicit tasks of a teams construct are reported only when they end"
-        |metadata| generation(metadata) == "TR6";
+        |metadata| is_draft(metadata);
+}
+
+/// A generation between TR2 and OpenMP 5.0.
+fn is_draft(metadata: &Metadata) -> bool {
+    ["TR4", "TR6"].contains(&generation(metadata))
 }
 
 fn generation(metadata: &Metadata) -> &str {
@@ -174,13 +179,13 @@ impl Dialect {
     /// Gives the arguments of `event` the numbers that the specification has today.
     #[inline]
     pub(crate) fn translate(&self, event: &mut Event<'_>) {
-        if self.numbers_of_tr6 {
-            from_tr6(event);
+        if self.numbers_of_drafts {
+            from_draft(event);
         }
     }
 }
 
-fn from_tr6(event: &mut Event<'_>) {
+fn from_draft(event: &mut Event<'_>) {
     match event {
         Event::SyncRegion(e) => sync_region(&mut e.kind),
         Event::SyncRegionWait(e) => sync_region(&mut e.kind),
@@ -221,7 +226,9 @@ mod tests {
     #[test]
     fn kinds_have_the_numbers_of_their_generation() {
         assert_eq!(translated("5.x", 7), ompt::ompt_mutex_ordered);
-        assert_eq!(translated("TR6", 0x20), ompt::ompt_mutex_ordered);
-        assert_eq!(translated("TR6", 7).name(), None);
+        for draft in ["TR4", "TR6"] {
+            assert_eq!(translated(draft, 0x20), ompt::ompt_mutex_ordered);
+            assert_eq!(translated(draft, 7).name(), None);
+        }
     }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::device;
+use super::super::dialect::Dialect;
 use super::{Argument, Line, Parameter, Placed, Slots, hex};
 
 /// `type: |word| value` makes one [`Parameter`].
@@ -109,6 +110,9 @@ pub trait OmptEnum: Copy + Debug + 'static {
     /// Its known values.
     const VALUES: &'static [(&'static str, u32)];
 
+    /// The C type.
+    const NAME: &'static str;
+
     /// The value's name as `omptrace dump` has it; `None` where it shows the number.
     fn name(value: u32) -> Option<&'static str>;
 }
@@ -163,7 +167,8 @@ impl<T: OmptEnum> Placed for Enum<T> {
     }
 
     fn show(&self, name: &str, line: &mut Line) {
-        let value = T::name(self.0).map_or_else(|| hex(self.0.into()), Value::from);
+        let number = Dialect::current().number_of_today(T::NAME, self.0);
+        let value = T::name(number).map_or_else(|| hex(number.into()), Value::from);
         line.insert(name.into(), value);
     }
 }
@@ -173,6 +178,7 @@ macro_rules! ompt_enums {
     ($name_of:expr; $($t:ident)*) => {$(
         impl OmptEnum for $t {
             const VALUES: &'static [(&'static str, u32)] = $t::VALUES;
+            const NAME: &'static str = stringify!($t);
 
             fn name(value: u32) -> Option<&'static str> {
                 let name_of: fn($t) -> Option<&'static str> = $name_of;

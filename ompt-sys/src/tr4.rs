@@ -1,0 +1,61 @@
+//! What TR4, the draft of OpenMP 5.0 of November 2016, declares otherwise than TR6, which followed it a year later: how a
+//! tool starts, and the callbacks' numbers. All else is as in [`tr6`](crate::tr6).
+
+use core::ffi::c_int;
+use core::fmt;
+
+use crate::ompt_function_lookup_t;
+
+/// What `ompt_start_tool` returns (2.2.1): the first two members of
+/// [`ompt_start_tool_result_t`](crate::ompt_start_tool_result_t), so that one structure serves all generations.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ompt_fns_t {
+    /// Called once, before the first event. The draft forbids NULL.
+    pub initialize: Option<ompt_initialize_t>,
+    /// Called once, after the last event. The draft forbids NULL.
+    pub finalize: Option<ompt_finalize_t>,
+}
+
+/// Initializes the tool, which finds its own structure in `fns`. 0 says that the tool wants no events.
+pub type ompt_initialize_t =
+    unsafe extern "C" fn(lookup: ompt_function_lookup_t, fns: *mut ompt_fns_t) -> c_int;
+
+/// Finalizes the tool.
+pub type ompt_finalize_t = unsafe extern "C" fn(fns: *mut ompt_fns_t);
+
+open_enum! {
+    /// Numbers of the callbacks. There is none for code that is loaded onto a device, so that all from `sync_region_wait`
+    /// on are two lower than in TR6.
+    ompt_callbacks_t, "ompt_callback_" {
+        ompt_callback_thread_begin = 1,
+        ompt_callback_thread_end = 2,
+        ompt_callback_parallel_begin = 3,
+        ompt_callback_parallel_end = 4,
+        ompt_callback_task_create = 5,
+        ompt_callback_task_schedule = 6,
+        ompt_callback_implicit_task = 7,
+        ompt_callback_target = 8,
+        ompt_callback_target_data_op = 9,
+        ompt_callback_target_submit = 10,
+        ompt_callback_control_tool = 11,
+        ompt_callback_device_initialize = 12,
+        ompt_callback_device_finalize = 13,
+        ompt_callback_sync_region_wait = 14,
+        ompt_callback_mutex_released = 15,
+        ompt_callback_task_dependences = 16,
+        ompt_callback_task_dependence = 17,
+        ompt_callback_work = 18,
+        ompt_callback_master = 19,
+        ompt_callback_target_map = 20,
+        ompt_callback_sync_region = 21,
+        ompt_callback_lock_init = 22,
+        ompt_callback_lock_destroy = 23,
+        ompt_callback_mutex_acquire = 24,
+        ompt_callback_mutex_acquired = 25,
+        ompt_callback_nest_lock = 26,
+        ompt_callback_flush = 27,
+        ompt_callback_cancel = 28,
+        ompt_callback_idle = 29,
+    }
+}

@@ -1,0 +1,190 @@
+//! The generations of the tools interface that the runtime speaks: OpenMP 5.x and its drafts TR6 and TR4. All start a tool
+//! by `ompt_start_tool`; what differs is here, and nowhere else.
+//!
+//! Numbers are those of the specifications, written down a second time: this is what the tracer is judged by.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::transmute;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use ompt_sys::*;
+use serde::{Deserialize, Serialize};
+
+use super::argument::{Address, Line, Placed};
+
+/// A generation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Dialect {
+    /// OpenMP 5.0 to 6.0.
+    #[default]
+    #[serde(rename = "5.x")]
+    V5 = 0,
+    /// A draft of November 2017.
+    #[serde(rename = "TR6")]
+    Tr6 = 1,
+    /// A draft of November 2016.
+    #[serde(rename = "TR4")]
+    Tr4 = 2,
+    /// One that no specification has: OpenMP 5.x, but for the third argument of `initialize`.
+    #[serde(rename = "unknown")]
+    Unknown = 3,
+}
+
+/// What the script chose; set before any tool is searched.
+static CURRENT: AtomicU8 = AtomicU8::new(Dialect::V5 as u8);
+
+impl Dialect {
+    /// The generation that this process speaks.
+    pub(super) fn current() -> Dialect {
+        match CURRENT.load(Ordering::Relaxed) {
+            1 => Dialect::Tr6,
+            2 => Dialect::Tr4,
+            3 => Dialect::Unknown,
+            _ => Dialect::V5,
+        }
+    }
+
+    /// From now on this process speaks it.
+    pub(super) fn speak(self) {
+        CURRENT.store(self as u8, Ordering::Relaxed);
+    }
+
+    /// The number under which a tool registers the callback of that name, without `ompt_callback_`.
+    pub(super) fn number(self, name: &str) -> Option<u32> {
+        const LAST_OF_DRAFTS: u32 = 30;
+        /// The two that TR4 does not have yet.
+        const DEVICE_LOAD: u32 = 14;
+        const DEVICE_UNLOAD: u32 = 15;
+
+        let today = (1..38).find(|&number| ompt_callbacks_t(number).name() == Some(name));
+        match (self, today) {
+            (Dialect::V5 | Dialect::Unknown, today) => today,
+            (Dialect::Tr6, None) => (name == "idle").then_some(31),
+            (Dialect::Tr4, None) => (name == "idle").then_some(29),
+            (_, Some(number)) if number > LAST_OF_DRAFTS => None,
+            (Dialect::Tr6, Some(number)) => Some(number),
+            (Dialect::Tr4, Some(DEVICE_LOAD | DEVICE_UNLOAD)) => None,
+            (Dialect::Tr4, Some(number)) if number > DEVICE_UNLOAD => Some(number - 2),
+            (Dialect::Tr4, Some(number)) => Some(number),
+        }
+    }
+
+    /// What `ompt_set_callback` answers where the script says nothing, and the least that promises calls: `always` and
+    /// `sometimes`.
+    pub(super) fn set_results(self) -> (u32, u32) {
+        match self {
+            Dialect::V5 | Dialect::Unknown => (ompt_set_always.0, ompt_set_sometimes.0),
+            Dialect::Tr6 | Dialect::Tr4 => (4, 2),
+        }
+    }
+
+    /// Whether the lookup finds the entry point.
+    pub(super) fn has_entry_point(self, name: &CStr) -> bool {
+        let later: &[&CStr] = match self {
+            Dialect::V5 | Dialect::Unknown => &[],
+            Dialect::Tr6 => &[c"ompt_finalize_tool", c"ompt_get_task_memory"],
+            Dialect::Tr4 => &[
+                c"ompt_finalize_tool",
+                c"ompt_get_task_memory",
+                c"ompt_get_num_procs",
+            ],
+        };
+        !later.contains(&name)
+    }
+
+    /// Calls a tool's `initialize` with the arguments of this generation.
+    ///
+    /// # Safety
+    /// `initialize` is that of `result`, which is what `ompt_start_tool` returned.
+    pub(super) unsafe fn initialize(
+        self,
+        initialize: ompt_initialize_t,
+        lookup: ompt_function_lookup_t,
+        result: *mut ompt_start_tool_result_t,
+    ) -> c_int {
+        const INITIAL_DEVICE: c_int = 0;
+
+        // SAFETY: a tool that serves several generations gives one function, whatever its type in this one; the
+        // arguments are those that this one demands.
+        unsafe {
+            match self {
+                Dialect::V5 => initialize(lookup, INITIAL_DEVICE, &raw mut (*result).tool_data),
+                Dialect::Unknown => initialize(lookup, INITIAL_DEVICE, std::ptr::null_mut()),
+                Dialect::Tr6 => {
+                    let initialize: tr6::ompt_initialize_t = transmute(initialize);
+                    initialize(lookup, &raw mut (*result).tool_data)
+                }
+                Dialect::Tr4 => {
+                    let initialize: tr4::ompt_initialize_t = transmute(initialize);
+                    initialize(lookup, result.cast())
+                }
+            }
+        }
+    }
+
+    /// Calls a tool's `finalize` with the argument of this generation.
+    ///
+    /// # Safety
+    /// `finalize` is that of `result`, which is what `ompt_start_tool` returned.
+    pub(super) unsafe fn finalize(
+        self,
+        finalize: ompt_finalize_t,
+        result: *mut ompt_start_tool_result_t,
+    ) {
+        // SAFETY: as in `initialize`.
+        unsafe {
+            match self {
+                Dialect::V5 | Dialect::Unknown | Dialect::Tr6 => {
+                    finalize(&raw mut (*result).tool_data)
+                }
+                Dialect::Tr4 => {
+                    let finalize =
+                        transmute::<*const c_void, tr4::ompt_finalize_t>(finalize as *const c_void);
+                    finalize(result.cast());
+                }
+            }
+        }
+    }
+
+    /// The number that OpenMP 5.x gives to what is `number` in the C type `type_name`; with bit 31 set where this generation
+    /// has no such number.
+    pub(super) fn number_of_today(self, type_name: &str, number: u32) -> u32 {
+        const UNKNOWN: u32 = 1 << 31;
+
+        let numbers: &[(u32, u32)] = match type_name {
+            _ if !self.is_draft() => return number,
+            // Barrier, taskwait, taskgroup.
+            "ompt_sync_region_t" => &[(1, 1), (2, 5), (3, 6)],
+            // Lock, nest lock, critical, atomic, ordered.
+            "ompt_mutex_t" => &[(0x11, 1), (0x12, 3), (0x13, 5), (0x14, 6), (0x20, 7)],
+            // Complete, yield, cancel, others.
+            "ompt_task_status_t" => &[(1, 1), (2, 2), (3, 3), (4, 7)],
+            // Out, in, inout.
+            "ompt_dependence_type_t" => &[(1, 2), (2, 1), (3, 3)],
+            _ => return number,
+        };
+        numbers
+            .iter()
+            .find(|(draft, _)| *draft == number)
+            .map_or(number | UNKNOWN, |(_, today)| *today)
+    }
+
+    fn is_draft(self) -> bool {
+        matches!(self, Dialect::Tr6 | Dialect::Tr4)
+    }
+
+    /// Takes from the line of a call what this generation does not pass. It lies in memory or in a register all the same,
+    /// where a tool must not look for it.
+    pub(super) fn forget_what_is_not_passed(self, line: &mut Line) {
+        if !self.is_draft() {
+            return;
+        }
+        let flags_of_implicit_task = (line["event"] == "implicit_task").then_some("flags");
+        let flags = ["exit_frame_flags", "enter_frame_flags"];
+        for name in flags.into_iter().chain(flags_of_implicit_task) {
+            if line.contains_key(name) {
+                Address(0).show(name, line);
+            }
+        }
+    }
+}
