@@ -165,3 +165,34 @@ fn a_sealed_trace_is_packed_sound_and_small() {
         "{per_event:?} bytes per event"
     );
 }
+
+#[test]
+fn doctor_names_the_generation_of_each_runtime() {
+    for (name, dialect, callbacks) in [
+        ("intel-2018", "TR6", 23),
+        ("intel-2019", "TR6", 22),
+        ("intel-2021", "5.x", 37),
+    ] {
+        let folder = runtime(name);
+        let output = Command::new(omptrace_program())
+            .args(["doctor", "--json"])
+            .env("LD_LIBRARY_PATH", &folder)
+            .output()
+            .expect("omptrace can be run");
+        assert!(output.status.success(), "{output:?}");
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let is_there = |runtime: &&serde_json::Value| {
+            let path = runtime["path"].as_str().expect("a path");
+            Path::new(path).parent() == folder.canonicalize().ok().as_deref()
+        };
+        let runtime = report["runtimes"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .find(is_there)
+            .unwrap_or_else(|| panic!("{name} is not there: {report}"));
+        assert_eq!(runtime["dialect"], dialect, "{name}");
+        let granted = runtime["granted"].as_array().expect("a list").len();
+        assert_eq!(granted, callbacks, "{name}");
+    }
+}
