@@ -206,12 +206,24 @@ pub fn compile(source: &str, compiler: Compiler, flags: &[&str]) -> PathBuf {
     build(source, command)
 }
 
-/// The tool that counts callbacks, from `tests/tools/count.c`: a library for `OMP_TOOL_LIBRARIES`.
+/// The tool of `tests/tools/count.c`, which counts callbacks.
 ///
 /// # Panics
 /// As [`compile`].
 pub fn count_tool() -> PathBuf {
-    let source = "tests/tools/count.c";
+    tool("tests/tools/count.c")
+}
+
+/// The benchmark's tool that registers all callbacks and does nothing in them.
+///
+/// # Panics
+/// As [`compile`].
+pub fn empty_tool() -> PathBuf {
+    tool("benches/tools/empty.c")
+}
+
+/// A tool in C.
+fn tool(source: &str) -> PathBuf {
     let mut command = Command::new(Compiler::Clang22.path());
     command
         .args(["-O2", "-shared", "-fPIC"])

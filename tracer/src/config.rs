@@ -116,7 +116,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "OMPTRACE_MODE",
         default: "record",
         allowed: "record, flight",
-        meaning: "`flight` keeps the newest events of each thread, as many as `OMPTRACE_BUFFER` holds, and writes them at the end.",
+        meaning: "`flight` keeps the newest events of each thread, as many as `OMPTRACE_BUFFER` holds, which is 512K or more then, and writes them at the end.",
         set: |config, value| {
             config.keep = match value {
                 "record" => Keep::All,
