@@ -5,10 +5,16 @@ use std::io;
 
 use libfuzzer_sys::fuzz_target;
 use omptrace_trace_format::block::{BLOCK_HEADER_BYTES, BlockHeader, BlockKind, ClockPair, Codec};
+use omptrace_trace_format::codec::pack_text;
 use omptrace_viewer_export::{ConvertOptions, FORMATS, Info, check, convert};
 
 fuzz_target!(|data: &[u8]| {
-    let Some(reader) = omptrace_fuzz::open(&block(data)) else {
+    let packed = pack_text(data, 1);
+    let block = match &packed {
+        Some(packed) => block(Codec::ZSTD, packed),
+        None => block(Codec::RAW, data),
+    };
+    let Some(reader) = omptrace_fuzz::open(&block) else {
         return;
     };
     serde_json::to_vec(&Info::of(&reader)).expect("no key is anything but a text");
@@ -28,10 +34,10 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// A metadata block; its check sums are made right when it is opened.
-fn block(payload: &[u8]) -> Vec<u8> {
+fn block(codec: Codec, payload: &[u8]) -> Vec<u8> {
     let header = BlockHeader {
         kind: BlockKind::METADATA,
-        codec: Codec::RAW,
+        codec,
         payload_bytes: payload.len() as u32,
         payload_crc: 0,
         stream: 0,

@@ -125,6 +125,8 @@ impl Codec {
     pub const RAW: Codec = Codec(0);
     /// Columns of a chunk's words, each compressed by zstd: see [`crate::codec`].
     pub const COLUMNS: Codec = Codec(1);
+    /// JSON, compressed by zstd: see [`crate::codec::pack_text`].
+    pub const ZSTD: Codec = Codec(2);
 }
 
 /// Who owns a chunk of the spool.
@@ -364,6 +366,16 @@ pub struct BlockHeader {
 }
 
 impl BlockHeader {
+    /// The same block with another payload, as it is stored.
+    pub fn with_payload(self, codec: Codec, payload: &[u8]) -> BlockHeader {
+        BlockHeader {
+            codec,
+            payload_bytes: payload.len() as u32,
+            payload_crc: crc32fast::hash(payload),
+            ..self
+        }
+    }
+
     /// The header's bytes.
     pub fn encode(&self) -> [u8; BLOCK_HEADER_BYTES] {
         let mut bytes = [0; BLOCK_HEADER_BYTES];

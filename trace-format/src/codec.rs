@@ -1,4 +1,4 @@
-//! How a chunk's words are packed: three columns, each compressed by zstd on its own.
+//! How payloads are packed: a chunk's words as three columns, each compressed by zstd on its own; a text as one frame.
 //!
 //! Words of one kind stand together, so that what repeats is near its copy:
 //!
@@ -22,9 +22,10 @@
 //! Only the structure of events is looked at, never their meaning: events that this version does not know are packed
 //! as well.
 
-use std::io;
+use std::io::{self, Read};
 
-use zstd::bulk::{Compressor, Decompressor};
+use zstd::bulk::{self, Compressor, Decompressor};
+use zstd::stream::read::Decoder;
 
 use crate::block::u32_at;
 use crate::event::{TICK_BITS, TICK_SHIFT, extra_words};
@@ -139,6 +140,29 @@ fn append_compressed(
     u32::try_from(stored).ok()
 }
 
+/// The payload of a block with [`crate::block::Codec::ZSTD`]: one frame of zstd's format, and zeros up to a multiple of
+/// 8. `None` where it would take no less than `text` (or zstd fails): such a text is stored raw.
+pub fn pack_text(text: &[u8], level: i32) -> Option<Vec<u8>> {
+    let mut payload = bulk::compress(text, level).ok()?;
+    payload.resize(payload.len().next_multiple_of(8), 0);
+    (payload.len() < text.len()).then_some(payload)
+}
+
+/// The text of [`pack_text`]'s `payload`, at most `max_bytes` of it, whatever the payload says.
+///
+/// # Errors
+/// There is no such frame, or it is damaged.
+pub fn unpack_text(payload: &[u8], max_bytes: u64) -> Result<Vec<u8>, UnpackError> {
+    let frame = Decoder::with_buffer(payload).map_err(|_| UnpackError)?;
+    let mut text = Vec::new();
+    frame
+        .single_frame()
+        .take(max_bytes)
+        .read_to_end(&mut text)
+        .map_err(|_| UnpackError)?;
+    Ok(text)
+}
+
 /// Unpacks chunks; its buffers are used again.
 pub struct Unpacker {
     decompressor: Decompressor<'static>,
@@ -146,7 +170,7 @@ pub struct Unpacker {
     further: Vec<u64>,
 }
 
-/// A payload that is no packed chunk, or exceeds the limit.
+/// A payload that was not packed so, or exceeds the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnpackError;
 

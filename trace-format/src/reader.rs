@@ -3,6 +3,7 @@
 //! **Reading never panics, takes no more memory than [`Limits`] says, and returns what can be read**, with a
 //! [`Diagnostic`] for each thing that cannot. A trace whose process died, or still runs, is read with its spool.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -11,11 +12,12 @@ use std::{fmt, io};
 use serde_json::{Map, Value};
 
 use crate::block::{
-    BLOCK_HEADER_BYTES, BlockKind, Codec, FILE_HEADER_BYTES, FILE_MAGIC, FORMAT_VERSION,
-    FileHeader, HeaderError,
+    BLOCK_HEADER_BYTES, BlockHeader, BlockKind, Codec, FILE_HEADER_BYTES, FILE_MAGIC,
+    FORMAT_VERSION, FileHeader, HeaderError,
 };
 use crate::chunks::{Chunks, Stored, is_same_chunk};
 use crate::clock::ClockMap;
+use crate::codec::unpack_text;
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
 pub use crate::events::{Events, Record};
 use crate::limits::Limits;
@@ -226,12 +228,12 @@ impl Reader {
     }
 
     /// Header and payload of each sound metadata block.
-    pub(crate) fn metadata_blocks(&self) -> io::Result<Vec<([u8; BLOCK_HEADER_BYTES], Vec<u8>)>> {
+    pub(crate) fn metadata_blocks(&self) -> io::Result<Vec<(BlockHeader, Vec<u8>)>> {
         let read = |block: &Block| {
             let mut bytes = Vec::new();
             read_block(&self.file, block, &mut bytes)?;
             bytes.drain(..BLOCK_HEADER_BYTES.min(bytes.len()));
-            Ok((block.header.encode(), bytes))
+            Ok((block.header, bytes))
         };
         self.overlay.blocks.iter().map(read).collect()
     }
@@ -276,16 +278,22 @@ impl Overlay {
         let mut left = limits.max_metadata_bytes;
         for block in of_kind(blocks, BlockKind::METADATA) {
             let mut report = |kind| diagnostics.push(Diagnostic::new(kind).at(block.offset));
-            let Some(rest) = left.checked_sub(block.stored.into()) else {
+            if u64::from(block.stored) > left {
+                report(DiagnosticKind::LimitReached);
+                continue;
+            }
+            if !read_block(file, block, &mut bytes)? {
+                report(DiagnosticKind::BlockHeaderDamaged);
+            }
+            let json =
+                checked_payload(block, &bytes).and_then(|payload| text(block, payload, left));
+            let len = json.as_ref().map_or(0, |json| json.len() as u64);
+            let Some(rest) = left.checked_sub(len) else {
                 report(DiagnosticKind::LimitReached);
                 continue;
             };
             left = rest;
-            if !read_block(file, block, &mut bytes)? {
-                report(DiagnosticKind::BlockHeaderDamaged);
-            }
-            let payload = checked_payload(block, &bytes);
-            match payload.and_then(|json| serde_json::from_slice::<Map<_, _>>(json).ok()) {
+            match json.and_then(|json| serde_json::from_slice::<Map<_, _>>(&json).ok()) {
                 Some(object) => {
                     overlay.object.extend(object);
                     overlay.blocks.push(*block);
@@ -297,6 +305,16 @@ impl Overlay {
             diagnostics.push(Diagnostic::new(DiagnosticKind::MetadataMissing));
         }
         Ok(overlay)
+    }
+}
+
+/// A metadata block's text. Of a packed one that has more than `max_bytes`, one byte more than that.
+fn text<'p>(block: &Block, payload: &'p [u8], max_bytes: u64) -> Option<Cow<'p, [u8]>> {
+    match block.header.codec {
+        Codec::ZSTD => unpack_text(payload, max_bytes.saturating_add(1))
+            .ok()
+            .map(Cow::Owned),
+        _ => Some(Cow::Borrowed(payload)),
     }
 }
 

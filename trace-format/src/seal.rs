@@ -10,14 +10,16 @@ use std::{fmt, mem, process};
 
 use serde_json::{Map, Value};
 
-use crate::block::{BLOCK_HEADER_BYTES, ClockPair, Codec, FILE_HEADER_BYTES, FileHeader};
+use crate::block::{
+    BLOCK_HEADER_BYTES, BlockHeader, ClockPair, Codec, FILE_HEADER_BYTES, FileHeader,
+};
 use crate::chunks::Stored;
-use crate::codec::Packer;
+use crate::codec::{Packer, pack_text};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::event::{Event, decode, is_wide_prefix, split};
 use crate::predict::State;
 use crate::reader::{Ending, OpenError, Reader};
-use crate::writer::{Index, chunk_header, metadata_block, push_words};
+use crate::writer::{Index, chunk_header, metadata_header, push_words};
 
 /// zstd's level. The program has ended and the processors are free, so that more can be had than while it ran.
 const LEVEL: i32 = 3;
@@ -133,7 +135,7 @@ fn copy(
     let session = reader.header().session;
     output.header(reader)?;
     for (header, payload) in reader.metadata_blocks()? {
-        output.block(&header, &payload)?;
+        output.metadata(header, &payload)?;
     }
     let mut sealed = Sealed {
         streams: reader.streams().len() as u32,
@@ -171,9 +173,8 @@ fn copy(
     sealed.diagnostics = all_diagnostics(reader, chunks.diagnostics);
     add_messages(reader, &sealed.diagnostics, &mut news);
     if !news.is_empty() {
-        let block = metadata_block(session, ClockPair::default(), &news.into());
-        let (header, payload) = block.split_at(BLOCK_HEADER_BYTES);
-        output.block(header, payload)?;
+        let (header, json) = metadata_header(session, ClockPair::default(), &news.into());
+        output.metadata(header, &json)?;
     }
     output.index(session)?;
     sealed.bytes = output.offset;
@@ -258,6 +259,19 @@ impl<W: Write> Output<W> {
         self.out.write_all(header)?;
         self.out.write_all(payload)?;
         self.out.write_all(&[0; 8][..padding])
+    }
+
+    /// Writes a metadata block, packed where that saves something.
+    fn metadata(&mut self, header: BlockHeader, payload: &[u8]) -> io::Result<()> {
+        let packed = (header.codec == Codec::RAW)
+            .then(|| pack_text(payload, LEVEL))
+            .flatten();
+        match packed {
+            Some(packed) => {
+                self.block(&header.with_payload(Codec::ZSTD, &packed).encode(), &packed)
+            }
+            None => self.block(&header.encode(), payload),
+        }
     }
 
     /// Writes the index, with which the file ends.

@@ -31,13 +31,23 @@ pub fn chunk_header(
 
 /// A metadata block, header and payload, of `object`, a JSON object.
 pub fn metadata_block(session: u64, clock: ClockPair, object: &serde_json::Value) -> Vec<u8> {
+    let (header, json) = metadata_header(session, clock, object);
+    [&header.encode()[..], &json].concat()
+}
+
+/// The two parts of [`metadata_block`].
+pub(crate) fn metadata_header(
+    session: u64,
+    clock: ClockPair,
+    object: &serde_json::Value,
+) -> (BlockHeader, Vec<u8>) {
     let mut json = object.to_string().into_bytes();
     json.resize(json.len().next_multiple_of(8), b' ');
     let header = BlockHeader {
         clock,
         ..header(BlockKind::METADATA, session, &json)
     };
-    [&header.encode()[..], &json].concat()
+    (header, json)
 }
 
 /// The header of a block of `bytes` bytes, itself included, that holds nothing.

@@ -6,7 +6,7 @@ use omptrace_trace_format::block::ChunkState;
 use omptrace_trace_format::event::{Event, Lost};
 use omptrace_trace_format::field::Ticks;
 use omptrace_trace_format::spool::default_path;
-use omptrace_trace_format::{DiagnosticKind, Ending, Reader, Sealed, seal};
+use omptrace_trace_format::{DiagnosticKind, Ending, Limits, Reader, Sealed, seal};
 use serde_json::{Value, json};
 
 use crate::build::{Trace, chunk, encode, read, some_events};
@@ -55,6 +55,36 @@ fn packs_and_indexes() {
         ["true"]
     );
     assert_eq!(reader.ending(), Ending::Ended);
+}
+
+#[test]
+fn packs_metadata() {
+    let addresses = vec!["0x55e1d246533e"; 10_000];
+    let long = json!({"settings": {"OMPTRACE_EVENTS": addresses.concat()}, "unknown": addresses});
+    let trace = Trace::new()
+        .raw(chunk(1, 0), &words(1))
+        .metadata(long)
+        .end();
+    let path = trace.write();
+    let before = Reader::open(&path).unwrap();
+    let sealed = check(&trace, json!({}));
+    assert!(sealed.bytes < 20_000, "{} bytes", sealed.bytes);
+    let after = Reader::open(&path).unwrap();
+    assert_eq!(after.metadata(), before.metadata());
+    assert_eq!(after.diagnostics(), before.diagnostics());
+
+    // What is packed counts as what it unpacks to.
+    let limits = Limits {
+        max_metadata_bytes: 200_000,
+        ..Limits::default()
+    };
+    let limited = Reader::open_with(&path, limits).unwrap();
+    let kinds = limited.diagnostics().iter().map(|found| found.kind);
+    assert!(
+        kinds
+            .collect::<Vec<_>>()
+            .contains(&DiagnosticKind::LimitReached)
+    );
 }
 
 #[test]
