@@ -5,12 +5,14 @@
 //! those callbacks need not come equally often in two runs; all others must.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use omptrace_tests::env::{
     Compiler, OPENMP_45, RUNTIMES, RUNTIMES_OF_TR6, compile, count_tool, runtime,
 };
-use omptrace_tests::trace::{Counts, Traces, counts, dump};
+use omptrace_tests::trace::{Counts, Traces, counts, dump, info, omptrace};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// Callbacks that depend on timing.
@@ -130,6 +132,56 @@ fn of_target_regions() {
     let flags = ["-fopenmp-targets=x86_64-pc-linux-gnu"];
     let program = compile("tests/programs/target.c", Compiler::Clang22, &flags);
     check("target.c", || Command::new(&program));
+}
+
+#[test]
+fn of_states_where_they_are_asked_for() {
+    let runs = [
+        ("llvm-19", "5.x"),
+        ("intel-2026", "5.x"),
+        ("intel-2018", "TR6"),
+    ];
+    for (name, dialect) in runs {
+        let program = compile("tests/programs/locks.c", Compiler::Clang14, &[OPENMP_45]);
+        let traces = Traces::folder();
+        traces.record(
+            Command::new(&program)
+                .args(["2", "50"])
+                .env("LD_LIBRARY_PATH", runtime(name))
+                .env("OMPTRACE_EVENTS", "default,state"),
+        );
+        let events = dump(&traces.only());
+        let counts = counts(&events);
+        let told = [
+            "implicit_task/begin",
+            "implicit_task/end",
+            "mutex_acquire",
+            "mutex_acquired",
+        ];
+        let expected: u64 = told.iter().map(|name| counts[*name]).sum();
+        let states: Vec<_> = events
+            .iter()
+            .filter(|event| event["event"] == "omptrace_thread_state")
+            .collect();
+        assert_eq!(states.len() as u64, expected, "{name}");
+        // These runtimes do not say that a thread waits for a mutex; but they have a word for all that they say.
+        let has_name = |state: &str| states.iter().any(|event| event["state"] == state);
+        assert!(has_name("work_parallel"), "{name}: {:?}", states.last());
+        let is_number = |event: &&Value| {
+            event["state"]
+                .as_str()
+                .is_none_or(|text| text.starts_with("0x"))
+        };
+        assert_eq!(states.into_iter().find(is_number), None, "{name}");
+
+        let info = info(&traces.only());
+        assert_eq!(info["runtime"]["dialect"], dialect);
+        let enumerated = info["runtime"]["states"].as_object().expect("states");
+        let word = enumerated["65"].as_str().expect("a name");
+        assert!(word.ends_with("state_wait_lock"), "{name}: {word}");
+        let check = omptrace([Path::new("check"), &traces.only()]);
+        assert!(check.status.success(), "{name}: {check:?}");
+    }
 }
 
 #[test]

@@ -39,8 +39,8 @@
 use ompt_sys::{
     ompt_callbacks_t, ompt_cancel_flag_t, ompt_dispatch_t, ompt_frame_flag_t, ompt_mutex_t,
     ompt_parallel_flag_t, ompt_record_native_t, ompt_scope_endpoint_t, ompt_severity_t,
-    ompt_sync_region_t, ompt_target_data_op_t, ompt_target_t, ompt_task_flag_t, ompt_task_status_t,
-    ompt_thread_t, ompt_work_t,
+    ompt_state_t, ompt_sync_region_t, ompt_target_data_op_t, ompt_target_t, ompt_task_flag_t,
+    ompt_task_status_t, ompt_thread_t, ompt_work_t,
 };
 
 use crate::field::{
@@ -891,6 +891,10 @@ events! {
         /// A thread that belongs to no team waits for work: a callback of TR4 and TR6 (`ompt_callback_idle`,
         /// numbers 29 and 31 there; OpenMP 5.0 gave the latter to `reduction`).
         Idle = 268 "idle" { endpoint: ompt_scope_endpoint_t }
+
+        /// What the runtime says that the thread does, and what it waits for where that is a wait for a mutex (19.6.1.12,
+        /// `ompt_get_state`): asked at the begin and end of implicit tasks and waits for mutexes.
+        ThreadState = 269 "omptrace_thread_state" { state: ompt_state_t, wait_id: Address }
 
         /// The operating system's view of the stream's thread.
         ThreadInfo<'a> = 257 "omptrace_thread_info" { os_tid: i32, name: Text<'a> }

@@ -203,7 +203,7 @@ macro_rules! enum_fields {
 
 enum_fields! {
     ompt_thread_t ompt_scope_endpoint_t ompt_sync_region_t ompt_work_t ompt_mutex_t ompt_task_status_t
-    ompt_dispatch_t ompt_target_t ompt_target_data_op_t ompt_severity_t ompt_callbacks_t ompt_record_native_t
+    ompt_dispatch_t ompt_target_t ompt_target_data_op_t ompt_severity_t ompt_state_t ompt_callbacks_t ompt_record_native_t
 }
 
 macro_rules! flag_fields {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::callbacks::Callback;
 use crate::dialect::every_callback;
 use crate::log::{self, Level, warning};
+use crate::states;
 
 /// What a thread does when its chunk is full and no other is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,8 +105,8 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "OMPTRACE_EVENTS",
         default: "default",
-        allowed: "a list, separated by commas, of `default`, `all`, groups and callbacks; `-` in front takes away",
-        meaning: "What is recorded. `default` is all but `flush`.",
+        allowed: "a list, separated by commas, of `default`, `all`, groups, callbacks and `state`; `-` in front takes away",
+        meaning: "What is recorded. `default` is all but `flush` and `state`, which tells what threads do and wait for when implicit tasks and waits for mutexes begin and end.",
         set: |config, value| {
             config.events = parse_events(value)?;
             Some(())
@@ -296,8 +296,8 @@ impl Config {
             Compress::Level(level) => level.to_string(),
             Compress::Off => "off".into(),
         };
-        let events: Vec<&str> = every_callback()
-            .map(|callback| callback.name)
+        let events: Vec<&str> = recordable()
+            .map(|(name, _)| name)
             .filter(|name| self.events.contains(name))
             .collect();
         BTreeMap::from([
@@ -340,7 +340,13 @@ fn parse_bytes(text: &str) -> Option<usize> {
     digits.parse::<usize>().ok()?.checked_mul(1 << shift)
 }
 
-/// The callbacks of a list like `parallel,task,-flush`. A list that begins by taking away takes from `default`.
+/// What a list can name, each with its group.
+fn recordable() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let callbacks = every_callback().map(|callback| (callback.name, callback.group));
+    callbacks.chain([(states::NAME, states::NAME)])
+}
+
+/// What is meant by a list like `parallel,task,-flush`. A list that begins by taking away takes from `default`.
 fn parse_events(list: &str) -> Option<Vec<&'static str>> {
     let mut chosen: Vec<&'static str> = Vec::new();
     for (index, item) in list
@@ -355,15 +361,12 @@ fn parse_events(list: &str) -> Option<Vec<&'static str>> {
         if index == 0 && !adds {
             chosen = parse_events("default")?;
         }
-        let matches = |callback: &&Callback| match name {
+        let matches = |(own, group): &(&str, &str)| match name {
             "all" => true,
-            "default" => callback.name != "flush",
-            name => callback.group == name || callback.name == name,
+            "default" => !["flush", states::NAME].contains(own),
+            name => *group == name || *own == name,
         };
-        let names: Vec<&str> = every_callback()
-            .filter(matches)
-            .map(|callback| callback.name)
-            .collect();
+        let names: Vec<&str> = recordable().filter(matches).map(|(name, _)| name).collect();
         if names.is_empty() {
             return None;
         }
@@ -381,15 +384,16 @@ mod tests {
 
     fn names(list: &str) -> Option<Vec<&'static str>> {
         let chosen = parse_events(list)?;
-        let all = every_callback().map(|callback| callback.name);
+        let all = recordable().map(|(name, _)| name);
         Some(all.filter(|name| chosen.contains(name)).collect())
     }
 
     #[test]
-    fn default_is_all_but_flush() {
-        assert_eq!(names("all").unwrap().len(), 38);
+    fn default_is_all_but_flush_and_states() {
+        assert_eq!(names("all").unwrap().len(), 39);
         assert_eq!(names("default").unwrap().len(), 37);
         assert!(!names("default").unwrap().contains(&"flush"));
+        assert!(names("default,state").unwrap().contains(&"state"));
         assert!(names("default,flush").unwrap().contains(&"flush"));
     }
 

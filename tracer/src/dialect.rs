@@ -22,6 +22,7 @@ use omptrace_trace_format::event::Idle;
 
 use crate::callbacks::{self, CALLBACKS, Callback, guarded};
 use crate::cold;
+use crate::states;
 
 /// A generation of the tools interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,13 +68,29 @@ impl Dialect {
         }
     }
 
-    /// The callbacks that it has.
-    pub(crate) fn callbacks(self) -> Vec<Callback> {
-        match self {
+    /// The callbacks that it has; those that record states, where they are wanted.
+    pub(crate) fn callbacks(self, states: bool) -> Vec<Callback> {
+        let callbacks = match self {
             Dialect::V5 => CALLBACKS.to_vec(),
             Dialect::Tr6 => of_draft(tr6::ompt_callbacks_t::VALUES),
             Dialect::Tr4 => of_draft(tr4::ompt_callbacks_t::VALUES),
-        }
+        };
+        let own: &[_] = match self {
+            Dialect::V5 => &[],
+            Dialect::Tr6 | Dialect::Tr4 => WITH_OTHER_ARGUMENTS,
+        };
+        let of_states = if states { states::CALLBACKS } else { &[] };
+        callbacks
+            .into_iter()
+            .map(|callback| {
+                let mut functions = own.iter().chain(of_states);
+                let function = functions.find(|(name, _)| *name == callback.name);
+                Callback {
+                    function: function.map_or(callback.function, |(_, function)| function.0),
+                    ..callback
+                }
+            })
+            .collect()
     }
 
     /// What `result`, which `ompt_set_callback` returned, is called.
@@ -99,10 +116,8 @@ fn of_draft(numbers: &[(&'static str, u32)]) -> Vec<Callback> {
         let callback = every_callback()
             .filter(is_served)
             .find(|callback| callback.name == name)?;
-        let own = WITH_OTHER_ARGUMENTS.iter().find(|(own, _)| *own == name);
         Some(Callback {
             number: ompt_callbacks_t(number),
-            function: own.map_or(callback.function, |(_, function)| function.0),
             ..*callback
         })
     };
@@ -119,12 +134,12 @@ fn name_of_today(name: &str) -> &str {
 }
 
 /// A function that is registered.
-struct Function(ompt_sys::ompt_callback_t);
+pub(crate) struct Function(pub(crate) ompt_sys::ompt_callback_t);
 
 impl Function {
     /// # Safety
     /// The runtime calls it with its arguments.
-    const unsafe fn new(function: *const c_void) -> Function {
+    pub(crate) const unsafe fn new(function: *const c_void) -> Function {
         // SAFETY: `ompt_set_callback` takes all callbacks as this type; by this function's contract.
         Function(unsafe { transmute::<*const c_void, ompt_sys::ompt_callback_t>(function) })
     }
@@ -220,6 +235,7 @@ unsafe extern "C" fn implicit_task(
             NO_FLAGS,
         );
     }
+    states::note();
 }
 
 unsafe extern "C" fn idle(endpoint: ompt_scope_endpoint_t) {
@@ -277,7 +293,7 @@ mod tests {
         const OF_THE_HOST: usize = 23;
 
         for (dialect, idle) in [(Dialect::Tr6, 31), (Dialect::Tr4, 29)] {
-            let callbacks = dialect.callbacks();
+            let callbacks = dialect.callbacks(false);
             assert_eq!(callbacks.len(), OF_THE_HOST);
             assert!(
                 callbacks

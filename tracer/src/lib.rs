@@ -22,6 +22,7 @@
 //! | [`signal`] | the signal at which a flight recorder writes what it keeps |
 //! | [`fork`] | children |
 //! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
+//! | [`states`] | what threads are doing, for who asks for it |
 //! | [`control`] | `omp_control_tool` |
 //! | [`devices`] | trace buffers, images and clocks of devices |
 //! | [`modules`], [`facts`], [`runtime`] | what the trace says about process and runtime |
@@ -55,6 +56,7 @@ mod session;
 mod signal;
 mod spool;
 mod start;
+mod states;
 mod stream;
 mod sync;
 mod system;

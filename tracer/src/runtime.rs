@@ -7,7 +7,7 @@ use std::mem::transmute_copy;
 use ompt_sys::{
     ompt_enumerate_mutex_impls_t, ompt_enumerate_states_t, ompt_function_lookup_t,
     ompt_get_num_devices_t, ompt_get_num_places_t, ompt_get_num_procs_t, ompt_get_place_proc_ids_t,
-    ompt_interface_fn_t, ompt_set_callback_t,
+    ompt_get_state_t, ompt_interface_fn_t, ompt_set_callback_t,
 };
 use parking_lot::Mutex;
 
@@ -87,6 +87,12 @@ impl Lookup {
     pub(crate) fn set_callback(self) -> Option<ompt_set_callback_t> {
         // SAFETY: OpenMP 5.2, 19.6.1.3.
         unsafe { self.entry(c"ompt_set_callback") }
+    }
+
+    /// `ompt_get_state`.
+    pub(crate) fn get_state(self) -> Option<ompt_get_state_t> {
+        // SAFETY: OpenMP 5.2, 19.6.1.12.
+        unsafe { self.entry(c"ompt_get_state") }
     }
 
     /// The library that the lookup lies in.

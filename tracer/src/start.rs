@@ -19,6 +19,7 @@ use crate::fork;
 use crate::log::warning;
 use crate::runtime::Lookup;
 use crate::session::{self, Session};
+use crate::states;
 use crate::system;
 
 /// What the runtime said in `ompt_start_tool`, for `initialize`.
@@ -129,7 +130,9 @@ fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
     let mut results = BTreeMap::new();
     // A thread's begin and end are always needed: they open and close its stream.
     let wanted = |name| events.contains(&name) || ["thread_begin", "thread_end"].contains(&name);
-    let callbacks = dialect.callbacks();
+    let states = events.contains(&states::NAME);
+    states::read_by(lookup.get_state().filter(|_| states));
+    let callbacks = dialect.callbacks(states);
     for callback in callbacks.iter().filter(|callback| wanted(callback.name)) {
         // SAFETY: an entry point of the runtime; the function has the signature that the dialect gives to the number.
         let result = unsafe { set_callback(callback.number, Some(callback.function)) };
@@ -176,6 +179,7 @@ fn end(how: &str) {
     // What a panic leaves is what a kill leaves: the reader takes the spool in.
     let _ = catch_unwind(|| {
         session::finish(how);
+        states::read_by(None);
         Lookup::forget();
     });
 }

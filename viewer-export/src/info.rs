@@ -101,6 +101,8 @@ pub struct RuntimeInfo {
     pub dialect: String,
     /// Its library.
     pub path: String,
+    /// The states of threads that it tells apart, by number.
+    pub states: BTreeMap<u32, String>,
     /// How it differs from the specification, as far as interpretation takes it into account.
     pub quirks: Vec<&'static str>,
     /// The tracer that it called.
@@ -270,6 +272,7 @@ fn runtime(reader: &Reader) -> RuntimeInfo {
         omp_version: runtime.omp_version,
         dialect: runtime.dialect,
         path: runtime.path,
+        states: runtime.states,
         quirks: Dialect::of(metadata).quirks(),
         tracer: metadata.tracer.clone().unwrap_or_default(),
     }

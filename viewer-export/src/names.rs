@@ -78,6 +78,8 @@ pub enum Construct {
     Chunk,
     /// A dependence of a doacross loop.
     Doacross,
+    /// What the thread did at that moment.
+    ThreadState(ompt::ompt_state_t),
     /// A flush.
     Flush,
     /// A cancellation.
@@ -154,6 +156,10 @@ impl Construct {
             ),
             Construct::Chunk => fixed("!$omp for chunk", C::Work),
             Construct::Doacross => fixed("!$omp ordered doacross", C::Sync),
+            Construct::ThreadState(state) => (
+                format!("state: {}", spelled(state.name(), state.0)),
+                C::Omptrace,
+            ),
             Construct::Flush => fixed("!$omp flush", C::Sync),
             Construct::Cancel => fixed("!$omp cancel", C::Sync),
             Construct::ControlTool => fixed("omp_control_tool", C::User),

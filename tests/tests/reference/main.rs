@@ -3,6 +3,7 @@
 mod devices;
 mod drafts;
 mod runtime;
+mod states;
 mod tracer;
 
 use std::io::Write;

@@ -109,7 +109,9 @@ impl Enums {
                 unknown(role::CODE)
             }
             C::Phase => construct(role::CODE),
-            C::BufferFlush | C::Lost | C::Unknown => construct(role::ARTIFICIAL),
+            C::ThreadState(_) | C::BufferFlush | C::Lost | C::Unknown => {
+                construct(role::ARTIFICIAL)
+            }
         }
     }
 

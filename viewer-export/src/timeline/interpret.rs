@@ -170,6 +170,12 @@ impl<'t, 's> Interpreter<'t, 's> {
                 self.scope(thread, time, e.endpoint, construct, 0, nowhere, &[]);
             }
 
+            Event::ThreadState(e) => {
+                let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
+                let construct = Construct::ThreadState(e.state);
+                self.instant(thread, time, construct, Address(0), wait_id);
+            }
+
             Event::Work(e) => self.work(thread, time, e),
             Event::Masked(e) => {
                 let task = task_argument(e.task_data);
