@@ -68,6 +68,7 @@ impl SessionClock<'_> {
 /// A parallel region that has not ended.
 struct Team {
     begin: Ns,
+    encountering_task: Id,
     /// [`Construct::Parallel`] or [`Construct::Teams`].
     construct: Construct,
     codeptr_ra: Address,

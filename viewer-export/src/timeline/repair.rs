@@ -40,6 +40,10 @@ causes! {
     /// Code built by GCC does not report the end of a single region on the thread that executes it.
     SingleWithoutEnd Note "single_without_end"
         "single regions did not report their end and end where the next worksharing region or barrier begins";
+    /// LLVM's primary thread of a nested team reports the end of its region when it has given the team back, which another
+    /// thread may then have begun a region with.
+    MisnamedRegion Note "misnamed_region"
+        "ends of parallel regions named another thread's region and end that of their own task";
     /// The event was lost, not delivered, or the program died first.
     MissingEnd Warning "missing_end"
         "regions had no end and end with the region around them or with the trace";

@@ -94,6 +94,7 @@ macro_rules! golden {
 golden! {
     late_worker_ends
     nested_regions
+    misnamed_region
     tasks_on_top_of_tasks
     untied_migration
     detached_task

@@ -24,6 +24,7 @@ impl Interpreter<'_, '_> {
         if e.parallel_data.known().is_some() {
             let team = Team {
                 begin: time,
+                encountering_task: e.encountering_task_data,
                 construct,
                 codeptr_ra: e.codeptr_ra,
                 region,
@@ -36,7 +37,10 @@ impl Interpreter<'_, '_> {
 
     /// All members end now: those that have reported it, and those that will do so late, or never.
     pub(super) fn parallel_end(&mut self, thread: usize, time: Ns, e: &ParallelEnd) {
-        let key = e.parallel_data.0;
+        let key = self.region_that_ends(thread, e);
+        if key != e.parallel_data.0 {
+            self.repair(thread, time, Cause::MisnamedRegion);
+        }
         let Some(team) = self.teams.remove(&key) else {
             return self.close(thread, time, Construct::Parallel, key);
         };
@@ -54,6 +58,22 @@ impl Interpreter<'_, '_> {
         if !self.threads[thread].close(self.stage, time, team.construct, key, known) {
             self.repair(thread, time, Cause::EndWithoutBegin);
         }
+    }
+
+    /// The region that the event names, unless its task began another one on this thread, and not that.
+    fn region_that_ends(&self, thread: usize, e: &ParallelEnd) -> u64 {
+        let named = e.parallel_data.0;
+        let is_region =
+            |frame: &&Frame| matches!(frame.construct, Construct::Parallel | Construct::Teams);
+        let mut open = self.threads[thread].stack().iter().rev().filter(is_region);
+        let Some(innermost) = open.next().map(|frame| frame.key) else {
+            return named;
+        };
+        let is_of_task = |team: &Team| team.encountering_task == e.encountering_task_data;
+        let is_misnamed = innermost != named
+            && open.all(|frame| frame.key != named)
+            && self.teams.get(&innermost).is_some_and(is_of_task);
+        if is_misnamed { innermost } else { named }
     }
 
     pub(super) fn implicit_task_begin(&mut self, thread: usize, time: Ns, e: &ImplicitTaskBegin) {
