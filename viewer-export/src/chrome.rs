@@ -17,8 +17,8 @@ use std::io::{self, Write};
 use crate::json;
 use crate::output::Output;
 use crate::sink::{
-    Argument, Category, Counter, CounterId, Flow, Interval, Location, LocationId, LocationKind, Ns,
-    Point, Process, ProcessId, Region, RegionId, Sink, Value,
+    Argument, Category, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns, Point,
+    Process, ProcessId, Region, RegionId, Sink, Value,
 };
 
 /// Writes Chrome JSON.
@@ -30,6 +30,9 @@ pub(crate) struct Chrome {
     counters: Vec<Counter>,
     /// The last process's thread numbers that were given out.
     threads: u32,
+    /// Name and category of the newest interval, and the arguments of the newest interval or instant: buffers.
+    called: Vec<u8>,
+    arguments: Vec<u8>,
 }
 
 /// The file's list of events.
@@ -54,16 +57,49 @@ impl Events {
 struct Lane {
     pid: u32,
     tid: u32,
-    /// The beginning of its slices, up to the time.
-    slice_head: Vec<u8>,
+    /// What stands between phase and time in each of its slices, or of its asynchronous events:
+    /// `","pid":1,"tid":2,"ts":`.
+    before_time: Vec<u8>,
     name: String,
     /// Its intervals are slices, as those of threads: only to them flows can lead.
     is_queue: bool,
     /// Whether the track's name was written.
     named: bool,
-    open: Vec<OpenSlice>,
-    /// Slices that are closed, kept for their buffers.
-    spare: Vec<OpenSlice>,
+    slices: Slices,
+}
+
+/// The slices of a lane.
+#[derive(Default)]
+struct Slices {
+    /// Those that are open, the outermost first, and behind them closed ones, whose buffers are used again.
+    slices: Vec<OpenSlice>,
+    /// How many are open.
+    depth: usize,
+}
+
+impl Slices {
+    fn open(&mut self, region: RegionId, begin: Ns) -> &mut OpenSlice {
+        if self.depth == self.slices.len() {
+            self.slices.push(OpenSlice::default());
+        }
+        let slice = &mut self.slices[self.depth];
+        self.depth += 1;
+        (slice.region, slice.begin) = (region.0 as usize, begin);
+        slice.arguments.clear();
+        slice.followers.clear();
+        slice
+    }
+
+    fn innermost(&mut self) -> Option<&mut OpenSlice> {
+        self.slices[..self.depth].last_mut()
+    }
+
+    /// Closes the innermost; gives it with the one around it.
+    fn close(&mut self) -> Option<(&mut OpenSlice, Option<&mut OpenSlice>)> {
+        let (slice, around) = self.slices[..self.depth].split_last_mut()?;
+        self.depth -= 1;
+        Some((slice, around.last_mut()))
+    }
 }
 
 #[derive(Default)]
@@ -90,6 +126,8 @@ impl Chrome {
             regions: Vec::new(),
             counters: Vec::new(),
             threads: 0,
+            called: Vec::new(),
+            arguments: Vec::new(),
         }
     }
 
@@ -109,36 +147,42 @@ impl Chrome {
         value(out);
         out.extend_from_slice(b"}}");
     }
+}
 
-    /// One end of an interval on a track: `b`, `e`, or `n` for the track's name.
-    fn async_event(
-        &mut self,
-        phase: u8,
-        track: LocationId,
-        time: Ns,
-        category: Category,
-        name: &str,
-        args: &[u8],
-    ) {
-        let lane = &self.locations[track.0 as usize];
-        let (pid, tid) = (lane.pid, lane.tid);
-        let out = self.events.next();
-        head(out, phase, pid, tid);
-        out.extend_from_slice(b",\"id2\":{\"local\":");
-        json::hex_string(out, u64::from(track.0) + 1);
-        out.extend_from_slice(b"},\"ts\":");
-        json::micros(out, time.unsigned_abs());
-        name_and_category(out, name, category);
-        arguments_object(out, args);
-        out.push(b'}');
-    }
+/// One end of an interval on a track, `b` or `e`, or `n` for the track's name. `called` is name and category.
+fn async_event(
+    out: &mut Vec<u8>,
+    phase: u8,
+    before_time: &[u8],
+    time: Ns,
+    called: &[u8],
+    arguments: &[u8],
+) {
+    begin(out, phase, before_time);
+    json::micros(out, time.unsigned_abs());
+    out.extend_from_slice(called);
+    arguments_object(out, arguments);
+    out.push(b'}');
+}
+
+/// `{"ph":"X` and what stands before the time.
+#[inline]
+fn begin(out: &mut Vec<u8>, phase: u8, before_time: &[u8]) {
+    out.extend_from_slice(&[b'{', b'"', b'p', b'h', b'"', b':', b'"', phase]);
+    out.extend_from_slice(before_time);
 }
 
 /// `{"ph":"X","pid":1,"tid":2`
 fn head(out: &mut Vec<u8>, phase: u8, pid: u32, tid: u32) {
     out.extend_from_slice(b"{\"ph\":\"");
     out.push(phase);
-    out.extend_from_slice(b"\",\"pid\":");
+    out.extend_from_slice(b"\",");
+    numbers(out, pid, tid);
+}
+
+/// `"pid":1,"tid":2`
+fn numbers(out: &mut Vec<u8>, pid: u32, tid: u32) {
+    out.extend_from_slice(b"\"pid\":");
     json::uint(out, pid);
     out.extend_from_slice(b",\"tid\":");
     json::uint(out, tid);
@@ -177,18 +221,25 @@ fn arguments_object(out: &mut Vec<u8>, written: &[u8]) {
     }
 }
 
-fn complete_event(out: &mut Vec<u8>, lane: &Lane, region: &[u8], slice: &OpenSlice, end: Ns) {
-    out.extend_from_slice(&lane.slice_head);
-    json::micros(out, slice.begin.unsigned_abs());
+/// A slice of these times. `called` is name and category.
+fn complete_event(
+    out: &mut Vec<u8>,
+    before_time: &[u8],
+    (since, until): (Ns, Ns),
+    called: &[u8],
+    arguments: &[u8],
+) {
+    begin(out, b'X', before_time);
+    json::micros(out, since.unsigned_abs());
     out.extend_from_slice(b",\"dur\":");
-    json::micros(out, end.abs_diff(slice.begin));
-    out.extend_from_slice(region);
-    arguments_object(out, &slice.arguments);
+    json::micros(out, until.abs_diff(since));
+    out.extend_from_slice(called);
+    arguments_object(out, arguments);
     out.push(b'}');
 }
 
-fn flow_event(out: &mut Vec<u8>, phase: u8, lane: &Lane, flow: &Flow, time: Ns) {
-    head(out, phase, lane.pid, lane.tid);
+fn flow_event(out: &mut Vec<u8>, phase: u8, (pid, tid): (u32, u32), flow: &Flow, time: Ns) {
+    head(out, phase, pid, tid);
     out.extend_from_slice(b",\"id\":");
     json::hex_string(out, flow.id);
     out.extend_from_slice(b",\"ts\":");
@@ -216,30 +267,29 @@ impl Sink for Chrome {
         self.threads += 1;
         let (pid, tid) = (location.process.0 + 1, self.threads);
         let is_queue = matches!(location.kind, LocationKind::DeviceQueue { .. });
-        if is_queue
-            || matches!(
-                location.kind,
-                LocationKind::Thread { .. } | LocationKind::Device { .. }
-            )
-        {
+        let has_slices = !matches!(location.kind, LocationKind::Lock | LocationKind::Track);
+        let mut before_time = Vec::new();
+        before_time.extend_from_slice(b"\",");
+        numbers(&mut before_time, pid, tid);
+        if has_slices {
             self.metadata(pid, tid, "thread_name", |out| {
                 json::string(out, &location.name)
             });
             self.metadata(pid, tid, "thread_sort_index", |out| json::uint(out, tid));
+        } else {
+            before_time.extend_from_slice(b",\"id2\":{\"local\":");
+            json::hex_string(&mut before_time, u64::from(location.id.0) + 1);
+            before_time.push(b'}');
         }
-        let name = location.name.clone();
-        let mut slice_head = Vec::new();
-        head(&mut slice_head, b'X', pid, tid);
-        slice_head.extend_from_slice(b",\"ts\":");
+        before_time.extend_from_slice(b",\"ts\":");
         self.locations.push(Lane {
             pid,
             tid,
-            slice_head,
-            name,
+            before_time,
+            name: location.name.clone(),
             is_queue,
             named: false,
-            open: Vec::new(),
-            spare: Vec::new(),
+            slices: Slices::default(),
         });
     }
 
@@ -275,100 +325,81 @@ impl Sink for Chrome {
 
     fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
         let lane = &mut self.locations[at.location.0 as usize];
-        let mut slice = lane.spare.pop().unwrap_or_default();
-        slice.region = region.0 as usize;
-        slice.begin = at.time;
-        slice.arguments.clear();
-        slice.followers.clear();
+        let slice = lane.slices.open(region, at.time);
         write_arguments(&mut slice.arguments, arguments);
-        lane.open.push(slice);
     }
 
     fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
         let lane = &mut self.locations[at.location.0 as usize];
-        let Some(mut slice) = lane.open.pop() else {
+        let Some((slice, around)) = lane.slices.close() else {
             return;
         };
         write_arguments(&mut slice.arguments, arguments);
-        let region = &self.regions[slice.region];
-        match lane.open.pop() {
-            Some(mut around) if around.begin == slice.begin => {
+        let out = match around {
+            Some(around) if around.begin == slice.begin => {
                 around.followers.extend_from_slice(SEPARATOR);
-                complete_event(&mut around.followers, lane, region, &slice, at.time);
-                around.followers.append(&mut slice.followers);
-                lane.open.push(around);
+                &mut around.followers
             }
-            around => {
-                lane.open.extend(around);
-                let out = self.events.next();
-                complete_event(out, lane, region, &slice, at.time);
-                out.extend_from_slice(&slice.followers);
-            }
-        }
-        lane.spare.push(slice);
+            _ => self.events.next(),
+        };
+        let times = (slice.begin, at.time);
+        let called = &self.regions[slice.region];
+        complete_event(out, &lane.before_time, times, called, &slice.arguments);
+        out.extend_from_slice(&slice.followers);
     }
 
     fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
         let lane = &self.locations[at.location.0 as usize];
-        let (pid, tid) = (lane.pid, lane.tid);
-        let mut written = Vec::new();
-        write_arguments(&mut written, arguments);
+        self.arguments.clear();
+        write_arguments(&mut self.arguments, arguments);
         let out = self.events.next();
-        head(out, b'i', pid, tid);
+        head(out, b'i', lane.pid, lane.tid);
         out.extend_from_slice(b",\"s\":\"t\",\"ts\":");
         json::micros(out, at.time.unsigned_abs());
         out.extend_from_slice(&self.regions[region.0 as usize]);
-        arguments_object(out, &written);
+        arguments_object(out, &self.arguments);
         out.push(b'}');
     }
 
     fn interval(&mut self, interval: &Interval<'_>) {
         let lane = &mut self.locations[interval.track.0 as usize];
+        let before_time = &lane.before_time;
+        let Interval { begin, end, .. } = *interval;
+        let (called, arguments) = (&mut self.called, &mut self.arguments);
+        if !lane.is_queue && !std::mem::replace(&mut lane.named, true) {
+            called.clear();
+            name_and_category(called, &lane.name, interval.category);
+            async_event(self.events.next(), b'n', before_time, begin, called, &[]);
+        }
+        called.clear();
+        name_and_category(called, interval.name, interval.category);
+        arguments.clear();
+        write_arguments(arguments, interval.arguments);
         if lane.is_queue {
-            let mut slice = OpenSlice {
-                begin: interval.begin,
-                ..OpenSlice::default()
-            };
-            write_arguments(&mut slice.arguments, interval.arguments);
-            let mut region = Vec::new();
-            name_and_category(&mut region, interval.name, interval.category);
             let out = self.events.next();
-            return complete_event(out, lane, &region, &slice, interval.end);
+            complete_event(out, before_time, (begin, end), called, arguments);
+        } else {
+            let out = self.events.next();
+            async_event(out, b'b', before_time, begin, called, arguments);
+            let out = self.events.next();
+            async_event(out, b'e', before_time, end, called, &[]);
         }
-        if !std::mem::replace(&mut lane.named, true) {
-            let name = lane.name.clone();
-            self.async_event(
-                b'n',
-                interval.track,
-                interval.begin,
-                interval.category,
-                &name,
-                &[],
-            );
-        }
-        let mut written = Vec::new();
-        write_arguments(&mut written, interval.arguments);
-        let (track, category, name) = (interval.track, interval.category, interval.name);
-        self.async_event(b'b', track, interval.begin, category, name, &written);
-        self.async_event(b'e', track, interval.end, category, name, &[]);
     }
 
     fn flow(&mut self, flow: &Flow) {
-        let from = &self.locations[flow.from.location.0 as usize];
-        flow_event(self.events.next(), b's', from, flow, flow.from.time);
+        let Lane { pid, tid, .. } = self.locations[flow.from.location.0 as usize];
+        flow_event(self.events.next(), b's', (pid, tid), flow, flow.from.time);
 
         let to = &mut self.locations[flow.to.location.0 as usize];
-        match to.open.pop() {
-            Some(mut slice) if slice.begin == flow.to.time => {
+        let (pid, tid) = (to.pid, to.tid);
+        let out = match to.slices.innermost() {
+            Some(slice) if slice.begin == flow.to.time => {
                 slice.followers.extend_from_slice(SEPARATOR);
-                flow_event(&mut slice.followers, b'f', to, flow, flow.to.time);
-                to.open.push(slice);
+                &mut slice.followers
             }
-            earlier => {
-                to.open.extend(earlier);
-                flow_event(self.events.next(), b'f', to, flow, flow.to.time);
-            }
-        }
+            _ => self.events.next(),
+        };
+        flow_event(out, b'f', (pid, tid), flow, flow.to.time);
     }
 
     fn note(&mut self, process: ProcessId, text: &str) {

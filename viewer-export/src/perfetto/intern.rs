@@ -138,7 +138,7 @@ pub(super) fn tell_source(out: &mut Vec<u8>, iid: u64, source: &Source) {
 
 fn interned_data(out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
     pb::message(out, trace::PACKET, |out| {
-        pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
+        pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE.into());
         pb::uint(out, packet::SEQUENCE_FLAGS, NEEDS_INCREMENTAL_STATE);
         pb::message(out, packet::INTERNED_DATA, content);
     });

@@ -41,12 +41,17 @@ use track_event::{EventName, EventTrack};
 use tracks::{ProcessTracks, SystemIds, ThreadTrack};
 
 /// The sequence of all packets.
-const SEQUENCE: u64 = 1;
+const SEQUENCE: u8 = 1;
+
+/// Places for the names used last.
+const RECENT_NAMES: usize = 64;
 
 /// Writes Perfetto's format.
 pub(crate) struct Perfetto {
     out: Output,
     strings: Strings,
+    /// Names of intervals by where their texts lay: holders of locks alternate, and comparing costs less than hashing.
+    recent_names: [Option<RecentName>; RECENT_NAMES],
     /// What the events of each region are called.
     regions: Vec<EventName>,
     pids: SystemIds,
@@ -62,6 +67,13 @@ pub(crate) struct Perfetto {
     identity: Fold,
 }
 
+/// The name of an event that belongs to no region.
+struct RecentName {
+    text: Box<str>,
+    category: Category,
+    name: EventName,
+}
+
 /// What an event is called.
 enum Called<'a> {
     Region(RegionId),
@@ -75,6 +87,7 @@ impl Perfetto {
         let mut perfetto = Perfetto {
             out: Output::new(target),
             strings: Strings::new(),
+            recent_names: [const { None }; RECENT_NAMES],
             regions: Vec::new(),
             pids: SystemIds::default(),
             processes: Vec::new(),
@@ -95,7 +108,7 @@ impl Perfetto {
     /// A packet that refers to no interned data.
     fn packet(&mut self, content: impl FnOnce(&mut Vec<u8>)) {
         pb::message(self.out.buffer(), trace::PACKET, |out| {
-            pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
+            pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE.into());
             content(out);
         });
         self.out.written();
@@ -158,13 +171,26 @@ impl Perfetto {
 
     /// The name of an event that belongs to no region.
     fn name(&mut self, text: &str, category: Category) -> EventName {
+        let recent = &mut self.recent_names[text.as_ptr().addr() / 16 % RECENT_NAMES];
+        match recent {
+            Some(recent) if *recent.text == *text && recent.category == category => {
+                return recent.name.clone();
+            }
+            _ => {}
+        }
         let out = self.out.buffer();
         let iid = self.strings.names.iid_of_any(out, text);
-        let category = self.strings.category(out, category);
-        match iid {
-            Some(iid) => EventName::interned(iid, category, None),
-            None => EventName::text(text, category),
-        }
+        let category_iid = self.strings.category(out, category);
+        let Some(iid) = iid else {
+            return EventName::text(text, category_iid);
+        };
+        let name = EventName::interned(iid, category_iid, None);
+        *recent = Some(RecentName {
+            text: text.into(),
+            category,
+            name: name.clone(),
+        });
+        name
     }
 
     fn flow_end(&mut self, flow: &Flow, at: Point, field: u32) {

@@ -8,11 +8,30 @@
 //! varint = seven bits per byte, the lowest first; the top bit says that another byte follows
 //! ```
 
-use crate::digits::{MOST_VARINT, push, push_varint as varint, varint as varint_bytes, varint_len};
+use crate::digits::push;
+pub(super) use crate::digits::{push_varint as varint, varint_len};
 
 const VARINT: u32 = 0;
 const FIXED64: u32 = 1;
 const LEN: u32 = 2;
+
+/// Smaller varints take one byte.
+pub(super) const ONE_BYTE: u64 = 0x80;
+
+/// The key of a number whose field's is below 16, one byte: what is the same each time is written at once.
+pub(super) const fn uint_key(field: u32) -> u8 {
+    short_key(field, VARINT)
+}
+
+/// As [`uint_key`], of a message.
+pub(super) const fn front_key(field: u32) -> u8 {
+    short_key(field, LEN)
+}
+
+const fn short_key(field: u32, wire_type: u32) -> u8 {
+    assert!(field < 16);
+    (field << 3 | wire_type) as u8
+}
 
 #[inline]
 fn key(out: &mut Vec<u8>, field: u32, wire_type: u32) {
@@ -78,62 +97,27 @@ pub(super) fn message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec
     }
 }
 
-/// Fields of up to sixteen bytes that are put together in a register and appended at once.
-#[derive(Clone, Copy, Default)]
+/// Fields of up to sixteen bytes, which are copied at once.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Short {
-    bytes: u128,
+    bytes: [u8; 16],
     len: usize,
 }
 
 impl Short {
-    /// The most bytes.
-    const BYTES: usize = 16;
-
-    #[inline]
-    fn with(self, bytes: u64, len: usize) -> Short {
-        Short {
-            bytes: self.bytes | u128::from(bytes) << (8 * self.len),
-            len: self.len + len,
-        }
-    }
-
-    /// The largest value of a field.
-    pub(super) const MOST: u64 = MOST_VARINT - 1;
-
-    /// Adds a field whose number is below 16, with a value up to [`Short::MOST`].
-    #[inline]
-    pub(super) fn uint(self, field: u32, value: u64) -> Short {
-        let key = u64::from(field << 3 | VARINT);
-        self.with(key, 1)
-            .with(varint_bytes(value), varint_len(value))
-    }
-
-    /// Adds the front of a message of `len` bytes, whose number is below 16.
-    #[inline]
-    pub(super) fn front(self, field: u32, len: usize) -> Short {
-        let key = u64::from(field << 3 | LEN);
-        let len = len as u64;
-        self.with(key, 1).with(varint_bytes(len), varint_len(len))
-    }
-
-    /// Adds fields that were put together apart.
-    #[inline]
-    pub(super) fn then(self, other: Short) -> Short {
-        Short {
-            bytes: self.bytes | other.bytes << (8 * self.len),
-            len: self.len + other.len,
-        }
-    }
-
-    #[inline]
-    pub(super) fn len(self) -> usize {
-        self.len
+    /// `None` where the fields are longer.
+    pub(super) fn of(fields: &[u8]) -> Option<Short> {
+        let mut bytes = [0; 16];
+        bytes.get_mut(..fields.len())?.copy_from_slice(fields);
+        Some(Short {
+            bytes,
+            len: fields.len(),
+        })
     }
 
     #[inline]
     pub(super) fn append(self, out: &mut Vec<u8>) {
-        debug_assert!(self.len <= Short::BYTES);
-        push(out, self.bytes.to_le_bytes(), self.len);
+        push(out, self.bytes, self.len);
     }
 }
 

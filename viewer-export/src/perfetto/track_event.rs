@@ -7,7 +7,11 @@ use super::schema::{EventType, annotation, event, packet, trace};
 use crate::sink::{Argument, Ns, Value};
 
 /// What an event is called: fields of a `TrackEvent`.
-pub(super) struct EventName(Vec<u8>);
+#[derive(Clone, Debug)]
+pub(super) enum EventName {
+    Short(pb::Short),
+    Long(Box<[u8]>),
+}
 
 impl EventName {
     /// By numbers of interned data.
@@ -18,7 +22,7 @@ impl EventName {
         if let Some(source) = source {
             pb::uint(&mut fields, event::SOURCE_LOCATION_IID, source);
         }
-        EventName(fields)
+        EventName::of(fields)
     }
 
     /// Written out.
@@ -26,14 +30,29 @@ impl EventName {
         let mut fields = Vec::new();
         pb::text(&mut fields, event::NAME, name);
         pb::uint(&mut fields, event::CATEGORY_IIDS, category);
-        EventName(fields)
+        EventName::of(fields)
+    }
+
+    fn of(fields: Vec<u8>) -> EventName {
+        match pb::Short::of(&fields) {
+            Some(short) => EventName::Short(short),
+            None => EventName::Long(fields.into()),
+        }
+    }
+
+    #[inline]
+    fn append(&self, out: &mut Vec<u8>) {
+        match self {
+            EventName::Short(short) => short.append(out),
+            EventName::Long(fields) => out.extend_from_slice(fields),
+        }
     }
 }
 
 /// A track that has events.
 pub(super) struct EventTrack {
-    /// None on the track that events belong to which name none.
-    uuid: Option<u64>,
+    /// A field of a `TrackEvent`: which track it is. None on the track that events belong to which name none.
+    track: Option<pb::Short>,
     time: Ns,
     /// When the slice began that the newest event ends, where that is known; else as `time`.
     begin: Ns,
@@ -43,8 +62,13 @@ pub(super) struct EventTrack {
 
 impl EventTrack {
     pub(super) fn new(uuid: Option<u64>) -> EventTrack {
+        let field = |uuid| {
+            let mut field = Vec::new();
+            pb::uint(&mut field, event::TRACK_UUID, uuid);
+            pb::Short::of(&field)
+        };
         EventTrack {
-            uuid,
+            track: uuid.and_then(field),
             time: 0,
             begin: 0,
             newest: Vec::new(),
@@ -63,14 +87,12 @@ impl EventTrack {
         self.write_newest(out);
         (self.time, self.begin) = (time, time);
         let newest = &mut self.newest;
-        // Uuids count up from 1: four bytes at most, even of millions of tracks.
-        let mut fields = pb::Short::default().uint(event::TYPE, event_type as u64);
-        if let Some(uuid) = self.uuid {
-            fields = fields.uint(event::TRACK_UUID, uuid);
+        newest.extend_from_slice(&[pb::uint_key(event::TYPE), event_type as u8]);
+        if let Some(track) = self.track {
+            track.append(newest);
         }
-        fields.append(newest);
-        if let Some(EventName(fields)) = name {
-            newest.extend_from_slice(fields);
+        if let Some(name) = name {
+            name.append(newest);
         }
     }
 
@@ -82,39 +104,23 @@ impl EventTrack {
         strings: &mut Strings,
         arguments: &[Argument<'_>],
     ) {
+        let newest = &mut self.newest;
         for argument in arguments {
             let name = strings.argument_name(out, argument.name);
-            let front = pb::Short::default().uint(annotation::NAME_IID, name);
-            let mut number = |field, value| {
-                let newest = &mut self.newest;
-                if value <= pb::Short::MOST {
-                    let fields = front.uint(field, value);
-                    pb::Short::default()
-                        .front(event::DEBUG_ANNOTATIONS, fields.len())
-                        .then(fields)
-                        .append(newest);
-                } else {
+            match argument.value {
+                Value::Uint(value) => number(newest, name, annotation::UINT_VALUE, value),
+                Value::Int(value) => number(newest, name, annotation::INT_VALUE, value as u64),
+                Value::Hex(value) => number(newest, name, annotation::POINTER_VALUE, value),
+                Value::Text(text) => {
+                    let value = strings.values.iid_of_any(out, text);
                     pb::message(newest, event::DEBUG_ANNOTATIONS, |out| {
-                        front.append(out);
-                        pb::uint(out, field, value);
+                        pb::uint(out, annotation::NAME_IID, name);
+                        match value {
+                            Some(iid) => pb::uint(out, annotation::STRING_VALUE_IID, iid),
+                            None => pb::text(out, annotation::STRING_VALUE, text),
+                        }
                     });
                 }
-            };
-            match argument.value {
-                Value::Uint(value) => number(annotation::UINT_VALUE, value),
-                Value::Int(value) => number(annotation::INT_VALUE, value as u64),
-                Value::Hex(value) => number(annotation::POINTER_VALUE, value),
-                Value::Text(text) => match strings.values.iid_of_any(out, text) {
-                    // The key of this field takes two bytes.
-                    Some(iid) => pb::message(&mut self.newest, event::DEBUG_ANNOTATIONS, |out| {
-                        front.append(out);
-                        pb::uint(out, annotation::STRING_VALUE_IID, iid);
-                    }),
-                    None => pb::message(&mut self.newest, event::DEBUG_ANNOTATIONS, |out| {
-                        front.append(out);
-                        pb::text(out, annotation::STRING_VALUE, text);
-                    }),
-                },
             }
         }
     }
@@ -139,20 +145,53 @@ impl EventTrack {
     /// flag would be a twentieth of its bytes.
     #[inline]
     pub(super) fn write_newest(&mut self, out: &mut Vec<u8>) {
-        if self.newest.is_empty() {
+        let (time, event_bytes) = (self.time.unsigned_abs(), self.newest.len());
+        if event_bytes == 0 {
             return;
         }
-        let event = pb::Short::default()
-            .uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE)
-            .front(packet::TRACK_EVENT, self.newest.len());
-        // Beyond lie two years, where only damaged traces go.
-        let time = self.time.unsigned_abs().min(pb::Short::MOST);
-        let time = pb::Short::default().uint(packet::TIMESTAMP, time);
-        pb::Short::default()
-            .front(trace::PACKET, time.len() + event.len() + self.newest.len())
-            .append(out);
-        time.then(event).append(out);
-        out.extend_from_slice(&self.newest);
+        // The keys of all fields but the event's, their values but the time, and both lengths take a byte each.
+        let bytes = 5 + pb::varint_len(time) + event_bytes;
+        if (bytes as u64) < pb::ONE_BYTE {
+            out.extend_from_slice(&[
+                pb::front_key(trace::PACKET),
+                bytes as u8,
+                pb::uint_key(packet::TIMESTAMP),
+            ]);
+            pb::varint(out, time);
+            out.extend_from_slice(&[
+                pb::uint_key(packet::TRUSTED_PACKET_SEQUENCE_ID),
+                SEQUENCE,
+                pb::front_key(packet::TRACK_EVENT),
+                event_bytes as u8,
+            ]);
+            out.extend_from_slice(&self.newest);
+        } else {
+            pb::message(out, trace::PACKET, |out| {
+                pb::uint(out, packet::TIMESTAMP, time);
+                pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE.into());
+                pb::bytes(out, packet::TRACK_EVENT, &self.newest);
+            });
+        }
         self.newest.clear();
+    }
+}
+
+/// Appends a `DebugAnnotation` with a number in `field`.
+#[inline]
+fn number(out: &mut Vec<u8>, name: u64, field: u32, value: u64) {
+    if name < pb::ONE_BYTE {
+        out.extend_from_slice(&[
+            pb::front_key(event::DEBUG_ANNOTATIONS),
+            3 + pb::varint_len(value) as u8,
+            pb::uint_key(annotation::NAME_IID),
+            name as u8,
+            pb::uint_key(field),
+        ]);
+        pb::varint(out, value);
+    } else {
+        pb::message(out, event::DEBUG_ANNOTATIONS, |out| {
+            pb::uint(out, annotation::NAME_IID, name);
+            pb::uint(out, field, value);
+        });
     }
 }
