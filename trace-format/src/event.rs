@@ -548,26 +548,39 @@ macro_rules! events {
             }
         }
 
-        /// Decodes the event at the start of `words`.
+        /// Decodes the event at the start of `words` in place of `event`; gives its ticks since the chunk's base and the
+        /// words that it took. Each row is stored where it stays: to move an event that was stored just now costs as
+        /// much as to decode it.
         ///
         /// # Errors
         /// See [`DecodeError`]; the caller can skip a bad event only where its length is known.
         #[inline]
-        pub fn decode(words: &[u64], state: &mut State) -> Result<Decoded, DecodeError> {
+        pub(crate) fn decode_into(
+            event: &mut Event<'static>,
+            words: &[u64],
+            state: &mut State,
+        ) -> Result<(u64, usize), DecodeError> {
             let head = *words.first().ok_or(DecodeError::Truncated)?;
             let ticks = head >> TICK_SHIFT;
             match head & 63 {
                 $($kind => match $Row::decode(words, state) {
-                    Some((row, len)) => Ok(Decoded { event: Event::$Row(row), ticks, len }),
+                    Some((row, len)) => {
+                        *event = Event::$Row(row);
+                        Ok((ticks, len))
+                    }
                     None => Err(DecodeError::Truncated),
                 },)*
-                WIDE => decode_wide(words, state, ticks),
+                WIDE => {
+                    let (wide, len) = decode_wide(words, state)?;
+                    *event = wide;
+                    Ok((ticks, len))
+                }
                 kind => Err(DecodeError::UnknownKind(kind as u8)),
             }
         }
 
         #[cold]
-        fn decode_wide(words: &[u64], state: &mut State, ticks: u64) -> Result<Decoded, DecodeError> {
+        fn decode_wide(words: &[u64], state: &mut State) -> Result<(Event<'static>, usize), DecodeError> {
             let len = 1 + extra_words(words[0]);
             let all = words.get(..len).ok_or(DecodeError::Truncated)?;
             let (tag, mut arguments) = (all[1], &all[2..]);
@@ -581,7 +594,7 @@ macro_rules! events {
                     words: arguments.to_vec().into(),
                 }))),
             };
-            event.map(|event| Decoded { event, ticks, len }).ok_or(DecodeError::BadArguments { len })
+            event.map(|event| (event, len)).ok_or(DecodeError::BadArguments { len })
         }
 
         /// The whole table, in the order of its rows.
@@ -641,6 +654,25 @@ pub fn encode_compact<R: CompactRow>(
         return Some(1);
     }
     Some(row.encode::<false>(state, ticks, out))
+}
+
+/// Decodes the event at the start of `words`.
+///
+/// # Errors
+/// See [`DecodeError`]; the caller can skip a bad event only where its length is known.
+pub fn decode(words: &[u64], state: &mut State) -> Result<Decoded, DecodeError> {
+    let mut event = Event::default();
+    let (ticks, len) = decode_into(&mut event, words, state)?;
+    Ok(Decoded { event, ticks, len })
+}
+
+/// What stands where an event is going to be decoded: the end of no known thread.
+impl Default for Event<'_> {
+    fn default() -> Self {
+        Event::ThreadEnd(ThreadEnd {
+            thread_data: Id::UNSET,
+        })
+    }
 }
 
 /// An event of the stream, and where it ends.

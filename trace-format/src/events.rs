@@ -3,11 +3,11 @@
 use crate::block::Chunk;
 use crate::chunks::{Chunks, Stored, is_same_chunk};
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
-use crate::event::{DecodeError, Event, decode, is_wide_prefix};
+use crate::event::{DecodeError, Event, decode_into, is_wide_prefix};
 use crate::predict::State;
 
 /// An event and its time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     /// Raw ticks of the session's clock; [`crate::ClockMap::ns`] makes nanoseconds of them.
     pub ticks: u64,
@@ -45,6 +45,26 @@ impl<'r> Events<'r> {
         self.copies
             .first()
             .map_or(0, |stored| stored.chunk().clock.ticks)
+    }
+
+    /// Puts the next event in place of `record`, which saves moving it; false at the stream's end.
+    #[inline]
+    pub fn read(&mut self, record: &mut Record) -> bool {
+        loop {
+            let words = &self.chunks.words[self.at..];
+            match decode_into(&mut record.event, words, &mut self.state) {
+                Ok((ticks, len)) => {
+                    self.at += len;
+                    record.ticks = self.chunk.clock.ticks.wrapping_add(ticks);
+                    return true;
+                }
+                Err(error) => {
+                    if !self.recover(error) {
+                        return false;
+                    }
+                }
+            }
+        }
     }
 
     /// What was wrong with the chunks so far.
@@ -111,21 +131,7 @@ impl Iterator for Events<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Record> {
-        loop {
-            match decode(&self.chunks.words[self.at..], &mut self.state) {
-                Ok(decoded) => {
-                    self.at += decoded.len;
-                    return Some(Record {
-                        ticks: self.chunk.clock.ticks.wrapping_add(decoded.ticks),
-                        event: decoded.event,
-                    });
-                }
-                Err(error) => {
-                    if !self.recover(error) {
-                        return None;
-                    }
-                }
-            }
-        }
+        let mut record = Record::default();
+        self.read(&mut record).then_some(record)
     }
 }

@@ -5,8 +5,8 @@
 ///
 /// Splits into halves, then these, then these again: each division is a multiplication of all parts at once.
 #[inline]
-fn decimal(value: u32) -> u64 {
-    let (high, low) = (u64::from(value / 10_000), u64::from(value % 10_000));
+const fn decimal(value: u32) -> u64 {
+    let (high, low) = ((value / 10_000) as u64, (value % 10_000) as u64);
     let fours = high | low << 32;
     let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
     let twos = hundreds | (fours - 100 * hundreds) << 16;
@@ -21,6 +21,9 @@ const TEN_TO_8: u64 = 100_000_000;
 /// Appends a decimal number.
 #[inline]
 pub(crate) fn push_decimal(out: &mut Vec<u8>, value: u64) {
+    if value < 10 {
+        return out.push(b'0' + value as u8);
+    }
     if value >= TEN_TO_8 {
         return push_long(out, value);
     }
@@ -36,12 +39,26 @@ fn push_long(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&(digits | ZEROS).to_le_bytes());
 }
 
-/// Appends a point and the three digits of `thousandths`.
+/// A point and the three digits of each number below 1000.
+static THOUSANDTHS: [[u8; 4]; 1000] = {
+    let mut texts = [[b'.'; 4]; 1000];
+    let mut value = 0;
+    while value < texts.len() {
+        let digits = decimal(value as u32).to_le_bytes();
+        let mut place = 1;
+        while place < 4 {
+            texts[value][place] = b'0' + digits[place + 4];
+            place += 1;
+        }
+        value += 1;
+    }
+    texts
+};
+
+/// Appends a point and the three digits of `thousandths`, which are below 1000.
 #[inline]
 pub(crate) fn push_thousandths(out: &mut Vec<u8>, thousandths: u32) {
-    let digits = (decimal(thousandths) | ZEROS) >> 32;
-    let text = digits as u32 & !0xff | u32::from(b'.');
-    out.extend_from_slice(&text.to_le_bytes());
+    out.extend_from_slice(&THOUSANDTHS[thousandths as usize]);
 }
 
 /// Appends a hexadecimal number without leading zeros.
@@ -68,7 +85,9 @@ fn hex(value: u64) -> u64 {
 /// follows.
 #[inline]
 pub(crate) fn push_varint(out: &mut Vec<u8>, value: u64) {
-    if value < MOST_VARINT {
+    if value < 0x80 {
+        out.push(value as u8);
+    } else if value < MOST_VARINT {
         push(out, varint(value).to_le_bytes(), varint_len(value));
     } else {
         push_long_varint(out, value);

@@ -45,6 +45,7 @@ impl Count {
     }
 
     /// The count that a thread in this wait belongs to.
+    #[inline]
     fn of_wait(wait: Construct) -> Count {
         match wait {
             Construct::MutexWait(_) => Count::WaitingForLocks,
@@ -65,7 +66,7 @@ pub(crate) struct Counters {
 /// What a thread counts for.
 #[derive(Clone, Copy, Default)]
 struct Counted {
-    wait: Option<Construct>,
+    wait: Option<Count>,
     is_active: bool,
 }
 
@@ -96,16 +97,25 @@ impl Counters {
         time: Ns,
         wait: Option<Construct>,
     ) {
-        let before = self.threads[thread].wait;
-        if before == wait {
-            return;
+        let wait = wait.map(Count::of_wait);
+        let before = std::mem::replace(&mut self.threads[thread].wait, wait);
+        if before != wait {
+            self.change_wait(stage, time, before, wait);
         }
-        self.threads[thread].wait = wait;
+    }
+
+    fn change_wait(
+        &mut self,
+        stage: &mut Stage<'_>,
+        time: Ns,
+        before: Option<Count>,
+        wait: Option<Count>,
+    ) {
         if let Some(before) = before {
-            self.add(stage, Count::of_wait(before), time, -1);
+            self.add(stage, before, time, -1);
         }
         if let Some(wait) = wait {
-            self.add(stage, Count::of_wait(wait), time, 1);
+            self.add(stage, wait, time, 1);
         }
     }
 

@@ -38,6 +38,8 @@ pub(crate) struct Interpreter<'t, 's> {
     threads: Vec<Thread>,
     thread_names: Vec<String>,
     teams: FastMap<u64, Team>,
+    /// The members of a team that has ended: a buffer for the next.
+    spare_members: Vec<Member>,
     tasks: Tasks,
     dependences: TaskDependences,
     locks: Locks,
@@ -75,9 +77,12 @@ struct Team {
     region: RegionId,
     /// Its size, once a member tells.
     actual_parallelism: u32,
-    /// Thread and implicit task of each member that has begun.
-    members: Vec<(usize, u64)>,
+    /// Those that have begun.
+    members: Vec<Member>,
 }
+
+/// The place in the list of threads, and the implicit task, of a member.
+type Member = (usize, u64);
 
 /// Whether events are being recorded.
 #[derive(Default)]
@@ -133,6 +138,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             threads,
             thread_names,
             teams: FastMap::default(),
+            spare_members: Vec::new(),
             tasks: Tasks::default(),
             dependences: TaskDependences::default(),
             locks: Locks::default(),

@@ -19,6 +19,7 @@ const ALL_BATCHES: usize = 1 << 18;
 const SMALLEST_BATCH: usize = 64;
 
 /// An event of a stream.
+#[derive(Default)]
 pub(crate) struct Timed {
     pub(crate) record: Record,
     /// Its time on the timeline.
@@ -125,19 +126,22 @@ struct Decoder<'r> {
 }
 
 impl Decoder<'_> {
+    /// Replaces what is in `batch`, whose events are decoded where those before them were.
     fn fill(&mut self, batch: &mut Vec<Timed>) {
-        batch.clear();
-        batch.reserve(self.len);
-        for mut record in self.events.by_ref().take(self.len) {
-            let was_raised = record.ticks < self.last;
+        batch.resize_with(self.len, Timed::default);
+        let mut events = 0;
+        for timed in &mut *batch {
+            let record = &mut timed.record;
+            if !self.events.read(record) {
+                break;
+            }
+            timed.was_raised = record.ticks < self.last;
             record.ticks = record.ticks.max(self.last);
             self.last = record.ticks;
             self.dialect.translate(&mut record.event);
-            batch.push(Timed {
-                time: self.clock.time(record.ticks),
-                record,
-                was_raised,
-            });
+            timed.time = self.clock.time(record.ticks);
+            events += 1;
         }
+        batch.truncate(events);
     }
 }

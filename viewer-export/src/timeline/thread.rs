@@ -429,7 +429,7 @@ impl Thread {
     pub(crate) fn is_in_parallel_region(&self) -> bool {
         let goes_on =
             |frame: &Frame| frame.construct == Construct::ImplicitTask && frame.limit == Ns::MAX;
-        self.stack.iter().any(goes_on)
+        self.stack.iter().rev().any(goes_on)
     }
 
     /// The wait that the thread is in. Testing a lock is none: it does not wait.

@@ -29,7 +29,7 @@ impl Interpreter<'_, '_> {
                 codeptr_ra: e.codeptr_ra,
                 region,
                 actual_parallelism: 0,
-                members: Vec::new(),
+                members: std::mem::take(&mut self.spare_members),
             };
             self.teams.insert(e.parallel_data.0, team);
         }
@@ -41,7 +41,7 @@ impl Interpreter<'_, '_> {
         if key != e.parallel_data.0 {
             self.repair(thread, time, Cause::MisnamedRegion);
         }
-        let Some(team) = self.teams.remove(&key) else {
+        let Some(mut team) = self.teams.remove(&key) else {
             return self.close(thread, time, Construct::Parallel, key);
         };
         for &(member, task) in &team.members {
@@ -58,6 +58,8 @@ impl Interpreter<'_, '_> {
         if !self.threads[thread].close(self.stage, time, team.construct, key, known) {
             self.repair(thread, time, Cause::EndWithoutBegin);
         }
+        team.members.clear();
+        self.spare_members = team.members;
     }
 
     /// The region that the event names, unless its task began another one on this thread, and not that.
