@@ -235,7 +235,10 @@ impl Unpacker {
             ticks = ticks.wrapping_add(unzigzag(pop_varint(&mut times)?)) & TICK_MASK;
             words.push(head | ticks << TICK_SHIFT);
             let (these, rest) = further.split_at_checked(extra_words(head))?;
-            words.extend_from_slice(these);
+            // Mostly one or none: a call to copy them costs more than they do.
+            for word in these {
+                words.push(*word);
+            }
             further = rest;
         }
         (times.is_empty() && further.is_empty()).then_some(())
@@ -301,6 +304,19 @@ fn push_varint(out: &mut Vec<u8>, mut number: u64) {
 
 #[inline]
 fn pop_varint(input: &mut &[u8]) -> Option<u64> {
+    // Nearly all times take a byte or two.
+    let (number, rest) = match **input {
+        [first @ 0..0x80, ref rest @ ..] => (u64::from(first), rest),
+        [first, second @ 0..0x80, ref rest @ ..] => {
+            (u64::from(first & 0x7f) | u64::from(second) << 7, rest)
+        }
+        _ => return pop_long_varint(input),
+    };
+    *input = rest;
+    Some(number)
+}
+
+fn pop_long_varint(input: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for (index, byte) in input.iter().take(MAX_VARINT).enumerate() {
         number |= u64::from(byte & 0x7f) << (7 * index);

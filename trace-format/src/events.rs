@@ -48,7 +48,7 @@ impl<'r> Events<'r> {
     }
 
     /// Puts the next event in place of `record`, which saves moving it; false at the stream's end.
-    #[inline]
+    #[inline(always)]
     pub fn read(&mut self, record: &mut Record) -> bool {
         loop {
             let words = &self.chunks.words[self.at..];
@@ -129,7 +129,6 @@ impl<'r> Events<'r> {
 impl Iterator for Events<'_> {
     type Item = Record;
 
-    #[inline]
     fn next(&mut self) -> Option<Record> {
         let mut record = Record::default();
         self.read(&mut record).then_some(record)

@@ -76,7 +76,7 @@ impl EventTrack {
     }
 
     /// A further event; the one before it is written. The end of a slice has no name.
-    #[inline]
+    #[inline(always)]
     pub(super) fn event(
         &mut self,
         out: &mut Vec<u8>,

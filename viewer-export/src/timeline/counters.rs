@@ -88,8 +88,8 @@ impl Counters {
         }
     }
 
-    /// The thread now is in this wait, or in none.
-    #[inline]
+    /// The thread now is in this wait, or in none. Asked at each event, and mostly nothing has changed.
+    #[inline(always)]
     pub(crate) fn wait(
         &mut self,
         stage: &mut Stage<'_>,
