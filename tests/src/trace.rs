@@ -22,6 +22,7 @@ pub struct Traces {
 impl Traces {
     /// A new folder, which goes with the value.
     pub fn folder() -> Traces {
+        forget_dead_runtimes();
         Traces {
             folder: TempDir::new().expect("a temporary folder can be made"),
         }
@@ -182,4 +183,25 @@ pub fn counts(events: &[Value]) -> Counts {
 /// How many of `events` are called `name`.
 pub fn count(events: &[Value], name: &str) -> usize {
     events.iter().filter(|event| event["event"] == name).count()
+}
+
+/// Removes what LLVM's runtime leaves of processes that were killed: a later process of the same id takes it for a
+/// second runtime within itself and aborts, or, where the process died early, reads what is not there (SIGBUS).
+fn forget_dead_runtimes() {
+    let left = ["/dev/shm", "/tmp"]
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok())
+        .flatten()
+        .flatten();
+    for entry in left {
+        let name = entry.file_name();
+        let process = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("__KMP_REGISTERED_LIB_"))
+            .and_then(|rest| rest.split('_').next());
+        if process.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
+            // Somebody else's stays, and collides with nobody else's.
+            let _removed = fs::remove_file(entry.path());
+        }
+    }
 }

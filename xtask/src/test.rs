@@ -1,7 +1,5 @@
 //! Every check and every test; at the end what failed is listed, and all are counted.
 
-use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use crate::Result;
@@ -16,7 +14,6 @@ use crate::setup;
 /// Something failed.
 pub(crate) fn run(install: bool) -> Result<()> {
     let mut total = Count::default();
-    forget_dead_runtimes();
     // What the end-to-end tests trace with is what a user gets.
     match setup::ensure(Purpose::Tests, install).and_then(|()| build()) {
         Ok(()) => {
@@ -37,27 +34,6 @@ pub(crate) fn run(install: bool) -> Result<()> {
     match total.failed {
         0 => Ok(()),
         failed => Err(format!("{failed} failed").into()),
-    }
-}
-
-/// Removes what LLVM's runtime leaves of processes that were killed: a later process of the same id would take it for a
-/// second runtime within itself, and abort.
-fn forget_dead_runtimes() {
-    let left = ["/dev/shm", "/tmp"]
-        .iter()
-        .filter_map(|folder| fs::read_dir(folder).ok())
-        .flatten()
-        .flatten();
-    for entry in left {
-        let name = entry.file_name();
-        let process = name
-            .to_str()
-            .and_then(|name| name.strip_prefix("__KMP_REGISTERED_LIB_"))
-            .and_then(|rest| rest.split('_').next());
-        if process.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
-            // Somebody else's stays, and collides with nobody else's.
-            let _removed = fs::remove_file(entry.path());
-        }
     }
 }
 
