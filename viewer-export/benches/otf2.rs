@@ -82,6 +82,7 @@ fn write(folder: &Path, pairs: u64) -> f64 {
         host: String::new(),
         rank: None,
         command_line: Vec::new(),
+        exit_status: None,
     });
     sink.location(&Location {
         id: location,

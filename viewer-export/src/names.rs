@@ -427,13 +427,12 @@ impl Names {
         })
     }
 
-    /// What is known of the place of a return address: the text that follows `@` in names, and the line.
-    pub(crate) fn source(&self, codeptr_ra: Address) -> Option<(String, Option<u32>)> {
+    /// What is known of the place of a return address: the text that follows `@` in names, and where that is in the source.
+    pub(crate) fn source(&self, codeptr_ra: Address) -> Option<(String, Source)> {
         let place = self
             .place(codeptr_ra)
             .filter(|_| codeptr_ra != Address(0))?;
-        let line = place.source.and_then(|source| Some(source.line?.1));
-        Some((place.text, line))
+        Some((place.text, place.source.unwrap_or_default()))
     }
 
     fn symbol_text(&self, codeptr_ra: Address) -> String {

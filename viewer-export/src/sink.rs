@@ -19,6 +19,8 @@
 
 use std::io;
 
+use ompt_sys as ompt;
+
 pub use crate::names::{Construct, DeviceEvent};
 
 /// Nanoseconds since the timeline's start.
@@ -55,6 +57,27 @@ pub struct Process {
     pub rank: Option<u32>,
     /// The program and its arguments; empty where they are not known.
     pub command_line: Vec<String>,
+    /// The program's exit status, where somebody waited for it.
+    pub exit_status: Option<i32>,
+}
+
+/// What the timeline of a process was made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// The tracer that wrote the trace; empty where that is not known, as the next two.
+    pub tracer: String,
+    /// The OpenMP runtime, as it calls itself.
+    pub runtime: String,
+    /// The generation of its tools interface.
+    pub dialect: String,
+    /// Events read.
+    pub events: u64,
+    /// Events that the tracer had lost.
+    pub lost: u64,
+    /// Places where the trace is damaged.
+    pub damages: u64,
+    /// What was mended or left out: how often, by the name of the cause; causes that were not met are missing.
+    pub repairs: Vec<(&'static str, u64)>,
 }
 
 /// Where things happen: a thread, or a track for things that are not block-structured.
@@ -216,6 +239,29 @@ pub struct Interval<'a> {
     pub end: Ns,
     /// Its details.
     pub arguments: &'a [Argument<'a>],
+    /// What a device did; `None` on tracks of anything else.
+    pub work: Option<DeviceWork<'a>>,
+}
+
+/// What a device did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DeviceWork<'a> {
+    /// It executed the code of a target construct, whose place is this.
+    Kernel(&'a Source),
+    /// It got so many bytes.
+    TransferTo {
+        /// How many.
+        bytes: u64,
+    },
+    /// It gave so many bytes away.
+    TransferFrom {
+        /// How many.
+        bytes: u64,
+    },
+    /// It did something else with data.
+    DataOp(ompt::ompt_target_data_op_t),
+    /// It did something that only the device has a name for.
+    Native,
 }
 
 /// A place and a time.
@@ -385,6 +431,11 @@ pub trait Sink {
     fn flow(&mut self, flow: &Flow);
     /// Words to the reader about what is missing or was repaired in a process.
     fn note(&mut self, process: ProcessId, text: &str);
+    /// The process has no more events.
+    fn summary(&mut self, process: ProcessId, summary: &Summary) {
+        // Most formats have no place for it but notes.
+        let _ = (process, summary);
+    }
     /// True when writing has failed and there is no use in going on.
     fn failed(&self) -> bool;
     /// The end of the timeline.

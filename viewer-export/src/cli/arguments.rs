@@ -297,6 +297,9 @@ pub(crate) struct Convert {
     /// other OpenMP regions
     #[arg(long, value_name = "VERSION", default_value_t, value_enum)]
     pub(crate) otf2_enums: Otf2Enums,
+    /// For otf2: only threads of the host, no devices, as Scalasca wants it
+    #[arg(long)]
+    pub(crate) host_only: bool,
     /// What of the timeline.
     #[command(flatten)]
     pub(crate) part: Part,

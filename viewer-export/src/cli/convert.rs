@@ -46,6 +46,7 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
             },
             otf2: Otf2Options {
                 enums: arguments.otf2_enums.into(),
+                host_only: arguments.host_only,
             },
         },
     };

@@ -25,7 +25,7 @@ impl Arguments {
 }
 
 impl Sink for Arguments {
-    pass_on!(start process location counter count thread_event flow note failed finish);
+    pass_on!(start process location counter count thread_event flow note summary failed finish);
 
     /// A viewer shows the place in the source as arguments.
     fn region(&mut self, region: &Region) {

@@ -57,7 +57,7 @@ impl MinDuration {
 }
 
 impl Sink for MinDuration {
-    pass_on!(start process region counter count note failed finish);
+    pass_on!(start process region counter count note summary failed finish);
 
     fn location(&mut self, location: &Location) {
         self.kept.push(VecDeque::new());

@@ -118,6 +118,11 @@ macro_rules! pass_on_one {
             self.inner.note(process, text);
         }
     };
+    (summary) => {
+        fn summary(&mut self, process: $crate::sink::ProcessId, summary: &$crate::sink::Summary) {
+            self.inner.summary(process, summary);
+        }
+    };
     (failed) => {
         fn failed(&self) -> bool {
             self.inner.failed()

@@ -89,7 +89,7 @@ impl Threads {
 }
 
 impl Sink for Threads {
-    pass_on!(start region counter count note failed finish);
+    pass_on!(start region counter count note summary failed finish);
 
     fn process(&mut self, process: &Process) {
         self.place = 0;

@@ -79,7 +79,7 @@ impl Window {
 }
 
 impl Sink for Window {
-    pass_on!(start process region note failed);
+    pass_on!(start process region note summary failed);
 
     fn location(&mut self, location: &Location) {
         self.locations.push(Lane::default());

@@ -66,6 +66,19 @@ impl Archive {
         self.path(&format!("traces/{location}.evt"))
     }
 
+    /// The path of a stream's events, until all threads have their numbers.
+    pub(super) fn stream_events(&self, stream: u32) -> PathBuf {
+        self.path(&format!("traces/stream-{stream}.evt"))
+    }
+
+    /// Makes a stream the location of that number: its events are complete.
+    ///
+    /// # Errors
+    /// The file cannot have its name.
+    pub(super) fn number_stream(&self, stream: u32, location: u32) -> io::Result<()> {
+        fs::rename(self.stream_events(stream), self.events(location))
+    }
+
     pub(super) fn event_chunk_bytes(&self) -> usize {
         self.event_chunk_bytes
     }

@@ -12,25 +12,33 @@ use super::encoding::{
     Added, CommRef, GroupRef, LocationGroupRef, LocationRef, Mappings, StringRef,
     SystemTreeNodeRef, TypedValue,
 };
+use super::events::EventFile;
+use super::properties::{self, Property};
 use super::records::{
-    ClockProperties, Comm, DefMarker, Group, Location, LocationGroup, LocationProperty,
-    MappingTable, Marker, Paradigm, ParadigmProperty, String_, SystemTreeNode,
-    SystemTreeNodeDomain, paradigm,
+    ClockProperties, Comm, DefMarker, Group, Location, LocationGroup, LocationGroupProperty,
+    LocationProperty, MappingTable, Marker, Paradigm, ParadigmProperty, RmaWin, String_,
+    SystemTreeNode, SystemTreeNodeDomain, paradigm,
 };
+use super::streams::{Member, WINDOW};
 use crate::fast_map::Fold;
 
 /// Ticks per second: nanoseconds.
 const TIMER_RESOLUTION: u64 = 1_000_000_000;
 
 const PROCESS: u8 = 1; // OTF2_LocationGroupType
+const ACCELERATOR: u8 = 2;
 const CPU_THREAD: u8 = 1; // OTF2_LocationType
+const ACCELERATOR_STREAM: u8 = 2;
 const MACHINE: u8 = 0; // OTF2_SystemTreeDomain
 const SHARED_MEMORY: u8 = 1;
+const ACCELERATOR_DEVICE: u8 = 7;
 const COMM_LOCATIONS: u8 = 4; // OTF2_GroupType
 const COMM_GROUP: u8 = 5;
 const CLASS_PROCESS: u8 = 0; // OTF2_ParadigmClass
 const CLASS_THREAD_FORK_JOIN: u8 = 1;
+const CLASS_ACCELERATOR: u8 = 3;
 const COMM_NAME_TEMPLATE: u8 = 0; // OTF2_ParadigmProperty
+const RMA_ONLY: u8 = 2;
 const SEVERITY_MEDIUM: u8 = 2; // OTF2_MarkerSeverity
 const MAPPING_COMM: u8 = 6; // OTF2_MappingType
 const SCOPE_LOCATION_GROUP: u8 = 2; // OTF2_MarkerScope
@@ -73,22 +81,13 @@ impl Otf2 {
     /// The first of writing.
     pub(super) fn write_definitions(mut self) -> io::Result<()> {
         let nodes = self.system_tree();
-        let text = |this: &mut Otf2, text: &str| this.strings.number(text);
-        let names: Vec<StringRef> = (0..self.processes.len())
-            .map(|process| {
-                let name = self.processes[process].name.clone();
-                text(&mut self, &name)
-            })
-            .collect();
-        let threads: Vec<StringRef> = (0..self.threads.len())
-            .map(|thread| {
-                let name = self.threads[thread].name.clone();
-                text(&mut self, &name)
-            })
-            .collect();
+        let groups = self.location_groups(&nodes);
+        let locations = self.locations();
+        let thread_id = self.strings.number("OMPTRACE::THREAD_ID");
+        let properties = self.group_properties();
         let paradigms = self.paradigms();
-        let template = text(&mut self, "Thread team ${id}");
-        let thread_id = text(&mut self, "OMPTRACE::THREAD_ID");
+        let template = self.strings.number("Thread team ${id}");
+        let window = self.strings.number("OPENMP_TARGET_WINDOW");
 
         let mut file = self.archive.global_definitions();
         for (id, text) in (0..).zip(self.strings.texts()) {
@@ -96,38 +95,35 @@ impl Otf2 {
             file.put(&String_ { id, text });
         }
         file.put(&self.clock_properties());
-        for paradigm in paradigms {
-            file.put(&paradigm);
+        for paradigm in &paradigms {
+            file.put(paradigm);
         }
         file.put(&ParadigmProperty {
             paradigm: paradigm::OPENMP,
             property: COMM_NAME_TEMPLATE,
             value: TypedValue::String(template),
         });
-        nodes.put(&mut file);
-        for ((id, name), node) in (0..).zip(names).zip(&nodes.of_process) {
-            file.put(&LocationGroup {
-                id,
-                name,
-                group_type: PROCESS,
-                system_tree_parent: *node,
-                creating_location_group: Added(LocationGroupRef::UNDEFINED),
+        let is_accelerator = |paradigm: &&Paradigm| paradigm.class == CLASS_ACCELERATOR;
+        for paradigm in paradigms.iter().filter(is_accelerator) {
+            file.put(&ParadigmProperty {
+                paradigm: paradigm.paradigm,
+                property: RMA_ONLY,
+                value: TypedValue::Uint8(1),
             });
         }
-        for (thread, name) in self.threads.iter().zip(threads) {
-            file.put(&Location {
-                id: thread.location.into(),
-                name,
-                location_type: CPU_THREAD,
-                number_of_events: thread.file.events(),
-                location_group: LocationGroupRef(thread.process as u32),
-            });
-            file.put(&LocationProperty {
-                location: LocationRef(thread.location.into()),
-                name: thread_id,
-                legacy_string: StringRef::UNDEFINED,
-                value: TypedValue::Uint64(thread.os_tid.into()),
-            });
+        nodes.put(&mut file);
+        groups.iter().for_each(|group| file.put(group));
+        properties.iter().for_each(|property| file.put(property));
+        for location in &locations {
+            file.put(location);
+            if let Some(thread) = self.threads.get(location.id as usize) {
+                file.put(&LocationProperty {
+                    location: LocationRef(location.id),
+                    name: thread_id,
+                    legacy_string: StringRef::UNDEFINED,
+                    value: TypedValue::Uint64(thread.os_tid.into()),
+                });
+            }
         }
         self.regions
             .definitions()
@@ -135,15 +131,19 @@ impl Otf2 {
             .for_each(|region| file.put(region));
         let attributes = self.attributes.definitions();
         attributes.iter().for_each(|attribute| file.put(attribute));
-        self.put_teams(&mut file);
+        let next = self.put_teams(&mut file);
+        if !self.streams.streams.is_empty() {
+            self.put_window(&mut file, next, window);
+        }
         let definitions = file.finish()?;
 
+        self.number_streams()?;
         self.write_local_definitions()?;
         self.write_markers()?;
         let anchor = Anchor {
-            locations: self.threads.len() as u64,
+            locations: locations.len() as u64,
             definitions,
-            properties: &[],
+            properties: &properties::of_archive(&self.summaries),
             trace_id: self.trace_id(),
         };
         self.archive.finish(&anchor)
@@ -151,7 +151,8 @@ impl Otf2 {
 
     fn times(&self) -> ProcessTimes {
         let mut all = ProcessTimes::default();
-        for times in self.times.iter().filter(|times| times.first <= times.last) {
+        let each = self.times.iter().chain([&self.streams.times]);
+        for times in each.filter(|times| times.first <= times.last) {
             all.extend(times.first);
             all.extend(times.last);
         }
@@ -170,14 +171,107 @@ impl Otf2 {
         }
     }
 
+    /// A process each, and behind them all an accelerator for each device that did something.
+    fn location_groups(&mut self, nodes: &SystemTree) -> Vec<LocationGroup> {
+        let strings = &mut self.strings;
+        let processes = self.processes.iter().zip(&nodes.of_process);
+        let mut groups: Vec<LocationGroup> = (0..)
+            .zip(processes)
+            .map(|(id, (process, node))| LocationGroup {
+                id,
+                name: strings.number(&process.name),
+                group_type: PROCESS,
+                system_tree_parent: *node,
+                creating_location_group: Added(LocationGroupRef::UNDEFINED),
+            })
+            .collect();
+        let accelerators = self.streams.accelerators.iter().zip(&nodes.of_accelerator);
+        for (accelerator, node) in accelerators {
+            let creator = LocationGroupRef(accelerator.process as u32);
+            groups.push(LocationGroup {
+                id: groups.len() as u32,
+                name: strings.number(&accelerator.name),
+                group_type: ACCELERATOR,
+                system_tree_parent: *node,
+                creating_location_group: Added(creator),
+            });
+        }
+        groups
+    }
+
+    /// What each process's timeline was made of.
+    fn group_properties(&mut self) -> Vec<LocationGroupProperty> {
+        let strings = &mut self.strings;
+        let mut properties = Vec::new();
+        for (group, summary) in (0..).map(LocationGroupRef).zip(&self.summaries) {
+            for (name, value) in properties::of_process(summary) {
+                let name = strings.number(&name);
+                let (value, legacy_string) = match value {
+                    Property::Number(number) => (TypedValue::Uint64(number), StringRef::UNDEFINED),
+                    Property::Text(text) => {
+                        let text = strings.number(&text);
+                        (TypedValue::String(text), text)
+                    }
+                };
+                properties.push(LocationGroupProperty {
+                    group,
+                    name,
+                    legacy_string,
+                    value,
+                });
+            }
+        }
+        properties
+    }
+
+    /// All threads, and behind them all streams.
+    fn locations(&mut self) -> Vec<Location> {
+        let strings = &mut self.strings;
+        let threads = self.threads.iter().map(|thread| {
+            let group = thread.process as u32;
+            (&thread.name, CPU_THREAD, &thread.file, group)
+        });
+        let processes = self.processes.len();
+        let streams = self.streams.streams.iter().map(|stream| {
+            let group = (processes + stream.accelerator) as u32;
+            (&stream.name, ACCELERATOR_STREAM, &stream.file, group)
+        });
+        let location =
+            |(id, (name, location_type, file, group)): (u64, (&String, _, &EventFile, _))| {
+                Location {
+                    id,
+                    name: strings.number(name),
+                    location_type,
+                    number_of_events: file.events(),
+                    location_group: LocationGroupRef(group),
+                }
+            };
+        (0..).zip(threads.chain(streams)).map(location).collect()
+    }
+
+    /// The number of a stream as a location: no more threads come.
+    fn stream_number(&self, stream: u32) -> u32 {
+        self.threads.len() as u32 + stream
+    }
+
+    fn number_streams(&self) -> io::Result<()> {
+        let streams = 0..self.streams.streams.len() as u32;
+        streams.into_iter().try_for_each(|stream| {
+            let number = self.stream_number(stream);
+            self.archive.number_stream(stream, number)
+        })
+    }
+
     /// The paradigms of the regions, and OpenMP's in any case.
     fn paradigms(&mut self) -> Vec<Paradigm> {
+        let has_streams = !self.streams.streams.is_empty();
         let mut paradigms: Vec<u8> = self
             .regions
             .definitions()
             .iter()
             .map(|region| region.paradigm)
             .chain([paradigm::OPENMP])
+            .chain(has_streams.then_some(self.regions.enums().target_paradigm()))
             .collect();
         paradigms.sort_unstable();
         paradigms.dedup();
@@ -188,7 +282,7 @@ impl Otf2 {
                 let (name, class) = match paradigm {
                     paradigm::USER => ("user", CLASS_PROCESS),
                     paradigm::MEASUREMENT_SYSTEM => ("omptrace", CLASS_PROCESS),
-                    paradigm::OPENMP_TARGET => ("OpenMP target", CLASS_PROCESS),
+                    paradigm::OPENMP_TARGET => ("OpenMP target", CLASS_ACCELERATOR),
                     _ => ("OpenMP", CLASS_THREAD_FORK_JOIN),
                 };
                 let name = strings.number(name);
@@ -201,18 +295,12 @@ impl Otf2 {
             .collect()
     }
 
-    /// Machine, and below it a node per host.
+    /// Machine, below it a node per host, and below that one per device of a process.
     fn system_tree(&mut self) -> SystemTree {
         let strings = &mut self.strings;
-        let mut tree = SystemTree {
-            nodes: vec![SystemTreeNode {
-                id: 0,
-                name: strings.number("machine"),
-                class: strings.number("machine"),
-                parent: SystemTreeNodeRef::UNDEFINED,
-            }],
-            of_process: Vec::new(),
-        };
+        let mut tree = SystemTree::default();
+        let machine = strings.number("machine");
+        let machine = tree.add(SystemTreeNodeRef::UNDEFINED, MACHINE, machine, machine);
         let mut hosts = BTreeMap::new();
         for process in &self.processes {
             let host = match &process.host[..] {
@@ -220,53 +308,46 @@ impl Otf2 {
                 host => host,
             };
             let node = *hosts.entry(host).or_insert_with(|| {
-                let id = tree.nodes.len() as u32;
-                tree.nodes.push(SystemTreeNode {
-                    id,
-                    name: strings.number(host),
-                    class: strings.number("node"),
-                    parent: SystemTreeNodeRef(0),
-                });
-                SystemTreeNodeRef(id)
+                let (name, class) = (strings.number(host), strings.number("node"));
+                tree.add(machine, SHARED_MEMORY, name, class)
             });
             tree.of_process.push(node);
+        }
+        for accelerator in &self.streams.accelerators {
+            let host = tree.of_process[accelerator.process];
+            let (name, class) = (strings.number(&accelerator.name), strings.number("device"));
+            let node = tree.add(host, ACCELERATOR_DEVICE, name, class);
+            tree.of_accelerator.push(node);
         }
         tree
     }
 
-    /// A group of all threads, one per distinct team, and the communicators of the teams.
-    fn put_teams(&self, file: &mut DefinitionFile) {
-        let group = |id, group_type, members| Group {
-            id,
-            name: StringRef(0),
-            legacy_type: 0,
-            members,
-            group_type,
-            paradigm: paradigm::OPENMP,
-            flags: 0,
-        };
-        // All locations are in it by number, so members of teams are numbers of locations.
-        let locations = (0..self.threads.len() as u64).collect();
-        file.put(&group(0, COMM_LOCATIONS, locations));
+    /// A group of all threads, one per distinct team, and the communicators of the teams. Gives the numbers of the next
+    /// group and communicator.
+    fn put_teams(&self, file: &mut DefinitionFile) -> (u32, u32) {
+        // All threads are in it by number, so members of teams are numbers of locations.
+        let mut locations: Vec<u64> = (0..self.threads.len() as u64).collect();
+        if self.regions.enums().target_paradigm() == paradigm::OPENMP {
+            // The paradigm's only group of locations is the window's, too.
+            let streams = 0..self.streams.streams.len() as u32;
+            locations.extend(streams.map(|stream| u64::from(self.stream_number(stream))));
+        }
+        file.put(&group(0, paradigm::OPENMP, COMM_LOCATIONS, locations));
         let mut groups: HashMap<&[u32], GroupRef> = HashMap::new();
         for (_, comm) in self.teams.comms() {
             let next = groups.len() as u32 + 1;
             groups.entry(&comm.members).or_insert_with(|| {
-                let members = comm
-                    .members
-                    .iter()
-                    .map(|member| u64::from(*member))
-                    .collect();
-                file.put(&group(next, COMM_GROUP, members));
+                let members = comm.members.iter().copied().map(u64::from).collect();
+                file.put(&group(next, paradigm::OPENMP, COMM_GROUP, members));
                 GroupRef(next)
             });
         }
         let numbers = self.comm_numbers();
         let mut comms: Vec<_> = self.teams.comms().collect();
         comms.sort_by_key(|(number, _)| numbers[*number as usize]);
-        for (number, comm) in comms {
+        for (number, comm) in &comms {
             file.put(&Comm {
-                id: numbers[number as usize],
+                id: numbers[*number as usize],
                 name: StringRef(0),
                 group: groups[&comm.members[..]],
                 parent: match comm.parent {
@@ -276,6 +357,44 @@ impl Otf2 {
                 flags: Added(0),
             });
         }
+        (groups.len() as u32 + 1, comms.len() as u32)
+    }
+
+    /// The window through which transfers go, and the communicator of those who take part: all streams, and the threads
+    /// that asked for transfers.
+    fn put_window(
+        &self,
+        file: &mut DefinitionFile,
+        (next_group, comm): (u32, u32),
+        name: StringRef,
+    ) {
+        let paradigm = self.regions.enums().target_paradigm();
+        let number = |member: &Member| match *member {
+            Member::Thread(thread) => u64::from(thread),
+            Member::Stream(stream) => self.stream_number(stream).into(),
+        };
+        let locations: Vec<u64> = self.streams.members.iter().map(number).collect();
+        let (members, members_group) = if paradigm == paradigm::OPENMP {
+            (locations, next_group)
+        } else {
+            let ranks = (0..locations.len() as u64).collect();
+            file.put(&group(next_group, paradigm, COMM_LOCATIONS, locations));
+            (ranks, next_group + 1)
+        };
+        file.put(&group(members_group, paradigm, COMM_GROUP, members));
+        file.put(&Comm {
+            id: comm,
+            name,
+            group: GroupRef(members_group),
+            parent: CommRef::UNDEFINED,
+            flags: Added(0),
+        });
+        file.put(&RmaWin {
+            id: WINDOW.0,
+            name,
+            comm: CommRef(comm),
+            flags: Added(0),
+        });
     }
 
     /// The number of each communicator in the archive, by that in the events: they are to count up without gaps, and those
@@ -307,8 +426,9 @@ impl Otf2 {
             mapping_type: MAPPING_COMM,
             mappings: Mappings::Dense(numbers.into_iter().map(u64::from).collect()),
         });
-        for thread in &self.threads {
-            let mut file = self.archive.local_definitions(thread.location);
+        let locations = self.threads.len() + self.streams.streams.len();
+        for location in 0..locations as u32 {
+            let mut file = self.archive.local_definitions(location);
             if let Some(table) = &table {
                 file.put(table);
             }
@@ -358,23 +478,51 @@ impl Otf2 {
     }
 }
 
-/// The nodes of the system tree.
+fn group(id: u32, paradigm: u8, group_type: u8, members: Vec<u64>) -> Group {
+    Group {
+        id,
+        name: StringRef(0),
+        legacy_type: 0,
+        members,
+        group_type,
+        paradigm,
+        flags: 0,
+    }
+}
+
+/// The nodes of the system tree, each with its domain.
+#[derive(Default)]
 struct SystemTree {
-    nodes: Vec<SystemTreeNode>,
+    nodes: Vec<(SystemTreeNode, u8)>,
     of_process: Vec<SystemTreeNodeRef>,
+    of_accelerator: Vec<SystemTreeNodeRef>,
 }
 
 impl SystemTree {
+    fn add(
+        &mut self,
+        parent: SystemTreeNodeRef,
+        domain: u8,
+        name: StringRef,
+        class: StringRef,
+    ) -> SystemTreeNodeRef {
+        let id = self.nodes.len() as u32;
+        let node = SystemTreeNode {
+            id,
+            name,
+            class,
+            parent,
+        };
+        self.nodes.push((node, domain));
+        SystemTreeNodeRef(id)
+    }
+
     fn put(&self, file: &mut DefinitionFile) {
-        for node in &self.nodes {
+        for (node, domain) in &self.nodes {
             file.put(node);
             file.put(&SystemTreeNodeDomain {
                 node: SystemTreeNodeRef(node.id),
-                domain: if node.parent == SystemTreeNodeRef::UNDEFINED {
-                    MACHINE
-                } else {
-                    SHARED_MEMORY
-                },
+                domain: *domain,
             });
         }
     }

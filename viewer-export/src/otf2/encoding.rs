@@ -285,6 +285,27 @@ impl Field for Mappings {
     }
 }
 
+/// A value of a metric, with its type: a number of 64 bits, whatever it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MetricValue {
+    pub(super) value_type: u8,
+    pub(super) bits: u64,
+}
+
+impl Field for MetricValue {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.value_type.put(out);
+        self.bits.put(out);
+    }
+
+    fn take(from: &mut Bytes<'_>) -> Option<MetricValue> {
+        Some(MetricValue {
+            value_type: Field::take(from)?,
+            bits: Field::take(from)?,
+        })
+    }
+}
+
 /// Turns a row `Name(number): Kind` into a reference to definitions of that kind.
 macro_rules! references {
     ($($Name:ident($Number:ty): $Kind:ident)*) => { $(
@@ -363,7 +384,7 @@ pub(super) enum TypedValue {
     String(StringRef),
     Location(LocationRef),
     /// One of the other types, by number: a reference, or a number of which only the place in the file matters.
-    Other(u8),
+    Other(u8, u64),
 }
 
 impl TypedValue {
@@ -381,7 +402,7 @@ impl TypedValue {
             TypedValue::Int64(_) => TypedValue::INT64,
             TypedValue::String(_) => TypedValue::STRING,
             TypedValue::Location(_) => TypedValue::LOCATION,
-            TypedValue::Other(number) => number,
+            TypedValue::Other(number, _) => number,
         }
     }
 }
@@ -395,7 +416,7 @@ impl Field for TypedValue {
             TypedValue::Int64(value) => value.put(out),
             TypedValue::String(value) => value.put(out),
             TypedValue::Location(value) => value.put(out),
-            TypedValue::Other(_) => 0_u64.put(out),
+            TypedValue::Other(_, value) => value.put(out),
         }
     }
 
@@ -408,11 +429,11 @@ impl Field for TypedValue {
             TypedValue::STRING => TypedValue::String(Field::take(from)?),
             TypedValue::LOCATION => TypedValue::Location(Field::take(from)?),
             // INT8, UINT16 and INT16, FLOAT, DOUBLE are of fixed width.
-            5 => from.slice(1).map(|_| TypedValue::Other(number))?,
-            2 | 6 => from.slice(2).map(|_| TypedValue::Other(number))?,
-            9 => from.slice(4).map(|_| TypedValue::Other(number))?,
-            10 => from.slice(8).map(|_| TypedValue::Other(number))?,
-            _ => u64::take(from).map(|_| TypedValue::Other(number))?,
+            5 => TypedValue::Other(number, from.number(1)?),
+            2 | 6 => TypedValue::Other(number, from.number(2)?),
+            9 => TypedValue::Other(number, from.number(4)?),
+            10 => TypedValue::Other(number, from.number(8)?),
+            _ => TypedValue::Other(number, u64::take(from)?),
         })
     }
 
@@ -420,9 +441,34 @@ impl Field for TypedValue {
         match self {
             TypedValue::String(value) => value.references(visit),
             TypedValue::Location(value) => value.references(visit),
+            TypedValue::Other(number, value) => {
+                if let Some(kind) = referred_kind(*number)
+                    && *value != u64::MAX
+                {
+                    visit(kind, *value);
+                }
+            }
             _ => {}
         }
     }
+}
+
+/// What values of a type refer to (`OTF2_Type`), besides texts and locations.
+fn referred_kind(value_type: u8) -> Option<Kind> {
+    Some(match value_type {
+        12 => Kind::Attribute,
+        14 => Kind::Region,
+        15 => Kind::Group,
+        16 => Kind::Metric,
+        17 => Kind::Comm,
+        18 => Kind::Parameter,
+        19 => Kind::RmaWin,
+        20 => Kind::SourceCodeLocation,
+        21 => Kind::CallingContext,
+        22 => Kind::InterruptGenerator,
+        25 => Kind::LocationGroup,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

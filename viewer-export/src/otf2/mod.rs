@@ -8,9 +8,11 @@
 //! threads       what a thread does: open regions, teams, the task that it runs
 //! teams, tasks  how OTF2 names teams and tasks
 //! regions       how OTF2 names constructs
+//! streams       what devices do: regions and transfers
 //! strings, attributes
 //!               texts, and details of events
 //! check         judges archives, of other writers too
+//! properties    what the archive was made of, in numbers
 //! definitions   all that the events refer to, written when they are complete
 //! ```
 //!
@@ -24,8 +26,10 @@ mod chunks;
 mod definitions;
 mod encoding;
 mod events;
+mod properties;
 mod records;
 mod regions;
+mod streams;
 mod strings;
 mod tasks;
 mod teams;
@@ -37,8 +41,9 @@ use std::path::Path;
 use ompt_sys as ompt;
 
 use crate::sink::{
-    Argument, Construct, Counter, CounterId, Flow, FlowKind, Interval, Location, LocationKind, Ns,
-    Point, Process, ProcessId, Region, RegionId, Sink, ThreadEvent,
+    Argument, Construct, Counter, CounterId, DeviceWork, Flow, FlowKind, Interval, Location,
+    LocationId, LocationKind, Ns, Point, Process, ProcessId, Region, RegionId, Sink, Summary,
+    ThreadEvent,
 };
 use archive::Archive;
 use attributes::Attributes;
@@ -47,10 +52,11 @@ use encoding::{Full, LocationRef, TypedValue};
 use events::EventFile;
 use records::{
     BufferFlush, MEASUREMENT_OFF, MeasurementOnOff, ProgramBegin, ProgramEnd, ThreadAcquireLock,
-    ThreadFork, ThreadJoin, ThreadReleaseLock, ThreadTaskComplete, ThreadTaskCreate,
-    ThreadTeamBegin, ThreadTeamEnd, paradigm, role,
+    ThreadFork, ThreadJoin, ThreadTaskComplete, ThreadTaskCreate, ThreadTeamBegin, ThreadTeamEnd,
+    paradigm, role,
 };
 use regions::Regions;
+use streams::{Direction, Streams};
 use strings::Strings;
 use tasks::{Task, Tasks};
 use teams::{TeamId, Teams};
@@ -65,6 +71,8 @@ pub use check::check_archive;
 pub struct Otf2Options {
     /// The enumerators that are used.
     pub enums: Enums,
+    /// Leave out what devices did: Scalasca takes no locations but threads of the host.
+    pub host_only: bool,
 }
 
 /// Enumerators of which version of OTF2: readers of older versions know no others.
@@ -72,7 +80,7 @@ pub struct Otf2Options {
 pub enum Enums {
     /// 3.0 and before.
     V3_0,
-    /// 3.1 and later: target regions and cancellation have enumerators of their own.
+    /// 3.1 and later: target regions, kernels and cancellation have enumerators of their own.
     #[default]
     V3_1,
 }
@@ -82,6 +90,13 @@ impl Enums {
         match self {
             Enums::V3_0 => paradigm::OPENMP,
             Enums::V3_1 => paradigm::OPENMP_TARGET,
+        }
+    }
+
+    fn kernel_role(self) -> u8 {
+        match self {
+            Enums::V3_0 => role::FUNCTION,
+            Enums::V3_1 => role::KERNEL,
         }
     }
 
@@ -98,8 +113,20 @@ const NO_EXIT_STATUS: i64 = i64::MIN;
 /// More arguments of a program are left out: an event must fit a chunk.
 const MAX_PROGRAM_ARGUMENTS: usize = 10_000;
 
+/// What a location of the timeline is in the archive.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// A thread, whose number it is.
+    Thread(u32),
+    /// A stream of a device, by its place.
+    Stream(u32),
+    /// Left out.
+    Nowhere,
+}
+
 /// Writes an archive.
 pub(crate) struct Otf2 {
+    host_only: bool,
     archive: Archive,
     strings: Strings,
     attributes: Attributes,
@@ -107,16 +134,18 @@ pub(crate) struct Otf2 {
     processes: Vec<Process>,
     times: Vec<ProcessTimes>,
     threads: Vec<Thread>,
-    /// The thread of each location of the timeline that is one.
-    locations: Vec<Option<u32>>,
+    /// By location of the timeline.
+    locations: Vec<Place>,
     /// The first thread of the process that is written now.
     first_thread: usize,
+    streams: Streams,
     teams: Teams,
     tasks: Tasks,
     /// The number of each lock of the process.
     locks: FastMap<u64, u32>,
     next_lock: u32,
     notes: Vec<Note>,
+    summaries: Vec<Summary>,
     start_realtime_ns: Option<u64>,
     error: Option<io::Error>,
 }
@@ -128,6 +157,7 @@ impl Otf2 {
     /// The folder cannot be written to.
     pub(crate) fn new(folder: &Path, options: Otf2Options, locations: usize) -> io::Result<Otf2> {
         Ok(Otf2 {
+            host_only: options.host_only,
             archive: Archive::create(folder, locations)?,
             strings: Strings::new(),
             attributes: Attributes::new(),
@@ -137,20 +167,39 @@ impl Otf2 {
             threads: Vec::new(),
             locations: Vec::new(),
             first_thread: 0,
+            streams: Streams::default(),
             teams: Teams::default(),
             tasks: Tasks::default(),
             locks: FastMap::default(),
             next_lock: 0,
             notes: Vec::new(),
+            summaries: Vec::new(),
             start_realtime_ns: None,
             error: None,
         })
     }
 
+    /// The thread that a location is.
+    #[inline]
+    fn thread(&self, location: LocationId) -> Option<u32> {
+        match self.locations[location.0 as usize] {
+            Place::Thread(thread) => Some(thread),
+            Place::Stream(_) | Place::Nowhere => None,
+        }
+    }
+
+    /// The stream that a location is.
+    fn stream(&self, location: LocationId) -> Option<u32> {
+        match self.locations[location.0 as usize] {
+            Place::Stream(stream) => Some(stream),
+            Place::Thread(_) | Place::Nowhere => None,
+        }
+    }
+
     /// The thread and the time of an event.
     #[inline]
     fn at(&mut self, at: Point) -> Option<(usize, u64)> {
-        let thread = self.locations[at.location.0 as usize]? as usize;
+        let thread = self.thread(at.location)? as usize;
         let time = at.time.unsigned_abs();
         if !self.threads[thread].has_begun {
             self.begin_thread(thread, time);
@@ -243,13 +292,16 @@ impl Otf2 {
             }
             let thread = &mut self.threads[index];
             if is_main && thread.has_begun {
-                let exit_status = NO_EXIT_STATUS;
+                let known = self.processes[thread.process].exit_status;
+                let exit_status = known.map_or(NO_EXIT_STATUS, i64::from);
                 thread.event(times.last, &ProgramEnd { exit_status });
                 thread.file.set_first_time(times.first);
             }
             let finished = thread.finish();
             self.keep(finished);
         }
+        let finished = self.streams.next_process();
+        self.keep(finished);
         self.first_thread = self.threads.len();
     }
 
@@ -343,6 +395,16 @@ impl Otf2 {
         }
     }
 
+    fn add_stream(&mut self, location: &Location, device_num: i32) -> Place {
+        let process = location.process.0 as usize;
+        let has_main = self.first_thread < self.threads.len();
+        let main = has_main.then_some(self.first_thread as u32);
+        let stream = self
+            .streams
+            .add(&self.archive, (process, main), device_num, &location.name);
+        Place::Stream(stream)
+    }
+
     /// Something without time that has no record of its own: a region without time.
     fn mark(
         &mut self,
@@ -360,13 +422,11 @@ impl Otf2 {
     }
 }
 
-/// Tells waits for what nests from waits for locks.
-fn is_wait_around_region(construct: Construct) -> bool {
+/// Tells what nests from locks.
+fn is_region(kind: ompt::ompt_mutex_t) -> bool {
     matches!(
-        construct,
-        Construct::MutexWait(
-            ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered
-        )
+        kind,
+        ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered
     )
 }
 
@@ -381,8 +441,17 @@ impl Sink for Otf2 {
     }
 
     fn location(&mut self, location: &Location) {
-        let LocationKind::Thread { os_tid } = location.kind else {
-            return self.locations.push(None);
+        let os_tid = match location.kind {
+            LocationKind::Thread { os_tid } => os_tid,
+            LocationKind::Device { device_num } => {
+                self.streams.device(device_num, &location.name);
+                return self.locations.push(Place::Nowhere);
+            }
+            LocationKind::DeviceQueue { device_num } if !self.host_only => {
+                let place = self.add_stream(location, device_num);
+                return self.locations.push(place);
+            }
+            _ => return self.locations.push(Place::Nowhere),
         };
         let number = self.threads.len() as u32;
         let team = TeamId::Initial(number);
@@ -390,7 +459,7 @@ impl Sink for Otf2 {
         if number == 0 {
             self.teams.comm(team);
         }
-        self.locations.push(Some(number));
+        self.locations.push(Place::Thread(number));
         let (path, chunk_bytes) = (
             self.archive.events(number),
             self.archive.event_chunk_bytes(),
@@ -452,8 +521,10 @@ impl Sink for Otf2 {
                 open.region = Some(number);
             }
         }
-        if is_wait_around_region(construct) {
-            open.state = State::Waiting;
+        match construct {
+            Construct::MutexWait(kind) if is_region(kind) => open.state = State::Waiting,
+            Construct::MutexHold(kind) if is_region(kind) => open.state = State::Holding,
+            _ => {}
         }
         thread.open.push(open);
     }
@@ -527,12 +598,8 @@ impl Sink for Otf2 {
                 self.threads[thread].acquired();
             }
             ThreadEvent::ReleaseLock { lock, order } => {
-                let event = ThreadReleaseLock {
-                    paradigm: paradigm::OPENMP,
-                    lock: self.lock(lock),
-                    acquisition_order: order,
-                };
-                self.threads[thread].event(time, &event);
+                let lock = self.lock(lock);
+                self.threads[thread].releases(time, lock, order);
             }
             ThreadEvent::Recording { .. } => {
                 let mode = MEASUREMENT_OFF;
@@ -545,17 +612,40 @@ impl Sink for Otf2 {
     }
 
     /// Who holds a lock, and when recording was off, threads tell.
-    fn interval(&mut self, _: &Interval<'_>) {}
+    fn interval(&mut self, interval: &Interval<'_>) {
+        let (Some(stream), Some(work)) = (self.stream(interval.track), interval.work) else {
+            return;
+        };
+        let times = (interval.begin.unsigned_abs(), interval.end.unsigned_abs());
+        let attributes = self.attributes.list(&mut self.strings, interval.arguments);
+        let streams = &mut self.streams;
+        match work {
+            DeviceWork::TransferTo { bytes } => {
+                streams.transfer(stream, times, attributes, Direction::ToDevice, bytes);
+            }
+            DeviceWork::TransferFrom { bytes } => {
+                streams.transfer(stream, times, attributes, Direction::FromDevice, bytes);
+            }
+            _ => {
+                let (strings, regions) = (&mut self.strings, &mut self.regions);
+                let region = regions.of_device(strings, interval.name, work);
+                streams.region(stream, times, attributes, region);
+            }
+        }
+    }
 
     /// The other kinds tell what tasks and locks tell already.
     fn flow(&mut self, flow: &Flow) {
+        let Some(from) = self.thread(flow.from.location) else {
+            return;
+        };
+        if let Some(stream) = self.stream(flow.to.location) {
+            return self.streams.asked_by(stream, from);
+        }
         if flow.kind != FlowKind::TaskDependence {
             return;
         }
-        let (Some(from), Some((thread, time))) = (
-            self.locations[flow.from.location.0 as usize],
-            self.at(flow.to),
-        ) else {
+        let Some((thread, time)) = self.at(flow.to) else {
             return;
         };
         let region = self
@@ -581,8 +671,14 @@ impl Sink for Otf2 {
         });
     }
 
+    fn summary(&mut self, _: ProcessId, summary: &Summary) {
+        self.summaries.push(summary.clone());
+    }
+
     fn failed(&self) -> bool {
-        self.error.is_some() || self.threads.iter().any(|thread| thread.file.failed())
+        self.error.is_some()
+            || self.streams.failed()
+            || self.threads.iter().any(|thread| thread.file.failed())
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {

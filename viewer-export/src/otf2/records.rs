@@ -164,16 +164,40 @@ records! {
     MeasurementOnOff = 11 { mode: u8 }
     Enter = 12 { region: RegionRef }
     Leave = 13 { region: RegionRef }
+    MpiSend = 14 { receiver: u32, comm: CommRef, tag: u32, length: u64 }
+    MpiIsend = 15 { receiver: u32, comm: CommRef, tag: u32, length: u64, request: u64 }
+    MpiIsendComplete = 16 { request: u64 }
+    MpiIrecvRequest = 17 { request: u64 }
+    MpiRecv = 18 { sender: u32, comm: CommRef, tag: u32, length: u64 }
+    MpiIrecv = 19 { sender: u32, comm: CommRef, tag: u32, length: u64, request: u64 }
+    MpiRequestTest = 20 { request: u64 }
+    MpiRequestCancelled = 21 { request: u64 }
+    MpiCollectiveBegin = 22 {}
+    MpiCollectiveEnd = 23 { operation: u8, comm: CommRef, root: u32, sent: u64, received: u64 }
+    Metric = 31 { metric: MetricRef, values: ShortList<MetricValue> }
     ParameterString = 32 { parameter: ParameterRef, value: StringRef }
     ParameterInt = 33 { parameter: ParameterRef, value: i64 }
     ParameterUnsignedInt = 34 { parameter: ParameterRef, value: u64 }
     RmaWinCreate = 35 { window: RmaWinRef }
     RmaWinDestroy = 36 { window: RmaWinRef }
     RmaCollectiveBegin = 37 {}
+    RmaCollectiveEnd = 38 { operation: u8, level: u32, window: RmaWinRef, root: u32, sent: u64, received: u64 }
+    RmaGroupSync = 39 { level: u32, window: RmaWinRef, group: GroupRef }
+    RmaRequestLock = 40 { window: RmaWinRef, remote: u32, lock: u64, lock_type: u8 }
+    RmaAcquireLock = 41 { window: RmaWinRef, remote: u32, lock: u64, lock_type: u8 }
+    RmaTryLock = 42 { window: RmaWinRef, remote: u32, lock: u64, lock_type: u8 }
+    RmaReleaseLock = 43 { window: RmaWinRef, remote: u32, lock: u64 }
+    RmaSync = 44 { window: RmaWinRef, remote: u32, sync_type: u8 }
+    RmaWaitChange = 45 { window: RmaWinRef }
     RmaPut = 46 { window: RmaWinRef, remote: u32, bytes: u64, matching_id: u64 }
     RmaGet = 47 { window: RmaWinRef, remote: u32, bytes: u64, matching_id: u64 }
+    RmaAtomic = 48 {
+        window: RmaWinRef, remote: u32, atomic_type: u8, sent: u64, received: u64, matching_id: u64
+    }
     RmaOpCompleteBlocking = 49 { window: RmaWinRef, matching_id: u64 }
     RmaOpCompleteNonBlocking = 50 { window: RmaWinRef, matching_id: u64 }
+    RmaOpTest = 51 { window: RmaWinRef, matching_id: u64 }
+    RmaOpCompleteRemote = 52 { window: RmaWinRef, matching_id: u64 }
     ThreadFork = 53 { paradigm: u8, requested_threads: u32 }
     ThreadJoin = 54 { paradigm: u8 }
     ThreadTeamBegin = 55 { team: CommRef }
@@ -183,6 +207,10 @@ records! {
     ThreadTaskCreate = 59 { team: CommRef, creating_thread: u32, generation: u32 }
     ThreadTaskSwitch = 60 { team: CommRef, creating_thread: u32, generation: u32 }
     ThreadTaskComplete = 61 { team: CommRef, creating_thread: u32, generation: u32 }
+    ThreadCreate = 62 { contingent: CommRef, sequence: u64 }
+    ThreadBegin = 63 { contingent: CommRef, sequence: u64 }
+    ThreadWait = 64 { contingent: CommRef, sequence: u64 }
+    ThreadEnd = 65 { contingent: CommRef, sequence: u64 }
     CallingContextEnter = 66 { context: CallingContextRef, unwind_distance: u32 }
     CallingContextLeave = 67 { context: CallingContextRef }
     CallingContextSample = 68 {
@@ -190,6 +218,12 @@ records! {
     }
     ProgramBegin = 83 { name: StringRef, arguments: Vec<StringRef> }
     ProgramEnd = 84 { exit_status: i64 }
+    NonBlockingCollectiveRequest = 85 { request: u64 }
+    NonBlockingCollectiveComplete = 86 {
+        operation: u8, comm: CommRef, root: u32, sent: u64, received: u64, request: u64
+    }
+    CommCreate = 87 { comm: CommRef }
+    CommDestroy = 88 { comm: CommRef }
 }
 
 records! {
@@ -197,6 +231,8 @@ records! {
     LocalDefinition;
     /// What the numbers in this location's events are in the global definitions: by number, where the mode is dense.
     MappingTable = 5 { mapping_type: u8, mappings: Mappings }
+    /// What is to be added to the times of this location's events about this time.
+    ClockOffset = 6 { time: Full, offset: i64, deviation: Full }
 }
 
 records! {
@@ -222,6 +258,7 @@ pub(super) mod paradigm {
 
 /// `OTF2_RegionRole`.
 pub(super) mod role {
+    pub(in crate::otf2) const FUNCTION: u8 = 1;
     pub(in crate::otf2) const WRAPPER: u8 = 2;
     pub(in crate::otf2) const LOOP: u8 = 3;
     pub(in crate::otf2) const CODE: u8 = 4;
@@ -250,4 +287,6 @@ pub(super) mod role {
     pub(in crate::otf2) const DEALLOCATE: u8 = 36;
     /// Of OTF2 3.1.
     pub(in crate::otf2) const CANCEL: u8 = 39;
+    /// Of OTF2 3.1.
+    pub(in crate::otf2) const KERNEL: u8 = 40;
 }

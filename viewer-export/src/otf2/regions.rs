@@ -3,7 +3,7 @@
 //! Scalasca tells constructs by their canonical names, `!$omp` in front and ` @` behind. What Score-P does not record
 //! (waiting, waking up, chunks of loops) has a canonical name without `!$omp`, so that nobody takes it for the construct.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use ompt_sys as ompt;
 
@@ -11,7 +11,8 @@ use super::Enums;
 use super::encoding::StringRef;
 use super::records::{self, paradigm, role};
 use super::strings::Strings;
-use crate::sink::{Category, Construct, Region};
+use crate::fast_map::FastMap;
+use crate::sink::{Category, Construct, DeviceWork, Region, Source};
 
 /// What a region is in OTF2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +116,17 @@ impl Enums {
         }
     }
 
+    fn device_shape(self, work: DeviceWork<'_>) -> Shape {
+        match work {
+            DeviceWork::Kernel(_) => called(self.kernel_role(), "!$omp target (kernel execution)"),
+            DeviceWork::TransferTo { .. } | DeviceWork::TransferFrom { .. } => {
+                construct(role::DATA_TRANSFER)
+            }
+            DeviceWork::DataOp(kind) => construct(data_op_role(kind)),
+            DeviceWork::Native => construct(role::CODE),
+        }
+    }
+
     fn paradigm(self, category: Category) -> u8 {
         match category {
             Category::Target => self.target_paradigm(),
@@ -163,8 +175,60 @@ pub(super) struct Regions {
     /// What each of them is here.
     known: Vec<Known>,
     definitions: Vec<records::Region>,
+    /// What devices do, by role and name on the timeline.
+    of_devices: BTreeMap<u8, FastMap<String, u32>>,
     /// Regions of equal names, roles and places are one.
     by_content: HashMap<(StringRef, u8, StringRef, u32), u32>,
+}
+
+/// What the definition of a region is made of.
+struct Definition<'a> {
+    /// The name on the timeline.
+    name: &'a str,
+    category: Category,
+    source: Option<&'a Source>,
+    shape: Shape,
+}
+
+impl Definition<'_> {
+    fn record(&self, strings: &mut Strings, enums: Enums) -> records::Region {
+        let shape = self.shape;
+        let (own, place) = match self.name.find(" @") {
+            Some(place) => self.name.split_at(place),
+            None => (self.name, ""),
+        };
+        let own = shape.name.unwrap_or(own);
+        let name = format!("{own}{place}");
+        let canonical = match shape.canonical {
+            Canonical::Name => &name[..],
+            Canonical::Routine => own,
+            Canonical::Unknown => name.trim_start_matches("!$omp "),
+        };
+        let source = self.source;
+        let (file, line) = match source.and_then(|source| source.line.as_ref()) {
+            Some((file, line)) => (&file[..], *line),
+            // Score-P's words for what has no file; Scalasca looks for the first.
+            None => match self.category {
+                Category::User | Category::Omptrace => ("", 0),
+                Category::Target => ("OMP_TARGET", 0),
+                _ => ("OMP", 0),
+            },
+        };
+        let function = source.and_then(|source| source.function.as_deref());
+        records::Region {
+            id: 0,
+            name: strings.number(&name),
+            description: strings.number(function.unwrap_or_default()),
+            legacy_type: 0,
+            source_file: strings.number(file),
+            begin_line: line,
+            end_line: 0,
+            canonical_name: strings.number(canonical),
+            role: shape.role,
+            paradigm: enums.paradigm(self.category),
+            flags: 0,
+        }
+    }
 }
 
 /// A region of the timeline, as far as each event asks for it.
@@ -183,6 +247,7 @@ impl Regions {
             timeline: Vec::new(),
             known: Vec::new(),
             definitions: Vec::new(),
+            of_devices: BTreeMap::new(),
             by_content: HashMap::new(),
         }
     }
@@ -230,39 +295,41 @@ impl Regions {
 
     fn define(&mut self, strings: &mut Strings, region: usize, shape: Shape) -> u32 {
         let region = &self.timeline[region];
-        let (own, place) = match region.name.find(" @") {
-            Some(place) => region.name.split_at(place),
-            None => (&region.name[..], ""),
+        let definition = Definition {
+            name: &region.name,
+            category: region.category,
+            source: region.source.as_ref(),
+            shape,
         };
-        let own = shape.name.unwrap_or(own);
-        let name = format!("{own}{place}");
-        let canonical = match shape.canonical {
-            Canonical::Name => &name[..],
-            Canonical::Routine => own,
-            Canonical::Unknown => name.trim_start_matches("!$omp "),
-        };
-        let source = region.source.as_ref();
-        let (file, line) = match source.and_then(|source| source.line.as_ref()) {
-            Some((file, line)) => (&file[..], *line),
-            // Score-P's word for what has no file; Scalasca looks for it.
-            None if !matches!(region.category, Category::User | Category::Omptrace) => ("OMP", 0),
-            None => ("", 0),
-        };
-        let function = source.and_then(|source| source.function.as_deref());
-        let definition = records::Region {
-            id: 0,
-            name: strings.number(&name),
-            description: strings.number(function.unwrap_or_default()),
-            legacy_type: 0,
-            source_file: strings.number(file),
-            begin_line: line,
-            end_line: 0,
-            canonical_name: strings.number(canonical),
-            role: shape.role,
-            paradigm: self.enums.paradigm(region.category),
-            flags: 0,
-        };
+        let definition = definition.record(strings, self.enums);
         self.intern(definition)
+    }
+
+    /// The number of what a device does, `name` on the timeline.
+    pub(super) fn of_device(
+        &mut self,
+        strings: &mut Strings,
+        name: &str,
+        work: DeviceWork<'_>,
+    ) -> u32 {
+        let shape = self.enums.device_shape(work);
+        let known = self.of_devices.entry(shape.role).or_default();
+        if let Some(number) = known.get(name) {
+            return *number;
+        }
+        let definition = Definition {
+            name,
+            category: Category::Target,
+            source: match work {
+                DeviceWork::Kernel(source) => Some(source),
+                _ => None,
+            },
+            shape,
+        };
+        let number = self.intern(definition.record(strings, self.enums));
+        let known = self.of_devices.entry(shape.role).or_default();
+        known.insert(name.to_owned(), number);
+        number
     }
 
     fn intern(&mut self, definition: records::Region) -> u32 {
@@ -299,6 +366,10 @@ impl Regions {
             paradigm: paradigm::MEASUREMENT_SYSTEM,
             flags: 0,
         })
+    }
+
+    pub(super) fn enums(&self) -> Enums {
+        self.enums
     }
 
     pub(super) fn definitions(&self) -> &[records::Region] {

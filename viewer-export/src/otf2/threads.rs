@@ -9,7 +9,10 @@ use std::io;
 use super::chunks::Site;
 use super::encoding::CommRef;
 use super::events::EventFile;
-use super::records::{Enter, Leave, MEASUREMENT_ON, MeasurementOnOff, Record, ThreadTaskSwitch};
+use super::records::{
+    Enter, Leave, MEASUREMENT_ON, MeasurementOnOff, Record, ThreadReleaseLock, ThreadTaskSwitch,
+    paradigm,
+};
 use super::tasks::{Task, Tasks};
 use super::teams::{TeamId, Teams};
 
@@ -61,6 +64,13 @@ pub(super) enum State {
     Acquires,
     /// The wait is over on the timeline. It goes on around the region that the thread got, as it does with Score-P.
     Acquired,
+    /// Being in a critical, atomic or ordered region.
+    Holding,
+    /// The same, which the thread leaves just now: the release comes behind that, as with Score-P.
+    Releases {
+        lock: u32,
+        order: u32,
+    },
     /// A buffer flush, which is one event; it is told later when it stopped.
     Flush(Site),
 }
@@ -169,12 +179,20 @@ impl Thread {
 
     #[inline]
     fn leave_top(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64, attributes: &[u8]) {
-        let Some(&Open { region, task, .. }) = self.open.last() else {
+        let Some(&Open {
+            region,
+            task,
+            state,
+        }) = self.open.last()
+        else {
             return;
         };
         if let Some(region) = region {
             self.run(tasks, teams, time, task);
             self.leave(time, attributes, region);
+        }
+        if let State::Releases { lock, order } = state {
+            self.release(time, lock, order);
         }
         self.open.pop();
         if task != self.task() {
@@ -198,6 +216,23 @@ impl Thread {
         {
             top.state = State::Acquires;
         }
+    }
+
+    /// The thread releases a lock: the region that it holds, if it is in one, is left first.
+    pub(super) fn releases(&mut self, time: u64, lock: u32, order: u32) {
+        match self.open.last_mut() {
+            Some(top) if top.state == State::Holding => top.state = State::Releases { lock, order },
+            _ => self.release(time, lock, order),
+        }
+    }
+
+    fn release(&mut self, time: u64, lock: u32, order: u32) {
+        let event = ThreadReleaseLock {
+            paradigm: paradigm::OPENMP,
+            lock,
+            acquisition_order: order,
+        };
+        self.event(time, &event);
     }
 
     /// An event whose first field is a team.

@@ -181,6 +181,7 @@ impl Lock {
                 begin: hold.since.time,
                 end,
                 arguments: &[argument("wait_id", Value::Hex(wait_id))],
+                work: None,
             });
         }
         Some((hold.holder, hold.order))

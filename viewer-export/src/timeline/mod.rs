@@ -34,7 +34,7 @@ pub use dialect::Dialect;
 pub(crate) use locations::{ThreadIntroduction, display_order, introductions};
 pub use repair::{Cause, Place, Repair, Repairs};
 
-use crate::sink::{LocationId, LocationKind, Ns, Process, ProcessId, Sink};
+use crate::sink::{LocationId, LocationKind, Ns, Process, ProcessId, Sink, Summary};
 use crate::symbols::{Problem, Table};
 use devices::{Devices, Survey, device_name};
 use interpret::{Interpreter, SessionClock};
@@ -296,6 +296,10 @@ impl<'a> ProcessReplay<'a, '_> {
             host: machine.map_or(String::new(), |machine| machine.host.clone()),
             rank: metadata.process.as_ref().and_then(|process| process.rank),
             command_line: command_line(self.reader),
+            exit_status: metadata
+                .record
+                .as_ref()
+                .and_then(|record| record.exit_status),
         };
         self.stage.sink.process(&process);
         let introductions = introductions(self.reader);
@@ -331,7 +335,26 @@ impl<'a> ProcessReplay<'a, '_> {
         for (_, note) in report.notes() {
             self.stage.sink.note(self.id, &note);
         }
+        self.stage.sink.summary(self.id, &self.summary(&report));
         report
+    }
+
+    fn summary(&self, report: &ProcessReport) -> Summary {
+        let metadata = self.reader.metadata();
+        let runtime = metadata.runtime.as_ref();
+        let is_damage = |diagnostic: &&Diagnostic| diagnostic.severity > Severity::Note;
+        let repairs = report.repairs.iter();
+        Summary {
+            tracer: metadata.tracer.clone().unwrap_or_default(),
+            runtime: report.runtime.clone(),
+            dialect: runtime.map_or(String::new(), |runtime| runtime.dialect.clone()),
+            events: report.events,
+            lost: report.lost,
+            damages: report.diagnostics.iter().filter(is_damage).count() as u64,
+            repairs: repairs
+                .map(|repair| (repair.cause.name(), repair.count))
+                .collect(),
+        }
     }
 
     /// Interprets all events.

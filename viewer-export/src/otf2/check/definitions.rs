@@ -5,11 +5,16 @@ use std::path::Path;
 
 use super::faults::{Fault, Faults};
 use super::reader::{Anchor, Records};
-use crate::otf2::encoding::{CommRef, Kind, Mappings};
+use crate::otf2::encoding::{CommRef, Kind, LocationGroupRef, Mappings};
 use crate::otf2::records::{ClockProperties, Definition, Group, LocalDefinition};
 
-const COMM_LOCATIONS: u8 = 4;
+const COMM_LOCATIONS: u8 = 4; // OTF2_GroupType
 const COMM_GROUP: u8 = 5;
+const GLOBAL_MEMBERS: u32 = 1; // OTF2_GroupFlag
+const PROCESS: u8 = 1; // OTF2_LocationGroupType
+const ACCELERATOR: u8 = 2;
+const CPU_THREAD: u8 = 1; // OTF2_LocationType
+const ACCELERATOR_STREAM: u8 = 2;
 
 /// What the events of an archive refer to.
 #[derive(Default)]
@@ -17,7 +22,16 @@ pub(super) struct Definitions {
     known: HashSet<(Kind, u64)>,
     pub(super) locations: BTreeMap<u64, LocationFacts>,
     groups: HashMap<u32, Group>,
+    location_groups: BTreeMap<u32, GroupFacts>,
     comm_groups: HashMap<u32, u32>,
+    /// The communicator of each window.
+    windows: HashMap<u32, CommRef>,
+    /// The type of each parameter.
+    pub(super) parameters: HashMap<u32, u8>,
+    metric_members: HashMap<u32, u8>,
+    /// The types of each metric class's values.
+    metric_classes: HashMap<u32, Vec<u8>>,
+    metric_instances: HashMap<u32, u32>,
     /// The type of each attribute.
     pub(super) attributes: HashMap<u32, u8>,
     pub(super) clock: Option<ClockProperties>,
@@ -33,6 +47,14 @@ pub(super) struct Definitions {
 pub(super) struct LocationFacts {
     pub(super) events: u64,
     pub(super) group: u32,
+    location_type: u8,
+}
+
+/// What a location group's definition tells.
+#[derive(Clone, Copy, Debug)]
+struct GroupFacts {
+    group_type: u8,
+    creator: LocationGroupRef,
 }
 
 impl Definitions {
@@ -111,12 +133,39 @@ impl Definitions {
                 let facts = LocationFacts {
                     events: location.number_of_events,
                     group: location.location_group.0,
+                    location_type: location.location_type,
                 };
                 self.locations.insert(location.id, facts);
+            }
+            Definition::LocationGroup(group) => {
+                let facts = GroupFacts {
+                    group_type: group.group_type,
+                    creator: group.creating_location_group.0,
+                };
+                self.location_groups.insert(group.id, facts);
             }
             Definition::Group(group) => self.add_group(group, faults),
             Definition::Comm(comm) => {
                 self.comm_groups.insert(comm.id, comm.group.0);
+            }
+            Definition::RmaWin(window) => {
+                self.windows.insert(window.id, window.comm);
+            }
+            Definition::Parameter(parameter) => {
+                self.parameters
+                    .insert(parameter.id, parameter.parameter_type);
+            }
+            Definition::MetricMember(member) => {
+                self.metric_members.insert(member.id, member.value_type);
+            }
+            Definition::MetricClass(class) => {
+                let members = class.members.0.iter();
+                let types = members.filter_map(|member| self.metric_members.get(&member.0));
+                self.metric_classes
+                    .insert(class.id, types.copied().collect());
+            }
+            Definition::MetricInstance(instance) => {
+                self.metric_instances.insert(instance.id, instance.class.0);
             }
             _ => {}
         }
@@ -167,10 +216,58 @@ impl Definitions {
         if self.clock.is_none() {
             faults.add(Fault::ClockProperties, || "none".to_owned());
         }
+        for (id, group) in &self.location_groups {
+            if !self.is_sound_group(*id, *group) {
+                faults.add(Fault::LocationGroup, || format!("location group {id}"));
+            }
+        }
+    }
+
+    /// A process has threads of the host, an accelerator streams, and a process that created it; neither has the other's.
+    fn is_sound_group(&self, id: u32, group: GroupFacts) -> bool {
+        let (own, other) = match group.group_type {
+            PROCESS => (CPU_THREAD, ACCELERATOR_STREAM),
+            ACCELERATOR => (ACCELERATOR_STREAM, CPU_THREAD),
+            _ => return true,
+        };
+        let creator = self.location_groups.get(&group.creator.0);
+        let is_created = match group.creator {
+            LocationGroupRef::UNDEFINED => group.group_type == PROCESS,
+            _ => creator.is_some_and(|creator| creator.group_type == PROCESS),
+        };
+        let members = self.locations.values().filter(|facts| facts.group == id);
+        let has = |location_type| {
+            let mut members = members.clone();
+            members.any(|facts| facts.location_type == location_type)
+        };
+        is_created && has(own) && !has(other)
     }
 
     pub(super) fn defines(&self, kind: Kind, number: u64) -> bool {
         self.known.contains(&(kind, number))
+    }
+
+    /// How many ranks a communicator has; `None` where its group is no list of locations.
+    pub(super) fn ranks(&self, comm: CommRef) -> Option<usize> {
+        let group = self.groups.get(self.comm_groups.get(&comm.0)?)?;
+        if group.group_type != COMM_GROUP {
+            return None;
+        }
+        if group.flags & GLOBAL_MEMBERS != 0 {
+            return self.comm_locations.get(&group.paradigm).map(Vec::len);
+        }
+        Some(group.members.len())
+    }
+
+    /// How many ranks a window's communicator has.
+    pub(super) fn window_ranks(&self, window: u32) -> Option<usize> {
+        self.ranks(*self.windows.get(&window)?)
+    }
+
+    /// The types of a metric's values.
+    pub(super) fn metric_types(&self, metric: u32) -> Option<&[u8]> {
+        let class = self.metric_instances.get(&metric).unwrap_or(&metric);
+        self.metric_classes.get(class).map(Vec::as_slice)
     }
 
     /// The locations of a team in the order of their numbers; `None` where its group is no group of locations.
@@ -208,14 +305,19 @@ fn defines(definition: &Definition) -> Option<(Kind, u64)> {
     })
 }
 
-/// What a location's own numbers are in the global definitions.
+/// What a location's own definitions tell: what its numbers are in the global definitions, and how far its clock is off.
 #[derive(Default)]
-pub(super) struct LocalNumbers(HashMap<(Kind, u64), u64>);
+pub(super) struct LocalDefinitions {
+    numbers: HashMap<(Kind, u64), u64>,
+    mapped: HashSet<Kind>,
+    /// Times, and what is to be added to them.
+    clock_offsets: Vec<(u64, i64)>,
+}
 
-impl LocalNumbers {
+impl LocalDefinitions {
     /// Reads a location's definitions.
-    pub(super) fn read(path: &Path, anchor: &Anchor, faults: &mut Faults) -> LocalNumbers {
-        let mut numbers = LocalNumbers::default();
+    pub(super) fn read(path: &Path, anchor: &Anchor, faults: &mut Faults) -> LocalDefinitions {
+        let mut numbers = LocalDefinitions::default();
         let Ok(mut records) = Records::open(path, anchor.definition_chunk_bytes, false) else {
             faults.add(Fault::MissingDefinitions, || path.display().to_string());
             return numbers;
@@ -225,7 +327,21 @@ impl LocalNumbers {
                 Ok(None) => return numbers,
                 Ok(Some(LocalDefinition::MappingTable(table))) => {
                     if let Some(kind) = mapped_kind(table.mapping_type) {
+                        if !numbers.mapped.insert(kind) {
+                            faults.add(Fault::DefinedTwice, || {
+                                format!("mapping table of {kind:?} in {}", path.display())
+                            });
+                        }
                         numbers.add(kind, table.mappings);
+                    }
+                }
+                Ok(Some(LocalDefinition::ClockOffset(offset))) => {
+                    let time = offset.time.0;
+                    let newest = numbers.clock_offsets.last();
+                    if newest.is_some_and(|(newest, _)| *newest >= time) {
+                        faults.add(Fault::ClockOffset, || path.display().to_string());
+                    } else {
+                        numbers.clock_offsets.push((time, offset.offset));
                     }
                 }
                 Ok(Some(LocalDefinition::Unknown(_))) => {}
@@ -243,13 +359,13 @@ impl LocalNumbers {
                 let pairs = (0..)
                     .zip(global)
                     .map(|(local, global)| ((kind, local), global));
-                self.0.extend(pairs);
+                self.numbers.extend(pairs);
             }
             Mappings::Sparse(pairs) => {
                 let pairs = pairs
                     .into_iter()
                     .map(|(local, global)| ((kind, local), global));
-                self.0.extend(pairs);
+                self.numbers.extend(pairs);
             }
         }
     }
@@ -257,10 +373,26 @@ impl LocalNumbers {
     /// The global number; those without one of their own are global.
     #[inline]
     pub(super) fn global(&self, kind: Kind, local: u64) -> u64 {
-        if self.0.is_empty() {
+        if self.numbers.is_empty() {
             return local;
         }
-        self.0.get(&(kind, local)).copied().unwrap_or(local)
+        self.numbers.get(&(kind, local)).copied().unwrap_or(local)
+    }
+
+    /// The time on the archive's clock. Between two offsets it is interpolated, before the first and behind the last the
+    /// nearest two tell; one alone tells nothing.
+    pub(super) fn global_time(&self, time: u64) -> u64 {
+        let offsets = &self.clock_offsets;
+        if offsets.len() < 2 {
+            return time;
+        }
+        let next = offsets.partition_point(|(known, _)| *known <= time);
+        let next = next.clamp(1, offsets.len() - 1);
+        let ((begin, from), (end, to)) = (offsets[next - 1], offsets[next]);
+        let passed = (i128::from(time) - i128::from(begin)) as f64;
+        let slope = (i128::from(to) - i128::from(from)) as f64 / (end - begin) as f64;
+        let offset = i128::from(from) + (passed * slope).round() as i128;
+        u64::try_from(i128::from(time) + offset).unwrap_or(0)
     }
 }
 

@@ -4,11 +4,17 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::path::Path;
 
-use super::definitions::{Definitions, LocalNumbers, LocationFacts};
+use super::definitions::{Definitions, LocalDefinitions, LocationFacts};
 use super::faults::{Fault, Faults};
 use super::reader::{Anchor, Damage, Records};
-use crate::otf2::encoding::{AttributeRef, Bytes, CommRef, Field, Full, Kind, TypedValue};
-use crate::otf2::records::{ATTRIBUTE_LIST, Event, TIMESTAMP};
+use crate::otf2::encoding::{
+    AttributeRef, Bytes, CommRef, Field, Full, Kind, ParameterRef, RmaWinRef, TypedValue,
+};
+use crate::otf2::records::{ATTRIBUTE_LIST, Event, Metric, TIMESTAMP};
+
+const PARAMETER_STRING: u8 = 0; // OTF2_ParameterType
+const PARAMETER_INT64: u8 = 1;
+const PARAMETER_UINT64: u8 = 2;
 
 /// A task by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,10 +37,12 @@ struct Source {
     location: u64,
     facts: LocationFacts,
     records: Records,
-    numbers: LocalNumbers,
+    numbers: LocalDefinitions,
     /// The event that is due.
     head: Option<(Event, Vec<Attribute>)>,
+    /// The time of the newest event, as the location tells it, and on the archive's clock.
     time: u64,
+    global_time: u64,
     events: u64,
     /// The number of the first event of the chunk being read, and that of the last.
     chunk: (u64, u64),
@@ -95,9 +103,10 @@ impl<'a> Judge<'a> {
                 location,
                 facts,
                 records,
-                numbers: LocalNumbers::read(&numbers, anchor, faults),
+                numbers: LocalDefinitions::read(&numbers, anchor, faults),
                 head: None,
                 time: 0,
+                global_time: 0,
                 events: 0,
                 chunk: (1, 0),
                 implicit: vec![Vec::new()],
@@ -125,7 +134,7 @@ impl<'a> Judge<'a> {
         let mut due = BinaryHeap::new();
         for index in 0..self.sources.len() {
             if self.advance(index) {
-                due.push(Reverse((self.sources[index].time, index)));
+                due.push(Reverse((self.sources[index].global_time, index)));
             }
         }
         while let Some(Reverse((time, index))) = due.pop() {
@@ -133,7 +142,7 @@ impl<'a> Judge<'a> {
                 self.event(index, time, &event, &attributes);
             }
             if self.advance(index) {
-                due.push(Reverse((self.sources[index].time, index)));
+                due.push(Reverse((self.sources[index].global_time, index)));
             }
         }
         self.finish();
@@ -145,8 +154,9 @@ impl<'a> Judge<'a> {
         let before = source.time;
         let read = source.read();
         let (location, time) = (source.location, source.time);
+        source.global_time = source.numbers.global_time(time);
         if time < before {
-            source.time = before;
+            (source.time, source.global_time) = (before, source.numbers.global_time(before));
             self.faults.add(Fault::TimeWentBack, || {
                 format!("location {location}, from {before} to {time}")
             });
@@ -202,6 +212,30 @@ impl<'a> Judge<'a> {
                 let region = source.numbers.global(Kind::Region, leave.region.0.into());
                 self.leave(index, time, region);
             }
+            Event::CallingContextEnter(enter) => {
+                let context = enter.context.0.into();
+                let context = source.numbers.global(Kind::CallingContext, context);
+                self.stack(index, time).push(context);
+            }
+            Event::CallingContextLeave(leave) => {
+                let context = leave.context.0.into();
+                let context = source.numbers.global(Kind::CallingContext, context);
+                self.leave(index, time, context);
+            }
+            Event::MpiSend(e) => self.judge_rank(index, time, e.comm, e.receiver),
+            Event::MpiIsend(e) => self.judge_rank(index, time, e.comm, e.receiver),
+            Event::MpiRecv(e) => self.judge_rank(index, time, e.comm, e.sender),
+            Event::MpiIrecv(e) => self.judge_rank(index, time, e.comm, e.sender),
+            Event::Metric(e) => self.judge_metric(index, time, e),
+            Event::ParameterString(e) => {
+                self.judge_parameter(index, time, e.parameter, PARAMETER_STRING);
+            }
+            Event::ParameterInt(e) => {
+                self.judge_parameter(index, time, e.parameter, PARAMETER_INT64);
+            }
+            Event::ParameterUnsignedInt(e) => {
+                self.judge_parameter(index, time, e.parameter, PARAMETER_UINT64);
+            }
             Event::ThreadFork(_) => source.forks += 1,
             Event::ThreadJoin(_) => {
                 if source.forks == 0 {
@@ -252,8 +286,9 @@ impl<'a> Judge<'a> {
                 }
             }
             Event::ThreadReleaseLock(e) => self.release(index, time, (e.lock, e.acquisition_order)),
-            Event::RmaPut(e) => self.transfer(index, time, (e.window.0, e.matching_id)),
-            Event::RmaGet(e) => self.transfer(index, time, (e.window.0, e.matching_id)),
+            Event::RmaPut(e) => self.transfer(index, time, e.window, e.remote, e.matching_id),
+            Event::RmaGet(e) => self.transfer(index, time, e.window, e.remote, e.matching_id),
+            Event::RmaAtomic(e) => self.transfer(index, time, e.window, e.remote, e.matching_id),
             Event::RmaOpCompleteBlocking(e) => {
                 self.completion(index, time, (e.window.0, e.matching_id))
             }
@@ -288,7 +323,10 @@ impl<'a> Judge<'a> {
         let program = self.programs.entry(group).or_default();
         program.first.get_or_insert(time);
         let end = match event {
-            Event::BufferFlush(flush) => flush.stop_time.0.max(time),
+            Event::BufferFlush(flush) => {
+                let numbers = &self.sources[index].numbers;
+                numbers.global_time(flush.stop_time.0).max(time)
+            }
             _ => time,
         };
         program.last = program.last.max(end);
@@ -445,9 +483,57 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn transfer(&mut self, index: usize, time: u64, transfer: (u32, u64)) {
-        if !self.sources[index].transfers.insert(transfer) {
+    fn transfer(
+        &mut self,
+        index: usize,
+        time: u64,
+        window: RmaWinRef,
+        remote: u32,
+        matching_id: u64,
+    ) {
+        let source = &mut self.sources[index];
+        let number = source.numbers.global(Kind::RmaWin, window.0.into()) as u32;
+        let is_new = source.transfers.insert((window.0, matching_id));
+        let ranks = self.definitions.window_ranks(number);
+        if ranks.is_some_and(|ranks| remote as usize >= ranks) {
+            self.fault(Fault::Rank, index, time);
+        }
+        if !is_new {
             self.fault(Fault::Rma, index, time);
+        }
+    }
+
+    fn judge_rank(&mut self, index: usize, time: u64, comm: CommRef, rank: u32) {
+        let numbers = &self.sources[index].numbers;
+        let comm = CommRef(numbers.global(Kind::Comm, comm.0.into()) as u32);
+        let ranks = self.definitions.ranks(comm);
+        if ranks.is_some_and(|ranks| rank as usize >= ranks) {
+            self.fault(Fault::Rank, index, time);
+        }
+    }
+
+    fn judge_metric(&mut self, index: usize, time: u64, event: &Metric) {
+        let numbers = &self.sources[index].numbers;
+        let metric = numbers.global(Kind::Metric, event.metric.0.into()) as u32;
+        let types = event.values.0.iter().map(|value| value.value_type);
+        let told = self.definitions.metric_types(metric);
+        if told.is_some_and(|told| !types.eq(told.iter().copied())) {
+            self.fault(Fault::Metric, index, time);
+        }
+    }
+
+    fn judge_parameter(
+        &mut self,
+        index: usize,
+        time: u64,
+        parameter: ParameterRef,
+        parameter_type: u8,
+    ) {
+        let numbers = &self.sources[index].numbers;
+        let parameter = numbers.global(Kind::Parameter, parameter.0.into()) as u32;
+        let told = self.definitions.parameters.get(&parameter);
+        if told.is_some_and(|told| *told != parameter_type) {
+            self.fault(Fault::Parameter, index, time);
         }
     }
 
@@ -461,7 +547,7 @@ impl<'a> Judge<'a> {
     fn finish(mut self) {
         for index in 0..self.sources.len() {
             let source = &self.sources[index];
-            let (time, events, told) = (source.time, source.events, source.facts.events);
+            let (time, events, told) = (source.global_time, source.events, source.facts.events);
             let location = source.location;
             let is_open = source.implicit.iter().any(|regions| !regions.is_empty());
             let (in_team, forked) = (source.teams.len() > 1, source.forks > 0);

@@ -11,8 +11,6 @@ macro_rules! faults {
         pub(super) enum Fault { $($Fault,)* }
 
         impl Fault {
-            const NUMBER: usize = [$(Fault::$Fault),*].len();
-
             fn of(self) -> (Severity, &'static str, &'static str) {
                 match self { $(Fault::$Fault => (Severity::$severity, $name, $text),)* }
             }
@@ -33,10 +31,14 @@ faults! {
     Forward Warning "forward_reference" "definitions refer to later ones, which some readers do not bear";
     ClockProperties Error "clock_properties" "there are no properties of the clock, or several";
     Paradigm Warning "paradigm" "paradigms are used without a definition";
+    LocationGroup Warning "location_group" "location groups hold locations of another type, or none of their own";
     Group Error "group" "groups of threads do not fit the group of all locations";
     TimeWentBack Error "time_went_back" "events are older than their predecessor";
     OutsideClock Warning "outside_clock" "events lie outside of the time that the clock's properties tell";
+    ClockOffset Error "clock_offset" "clock offsets of locations are not in the order of time";
     Attributes Error "attributes" "attributes come twice or have another type than their definition";
+    Parameter Error "parameter" "parameters have values of another type than their definition";
+    Metric Error "metric" "metrics have other values than their class tells";
     Nesting Error "nesting" "regions are left that are not the newest entered";
     NotLeft Error "not_left" "regions are entered and never left";
     ForkJoin Error "fork_join" "forks and joins do not match";
@@ -49,43 +51,36 @@ faults! {
     Lock Error "lock" "locks are released that the thread did not acquire, or acquired and not released";
     LockOrder Error "lock_order" "acquisitions of locks do not count up from 1";
     Program Error "program" "begin and end of programs do not match, or do not enclose their events";
+    Rank Error "rank" "messages and transfers are with a rank that their communicator does not have";
     Rma Error "rma" "transfers and their completions do not match";
 }
 
-/// The faults that were found.
+/// The faults that were found: how often, and where first, in the order in which they were met.
 #[derive(Default)]
-pub(super) struct Faults {
-    /// How often, and where first.
-    met: [Option<(u64, String)>; Fault::NUMBER],
-    order: Vec<Fault>,
-}
+pub(super) struct Faults(Vec<(Fault, u64, String)>);
 
 impl Faults {
     /// There is a fault at `place`, which is put in words for the first of its kind.
     #[cold]
     pub(super) fn add(&mut self, fault: Fault, place: impl FnOnce() -> String) {
-        match &mut self.met[fault as usize] {
-            Some((count, _)) => *count += 1,
-            new => {
-                *new = Some((1, place()));
-                self.order.push(fault);
-            }
+        match self.0.iter_mut().find(|met| met.0 == fault) {
+            Some((_, count, _)) => *count += 1,
+            None => self.0.push((fault, 1, place())),
         }
     }
 
     /// All of them, the worst first.
     pub(super) fn findings(self) -> Vec<Finding> {
-        let finding = |fault: &Fault| {
+        let finding = |(fault, count, place): &(Fault, u64, String)| {
             let (severity, name, words) = fault.of();
-            let (count, place) = self.met[*fault as usize].as_ref()?;
             let text = format!("{words} ({count}; first: {place})");
-            Some(Finding {
+            Finding {
                 severity,
                 name,
                 text,
-            })
+            }
         };
-        let mut findings: Vec<Finding> = self.order.iter().filter_map(finding).collect();
+        let mut findings: Vec<Finding> = self.0.iter().map(finding).collect();
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         findings
     }

@@ -14,6 +14,7 @@ use std::path::Path;
 use omptrace_trace_format::Severity;
 
 use crate::check::Finding;
+use crate::otf2::encoding::Kind;
 use crate::otf2::records::MarkerRecord;
 use definitions::Definitions;
 use events::Judge;
@@ -38,12 +39,13 @@ pub fn check_archive(anchor: &Path) -> Vec<Finding> {
     let definitions = Definitions::read(&anchor.with_extension("def"), &told, &mut faults);
     let folder = anchor.with_extension("");
     Judge::open(&folder, &told, &definitions, &mut faults).run();
-    judge_markers(&anchor.with_extension("marker"), &told, &mut faults);
+    let markers = anchor.with_extension("marker");
+    judge_markers(&markers, &told, &definitions, &mut faults);
     faults.findings()
 }
 
-/// An archive need not have markers; each is of a kind that was defined.
-fn judge_markers(path: &Path, anchor: &Anchor, faults: &mut Faults) {
+/// An archive need not have markers; each is of a kind that was defined, and belongs to something that is.
+fn judge_markers(path: &Path, anchor: &Anchor, definitions: &Definitions, faults: &mut Faults) {
     let Ok(mut records) = Records::open(path, anchor.definition_chunk_bytes, false) else {
         return;
     };
@@ -54,11 +56,27 @@ fn judge_markers(path: &Path, anchor: &Anchor, faults: &mut Faults) {
             Ok(Some(MarkerRecord::DefMarker(kind))) => {
                 kinds.insert(kind.id);
             }
-            Ok(Some(MarkerRecord::Marker(marker))) if !kinds.contains(&marker.marker) => {
+            Ok(Some(MarkerRecord::Marker(marker)))
+                if !kinds.contains(&marker.marker)
+                    || scope_kind(marker.scope)
+                        .is_some_and(|kind| !definitions.defines(kind, marker.scope_reference)) =>
+            {
                 faults.add(Fault::Undefined, || format!("marker at {}", marker.time));
             }
             Ok(Some(_)) => {}
             Err(damage) => return faults.add(Fault::Damaged, || damage.0),
         }
     }
+}
+
+/// What the reference of a marker's scope is (`OTF2_MarkerScope`).
+fn scope_kind(scope: u8) -> Option<Kind> {
+    Some(match scope {
+        1 => Kind::Location,
+        2 => Kind::LocationGroup,
+        3 => Kind::SystemTreeNode,
+        4 => Kind::Group,
+        5 => Kind::Comm,
+        _ => return None,
+    })
 }

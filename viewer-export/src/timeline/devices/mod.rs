@@ -29,13 +29,13 @@ pub use clock::{ClockSource, DeviceClockReport};
 pub(crate) use survey::Survey;
 
 use crate::fast_map::FastMap;
-use crate::sink::{CounterId, LocationKind, Ns, Point};
+use crate::sink::{CounterId, LocationKind, Ns, Point, Source};
 use crate::timeline::interpret::SessionClock;
 use crate::timeline::repair::Cause;
 use crate::timeline::stage::Stage;
 use host::{HostOperation, HostOperations, TargetRegion};
 use images::Images;
-use queues::{Placed, Queue};
+use queues::{Label, Placed, Queue};
 use record::{DataOp, DeviceWork, Work};
 
 /// What a device's timeline was made of.
@@ -120,8 +120,8 @@ pub(crate) struct Devices {
     operations: HostOperations,
     images: Images,
     /// Names of kernels by the code address of their construct; valid until a module comes or goes.
-    kernels: FastMap<u64, Rc<str>>,
-    data_ops: BTreeMap<u32, Rc<str>>,
+    kernels: FastMap<u64, Rc<Label>>,
+    data_ops: BTreeMap<u32, Rc<Label>>,
 }
 
 /// What a thread of the host is in the midst of.
@@ -299,11 +299,11 @@ impl Devices {
         if self.survey.gives_records(operation.device_num) {
             return;
         }
-        let name = self.name(stage, &operation.work, operation.codeptr_ra);
+        let label = self.label(stage, &operation.work, operation.codeptr_ra);
         let placed = Placed {
             begin: operation.at.time,
             end: time,
-            name,
+            label,
             host_op_id: operation.host_op_id,
             target_id: operation.target_data,
             from: Some((operation.flow(), operation.at)),
@@ -369,11 +369,11 @@ impl Devices {
             (device_num, codeptr_ra) = (operation.device_num, operation.codeptr_ra);
             (work.host_op_id, work.target_id) = (operation.host_op_id, operation.target_data);
         }
-        let name = self.name(stage, &work.work, codeptr_ra);
+        let label = self.label(stage, &work.work, codeptr_ra);
         let placed = Placed {
             begin,
             end,
-            name,
+            label,
             work: work.work,
             host_op_id: work.host_op_id,
             target_id: work.target_id,
@@ -407,7 +407,7 @@ impl Devices {
                 ""
             };
             let name = format!("{of_device} {}{observed}", kind.name());
-            Queue::new(device_num, name, kind.rate(&of_device))
+            Queue::new(kind, device_num, name, kind.rate(&of_device))
         };
         device
             .queues
@@ -425,9 +425,9 @@ impl Devices {
         })
     }
 
-    fn name(&mut self, stage: &mut Stage<'_>, work: &Work, codeptr_ra: Address) -> Rc<str> {
+    fn label(&mut self, stage: &mut Stage<'_>, work: &Work, codeptr_ra: Address) -> Rc<Label> {
         match work {
-            Work::Native { name, .. } => name.as_str().into(),
+            Work::Native { name, .. } => Rc::new(Label::named(name.clone())),
             Work::DataOp(op) => {
                 let number = op.optype.0;
                 let spelled = || {
@@ -435,13 +435,13 @@ impl Devices {
                         .optype
                         .name()
                         .map_or_else(|| format!("{number:#x}"), |name| name.replace('_', " "));
-                    name.into()
+                    Rc::new(Label::named(name))
                 };
                 self.data_ops.entry(number).or_insert_with(spelled).clone()
             }
             Work::Kernel { .. } => {
                 let images = &self.images;
-                let new = || kernel_name(images, stage.names.source(codeptr_ra)).into();
+                let new = || Rc::new(kernel_label(images, stage.names.source(codeptr_ra)));
                 self.kernels.entry(codeptr_ra.0).or_insert_with(new).clone()
             }
         }
@@ -475,15 +475,17 @@ pub(crate) fn device_name(device_num: i32, kind: &str) -> String {
     }
 }
 
-/// The name of the kernel of a target construct at a place, of which the text and the line are known.
-fn kernel_name(images: &Images, place: Option<(String, Option<u32>)>) -> String {
-    let Some((text, line)) = place else {
-        return "kernel".into();
+/// What the kernel of a target construct is called, whose place is known as text and in the source.
+fn kernel_label(images: &Images, place: Option<(String, Source)>) -> Label {
+    let Some((text, source)) = place else {
+        return Label::named("kernel".into());
     };
-    match line.and_then(|line| images.function(line)) {
+    let line = source.line.as_ref().map(|(_, line)| *line);
+    let name = match line.and_then(|line| images.function(line)) {
         Some(function) => format!("kernel {function} @{text}"),
         None => format!("kernel @{text}"),
-    }
+    };
+    Label { name, source }
 }
 
 impl Memory {

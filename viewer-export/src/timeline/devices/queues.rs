@@ -7,10 +7,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
+use super::QueueKind;
 use super::record::{DataOp, Work};
 use crate::sink::{
-    Argument, Category, CounterId, FlowKind, Interval, LocationId, LocationKind, Ns, Point, Value,
-    argument,
+    Argument, Category, CounterId, DeviceWork, FlowKind, Interval, LocationId, LocationKind, Ns,
+    Point, Source, Value, argument,
 };
 use crate::timeline::repair::Cause;
 use crate::timeline::stage::Stage;
@@ -25,7 +26,7 @@ const MOST_LANES: usize = 64;
 pub(crate) struct Placed {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) name: Rc<str>,
+    pub(crate) label: Rc<Label>,
     pub(crate) work: Work,
     pub(crate) host_op_id: u64,
     pub(crate) target_id: u64,
@@ -35,9 +36,28 @@ pub(crate) struct Placed {
     pub(crate) host_observed: bool,
 }
 
+/// What people call a piece of work.
+#[derive(Debug, Default)]
+pub(crate) struct Label {
+    pub(crate) name: String,
+    /// Where its construct is; empty for what has none.
+    pub(crate) source: Source,
+}
+
+impl Label {
+    /// Of what has no place in the source.
+    pub(crate) fn named(name: String) -> Label {
+        Label {
+            name,
+            ..Label::default()
+        }
+    }
+}
+
 /// The tracks for one kind of work.
 #[derive(Debug)]
 pub(crate) struct Queue {
+    kind: QueueKind,
     device_num: i32,
     name: String,
     waiting: BinaryHeap<Reverse<Waiting>>,
@@ -87,8 +107,14 @@ impl Ord for Waiting {
 
 impl Queue {
     /// A queue called `name`; `rate` is the name of the counter of its bytes per second, if it has one.
-    pub(crate) fn new(device_num: i32, name: String, rate: Option<String>) -> Queue {
+    pub(crate) fn new(
+        kind: QueueKind,
+        device_num: i32,
+        name: String,
+        rate: Option<String>,
+    ) -> Queue {
         Queue {
+            kind,
             device_num,
             name,
             waiting: BinaryHeap::new(),
@@ -125,11 +151,12 @@ impl Queue {
         let track = self.lanes[lane].location;
         stage.sink.interval(&Interval {
             track,
-            name: &placed.name,
+            name: &placed.label.name,
             category: Category::Target,
             begin,
             end,
             arguments: &arguments(&placed),
+            work: Some(self.work(&placed)),
         });
         if let Some((kind, from)) = placed.from {
             let to = Point {
@@ -144,6 +171,20 @@ impl Queue {
             rate.add(stage, begin, end, op.bytes);
         }
         true
+    }
+
+    fn work<'p>(&self, placed: &'p Placed) -> DeviceWork<'p> {
+        match (&placed.work, self.kind) {
+            (Work::Kernel { .. }, _) => DeviceWork::Kernel(&placed.label.source),
+            (Work::DataOp(DataOp { bytes, .. }), QueueKind::ToDevice) => {
+                DeviceWork::TransferTo { bytes: *bytes }
+            }
+            (Work::DataOp(DataOp { bytes, .. }), QueueKind::FromDevice) => {
+                DeviceWork::TransferFrom { bytes: *bytes }
+            }
+            (Work::DataOp(op), _) => DeviceWork::DataOp(op.kind()),
+            (Work::Native { .. }, _) => DeviceWork::Native,
+        }
     }
 
     /// The lane for work that begins at `begin`, and when it begins there.

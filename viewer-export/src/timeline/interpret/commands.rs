@@ -145,6 +145,7 @@ impl Interpreter<'_, '_> {
             begin,
             end,
             arguments: &[],
+            work: None,
         });
     }
 }
