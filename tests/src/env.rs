@@ -232,6 +232,17 @@ fn tool(source: &str) -> PathBuf {
     build(source, command)
 }
 
+/// The program that writes any OTF2 archive by the reference library, from `tests/tools/otf2_write.c`.
+///
+/// # Panics
+/// As [`compile`].
+pub fn otf2_write() -> PathBuf {
+    let source = "tests/tools/otf2_write.c";
+    let mut command = Command::new(Compiler::Gcc.path());
+    command.arg(root().join(source)).arg("-lotf2");
+    build(source, command)
+}
+
 /// A program of `source`, built by GCC, that finds libgomp through DT_RPATH, as conda and spack build theirs: no
 /// variable can point it to another library of that name.
 ///

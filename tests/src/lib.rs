@@ -1,6 +1,7 @@
 //! End-to-end tests, the reference runtime, programs
 
 pub mod env;
+pub mod otf2;
 pub mod reference;
 pub mod trace;
 pub mod viewers;

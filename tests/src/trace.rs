@@ -115,7 +115,12 @@ impl Traced {
 
     /// Runs any program of the workspace under the tracer, on two threads.
     pub fn program(source: &str, arguments: &[&str]) -> Traced {
-        let program = compile(source, Compiler::Clang22, &[]);
+        Traced::built(source, &[], arguments)
+    }
+
+    /// As [`Traced::program`], compiled with further flags.
+    pub fn built(source: &str, flags: &[&str], arguments: &[&str]) -> Traced {
+        let program = compile(source, Compiler::Clang22, flags);
         let traces = Traces::folder();
         traces.record(
             Command::new(program)

@@ -342,13 +342,14 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "otf2-tools",
-        why: "reads our OTF2 archives by the reference library, and by its Python module of version 3.0",
+        why: "reads our OTF2 archives by the reference library, and by its Python module of version 3.0, and writes others",
         purpose: Purpose::Tests,
         test: Test::Files(&[
             "/usr/bin/otf2-print",
+            "/usr/include/otf2/otf2.h",
             "/usr/lib/python3/dist-packages/otf2/__init__.py",
         ]),
-        source: Source::Apt(&["otf2-tools", "python3-otf2"]),
+        source: Source::Apt(&["otf2-tools", "python3-otf2", "libotf2-trace-dev"]),
     },
     Requirement {
         name: "otf2",
