@@ -3,7 +3,7 @@
 intervals  [location, begin, end, region, attributes] of each Enter and Leave; those of no time too
 forks      [location, begin, end] of each ThreadFork and ThreadJoin
 locks      [location, begin, lock, order] of each ThreadAcquireLock
-transfers  [location, begin, end, kind, bytes, remote location] of each RmaGet and RmaPut
+transfers  [location, begin, end, kind, bytes, remote location, attributes] of each RmaGet and RmaPut
 locations  [name, is a thread of the host, group, type of the group, group that created that] of each location
 counts     how often each kind of event comes
 roots      the names of the regions around all that a location does
@@ -63,7 +63,7 @@ with otf2.reader.open(sys.argv[1]) as trace:
             )
         elif kind in ("RmaGet", "RmaPut"):
             remote = event.win.comm.group.members[event.remote]
-            transfer = (event.time, kind, event.bytes, remote.name)
+            transfer = (event.time, kind, event.bytes, remote.name, details(event))
             open_transfers[location, event.matching_id] = transfer
         elif kind == "RmaOpCompleteBlocking":
             begin, *what = open_transfers.pop((location, event.matching_id))

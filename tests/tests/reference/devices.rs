@@ -1,15 +1,15 @@
 //! Devices under the tracer: every record drained once, whatever the runtime does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use ompt_sys::*;
-use omptrace_tests::env;
 use omptrace_tests::reference::argument::{Address, ControlArgument, Lookup, Text};
 use omptrace_tests::reference::device::{Clock, Device, Format, Misbehaviour, Operation, Played};
 use omptrace_tests::reference::{Call, Offload, Round, Script, Step};
 use omptrace_tests::trace;
+use omptrace_tests::{env, otf2};
 use omptrace_trace_format::Reader;
 use serde_json::Value;
 
@@ -576,4 +576,81 @@ fn devices_that_nobody_finalizes_are_stopped_at_the_end() {
         steps.pop();
     }
     check("no device_finalize", &trace(&script, 1 << 20));
+}
+
+/// What an archive tells of the devices: begin, end and bytes (none for a kernel), by who did it.
+fn in_archive(traced: &Traced) -> (BTreeMap<u64, Slice>, Value) {
+    let out = traced.folder.path().join("archive");
+    trace::convert(&traced.file(), "otf2", &out, &[]);
+    let anchor = out.join("traces.otf2");
+    otf2::assert_sound(&anchor);
+    let answer = otf2::events(&anchor);
+    let mut slices = BTreeMap::new();
+    let ns = |value: &Value| value.as_i64().expect("a time");
+    for row in otf2::rows(&answer["intervals"]).chain(otf2::rows(&answer["transfers"])) {
+        let details = row.last().expect("attributes");
+        if otf2::text(&row[0]).starts_with("device ") {
+            let slice = Slice {
+                begin_ns: ns(&row[1]),
+                end_ns: ns(&row[2]),
+                host_observed: details["observed_by"] == "host",
+            };
+            let host_op_id = otf2::number(&details["host_op_id"]);
+            assert!(slices.insert(host_op_id, slice).is_none(), "{row:?}: twice");
+        }
+    }
+    (slices, answer)
+}
+
+#[test]
+fn archives_tell_what_devices_told() {
+    use Misbehaviour::*;
+    for misbehaviours in [
+        &[][..],
+        &[ReversesBuffers],
+        &[SwapsTimes],
+        &[CompletesInParts, CompletesAfterStop],
+        &[SaysDeviceZero],
+        &[RefusesStart],
+    ] {
+        let devices = vec![with(misbehaviours); 2];
+        let traced = trace(&script(devices), 3 * RECORD_BYTES);
+        let (found, answer) = in_archive(&traced);
+        let shown = traced.slices();
+        let of = |slices: &BTreeMap<u64, Slice>| -> Vec<(u64, i64, i64, bool)> {
+            let flat = |(id, slice): (&u64, &Slice)| {
+                (*id, slice.begin_ns, slice.end_ns, slice.host_observed)
+            };
+            slices.iter().map(flat).collect()
+        };
+        assert_eq!(of(&found), of(&shown), "{misbehaviours:?}");
+        assert_eq!(found.len(), 2 * OPERATIONS_PLAYED, "{misbehaviours:?}");
+        let transfers = Vec::from_iter(otf2::rows(&answer["transfers"]));
+        for row in &transfers {
+            assert_eq!(row[4], 4096, "{misbehaviours:?}: bytes");
+        }
+        // Each region has a transfer there and one back.
+        assert_eq!(
+            transfers.len(),
+            2 * 2 * REGIONS as usize,
+            "{misbehaviours:?}"
+        );
+        let groups: BTreeSet<String> = otf2::rows(&answer["locations"])
+            .filter(|row| row[3] == "ACCELERATOR")
+            .map(|row| otf2::text(&row[2]))
+            .collect();
+        assert_eq!(groups.len(), 2, "{misbehaviours:?}: {groups:?}");
+    }
+}
+
+#[test]
+fn native_records_are_in_archives() {
+    let device = Device {
+        format: Format::Native,
+        ..Device::default()
+    };
+    let traced = trace(&script(vec![device]), 600);
+    let (found, answer) = in_archive(&traced);
+    assert_eq!(found.len(), OPERATIONS_PLAYED);
+    assert_eq!(otf2::rows(&answer["transfers"]).count(), 0);
 }

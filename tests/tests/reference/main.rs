@@ -2,6 +2,7 @@
 
 mod devices;
 mod drafts;
+mod migration;
 mod runtime;
 mod states;
 mod tracer;
