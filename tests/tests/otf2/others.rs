@@ -418,3 +418,33 @@ fn damage_to_files_of_others_is_found() {
         assert_eq!(written.faults(), [expected], "{file}");
     }
 }
+
+/// Whatever stands in the files, they are read to an end, and nearly always something is wrong with them.
+#[test]
+fn no_byte_of_an_archive_makes_the_check_fail() {
+    let written = Written::new(Library, SOUND);
+    let (mut changes, mut found) = (0, 0);
+    for file in [
+        "traces.otf2",
+        "traces.def",
+        "traces/0.evt",
+        "traces/1.def",
+        "traces.marker",
+    ] {
+        let path = written.path(file);
+        let sound = fs::read(&path).expect("a file");
+        for place in 0..sound.len() {
+            let mut bytes = sound.clone();
+            bytes[place] ^= 0xff;
+            fs::write(&path, &bytes).expect("written");
+            changes += 1;
+            found += u32::from(!written.faults().is_empty());
+        }
+        fs::write(&path, sound).expect("written");
+    }
+    assert_eq!(written.faults(), [""; 0]);
+    assert!(
+        changes > 500 && found > changes / 2,
+        "{found} of {changes}"
+    );
+}
