@@ -51,10 +51,13 @@ pub(crate) fn leave() {
     }
     recorder.close();
     tls::set_recorder(None);
-    if let Some(session) = session::current().filter(|session| session.owns(recorder)) {
-        session.end_stream(recorder);
+    // Else whoever ends the session finds the chunk where it is.
+    if Mode::current() != Mode::Off {
+        if let Some(session) = session::current().filter(|session| session.owns(recorder)) {
+            session.end_stream(recorder);
+        }
+        recorder.end_chunk();
     }
-    recorder.end_chunk();
     recorder.stream.busy.leave(false);
     recorder.give_back();
 }
@@ -131,7 +134,10 @@ fn recorder_of_this_thread() -> Option<&'static Recorder> {
         if recorder.is_idle() || !recorder.claim() {
             recorder = recorder::take()?;
         }
-        recorder.stream.number.set(session::next_stream());
+        if !recorder.begin_stream(session::next_stream()) {
+            recorder.give_back();
+            return None;
+        }
         recorder.put_nowhere(|state, _, _| {
             state.reset(recorder.stream.first_id());
             None

@@ -222,7 +222,9 @@ impl Traced {
                 let Some(recorder) = recorder::take() else {
                     return;
                 };
-                recorder.stream.number.set(session::next_stream());
+                if !recorder.begin_stream(session::next_stream()) {
+                    return recorder.give_back();
+                }
                 recorder.stream.is_device.set(true);
                 recorder.stream.device_num.set(self.device_num);
                 empty.insert(StreamOfDevice(recorder))

@@ -355,9 +355,20 @@ impl Recorder {
         self.link.claim()
     }
 
+    /// Makes it the one of the new stream `number`, whatever it was before; false, and nothing changed, where nothing is
+    /// recorded any more: who ends a session looks at all its recorders, those given back too.
+    pub(crate) fn begin_stream(&self, number: u32) -> bool {
+        let nested = self.stream.busy.enter();
+        let records = Mode::current() != Mode::Off;
+        if records {
+            self.stream.reset(number);
+        }
+        self.stream.busy.leave(nested);
+        records
+    }
+
     /// Lets another thread have it. The calling thread does not use it any more.
     pub(crate) fn give_back(&self) {
-        self.stream.reset();
         self.link.give_back();
     }
 }

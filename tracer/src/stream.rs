@@ -94,9 +94,9 @@ impl Stream {
         self.lost.swap(0, Ordering::Relaxed)
     }
 
-    /// Back to a thread without stream.
-    pub(crate) fn reset(&self) {
-        self.number.set(0);
+    /// Becomes the new stream `number`.
+    pub(crate) fn reset(&self, number: u32) {
+        self.number.set(number);
         self.sequence.set(0);
         self.session.set(std::ptr::null());
         self.is_device.set(false);

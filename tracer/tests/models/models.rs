@@ -31,6 +31,10 @@ pub(crate) const MODELS: &[(&str, fn())] = &[
     ),
     ("so it does while a thread ends", ending_as_a_thread_ends),
     (
+        "and while the next one takes the recorder",
+        ending_as_threads_come_and_go,
+    ),
+    (
         "every recorder has one thread, and is seen whole",
         recorders,
     ),
@@ -417,6 +421,18 @@ impl Process {
         recorder.link.give_back();
     }
 
+    /// As `Recorder::begin_stream`.
+    fn begin_stream(&self, recorder: &Recorder) -> bool {
+        assert!(!recorder.busy.enter());
+        let records = self.mode.load() != OFF;
+        if records {
+            // SAFETY: loom looks whether the end is looking at it.
+            recorder.state.with_mut(|state| unsafe { *state += 1 });
+        }
+        recorder.busy.leave(false);
+        records
+    }
+
     /// False where nothing is recorded.
     fn use_session(&self) -> bool {
         let records = self.mode.load() == RECORD;
@@ -446,6 +462,10 @@ impl Process {
             .any(|recorder| recorder.busy.is_busy())
         {
             thread::yield_now();
+        }
+        for recorder in self.recorders.iter() {
+            // SAFETY: loom looks whether a thread begins a stream on it.
+            recorder.state.with(|state| unsafe { *state });
         }
         // SAFETY: loom looks whether anybody is still there.
         self.session.with_mut(|session| unsafe { *session = 2 });
@@ -481,6 +501,17 @@ fn ending() {
 
 fn ending_as_a_thread_ends() {
     ends_while(|process, recorder| process.leave(recorder));
+}
+
+fn ending_as_threads_come_and_go() {
+    ends_while(|process, recorder| {
+        process.leave(recorder);
+        let recorder = process.take();
+        if process.begin_stream(recorder) {
+            process.enter(recorder);
+        }
+        recorder.link.give_back();
+    });
 }
 
 /// The session ends while another thread is on the cold path, whose recorder may be new.
