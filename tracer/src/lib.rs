@@ -23,6 +23,7 @@
 //! | [`fork`] | children |
 //! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
 //! | [`states`] | what threads are doing, for who asks for it |
+//! | [`sanitizer`] | what `cargo xtask sanitize` needs |
 //! | [`control`] | `omp_control_tool` |
 //! | [`devices`] | trace buffers, images and clocks of devices |
 //! | [`modules`], [`facts`], [`runtime`] | what the trace says about process and runtime |
@@ -52,6 +53,7 @@ mod modules;
 mod output;
 mod recorder;
 mod runtime;
+mod sanitizer;
 mod session;
 mod signal;
 mod spool;

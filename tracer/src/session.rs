@@ -29,6 +29,7 @@ use crate::log::{info, warning};
 use crate::modules::Modules;
 use crate::output::{Names, Output};
 use crate::recorder::{self, Mode, Recorder};
+use crate::sanitizer;
 use crate::signal::Listener;
 use crate::spool::{EVENT_WORDS, Growth, Spool};
 use crate::stream::Stream;
@@ -626,6 +627,7 @@ impl Session {
             return;
         }
         self.output.give_space_back();
+        sanitizer::plant_fault();
         self.spool.remove();
         if !self.output.is_in_place() {
             warning!(

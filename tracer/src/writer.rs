@@ -17,6 +17,7 @@ use omptrace_trace_format::codec::Packer;
 
 use crate::lockfree::bell::Bell;
 use crate::log::warning;
+use crate::sanitizer;
 use crate::session::Session;
 use crate::spool::EVENT_WORDS;
 use crate::system;
@@ -71,7 +72,10 @@ impl Writer {
             if self.begin() {
                 // What a panic leaves undone, whoever ends the session does.
                 let packer = catch_unwind(AssertUnwindSafe(|| self.run(session)));
-                *self.phase() = Phase::Ended(packer.ok().flatten());
+                let mut phase = self.phase();
+                *phase = Phase::Ended(packer.ok().flatten());
+                sanitizer::release(&self.phase);
+                drop(phase);
                 self.ended.notify_one();
             }
         };
@@ -125,10 +129,12 @@ impl Writer {
             match &mut *phase {
                 Phase::NotBegun => *phase = Phase::Ended(None),
                 Phase::Writing => {
+                    sanitizer::release(&self.phase);
                     phase = self
                         .ended
                         .wait(phase)
                         .unwrap_or_else(PoisonError::into_inner);
+                    sanitizer::acquire(&self.phase);
                 }
                 Phase::Ended(packer) => return packer.take(),
             }
@@ -142,11 +148,14 @@ impl Writer {
         if begins {
             *phase = Phase::Writing;
         }
+        sanitizer::release(&self.phase);
         begins
     }
 
     fn phase(&self) -> MutexGuard<'_, Phase> {
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+        let phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        sanitizer::acquire(&self.phase);
+        phase
     }
 
     fn run(&self, session: &Session) -> Option<Packer> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::Result;
-use crate::process::{cargo, command, output, root, run};
+use crate::process::{cargo, command, host, root, run};
 
 /// The targets: the binaries of `fuzz/Cargo.toml`.
 const TARGETS: &[&str] = &["read", "unpack", "metadata", "convert", "seal"];
@@ -98,11 +98,5 @@ pub(crate) fn run_targets(arguments: &Fuzz) -> Result<()> {
 
 /// The folder of the programs: cargo puts them below the name of the target that its configuration names.
 fn programs(folder: &Path) -> Result<PathBuf> {
-    let version = output(&mut command("rustc", ["-vV"]))?;
-    let version = String::from_utf8(version)?;
-    let host = version
-        .lines()
-        .find_map(|line| line.strip_prefix("host: "))
-        .ok_or("rustc -vV names no host")?;
-    Ok(folder.join("target").join(host).join("release"))
+    Ok(folder.join("target").join(host()?).join("release"))
 }

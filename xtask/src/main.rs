@@ -16,6 +16,7 @@ mod install;
 mod omptrace;
 mod process;
 mod requirements;
+mod sanitize;
 mod screenshots;
 mod setup;
 mod soak;
@@ -59,6 +60,8 @@ enum Task {
     Bench(bench::Bench),
     /// Let a fuzzer try all that reads what others wrote
     Fuzz(fuzz::Fuzz),
+    /// Look for races and memory faults in the tracer, by ThreadSanitizer and memcheck
+    Sanitize,
     /// Kill, fuzz and stress for hours
     Soak(soak::Soak),
     /// Make the pictures of docs/images from the examples, in the real Perfetto UI
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Task::Install { prefix } => install::run(&prefix),
         Task::Bench(arguments) => bench::run(&arguments, install),
         Task::Fuzz(arguments) => fuzz::run_targets(&arguments),
+        Task::Sanitize => sanitize::check(install),
         Task::Soak(arguments) => soak::run_all(&arguments, install),
         Task::Screenshots => screenshots::run(install),
     };

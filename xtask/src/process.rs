@@ -22,6 +22,20 @@ pub(crate) fn target() -> PathBuf {
     }
 }
 
+/// The target that the compiler builds for, such as `x86_64-unknown-linux-gnu`.
+///
+/// # Errors
+/// It does not tell.
+pub(crate) fn host() -> Result<String> {
+    let version = output(&mut command("rustc", ["-vV"]))?;
+    let version = String::from_utf8(version)?;
+    let host = version
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .ok_or("rustc -vV names no host")?;
+    Ok(host.to_owned())
+}
+
 /// `program` with `arguments`, run in the workspace's folder.
 pub(crate) fn command<A: AsRef<OsStr>>(
     program: impl AsRef<OsStr>,

@@ -271,7 +271,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "valgrind",
-        why: "counts the hot path's instructions",
+        why: "counts the hot path's instructions, finds memory faults",
         purpose: Purpose::Tests,
         test: Test::Runs(&["valgrind", "--version"]),
         source: Source::Apt(&["valgrind"]),

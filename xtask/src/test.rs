@@ -90,6 +90,10 @@ fn steps() -> Vec<Step> {
             cargo(["xtask", "--no-install", "bench", "--short"]),
         ),
         check(
+            "ThreadSanitizer and memcheck",
+            cargo(["xtask", "--no-install", "sanitize"]),
+        ),
+        check(
             "a minute of each fuzzer",
             cargo(["xtask", "--no-install", "fuzz"]),
         ),

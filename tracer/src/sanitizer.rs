@@ -1,0 +1,47 @@
+//! What `cargo xtask sanitize` builds besides: what ThreadSanitizer must be told, and mistakes that its tools must find.
+//!
+//! | cfg | what it does |
+//! | --- | --- |
+//! | `omptrace_thread_sanitizer` | tells ThreadSanitizer what locks of the standard library order, into which it does not see |
+//! | `omptrace_planted = "race"` | publishes events without ordering ([`crate::lockfree::header`]) |
+//! | `omptrace_planted = "fault"` | reads memory that was given back ([`plant_fault`]) |
+
+/// Whoever calls [`acquire`] of this `place` afterwards sees what was done before.
+pub(crate) fn release<T>(place: &T) {
+    #[cfg(omptrace_thread_sanitizer)]
+    // SAFETY: the address is only a name.
+    unsafe {
+        __tsan_release(std::ptr::from_ref(place).cast())
+    };
+    let _ = place;
+}
+
+/// What was done before the last [`release`] of this `place` is seen.
+pub(crate) fn acquire<T>(place: &T) {
+    #[cfg(omptrace_thread_sanitizer)]
+    // SAFETY: as above.
+    unsafe {
+        __tsan_acquire(std::ptr::from_ref(place).cast())
+    };
+    let _ = place;
+}
+
+// Of ThreadSanitizer's runtime (compiler-rt, `tsan_interface.h`).
+#[cfg(omptrace_thread_sanitizer)]
+unsafe extern "C" {
+    fn __tsan_acquire(place: *const std::ffi::c_void);
+    fn __tsan_release(place: *const std::ffi::c_void);
+}
+
+/// A mistake, where one is planted.
+pub(crate) fn plant_fault() {
+    #[cfg(omptrace_planted = "fault")]
+    {
+        let given_back = Box::into_raw(Box::new(0_u8));
+        // SAFETY: none; memcheck must say so.
+        let _ = unsafe {
+            drop(Box::from_raw(given_back));
+            given_back.read_volatile()
+        };
+    }
+}
