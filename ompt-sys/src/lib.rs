@@ -9,6 +9,7 @@
 //! | [`enums`] | the numbers in the arguments of both |
 //! | [`types`] | scalars, `ompt_data_t`, `ompt_frame_t` and other small structures |
 //! | [`records`] | to read what a device wrote into a trace buffer |
+//! | [`collector`] | to serve runtimes that speak the Collector API of 2007 |
 //! | [`tr4`], [`tr6`] | to serve runtimes that speak a draft of OpenMP 5.0: what was otherwise in it |
 //!
 //! A tool starts like this:
@@ -59,10 +60,12 @@
 // The names are those of the C header.
 #![allow(non_camel_case_types, non_upper_case_globals)]
 
-pub mod callbacks;
-pub mod entry_points;
 #[macro_use]
 pub mod enums;
+
+pub mod callbacks;
+pub mod collector;
+pub mod entry_points;
 pub mod records;
 pub mod start;
 pub mod tr4;

@@ -196,3 +196,130 @@ fn doctor_names_the_generation_of_each_runtime() {
         assert_eq!(granted, callbacks, "{name}");
     }
 }
+
+/// Compiles `tests/programs/collector_runtime.c` to a library, and a program with it or that loads it.
+fn collector(folder: &Path, links: bool) -> (std::path::PathBuf, std::path::PathBuf) {
+    let (library, program) = (folder.join("libopenmp.so.1"), folder.join("app"));
+    let build = |words: &[&std::ffi::OsStr]| {
+        let status = Command::new(Compiler::Gcc.path()).args(words).status();
+        assert!(status.expect("gcc can be run").success(), "{words:?}");
+    };
+    let source = |name: &str| root().join("tests/programs").join(name);
+    let shared = ["-shared", "-fPIC", "-Wl,-soname,libopenmp.so.1", "-o"];
+    let mut words: Vec<_> = shared.map(std::ffi::OsStr::new).into();
+    let runtime = source("collector_runtime.c");
+    words.extend([library.as_os_str(), runtime.as_os_str()]);
+    build(&words);
+    let main = source("collector.c");
+    let rpath = format!("-Wl,-rpath,{}", folder.display());
+    let mut words = vec!["-o".as_ref(), program.as_os_str(), main.as_os_str()];
+    if links {
+        words.extend([
+            "-Wl,--no-as-needed".as_ref(),
+            library.as_os_str(),
+            rpath.as_ref(),
+        ]);
+    }
+    build(&words);
+    (library, program)
+}
+
+#[test]
+fn a_runtime_with_the_collector_api_is_traced() {
+    let traces = Traces::folder();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (_, program) = collector(folder.path(), true);
+    let output = record(
+        &traces,
+        ["-o".as_ref(), "x.omptrace".as_ref(), program.as_os_str()],
+    );
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "sum 3\n");
+    let trace = traces.path().join("x.omptrace");
+    let counts = counts(&dump(&trace));
+    assert_eq!((counts["parallel_begin"], counts["parallel_end"]), (3, 3));
+    let info = info(&trace);
+    assert_eq!(info["runtime"]["dialect"], "Collector API");
+    assert_eq!(info["runtime"]["version"], "libopenmp.so.1");
+    assert_eq!(
+        info["callbacks"]["UNSUPPORTED"].as_array().map(Vec::len),
+        Some(20)
+    );
+}
+
+/// What is loaded by a name without a folder depends on who loads it: such calls are left to the C library.
+#[test]
+fn a_runtime_with_the_collector_api_may_be_loaded_later() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (library, program) = collector(folder.path(), false);
+    let traces = Traces::folder();
+    let output = Command::new(&program)
+        .arg(&library)
+        .env("LD_PRELOAD", omptrace_tests::env::tool_library())
+        .env("OMPTRACE_OUTPUT", traces.path().join("x.omptrace"))
+        .output()
+        .expect("the program can be run");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "sum 3\n",
+        "{output:?}"
+    );
+    assert_eq!(counts(&dump(&traces.only()))["parallel_begin"], 3);
+}
+
+#[test]
+fn only_programs_that_need_it_have_the_tracer_preloaded() {
+    const SOURCE: &str = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { puts(getenv(\"LD_PRELOAD\") ? \"yes\" : \"no\"); }";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (library, _) = collector(folder.path(), true);
+    std::fs::write(folder.path().join("x.c"), SOURCE).expect("written");
+    for (words, expected) in [
+        (
+            vec![
+                "-Wl,--no-as-needed",
+                "-L/usr/lib/llvm-19/lib",
+                "-l:libomp.so.5",
+            ],
+            "no",
+        ),
+        (
+            vec!["-Wl,--no-as-needed", library.to_str().expect("UTF-8")],
+            "yes",
+        ),
+        (vec![], "no"),
+    ] {
+        let program = folder.path().join("x");
+        let status = Command::new(Compiler::Gcc.path())
+            .arg("-o")
+            .arg(&program)
+            .arg(folder.path().join("x.c"))
+            .args(&words)
+            .arg(format!("-Wl,-rpath,{}", folder.path().display()))
+            .status();
+        assert!(status.expect("gcc can be run").success());
+        let traces = Traces::folder();
+        let output = record(&traces, [program.as_os_str()]);
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(printed.trim(), expected, "{words:?}");
+    }
+}
+
+#[test]
+fn doctor_asks_a_runtime_with_the_collector_api() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (_, program) = collector(folder.path(), true);
+    let output = Command::new(omptrace_program())
+        .arg("doctor")
+        .arg(&program)
+        .env("LD_LIBRARY_PATH", folder.path())
+        .output()
+        .expect("omptrace can be run");
+    let words = String::from_utf8_lossy(&output.stdout);
+    for expected in [
+        "libopenmp.so.1 (OpenUH)",
+        "tools interface Collector API, 2 of 22 callbacks",
+        "can be traced",
+        "omptrace record",
+    ] {
+        assert!(words.contains(expected), "{expected}: {words}");
+    }
+}

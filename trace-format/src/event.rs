@@ -928,6 +928,17 @@ events! {
         /// `ompt_get_state`): asked at the begin and end of implicit tasks and waits for mutexes.
         ThreadState = 269 "omptrace_thread_state" { state: ompt_state_t, wait_id: Address }
 
+        /// A thread waits for a mutex that another one holds: two events of the Collector API of 2007 (`LKWT`, `CTWT`, `ODWT`,
+        /// `ATWT`), which tells neither that a mutex was free nor that it is released. `wait_id` only where the runtime tells
+        /// it.
+        MutexWait = 270 "mutex_wait" { endpoint: ompt_scope_endpoint_t, kind: ompt_mutex_t, wait_id: Address }
+        /// A thread is in an ordered region: two events of the Collector API (`ORDERED`).
+        Ordered = 271 "ordered" { endpoint: ompt_scope_endpoint_t, parallel_data: Id }
+        /// The region around a parallel region that begins (Collector API, `OMP_REQ_PARENT_PRID`); 0 for none.
+        ParentRegion = 272 "omptrace_parent_region" { parallel_data: Id, parent_parallel_data: Id }
+        /// An event that only this runtime has (Collector API, from `OMP_EVENT_THR_RESERVED_IMPL` on).
+        CollectorEvent = 273 "collector_event" { number: u32, parallel_data: Id }
+
         /// The operating system's view of the stream's thread.
         ThreadInfo<'a> = 257 "omptrace_thread_info" { os_tid: i32, name: Text<'a> }
         /// A module (program or shared library) that holds a code address, valid from this time on.

@@ -12,7 +12,6 @@ use omptrace_trace_format::metadata::{
 };
 use serde_json::{Value, json};
 
-use crate::dialect::Dialect;
 use crate::log::warning;
 use crate::runtime::Lookup;
 use crate::session::Session;
@@ -107,34 +106,18 @@ pub(crate) fn process(session: &Session, forked: bool) -> Value {
     to_json(&metadata)
 }
 
-/// The second block, from `initialize`: the runtime, what was registered, the clock.
+/// The second block, before the first event: the runtime, what was registered, the clock.
 pub(crate) fn runtime(
-    lookup: Lookup,
-    dialect: Dialect,
-    version: &str,
-    omp_version: u32,
+    runtime: Runtime,
     callbacks: BTreeMap<String, Registration>,
     clock: Clock,
 ) -> Value {
-    let metadata = Metadata {
-        runtime: Some(Runtime {
-            version: version.into(),
-            omp_version,
-            dialect: dialect.name().into(),
-            path: lookup.library().unwrap_or_default(),
-            entry_points: lookup
-                .entry_points()
-                .into_iter()
-                .map(String::from)
-                .collect(),
-            states: lookup.states(),
-            mutex_impls: lookup.mutex_impls(),
-        }),
+    to_json(&Metadata {
+        runtime: Some(runtime),
         callbacks,
         clock: Some(clock),
         ..Metadata::default()
-    };
-    to_json(&metadata)
+    })
 }
 
 /// The third block: what runtimes know only on a thread that has begun.

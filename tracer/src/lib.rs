@@ -22,6 +22,7 @@
 //! | [`signal`] | the signal at which a flight recorder writes what it keeps |
 //! | [`fork`] | children |
 //! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
+//! | [`collector`], [`preload`] | the Collector API, and how a runtime is found that looks for no tool |
 //! | [`states`] | what threads are doing, for who asks for it |
 //! | [`sanitizer`] | what `cargo xtask sanitize` needs |
 //! | [`control`] | `omp_control_tool` |
@@ -41,6 +42,7 @@
 pub mod callbacks;
 mod clock;
 mod cold;
+mod collector;
 pub mod config;
 mod control;
 mod devices;
@@ -51,6 +53,7 @@ mod lockfree;
 mod log;
 mod modules;
 mod output;
+mod preload;
 mod recorder;
 mod runtime;
 mod sanitizer;

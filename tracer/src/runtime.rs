@@ -9,6 +9,7 @@ use ompt_sys::{
     ompt_get_num_devices_t, ompt_get_num_places_t, ompt_get_num_procs_t, ompt_get_place_proc_ids_t,
     ompt_get_state_t, ompt_interface_fn_t, ompt_set_callback_t,
 };
+use omptrace_trace_format::metadata::Runtime;
 use parking_lot::Mutex;
 
 /// All entry points of the host (OpenMP 5.2, 19.6.1).
@@ -96,12 +97,26 @@ impl Lookup {
     }
 
     /// The library that the lookup lies in.
-    pub(crate) fn library(self) -> Option<String> {
+    fn library(self) -> Option<String> {
         crate::system::library_of(self.0 as *const _)
     }
 
+    /// What the metadata says of the runtime, which gave these texts and numbers to `ompt_start_tool` and its like.
+    pub(crate) fn describe(self, dialect: &str, version: &str, omp_version: u32) -> Runtime {
+        let names = self.entry_points().into_iter();
+        Runtime {
+            version: version.into(),
+            omp_version,
+            dialect: dialect.into(),
+            path: self.library().unwrap_or_default(),
+            entry_points: names.map(String::from).collect(),
+            states: self.states(),
+            mutex_impls: self.mutex_impls(),
+        }
+    }
+
     /// Names of the entry points that there are.
-    pub(crate) fn entry_points(self) -> Vec<&'static str> {
+    fn entry_points(self) -> Vec<&'static str> {
         ENTRY_POINTS
             .iter()
             .filter(|name| self.find(name).is_some())
@@ -110,7 +125,7 @@ impl Lookup {
     }
 
     /// The states that the runtime enumerates.
-    pub(crate) fn states(self) -> BTreeMap<u32, String> {
+    fn states(self) -> BTreeMap<u32, String> {
         // SAFETY: OpenMP 5.2, 19.6.1.1.
         let entry: Option<ompt_enumerate_states_t> =
             unsafe { self.entry(c"ompt_enumerate_states") };
@@ -124,7 +139,7 @@ impl Lookup {
     }
 
     /// The implementations of mutexes that the runtime enumerates.
-    pub(crate) fn mutex_impls(self) -> BTreeMap<u32, String> {
+    fn mutex_impls(self) -> BTreeMap<u32, String> {
         // SAFETY: OpenMP 5.2, 19.6.1.2.
         let entry: Option<ompt_enumerate_mutex_impls_t> =
             unsafe { self.entry(c"ompt_enumerate_mutex_impls") };

@@ -83,6 +83,11 @@ pub(crate) fn current() -> Option<&'static Session> {
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
+/// True while this process has a session.
+pub(crate) fn is_in_progress() -> bool {
+    current().is_some_and(|session| session.pid == system::process_id())
+}
+
 /// A number for a new stream.
 pub(crate) fn next_stream() -> u32 {
     // Relaxed: only the number counts.

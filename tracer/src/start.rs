@@ -6,10 +6,12 @@ use std::panic::catch_unwind;
 use std::ptr::null_mut;
 
 use ompt_sys::{ompt_data_t, ompt_function_lookup_t, ompt_start_tool_result_t};
-use omptrace_trace_format::metadata::Registration;
+use omptrace_trace_format::block::ClockPair;
+use omptrace_trace_format::metadata::{Registration, Runtime};
 use parking_lot::Mutex;
 
 use crate::clock;
+use crate::collector;
 use crate::config::Config;
 use crate::control;
 use crate::devices;
@@ -51,24 +53,16 @@ static RESULT: StartResult = StartResult(ompt_start_tool_result_t {
     tool_data: ompt_data_t { value: 0 },
 });
 
-/// The one symbol of this library: the runtime looks for it (OpenMP 5.2, 19.2.1). Null: no tracing.
+/// The runtime looks for this symbol (OpenMP 5.2, 19.2.1). Null: no tracing.
 #[unsafe(no_mangle)]
-extern "C" fn ompt_start_tool(
+pub(crate) extern "C" fn ompt_start_tool(
     omp_version: c_uint,
     runtime_version: *const c_char,
 ) -> *mut ompt_start_tool_result_t {
     let start = || {
-        // The variables are the user's, the files would be written with the program's rights.
-        if system::has_more_rights_than_its_user() {
-            warning!(
-                "the program has more rights than its user (setuid, capabilities): not traced"
-            );
+        let Some(config) = configured() else {
             return null_mut();
-        }
-        let config = Config::from_environment();
-        if !config.enabled {
-            return null_mut();
-        }
+        };
         let runtime_version = if runtime_version.is_null() {
             String::new()
         } else {
@@ -77,7 +71,6 @@ extern "C" fn ompt_start_tool(
                 .to_string_lossy()
                 .into_owned()
         };
-        fork::watch();
         *START.lock() = Some(Start {
             config,
             omp_version,
@@ -113,6 +106,24 @@ unsafe extern "C" fn initialize(
     }
 }
 
+/// The settings, where the program shall be traced.
+pub(crate) fn configured() -> Option<Config> {
+    // One runtime may have two interfaces, and a process two runtimes: the first that was found is traced.
+    if session::is_in_progress() {
+        return None;
+    }
+    // The variables are the user's, the files would be written with the program's rights.
+    if system::has_more_rights_than_its_user() {
+        warning!("the program has more rights than its user (setuid, capabilities): not traced");
+        return None;
+    }
+    let config = Config::from_environment();
+    config.enabled.then(|| {
+        fork::watch();
+        config
+    })
+}
+
 fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
     let start = START
         .lock()
@@ -121,12 +132,9 @@ fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
     let set_callback = lookup
         .set_callback()
         .ok_or("the OpenMP runtime has no ompt_set_callback")?;
-    clock::choose();
-    control::reset();
-    let (first, uncertainty) = clock::pair();
     let events = start.config.events.clone();
-    let session = session::start(start.config)?;
-    session.devices.of_runtime(&start.runtime_version);
+    let prepared = Prepared::new(start.config)?;
+    prepared.session.devices.of_runtime(&start.runtime_version);
     let mut results = BTreeMap::new();
     // A thread's begin and end are always needed: they open and close its stream.
     let wanted = |name| events.contains(&name) || ["thread_begin", "thread_end"].contains(&name);
@@ -145,17 +153,41 @@ fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
             },
         );
     }
-    let clock = clock::describe(first, uncertainty);
-    session.tell_runtime(facts::runtime(
-        lookup,
-        dialect,
-        &start.runtime_version,
-        start.omp_version,
-        results,
-        clock,
-    ));
-    session.begin();
+    let runtime = lookup.describe(dialect.name(), &start.runtime_version, start.omp_version);
+    prepared.begin(runtime, results);
     Ok(())
+}
+
+/// A session that has its file, and does not record yet: the runtime is being asked what it can tell.
+pub(crate) struct Prepared {
+    session: &'static Session,
+    first: ClockPair,
+    uncertainty: u64,
+}
+
+impl Prepared {
+    /// Makes the file.
+    ///
+    /// # Errors
+    /// What could not be done, with what to do about it.
+    pub(crate) fn new(config: Config) -> Result<Prepared, String> {
+        clock::choose();
+        control::reset();
+        let (first, uncertainty) = clock::pair();
+        Ok(Prepared {
+            session: session::start(config)?,
+            first,
+            uncertainty,
+        })
+    }
+
+    /// Records from now on what `runtime` tells, of which `callbacks` were registered.
+    pub(crate) fn begin(self, runtime: Runtime, callbacks: BTreeMap<String, Registration>) {
+        let clock = clock::describe(self.first, self.uncertainty);
+        let facts = facts::runtime(runtime, callbacks, clock);
+        self.session.tell_runtime(facts);
+        self.session.begin();
+    }
 }
 
 /// The program's own code has used OpenMP: from now on runtimes know processors and places, which they do not in
@@ -178,6 +210,7 @@ unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
 fn end(how: &str) {
     // What a panic leaves is what a kill leaves: the reader takes the spool in.
     let _ = catch_unwind(|| {
+        collector::end();
         session::finish(how);
         states::read_by(None);
         Lookup::forget();

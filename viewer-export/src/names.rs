@@ -80,6 +80,8 @@ pub enum Construct {
     Doacross,
     /// What the thread did at that moment.
     ThreadState(ompt::ompt_state_t),
+    /// An event that only one runtime has.
+    CollectorEvent,
     /// A flush.
     Flush,
     /// A cancellation.
@@ -160,6 +162,7 @@ impl Construct {
                 format!("state: {}", spelled(state.name(), state.0)),
                 C::Omptrace,
             ),
+            Construct::CollectorEvent => fixed("event of the runtime's own", C::Omptrace),
             Construct::Flush => fixed("!$omp flush", C::Sync),
             Construct::Cancel => fixed("!$omp cancel", C::Sync),
             Construct::ControlTool => fixed("omp_control_tool", C::User),

@@ -27,6 +27,7 @@
 //! | [`script`] | what is to be played |
 //! | [`call`] | the table of callbacks: one row makes the call, its line and its generator |
 //! | [`argument`] | what a row's arguments can be: how each is passed, shown and generated |
+//! | [`collector`] | the Collector API of 2007, for preloaded tools |
 //! | [`dialect`] | the generations of the interface that it speaks |
 //! | [`tool`] | finds, initializes and finalizes the tool |
 //! | `entry_points` | what the tool can ask |
@@ -37,6 +38,7 @@
 
 pub mod argument;
 pub mod call;
+pub mod collector;
 mod context;
 pub mod device;
 pub mod dialect;
@@ -48,6 +50,7 @@ pub mod script;
 pub mod tool;
 
 pub use call::Call;
+pub use collector::Collect;
 pub use device::Device;
 pub use dialect::Dialect;
 pub use offload::Offload;

@@ -177,6 +177,7 @@ impl Stage {
                 }
                 Step::Repeat { times, steps } => (0..*times).for_each(|_| self.take(steps, log)),
                 Step::Call(call) => self.make(call, log),
+                Step::Collect(event) => lock(log).played.extend(event.play()),
                 Step::Offload(offload) => offload.play(&self.slots, |call| self.make(call, log)),
                 Step::Storm { device, records } => device::storm(*device, *records),
             }
@@ -207,7 +208,7 @@ fn look_through(steps: &[Step], highest_slot: &mut Option<u32>, meetings: &mut V
             Step::Offload(offload) => {
                 *highest_slot = (*highest_slot).max(Some(offload.highest_slot()))
             }
-            Step::Storm { .. } => {}
+            Step::Collect(_) | Step::Storm { .. } => {}
             Step::Repeat { steps, .. } => look_through(steps, highest_slot, meetings),
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
+use super::collector::Collect;
 use super::device::Device;
 use super::dialect::Dialect;
 use super::offload::Offload;
@@ -54,6 +55,8 @@ pub enum Step {
     Call(Call),
     /// Waits until every thread of the round that has a step with this number is at it.
     Sync(u32),
+    /// Calls a collector, if it registered the event.
+    Collect(Collect),
     /// Target regions on a device.
     Offload(Offload),
     /// A device writes records of kernels that no host has submitted.
@@ -75,6 +78,12 @@ pub enum Step {
 impl From<Call> for Step {
     fn from(call: Call) -> Step {
         Step::Call(call)
+    }
+}
+
+impl From<Collect> for Step {
+    fn from(event: Collect) -> Step {
+        Step::Collect(event)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The reference runtime, and the tracer under it.
 
+mod collector;
 mod devices;
 mod drafts;
 mod migration;

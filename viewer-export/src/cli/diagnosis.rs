@@ -96,9 +96,17 @@ impl Diagnosis {
                 format!("{path} is linked statically and has no OpenMP runtime that a tool could be loaded into"),
             )
             .remedy("if it uses OpenMP, link it dynamically (without -static)"),
+            Kind::Dynamic { .. } if program.needs_preloaded_tool() => Diagnosis::new(
+                Traceable::Yes,
+                format!(
+                    "{path}, or a library of it, has a tools interface older than OpenMP 5.0; `omptrace record` preloads the \
+                     tracer"
+                ),
+            ),
             Kind::Dynamic {
                 runtimes,
                 openmp_inside,
+                ..
             } if runtimes.is_empty() => without_runtime(program, *openmp_inside),
             Kind::Dynamic { .. } => with_runtimes(program, stand_in),
         }

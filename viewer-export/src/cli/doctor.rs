@@ -284,7 +284,7 @@ impl Runtime {
                 let all = grants.granted.len() + grants.refused.len();
                 writeln!(
                     out,
-                    "      {}; OMPT {}, {} of {all} callbacks",
+                    "      {}; tools interface {}, {} of {all} callbacks",
                     grants.version,
                     grants.dialect,
                     grants.granted.len()

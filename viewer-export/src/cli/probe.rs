@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::cli::failure::{Failure, Outcome, Result};
 use crate::cli::loader::files_in;
+use crate::cli::runtime::{self, ToolsInterface};
 
 /// What a runtime grants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -33,12 +34,17 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Starts the runtime with the tracer in another process, and reads what the tracer wrote of it. The error says what
 /// went wrong, in words.
-pub(crate) fn ask(runtime: &Path, tool: &Path) -> std::result::Result<Grants, String> {
+pub(crate) fn ask(library: &Path, tool: &Path) -> std::result::Result<Grants, String> {
     let folder = TempDir::with_prefix("omptrace-").map_err(|error| error.to_string())?;
     let program = env::current_exe().map_err(|error| error.to_string())?;
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    match runtime::tools_interface(library) {
+        Some(ToolsInterface::Preloaded) => command.env("LD_PRELOAD", tool),
+        _ => command.env_remove("LD_PRELOAD"),
+    };
+    let mut child = command
         .arg("doctor-probe")
-        .arg(runtime)
+        .arg(library)
         .env("OMP_TOOL", "enabled")
         .env("OMP_TOOL_LIBRARIES", tool)
         .env("OMP_NUM_THREADS", "1")
@@ -47,7 +53,6 @@ pub(crate) fn ask(runtime: &Path, tool: &Path) -> std::result::Result<Grants, St
         .env_remove("OMPTRACE_DISABLED")
         .env_remove("OMPTRACE_REGISTRY")
         .env_remove("OMPTRACE_SPOOL")
-        .env_remove("LD_PRELOAD")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -84,11 +89,13 @@ fn read(folder: &Path) -> Option<Grants> {
     let runtime = metadata.runtime.as_ref()?;
     let mut callbacks: Vec<_> = metadata.callbacks.iter().collect();
     callbacks.sort_by_key(|(_, registration)| registration.number);
-    // OpenMP 5.2, section 19.4.4: `ompt_set_always`, `_sometimes`, `_sometimes_paired`, `_impossible`, `_never`, `_error`.
+    // OpenMP 5.2, section 19.4.4: `ompt_set_always`, `_sometimes`, `_sometimes_paired`, `_impossible`, `_never`, `_error`; of
+    // the Collector API `OMP_ERRCODE_OK`.
     let (granted, refused) = callbacks
         .into_iter()
         .partition::<Vec<_>, _>(|(_, registration)| {
-            registration.meaning.contains("always") || registration.meaning.contains("sometimes")
+            let promises = |word: &&str| registration.meaning.contains(word);
+            ["always", "sometimes", "OK"].iter().any(promises)
         });
     let names = |callbacks: Vec<(&String, _)>| {
         callbacks

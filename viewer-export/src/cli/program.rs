@@ -8,8 +8,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::cli::elf::{self, Elf};
-use crate::cli::loader::Loader;
-use crate::cli::runtime::{self, Vendor};
+use crate::cli::loader::{Loader, Needed};
+use crate::cli::runtime::{self, ToolsInterface, Vendor};
 
 /// A program's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub(crate) enum Kind {
         runtimes: Vec<RuntimeNeeded>,
         /// Whether an OpenMP runtime is part of the program's own file.
         openmp_inside: bool,
+        /// Whether it, or a library that it needs, has a tools interface for tools that are there from its start.
+        needs_preloaded_tool: bool,
     },
     /// Cannot be read: the reason.
     Unreadable(String),
@@ -77,6 +79,17 @@ impl Program {
         self.runtimes()
             .iter()
             .any(|runtime| runtime.vendor == Vendor::Gnu)
+    }
+
+    /// Whether it can only be traced by a tool that is in it from its start.
+    pub(crate) fn needs_preloaded_tool(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Dynamic {
+                needs_preloaded_tool: true,
+                ..
+            }
+        )
     }
 
     /// The OpenMP runtimes that it needs.
@@ -144,21 +157,27 @@ fn kind(path: &Path, loader: &Loader) -> io::Result<Kind> {
         Some(Elf::Native(elf)) if !elf.has_loader => Ok(Kind::Static {
             openmp: runtime::is_linked_statically(path),
         }),
-        Some(Elf::Native(elf)) => Ok(Kind::Dynamic {
-            openmp_inside: runtime::is_linked_statically(path),
-            runtimes: loader
-                .needed(path, &elf)
-                .into_iter()
-                .filter_map(|library| {
-                    let name = name_of(Path::new(&library.name));
-                    Some(RuntimeNeeded {
-                        vendor: Vendor::of(&name)?,
-                        name,
-                        path: library.path,
-                    })
+        Some(Elf::Native(elf)) => Ok(dynamic(path, loader.needed(path, &elf))),
+    }
+}
+
+fn dynamic(path: &Path, needed: Vec<Needed>) -> Kind {
+    let waits = |path: &Path| runtime::tools_interface(path) == Some(ToolsInterface::Preloaded);
+    let mut libraries = needed.iter().filter_map(|library| library.path.as_deref());
+    Kind::Dynamic {
+        openmp_inside: runtime::is_linked_statically(path),
+        needs_preloaded_tool: waits(path) || libraries.any(waits),
+        runtimes: needed
+            .into_iter()
+            .filter_map(|library| {
+                let name = name_of(Path::new(&library.name));
+                Some(RuntimeNeeded {
+                    vendor: Vendor::of(&name)?,
+                    name,
+                    path: library.path,
                 })
-                .collect(),
-        }),
+            })
+            .collect(),
     }
 }
 

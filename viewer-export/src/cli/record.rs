@@ -43,8 +43,13 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     let programs = programs(&arguments.program, &loader);
     let decision = libgomp::decide(&arguments.libgomp, &programs, &loader)?;
     tell_decision(&decision);
-    if let Decision::ReplaceBy(libomp) = &decision {
-        variables.push(("LD_PRELOAD", prepended(libomp, "LD_PRELOAD")));
+    let needs_tool = programs.iter().any(Program::needs_preloaded_tool);
+    let preloaded = match &decision {
+        Decision::ReplaceBy(libomp) => Some(libomp),
+        _ => needs_tool.then_some(&library),
+    };
+    if let Some(preloaded) = preloaded {
+        variables.push(("LD_PRELOAD", prepended(preloaded, "LD_PRELOAD")));
     }
     for (refusal, remedy) in diagnosis::refusals_in_environment() {
         words::warning(&refusal);

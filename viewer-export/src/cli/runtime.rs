@@ -18,6 +18,10 @@ pub(crate) enum Vendor {
     Gnu,
     /// NVIDIA's `libnvomp`.
     Nvidia,
+    /// Sun's and Oracle's `libmtsk`.
+    Oracle,
+    /// OpenUH's `libopenmp`.
+    OpenUh,
 }
 
 impl Vendor {
@@ -36,6 +40,10 @@ impl Vendor {
             Some(Vendor::Intel)
         } else if rest("libnvomp").is_some_and(ends_a_name) {
             Some(Vendor::Nvidia)
+        } else if rest("libmtsk").is_some_and(ends_a_name) {
+            Some(Vendor::Oracle)
+        } else if rest("libopenmp").is_some_and(ends_a_name) {
+            Some(Vendor::OpenUh)
         } else if rest("libomp5").or(rest("libomp")).is_some_and(ends_a_name) {
             // Not libompd, libomptarget, libomptrace.
             Some(Vendor::Llvm)
@@ -51,6 +59,8 @@ impl Vendor {
             Vendor::Intel => "Intel",
             Vendor::Gnu => "GCC",
             Vendor::Nvidia => "NVIDIA",
+            Vendor::Oracle => "Oracle",
+            Vendor::OpenUh => "OpenUH",
         }
     }
 }
@@ -60,16 +70,37 @@ pub(crate) fn vendor(path: &Path) -> Option<Vendor> {
     Vendor::of(&path.file_name()?.to_string_lossy())
 }
 
-/// Whether the runtime can load a tool. All that can define the entry that a tool takes the place of (OpenMP 5.2,
-/// section 19.2.1).
+/// How a runtime and a tool find each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ToolsInterface {
+    /// The runtime loads the tool. All that can define the entry that a tool takes the place of (OpenMP 5.2, section
+    /// 19.2.1).
+    Loads,
+    /// The tool must be in the program from its start: the runtime waits to be asked (the Collector API of 2007).
+    Preloaded,
+}
+
+/// The runtime's tools interface, if it has one.
+pub(crate) fn tools_interface(path: &Path) -> Option<ToolsInterface> {
+    if elf::defines(path, &["ompt_start_tool"]) {
+        Some(ToolsInterface::Loads)
+    } else if elf::defines(path, &["__omp_collector_api"]) {
+        Some(ToolsInterface::Preloaded)
+    } else {
+        None
+    }
+}
+
+/// Whether the runtime can be traced.
 pub(crate) fn has_tools_interface(path: &Path) -> bool {
-    elf::defines(path, &["ompt_start_tool"])
+    tools_interface(path).is_some()
 }
 
 /// Whether a program for libgomp would run on this runtime, and be traced: it defines what GCC's code calls, under the
 /// versions that GCC gave it (fails for LLVM before 10, which lacks `GOMP_5.0`).
 pub(crate) fn can_stand_in_for_libgomp(path: &Path) -> bool {
-    elf::defines(path, &["GOMP_parallel_reductions"]) && has_tools_interface(path)
+    elf::defines(path, &["GOMP_parallel_reductions"])
+        && tools_interface(path) == Some(ToolsInterface::Loads)
 }
 
 /// Whether an OpenMP runtime is part of the program's file itself.
@@ -161,6 +192,8 @@ mod tests {
             ("libgomp.so.1", Some(Vendor::Gnu)),
             ("libgomp-a34b3233.so.1.0.0", Some(Vendor::Gnu)),
             ("libnvomp.so", Some(Vendor::Nvidia)),
+            ("libmtsk.so.1", Some(Vendor::Oracle)),
+            ("libopenmp.so.1", Some(Vendor::OpenUh)),
             ("libomptarget.so.22.1", None),
             ("libomptrace.so", None),
             ("libompd.so", None),

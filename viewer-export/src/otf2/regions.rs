@@ -110,7 +110,7 @@ impl Enums {
                 unknown(role::CODE)
             }
             C::Phase => construct(role::CODE),
-            C::ThreadState(_) | C::BufferFlush | C::Lost | C::Unknown => {
+            C::ThreadState(_) | C::CollectorEvent | C::BufferFlush | C::Lost | C::Unknown => {
                 construct(role::ARTIFICIAL)
             }
         }

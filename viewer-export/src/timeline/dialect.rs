@@ -1,7 +1,7 @@
 //! How runtimes differ from the specification: one row per quirk, chosen by what the trace says of its runtime.
 
 use ompt_sys as ompt;
-use ompt_sys::tr6;
+use ompt_sys::{collector, tr6};
 use omptrace_trace_format::event::{Event, TargetDataOp};
 use omptrace_trace_format::field::{Address, Field};
 use omptrace_trace_format::metadata::Metadata;
@@ -53,7 +53,19 @@ quirks! {
     league_tasks_without_begin
         "the implicit tasks of a teams construct are reported only when they end"
         |metadata| is_draft(metadata);
+    /// When a region has ended, the thread is in the one around it.
+    /// Its JOIN comes when the region is left.
+    joins_without_region
+        "the end of a parallel region does not name it: it is the innermost that the thread encountered"
+        |metadata| generation(metadata) == COLLECTOR_API;
+    /// They are not those of OMPT.
+    states_of_collector
+        "the states of threads have the numbers of the Collector API"
+        |metadata| generation(metadata) == COLLECTOR_API;
 }
+
+/// The profiling interface of 2007.
+const COLLECTOR_API: &str = "Collector API";
 
 /// A generation between TR2 and OpenMP 5.0.
 fn is_draft(metadata: &Metadata) -> bool {
@@ -134,13 +146,13 @@ impl Dialect {
     }
 }
 
-/// Turns rows `enum_of_the_draft => enum_of_today { draft => today, ... }` into functions from one to the other. A number
-/// that the draft does not have gets a bit that no number of today has.
+/// Turns rows `enum_of_the_generation => enum_of_today { its => today's, ... }` into functions from one to the other. A number
+/// that the generation does not have gets a bit that no number of today has.
 macro_rules! numbers {
-    ($($name:ident: $draft:ident => $today:ident { $($from:ident => $to:ident,)* })*) => { $(
+    ($($name:ident: $module:ident::$draft:ident => $today:ident { $($from:ident => $to:ident,)* })*) => { $(
         fn $name(argument: &mut ompt::$today) {
-            *argument = match tr6::$draft(argument.0) {
-                $(tr6::$from => ompt::$to,)*
+            *argument = match $module::$draft(argument.0) {
+                $($module::$from => ompt::$to,)*
                 unknown => ompt::$today(unknown.0 | UNKNOWN),
             };
         }
@@ -150,25 +162,38 @@ macro_rules! numbers {
 const UNKNOWN: u32 = 1 << 31;
 
 numbers! {
-    sync_region: ompt_sync_region_kind_t => ompt_sync_region_t {
+    sync_region: tr6::ompt_sync_region_kind_t => ompt_sync_region_t {
         ompt_sync_region_barrier => ompt_sync_region_barrier,
         ompt_sync_region_taskwait => ompt_sync_region_taskwait,
         ompt_sync_region_taskgroup => ompt_sync_region_taskgroup,
     }
-    mutex: ompt_mutex_kind_t => ompt_mutex_t {
+    mutex: tr6::ompt_mutex_kind_t => ompt_mutex_t {
         ompt_mutex_lock => ompt_mutex_lock,
         ompt_mutex_nest_lock => ompt_mutex_nest_lock,
         ompt_mutex_critical => ompt_mutex_critical,
         ompt_mutex_atomic => ompt_mutex_atomic,
         ompt_mutex_ordered => ompt_mutex_ordered,
     }
-    task_status: ompt_task_status_t => ompt_task_status_t {
+    task_status: tr6::ompt_task_status_t => ompt_task_status_t {
         ompt_task_complete => ompt_task_complete,
         ompt_task_yield => ompt_task_yield,
         ompt_task_cancel => ompt_task_cancel,
         ompt_task_others => ompt_task_switch,
     }
-    dependence_type: ompt_task_dependence_flag_t => ompt_dependence_type_t {
+    thread_state: collector::OMP_COLLECTOR_API_THR_STATE => ompt_state_t {
+        THR_OVHD_STATE => ompt_state_overhead,
+        THR_WORK_STATE => ompt_state_work_parallel,
+        THR_IBAR_STATE => ompt_state_wait_barrier_implicit,
+        THR_EBAR_STATE => ompt_state_wait_barrier_explicit,
+        THR_IDLE_STATE => ompt_state_idle,
+        THR_SERIAL_STATE => ompt_state_work_serial,
+        THR_REDUC_STATE => ompt_state_work_reduction,
+        THR_LKWT_STATE => ompt_state_wait_lock,
+        THR_CTWT_STATE => ompt_state_wait_critical,
+        THR_ODWT_STATE => ompt_state_wait_ordered,
+        THR_ATWT_STATE => ompt_state_wait_atomic,
+    }
+    dependence_type: tr6::ompt_task_dependence_flag_t => ompt_dependence_type_t {
         ompt_task_dependence_type_in => ompt_dependence_type_in,
         ompt_task_dependence_type_out => ompt_dependence_type_out,
         ompt_task_dependence_type_inout => ompt_dependence_type_inout,
@@ -181,6 +206,11 @@ impl Dialect {
     pub(crate) fn translate(&self, event: &mut Event<'_>) {
         if self.numbers_of_drafts {
             from_draft(event);
+        }
+        if self.states_of_collector
+            && let Event::ThreadState(e) = event
+        {
+            thread_state(&mut e.state);
         }
     }
 }

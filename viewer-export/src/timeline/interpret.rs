@@ -183,6 +183,23 @@ impl<'t, 's> Interpreter<'t, 's> {
                 self.instant(thread, time, construct, Address(0), wait_id);
             }
 
+            Event::MutexWait(e) => {
+                let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
+                let construct = Construct::MutexWait(e.kind);
+                self.scope(thread, time, e.endpoint, construct, 0, Address(0), wait_id);
+            }
+            Event::Ordered(e) => {
+                let construct = Construct::MutexHold(ompt::ompt_mutex_ordered);
+                let region = arguments!["parallel_data": id(e.parallel_data)];
+                self.scope(thread, time, e.endpoint, construct, 0, Address(0), region);
+            }
+            // The stack of the thread that forks shows it.
+            Event::ParentRegion(_) => {}
+            Event::CollectorEvent(e) => {
+                let number = arguments!["number": uint(e.number)];
+                self.instant(thread, time, Construct::CollectorEvent, Address(0), number);
+            }
+
             Event::Work(e) => self.work(thread, time, e),
             Event::Masked(e) => {
                 let task = task_argument(e.task_data);

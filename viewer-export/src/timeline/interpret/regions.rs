@@ -38,7 +38,7 @@ impl Interpreter<'_, '_> {
     /// All members end now: those that have reported it, and those that will do so late, or never.
     pub(super) fn parallel_end(&mut self, thread: usize, time: Ns, e: &ParallelEnd) {
         let key = self.region_that_ends(thread, e);
-        if key != e.parallel_data.0 {
+        if key != e.parallel_data.0 && !self.dialect.joins_without_region {
             self.repair(thread, time, Cause::MisnamedRegion);
         }
         let Some(mut team) = self.teams.remove(&key) else {
@@ -71,6 +71,9 @@ impl Interpreter<'_, '_> {
         let Some(innermost) = open.next().map(|frame| frame.key) else {
             return named;
         };
+        if self.dialect.joins_without_region {
+            return innermost;
+        }
         let is_of_task = |team: &Team| team.encountering_task == e.encountering_task_data;
         let is_misnamed = innermost != named
             && open.all(|frame| frame.key != named)

@@ -1,0 +1,130 @@
+//! The OpenMP Runtime API for Profiling of Sun Microsystems, adopted as a white paper of the OpenMP ARB in 2007, as its
+//! `omp_collector_api.h` declares it: one function of the runtime, by which a *collector* makes requests and registers for
+//! events.
+//!
+//! A call takes a list of requests, which are answered in their places:
+//!
+//! ```text
+//! +-----+----+----+-----+-----+...+----+----+----+-----+-----+...+----+
+//! | sz  | r# | ec | rsz | mem |   | sz | r# | ec | rsz | mem |   | 0  |
+//! +-----+----+----+-----+-----+...+----+----+----+-----+-----+...+----+
+//! ```
+//!
+//! `sz` is the entry's length in bytes with its header of 16; `r#` the request; `ec` the answer's error code; `rsz` the
+//! length of what is returned, or needed, in `mem`. An `sz` of 0 ends the list.
+
+use core::ffi::{c_int, c_void};
+use core::fmt;
+
+/// The one symbol, which the runtime exports: 0 if all requests were processed, whatever their error codes; else -1.
+pub type omp_collector_api_t = unsafe extern "C" fn(arg: *mut c_void) -> c_int;
+
+/// Called on the thread that generates the event.
+pub type omp_collector_callback_t = unsafe extern "C" fn(event: OMP_COLLECTORAPI_EVENT);
+
+/// The first four members of an entry.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct omp_collector_header_t {
+    /// The entry's length in bytes: a multiple of 4 from 16 on. 0 ends the list.
+    pub sz: c_int,
+    /// [`OMP_COLLECTORAPI_REQUEST`].
+    pub r: c_int,
+    /// [`OMP_COLLECTORAPI_EC`]; the runtime's.
+    pub ec: c_int,
+    /// Bytes that were returned or, where there was too little space, are needed; the runtime's.
+    pub rsz: c_int,
+}
+
+open_enum! {
+    /// What is asked for.
+    OMP_COLLECTORAPI_REQUEST, "OMP_REQ_" {
+        /// Must come first.
+        OMP_REQ_START = 0,
+        /// In `mem`: the event, and the callback's address behind it.
+        OMP_REQ_REGISTER = 1,
+        /// In `mem`: the event.
+        OMP_REQ_UNREGISTER = 2,
+        /// Returns the thread's state and, where it waits, what for.
+        OMP_REQ_STATE = 3,
+        /// Returns the 64-bit id of the parallel region that the thread is in, or 0.
+        OMP_REQ_CURRENT_PRID = 4,
+        /// Returns that of the region around it, or 0; for the master thread of a team.
+        OMP_REQ_PARENT_PRID = 5,
+        OMP_REQ_STOP = 6,
+        /// No events until [`OMP_REQ_RESUME`].
+        OMP_REQ_PAUSE = 7,
+        OMP_REQ_RESUME = 8,
+    }
+
+    /// What became of a request.
+    OMP_COLLECTORAPI_EC, "OMP_ERRCODE_" {
+        OMP_ERRCODE_OK = 0,
+        /// A size or an alignment is wrong.
+        OMP_ERRCODE_ERROR = 1,
+        OMP_ERRCODE_UNKNOWN = 2,
+        /// Known, but not supported.
+        OMP_ERRCODE_UNSUPPORTED = 3,
+        /// Made at the wrong time.
+        OMP_ERRCODE_SEQUENCE_ERR = 4,
+        OMP_ERRCODE_OBSOLETE = 5,
+        /// Made by an inappropriate thread.
+        OMP_ERRCODE_THREAD_ERR = 6,
+        OMP_ERRCODE_MEM_TOO_SMALL = 7,
+    }
+
+    /// What a callback tells. Each runtime has the first; numbers from [`OMP_EVENT_THR_RESERVED_IMPL`] on are its own.
+    OMP_COLLECTORAPI_EVENT, "OMP_EVENT_" {
+        /// The master thread is about to fork a team.
+        OMP_EVENT_FORK = 1,
+        /// The master has returned to what it did before.
+        OMP_EVENT_JOIN = 2,
+        OMP_EVENT_THR_BEGIN_IDLE = 3,
+        OMP_EVENT_THR_END_IDLE = 4,
+        OMP_EVENT_THR_BEGIN_IBAR = 5,
+        OMP_EVENT_THR_END_IBAR = 6,
+        OMP_EVENT_THR_BEGIN_EBAR = 7,
+        OMP_EVENT_THR_END_EBAR = 8,
+        OMP_EVENT_THR_BEGIN_LKWT = 9,
+        OMP_EVENT_THR_END_LKWT = 10,
+        OMP_EVENT_THR_BEGIN_CTWT = 11,
+        OMP_EVENT_THR_END_CTWT = 12,
+        OMP_EVENT_THR_BEGIN_ODWT = 13,
+        OMP_EVENT_THR_END_ODWT = 14,
+        OMP_EVENT_THR_BEGIN_MASTER = 15,
+        OMP_EVENT_THR_END_MASTER = 16,
+        OMP_EVENT_THR_BEGIN_SINGLE = 17,
+        OMP_EVENT_THR_END_SINGLE = 18,
+        OMP_EVENT_THR_BEGIN_ORDERED = 19,
+        OMP_EVENT_THR_END_ORDERED = 20,
+        OMP_EVENT_THR_BEGIN_ATWT = 21,
+        OMP_EVENT_THR_END_ATWT = 22,
+        OMP_EVENT_THR_RESERVED_IMPL = 4096,
+    }
+
+    /// What a thread does.
+    OMP_COLLECTOR_API_THR_STATE, "THR_" {
+        /// Overhead.
+        THR_OVHD_STATE = 1,
+        /// Useful work.
+        THR_WORK_STATE = 2,
+        /// In an implicit barrier.
+        THR_IBAR_STATE = 3,
+        /// In an explicit barrier.
+        THR_EBAR_STATE = 4,
+        /// A slave waits for work.
+        THR_IDLE_STATE = 5,
+        /// In no parallel region.
+        THR_SERIAL_STATE = 6,
+        /// Reduction.
+        THR_REDUC_STATE = 7,
+        /// Waiting for a lock.
+        THR_LKWT_STATE = 8,
+        /// Waiting to enter a critical region.
+        THR_CTWT_STATE = 9,
+        /// Waiting to execute an ordered region.
+        THR_ODWT_STATE = 10,
+        /// Waiting to enter an atomic region.
+        THR_ATWT_STATE = 11,
+    }
+}

@@ -1,0 +1,322 @@
+//! The Collector API of 2007, to the letter of its header: `__omp_collector_api` of this program, which a preloaded collector
+//! finds before the script is read. What its callbacks tell is played by [`Collect`] steps.
+//!
+//! The variable `REFERENCE_COLLECTOR` names what the runtime does otherwise, as real ones do: a list of [`Deviation`]s.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, OnceLock};
+
+use ompt_sys::collector::*;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::argument::Line;
+
+/// What real runtimes do, and the header does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Deviation {
+    /// START comes too late.
+    RefusesStart,
+    /// Requests for ids get values and no error code (OpenUH).
+    WritesNoErrorCodeOfIds,
+    /// Nothing gets an error code.
+    WritesNoErrorCode,
+    /// Every request calls back before it returns (TAU's wrapper of libgomp, which takes an OpenMP lock).
+    CallsBackFromRequests,
+    /// A wait id lies where a pointer is aligned, and not behind the state.
+    AlignsWaitIds,
+    /// Waits are not supported.
+    KnowsNoWaits,
+}
+
+fn deviates(deviation: Deviation) -> bool {
+    static ALL: OnceLock<Vec<Deviation>> = OnceLock::new();
+    let all = ALL.get_or_init(|| {
+        let words = std::env::var("REFERENCE_COLLECTOR").unwrap_or_default();
+        let words = words.split(',').filter(|word| !word.is_empty());
+        words
+            .map(|word| serde_json::from_value(word.into()).expect("a deviation"))
+            .collect()
+    });
+    all.contains(&deviation)
+}
+
+/// An event on the calling thread, and what the thread is in then.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Collect {
+    /// `OMP_COLLECTORAPI_EVENT`.
+    pub event: u32,
+    /// `OMP_COLLECTOR_API_THR_STATE`.
+    pub state: u32,
+    /// What it waits for, where the state is a wait.
+    pub wait_id: u64,
+    /// The parallel region, or 0.
+    pub region: u64,
+    /// The region around it, or 0; `None` on a thread that is not the master of a team.
+    pub parent: Option<u64>,
+}
+
+#[derive(Default)]
+struct Runtime {
+    is_started: bool,
+    is_paused: bool,
+    /// By event.
+    callbacks: BTreeMap<u32, usize>,
+}
+
+static RUNTIME: Mutex<Runtime> = Mutex::new(Runtime {
+    is_started: false,
+    is_paused: false,
+    callbacks: BTreeMap::new(),
+});
+
+thread_local! {
+    /// A user's thread outside of any region; `None` of a thread that the runtime does not know.
+    static THREAD: Cell<Collect> = const {
+        Cell::new(Collect { event: 0, state: THR_SERIAL_STATE.0, wait_id: 0, region: 0, parent: None })
+    };
+}
+
+/// Two events that only this runtime has.
+const OWN_EVENTS: u32 = 2;
+
+impl Collect {
+    /// Calls back, if somebody registered: what a tool should have recorded.
+    pub(super) fn play(self) -> Option<Line> {
+        THREAD.set(self);
+        let callback = registered(self.event)?;
+        call(callback, self.event);
+        let mut line = self.line();
+        if self.wait_id != 0 && line["event"] == "mutex_wait" && !self.waits() {
+            line.insert("wait_id".into(), "0x0".into());
+        }
+        Some(line)
+    }
+
+    fn waits(&self) -> bool {
+        let state = OMP_COLLECTOR_API_THR_STATE(self.state);
+        let barriers = THR_IBAR_STATE..=THR_EBAR_STATE;
+        barriers.contains(&state) || (THR_LKWT_STATE..=THR_ATWT_STATE).contains(&state)
+    }
+
+    /// What the event is called in a trace.
+    fn line(&self) -> Line {
+        let region = format!("{:#x}", self.region);
+        let endpoint = ["begin", "end"][usize::from(self.event.is_multiple_of(2))];
+        let wait = |kind: &str| {
+            let wait_id = format!("{:#x}", self.wait_id);
+            json!({"event": "mutex_wait", "endpoint": endpoint, "kind": kind, "wait_id": wait_id})
+        };
+        let inside = |event: &str| {
+            json!({
+                "event": event, "endpoint": endpoint, "parallel_data": region, "task_data": null,
+                "codeptr_ra": "0x0",
+            })
+        };
+        let with = |mut line: Value, name: &str, value: Value| {
+            line[name] = value;
+            line
+        };
+        let line = match OMP_COLLECTORAPI_EVENT(self.event) {
+            OMP_EVENT_FORK => json!({
+                "event": "parallel_begin", "encountering_task_data": null, "exit_frame": "0x0", "enter_frame": "0x0",
+                "exit_frame_flags": "0x0", "enter_frame_flags": "0x0", "parallel_data": region,
+                "requested_parallelism": 0, "flags": "0x0", "codeptr_ra": "0x0",
+            }),
+            OMP_EVENT_JOIN => json!({
+                "event": "parallel_end", "encountering_task_data": null, "parallel_data": region, "flags": "0x0",
+                "codeptr_ra": "0x0",
+            }),
+            OMP_EVENT_THR_BEGIN_IDLE | OMP_EVENT_THR_END_IDLE => {
+                json!({"event": "idle", "endpoint": endpoint})
+            }
+            OMP_EVENT_THR_BEGIN_IBAR | OMP_EVENT_THR_END_IBAR => with(
+                inside("sync_region_wait"),
+                "kind",
+                "barrier_implicit".into(),
+            ),
+            OMP_EVENT_THR_BEGIN_EBAR | OMP_EVENT_THR_END_EBAR => with(
+                inside("sync_region_wait"),
+                "kind",
+                "barrier_explicit".into(),
+            ),
+            OMP_EVENT_THR_BEGIN_LKWT | OMP_EVENT_THR_END_LKWT => wait("lock"),
+            OMP_EVENT_THR_BEGIN_CTWT | OMP_EVENT_THR_END_CTWT => wait("critical"),
+            OMP_EVENT_THR_BEGIN_ODWT | OMP_EVENT_THR_END_ODWT => wait("ordered"),
+            OMP_EVENT_THR_BEGIN_ATWT | OMP_EVENT_THR_END_ATWT => wait("atomic"),
+            OMP_EVENT_THR_BEGIN_MASTER | OMP_EVENT_THR_END_MASTER => inside("masked"),
+            OMP_EVENT_THR_BEGIN_SINGLE | OMP_EVENT_THR_END_SINGLE => {
+                let line = with(inside("work"), "work_type", "single_executor".into());
+                with(line, "count", 1.into())
+            }
+            OMP_EVENT_THR_BEGIN_ORDERED | OMP_EVENT_THR_END_ORDERED => {
+                json!({"event": "ordered", "endpoint": endpoint, "parallel_data": region})
+            }
+            own => json!({"event": "collector_event", "number": own.0, "parallel_data": region}),
+        };
+        match line {
+            Value::Object(line) => line,
+            _ => unreachable!("each is an object"),
+        }
+    }
+}
+
+fn registered(event: u32) -> Option<usize> {
+    let runtime = RUNTIME.lock().expect("no thread panics with it");
+    let calls = runtime.is_started && !runtime.is_paused;
+    runtime.callbacks.get(&event).copied().filter(|_| calls)
+}
+
+fn call(callback: usize, event: u32) {
+    // SAFETY: a collector registered it as a function of this type.
+    let callback: omp_collector_callback_t = unsafe { std::mem::transmute(callback) };
+    // SAFETY: as the header wants it, without any lock.
+    unsafe { callback(OMP_COLLECTORAPI_EVENT(event)) };
+}
+
+/// The API.
+///
+/// # Safety
+/// `arg` is null, or a list of requests that ends in a size of 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __omp_collector_api(arg: *mut c_void) -> c_int {
+    const FAILED: c_int = -1;
+    let header_bytes = size_of::<omp_collector_header_t>();
+
+    if arg.is_null() || !(arg as usize).is_multiple_of(align_of::<c_int>()) {
+        return FAILED;
+    }
+    let mut entry = arg.cast::<omp_collector_header_t>();
+    loop {
+        // SAFETY: by this function's contract.
+        let header = unsafe { &mut *entry };
+        let size = match usize::try_from(header.sz) {
+            Ok(0) => return 0,
+            Ok(size) if size >= header_bytes && size.is_multiple_of(4) => size,
+            _ => return FAILED,
+        };
+        // SAFETY: the entry has so many bytes behind its header.
+        let mem = unsafe {
+            let mem = entry.add(1).cast::<u8>();
+            std::slice::from_raw_parts_mut(mem, size - header_bytes)
+        };
+        let request = OMP_COLLECTORAPI_REQUEST(header.r as u32);
+        let (code, returned) = answer(request, mem);
+        let is_id = matches!(request, OMP_REQ_CURRENT_PRID | OMP_REQ_PARENT_PRID);
+        let is_silent = deviates(Deviation::WritesNoErrorCode)
+            || is_id && deviates(Deviation::WritesNoErrorCodeOfIds);
+        if !is_silent {
+            header.ec = code.0 as c_int;
+        }
+        header.rsz = returned as c_int;
+        if deviates(Deviation::CallsBackFromRequests)
+            && let Some(callback) = registered(OMP_EVENT_THR_BEGIN_LKWT.0)
+        {
+            call(callback, OMP_EVENT_THR_BEGIN_LKWT.0);
+            call(callback, OMP_EVENT_THR_END_LKWT.0);
+        }
+        // SAFETY: within the list: the next entry, or its end.
+        entry = unsafe { entry.cast::<u8>().add(size).cast() };
+    }
+}
+
+/// The error code, and the size of what is in `mem`, or should have room there.
+fn answer(request: OMP_COLLECTORAPI_REQUEST, mem: &mut [u8]) -> (OMP_COLLECTORAPI_EC, usize) {
+    const DONE: (OMP_COLLECTORAPI_EC, usize) = (OMP_ERRCODE_OK, 0);
+    const AT_THE_WRONG_TIME: (OMP_COLLECTORAPI_EC, usize) = (OMP_ERRCODE_SEQUENCE_ERR, 0);
+    const EVENT_BYTES: usize = 4;
+    const CALLBACK_BYTES: usize = 8;
+
+    let mut runtime = RUNTIME.lock().expect("no thread panics with it");
+    if request == OMP_REQ_START {
+        if runtime.is_started || deviates(Deviation::RefusesStart) {
+            return AT_THE_WRONG_TIME;
+        }
+        *runtime = Runtime {
+            is_started: true,
+            ..Runtime::default()
+        };
+        return DONE;
+    }
+    if !runtime.is_started {
+        return AT_THE_WRONG_TIME;
+    }
+    let thread = THREAD.get();
+    match request {
+        OMP_REQ_REGISTER | OMP_REQ_UNREGISTER => {
+            let registers = request == OMP_REQ_REGISTER;
+            let needed = EVENT_BYTES + if registers { CALLBACK_BYTES } else { 0 };
+            if mem.len() < needed {
+                return (OMP_ERRCODE_MEM_TOO_SMALL, needed);
+            }
+            let number = |bytes: &[u8]| {
+                let bytes = bytes.iter().rev();
+                bytes.fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
+            };
+            let event = number(&mem[..EVENT_BYTES]) as u32;
+            match support(event) {
+                OMP_ERRCODE_OK if registers => {
+                    let callback = number(&mem[EVENT_BYTES..needed]) as usize;
+                    runtime.callbacks.insert(event, callback);
+                    DONE
+                }
+                OMP_ERRCODE_OK => {
+                    runtime.callbacks.remove(&event);
+                    DONE
+                }
+                refusal => (refusal, 0),
+            }
+        }
+        OMP_REQ_STATE => {
+            let mut answer = thread.state.to_le_bytes().to_vec();
+            if thread.waits() {
+                let gap = if deviates(Deviation::AlignsWaitIds) {
+                    4
+                } else {
+                    0
+                };
+                answer.extend(vec![0; gap]);
+                answer.extend(thread.wait_id.to_le_bytes());
+            }
+            put(mem, &answer)
+        }
+        OMP_REQ_CURRENT_PRID => put(mem, &thread.region.to_le_bytes()),
+        OMP_REQ_PARENT_PRID => match thread.parent {
+            Some(parent) => put(mem, &parent.to_le_bytes()),
+            None => (OMP_ERRCODE_THREAD_ERR, 0),
+        },
+        OMP_REQ_PAUSE | OMP_REQ_RESUME => {
+            runtime.is_paused = request == OMP_REQ_PAUSE;
+            DONE
+        }
+        OMP_REQ_STOP => {
+            *runtime = Runtime::default();
+            DONE
+        }
+        _ => (OMP_ERRCODE_UNKNOWN, 0),
+    }
+}
+
+fn support(event: u32) -> OMP_COLLECTORAPI_EC {
+    let own = OMP_EVENT_THR_RESERVED_IMPL.0..OMP_EVENT_THR_RESERVED_IMPL.0 + OWN_EVENTS;
+    let waits = OMP_EVENT_THR_BEGIN_LKWT.0..=OMP_EVENT_THR_END_ODWT.0;
+    match event {
+        _ if deviates(Deviation::KnowsNoWaits) && waits.contains(&event) => OMP_ERRCODE_UNSUPPORTED,
+        1..=22 => OMP_ERRCODE_OK,
+        _ if own.contains(&event) => OMP_ERRCODE_OK,
+        _ => OMP_ERRCODE_UNKNOWN,
+    }
+}
+
+fn put(mem: &mut [u8], answer: &[u8]) -> (OMP_COLLECTORAPI_EC, usize) {
+    match mem.get_mut(..answer.len()) {
+        Some(place) => {
+            place.copy_from_slice(answer);
+            (OMP_ERRCODE_OK, answer.len())
+        }
+        None => (OMP_ERRCODE_MEM_TOO_SMALL, answer.len()),
+    }
+}

@@ -1,0 +1,286 @@
+//! The Collector API of 2007: a preloaded tracer finds the runtime, and records all that it tells.
+
+use std::path::Path;
+use std::process::Output;
+
+use ompt_sys::collector::*;
+use omptrace_tests::env;
+use omptrace_tests::reference::{Collect, Report, Round, Script, Step};
+use omptrace_tests::trace::{Counts, convert, counts, dump, info, omptrace};
+use serde_json::Value;
+
+use crate::tracer::{self, check_threads};
+use crate::{play, reference_runtime};
+
+struct Traced {
+    folder: tempfile::TempDir,
+    report: Report,
+    output: Output,
+}
+
+impl Traced {
+    fn file(&self) -> std::path::PathBuf {
+        self.folder.path().join("t.omptrace")
+    }
+
+    /// The events that the tracer asked the runtime for, in words.
+    fn states(&self) -> Vec<String> {
+        let states = dump(&self.file()).into_iter();
+        states
+            .filter(|event| event["event"] == "omptrace_thread_state")
+            .map(|event| format!("{} {}", event["state"], event["wait_id"]).replace('"', ""))
+            .collect()
+    }
+
+    fn callbacks(&self) -> Value {
+        info(&self.file())["callbacks"].clone()
+    }
+}
+
+/// Plays what each thread does under a preloaded tracer, on a runtime with these deviations.
+fn trace(threads: Vec<Vec<Step>>, deviations: &str) -> Traced {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let script = Script {
+        rounds: vec![Round::new(threads)],
+        ..Script::default()
+    };
+    let (report, output) = play(
+        &script,
+        reference_runtime()
+            .env("LD_PRELOAD", env::tool_library())
+            .env("OMPTRACE_OUTPUT", folder.path().join("t.omptrace"))
+            .env("REFERENCE_COLLECTOR", deviations),
+    );
+    assert!(output.status.success(), "{output:?}");
+    Traced {
+        folder,
+        report,
+        output,
+    }
+}
+
+const LOCK: u64 = 0x77;
+const REGION: u64 = 5;
+
+fn event(
+    event: OMP_COLLECTORAPI_EVENT,
+    state: OMP_COLLECTOR_API_THR_STATE,
+    region: u64,
+    parent: Option<u64>,
+) -> Step {
+    Step::from(Collect {
+        event: event.0,
+        state: state.0,
+        wait_id: LOCK,
+        region,
+        parent,
+    })
+}
+
+/// What happens on two threads in a parallel region, and in one inside it.
+fn program() -> Vec<Vec<Step>> {
+    const INNER: u64 = 6;
+
+    let master = |number, state| event(number, state, REGION, Some(0));
+    let slave = |number, state| event(number, state, REGION, None);
+    let (started, ended) = (Step::Sync(0), Step::Sync(1));
+    let first = vec![
+        master(OMP_EVENT_FORK, THR_OVHD_STATE),
+        started.clone(),
+        master(OMP_EVENT_THR_BEGIN_MASTER, THR_WORK_STATE),
+        master(OMP_EVENT_THR_END_MASTER, THR_WORK_STATE),
+        master(OMP_EVENT_THR_BEGIN_SINGLE, THR_WORK_STATE),
+        event(OMP_EVENT_FORK, THR_OVHD_STATE, INNER, Some(REGION)),
+        event(OMP_EVENT_JOIN, THR_WORK_STATE, REGION, Some(0)),
+        master(OMP_EVENT_THR_END_SINGLE, THR_WORK_STATE),
+        master(OMP_EVENT_THR_BEGIN_EBAR, THR_EBAR_STATE),
+        master(OMP_EVENT_THR_END_EBAR, THR_WORK_STATE),
+        master(OMP_EVENT_THR_BEGIN_ODWT, THR_ODWT_STATE),
+        master(OMP_EVENT_THR_END_ODWT, THR_WORK_STATE),
+        master(OMP_EVENT_THR_BEGIN_ORDERED, THR_WORK_STATE),
+        master(OMP_EVENT_THR_END_ORDERED, THR_WORK_STATE),
+        master(OMP_EVENT_THR_BEGIN_IBAR, THR_IBAR_STATE),
+        ended.clone(),
+        master(OMP_EVENT_THR_END_IBAR, THR_OVHD_STATE),
+        event(OMP_EVENT_JOIN, THR_SERIAL_STATE, 0, None),
+    ];
+    let second = vec![
+        event(OMP_EVENT_THR_BEGIN_IDLE, THR_IDLE_STATE, 0, None),
+        started,
+        slave(OMP_EVENT_THR_END_IDLE, THR_OVHD_STATE),
+        slave(OMP_EVENT_THR_BEGIN_LKWT, THR_LKWT_STATE),
+        slave(OMP_EVENT_THR_END_LKWT, THR_WORK_STATE),
+        slave(OMP_EVENT_THR_BEGIN_CTWT, THR_CTWT_STATE),
+        slave(OMP_EVENT_THR_END_CTWT, THR_WORK_STATE),
+        slave(OMP_EVENT_THR_BEGIN_ATWT, THR_ATWT_STATE),
+        slave(OMP_EVENT_THR_END_ATWT, THR_WORK_STATE),
+        slave(OMP_COLLECTORAPI_EVENT(4096), THR_REDUC_STATE),
+        slave(OMP_EVENT_THR_BEGIN_EBAR, THR_EBAR_STATE),
+        slave(OMP_EVENT_THR_END_EBAR, THR_WORK_STATE),
+        slave(OMP_EVENT_THR_BEGIN_IBAR, THR_IBAR_STATE),
+        slave(OMP_EVENT_THR_END_IBAR, THR_OVHD_STATE),
+        event(OMP_EVENT_THR_BEGIN_IDLE, THR_IDLE_STATE, 0, None),
+        ended,
+    ];
+    vec![first, second]
+}
+
+#[test]
+fn a_program_is_counted_exactly_and_its_timeline_is_sound() {
+    let traced = trace(program(), "");
+    assert_eq!(String::from_utf8_lossy(&traced.output.stderr), "");
+    let file = traced.file();
+    check_threads(&traced.report.rounds[0], tracer::dump(&file));
+    let expected: Counts = [
+        ("parallel_begin", 2),
+        ("parallel_end", 2),
+        ("idle/begin", 2),
+        ("idle/end", 1),
+        ("masked/begin", 1),
+        ("masked/end", 1),
+        ("work/begin", 1),
+        ("work/end", 1),
+        ("sync_region_wait/begin", 4),
+        ("sync_region_wait/end", 4),
+        ("mutex_wait/begin", 4),
+        ("mutex_wait/end", 4),
+        ("ordered/begin", 1),
+        ("ordered/end", 1),
+        ("collector_event", 1),
+    ]
+    .map(|(name, count)| (name.to_owned(), count))
+    .into();
+    assert_eq!(counts(&dump(&file)), expected);
+    assert_eq!(traced.states().len() as u64, expected.values().sum::<u64>());
+
+    let judged = omptrace([Path::new("check"), &file]);
+    assert!(judged.status.success(), "{judged:?}");
+    let words = omptrace([Path::new("info"), &file]);
+    let words = String::from_utf8_lossy(&words.stdout).into_owned();
+    assert!(words.contains("Collector API"), "{words}");
+
+    let out = file.with_extension("json");
+    convert(&file, "chrome", &out, &[]);
+    let json: Value =
+        serde_json::from_slice(&std::fs::read(&out).expect("the export")).expect("JSON");
+    let events = json["traceEvents"].as_array().expect("events");
+    let slices = |name: &str| {
+        let is_it = |event: &&Value| {
+            ["B", "X"].iter().any(|ph| event["ph"] == *ph) && event["name"] == name
+        };
+        events.iter().filter(is_it).count()
+    };
+    for (name, count) in [
+        ("!$omp parallel", 2),
+        ("!$omp masked", 1),
+        ("!$omp single", 1),
+        ("!$omp ordered", 1),
+        ("!$omp barrier wait", 2),
+        ("!$omp implicit barrier wait", 2),
+        ("omp_set_lock", 1),
+        ("!$omp critical wait", 1),
+        ("!$omp ordered wait", 1),
+        ("!$omp atomic wait", 1),
+        ("idle", 2),
+    ] {
+        assert_eq!(slices(name), count, "{name}");
+    }
+}
+
+#[test]
+fn every_registration_is_noted() {
+    let traced = trace(program(), "knows-no-waits");
+    let callbacks = traced.callbacks();
+    let count = |code: &str| callbacks[code].as_array().map_or(0, Vec::len);
+    // Two of the runtime's own are among those that it has.
+    assert_eq!((count("OK"), count("UNSUPPORTED")), (18, 6), "{callbacks}");
+    assert_eq!(count("UNKNOWN"), 0, "{callbacks}");
+    check_threads(&traced.report.rounds[0], tracer::dump(&traced.file()));
+}
+
+#[test]
+fn what_a_thread_waits_for_is_recorded_wherever_the_runtime_puts_it() {
+    for deviations in ["", "aligns-wait-ids"] {
+        let traced = trace(program(), deviations);
+        let states = traced.states();
+        for expected in [
+            "wait_lock 0x77",
+            "wait_critical 0x77",
+            "wait_ordered 0x77",
+            "wait_atomic 0x77",
+            "wait_barrier_implicit 0x77",
+            "wait_barrier_explicit 0x77",
+            "work_serial 0x0",
+            "work_parallel 0x0",
+            "work_reduction 0x0",
+            "overhead 0x0",
+            "idle 0x0",
+        ] {
+            let found = states.iter().any(|state| state == expected);
+            assert!(found, "{deviations}: {expected}: {states:?}");
+        }
+    }
+}
+
+#[test]
+fn the_region_around_a_region_is_recorded() {
+    let traced = trace(program(), "");
+    let parents: Vec<String> = dump(&traced.file())
+        .into_iter()
+        .filter(|event| event["event"] == "omptrace_parent_region")
+        .map(|event| {
+            format!(
+                "{} in {}",
+                event["parallel_data"], event["parent_parallel_data"]
+            )
+        })
+        .collect();
+    assert_eq!(parents, [r#""0x5" in "0x0""#, r#""0x6" in "0x5""#]);
+}
+
+#[test]
+fn runtimes_that_write_no_error_codes_are_traced_all_the_same() {
+    for deviations in ["writes-no-error-code-of-ids", "writes-no-error-code"] {
+        let traced = trace(program(), deviations);
+        assert_eq!(String::from_utf8_lossy(&traced.output.stderr), "");
+        check_threads(&traced.report.rounds[0], tracer::dump(&traced.file()));
+    }
+    let traced = trace(program(), "writes-no-error-code");
+    let callbacks = traced.callbacks();
+    assert!(
+        callbacks["no error code"]
+            .as_array()
+            .is_some_and(|names| names.len() >= 22)
+    );
+}
+
+#[test]
+fn what_comes_of_asking_is_not_the_programs() {
+    let traced = trace(program(), "calls-back-from-requests");
+    assert_eq!(String::from_utf8_lossy(&traced.output.stderr), "");
+    check_threads(&traced.report.rounds[0], tracer::dump(&traced.file()));
+    let words = omptrace([Path::new("info"), &traced.file()]);
+    let words = String::from_utf8_lossy(&words.stdout).into_owned();
+    assert!(words.contains("while the tracer asked"), "{words}");
+}
+
+#[test]
+fn a_runtime_that_does_not_start_may_have_another_interface() {
+    let traced = trace(program(), "refuses-start");
+    let words = String::from_utf8_lossy(&traced.output.stderr);
+    assert_eq!(words.lines().count(), 1, "{words}");
+    assert!(words.contains("SEQUENCE_ERR"), "{words}");
+    assert_eq!(info(&traced.file())["runtime"]["dialect"], "5.x");
+    let played = &traced.report.rounds[0].threads;
+    assert!(played.iter().all(|thread| thread.played.is_empty()));
+}
+
+#[test]
+fn a_tool_that_a_runtime_loads_does_not_look_for_another() {
+    let traced = tracer::trace(&Script {
+        rounds: vec![Round::default()],
+        ..Script::default()
+    });
+    let runtime = info(&traced.file("t.omptrace"))["runtime"].clone();
+    assert_eq!(runtime["dialect"], "5.x");
+}
