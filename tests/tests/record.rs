@@ -7,7 +7,7 @@ use omptrace_tests::env::{
     Compiler, compile, compile_with_renamed_libgomp, compile_with_rpath, omptrace_program, python,
     root, runtime,
 };
-use omptrace_tests::trace::{Traces, counts, dump, info};
+use omptrace_tests::trace::{Traces, convert, counts, dump, info};
 
 /// Runs `omptrace record` with `arguments`; the traces appear in `traces`.
 fn record<A: AsRef<std::ffi::OsStr>>(
@@ -321,5 +321,36 @@ fn doctor_asks_a_runtime_with_the_collector_api() {
         "omptrace record",
     ] {
         assert!(words.contains(expected), "{expected}: {words}");
+    }
+}
+
+#[test]
+fn a_flight_recorder_is_one_option() {
+    for (source, words, ending) in [
+        ("locks.c", ["2", "30000"].as_slice(), "ended"),
+        (
+            "reliability_ends.c",
+            &["_exit", "2", "100000"],
+            "did not finish",
+        ),
+    ] {
+        let program = compile(&format!("tests/programs/{source}"), Compiler::Clang22, &[]);
+        let traces = Traces::folder();
+        let mut arguments = vec!["--flight", "512K", "-o", "x.omptrace", "--"];
+        arguments.push(program.to_str().expect("UTF-8"));
+        arguments.extend(words);
+        record(&traces, arguments);
+        let info = info(&traces.only());
+        assert_eq!(info["ending"], ending);
+        assert_eq!(info["size"]["sealed"], true);
+        assert_eq!(info["settings"]["OMPTRACE_MODE"], "flight");
+        // Half a megabyte for each of two threads, of which an event takes eight bytes or more.
+        let events = info["events"].as_u64().expect("a number");
+        assert!(
+            (10_000..=2 * (512 << 10) / 8).contains(&events),
+            "{source}: {events}"
+        );
+        let timeline = traces.path().join("x.pftrace");
+        convert(&traces.files()[0], "perfetto", &timeline, &[]);
     }
 }

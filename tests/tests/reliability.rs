@@ -636,6 +636,32 @@ fn a_flight_recorder_keeps_the_newest_events_within_its_memory() {
 }
 
 #[test]
+fn a_flight_recorder_writes_what_it_keeps_when_asked_by_the_program() {
+    const REGIONS: usize = 50_000;
+    let traces = Traces::folder();
+    // Each time so many regions that their events do not fit: before the flush, and after it.
+    traces.record(
+        program("control_tool.c", &["2", &REGIONS.to_string()])
+            .env("OMPTRACE_MODE", "flight")
+            .env("OMPTRACE_BUFFER", "512K"),
+    );
+    let events = dump(&traces.only());
+    let is_command = |event: &Value, command: u64| {
+        event["event"] == "control_tool" && event["command"] == command
+    };
+    let flush = events.iter().position(|event| is_command(event, 3));
+    let (before, after) = events.split_at(flush.expect("the flush's own event is in the file"));
+    for events in [before, after] {
+        let begun = count(events, "parallel_begin");
+        assert!((1000..REGIONS).contains(&begun), "{begun}");
+    }
+    assert!(
+        after.iter().any(|event| is_command(event, 4)),
+        "the newest event"
+    );
+}
+
+#[test]
 fn a_flight_recorder_writes_what_it_keeps_when_asked_by_signal() {
     let traces = Traces::folder();
     let mut command = in_flight(&["none", "2", "100000000"]);

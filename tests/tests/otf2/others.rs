@@ -443,8 +443,5 @@ fn no_byte_of_an_archive_makes_the_check_fail() {
         fs::write(&path, sound).expect("written");
     }
     assert_eq!(written.faults(), [""; 0]);
-    assert!(
-        changes > 500 && found > changes / 2,
-        "{found} of {changes}"
-    );
+    assert!(changes > 500 && found > changes / 2, "{found} of {changes}");
 }
