@@ -40,6 +40,10 @@ pub(crate) const MODELS: &[(&str, fn())] = &[
     ),
     ("a chunk that is free again is in the file", written),
     (
+        "a chunk that is kept is written whole, or not at all",
+        keeping,
+    ),
+    (
         "who reads a running process's chunk knows whether it is another one by now",
         recycling,
     ),
@@ -280,6 +284,54 @@ fn written() {
         assert_eq!(shared.file.load(Ordering::Relaxed), 1);
     }
     writer.join().expect("no panic");
+}
+
+/// A flight recorder: a thread takes the chunk that it keeps for new events, while another one writes what is kept.
+fn keeping() {
+    struct Shared {
+        chunk: Chunk<1>,
+        keeping: Mutex<()>,
+    }
+
+    impl Shared {
+        /// As `Session::next_kept`, the hot path, and `Session::keep`.
+        fn record(&self, sequence: u32) {
+            let header = &self.chunk.header;
+            let nobody_writes_it = self.keeping.lock();
+            header.set_state(ChunkState::FREE);
+            drop(nobody_writes_it);
+            header.begin(1, sequence, ClockPair::default(), 0);
+            self.chunk.put(0, sequence.into());
+            header.set_state(ChunkState::FULL);
+        }
+
+        /// As `Session::write_kept`.
+        fn write_kept(&self) -> Option<u32> {
+            let _nobody_takes_it = self.keeping.lock();
+            self.chunk.header.is_full().then(|| {
+                let sequence = self.chunk.header.place().1;
+                assert_eq!(self.chunk.read(), [u64::from(sequence)]);
+                self.chunk.header.set_state(ChunkState::FREE);
+                sequence
+            })
+        }
+    }
+
+    let shared = Arc::new(Shared {
+        chunk: Chunk::new(),
+        keeping: Mutex::new(()),
+    });
+    let theirs = Arc::clone(&shared);
+    let thread = thread::spawn(move || {
+        theirs.record(1);
+        theirs.record(2);
+    });
+    let asked = shared.write_kept();
+    thread.join().expect("no panic");
+    let at_end = shared.write_kept();
+    // Each comes into the file once, and the newest does.
+    assert_eq!(asked.max(at_end), Some(2));
+    assert_ne!(asked, at_end);
 }
 
 /// The writer's bell and what it is rung for.
