@@ -2,8 +2,8 @@
 
     python3 otf2_write.py FOLDER < script
 
-The script is that of otf2_write.c. The module gives out the numbers of definitions, counts events, and tells the clock's
-properties itself, so it does not write what is wrong with those; maps, offsets and markers it cannot write.
+The script is that of otf2_write.c. The module gives out the numbers of definitions, counts events, and tells the
+clock's properties itself, so it does not write what is wrong with those; maps, offsets and markers it cannot write.
 """
 
 import sys

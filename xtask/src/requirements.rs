@@ -342,7 +342,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "otf2-tools",
-        why: "reads our OTF2 archives by the reference library, and by its Python module of version 3.0, and writes others",
+        why: "the reference library of OTF2 and its Python module of version 3.0: reads our archives, and writes others",
         purpose: Purpose::Tests,
         test: Test::Files(&[
             "/usr/bin/otf2-print",

@@ -64,20 +64,14 @@ fn a_member_begins_its_team_then_enters_the_region_and_ends_them_the_other_way_r
             for begin in places(&records, "THREAD_TEAM_BEGIN") {
                 let entered = &records[begin + 1];
                 let is_it = |construct: &&str| entered.is("ENTER", construct);
-                assert!(
-                    TEAMS.iter().any(|construct| is_it(construct)),
-                    "{program:?}: {entered:?}"
-                );
+                assert!(TEAMS.iter().any(is_it), "{program:?}: {entered:?}");
                 assert_eq!(entered.time, records[begin].time, "{program:?}");
                 seen += 1;
             }
             for end in places(&records, "THREAD_TEAM_END") {
                 let left = &records[end - 1];
                 let is_it = |construct: &&str| left.is("LEAVE", construct);
-                assert!(
-                    TEAMS.iter().any(|construct| is_it(construct)),
-                    "{program:?}: {left:?}"
-                );
+                assert!(TEAMS.iter().any(is_it), "{program:?}: {left:?}");
                 assert_eq!(left.time, records[end].time, "{program:?}");
             }
         }
@@ -85,8 +79,8 @@ fn a_member_begins_its_team_then_enters_the_region_and_ends_them_the_other_way_r
     assert!(seen > 500, "{seen}");
 }
 
-/// From a region's Enter on the thread that forks, Scalasca looks backwards for the fork; from its Leave, forwards for the
-/// join.
+/// From a region's Enter on the thread that forks, Scalasca looks backwards for the fork; from its Leave, forwards for
+/// the join.
 #[test]
 fn the_forking_thread_forks_before_its_part_and_joins_behind_it() {
     // Of a league on a device, runtimes do not tell the members.

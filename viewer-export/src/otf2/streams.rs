@@ -1,8 +1,8 @@
 //! What devices do, as OTF2 has it: an accelerator with streams per device, and a window through which data moves.
 //!
-//! Transfers are told from the device's side, as Score-P does: it gets (`RmaGet`) what the host sends, and puts (`RmaPut`)
-//! what the host receives. The other side is the thread that asked for it. The timeline tells it by an arrow, behind the
-//! transfer itself: so the newest transfer of a stream waits for that.
+//! Transfers are told from the device's side, as Score-P does: it gets (`RmaGet`) what the host sends, and puts
+//! (`RmaPut`) what the host receives. The other side is the thread that asked for it. The timeline tells it by an arrow,
+//! behind the transfer itself: so the newest transfer of a stream waits for that.
 
 use std::collections::HashMap;
 use std::io;

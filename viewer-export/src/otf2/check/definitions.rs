@@ -415,3 +415,26 @@ fn mapped_kind(mapping_type: u8) -> Option<Kind> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_are_corrected_along_the_nearest_line() {
+        let times = |clock_offsets: &[(u64, i64)]| {
+            let definitions = LocalDefinitions {
+                clock_offsets: clock_offsets.to_vec(),
+                ..LocalDefinitions::default()
+            };
+            [0, 100, 150, 200, 300].map(|time| definitions.global_time(time))
+        };
+        let unchanged = [0, 100, 150, 200, 300];
+        assert_eq!(times(&[]), unchanged);
+        assert_eq!(times(&[(100, 7)]), unchanged, "one alone tells nothing");
+        assert_eq!(times(&[(100, 10), (200, 20)]), [0, 110, 165, 220, 330]);
+        let bent = [(100, 10), (200, 20), (300, -80)];
+        assert_eq!(times(&bent), [0, 110, 165, 220, 220]);
+        assert_eq!(times(&[(100, -90), (200, -90)]), [0, 10, 60, 110, 210]);
+    }
+}
