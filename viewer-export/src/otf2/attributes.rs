@@ -3,14 +3,24 @@
 use super::encoding::{AttributeRef, Field, StringRef, TypedValue};
 use super::records::{ATTRIBUTE_LIST, Attribute};
 use super::strings::Strings;
+use crate::digits;
 use crate::sink::{Argument, Value};
 
 /// The attributes of an archive, and the list that is being made.
 pub(super) struct Attributes {
     definitions: Vec<Attribute>,
-    /// Each under the type that it has; a name may have several.
-    names: Vec<(&'static str, u8, AttributeRef)>,
+    names: Vec<Named>,
     list: Vec<u8>,
+}
+
+/// An attribute under a name and the type that it has; a name may have several.
+#[derive(Clone, Copy)]
+struct Named {
+    name: &'static str,
+    value_type: u8,
+    /// Its number as lists have it.
+    number: [u8; 8],
+    len: usize,
 }
 
 impl Attributes {
@@ -30,7 +40,13 @@ impl Attributes {
             self.begin(arguments.len());
             for argument in arguments {
                 let value = match argument.value {
-                    Value::Uint(number) | Value::Hex(number) => TypedValue::Uint64(number),
+                    // Most are numbers.
+                    Value::Uint(number) | Value::Hex(number) => {
+                        self.put_number(strings, argument.name, TypedValue::UINT64);
+                        self.list.push(TypedValue::UINT64);
+                        number.put(&mut self.list);
+                        continue;
+                    }
                     Value::Int(number) => TypedValue::Int64(number),
                     Value::Text(text) => TypedValue::String(strings.number(text)),
                 };
@@ -62,8 +78,7 @@ impl Attributes {
     }
 
     fn put(&mut self, strings: &mut Strings, name: &'static str, value: TypedValue) {
-        self.number(strings, name, value.type_number())
-            .put(&mut self.list);
+        self.put_number(strings, name, value.type_number());
         value.put(&mut self.list);
     }
 
@@ -74,30 +89,21 @@ impl Attributes {
         self.list[1] = len as u8;
     }
 
+    /// Appends the number of an attribute.
     #[inline]
-    fn number(
-        &mut self,
-        strings: &mut Strings,
-        name: &'static str,
-        value_type: u8,
-    ) -> AttributeRef {
+    fn put_number(&mut self, strings: &mut Strings, name: &'static str, value_type: u8) {
         // There are few, and texts at one address are equal.
-        let is_it = |known: &&(&'static str, u8, AttributeRef)| {
-            std::ptr::eq(known.0, name) && known.1 == value_type
-        };
-        match self.names.iter().find(is_it) {
-            Some((_, _, number)) => *number,
+        let is_it =
+            |known: &&Named| std::ptr::eq(known.name, name) && known.value_type == value_type;
+        let named = match self.names.iter().find(is_it) {
+            Some(named) => *named,
             None => self.define(strings, name, value_type),
-        }
+        };
+        digits::push(&mut self.list, named.number, named.len);
     }
 
     #[cold]
-    fn define(
-        &mut self,
-        strings: &mut Strings,
-        name: &'static str,
-        value_type: u8,
-    ) -> AttributeRef {
+    fn define(&mut self, strings: &mut Strings, name: &'static str, value_type: u8) -> Named {
         let text = strings.number(name);
         let is_it = |known: &&Attribute| known.name == text && known.value_type == value_type;
         let known = self.definitions.iter().find(is_it).map(|known| known.id);
@@ -110,8 +116,18 @@ impl Attributes {
                 description: StringRef(0),
             });
         }
-        self.names.push((name, value_type, AttributeRef(id)));
-        AttributeRef(id)
+        let mut bytes = Vec::new();
+        AttributeRef(id).put(&mut bytes);
+        let mut number = [0; 8];
+        number[..bytes.len()].copy_from_slice(&bytes);
+        let named = Named {
+            name,
+            value_type,
+            number,
+            len: bytes.len(),
+        };
+        self.names.push(named);
+        named
     }
 
     pub(super) fn definitions(&self) -> &[Attribute] {

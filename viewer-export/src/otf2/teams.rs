@@ -5,8 +5,6 @@
 //! the same team was there before. That keeps memory within the number of teams that differ, and of events that unsettled
 //! teams have.
 
-use std::collections::HashMap;
-
 use super::chunks::Site;
 use super::encoding::{CommRef, significant_bytes};
 use crate::fast_map::FastMap;
@@ -28,12 +26,39 @@ pub(super) enum TeamId {
 #[derive(Default)]
 pub(super) struct Teams {
     teams: FastMap<TeamId, Team>,
+    /// Of teams that are over, for those to come.
+    spare: Vec<Buffers>,
+    comms: Comms,
+    /// What the newest team that was settled is made of: a buffer.
+    newest: Comm,
+    replacements: Vec<Replacement>,
+}
+
+/// Members and sites of a team, emptied.
+type Buffers = (Vec<(u32, u32)>, Vec<(u32, Site)>);
+
+/// The communicators.
+#[derive(Default)]
+struct Comms {
     /// By number; `None` for those in reserve.
-    comms: Vec<Option<Comm>>,
-    by_members: HashMap<Comm, CommRef>,
+    numbered: Vec<Option<Comm>>,
+    by_members: FastMap<Comm, CommRef>,
     /// Numbers that were in reserve and not needed.
     free: Vec<CommRef>,
-    replacements: Vec<Replacement>,
+}
+
+impl Comms {
+    fn reserve(&mut self) -> CommRef {
+        self.free.pop().unwrap_or_else(|| {
+            self.numbered.push(None);
+            CommRef(self.numbered.len() as u32 - 1)
+        })
+    }
+
+    fn define(&mut self, number: CommRef, comm: Comm) {
+        self.numbered[number.0 as usize] = Some(comm.clone());
+        self.by_members.insert(comm, number);
+    }
 }
 
 /// What a communicator is made of.
@@ -45,7 +70,18 @@ pub(super) struct Comm {
     pub(super) members: Vec<u32>,
 }
 
+/// Nobody, formed by no team.
+impl Default for Comm {
+    fn default() -> Comm {
+        Comm {
+            parent: CommRef::UNDEFINED,
+            members: Vec::new(),
+        }
+    }
+}
+
 struct Team {
+    /// That whose member formed it.
     parent: TeamId,
     size: u32,
     /// Number in the team and location.
@@ -59,6 +95,13 @@ struct Team {
     sites: Vec<(u32, Site)>,
     /// Teams that wait for this to be settled.
     children: Vec<TeamId>,
+}
+
+impl Team {
+    /// Nobody names it any more.
+    fn is_over(&self) -> bool {
+        self.is_settled && self.joined && self.inside == 0
+    }
 }
 
 /// Bytes of an event file that name a team by the wrong number.
@@ -87,26 +130,19 @@ impl Teams {
 
     /// A member of `parent` forms a team.
     pub(super) fn fork(&mut self, id: TeamId, parent: TeamId) {
-        let comm = self.reserve();
+        let (members, sites) = self.spare.pop().unwrap_or_default();
         let team = Team {
             parent,
             size: 0,
-            members: Vec::new(),
-            comm,
+            members,
+            comm: self.comms.reserve(),
             is_settled: false,
             joined: false,
             inside: 0,
-            sites: Vec::new(),
+            sites,
             children: Vec::new(),
         };
         self.teams.insert(id, team);
-    }
-
-    fn reserve(&mut self) -> CommRef {
-        self.free.pop().unwrap_or_else(|| {
-            self.comms.push(None);
-            CommRef(self.comms.len() as u32 - 1)
-        })
     }
 
     /// A location joins a team. Gives the team that it counts to: one of its own where the team was settled without it.
@@ -132,23 +168,29 @@ impl Teams {
     pub(super) fn end(&mut self, id: TeamId) {
         if let Some(team) = self.teams.get_mut(&id) {
             team.inside = team.inside.saturating_sub(1);
-            self.forget(id);
+            if team.is_over() {
+                self.forget(id);
+            }
         }
     }
 
     /// Nobody will join the team any more.
     pub(super) fn join(&mut self, id: TeamId) {
-        if let Some(team) = self.teams.get_mut(&id) {
-            team.joined = true;
-            self.settle(id);
+        let Some(team) = self.teams.get_mut(&id) else {
+            return;
+        };
+        team.joined = true;
+        if team.is_over() {
             self.forget(id);
+        } else {
+            self.settle(id);
         }
     }
 
     fn forget(&mut self, id: TeamId) {
-        let is_over = |team: &Team| team.is_settled && team.joined && team.inside == 0;
-        if self.teams.get(&id).is_some_and(is_over) {
-            self.teams.remove(&id);
+        if let Some(mut team) = self.teams.remove(&id) {
+            team.members.clear();
+            self.spare.push((team.members, team.sites));
         }
     }
 
@@ -163,22 +205,17 @@ impl Teams {
 
     fn initial(&mut self, location: u32) -> CommRef {
         let comm = Comm {
-            parent: CommRef::UNDEFINED,
             members: vec![location],
+            ..Comm::default()
         };
-        match self.by_members.get(&comm) {
+        match self.comms.by_members.get(&comm) {
             Some(known) => *known,
             None => {
-                let number = self.reserve();
-                self.define(number, comm);
+                let number = self.comms.reserve();
+                self.comms.define(number, comm);
                 number
             }
         }
-    }
-
-    fn define(&mut self, number: CommRef, comm: Comm) {
-        self.comms[number.0 as usize] = Some(comm.clone());
-        self.by_members.insert(comm, number);
     }
 
     /// An event at `site` of `location` names the team, which is unsettled.
@@ -206,32 +243,35 @@ impl Teams {
         };
         team.is_settled = true;
         team.members.sort_unstable();
-        let comm = Comm {
-            parent,
-            members: team.members.iter().map(|(_, location)| *location).collect(),
-        };
-        let (reserved, sites) = (team.comm, std::mem::take(&mut team.sites));
-        let children = std::mem::take(&mut team.children);
+        let locations = team.members.iter().map(|(_, location)| *location);
+        self.newest.parent = parent;
+        self.newest.members.clear();
+        self.newest.members.extend(locations);
+        let reserved = team.comm;
         let len = placeholder_bytes(reserved);
-        match self.by_members.get(&comm) {
+        match self.comms.by_members.get(&self.newest) {
             // The place in the events is as wide as the number in reserve.
             Some(&known) if significant_bytes(known.0.into()) <= len => {
                 team.comm = known;
-                self.free.push(reserved);
+                self.comms.free.push(reserved);
                 let bytes = known.0.to_le_bytes();
-                let replacement = |(location, site)| Replacement {
+                let replacement = |&(location, site): &(u32, Site)| Replacement {
                     location,
                     site,
                     bytes,
                     len,
                 };
-                self.replacements.extend(sites.into_iter().map(replacement));
+                self.replacements.extend(team.sites.iter().map(replacement));
             }
-            _ => self.define(reserved, comm),
+            _ => self.comms.define(reserved, self.newest.clone()),
         }
-        for child in children {
+        team.sites.clear();
+        let is_over = team.is_over();
+        for child in std::mem::take(&mut team.children) {
             self.settle(child);
-            self.forget(child);
+        }
+        if is_over {
+            self.forget(id);
         }
     }
 
@@ -245,14 +285,14 @@ impl Teams {
     }
 
     /// What events of settled teams are to be mended.
-    pub(super) fn replacements(&mut self) -> Vec<Replacement> {
-        std::mem::take(&mut self.replacements)
+    pub(super) fn replacements(&mut self) -> impl Iterator<Item = Replacement> {
+        self.replacements.drain(..)
     }
 
     /// All communicators by number.
     pub(super) fn comms(&self) -> impl Iterator<Item = (u32, &Comm)> {
         (0..)
-            .zip(&self.comms)
+            .zip(&self.comms.numbered)
             .filter_map(|(number, comm)| Some((number, comm.as_ref()?)))
     }
 }
