@@ -178,6 +178,28 @@ fn properties_count_what_the_archive_was_made_of() {
     assert!(definitions.lines().any(of_process), "{definitions}");
 }
 
+/// A thread without a chunk drops events: regions lack their begins or ends, locks their releases.
+#[test]
+fn a_trace_with_losses_gives_a_sound_archive_that_counts_them() {
+    let traces = Traces::folder();
+    let mut command = program("examples/lock_fight.c", &["50000"], "2");
+    traces
+        .trace(&mut command)
+        .env("OMPTRACE_BUFFER", "256K")
+        .env("OMPTRACE_ON_FULL", "drop");
+    let output = command.output().expect("the program can be run");
+    assert!(output.status.success(), "{output:?}");
+    let lost = number(&info(&traces.only())["lost"]);
+    assert!(lost > 0);
+    let anchor = archive_of(&traces, &[]);
+    assert_sound(&anchor);
+    printed(&anchor, &[]);
+    assert_eq!(
+        properties(&anchor)["OMPTRACE::LOST_EVENTS"],
+        lost.to_string()
+    );
+}
+
 #[test]
 fn damage_is_a_property() {
     let traced = Traced::example("stencil", &["400", "20"]);
