@@ -10,6 +10,7 @@
 //! | [`types`] | scalars, `ompt_data_t`, `ompt_frame_t` and other small structures |
 //! | [`records`] | to read what a device wrote into a trace buffer |
 //! | [`collector`] | to serve runtimes that speak the Collector API of 2007 |
+//! | [`tr2`] | to serve runtimes that speak the Technical Report 2 of 2014 |
 //! | [`tr4`], [`tr6`] | to serve runtimes that speak a draft of OpenMP 5.0: what was otherwise in it |
 //!
 //! A tool starts like this:
@@ -68,6 +69,7 @@ pub mod collector;
 pub mod entry_points;
 pub mod records;
 pub mod start;
+pub mod tr2;
 pub mod tr4;
 pub mod tr6;
 pub mod types;

@@ -713,7 +713,10 @@ unsafe fn numbers<T: Copy + TryInto<u64>>(array: *const T, len: c_uint) -> Numbe
 ///
 /// # Safety
 /// `array` is null, or `len` elements of it are valid for reading during the callback.
-unsafe fn dependences_of(array: *const ompt_dependence_t, len: c_int) -> Vec<Dependence> {
+pub(crate) unsafe fn dependences_of(
+    array: *const ompt_dependence_t,
+    len: c_int,
+) -> Vec<Dependence> {
     let len = usize::try_from(len).unwrap_or(0).min(MOST_ELEMENTS);
     if array.is_null() {
         return Vec::new();

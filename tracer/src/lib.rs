@@ -22,6 +22,7 @@
 //! | [`signal`] | the signal at which a flight recorder writes what it keeps |
 //! | [`fork`] | children |
 //! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
+//! | [`tr2`] | the callbacks of OMPT of 2014 |
 //! | [`collector`], [`preload`] | the Collector API, and how a runtime is found that looks for no tool |
 //! | [`states`] | what threads are doing, for who asks for it |
 //! | [`sanitizer`] | what `cargo xtask sanitize` needs |
@@ -66,4 +67,5 @@ mod stream;
 mod sync;
 mod system;
 mod tls;
+mod tr2;
 mod writer;

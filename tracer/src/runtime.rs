@@ -7,7 +7,7 @@ use std::mem::transmute_copy;
 use ompt_sys::{
     ompt_enumerate_mutex_impls_t, ompt_enumerate_states_t, ompt_function_lookup_t,
     ompt_get_num_devices_t, ompt_get_num_places_t, ompt_get_num_procs_t, ompt_get_place_proc_ids_t,
-    ompt_get_state_t, ompt_interface_fn_t, ompt_set_callback_t,
+    ompt_get_state_t, ompt_interface_fn_t, ompt_set_callback_t, tr2,
 };
 use omptrace_trace_format::metadata::Runtime;
 use parking_lot::Mutex;
@@ -33,6 +33,14 @@ const ENTRY_POINTS: &[&CStr] = &[
     c"ompt_get_num_devices",
     c"ompt_get_unique_id",
     c"ompt_finalize_tool",
+    // Only in TR2 (chapter 5).
+    c"ompt_enumerate_state",
+    c"ompt_get_thread_id",
+    c"ompt_get_idle_frame",
+    c"ompt_get_parallel_id",
+    c"ompt_get_parallel_team_size",
+    c"ompt_get_task_id",
+    c"ompt_get_task_frame",
 ];
 
 /// From here `enumerate_states` gives the full list; from 0 it leaves out `work_serial`, which is 0 (`ompt_state_t`).
@@ -90,6 +98,18 @@ impl Lookup {
         unsafe { self.entry(c"ompt_set_callback") }
     }
 
+    /// `ompt_set_callback` of TR2.
+    pub(crate) fn set_callback_of_tr2(self) -> Option<tr2::ompt_set_callback_t> {
+        // SAFETY: TR2, 6.1.2.
+        unsafe { self.entry(c"ompt_set_callback") }
+    }
+
+    /// `ompt_get_parallel_team_size` of TR2.
+    pub(crate) fn team_size_of_tr2(self) -> Option<tr2::ompt_get_parallel_team_size_t> {
+        // SAFETY: TR2, 5.3.
+        unsafe { self.entry(c"ompt_get_parallel_team_size") }
+    }
+
     /// `ompt_get_state`.
     pub(crate) fn get_state(self) -> Option<ompt_get_state_t> {
         // SAFETY: OpenMP 5.2, 19.6.1.12.
@@ -126,13 +146,22 @@ impl Lookup {
 
     /// The states that the runtime enumerates.
     fn states(self) -> BTreeMap<u32, String> {
-        // SAFETY: OpenMP 5.2, 19.6.1.1.
-        let entry: Option<ompt_enumerate_states_t> =
-            unsafe { self.entry(c"ompt_enumerate_states") };
-        let Some(next) = entry else {
-            return BTreeMap::new();
+        // SAFETY: OpenMP 5.2, 19.6.1.1; TR2, 5.1.
+        let (entry, of_tr2): (
+            Option<ompt_enumerate_states_t>,
+            Option<ompt_enumerate_states_t>,
+        ) = unsafe {
+            (
+                self.entry(c"ompt_enumerate_states"),
+                self.entry(c"ompt_enumerate_state"),
+            )
         };
-        enumerate(STATE_UNDEFINED, |number, following, name| {
+        let (next, first) = match (entry, of_tr2) {
+            (Some(next), _) => (next, STATE_UNDEFINED),
+            (None, Some(next)) => (next, tr2::ompt_state_first),
+            (None, None) => return BTreeMap::new(),
+        };
+        enumerate(first, |number, following, name| {
             // SAFETY: valid places for the answer, for the length of the call.
             unsafe { next(number, following, name) }
         })

@@ -207,7 +207,7 @@ unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
     end("finalize");
 }
 
-fn end(how: &str) {
+pub(crate) fn end(how: &str) {
     // What a panic leaves is what a kill leaves: the reader takes the spool in.
     let _ = catch_unwind(|| {
         collector::end();

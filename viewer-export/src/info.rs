@@ -425,6 +425,9 @@ fn machine_line(machine: &MachineInfo) -> String {
 fn runtime_line(runtime: &RuntimeInfo) -> String {
     match &runtime.version[..] {
         "" => String::new(),
+        version if runtime.omp_version == 0 => {
+            format!("{version} (tools interface {})", runtime.dialect)
+        }
         version => format!(
             "{version} (OpenMP {}, tools interface {})",
             runtime.omp_version, runtime.dialect

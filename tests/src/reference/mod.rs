@@ -28,6 +28,7 @@
 //! | [`call`] | the table of callbacks: one row makes the call, its line and its generator |
 //! | [`argument`] | what a row's arguments can be: how each is passed, shown and generated |
 //! | [`collector`] | the Collector API of 2007, for preloaded tools |
+//! | [`tr2`] | OMPT of 2014, for preloaded tools |
 //! | [`dialect`] | the generations of the interface that it speaks |
 //! | [`tool`] | finds, initializes and finalizes the tool |
 //! | `entry_points` | what the tool can ask |
@@ -48,6 +49,7 @@ pub mod offload;
 pub mod player;
 pub mod script;
 pub mod tool;
+pub mod tr2;
 
 pub use call::Call;
 pub use collector::Collect;
@@ -56,3 +58,4 @@ pub use dialect::Dialect;
 pub use offload::Offload;
 pub use player::{Report, play};
 pub use script::{End, How, Round, Script, Step};
+pub use tr2::Tr2;

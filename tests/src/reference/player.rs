@@ -11,7 +11,7 @@ use super::argument::{Line, Slots};
 use super::call::Call;
 use super::script::{End, How, Round, Script, Step};
 use super::tool::{self, Found};
-use super::{context, device, entry_points};
+use super::{context, device, entry_points, tr2};
 
 /// What was played.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -51,11 +51,17 @@ pub struct PlayedThread {
 /// The script names a callback that does not exist.
 pub fn play(script: &Script, publish: impl Fn(&Report)) -> Result<(), String> {
     script.dialect.speak();
-    entry_points::grant(&script.grants)?;
+    if script.tr2.is_none() {
+        entry_points::grant(&script.grants)?;
+    }
     device::make(&script.devices)?;
     let mut report = Report::default();
     for round in &script.rounds {
-        let tool = tool::activate(&script.runtime_version);
+        let version = &script.runtime_version;
+        let tool = match script.tr2 {
+            Some(entry) => tr2::activate(entry, version, &script.grants),
+            None => tool::activate(version),
+        };
         let stage = Stage::new(round);
         let threads = stage.play(round);
         wait_for(round.end, &threads);
@@ -177,6 +183,7 @@ impl Stage {
                 }
                 Step::Repeat { times, steps } => (0..*times).for_each(|_| self.take(steps, log)),
                 Step::Call(call) => self.make(call, log),
+                Step::Tr2(event) => lock(log).played.extend(event.play()),
                 Step::Collect(event) => lock(log).played.extend(event.play()),
                 Step::Offload(offload) => offload.play(&self.slots, |call| self.make(call, log)),
                 Step::Storm { device, records } => device::storm(*device, *records),
@@ -208,7 +215,7 @@ fn look_through(steps: &[Step], highest_slot: &mut Option<u32>, meetings: &mut V
             Step::Offload(offload) => {
                 *highest_slot = (*highest_slot).max(Some(offload.highest_slot()))
             }
-            Step::Collect(_) | Step::Storm { .. } => {}
+            Step::Tr2(_) | Step::Collect(_) | Step::Storm { .. } => {}
             Step::Repeat { steps, .. } => look_through(steps, highest_slot, meetings),
         }
     }

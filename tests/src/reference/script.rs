@@ -9,6 +9,7 @@ use super::collector::Collect;
 use super::device::Device;
 use super::dialect::Dialect;
 use super::offload::Offload;
+use super::tr2::{self, Tr2};
 
 /// A whole process: one round after the other.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -16,6 +17,8 @@ use super::offload::Offload;
 pub struct Script {
     /// The generation of the tools interface.
     pub dialect: Dialect,
+    /// Where it is that of 2014: how the runtime finds the tool; then `dialect` means nothing.
+    pub tr2: Option<tr2::Entry>,
     /// What `ompt_start_tool` is told that the runtime calls itself; empty: its own name.
     pub runtime_version: String,
     /// What `ompt_set_callback` answers for a callback, by its name without `ompt_callback_`: a number of
@@ -57,6 +60,8 @@ pub enum Step {
     Sync(u32),
     /// Calls a collector, if it registered the event.
     Collect(Collect),
+    /// Calls a tool of 2014, if it registered the event.
+    Tr2(Tr2),
     /// Target regions on a device.
     Offload(Offload),
     /// A device writes records of kernels that no host has submitted.
@@ -84,6 +89,12 @@ impl From<Call> for Step {
 impl From<Collect> for Step {
     fn from(event: Collect) -> Step {
         Step::Collect(event)
+    }
+}
+
+impl From<Tr2> for Step {
+    fn from(event: Tr2) -> Step {
+        Step::Tr2(event)
     }
 }
 

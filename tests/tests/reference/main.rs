@@ -6,6 +6,7 @@ mod drafts;
 mod migration;
 mod runtime;
 mod states;
+mod tr2;
 mod tracer;
 
 use std::io::Write;

@@ -76,7 +76,8 @@ pub(crate) enum ToolsInterface {
     /// The runtime loads the tool. All that can define the entry that a tool takes the place of (OpenMP 5.2, section
     /// 19.2.1).
     Loads,
-    /// The tool must be in the program from its start: the runtime waits to be asked (the Collector API of 2007).
+    /// The tool must be in the program from its start: the runtime calls what it finds there (TR2 of 2014), or waits to be
+    /// asked (the Collector API of 2007).
     Preloaded,
 }
 
@@ -84,7 +85,10 @@ pub(crate) enum ToolsInterface {
 pub(crate) fn tools_interface(path: &Path) -> Option<ToolsInterface> {
     if elf::defines(path, &["ompt_start_tool"]) {
         Some(ToolsInterface::Loads)
-    } else if elf::defines(path, &["__omp_collector_api"]) {
+    } else if elf::defines(
+        path,
+        &["__omp_collector_api", "ompt_initialize", "ompt_tool"],
+    ) {
         Some(ToolsInterface::Preloaded)
     } else {
         None

@@ -1,7 +1,7 @@
 //! How runtimes differ from the specification: one row per quirk, chosen by what the trace says of its runtime.
 
 use ompt_sys as ompt;
-use ompt_sys::{collector, tr6};
+use ompt_sys::{collector, tr2, tr6};
 use omptrace_trace_format::event::{Event, TargetDataOp};
 use omptrace_trace_format::field::{Address, Field};
 use omptrace_trace_format::metadata::Metadata;
@@ -62,6 +62,22 @@ quirks! {
     states_of_collector
         "the states of threads have the numbers of the Collector API"
         |metadata| generation(metadata) == COLLECTOR_API;
+    /// LLVM 3.7 to 5.0.
+    states_of_tr2
+        "the states of threads have the numbers of TR2"
+        |metadata| generation(metadata) == "TR2";
+    /// The report wants a wait only where a thread waits, and LLVM 3.7 reports neither waits nor acquisitions of locks.
+    mutexes_without_wait
+        "mutexes are acquired and released without the events before"
+        |metadata| generation(metadata) == "TR2";
+    /// Nor do all of its runtimes tell when tasks are switched.
+    tasks_without_switch
+        "tasks end that were not reported to run"
+        |metadata| generation(metadata) == "TR2";
+    /// Its events have no place for it.
+    members_without_index
+        "the members of a team are not numbered: they count in the order in which they begin"
+        |metadata| generation(metadata) == "TR2";
 }
 
 /// The profiling interface of 2007.
@@ -193,6 +209,24 @@ numbers! {
         THR_ODWT_STATE => ompt_state_wait_ordered,
         THR_ATWT_STATE => ompt_state_wait_atomic,
     }
+    thread_state_of_tr2: tr2::ompt_state_t => ompt_state_t {
+        ompt_state_work_serial => ompt_state_work_serial,
+        ompt_state_work_parallel => ompt_state_work_parallel,
+        ompt_state_work_reduction => ompt_state_work_reduction,
+        ompt_state_idle => ompt_state_idle,
+        ompt_state_overhead => ompt_state_overhead,
+        ompt_state_wait_barrier => ompt_state_wait_barrier,
+        ompt_state_wait_barrier_implicit => ompt_state_wait_barrier_implicit,
+        ompt_state_wait_barrier_explicit => ompt_state_wait_barrier_explicit,
+        ompt_state_wait_taskwait => ompt_state_wait_taskwait,
+        ompt_state_wait_taskgroup => ompt_state_wait_taskgroup,
+        ompt_state_wait_lock => ompt_state_wait_lock,
+        ompt_state_wait_nest_lock => ompt_state_wait_lock,
+        ompt_state_wait_critical => ompt_state_wait_critical,
+        ompt_state_wait_atomic => ompt_state_wait_atomic,
+        ompt_state_wait_ordered => ompt_state_wait_ordered,
+        ompt_state_undefined => ompt_state_undefined,
+    }
     dependence_type: tr6::ompt_task_dependence_flag_t => ompt_dependence_type_t {
         ompt_task_dependence_type_in => ompt_dependence_type_in,
         ompt_task_dependence_type_out => ompt_dependence_type_out,
@@ -211,6 +245,11 @@ impl Dialect {
             && let Event::ThreadState(e) = event
         {
             thread_state(&mut e.state);
+        }
+        if self.states_of_tr2
+            && let Event::ThreadState(e) = event
+        {
+            thread_state_of_tr2(&mut e.state);
         }
     }
 }

@@ -72,6 +72,7 @@ impl Interpreter<'_, '_> {
         let release = self.locks.acquired(self.stage, names, acquisition);
         match wait {
             Some(construct) => self.close(thread, time, construct, e.wait_id.0),
+            None if self.dialect.mutexes_without_wait => {}
             None => self.repair(thread, time, Cause::EndWithoutBegin),
         }
         if !has_track {
@@ -94,8 +95,11 @@ impl Interpreter<'_, '_> {
         let at = self.threads[thread].point(time);
         let (names, wait_id) = (&self.thread_names, e.wait_id.0);
         let was_held = self.locks.released(self.stage, names, wait_id, thread, at);
-        if is_block_structured(e.kind) {
-            self.close(thread, time, Construct::MutexHold(e.kind), wait_id);
+        let hold = Construct::MutexHold(e.kind);
+        if self.dialect.mutexes_without_wait {
+            self.threads[thread].close(self.stage, time, hold, wait_id, &[]);
+        } else if is_block_structured(e.kind) {
+            self.close(thread, time, hold, wait_id);
         } else if !was_held {
             self.repair(thread, time, Cause::EndWithoutBegin);
         }

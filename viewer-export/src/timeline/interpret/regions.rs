@@ -95,8 +95,12 @@ impl Interpreter<'_, '_> {
         {
             return;
         }
+        let mut index = e.index;
         let frame = match self.teams.get_mut(&e.parallel_data.0) {
             Some(team) => {
+                if self.dialect.members_without_index {
+                    index = team.members.len() as u32;
+                }
                 team.members.push((thread, e.task_data.0));
                 team.actual_parallelism = e.actual_parallelism;
                 let (codeptr_ra, around) = (team.codeptr_ra, team.region);
@@ -109,7 +113,7 @@ impl Interpreter<'_, '_> {
                 self.woken_up(thread, begin, time, wake_up, e.parallel_data);
                 Frame::member(construct, e.task_data.0, task).with(ThreadEvent::TeamBegin {
                     team: e.parallel_data.0,
-                    index: e.index,
+                    index,
                     size: e.actual_parallelism,
                 })
             }
@@ -125,7 +129,7 @@ impl Interpreter<'_, '_> {
         let arguments = arguments![
             "parallel_data": id(e.parallel_data),
             "task_data": id(e.task_data),
-            "index": uint(e.index),
+            "index": uint(index),
             "actual_parallelism": uint(e.actual_parallelism),
         ];
         self.threads[thread].open(self.stage, time, frame, arguments);

@@ -112,7 +112,8 @@ impl Interpreter<'_, '_> {
             .map(|frame| frame.construct)
         else {
             // A task that was cancelled before it ran has nothing to end.
-            if !cancelled && task.known().is_some() {
+            let is_expected = cancelled || self.dialect.tasks_without_switch;
+            if !is_expected && task.known().is_some() {
                 self.repair(thread, time, Cause::EndWithoutBegin);
             }
             return;
