@@ -1,7 +1,7 @@
 /* An OpenMP runtime that has nothing but the Collector API of 2007, as a shared library with OpenUH's name: it knows FORK
  * and JOIN, and writes an error code for everything but ids.
  *
- *     omp_get_max_threads() answers 1; collector_region() is a parallel region with one thread. */
+ *     omp_get_max_threads() answers 1; old_region() is a parallel region with one thread. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -79,7 +79,7 @@ static void tell(int event) {
     callbacks[event](event);
 }
 
-void collector_region(void (*body)(void)) {
+void old_region(void (*body)(void)) {
   static uint64_t last;
   region = ++last;
   tell(1);

@@ -197,8 +197,15 @@ fn doctor_names_the_generation_of_each_runtime() {
     }
 }
 
-/// Compiles `tests/programs/collector_runtime.c` to a library, and a program with it or that loads it.
-fn collector(folder: &Path, links: bool) -> (std::path::PathBuf, std::path::PathBuf) {
+const COLLECTOR: &str = "collector_runtime.c";
+const TR2: &str = "tr2_runtime.c";
+
+/// Compiles a runtime of `tests/programs` to a library, and a program with it or that loads it.
+fn old_runtime(
+    source_of_runtime: &str,
+    folder: &Path,
+    links: bool,
+) -> (std::path::PathBuf, std::path::PathBuf) {
     let (library, program) = (folder.join("libopenmp.so.1"), folder.join("app"));
     let build = |words: &[&std::ffi::OsStr]| {
         let status = Command::new(Compiler::Gcc.path()).args(words).status();
@@ -207,10 +214,10 @@ fn collector(folder: &Path, links: bool) -> (std::path::PathBuf, std::path::Path
     let source = |name: &str| root().join("tests/programs").join(name);
     let shared = ["-shared", "-fPIC", "-Wl,-soname,libopenmp.so.1", "-o"];
     let mut words: Vec<_> = shared.map(std::ffi::OsStr::new).into();
-    let runtime = source("collector_runtime.c");
+    let runtime = source(source_of_runtime);
     words.extend([library.as_os_str(), runtime.as_os_str()]);
     build(&words);
-    let main = source("collector.c");
+    let main = source("old_regions.c");
     let rpath = format!("-Wl,-rpath,{}", folder.display());
     let mut words = vec!["-o".as_ref(), program.as_os_str(), main.as_os_str()];
     if links {
@@ -228,7 +235,7 @@ fn collector(folder: &Path, links: bool) -> (std::path::PathBuf, std::path::Path
 fn a_runtime_with_the_collector_api_is_traced() {
     let traces = Traces::folder();
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (_, program) = collector(folder.path(), true);
+    let (_, program) = old_runtime(COLLECTOR, folder.path(), true);
     let output = record(
         &traces,
         ["-o".as_ref(), "x.omptrace".as_ref(), program.as_os_str()],
@@ -250,7 +257,7 @@ fn a_runtime_with_the_collector_api_is_traced() {
 #[test]
 fn a_runtime_with_the_collector_api_may_be_loaded_later() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (library, program) = collector(folder.path(), false);
+    let (library, program) = old_runtime(COLLECTOR, folder.path(), false);
     let traces = Traces::folder();
     let output = Command::new(&program)
         .arg(&library)
@@ -270,7 +277,7 @@ fn a_runtime_with_the_collector_api_may_be_loaded_later() {
 fn only_programs_that_need_it_have_the_tracer_preloaded() {
     const SOURCE: &str = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { puts(getenv(\"LD_PRELOAD\") ? \"yes\" : \"no\"); }";
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (library, _) = collector(folder.path(), true);
+    let (library, _) = old_runtime(COLLECTOR, folder.path(), true);
     std::fs::write(folder.path().join("x.c"), SOURCE).expect("written");
     for (words, expected) in [
         (
@@ -306,7 +313,7 @@ fn only_programs_that_need_it_have_the_tracer_preloaded() {
 #[test]
 fn doctor_asks_a_runtime_with_the_collector_api() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let (_, program) = collector(folder.path(), true);
+    let (_, program) = old_runtime(COLLECTOR, folder.path(), true);
     let output = Command::new(omptrace_program())
         .arg("doctor")
         .arg(&program)
@@ -353,4 +360,32 @@ fn a_flight_recorder_is_one_option() {
         let timeline = traces.path().join("x.pftrace");
         convert(&traces.files()[0], "perfetto", &timeline, &[]);
     }
+}
+
+#[test]
+fn a_runtime_that_speaks_tr2_is_traced() {
+    let traces = Traces::folder();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (_, program) = old_runtime(TR2, folder.path(), true);
+    let options = ["-o".as_ref(), "x.omptrace".as_ref()];
+    let output = record(&traces, options.into_iter().chain([program.as_os_str()]));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "sum 3\n");
+    let trace = traces.path().join("x.omptrace");
+    let counts = counts(&dump(&trace));
+    assert_eq!((counts["parallel_begin"], counts["parallel_end"]), (3, 3));
+    let info = info(&trace);
+    assert_eq!(info["runtime"]["dialect"], "TR2");
+    let always = &info["callbacks"]["event_may_occur_callback_always"];
+    assert_eq!(always.as_array().map(Vec::len), Some(4));
+
+    let doctor = Command::new(omptrace_program())
+        .arg("doctor")
+        .env("LD_LIBRARY_PATH", folder.path())
+        .output()
+        .expect("omptrace can be run");
+    let words = String::from_utf8_lossy(&doctor.stdout);
+    assert!(
+        words.contains("TR2 runtime; tools interface TR2, 4 of"),
+        "{words}"
+    );
 }
