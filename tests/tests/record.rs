@@ -375,7 +375,7 @@ fn a_runtime_that_speaks_tr2_is_traced() {
     assert_eq!((counts["parallel_begin"], counts["parallel_end"]), (3, 3));
     let info = info(&trace);
     assert_eq!(info["runtime"]["dialect"], "TR2");
-    let always = &info["callbacks"]["event_may_occur_callback_always"];
+    let always = &info["callbacks"]["always"];
     assert_eq!(always.as_array().map(Vec::len), Some(4));
 
     let doctor = Command::new(omptrace_program())

@@ -114,12 +114,25 @@ fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, Strin
         let registration = Registration {
             number: event.0,
             result,
-            meaning: ompt_set_result_t(result).name().unwrap_or("unknown").into(),
+            meaning: meaning(ompt_set_result_t(result)).into(),
         };
         results.insert(name.into(), registration);
     }
     prepared.begin(lookup.describe(DIALECT, version, 0), results);
     Ok(true)
+}
+
+/// A result in the words of today.
+#[allow(non_upper_case_globals, reason = "constants are spelled as in C")]
+fn meaning(result: ompt_set_result_t) -> &'static str {
+    match result {
+        ompt_set_result_registration_error => "error",
+        ompt_set_result_event_may_occur_no_callback => "impossible",
+        ompt_set_result_event_never_occurs => "never",
+        ompt_set_result_event_may_occur_callback_some => "sometimes",
+        ompt_set_result_event_may_occur_callback_always => "always",
+        _ => "unknown",
+    }
 }
 
 type Code = *const c_void;
