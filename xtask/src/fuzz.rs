@@ -8,6 +8,8 @@ use crate::process::{cargo, command, host, root, run};
 
 /// The targets: the binaries of `fuzz/Cargo.toml`.
 const TARGETS: &[&str] = &["read", "unpack", "metadata", "convert", "seal"];
+/// Larger inputs are not kept: the repository would grow by megabytes.
+const MOST_BYTES_KEPT: u64 = 8 << 10;
 /// More memory than any input may take.
 const MOST_MEMORY_MB: u32 = 2048;
 /// Seconds that one input may take: far more than any does.
@@ -73,9 +75,12 @@ pub(crate) fn run_targets(arguments: &Fuzz) -> Result<()> {
         if arguments.keep {
             let least = format!("corpus/{target}.least");
             fs::create_dir_all(folder.join(&least))?;
-            run(
-                command(programs.join(target), ["-merge=1", &least, &corpus]).current_dir(&folder),
-            )?;
+            run(command(
+                programs.join(target),
+                ["-set_cover_merge=1", &least, &corpus],
+            )
+            .current_dir(&folder))?;
+            remove_large(&folder.join(&least))?;
             fs::remove_dir_all(folder.join(&corpus))?;
             fs::rename(folder.join(&least), folder.join(&corpus))?;
         }
@@ -92,6 +97,17 @@ pub(crate) fn run_targets(arguments: &Fuzz) -> Result<()> {
         run(command("tar", same)
             .args(["-czf", "corpus.tar.gz", "corpus"])
             .current_dir(&folder))?;
+    }
+    Ok(())
+}
+
+/// Removes inputs of more than [`MOST_BYTES_KEPT`].
+fn remove_large(corpus: &Path) -> Result<()> {
+    for input in fs::read_dir(corpus)? {
+        let input = input?;
+        if input.metadata()?.len() > MOST_BYTES_KEPT {
+            fs::remove_file(input.path())?;
+        }
     }
     Ok(())
 }
