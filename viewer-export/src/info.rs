@@ -398,7 +398,7 @@ impl Lines<'_, '_> {
         if text.is_empty() {
             Ok(())
         } else {
-            writeln!(self.0, "{word:<18}{text}")
+            writeln!(self.0, "{word:<17} {text}")
         }
     }
 
