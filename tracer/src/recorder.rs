@@ -355,8 +355,8 @@ impl Recorder {
         self.link.claim()
     }
 
-    /// Makes it the one of the new stream `number`, whatever it was before; false, and nothing changed, where nothing is
-    /// recorded any more: who ends a session looks at all its recorders, those given back too.
+    /// Makes it the one of the new stream `number`, whatever it was before; false, and nothing changed, where nothing
+    /// is recorded any more: who ends a session looks at all its recorders, those given back too.
     pub(crate) fn begin_stream(&self, number: u32) -> bool {
         let nested = self.stream.busy.enter();
         let records = Mode::current() != Mode::Off;

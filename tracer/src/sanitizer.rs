@@ -1,8 +1,8 @@
-//! What `cargo xtask sanitize` builds besides: what ThreadSanitizer must be told, and mistakes that its tools must find.
+//! What `cargo xtask sanitize` builds besides: what ThreadSanitizer must be told, and mistakes that must be found.
 //!
 //! | cfg | what it does |
 //! | --- | --- |
-//! | `omptrace_thread_sanitizer` | tells ThreadSanitizer what locks of the standard library order, into which it does not see |
+//! | `omptrace_thread_sanitizer` | tells ThreadSanitizer what the standard library's locks order: it does not see them |
 //! | `omptrace_planted = "race"` | publishes events without ordering ([`crate::lockfree::header`]) |
 //! | `omptrace_planted = "fault"` | reads memory that was given back ([`plant_fault`]) |
 
