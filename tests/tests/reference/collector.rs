@@ -284,3 +284,66 @@ fn a_tool_that_a_runtime_loads_does_not_look_for_another() {
     let runtime = info(&traced.file("t.omptrace"))["runtime"].clone();
     assert_eq!(runtime["dialect"], "5.x");
 }
+
+/// Makes one request of so many bytes of `mem` in this process: what the API returned, the error code, and the size.
+fn ask(request: OMP_COLLECTORAPI_REQUEST, mem_bytes: i32, event: u32) -> (i32, i32, i32) {
+    const UNWRITTEN: i32 = -7;
+
+    let mut list = [0_u32; 12];
+    let header = [16 + mem_bytes, request.0 as i32, UNWRITTEN, 0].map(|word| word as u32);
+    list[..4].copy_from_slice(&header);
+    list[4] = event;
+    // SAFETY: a list of one request, with zeros behind it, aligned for its words.
+    let returned = unsafe {
+        omptrace_tests::reference::collector::__omp_collector_api(list.as_mut_ptr().cast())
+    };
+    (returned, list[2] as i32, list[3] as i32)
+}
+
+/// The judge is judged: each error code of the header comes where the header says.
+#[test]
+fn the_reference_runtime_answers_by_the_header() {
+    let code = |code: OMP_COLLECTORAPI_EC| code.0 as i32;
+    let answers = |code: OMP_COLLECTORAPI_EC, size| (0, code.0 as i32, size);
+    assert_eq!(
+        ask(OMP_REQ_STATE, 16, 0),
+        answers(OMP_ERRCODE_SEQUENCE_ERR, 0)
+    );
+    assert_eq!(ask(OMP_REQ_START, 0, 0), answers(OMP_ERRCODE_OK, 0));
+    assert_eq!(
+        ask(OMP_REQ_START, 0, 0),
+        answers(OMP_ERRCODE_SEQUENCE_ERR, 0)
+    );
+    assert_eq!(
+        ask(OMP_COLLECTORAPI_REQUEST(9), 0, 0),
+        answers(OMP_ERRCODE_UNKNOWN, 0)
+    );
+    assert_eq!(
+        ask(OMP_REQ_REGISTER, 16, 23),
+        answers(OMP_ERRCODE_UNKNOWN, 0)
+    );
+    assert_eq!(
+        ask(OMP_REQ_REGISTER, 4, 1),
+        answers(OMP_ERRCODE_MEM_TOO_SMALL, 12)
+    );
+    assert_eq!(ask(OMP_REQ_UNREGISTER, 4, 1), answers(OMP_ERRCODE_OK, 0));
+    assert_eq!(ask(OMP_REQ_STATE, 4, 0), answers(OMP_ERRCODE_OK, 4));
+    assert_eq!(
+        ask(OMP_REQ_CURRENT_PRID, 4, 0),
+        answers(OMP_ERRCODE_MEM_TOO_SMALL, 8)
+    );
+    assert_eq!(
+        ask(OMP_REQ_PARENT_PRID, 8, 0).1,
+        code(OMP_ERRCODE_THREAD_ERR)
+    );
+    // A size that is no multiple of 4, or less than the header: the rest is ignored.
+    assert_eq!(ask(OMP_REQ_PAUSE, 2, 0).0, -1);
+    assert_eq!(ask(OMP_REQ_PAUSE, -8, 0).0, -1);
+    assert_eq!(ask(OMP_REQ_PAUSE, 0, 0), answers(OMP_ERRCODE_OK, 0));
+    assert_eq!(ask(OMP_REQ_STOP, 0, 0), answers(OMP_ERRCODE_OK, 0));
+    assert_eq!(
+        ask(OMP_REQ_RESUME, 0, 0),
+        answers(OMP_ERRCODE_SEQUENCE_ERR, 0)
+    );
+    assert_eq!(ask(OMP_REQ_START, 0, 0), answers(OMP_ERRCODE_OK, 0));
+}
