@@ -7,6 +7,7 @@ use ompt_sys::{self as ompt, *};
 
 use crate::entry_points::EntryPoints;
 use crate::problem::Problem;
+use crate::provider;
 use crate::record::{Record, native_record, ompt_record};
 
 /// The kinds of records that are asked for one by one where a device does not grant all at once.
@@ -55,6 +56,7 @@ pub struct Setup {
 #[derive(Debug)]
 pub struct Device {
     handle: *mut ompt_device_t,
+    provider: &'static str,
     entry_points: EntryPoints,
     has_lookup: bool,
 }
@@ -74,12 +76,19 @@ impl Device {
         handle: *mut ompt_device_t,
         lookup: Option<ompt_function_lookup_t>,
     ) -> Device {
+        // SAFETY: by this function's contract.
+        let (provider, entry_points) = unsafe { provider::bind(lookup) };
         Device {
             handle,
-            // SAFETY: by this function's contract.
-            entry_points: unsafe { EntryPoints::bind(lookup) },
+            provider,
+            entry_points,
             has_lookup: lookup.is_some(),
         }
+    }
+
+    /// Who provides the entry points.
+    pub fn provider(&self) -> &'static str {
+        self.provider
     }
 
     /// What it offers.

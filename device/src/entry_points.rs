@@ -1,6 +1,6 @@
 //! The entry points of a device (OpenMP 5.2, 19.6.2; `ompt_get_buffer_limits`: OpenMP 6.0, 37.6): one table.
 //!
-//! The runtime's own tracing is one provider of them. A provider of a vendor's fills in the same table.
+//! Whoever provides them ([`crate::provider`]) fills in the same table.
 
 use std::ffi::CStr;
 use std::mem::transmute;

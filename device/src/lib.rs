@@ -18,6 +18,7 @@ mod device;
 mod entry_points;
 pub mod memory;
 mod problem;
+mod provider;
 mod record;
 
 pub use buffers::{Buffers, Lent};

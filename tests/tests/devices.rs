@@ -205,6 +205,7 @@ fn intel_refuses_to_trace_and_shows_as_the_host_observed_it() {
         "ompt_set_trace_native answered never",
     ];
     assert_eq!(device["problems"], serde_json::json!(problems));
+    assert_eq!(device["provider"], "runtime");
     assert!(
         device["entry_points"]
             .to_string()

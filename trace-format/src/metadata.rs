@@ -183,6 +183,8 @@ pub struct Clock {
 pub struct Device {
     /// The runtime's word for its type.
     pub r#type: String,
+    /// Who provides the tracing entry points: `runtime`.
+    pub provider: String,
     /// Tracing entry points that its lookup answered.
     pub entry_points: Vec<String>,
     /// `ompt_get_device_num_procs`; 0 where the runtime does not tell.

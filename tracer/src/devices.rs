@@ -141,6 +141,7 @@ impl Traced {
         let setup = self.setup.lock().clone();
         metadata::Device {
             r#type: self.r#type.clone(),
+            provider: self.device.provider().into(),
             entry_points: self
                 .device
                 .entry_points()
