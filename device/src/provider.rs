@@ -27,15 +27,13 @@ const PROVIDERS: &[Provider] = &[Provider {
 pub(crate) unsafe fn bind(
     of_runtime: Option<ompt_function_lookup_t>,
 ) -> (&'static str, EntryPoints) {
-    let mut bound = PROVIDERS.iter().map(|provider| {
+    let bound = PROVIDERS.iter().map(|provider| {
         // SAFETY: by this function's contract; a provider's lookup answers by the same names.
         let entry_points = unsafe { EntryPoints::bind((provider.lookup)(of_runtime)) };
         (provider.name, entry_points)
     });
-    let first = bound.next().unwrap_or_default();
-    let can_trace = |(_, offered): &(&str, EntryPoints)| offered.start_trace.is_some();
-    if can_trace(&first) {
-        return first;
-    }
-    bound.find(can_trace).unwrap_or(first)
+    // Of equals the first.
+    bound
+        .min_by_key(|(_, offered)| offered.start_trace.is_none())
+        .unwrap_or_default()
 }

@@ -1,5 +1,6 @@
-//! What the library does where it is in the program from its start, in the scope that all libraries share, as `omptrace record` has it for runtimes that look for
-//! no tool: it looks for them, when it is loaded, and whenever the program loads a library later.
+//! What the library does where it is in the program from its start, in the scope that all libraries share, as `omptrace
+//! record` has it for runtimes that look for no tool: it looks for them, when it is loaded, and whenever the program
+//! loads a library later.
 
 use std::ffi::{c_char, c_int, c_void};
 

@@ -236,14 +236,22 @@ fn enumerate(
         if next(number, &mut following, &mut name) == 0 {
             break;
         }
-        let name = if name.is_null() {
-            c""
-        } else {
-            // SAFETY: the runtime gives a C string of its own.
-            unsafe { CStr::from_ptr(name) }
-        };
-        found.insert(following as u32, name.to_string_lossy().into_owned());
+        // SAFETY: the runtime gives a C string of its own.
+        found.insert(following as u32, unsafe { text(name) });
         number = following;
     }
     found
+}
+
+/// A text of the runtime's; empty where it passes none.
+///
+/// # Safety
+/// `text` is null or a C string.
+pub(crate) unsafe fn text(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: by this function's contract.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_string_lossy().into_owned()
 }

@@ -1,7 +1,7 @@
 //! From `ompt_start_tool` to `finalize`: how the tool comes and goes.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::panic::catch_unwind;
 use std::ptr::null_mut;
 
@@ -19,7 +19,7 @@ use crate::dialect::Dialect;
 use crate::facts;
 use crate::fork;
 use crate::log::warning;
-use crate::runtime::Lookup;
+use crate::runtime::{self, Lookup};
 use crate::session::{self, Session};
 use crate::states;
 use crate::system;
@@ -63,18 +63,11 @@ pub(crate) extern "C" fn ompt_start_tool(
         let Some(config) = configured() else {
             return null_mut();
         };
-        let runtime_version = if runtime_version.is_null() {
-            String::new()
-        } else {
-            // SAFETY: the runtime passes a C string of its own.
-            unsafe { CStr::from_ptr(runtime_version) }
-                .to_string_lossy()
-                .into_owned()
-        };
         *START.lock() = Some(Start {
             config,
             omp_version,
-            runtime_version,
+            // SAFETY: the runtime passes a C string of its own.
+            runtime_version: unsafe { runtime::text(runtime_version) },
         });
         (&raw const RESULT.0).cast_mut()
     };

@@ -5,7 +5,7 @@
 //! `omptrace record` preloads the library for it.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -30,7 +30,7 @@ use crate::callbacks::{self, guarded};
 use crate::cold;
 use crate::control;
 use crate::log::warning;
-use crate::runtime::Lookup;
+use crate::runtime::{self, Lookup};
 use crate::start::{self, Prepared};
 use crate::states;
 use crate::tls;
@@ -56,14 +56,8 @@ unsafe extern "C" fn ompt_initialize(
     runtime_version: *const c_char,
     ompt_version: c_uint,
 ) -> c_int {
-    let version = if runtime_version.is_null() {
-        String::new()
-    } else {
-        // SAFETY: the runtime passes a C string of its own.
-        unsafe { CStr::from_ptr(runtime_version) }
-            .to_string_lossy()
-            .into_owned()
-    };
+    // SAFETY: the runtime passes a C string of its own.
+    let version = unsafe { runtime::text(runtime_version) };
     // SAFETY: the first argument in this generation, too.
     let lookup = unsafe { Lookup::new(lookup) };
     match catch_unwind(|| begin(lookup, &version, ompt_version)) {
