@@ -12,6 +12,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::buffer::Out;
 use super::chunks::Chunks;
 use super::encoding::{Field, Full};
 use super::records::{
@@ -151,7 +152,7 @@ impl DefinitionFile {
         self.record.clear();
         put_record(&mut self.record, definition);
         self.chunks.room(self.record.len());
-        self.chunks.bytes().extend_from_slice(&self.record);
+        self.chunks.bytes().store_all(&self.record);
         self.count += 1;
     }
 

@@ -1,34 +1,58 @@
 //! Details of events: each argument of the timeline is an attribute of the same name.
 
+use super::buffer::{Buffer, Out};
 use super::encoding::{AttributeRef, Field, StringRef, TypedValue};
 use super::records::{ATTRIBUTE_LIST, Attribute};
 use super::strings::Strings;
-use crate::digits;
 use crate::sink::{Argument, Value};
+
+/// More than any event of the timeline has.
+const MOST_ATTRIBUTES: usize = 16;
+/// What they take: each a number, a type and a value, behind the record's number and length and their count.
+const MOST_LIST_BYTES: usize = 2 + 2 + MOST_ATTRIBUTES * (5 + 1 + 9);
+const _: () = assert!(MOST_LIST_BYTES < 2 + 0xff);
+/// Places for the names that were met last; a power of two, several times what there are.
+const PLACES: usize = 256;
 
 /// The attributes of an archive, and the list that is being made.
 pub(super) struct Attributes {
     definitions: Vec<Attribute>,
+    /// By [`Named::place`].
     names: Vec<Named>,
-    list: Vec<u8>,
+    list: Buffer,
 }
 
 /// An attribute under a name and the type that it has; a name may have several.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Named {
     name: &'static str,
     value_type: u8,
-    /// Its number as lists have it.
-    number: [u8; 8],
+    /// Its number and its type, as lists have them in front of the value.
+    head: [u8; 8],
     len: usize,
+}
+
+impl Named {
+    /// Texts at one address are equal.
+    #[inline]
+    fn is(&self, name: &'static str, value_type: u8) -> bool {
+        std::ptr::eq(self.name, name) && self.value_type == value_type
+    }
+
+    /// Where an attribute is looked for; others may have the same place.
+    #[inline]
+    fn place(name: &'static str, value_type: u8) -> usize {
+        let address = name.as_ptr().addr() as u64 ^ u64::from(value_type) << 56;
+        (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % PLACES
+    }
 }
 
 impl Attributes {
     pub(super) fn new() -> Attributes {
         Attributes {
             definitions: Vec::new(),
-            names: Vec::new(),
-            list: Vec::new(),
+            names: vec![Named::default(); PLACES],
+            list: Buffer::new(MOST_LIST_BYTES),
         }
     }
 
@@ -36,14 +60,15 @@ impl Attributes {
     #[inline]
     pub(super) fn list(&mut self, strings: &mut Strings, arguments: &[Argument<'_>]) -> &[u8] {
         self.list.clear();
+        debug_assert!(arguments.len() <= MOST_ATTRIBUTES);
+        let arguments = &arguments[..arguments.len().min(MOST_ATTRIBUTES)];
         if !arguments.is_empty() {
             self.begin(arguments.len());
             for argument in arguments {
                 let value = match argument.value {
                     // Most are numbers.
                     Value::Uint(number) | Value::Hex(number) => {
-                        self.put_number(strings, argument.name, TypedValue::UINT64);
-                        self.list.push(TypedValue::UINT64);
+                        self.put_head(strings, argument.name, TypedValue::UINT64);
                         number.put(&mut self.list);
                         continue;
                     }
@@ -54,7 +79,7 @@ impl Attributes {
             }
             self.end();
         }
-        &self.list
+        self.list.bytes()
     }
 
     /// As [`Attributes::list`], of values that are no arguments.
@@ -69,37 +94,33 @@ impl Attributes {
             self.put(strings, name, *value);
         }
         self.end();
-        &self.list
+        self.list.bytes()
     }
 
     fn begin(&mut self, len: usize) {
-        self.list.extend([ATTRIBUTE_LIST, 0]);
+        self.list.store([ATTRIBUTE_LIST, 0], 2);
         (len as u32).put(&mut self.list);
     }
 
     fn put(&mut self, strings: &mut Strings, name: &'static str, value: TypedValue) {
-        self.put_number(strings, name, value.type_number());
-        value.put(&mut self.list);
+        self.put_head(strings, name, value.type_number());
+        value.put_value(&mut self.list);
     }
 
     fn end(&mut self) {
         let len = self.list.len() - 2;
-        // Each takes at most 15 bytes, and no event of the timeline has more than ten.
-        debug_assert!(len < 0xff);
-        self.list[1] = len as u8;
+        self.list.bytes_mut()[1] = len as u8;
     }
 
-    /// Appends the number of an attribute.
+    /// Appends the number and the type of an attribute.
     #[inline]
-    fn put_number(&mut self, strings: &mut Strings, name: &'static str, value_type: u8) {
-        // There are few, and texts at one address are equal.
-        let is_it =
-            |known: &&Named| std::ptr::eq(known.name, name) && known.value_type == value_type;
-        let named = match self.names.iter().find(is_it) {
-            Some(named) => *named,
-            None => self.define(strings, name, value_type),
-        };
-        digits::push(&mut self.list, named.number, named.len);
+    fn put_head(&mut self, strings: &mut Strings, name: &'static str, value_type: u8) {
+        let place = Named::place(name, value_type);
+        if !self.names[place].is(name, value_type) {
+            self.names[place] = self.define(strings, name, value_type);
+        }
+        let named = &self.names[place];
+        self.list.store(named.head, named.len);
     }
 
     #[cold]
@@ -118,16 +139,15 @@ impl Attributes {
         }
         let mut bytes = Vec::new();
         AttributeRef(id).put(&mut bytes);
-        let mut number = [0; 8];
-        number[..bytes.len()].copy_from_slice(&bytes);
-        let named = Named {
+        bytes.push(value_type);
+        let mut head = [0; 8];
+        head[..bytes.len()].copy_from_slice(&bytes);
+        Named {
             name,
             value_type,
-            number,
+            head,
             len: bytes.len(),
-        };
-        self.names.push(named);
-        named
+        }
     }
 
     pub(super) fn definitions(&self) -> &[Attribute] {

@@ -13,6 +13,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use super::buffer::{Buffer, Out};
 use super::records::{CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, LITTLE_ENDIAN};
 
 /// Bytes of a chunk's header.
@@ -24,7 +25,7 @@ pub(super) struct Chunks {
     path: PathBuf,
     chunk_bytes: usize,
     /// The newest chunk, so far.
-    chunk: Vec<u8>,
+    chunk: Buffer,
     /// The chunks before it.
     complete: u64,
     /// Records that count as events; none in files of definitions.
@@ -54,7 +55,7 @@ impl Chunks {
         let mut chunks = Chunks {
             path,
             chunk_bytes,
-            chunk: Vec::new(),
+            chunk: Buffer::new(chunk_bytes),
             complete: 0,
             events: 0,
             events_before: 0,
@@ -66,8 +67,8 @@ impl Chunks {
 
     fn begin_chunk(&mut self) {
         self.chunk.clear();
-        self.chunk.extend([CHUNK_HEADER, LITTLE_ENDIAN]);
-        self.chunk.resize(HEADER_BYTES, 0);
+        self.chunk.store([CHUNK_HEADER, LITTLE_ENDIAN], 2);
+        self.chunk.fill(HEADER_BYTES);
         self.events_before = self.events;
     }
 
@@ -83,7 +84,8 @@ impl Chunks {
 
     #[cold]
     fn end_chunk(&mut self) {
-        self.chunk.resize(self.chunk_bytes, END_OF_CHUNK);
+        const { assert!(END_OF_CHUNK == 0) };
+        self.chunk.fill(self.chunk_bytes);
         self.write_chunk();
         self.complete += 1;
         self.begin_chunk();
@@ -91,7 +93,7 @@ impl Chunks {
 
     /// Where to append a record, after [`Chunks::room`].
     #[inline]
-    pub(super) fn bytes(&mut self) -> &mut Vec<u8> {
+    pub(super) fn bytes(&mut self) -> &mut Buffer {
         &mut self.chunk
     }
 
@@ -119,7 +121,7 @@ impl Chunks {
         match offset.checked_sub(chunk_start) {
             Some(inside) => {
                 let inside = inside as usize;
-                self.chunk[inside..inside + bytes.len()].copy_from_slice(bytes);
+                self.chunk.bytes_mut()[inside..inside + bytes.len()].copy_from_slice(bytes);
             }
             None => self.write_at(bytes, offset),
         }
@@ -128,10 +130,11 @@ impl Chunks {
     fn write_chunk(&mut self) {
         // An empty file of definitions has these numbers, too.
         let numbers = [self.events_before + 1, self.events];
-        self.chunk[2..10].copy_from_slice(&numbers[0].to_le_bytes());
-        self.chunk[10..HEADER_BYTES].copy_from_slice(&numbers[1].to_le_bytes());
-        let chunk = std::mem::take(&mut self.chunk);
-        self.write_at(&chunk, self.complete * self.chunk_bytes as u64);
+        let bytes = self.chunk.bytes_mut();
+        bytes[2..10].copy_from_slice(&numbers[0].to_le_bytes());
+        bytes[10..HEADER_BYTES].copy_from_slice(&numbers[1].to_le_bytes());
+        let chunk = std::mem::replace(&mut self.chunk, Buffer::new(0));
+        self.write_at(chunk.bytes(), self.complete * self.chunk_bytes as u64);
         self.chunk = chunk;
     }
 
@@ -155,9 +158,9 @@ impl Chunks {
         const END: [u8; 2] = [END_OF_FILE, END_OF_BUFFER];
 
         self.room(END.len());
-        self.chunk.extend(END);
+        self.chunk.store(END, END.len());
         self.write_chunk();
-        self.chunk = Vec::new();
+        self.chunk = Buffer::new(0);
         match self.error.take() {
             Some(error) => Err(error),
             None => Ok(()),
@@ -177,7 +180,7 @@ mod tests {
             let mut chunks = Chunks::create(path.clone(), 32);
             for record in 0..records {
                 chunks.room(3);
-                chunks.bytes().extend([9, 1, record]);
+                chunks.bytes().store([9, 1, record], 3);
                 chunks.count_event();
             }
             chunks.finish().expect("written");

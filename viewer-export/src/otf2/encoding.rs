@@ -3,10 +3,14 @@
 //! Numbers are *compressed* - a byte that tells how many follow, then so many of the lowest, none for 0 - or *full*, of a
 //! fixed width. A reference that is undefined has all bits set, which compressed is the one byte `ff`.
 
+use super::buffer::Out;
+
 /// A value as a field of a record.
 pub(super) trait Field: Sized {
+    /// The most bytes that it takes.
+    const MOST_BYTES: usize = usize::MAX;
     /// Appends it, little-endian.
-    fn put(&self, out: &mut Vec<u8>);
+    fn put(&self, out: &mut impl Out);
     /// Takes it off the front; `None` where the bytes end too early or are no such value.
     fn take(from: &mut Bytes<'_>) -> Option<Self>;
     /// Calls `visit` with the definitions that it refers to.
@@ -63,22 +67,22 @@ impl<'b> Bytes<'b> {
 }
 
 /// How many bytes of `value` are not leading zeros.
+#[inline]
 pub(super) fn significant_bytes(value: u64) -> usize {
     (u64::BITS - value.leading_zeros()).div_ceil(8) as usize
 }
 
 /// Appends the `len` lowest bytes of `value`, behind their number.
-pub(super) fn put_sized(out: &mut Vec<u8>, value: u64, len: usize) {
-    // Two stores of fixed width cost less than a copy of variable length.
-    let end = out.len() + 1 + len;
-    out.push(len as u8);
-    out.extend_from_slice(&value.to_le_bytes());
-    out.truncate(end);
+#[inline]
+pub(super) fn put_sized(out: &mut impl Out, value: u64, len: usize) {
+    let bytes = u128::from(value) << 8 | len as u128;
+    out.store(bytes.to_le_bytes(), 1 + len);
 }
 
-fn put_compressed(out: &mut Vec<u8>, value: u64, undefined: u64) {
+#[inline]
+fn put_compressed(out: &mut impl Out, value: u64, undefined: u64) {
     if value == undefined {
-        out.push(0xff);
+        out.store([0xff], 1);
     } else {
         put_sized(out, value, significant_bytes(value));
     }
@@ -86,8 +90,10 @@ fn put_compressed(out: &mut Vec<u8>, value: u64, undefined: u64) {
 
 /// Enumerators and other single bytes.
 impl Field for u8 {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.push(*self);
+    const MOST_BYTES: usize = 1;
+
+    fn put(&self, out: &mut impl Out) {
+        out.store([*self], 1);
     }
 
     fn take(from: &mut Bytes<'_>) -> Option<u8> {
@@ -97,7 +103,10 @@ impl Field for u8 {
 
 /// Compressed.
 impl Field for u32 {
-    fn put(&self, out: &mut Vec<u8>) {
+    const MOST_BYTES: usize = 5;
+
+    #[inline]
+    fn put(&self, out: &mut impl Out) {
         put_compressed(out, (*self).into(), u32::MAX.into());
     }
 
@@ -108,7 +117,10 @@ impl Field for u32 {
 
 /// Compressed.
 impl Field for u64 {
-    fn put(&self, out: &mut Vec<u8>) {
+    const MOST_BYTES: usize = 9;
+
+    #[inline]
+    fn put(&self, out: &mut impl Out) {
         put_compressed(out, *self, u64::MAX);
     }
 
@@ -119,7 +131,9 @@ impl Field for u64 {
 
 /// Compressed; a negative number takes all eight bytes.
 impl Field for i64 {
-    fn put(&self, out: &mut Vec<u8>) {
+    const MOST_BYTES: usize = 9;
+
+    fn put(&self, out: &mut impl Out) {
         put_sized(out, *self as u64, significant_bytes(*self as u64));
     }
 
@@ -133,8 +147,10 @@ impl Field for i64 {
 pub(super) struct Full(pub(super) u64);
 
 impl Field for Full {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0.to_le_bytes());
+    const MOST_BYTES: usize = 8;
+
+    fn put(&self, out: &mut impl Out) {
+        out.store(self.0.to_le_bytes(), 8);
     }
 
     fn take(from: &mut Bytes<'_>) -> Option<Full> {
@@ -147,11 +163,11 @@ const MAX_TEXT_BYTES: usize = 64 << 10;
 
 /// Text up to a byte 0.
 impl Field for String {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         let end = self.find('\0').unwrap_or(self.len());
         let end = self.floor_char_boundary(end.min(MAX_TEXT_BYTES));
-        out.extend_from_slice(&self.as_bytes()[..end]);
-        out.push(0);
+        out.store_all(&self.as_bytes()[..end]);
+        out.store([0], 1);
     }
 
     fn take(from: &mut Bytes<'_>) -> Option<String> {
@@ -181,7 +197,9 @@ impl Missing for LocationGroupRef {
 }
 
 impl<T: Field + Missing> Field for Added<T> {
-    fn put(&self, out: &mut Vec<u8>) {
+    const MOST_BYTES: usize = T::MOST_BYTES;
+
+    fn put(&self, out: &mut impl Out) {
         self.0.put(out);
     }
 
@@ -199,7 +217,7 @@ impl<T: Field + Missing> Field for Added<T> {
 
 /// Behind their number.
 impl<T: Field> Field for Vec<T> {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         (self.len() as u32).put(out);
         self.iter().for_each(|value| value.put(out));
     }
@@ -223,8 +241,8 @@ impl<T: Field> Field for Vec<T> {
 pub(super) struct ShortList<T>(pub(super) Vec<T>);
 
 impl<T: Field> Field for ShortList<T> {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.push(self.0.len() as u8);
+    fn put(&self, out: &mut impl Out) {
+        (self.0.len() as u8).put(out);
         self.0.iter().for_each(|value| value.put(out));
     }
 
@@ -251,16 +269,16 @@ pub(super) enum Mappings {
 }
 
 impl Field for Mappings {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         match self {
             Mappings::Dense(global) => {
                 (global.len() as u64).put(out);
-                out.push(0);
+                0_u8.put(out);
                 global.iter().for_each(|number| number.put(out));
             }
             Mappings::Sparse(pairs) => {
                 (pairs.len() as u64).put(out);
-                out.push(1);
+                1_u8.put(out);
                 for (local, global) in pairs {
                     local.put(out);
                     global.put(out);
@@ -293,7 +311,7 @@ pub(super) struct MetricValue {
 }
 
 impl Field for MetricValue {
-    fn put(&self, out: &mut Vec<u8>) {
+    fn put(&self, out: &mut impl Out) {
         self.value_type.put(out);
         self.bits.put(out);
     }
@@ -317,8 +335,16 @@ macro_rules! references {
             pub(super) const UNDEFINED: $Name = $Name(<$Number>::MAX);
         }
 
+        impl Default for $Name {
+            fn default() -> $Name {
+                $Name::UNDEFINED
+            }
+        }
+
         impl Field for $Name {
-            fn put(&self, out: &mut Vec<u8>) {
+            const MOST_BYTES: usize = <$Number>::MOST_BYTES;
+
+            fn put(&self, out: &mut impl Out) {
                 self.0.put(out);
             }
 
@@ -405,11 +431,9 @@ impl TypedValue {
             TypedValue::Other(number, _) => number,
         }
     }
-}
 
-impl Field for TypedValue {
-    fn put(&self, out: &mut Vec<u8>) {
-        out.push(self.type_number());
+    /// Appends the value without its type.
+    pub(super) fn put_value(&self, out: &mut impl Out) {
         match self {
             TypedValue::Uint8(value) => value.put(out),
             TypedValue::Uint64(value) => value.put(out),
@@ -418,6 +442,13 @@ impl Field for TypedValue {
             TypedValue::Location(value) => value.put(out),
             TypedValue::Other(_, value) => value.put(out),
         }
+    }
+}
+
+impl Field for TypedValue {
+    fn put(&self, out: &mut impl Out) {
+        self.type_number().put(out);
+        self.put_value(out);
     }
 
     fn take(from: &mut Bytes<'_>) -> Option<TypedValue> {

@@ -6,6 +6,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::buffer::Out;
 use super::chunks::{Chunks, Site};
 use super::encoding::significant_bytes;
 use super::records::{Record, TIMESTAMP, put_record};
@@ -14,14 +15,14 @@ use super::records::{Record, TIMESTAMP, put_record};
 const TIMESTAMP_BYTES: usize = 9;
 /// The most bytes of an event that enters or leaves a region.
 const REGION_EVENT_BYTES: usize = 2 + 4;
+/// Records of up to so many bytes are put together where they stay.
+const SHORT_RECORD_BYTES: usize = 64;
 
 /// An event file that is being written.
 pub(super) struct EventFile {
     chunks: Chunks,
     /// The time that the newest events of this chunk have.
     time: Option<u64>,
-    /// The record that is being made.
-    record: Vec<u8>,
 }
 
 impl EventFile {
@@ -29,21 +30,23 @@ impl EventFile {
         EventFile {
             chunks: Chunks::create(path, chunk_bytes),
             time: None,
-            record: Vec::new(),
         }
     }
 
-    /// Makes room for an event at `time` of up to `len` bytes, attributes included.
+    /// Makes room for an event at `time` of up to `len` bytes, and puts its attributes there.
     #[inline]
-    fn begin(&mut self, time: u64, len: usize) {
-        if self.chunks.room(TIMESTAMP_BYTES + len) {
+    fn begin(&mut self, time: u64, attributes: &[u8], len: usize) {
+        if self.chunks.room(TIMESTAMP_BYTES + attributes.len() + len) {
             self.time = None;
         }
+        let bytes = self.chunks.bytes();
         if self.time != Some(time) {
             self.time = Some(time);
-            let bytes = self.chunks.bytes();
-            bytes.push(TIMESTAMP);
-            bytes.extend_from_slice(&time.to_le_bytes());
+            bytes.store([TIMESTAMP], 1);
+            bytes.store(time.to_le_bytes(), 8);
+        }
+        if !attributes.is_empty() {
+            bytes.store_all(attributes);
         }
         self.chunks.count_event();
     }
@@ -51,27 +54,36 @@ impl EventFile {
     /// [`Enter`](super::records::Enter) or [`Leave`](super::records::Leave), by its number: these are most events.
     #[inline]
     pub(super) fn region(&mut self, id: u8, time: u64, attributes: &[u8], region: u32) {
-        self.begin(time, attributes.len() + REGION_EVENT_BYTES);
-        let bytes = self.chunks.bytes();
-        bytes.extend_from_slice(attributes);
+        self.begin(time, attributes, REGION_EVENT_BYTES);
         // The event has no length but that of its number.
         let len = significant_bytes(region.into());
         let word = u64::from(id) | (len as u64) << 8 | u64::from(region) << 16;
-        let end = bytes.len() + 2 + len;
-        bytes.extend_from_slice(&word.to_le_bytes());
-        bytes.truncate(end);
+        self.chunks.bytes().store(word.to_le_bytes(), 2 + len);
     }
 
     /// Any other event. Gives the place of its record.
+    #[inline]
     pub(super) fn event<R: Record>(&mut self, time: u64, attributes: &[u8], event: &R) -> Site {
-        let mut record = std::mem::take(&mut self.record);
-        record.clear();
-        put_record(&mut record, event);
-        self.begin(time, attributes.len() + record.len());
-        self.chunks.bytes().extend_from_slice(attributes);
+        if R::MOST_BYTES > SHORT_RECORD_BYTES {
+            return self.long_event(time, attributes, event);
+        }
+        self.begin(time, attributes, R::MOST_BYTES);
         let site = self.chunks.site();
-        self.chunks.bytes().extend_from_slice(&record);
-        self.record = record;
+        let bytes = self.chunks.bytes();
+        bytes.store([R::ID, 0], 2);
+        let start = bytes.len();
+        event.put(bytes);
+        let len = bytes.len() - start;
+        bytes.bytes_mut()[start - 1] = len as u8;
+        site
+    }
+
+    fn long_event<R: Record>(&mut self, time: u64, attributes: &[u8], event: &R) -> Site {
+        let mut record = Vec::new();
+        put_record(&mut record, event);
+        self.begin(time, attributes, record.len());
+        let site = self.chunks.site();
+        self.chunks.bytes().store_all(&record);
         site
     }
 

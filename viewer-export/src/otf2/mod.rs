@@ -11,6 +11,7 @@
 //! streams       what devices do: regions and transfers
 //! strings, attributes
 //!               texts, and details of events
+//! buffer        where records are put together
 //! check         judges archives, of other writers too
 //! properties    what the archive was made of, in numbers
 //! definitions   all that the events refer to, written when they are complete
@@ -21,6 +22,7 @@
 
 mod archive;
 mod attributes;
+mod buffer;
 mod check;
 mod chunks;
 mod definitions;
@@ -335,14 +337,12 @@ impl Otf2 {
             requested_threads,
         };
         thread.event(time, &event);
-        self.teams
-            .fork(TeamId::Region(team), thread.membership().team);
+        self.teams.fork(team, thread.membership().team);
     }
 
     fn team_begin(&mut self, thread: usize, time: u64, team: u64, index: u32, size: u32) {
         let thread = &mut self.threads[thread];
-        let id = TeamId::Region(team);
-        let team = self.teams.begin(id, thread.location, index, size);
+        let team = self.teams.begin(team, thread.location, index, size);
         thread.team_event(&mut self.teams, time, team, |team| ThreadTeamBegin { team });
         self.teams.begun(team);
         thread.teams.push(Membership {
@@ -533,8 +533,11 @@ impl Sink for Otf2 {
         let Some((thread, time)) = self.at(at) else {
             return;
         };
-        let attributes = self.attributes.list(&mut self.strings, arguments);
         let thread = &mut self.threads[thread];
+        // What forks and joins tell has no place for them.
+        let is_told = thread.open.last().is_some_and(|top| top.region.is_none());
+        let arguments = if is_told { &[] } else { arguments };
+        let attributes = self.attributes.list(&mut self.strings, arguments);
         thread.leave_innermost(&mut self.tasks, &mut self.teams, time, attributes);
     }
 
@@ -579,7 +582,7 @@ impl Sink for Otf2 {
             ThreadEvent::Join { team } => {
                 let paradigm = paradigm::OPENMP;
                 self.threads[thread].event(time, &ThreadJoin { paradigm });
-                self.teams.join(TeamId::Region(team));
+                self.teams.join(team);
                 self.mend();
             }
             ThreadEvent::TeamBegin { team, index, size } => {

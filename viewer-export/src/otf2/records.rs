@@ -1,6 +1,7 @@
 //! The records of OTF2: one row per kind, from which writing and reading are derived. Numbers and fields are those of
 //! OTF2 3.0 in the order of the file; docs/otf2.md tells which we write.
 
+use super::buffer::Out;
 use super::encoding::*;
 
 /// Turns rows `Name = id { field: Type, ... }` into a struct per row, whose fields are written and read in this order,
@@ -14,9 +15,11 @@ macro_rules! records {
 
             impl Record for $Name {
                 const ID: u8 = $id;
+                const MOST_BYTES: usize = 2_usize$(.saturating_add(<$Type>::MOST_BYTES))*;
 
+                #[inline]
                 #[allow(unused_variables, reason = "some records have no fields")]
-                fn put(&self, out: &mut Vec<u8>) {
+                fn put(&self, out: &mut impl Out) {
                     $(self.$field.put(out);)*
                 }
             }
@@ -65,8 +68,10 @@ macro_rules! records {
 pub(super) trait Record {
     /// The number of its kind.
     const ID: u8;
+    /// The most bytes that it takes, where it does not tell its length in more than one.
+    const MOST_BYTES: usize;
     /// Appends its fields.
-    fn put(&self, out: &mut Vec<u8>);
+    fn put(&self, out: &mut impl Out);
 }
 
 /// Appends a record: its number, how long it is, its fields.

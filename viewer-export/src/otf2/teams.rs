@@ -14,28 +14,35 @@ use crate::fast_map::FastMap;
 const MAX_SITES: usize = 1 << 20;
 
 /// A team.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TeamId {
     /// The location alone, outside of parallel regions.
     Initial(u32),
-    /// The team of a parallel region, by the region's number in the trace.
-    Region(u64),
+    /// The team of a parallel region.
+    Region(Slot),
+}
+
+/// The place of a parallel region's team, while that is the `use_count`th there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot {
+    place: u32,
+    use_count: u32,
 }
 
 /// The teams that there are, and the communicators of those that there were.
 #[derive(Default)]
 pub(super) struct Teams {
-    teams: FastMap<TeamId, Team>,
-    /// Of teams that are over, for those to come.
-    spare: Vec<Buffers>,
+    /// Those that are over keep their buffers for others to come.
+    slots: Vec<Team>,
+    /// Places of teams that are over.
+    spare: Vec<u32>,
+    /// By the number of their parallel region in the trace, those that were not joined.
+    by_region: FastMap<u64, Slot>,
     comms: Comms,
-    /// What the newest team that was settled is made of: a buffer.
+    /// What the newest team that was settled is made of.
     newest: Comm,
     replacements: Vec<Replacement>,
 }
-
-/// Members and sites of a team, emptied.
-type Buffers = (Vec<(u32, u32)>, Vec<(u32, Site)>);
 
 /// The communicators.
 #[derive(Default)]
@@ -62,7 +69,7 @@ impl Comms {
 }
 
 /// What a communicator is made of.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Comm {
     /// That of the team whose member formed it.
     pub(super) parent: CommRef,
@@ -70,19 +77,14 @@ pub(super) struct Comm {
     pub(super) members: Vec<u32>,
 }
 
-/// Nobody, formed by no team.
-impl Default for Comm {
-    fn default() -> Comm {
-        Comm {
-            parent: CommRef::UNDEFINED,
-            members: Vec::new(),
-        }
-    }
-}
-
+#[derive(Default)]
 struct Team {
+    /// Counts the teams that had this place, from 1.
+    use_count: u32,
+    /// It is no team now.
+    is_spare: bool,
     /// That whose member formed it.
-    parent: TeamId,
+    parent: Option<Slot>,
     size: u32,
     /// Number in the team and location.
     members: Vec<(u32, u32)>,
@@ -94,7 +96,7 @@ struct Team {
     /// Where events name it, while it is unsettled.
     sites: Vec<(u32, Site)>,
     /// Teams that wait for this to be settled.
-    children: Vec<TeamId>,
+    children: Vec<Slot>,
 }
 
 impl Team {
@@ -117,89 +119,130 @@ pub(super) struct Replacement {
 impl Teams {
     /// The numbers of parallel regions are those of another process from now on.
     pub(super) fn next_process(&mut self) {
-        let mut rest: Vec<TeamId> = self.teams.keys().copied().collect();
-        rest.sort_unstable_by_key(|id| match id {
-            TeamId::Initial(location) => (0, u64::from(*location)),
-            TeamId::Region(number) => (1, *number),
-        });
-        for id in rest {
-            self.join(id);
+        for place in 0..self.slots.len() as u32 {
+            self.end_joining(self.slot(place));
         }
-        self.teams.clear();
+        // Some wait for a parent that was never settled: those who come do not find them.
+        for place in 0..self.slots.len() as u32 {
+            self.forget(self.slot(place));
+        }
+        self.by_region.clear();
     }
 
-    /// A member of `parent` forms a team.
-    pub(super) fn fork(&mut self, id: TeamId, parent: TeamId) {
-        let (members, sites) = self.spare.pop().unwrap_or_default();
-        let team = Team {
-            parent,
-            size: 0,
-            members,
-            comm: self.comms.reserve(),
-            is_settled: false,
-            joined: false,
-            inside: 0,
-            sites,
-            children: Vec::new(),
+    /// The team that is at a place now, if one is.
+    fn slot(&self, place: u32) -> Slot {
+        Slot {
+            place,
+            use_count: self.slots[place as usize].use_count,
+        }
+    }
+
+    #[inline]
+    fn team(&self, slot: Slot) -> Option<&Team> {
+        let team = self.slots.get(slot.place as usize)?;
+        (team.use_count == slot.use_count && !team.is_spare).then_some(team)
+    }
+
+    #[inline]
+    fn team_mut(&mut self, slot: Slot) -> Option<&mut Team> {
+        let team = self.slots.get_mut(slot.place as usize)?;
+        (team.use_count == slot.use_count && !team.is_spare).then_some(team)
+    }
+
+    /// A member of `parent` forms the team of the parallel region of that number.
+    pub(super) fn fork(&mut self, region: u64, parent: TeamId) {
+        let comm = self.comms.reserve();
+        let place = self.spare.pop().unwrap_or_else(|| {
+            self.slots.push(Team::default());
+            self.slots.len() as u32 - 1
+        });
+        let team = &mut self.slots[place as usize];
+        team.use_count = team.use_count.wrapping_add(1);
+        team.is_spare = false;
+        team.parent = match parent {
+            TeamId::Initial(_) => None,
+            TeamId::Region(slot) => Some(slot),
         };
-        self.teams.insert(id, team);
+        team.size = 0;
+        team.comm = comm;
+        (team.is_settled, team.joined, team.inside) = (false, false, 0);
+        let use_count = team.use_count;
+        self.by_region.insert(region, Slot { place, use_count });
     }
 
-    /// A location joins a team. Gives the team that it counts to: one of its own where the team was settled without it.
-    pub(super) fn begin(&mut self, id: TeamId, location: u32, index: u32, size: u32) -> TeamId {
-        let Some(team) = self.teams.get_mut(&id).filter(|team| !team.is_settled) else {
+    /// A location joins the team of a parallel region. Gives the team that it counts to: one of its own where the team was
+    /// settled without it.
+    pub(super) fn begin(&mut self, region: u64, location: u32, index: u32, size: u32) -> TeamId {
+        let slot = self.by_region.get(&region).copied();
+        let team = slot.and_then(|slot| self.team_mut(slot));
+        let (Some(slot), Some(team)) = (slot, team.filter(|team| !team.is_settled)) else {
             return TeamId::Initial(location);
         };
         team.members.push((index, location));
         team.inside += 1;
         team.size = size;
-        id
+        TeamId::Region(slot)
     }
 
     /// To be called when the location's [`Teams::begin`] was told.
     pub(super) fn begun(&mut self, id: TeamId) {
         let is_complete = |team: &Team| team.members.len() as u64 >= team.size.into();
-        if self.teams.get(&id).is_some_and(is_complete) {
-            self.settle(id);
+        if let TeamId::Region(slot) = id
+            && self.team(slot).is_some_and(is_complete)
+        {
+            self.settle(slot);
         }
     }
 
     /// A location leaves the team.
     pub(super) fn end(&mut self, id: TeamId) {
-        if let Some(team) = self.teams.get_mut(&id) {
+        if let TeamId::Region(slot) = id
+            && let Some(team) = self.team_mut(slot)
+        {
             team.inside = team.inside.saturating_sub(1);
             if team.is_over() {
-                self.forget(id);
+                self.forget(slot);
             }
         }
     }
 
-    /// Nobody will join the team any more.
-    pub(super) fn join(&mut self, id: TeamId) {
-        let Some(team) = self.teams.get_mut(&id) else {
+    /// Nobody will join the team of the parallel region any more.
+    pub(super) fn join(&mut self, region: u64) {
+        if let Some(slot) = self.by_region.remove(&region) {
+            self.end_joining(slot);
+        }
+    }
+
+    fn end_joining(&mut self, slot: Slot) {
+        let Some(team) = self.team_mut(slot) else {
             return;
         };
         team.joined = true;
         if team.is_over() {
-            self.forget(id);
+            self.forget(slot);
         } else {
-            self.settle(id);
+            self.settle(slot);
         }
     }
 
-    fn forget(&mut self, id: TeamId) {
-        if let Some(mut team) = self.teams.remove(&id) {
+    fn forget(&mut self, slot: Slot) {
+        if let Some(team) = self.team_mut(slot) {
+            team.is_spare = true;
             team.members.clear();
-            self.spare.push((team.members, team.sites));
+            team.sites.clear();
+            team.children.clear();
+            self.spare.push(slot.place);
         }
     }
 
     /// The number of a team. Where the second is false it may change, and [`Teams::named`] wants to know of the event.
     pub(super) fn comm(&mut self, id: TeamId) -> (CommRef, bool) {
-        match (self.teams.get(&id), id) {
-            (Some(team), _) => (team.comm, team.is_settled),
-            (None, TeamId::Initial(location)) => (self.initial(location), true),
-            (None, TeamId::Region(_)) => (CommRef::UNDEFINED, true),
+        match id {
+            TeamId::Initial(location) => (self.initial(location), true),
+            TeamId::Region(slot) => match self.team(slot) {
+                Some(team) => (team.comm, team.is_settled),
+                None => (CommRef::UNDEFINED, true),
+            },
         }
     }
 
@@ -220,40 +263,50 @@ impl Teams {
 
     /// An event at `site` of `location` names the team, which is unsettled.
     pub(super) fn named(&mut self, id: TeamId, location: u32, site: Site) {
-        if let Some(team) = self.teams.get_mut(&id) {
+        if let TeamId::Region(slot) = id
+            && let Some(team) = self.team_mut(slot)
+        {
             team.sites.push((location, site));
             if team.sites.len() >= MAX_SITES {
-                self.settle(id);
+                self.settle(slot);
             }
         }
     }
 
     /// The team's members are known; so is its number, once that of its parent is.
-    fn settle(&mut self, id: TeamId) {
-        let Some(team) = self.teams.get(&id).filter(|team| !team.is_settled) else {
+    fn settle(&mut self, slot: Slot) {
+        let Some(team) = self.team(slot).filter(|team| !team.is_settled) else {
             return;
         };
-        let parent = match self.teams.get(&team.parent) {
-            Some(parent) if parent.is_settled => parent.comm,
-            Some(_) => return self.wait_for_parent(id),
+        let parent = match team.parent {
             None => CommRef::UNDEFINED,
+            Some(parent) => match self.team(parent) {
+                Some(parent) if parent.is_settled => parent.comm,
+                Some(_) => return self.wait_for_parent(slot, parent),
+                None => CommRef::UNDEFINED,
+            },
         };
-        let Some(team) = self.teams.get_mut(&id) else {
-            return;
-        };
+        let Teams {
+            slots,
+            comms,
+            newest,
+            replacements,
+            ..
+        } = self;
+        let team = &mut slots[slot.place as usize];
         team.is_settled = true;
         team.members.sort_unstable();
         let locations = team.members.iter().map(|(_, location)| *location);
-        self.newest.parent = parent;
-        self.newest.members.clear();
-        self.newest.members.extend(locations);
+        newest.parent = parent;
+        newest.members.clear();
+        newest.members.extend(locations);
         let reserved = team.comm;
         let len = placeholder_bytes(reserved);
-        match self.comms.by_members.get(&self.newest) {
+        match comms.by_members.get(newest) {
             // The place in the events is as wide as the number in reserve.
             Some(&known) if significant_bytes(known.0.into()) <= len => {
                 team.comm = known;
-                self.comms.free.push(reserved);
+                comms.free.push(reserved);
                 let bytes = known.0.to_le_bytes();
                 let replacement = |&(location, site): &(u32, Site)| Replacement {
                     location,
@@ -261,9 +314,9 @@ impl Teams {
                     bytes,
                     len,
                 };
-                self.replacements.extend(team.sites.iter().map(replacement));
+                replacements.extend(team.sites.iter().map(replacement));
             }
-            _ => self.comms.define(reserved, self.newest.clone()),
+            _ => comms.define(reserved, newest.clone()),
         }
         team.sites.clear();
         let is_over = team.is_over();
@@ -271,16 +324,15 @@ impl Teams {
             self.settle(child);
         }
         if is_over {
-            self.forget(id);
+            self.forget(slot);
         }
     }
 
-    fn wait_for_parent(&mut self, id: TeamId) {
-        let parent = self.teams[&id].parent;
-        if let Some(parent) = self.teams.get_mut(&parent)
-            && !parent.children.contains(&id)
+    fn wait_for_parent(&mut self, slot: Slot, parent: Slot) {
+        if let Some(parent) = self.team_mut(parent)
+            && !parent.children.contains(&slot)
         {
-            parent.children.push(id);
+            parent.children.push(slot);
         }
     }
 

@@ -1,0 +1,80 @@
+//! Where the bytes of records are put together.
+
+use crate::digits;
+
+/// Takes bytes behind each other.
+pub(super) trait Out {
+    /// Appends the first `len` of `bytes`. A store of fixed width costs less than a copy of variable length.
+    fn store<const N: usize>(&mut self, bytes: [u8; N], len: usize);
+    /// Appends all of `bytes`.
+    fn store_all(&mut self, bytes: &[u8]);
+}
+
+impl Out for Vec<u8> {
+    #[inline]
+    fn store<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
+        digits::push(self, bytes, len);
+    }
+
+    fn store_all(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+/// Bytes behind the capacity, for stores that are wider than what they append.
+const SPARE_BYTES: usize = 16;
+
+/// Bytes of a capacity that does not grow: who appends knows that there is room.
+pub(super) struct Buffer {
+    bytes: Box<[u8]>,
+    len: usize,
+}
+
+impl Buffer {
+    /// One for so many bytes. Those that are never written take no memory.
+    pub(super) fn new(capacity: usize) -> Buffer {
+        Buffer {
+            bytes: vec![0; capacity + SPARE_BYTES].into(),
+            len: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Appends zeros up to a length.
+    pub(super) fn fill(&mut self, len: usize) {
+        self.bytes[self.len..len].fill(0);
+        self.len = len;
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    #[inline]
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.len]
+    }
+}
+
+impl Out for Buffer {
+    #[inline]
+    fn store<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
+        self.bytes[self.len..self.len + N].copy_from_slice(&bytes);
+        self.len += len;
+    }
+
+    #[inline]
+    fn store_all(&mut self, bytes: &[u8]) {
+        self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+}
