@@ -21,6 +21,7 @@ mod dump;
 mod fast_map;
 mod filter;
 mod format;
+mod hand_over;
 mod info;
 mod json;
 mod names;
@@ -41,6 +42,7 @@ use std::io::{self, Write};
 use std::num::NonZero;
 use std::path::Path;
 
+use hand_over::handed_over;
 use omptrace_trace_format::Reader;
 use symbols::Table;
 
@@ -75,8 +77,18 @@ pub struct ConvertOptions {
 }
 
 impl ConvertOptions {
+    fn threads(&self) -> usize {
+        self.threads.map_or_else(timeline::processors, NonZero::get)
+    }
+
+    /// Whether others decode ahead and write behind.
     fn is_parallel(&self) -> bool {
-        self.threads.map_or_else(timeline::processors, NonZero::get) > 1
+        self.threads() > 1
+    }
+
+    /// Whether another encodes, too: on two processors those who decode and write leave nothing for it.
+    fn has_encoder(&self) -> bool {
+        self.threads() > 2
     }
 
     /// What stands between a format and the file.
@@ -159,7 +171,13 @@ fn replay(
         ahead: options.is_parallel(),
     };
     let symbols = |reader: &Reader| Table::of(reader, &options.symbols);
-    let report = timeline::replay_with(inputs, &symbols, manner, &mut *sink, progress);
+    let mut interpret =
+        |sink: &mut dyn Sink| timeline::replay_with(inputs, &symbols, manner, sink, progress);
+    let report = if options.has_encoder() {
+        handed_over(&mut *sink, interpret)
+    } else {
+        interpret(&mut *sink)
+    };
     sink.finish()?;
     Ok(report)
 }

@@ -397,8 +397,9 @@ impl ThreadEvent {
     }
 }
 
-/// Takes a timeline and makes a format of it. See the module's documentation for the order of calls.
-pub trait Sink {
+/// Takes a timeline and makes a format of it. See the module's documentation for the order of calls. Another thread than the
+/// one that interprets may make them.
+pub trait Sink: Send {
     /// The timeline's start in nanoseconds since 1970, before anything else; not called where nobody knows it.
     fn start(&mut self, realtime_ns: u64) {
         // Most formats have no absolute times.

@@ -15,7 +15,7 @@ use crate::sink::{
 };
 
 /// Gives the file of that number, from 1.
-pub type NextFile = Box<dyn FnMut(usize) -> io::Result<Box<dyn Write + Send>>>;
+pub type NextFile = Box<dyn FnMut(usize) -> io::Result<Box<dyn Write + Send>> + Send>;
 
 /// Writes one file after the other.
 pub(crate) struct Split {

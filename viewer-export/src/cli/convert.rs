@@ -1,17 +1,17 @@
 //! `omptrace convert`: one timeline of all inputs, in a format of choice.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use omptrace_trace_format::{Reader, Severity};
 use omptrace_viewer_export::{
     ConvertOptions, Format, Otf2Options, Report, Selection, convert, convert_split,
     convert_to_folder, symbols, threads,
 };
+use parking_lot::Mutex;
 
 use crate::cli::arguments::{Convert, Part};
 use crate::cli::failure::{Failure, Outcome, Result};
@@ -132,14 +132,14 @@ impl Conversion<'_> {
     fn to_series(&self, output: &Path, limit_bytes: u64, readers: &[Reader]) -> Result<()> {
         // Said before anything is written: whether the first can be.
         let first = numbered(output, 1);
-        let targets = Rc::new(RefCell::new(vec![(
+        let targets = Arc::new(Mutex::new(vec![(
             first.clone(),
             Target::open(&first, readers)?,
         )]));
-        let series = Rc::clone(&targets);
+        let series = Arc::clone(&targets);
         let output = output.to_owned();
         let next_file = move |number: usize| {
-            let mut series = series.borrow_mut();
+            let mut series = series.lock();
             if number > series.len() {
                 let path = numbered(&output, number);
                 let target = Target::open(&path, &[])
@@ -161,7 +161,7 @@ impl Conversion<'_> {
                 )
             })
             .map_err(cannot_write(&first))?;
-        for (path, target) in targets.take() {
+        for (path, target) in std::mem::take(&mut *targets.lock()) {
             told(&path, target)?;
         }
         tell(&report);
