@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use omptrace_tests::env::{Compiler, compile, program_on, runtime};
-use omptrace_tests::trace::{Traces, count, dump, info};
+use omptrace_tests::trace::{Traces, count, dump, info, omptrace};
 use serde_json::Value;
 
 /// How the session of a trace ended, as `info` says.
@@ -40,10 +40,13 @@ fn a_child_by_system_leaves_one_trace() {
 #[test]
 fn children_that_only_exit_leave_no_trace_and_do_no_harm() {
     for name in RUNTIMES {
-        let traces = Traces::folder();
-        traces.record(&mut program_on(name, "fork_exit.c", &["2", "3"]));
-        traces.only();
-        assert_eq!(regions(&traces), [(4, 4)], "{name}");
+        for events in ["default", "default,state"] {
+            let traces = Traces::folder();
+            let mut program = program_on(name, "fork_exit.c", &["2", "3"]);
+            traces.record(program.env("OMPTRACE_EVENTS", events));
+            traces.only();
+            assert_eq!(regions(&traces), [(4, 4)], "{name}, {events}");
+        }
     }
 }
 
@@ -61,6 +64,14 @@ fn a_child_that_uses_openmp_has_a_trace_of_its_own() {
         let mut regions = regions(&traces);
         regions.sort_unstable();
         assert_eq!(regions, [(500, 500), (1000, 1000)], "{name}");
+        for trace in traces.files() {
+            let judged = omptrace([Path::new("check"), &trace]);
+            let words = String::from_utf8_lossy(&judged.stdout);
+            assert!(
+                !words.contains("older than their predecessor"),
+                "{name}: {words}"
+            );
+        }
     }
 }
 

@@ -42,6 +42,19 @@ pub(crate) fn wide<W: WideRow>(row: impl FnOnce(&Recorder) -> W) {
     });
 }
 
+/// Records the wide event that `row` makes, which tells more of the event before it: in a child that one may be held back,
+/// and then this is, too.
+#[cold]
+pub(crate) fn beside<W: WideRow + Clone + Into<Event<'static>>>(row: impl FnOnce() -> W) {
+    enter(|recorder| {
+        let row = row();
+        if Mode::current() == Mode::Child && fork::still_asleep(recorder, || row.clone().into()) {
+            return;
+        }
+        record(recorder, row.code(), |_, ticks, out| row.encode(ticks, out));
+    });
+}
+
 /// The thread will not come again: its chunk goes to the file.
 #[cold]
 pub(crate) fn leave() {

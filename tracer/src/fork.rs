@@ -10,7 +10,7 @@
 //! that the child's runs before the runtime's.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use ompt_sys::ompt_task_initial;
@@ -31,6 +31,9 @@ const PATIENCE: Duration = Duration::from_millis(200);
 static IN_LOADER: AtomicU32 = AtomicU32::new(0);
 /// Forks in progress.
 static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// The clocks before the first event that this process held back; null where it held none back.
+static SINCE: AtomicPtr<ClockPair> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Runs `f`, which takes the loader's lock, while no thread forks: glibc does not free that lock in the child (2.36),
 /// where nobody is left who could, and the child's first event would wait for it for ever.
@@ -87,6 +90,8 @@ pub(crate) fn watch() {
 
 fn become_child() {
     session::forget_streams();
+    // Relaxed: the child has one thread.
+    SINCE.store(std::ptr::null_mut(), Ordering::Relaxed);
     Mode::Child.set();
 }
 
@@ -120,7 +125,9 @@ impl Held {
 
     fn push(&self, event: Event<'static>) {
         if self.events.get().is_null() {
-            self.clock.set(clock::pair().0);
+            let clock = clock::pair().0;
+            self.clock.set(clock);
+            note_first(clock);
             self.events.set(Box::into_raw(Box::default()));
         }
         // SAFETY: the box made above, which only this thread uses.
@@ -135,13 +142,37 @@ impl Held {
     }
 }
 
+/// Notes the clocks of the first event that is held back; those of later threads are later.
+fn note_first(clock: ClockPair) {
+    let clock = Box::into_raw(Box::new(clock));
+    // Release; pairs with Acquire in `asleep_since`.
+    let (success, failure) = (Ordering::Release, Ordering::Relaxed);
+    if SINCE
+        .compare_exchange(std::ptr::null_mut(), clock, success, failure)
+        .is_err()
+    {
+        // SAFETY: made above, and given to nobody.
+        drop(unsafe { Box::from_raw(clock) });
+    }
+}
+
+/// The clocks before the first event that was held back in this process.
+pub(crate) fn asleep_since() -> Option<ClockPair> {
+    // SAFETY: null, or a box that `note_first` left there for good. Acquire; pairs with Release in `note_first`.
+    unsafe { SINCE.load(Ordering::Acquire).as_ref() }.copied()
+}
+
 /// In a child: true where `event` is one that runtimes deliver to every child; it is held back. Any other one wakes
 /// the child up.
 pub(crate) fn still_asleep(recorder: &Recorder, event: impl Fn() -> Event<'static>) -> bool {
     let announcement = match event() {
         Event::ThreadBegin(_) | Event::ThreadEnd(_) => true,
+        // The drafts of OpenMP 5.0 tell of the initial task so.
+        Event::TaskCreate(row) => row.flags.0 & ompt_task_initial.0 != 0,
         Event::ImplicitTaskBegin(row) => row.flags.0 & ompt_task_initial.0 != 0,
         Event::ImplicitTaskEnd(row) => row.flags.0 & ompt_task_initial.0 != 0,
+        // Only the state at one of these: any other event that has one beside it has woken the child up.
+        Event::ThreadState(_) => true,
         _ => false,
     };
     if announcement {

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use omptrace_trace_format::block::{
-    self, BLOCK_HEADER_BYTES, Codec, FILE_HEADER_BYTES, FILE_MAGIC, FORMAT_VERSION, FileHeader,
+    self, BLOCK_HEADER_BYTES, ClockPair, Codec, FILE_HEADER_BYTES, FILE_MAGIC, FORMAT_VERSION,
+    FileHeader,
 };
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::writer;
 use parking_lot::Mutex;
 
-use crate::clock;
 use crate::config::CHUNK_BYTES;
 use crate::spool::Chunk;
 use crate::system;
@@ -105,16 +105,16 @@ impl Output {
         system::write_all_at(&self.file, &[&header.encode()], 0)
     }
 
-    /// Appends a metadata block.
+    /// Appends a metadata block, of that time; the file's first is the session's start.
     ///
     /// # Errors
     /// What the system said.
-    pub(crate) fn write_metadata(&self, object: &serde_json::Value) -> io::Result<()> {
-        self.append(&[&writer::metadata_block(
-            self.session,
-            clock::pair().0,
-            object,
-        )])
+    pub(crate) fn write_metadata(
+        &self,
+        time: ClockPair,
+        object: &serde_json::Value,
+    ) -> io::Result<()> {
+        self.append(&[&writer::metadata_block(self.session, time, object)])
     }
 
     /// Appends a chunk: packed where there is a packer, else as it is. Returns the bytes written.

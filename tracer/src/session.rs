@@ -25,6 +25,7 @@ use crate::clock::{self, ClockKind};
 use crate::config::{CHUNK_BYTES, Compress, Config, Keep, OnFull};
 use crate::devices::Devices;
 use crate::facts;
+use crate::fork;
 use crate::log::{info, warning};
 use crate::modules::Modules;
 use crate::output::{Names, Output};
@@ -83,9 +84,14 @@ pub(crate) fn current() -> Option<&'static Session> {
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
+/// The session of this process, and not that of its parent.
+pub(crate) fn of_this_process() -> Option<&'static Session> {
+    current().filter(|session| session.pid == system::process_id())
+}
+
 /// True while this process has a session.
 pub(crate) fn is_in_progress() -> bool {
-    current().is_some_and(|session| session.pid == system::process_id())
+    of_this_process().is_some()
 }
 
 /// A number for a new stream.
@@ -116,7 +122,9 @@ pub(crate) fn start_in_child() {
     let Some(parent) = current() else { return };
     match Session::create(parent.config.clone()) {
         Ok(session) => {
-            session.write_metadata(&facts::process(session, true));
+            // What was held back until now belongs to the session, too.
+            let start = fork::asleep_since().unwrap_or_else(|| clock::pair().0);
+            session.write_metadata_of(start, &facts::process(session, true));
             session.tell_of_spool();
             if let Some(runtime) = parent.runtime.get() {
                 session.tell_runtime(runtime.clone());
@@ -135,7 +143,7 @@ pub(crate) fn start_in_child() {
 
 /// Ends the session of this process, if it has one; `how` goes into the trace.
 pub(crate) fn finish(how: &str) {
-    let Some(session) = current().filter(|session| session.pid == system::process_id()) else {
+    let Some(session) = of_this_process() else {
         return;
     };
     // AcqRel; of `finalize` and the destructor one comes first.
@@ -268,7 +276,11 @@ impl Session {
 
     /// Appends a metadata block; a failure turns tracing off.
     pub(crate) fn write_metadata(&self, object: &serde_json::Value) {
-        if let Err(error) = self.output.write_metadata(object) {
+        self.write_metadata_of(clock::pair().0, object);
+    }
+
+    fn write_metadata_of(&self, time: ClockPair, object: &serde_json::Value) {
+        if let Err(error) = self.output.write_metadata(time, object) {
             self.fail("write", &error);
         }
     }
@@ -276,7 +288,7 @@ impl Session {
     /// Gives the recorder a new chunk, and hands its old one over; `None` where there is none to be had.
     pub(crate) fn renew(&'static self, recorder: &Recorder) -> Option<()> {
         if self.pid != system::process_id() {
-            crate::fork::notice();
+            fork::notice();
             return None;
         }
         let stream = &recorder.stream;
@@ -465,24 +477,21 @@ impl Session {
         // SAFETY: the chunk came from the free ones, or is the thread's own that was just written: it is this
         // thread's alone.
         unsafe { recorder.begin_chunk(chunk.event_words(), EVENT_WORDS, pair.ticks, newest_id) };
+        // What was held back is older than now, and comes behind what tells whose stream it is.
+        let start = pair.ticks;
         if first && stream.is_device.get() {
             let device_num = stream.device_num.get();
-            tell(recorder, DeviceStream { device_num });
+            tell_at(start, recorder, DeviceStream { device_num });
         } else if first || alone {
-            tell(
-                recorder,
-                ThreadInfo {
-                    os_tid: system::thread_id(),
-                    name: Text::new(&system::thread_name()),
-                },
-            );
+            let name = system::thread_name();
+            let info = ThreadInfo {
+                os_tid: system::thread_id(),
+                name: Text::new(&name),
+            };
+            tell_at(start, recorder, info);
             if !self.told_begin.swap(true, Ordering::Relaxed) {
-                tell(
-                    recorder,
-                    Monitoring {
-                        change: MonitoringChange::begin,
-                    },
-                );
+                let change = MonitoringChange::begin;
+                tell_at(start, recorder, Monitoring { change });
             }
         }
         for (ticks, event) in held.into_iter().flat_map(|(_, events)| events) {
@@ -646,8 +655,13 @@ impl Session {
 
 /// Records an event of ours; false where it does not fit.
 fn tell(recorder: &Recorder, row: impl WideRow) -> bool {
+    tell_at(clock::ticks(), recorder, row)
+}
+
+/// The same, of this time.
+fn tell_at(ticks: u64, recorder: &Recorder, row: impl WideRow) -> bool {
     let encode = |_: &mut State, ticks, out: &mut [u64]| row.encode(ticks, out);
-    recorder.put_slowly(clock::ticks(), encode).is_some()
+    recorder.put_slowly(ticks, encode).is_some()
 }
 
 /// Records a change of monitoring on this thread; the recorder is closed.

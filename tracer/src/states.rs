@@ -39,7 +39,7 @@ pub(crate) fn note() {
     let get_state: Option<ompt_get_state_t> = unsafe { transmute(get_state) };
     if let Some(get_state) = get_state {
         guarded(|| {
-            cold::wide(|_| {
+            cold::beside(|| {
                 let mut wait_id: ompt_wait_id_t = 0;
                 // SAFETY: an entry point that may be called at any time (OpenMP 5.2, 19.6.1.12), with a place to write to.
                 let state = unsafe { get_state(&raw mut wait_id) };
