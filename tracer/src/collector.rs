@@ -47,6 +47,9 @@ static ASKED: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 /// Callbacks that came while the tracer asked for something, on the thread that asked.
 static WHILE_ASKING: AtomicU64 = AtomicU64::new(0);
 
+/// Events of which the runtime did not say what the thread does, or in which region it is.
+static NOT_TOLD: AtomicU64 = AtomicU64::new(0);
+
 thread_local! {
     /// The thread is making a request.
     static ASKS: Cell<bool> = const { Cell::new(false) };
@@ -187,10 +190,10 @@ fn begin(api: *mut c_void) -> Result<(), String> {
             answer.name()
         ));
     }
-    // Release; pairs with Acquire in `api`.
-    API.store(api, Ordering::Release);
     let events = config.events.clone();
     let prepared = Prepared::new(config)?;
+    // Release; pairs with Acquire in `callback`.
+    API.store(api, Ordering::Release);
     // All events begin at once, so that none ends that did not begin.
     Request::new(OMP_REQ_PAUSE).make(function);
     let results = register_all(function, &events);
@@ -259,6 +262,10 @@ fn register(event: OMP_COLLECTORAPI_EVENT) -> Request {
 pub(crate) fn end() {
     // AcqRel; of several ends one comes first.
     let api = API.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    // In a child that has not used the runtime, a thread that it does not have may hold the runtime's locks.
+    let Some(session) = session::of_this_process() else {
+        return;
+    };
     if api.is_null() || system::library_of(api).is_none() {
         return;
     }
@@ -269,15 +276,26 @@ pub(crate) fn end() {
         Request::with(OMP_REQ_UNREGISTER, [event, 0, 0, 0]).make(function);
     }
     Request::new(OMP_REQ_STOP).make(function);
-    let own = WHILE_ASKING.swap(0, Ordering::Relaxed);
-    if own > 0
-        && let Some(session) = session::current()
-    {
-        let message = format!(
-            "{own} events came while the tracer asked the runtime for something: they were not the program's, and are left out"
-        );
-        session.write_metadata(&json!({ "messages": [message] }));
+    // Relaxed: only the numbers count.
+    let counts = [&WHILE_ASKING, &NOT_TOLD].map(|count| count.swap(0, Ordering::Relaxed));
+    let texts = [
+        "events came while the tracer asked the runtime for something: they were not the program's, and are left out",
+        "times the runtime did not answer what the thread does, or in which region it is, when an event came",
+    ];
+    let messages: Vec<String> = std::iter::zip(counts, texts)
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, text)| format!("{count} {text}"))
+        .collect();
+    if !messages.is_empty() {
+        session.write_metadata(&json!({ "messages": messages }));
     }
+}
+
+/// A forked child counts for itself.
+pub(crate) fn forget_counts() {
+    // Relaxed: the child has one thread.
+    WHILE_ASKING.store(0, Ordering::Relaxed);
+    NOT_TOLD.store(0, Ordering::Relaxed);
 }
 
 /// One request, with as much room as any of them needs; `sz` fits a byte, since OpenUH's runtime looks at no more.
@@ -419,6 +437,11 @@ unsafe extern "C" fn callback(event: OMP_COLLECTORAPI_EVENT) {
         let api = unsafe { transmute::<*mut c_void, omp_collector_api_t>(api) };
         let requests = [OMP_REQ_STATE, OMP_REQ_CURRENT_PRID, OMP_REQ_PARENT_PRID];
         let [state, current, parent] = ask(api, requests.map(Request::new));
+        // Who is no master of a team has no region around it to tell.
+        if !state.has_answer() || !current.has_answer() {
+            // Relaxed: only the number counts.
+            NOT_TOLD.fetch_add(1, Ordering::Relaxed);
+        }
         record(event, &state, current.region(), parent.region());
     });
 }

@@ -18,6 +18,7 @@ use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::event::Event;
 
 use crate::clock;
+use crate::collector;
 use crate::recorder::{self, Mode, Recorder};
 use crate::session;
 use crate::system;
@@ -90,6 +91,7 @@ pub(crate) fn watch() {
 
 fn become_child() {
     session::forget_streams();
+    collector::forget_counts();
     // Relaxed: the child has one thread.
     SINCE.store(std::ptr::null_mut(), Ordering::Relaxed);
     Mode::Child.set();

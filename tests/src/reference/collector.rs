@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use ompt_sys::collector::*;
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,14 @@ pub enum Deviation {
     AlignsWaitIds,
     /// Waits are not supported.
     KnowsNoWaits,
+    /// It is older than waits for atomic regions: their events are unknown.
+    KnowsNoAtomicWaits,
+    /// Events come all the same while they are paused.
+    IgnoresPause,
+    /// A state has no room in any memory that a request gives.
+    NeedsMoreRoom,
+    /// A thread that forked children do not have holds its lock there: a request would wait for ever. Here it aborts.
+    IsLockedInChildren,
 }
 
 fn deviates(deviation: Deviation) -> bool {
@@ -59,9 +67,11 @@ pub struct Collect {
     pub parent: Option<u64>,
 }
 
-#[derive(Default)]
-struct Runtime {
+#[derive(Debug, Default)]
+pub(super) struct Runtime {
     is_started: bool,
+    /// The process that started it.
+    pid: u32,
     is_paused: bool,
     /// By event.
     callbacks: BTreeMap<u32, usize>,
@@ -69,6 +79,7 @@ struct Runtime {
 
 static RUNTIME: Mutex<Runtime> = Mutex::new(Runtime {
     is_started: false,
+    pid: 0,
     is_paused: false,
     callbacks: BTreeMap::new(),
 });
@@ -164,9 +175,15 @@ impl Collect {
     }
 }
 
+/// What the runtime knows; while it is held, no other thread uses it.
+pub(super) fn at_rest() -> MutexGuard<'static, Runtime> {
+    RUNTIME.lock().expect("no thread panics with it")
+}
+
 fn registered(event: u32) -> Option<usize> {
-    let runtime = RUNTIME.lock().expect("no thread panics with it");
-    let calls = runtime.is_started && !runtime.is_paused;
+    let runtime = at_rest();
+    let is_paused = runtime.is_paused && !deviates(Deviation::IgnoresPause);
+    let calls = runtime.is_started && !is_paused;
     runtime.callbacks.get(&event).copied().filter(|_| calls)
 }
 
@@ -188,6 +205,10 @@ pub unsafe extern "C" fn __omp_collector_api(arg: *mut c_void) -> c_int {
 
     if arg.is_null() || !(arg as usize).is_multiple_of(align_of::<c_int>()) {
         return FAILED;
+    }
+    if deviates(Deviation::IsLockedInChildren) && ![0, std::process::id()].contains(&at_rest().pid)
+    {
+        std::process::abort();
     }
     let mut entry = arg.cast::<omp_collector_header_t>();
     loop {
@@ -230,13 +251,14 @@ fn answer(request: OMP_COLLECTORAPI_REQUEST, mem: &mut [u8]) -> (OMP_COLLECTORAP
     const EVENT_BYTES: usize = 4;
     const CALLBACK_BYTES: usize = 8;
 
-    let mut runtime = RUNTIME.lock().expect("no thread panics with it");
+    let mut runtime = at_rest();
     if request == OMP_REQ_START {
         if runtime.is_started || deviates(Deviation::RefusesStart) {
             return AT_THE_WRONG_TIME;
         }
         *runtime = Runtime {
             is_started: true,
+            pid: std::process::id(),
             ..Runtime::default()
         };
         return DONE;
@@ -281,6 +303,9 @@ fn answer(request: OMP_COLLECTORAPI_REQUEST, mem: &mut [u8]) -> (OMP_COLLECTORAP
                 answer.extend(vec![0; gap]);
                 answer.extend(thread.wait_id.to_le_bytes());
             }
+            if deviates(Deviation::NeedsMoreRoom) {
+                answer.resize(mem.len() + 8, 0);
+            }
             put(mem, &answer)
         }
         OMP_REQ_CURRENT_PRID => put(mem, &thread.region.to_le_bytes()),
@@ -305,13 +330,19 @@ fn support(event: u32) -> OMP_COLLECTORAPI_EC {
     let waits = OMP_EVENT_THR_BEGIN_LKWT.0..=OMP_EVENT_THR_END_ODWT.0;
     match event {
         _ if deviates(Deviation::KnowsNoWaits) && waits.contains(&event) => OMP_ERRCODE_UNSUPPORTED,
+        21.. if deviates(Deviation::KnowsNoAtomicWaits) => OMP_ERRCODE_UNKNOWN,
         1..=22 => OMP_ERRCODE_OK,
         _ if own.contains(&event) => OMP_ERRCODE_OK,
         _ => OMP_ERRCODE_UNKNOWN,
     }
 }
 
+/// Ids lie where an id may, all else where a number may.
 fn put(mem: &mut [u8], answer: &[u8]) -> (OMP_COLLECTORAPI_EC, usize) {
+    let alignment = if answer.len() == 8 { 8 } else { 4 };
+    if !(mem.as_ptr() as usize).is_multiple_of(alignment) {
+        return (OMP_ERRCODE_ERROR, 0);
+    }
     match mem.get_mut(..answer.len()) {
         Some(place) => {
             place.copy_from_slice(answer);

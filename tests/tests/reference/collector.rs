@@ -1,10 +1,13 @@
 //! The Collector API of 2007: a preloaded tracer finds the runtime, and records all that it tells.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Output;
 
 use ompt_sys::collector::*;
 use omptrace_tests::env;
+use omptrace_tests::reference::argument::Line;
+use omptrace_tests::reference::player::PlayedRound;
 use omptrace_tests::reference::{Collect, Report, Round, Script, Step};
 use omptrace_tests::trace::{Counts, convert, counts, dump, info, omptrace};
 use serde_json::Value;
@@ -199,6 +202,14 @@ fn every_registration_is_noted() {
 }
 
 #[test]
+fn events_that_a_runtime_does_not_know_are_noted_as_such() {
+    let traced = trace(program(), "knows-no-atomic-waits");
+    let unknown = ["THR_BEGIN_ATWT", "THR_END_ATWT"];
+    assert_eq!(traced.callbacks()["UNKNOWN"], serde_json::json!(unknown));
+    check_threads(&traced.report.rounds[0], tracer::dump(&traced.file()));
+}
+
+#[test]
 fn what_a_thread_waits_for_is_recorded_wherever_the_runtime_puts_it() {
     for deviations in ["", "aligns-wait-ids"] {
         let traced = trace(program(), deviations);
@@ -264,6 +275,66 @@ fn what_comes_of_asking_is_not_the_programs() {
     assert!(words.contains("while the tracer asked"), "{words}");
 }
 
+/// The header: the first notification may come before REGISTER returns.
+#[test]
+fn events_may_come_while_the_tracer_registers() {
+    let traced = trace(program(), "calls-back-from-requests,ignores-pause");
+    assert_eq!(String::from_utf8_lossy(&traced.output.stderr), "");
+    check_threads(&traced.report.rounds[0], tracer::dump(&traced.file()));
+    let words = omptrace([Path::new("info"), &traced.file()]);
+    let words = String::from_utf8_lossy(&words.stdout).into_owned();
+    assert!(words.contains("while the tracer asked"), "{words}");
+}
+
+/// As [`check_threads`], but for one of the arguments.
+fn check_without(round: &PlayedRound, mut recorded: BTreeMap<i32, Vec<Line>>, argument: &str) {
+    let mut round = round.clone();
+    let played = round.threads.iter_mut().map(|thread| &mut thread.played);
+    for line in played.chain(recorded.values_mut()).flatten() {
+        line.remove(argument);
+    }
+    check_threads(&round, recorded);
+}
+
+#[test]
+fn what_a_runtime_does_not_answer_is_counted() {
+    let traced = trace(program(), "needs-more-room");
+    assert_eq!(String::from_utf8_lossy(&traced.output.stderr), "");
+    let round = &traced.report.rounds[0];
+    check_without(round, tracer::dump(&traced.file()), "wait_id");
+    assert_eq!(traced.states(), [""; 0]);
+    let events: usize = round.threads.iter().map(|thread| thread.played.len()).sum();
+    let message = format!("{events} times the runtime did not answer what the thread does");
+    let words = omptrace([Path::new("info"), &traced.file()]);
+    let words = String::from_utf8_lossy(&words.stdout).into_owned();
+    assert!(words.contains(&message), "{words}");
+
+    // What all others answer, but for the regions around regions, is no reason for words.
+    let traced = trace(program(), "");
+    let words = omptrace([Path::new("info"), &traced.file()]);
+    let words = String::from_utf8_lossy(&words.stdout).into_owned();
+    assert!(!words.contains("did not answer"), "{words}");
+}
+
+/// On a thread that the runtime does not know, it answers THREAD_ERR.
+#[test]
+fn a_region_forked_on_a_foreign_thread_has_no_region_around() {
+    let traced = trace(
+        vec![vec![
+            event(OMP_EVENT_FORK, THR_OVHD_STATE, REGION, None),
+            event(OMP_EVENT_JOIN, THR_SERIAL_STATE, 0, None),
+        ]],
+        "",
+    );
+    check_threads(&traced.report.rounds[0], tracer::dump(&traced.file()));
+    let parents: Vec<Value> = dump(&traced.file())
+        .into_iter()
+        .filter(|event| event["event"] == "omptrace_parent_region")
+        .map(|event| event["parent_parallel_data"].clone())
+        .collect();
+    assert_eq!(parents, [Value::Null]);
+}
+
 #[test]
 fn a_runtime_that_does_not_start_may_have_another_interface() {
     let traced = trace(program(), "refuses-start");
@@ -285,19 +356,31 @@ fn a_tool_that_a_runtime_loads_does_not_look_for_another() {
     assert_eq!(runtime["dialect"], "5.x");
 }
 
+/// A list of requests, aligned as pointers are.
+#[repr(C, align(8))]
+struct List([u32; 32]);
+
+const UNWRITTEN: i32 = -7;
+
+/// The header of a request with so many bytes of `mem`.
+fn header(request: OMP_COLLECTORAPI_REQUEST, mem_bytes: i32) -> [u32; 4] {
+    [16 + mem_bytes, request.0 as i32, UNWRITTEN, 0].map(|word| word as u32)
+}
+
+/// Makes the requests of a list that begins so many words behind its start.
+fn make(list: &mut List, start: usize) -> i32 {
+    let list = list.0[start..].as_mut_ptr();
+    // SAFETY: a list of requests with zeros behind it, aligned for its words.
+    unsafe { omptrace_tests::reference::collector::__omp_collector_api(list.cast()) }
+}
+
 /// Makes one request of so many bytes of `mem` in this process: what the API returned, the error code, and the size.
 fn ask(request: OMP_COLLECTORAPI_REQUEST, mem_bytes: i32, event: u32) -> (i32, i32, i32) {
-    const UNWRITTEN: i32 = -7;
-
-    let mut list = [0_u32; 12];
-    let header = [16 + mem_bytes, request.0 as i32, UNWRITTEN, 0].map(|word| word as u32);
-    list[..4].copy_from_slice(&header);
-    list[4] = event;
-    // SAFETY: a list of one request, with zeros behind it, aligned for its words.
-    let returned = unsafe {
-        omptrace_tests::reference::collector::__omp_collector_api(list.as_mut_ptr().cast())
-    };
-    (returned, list[2] as i32, list[3] as i32)
+    let mut list = List([0; 32]);
+    list.0[..4].copy_from_slice(&header(request, mem_bytes));
+    list.0[4] = event;
+    let returned = make(&mut list, 0);
+    (returned, list.0[2] as i32, list.0[3] as i32)
 }
 
 /// The judge is judged: each error code of the header comes where the header says.
@@ -340,6 +423,21 @@ fn the_reference_runtime_answers_by_the_header() {
     assert_eq!(ask(OMP_REQ_PAUSE, 2, 0).0, -1);
     assert_eq!(ask(OMP_REQ_PAUSE, -8, 0).0, -1);
     assert_eq!(ask(OMP_REQ_PAUSE, 0, 0), answers(OMP_ERRCODE_OK, 0));
+    // An id lies where a pointer may.
+    let mut list = List([0; 32]);
+    list.0[1..5].copy_from_slice(&header(OMP_REQ_CURRENT_PRID, 8));
+    assert_eq!(make(&mut list, 1), 0);
+    assert_eq!(list.0[3] as i32, code(OMP_ERRCODE_ERROR));
+    // Requests in one list are answered one after the other, up to one that cannot be read.
+    let mut list = List([0; 32]);
+    list.0[..4].copy_from_slice(&header(OMP_REQ_STATE, 8));
+    list.0[6..10].copy_from_slice(&header(OMP_REQ_CURRENT_PRID, 8));
+    list.0[12..16].copy_from_slice(&header(OMP_REQ_STATE, 2));
+    list.0[18..22].copy_from_slice(&header(OMP_REQ_STATE, 8));
+    assert_eq!(make(&mut list, 0), -1);
+    let codes = [2, 8, 14, 20].map(|place| list.0[place] as i32);
+    let ok = code(OMP_ERRCODE_OK);
+    assert_eq!(codes, [ok, ok, UNWRITTEN, UNWRITTEN]);
     assert_eq!(ask(OMP_REQ_STOP, 0, 0), answers(OMP_ERRCODE_OK, 0));
     assert_eq!(
         ask(OMP_REQ_RESUME, 0, 0),
