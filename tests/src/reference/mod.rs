@@ -34,6 +34,7 @@
 //! | `entry_points` | what the tool can ask |
 //! | `context` | what a thread is in the midst of, for those answers |
 //! | [`device`], [`offload`] | devices that can be traced, and target regions on them |
+//! | [`fork`] | forks in the midst of it |
 //! | [`player`] | plays a script and reports |
 //! | [`generate`] | scripts for property tests |
 
@@ -44,6 +45,7 @@ mod context;
 pub mod device;
 pub mod dialect;
 mod entry_points;
+pub mod fork;
 pub mod generate;
 pub mod offload;
 pub mod player;
@@ -55,6 +57,7 @@ pub use call::Call;
 pub use collector::Collect;
 pub use device::Device;
 pub use dialect::Dialect;
+pub use fork::{ChildEnd, Fork};
 pub use offload::Offload;
 pub use player::{Report, play};
 pub use script::{End, How, Round, Script, Step};

@@ -42,6 +42,8 @@ pub struct PlayedThread {
     pub played_before_end: usize,
     /// What each call of `control_tool` returned, in order.
     pub control_tool_results: Vec<i32>,
+    /// What the threads of its children played, in order.
+    pub children: Vec<PlayedThread>,
 }
 
 /// Plays all rounds. Where one ends the process, `publish` gets the report before, and this does not return but for
@@ -185,6 +187,10 @@ impl Stage {
                 Step::Call(call) => self.make(call, log),
                 Step::Tr2(event) => lock(log).played.extend(event.play()),
                 Step::Collect(event) => lock(log).played.extend(event.play()),
+                Step::Fork(fork) => {
+                    let children = fork.play(|steps, log| self.take(steps, log));
+                    lock(log).children.extend(children);
+                }
                 Step::Offload(offload) => offload.play(&self.slots, |call| self.make(call, log)),
                 Step::Storm { device, records } => device::storm(*device, *records),
             }
@@ -215,6 +221,7 @@ fn look_through(steps: &[Step], highest_slot: &mut Option<u32>, meetings: &mut V
             Step::Offload(offload) => {
                 *highest_slot = (*highest_slot).max(Some(offload.highest_slot()))
             }
+            Step::Fork(fork) => look_through(&fork.steps, highest_slot, meetings),
             Step::Tr2(_) | Step::Collect(_) | Step::Storm { .. } => {}
             Step::Repeat { steps, .. } => look_through(steps, highest_slot, meetings),
         }
@@ -250,6 +257,7 @@ impl Performer {
     }
 }
 
-fn lock(log: &Mutex<PlayedThread>) -> MutexGuard<'_, PlayedThread> {
+/// The log, whoever panicked with it.
+pub(super) fn lock(log: &Mutex<PlayedThread>) -> MutexGuard<'_, PlayedThread> {
     log.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,6 +8,7 @@ use super::call::Call;
 use super::collector::Collect;
 use super::device::Device;
 use super::dialect::Dialect;
+use super::fork::Fork;
 use super::offload::Offload;
 use super::tr2::{self, Tr2};
 
@@ -62,6 +63,8 @@ pub enum Step {
     Collect(Collect),
     /// Calls a tool of 2014, if it registered the event.
     Tr2(Tr2),
+    /// Forks.
+    Fork(Fork),
     /// Target regions on a device.
     Offload(Offload),
     /// A device writes records of kernels that no host has submitted.
@@ -95,6 +98,12 @@ impl From<Collect> for Step {
 impl From<Tr2> for Step {
     fn from(event: Tr2) -> Step {
         Step::Tr2(event)
+    }
+}
+
+impl From<Fork> for Step {
+    fn from(fork: Fork) -> Step {
+        Step::Fork(fork)
     }
 }
 

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use libloading::os::unix::Library;
 use ompt_sys::tr2::*;
@@ -39,8 +39,8 @@ pub struct Tr2 {
     pub words: Vec<u64>,
 }
 
-#[derive(Default)]
-struct Runtime {
+#[derive(Debug, Default)]
+pub(super) struct Runtime {
     may_register: bool,
     is_openuh: bool,
     grants: BTreeMap<String, u32>,
@@ -70,14 +70,32 @@ const REENTER_FRAME: usize = 0x2000;
 
 /// Initializes the tool in the address space (6.1.1 and table 4).
 pub(super) fn activate(entry: Entry, version: &str, grants: &BTreeMap<String, u32>) -> Found {
-    const REPORT: u32 = 1;
-
-    *RUNTIME.lock().expect("no thread panics with it") = Runtime {
+    *at_rest() = Runtime {
         may_register: true,
         is_openuh: entry == Entry::OpenUh,
         grants: grants.clone(),
         callbacks: BTreeMap::new(),
     };
+    search(entry, version)
+}
+
+/// As [`activate`], in a forked child, with what its parent granted.
+pub(super) fn search_again(entry: Entry) -> Found {
+    let mut runtime = at_rest();
+    runtime.may_register = true;
+    runtime.callbacks.clear();
+    drop(runtime);
+    search(entry, "")
+}
+
+/// What the runtime knows; while it is held, no other thread uses it.
+pub(super) fn at_rest() -> MutexGuard<'static, Runtime> {
+    RUNTIME.lock().expect("no thread panics with it")
+}
+
+fn search(entry: Entry, version: &str) -> Found {
+    const REPORT: u32 = 1;
+
     match std::env::var("OMP_TOOL").as_deref() {
         Err(_) | Ok("enabled") => {}
         Ok(_) => return Found::Disabled,
@@ -102,7 +120,7 @@ pub(super) fn activate(entry: Entry, version: &str, grants: &BTreeMap<String, u3
     let version = CString::new(version).unwrap_or_default();
     // SAFETY: called with what the report demands.
     let is_active = unsafe { initialize(lookup, version.as_ptr(), REPORT) } != 0;
-    let mut runtime = RUNTIME.lock().expect("no thread panics with it");
+    let mut runtime = at_rest();
     runtime.may_register = false;
     if is_active {
         Found::Active(Place::AddressSpace)
@@ -118,7 +136,7 @@ impl Tr2 {
         let event = ompt_event_t(self.event);
         self.note(event);
         let callback = {
-            let runtime = RUNTIME.lock().expect("no thread panics with it");
+            let runtime = at_rest();
             *runtime.callbacks.get(&self.event)?
         };
         let frame = omp_frame_t {
@@ -319,7 +337,7 @@ unsafe extern "C" fn lookup(name: *const c_char) -> Option<ompt_interface_fn_t> 
 unsafe extern "C" fn set_callback(event: ompt_event_t, callback: Option<ompt_callback_t>) -> c_int {
     const OPENUH: c_int = 1;
 
-    let mut runtime = RUNTIME.lock().expect("no thread panics with it");
+    let mut runtime = at_rest();
     if runtime.is_openuh {
         return OPENUH;
     }

@@ -3,6 +3,7 @@
 mod collector;
 mod devices;
 mod drafts;
+mod forks;
 mod migration;
 mod runtime;
 mod states;

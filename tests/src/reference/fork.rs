@@ -1,0 +1,109 @@
+//! Forks of the process that plays, in the midst of what its threads do.
+
+use std::io::{PipeWriter, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, exit};
+use std::sync::Mutex;
+
+use serde::{Deserialize, Serialize};
+
+use super::player::{PlayedThread, Report, lock};
+use super::script::{Script, Step};
+use super::{collector, tr2};
+
+/// A fork; the thread that forks waits for the child.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Fork {
+    /// Where the child's runtime searches for a tool again, as TR2, 6.1.1, says of one that is initialized again: how.
+    pub searches_again: Option<tr2::Entry>,
+    /// What the child does on its only thread.
+    pub steps: Vec<Step>,
+    /// How it ends then.
+    pub end: ChildEnd,
+}
+
+/// How a child ends.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChildEnd {
+    /// It calls `exit`.
+    #[default]
+    Exit,
+    /// It calls `_exit`: no destructor runs.
+    QuickExit,
+    /// It executes this program, which plays the script.
+    Exec(Box<Script>),
+}
+
+impl Fork {
+    /// Forks, and waits for the child: what the threads played that were the child's. `take` plays steps.
+    pub(super) fn play(
+        &self,
+        take: impl FnOnce(&[Step], &Mutex<PlayedThread>),
+    ) -> Vec<PlayedThread> {
+        let (mut reader, writer) = std::io::pipe().expect("the process may have two more files");
+        // As runtimes have handlers for it: no other thread holds what the child will need.
+        let at_rest = (tr2::at_rest(), collector::at_rest());
+        // SAFETY: the child has this thread alone, and the locks of this runtime, which this thread holds.
+        let child = unsafe { libc::fork() };
+        drop(at_rest);
+        if child == 0 {
+            drop(reader);
+            self.be_child(writer, take);
+        }
+        drop(writer);
+        assert!(child > 0, "{}", std::io::Error::last_os_error());
+        let mut said = Vec::new();
+        reader.read_to_end(&mut said).expect("a pipe can be read");
+        let mut status = 0;
+        // SAFETY: it waits for the process that this thread has made, with a place to write to.
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+        assert_eq!(status, 0, "how the child ended");
+        match self.end {
+            ChildEnd::Exit | ChildEnd::QuickExit => {
+                vec![serde_json::from_slice(&said).expect("what the child played")]
+            }
+            ChildEnd::Exec(_) => {
+                let report: Report = serde_json::from_slice(&said).expect("a report");
+                let rounds = report.rounds.into_iter();
+                rounds.flat_map(|round| round.threads).collect()
+            }
+        }
+    }
+
+    fn be_child(
+        &self,
+        mut parent: PipeWriter,
+        take: impl FnOnce(&[Step], &Mutex<PlayedThread>),
+    ) -> ! {
+        if let Some(entry) = self.searches_again {
+            tr2::search_again(entry);
+        }
+        let log = Mutex::new(PlayedThread::default());
+        // SAFETY: it only asks the kernel.
+        lock(&log).os_tid = unsafe { libc::gettid() };
+        take(&self.steps, &log);
+        if let ChildEnd::Exec(script) = &self.end {
+            let (input, mut script_writer) = std::io::pipe().expect("a pipe");
+            let script = serde_json::to_vec(script).expect("a script has no keys but strings");
+            script_writer
+                .write_all(&script)
+                .expect("a pipe holds so much");
+            drop(script_writer);
+            let program = std::env::current_exe().expect("this program");
+            let error = Command::new(program).stdin(input).stdout(parent).exec();
+            panic!("the child executes no program: {error}");
+        }
+        let played = serde_json::to_vec(&*lock(&log)).expect("it has no keys but strings");
+        parent
+            .write_all(&played)
+            .expect("the parent reads what the child says");
+        drop(parent);
+        match self.end {
+            // SAFETY: it ends the process, and nothing else.
+            ChildEnd::QuickExit => unsafe { libc::_exit(0) },
+            _ => exit(0),
+        }
+    }
+}
