@@ -214,6 +214,14 @@ pub fn count_tool() -> PathBuf {
     tool("tests/tools/count.c")
 }
 
+/// The collector of `tests/tools/collector_count.c`, which counts events of the Collector API.
+///
+/// # Panics
+/// As [`compile`].
+pub fn count_collector() -> PathBuf {
+    tool("tests/tools/collector_count.c")
+}
+
 /// The benchmark's tool that registers all callbacks and does nothing in them.
 ///
 /// # Panics

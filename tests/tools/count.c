@@ -1,9 +1,14 @@
 /* An OMPT tool that only counts: what a trace of the same run must hold, event for event.
  *
  * It registers every host callback of OpenMP 5.2 (ids 1 to 37) except flush, and flush too with
- * COUNT_FLUSH=1. A runtime that speaks TR6, a draft of OpenMP 5.0, gets ids 1 to 30, which are the
- * same there, and idle as 31: that it passes fewer arguments does not matter to who ignores them. Both forms of the target callbacks are registered, as LLVM delivers the EMI form
+ * COUNT_FLUSH=1. Both forms of the target callbacks are registered, as LLVM delivers the EMI form
  * only to a tool that took both.
+ *
+ * A runtime that speaks TR6, a draft of OpenMP 5.0, gets ids 1 to 30, which are the same there, and
+ * idle as 31; one that speaks TR4, an earlier draft, the same with numbers that are two lower from
+ * 16 on, as it has none for device_load and device_unload. That they pass fewer arguments does not
+ * matter to who ignores them. A runtime that speaks TR2, of 2014, finds ompt_initialize in a
+ * preloaded tool, and gets all its events, which are counted as what they are called today.
  *
  * COUNT_OUT names the file to write, as one JSON object:
  * {"parallel_begin":2,"implicit_task/begin":5,...}. A callback with an endpoint is counted once per
@@ -26,7 +31,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CALLBACKS = 38, ENDPOINTS = 4, IDLE_IN_TR6 = 31 };
+enum { CALLBACKS = 38, ENDPOINTS = 4, ompt_callback_idle = 31, IDLE_IN_TR4 = 29 };
+enum generation { V5, TR6, TR4 };
 
 /* Row: the callback's id. Column: 0 for callbacks without endpoint, else begin 1, end 2, beginend
  * 3. */
@@ -159,7 +165,10 @@ ON_SCOPE(target_submit_emi, ompt_scope_endpoint_t endpoint, ompt_data_t *target,
 ON(target_map_emi, ompt_data_t *target, unsigned n, void **host, void **on_device, size_t *bytes,
    unsigned *flags, const void *codeptr)
 
-static void on_idle(ompt_scope_endpoint_t endpoint) { count(IDLE_IN_TR6, endpoint); }
+/* OpenMP 5.0 gave its number to reduction, which no draft has. */
+ON_SCOPE(idle, ompt_scope_endpoint_t endpoint)
+
+static void name_idle(void) { names[ompt_callback_idle] = "ompt_callback_idle"; }
 
 /* The runtime hands this callback's result to the program, so it is no plain ON. */
 static int on_control_tool(uint64_t command, uint64_t modifier, void *argument,
@@ -168,23 +177,44 @@ static int on_control_tool(uint64_t command, uint64_t modifier, void *argument,
   return omp_control_tool_success;
 }
 
+static int with_flush(void) {
+  const char *flush = getenv("COUNT_FLUSH");
+  return flush && strcmp(flush, "1") == 0;
+}
+
+static void start_counting(void) {
+  choose_output();
+  pthread_atfork(NULL, NULL, start_anew_in_child);
+}
+
+/* The callback's number in that generation; 0 where it has none. */
+static int number_in(enum generation generation, int id) {
+  if (generation == V5)
+    return id;
+  if (id >= ompt_callback_idle)
+    return 0;
+  if (generation == TR6 || id < ompt_callback_device_load)
+    return id;
+  return id <= ompt_callback_device_unload ? 0 : id - 2;
+}
+
 static int initialize(ompt_function_lookup_t, int, ompt_data_t *);
 static void finalize(ompt_data_t *tool) { write_counts(); }
 static ompt_start_tool_result_t result = {initialize, finalize, {0}};
 
-/* TR6 has no initial_device: there the tool's data are the second argument, and there is no third.
- * The low half of their address tells enough. */
+/* TR4 and TR6 have no initial_device: TR6 passes the tool's data as the second argument, TR4 what
+ * ompt_start_tool returned, and there is no third. The low half of such an address tells enough. */
 static int initialize(ompt_function_lookup_t lookup, int initial_device, ompt_data_t *tool) {
-  int tr6 = initial_device == (int)(uintptr_t)&result.tool_data;
+  int address = initial_device;
+  enum generation generation = address == (int)(uintptr_t)&result.tool_data ? TR6
+                               : address == (int)(uintptr_t)&result         ? TR4
+                                                                            : V5;
   ompt_set_callback_t set_callback = (ompt_set_callback_t)lookup("ompt_set_callback");
-  const char *flush = getenv("COUNT_FLUSH");
-  int with_flush = flush && strcmp(flush, "1") == 0;
-  choose_output();
-  pthread_atfork(NULL, NULL, start_anew_in_child);
+  start_counting();
 #define SET(x)                                                                                     \
-  if ((ompt_callback_##x != ompt_callback_flush || with_flush) &&                                  \
-      !(tr6 && ompt_callback_##x >= IDLE_IN_TR6))                                                  \
-    set_callback(ompt_callback_##x, (ompt_callback_t)on_##x);
+  if ((ompt_callback_##x != ompt_callback_flush || with_flush()) &&                                \
+      number_in(generation, ompt_callback_##x))                                                    \
+    set_callback(number_in(generation, ompt_callback_##x), (ompt_callback_t)on_##x);
   SET(thread_begin)
   SET(thread_end)
   SET(parallel_begin)
@@ -223,9 +253,9 @@ static int initialize(ompt_function_lookup_t lookup, int initial_device, ompt_da
   SET(target_map_emi)
   SET(error)
 #undef SET
-  if (tr6) {
-    names[IDLE_IN_TR6] = "ompt_callback_idle";
-    set_callback(IDLE_IN_TR6, (ompt_callback_t)on_idle);
+  if (generation != V5) {
+    name_idle();
+    set_callback(generation == TR4 ? IDLE_IN_TR4 : ompt_callback_idle, (ompt_callback_t)on_idle);
   }
   return 1;
 }
@@ -233,3 +263,49 @@ static int initialize(ompt_function_lookup_t lookup, int initial_device, ompt_da
 ompt_start_tool_result_t *ompt_start_tool(unsigned omp_version, const char *runtime_version) {
   return &result;
 }
+
+enum { SHUTDOWN_IN_TR2 = 8 };
+
+/* Events of TR2 by number, one or begin and end, and what they are called today. 69 and 70 are
+ * LLVM's own. */
+#define FOREACH_EVENT_OF_TR2(ONE, PAIR)                                                            \
+  ONE(1, parallel_begin) ONE(2, parallel_end) ONE(3, task_create) ONE(4, task_schedule)            \
+  ONE(5, thread_begin) ONE(6, thread_end) ONE(7, control_tool) PAIR(9, 10, idle)                   \
+  PAIR(11, 12, sync_region_wait) PAIR(13, 14, sync_region_wait) PAIR(15, 16, sync_region_wait)     \
+  ONE(17, mutex_released) ONE(18, mutex_released) ONE(19, mutex_released)                          \
+  ONE(20, mutex_released) ONE(21, mutex_released)                                                  \
+  PAIR(22, 23, implicit_task) PAIR(24, 25, implicit_task) ONE(26, task_schedule)                   \
+  PAIR(27, 28, work) PAIR(29, 30, work) PAIR(31, 32, work) PAIR(33, 34, work) PAIR(35, 36, work)   \
+  PAIR(37, 38, masked)                                                                             \
+  PAIR(39, 40, sync_region) PAIR(41, 42, sync_region) PAIR(43, 44, sync_region)                    \
+  PAIR(53, 45, nest_lock)                                                                          \
+  ONE(46, mutex_acquire) ONE(47, mutex_acquire) ONE(48, mutex_acquire) ONE(49, mutex_acquire)      \
+  ONE(50, mutex_acquire)                                                                           \
+  ONE(51, mutex_acquired) ONE(52, mutex_acquired) ONE(54, mutex_acquired) ONE(55, mutex_acquired)  \
+  ONE(56, mutex_acquired)                                                                          \
+  ONE(57, lock_init) ONE(58, lock_init) ONE(59, lock_destroy) ONE(60, lock_destroy) ONE(61, flush) \
+  ONE(69, dependences) ONE(70, task_dependence)
+
+#define ON_ONE(number, event)                                                                      \
+  static void on_tr2_##number(void) { count(ompt_callback_##event, 0); }
+#define ON_PAIR(begin, end, event)                                                                 \
+  static void on_tr2_##begin(void) { count(ompt_callback_##event, ompt_scope_begin); }             \
+  static void on_tr2_##end(void) { count(ompt_callback_##event, ompt_scope_end); }
+FOREACH_EVENT_OF_TR2(ON_ONE, ON_PAIR)
+
+/* A runtime of TR2 calls this, or what ompt_tool returns. */
+int ompt_initialize(ompt_function_lookup_t lookup, const char *runtime_version,
+                    unsigned ompt_version) {
+  ompt_set_callback_t set_callback = (ompt_set_callback_t)lookup("ompt_set_callback");
+  start_counting();
+  name_idle();
+#define SET_ONE(number, event)                                                                     \
+  if (ompt_callback_##event != ompt_callback_flush || with_flush())                                \
+    set_callback(number, (ompt_callback_t)on_tr2_##number);
+#define SET_PAIR(begin, end, event) SET_ONE(begin, event) SET_ONE(end, event)
+  FOREACH_EVENT_OF_TR2(SET_ONE, SET_PAIR)
+  set_callback(SHUTDOWN_IN_TR2, (ompt_callback_t)write_counts);
+  return 1;
+}
+
+void *ompt_tool(void) { return (void *)ompt_initialize; }

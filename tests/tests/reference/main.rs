@@ -1,6 +1,7 @@
 //! The reference runtime, and the tracer under it.
 
 mod collector;
+mod counts;
 mod devices;
 mod drafts;
 mod forks;
