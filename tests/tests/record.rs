@@ -1,5 +1,6 @@
 //! `omptrace record` on real programs as users have them: built by GCC, in Python, in scripts; and what it says.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -271,6 +272,36 @@ fn a_runtime_with_the_collector_api_may_be_loaded_later() {
         "{output:?}"
     );
     assert_eq!(counts(&dump(&traces.only()))["parallel_begin"], 3);
+}
+
+#[test]
+fn an_old_runtime_that_is_loaded_later_takes_an_option_where_it_is_not_seen() {
+    for (runtime, dialect) in [(TR2, "TR2"), (COLLECTOR, "Collector API")] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (library, program) = old_runtime(runtime, folder.path(), false);
+        let script = format!("exec {} {}", program.display(), library.display());
+        let hidden: [&OsStr; 3] = ["sh".as_ref(), "-c".as_ref(), script.as_ref()];
+        let seen = [program.as_os_str(), library.as_os_str()];
+
+        let traces = Traces::folder();
+        let output = record(&traces, hidden);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "sum 3\n");
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(words.contains("nothing was traced"), "{words}");
+        assert!(words.contains("record with --preload"), "{words}");
+
+        let option: &OsStr = "--preload".as_ref();
+        let with_option: Vec<_> = [option].into_iter().chain(hidden).collect();
+        for words in [with_option, seen.into()] {
+            let traces = Traces::folder();
+            let output = record(&traces, words);
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "sum 3\n");
+            let trace = traces.only();
+            let counts = counts(&dump(&trace));
+            assert_eq!((counts["parallel_begin"], counts["parallel_end"]), (3, 3));
+            assert_eq!(info(&trace)["runtime"]["dialect"], dialect);
+        }
+    }
 }
 
 #[test]

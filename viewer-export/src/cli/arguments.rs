@@ -110,6 +110,10 @@ pub(crate) struct Tracer {
     /// The tracer's library [default: libomptrace.so beside this program, or in ../lib]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool: Option<PathBuf>,
+    /// Put the tracer into every program from its start, also where none is seen to need it: for a runtime older than
+    /// OpenMP 5.0 that a program loads later, or that a script's program has [LD_PRELOAD]
+    #[arg(long)]
+    pub(crate) preload: bool,
 }
 
 /// How programs built by GCC run.

@@ -39,6 +39,10 @@ pub(crate) enum Traceable {
 pub(crate) const INSTALL_LIBOMP: &str = "install LLVM's OpenMP runtime (Debian, Ubuntu: apt install libomp5; Fedora: \
      dnf install libomp; conda: conda install llvm-openmp), or name one with --libomp";
 
+/// What makes runtimes be traced that look for no tool, where they cannot be seen before the run.
+const WITH_AN_OLD_RUNTIME: &str =
+    "if a runtime older than OpenMP 5.0 comes into play, record with --preload";
+
 impl Diagnosis {
     fn new(traceable: Traceable, reason: impl Into<String>) -> Self {
         Diagnosis {
@@ -85,7 +89,10 @@ impl Diagnosis {
                 Traceable::Unknown,
                 format!("{path} is a script ({interpreter}); each program that it starts counts for itself"),
             )
-            .remedy("ask `omptrace doctor` about the program that uses OpenMP; if it was built by GCC, record with --libgomp replace"),
+            .remedy(format!(
+                "ask `omptrace doctor` about the program that uses OpenMP; if it was built by GCC, record with --libgomp \
+                 replace; {WITH_AN_OLD_RUNTIME}"
+            )),
             Kind::Static { openmp: true } => Diagnosis::new(
                 Traceable::No,
                 format!("{path} is linked statically, OpenMP runtime included, and cannot load a tool"),
@@ -138,10 +145,10 @@ fn without_runtime(program: &Program, openmp_inside: bool) -> Diagnosis {
                 "{path} needs no OpenMP runtime, nor does a library of it; it may start other programs or load one later"
             ),
         )
-        .remedy(
+        .remedy(format!(
             "if it uses OpenMP, compile and link it with -fopenmp; if it starts programs built by GCC, record with \
-             --libgomp replace",
-        )
+             --libgomp replace; {WITH_AN_OLD_RUNTIME}"
+        ))
     }
 }
 

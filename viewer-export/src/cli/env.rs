@@ -28,6 +28,9 @@ pub(crate) fn run(arguments: &Env) -> Result<Outcome> {
         lines.push(prepend("LD_PRELOAD", libomp.as_os_str()));
     }
     let mut stdout = io::stdout().lock();
+    if arguments.tracer.preload {
+        lines.push(prepend("LD_PRELOAD", library.as_os_str()));
+    }
     for line in lines {
         writeln!(stdout, "{line}")?;
     }

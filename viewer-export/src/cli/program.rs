@@ -38,7 +38,7 @@ pub(crate) enum Kind {
         /// Whether an OpenMP runtime is part of it.
         openmp: bool,
     },
-    /// With a loader.
+    /// With a loader, or loaded by one.
     Dynamic {
         /// The OpenMP runtimes among all libraries that it needs.
         runtimes: Vec<RuntimeNeeded>,
@@ -154,7 +154,8 @@ fn kind(path: &Path, loader: &Loader) -> io::Result<Kind> {
     match elf::read(path)? {
         None => script(path),
         Some(Elf::Foreign(machine)) => Ok(Kind::Foreign(machine)),
-        Some(Elf::Native(elf)) if !elf.has_loader => Ok(Kind::Static {
+        // A library names no loader either: among the arguments it is a plugin, and what it needs will be needed.
+        Some(Elf::Native(elf)) if !elf.has_loader && elf.needed.is_empty() => Ok(Kind::Static {
             openmp: runtime::is_linked_statically(path),
         }),
         Some(Elf::Native(elf)) => Ok(dynamic(path, loader.needed(path, &elf))),

@@ -36,19 +36,21 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     variables.push(("OMPTRACE_REGISTRY", registry.folder().into()));
     variables.push((
         "OMP_TOOL_LIBRARIES",
-        prepended(&library, "OMP_TOOL_LIBRARIES"),
+        prepended([library.as_path()], "OMP_TOOL_LIBRARIES"),
     ));
 
     let loader = Loader::new();
     let programs = programs(&arguments.program, &loader);
     let decision = libgomp::decide(&arguments.libgomp, &programs, &loader)?;
     tell_decision(&decision);
-    let needs_tool = programs.iter().any(Program::needs_preloaded_tool);
-    let preloaded = match &decision {
-        Decision::ReplaceBy(libomp) => Some(libomp),
-        _ => needs_tool.then_some(&library),
+    let stand_in = match &decision {
+        Decision::ReplaceBy(libomp) => Some(libomp.as_path()),
+        Decision::Keep | Decision::NothingInstalled => None,
     };
-    if let Some(preloaded) = preloaded {
+    let needs_tool = stand_in.is_none() && programs.iter().any(Program::needs_preloaded_tool);
+    let tool = (arguments.tracer.preload || needs_tool).then_some(library.as_path());
+    if tool.or(stand_in).is_some() {
+        let preloaded = tool.into_iter().chain(stand_in);
         variables.push(("LD_PRELOAD", prepended(preloaded, "LD_PRELOAD")));
     }
     for (refusal, remedy) in diagnosis::refusals_in_environment() {

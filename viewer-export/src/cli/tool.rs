@@ -127,14 +127,11 @@ pub(crate) fn absolute_pattern(pattern: &Path) -> Result<OsString> {
     Ok(Path::new(&folder).join(pattern).into_os_string())
 }
 
-/// `first`, then what the variable `name` holds already, separated by a colon.
-pub(crate) fn prepended(first: &Path, name: &str) -> OsString {
-    let mut list = first.as_os_str().to_owned();
-    if let Some(rest) = env::var_os(name).filter(|rest| !rest.is_empty()) {
-        list.push(":");
-        list.push(rest);
-    }
-    list
+/// `first`, then what the variable `name` holds already, separated by colons.
+pub(crate) fn prepended<'a>(first: impl IntoIterator<Item = &'a Path>, name: &str) -> OsString {
+    let first = first.into_iter().map(|path| path.as_os_str().to_owned());
+    let list: Vec<OsString> = first.chain(variable(name)).collect();
+    list.join(OsStr::new(":"))
 }
 
 /// The value of `name`, if it is set and not empty.

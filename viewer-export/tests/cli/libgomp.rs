@@ -157,6 +157,11 @@ fn is_replaced_for_python_and_for_scripts_when_asked() {
     );
     assert_eq!(said(&[], &["./run.sh"]), "\n");
     assert_eq!(said(&["--libgomp", "replace"], &["./run.sh"]), preloaded);
+    let tool = fs::canonicalize(folder.join("libomptrace.so")).unwrap();
+    assert_eq!(
+        said(&["--libgomp", "replace", "--preload"], &["./run.sh"]),
+        format!("{}:{preloaded}", tool.display())
+    );
 }
 
 #[test]
