@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use omptrace_tests::env::{Compiler, compile, program_on, runtime};
+use omptrace_tests::env::{Compiler, RUNTIMES_OF_TR6, compile, program_on, runtime};
 use omptrace_tests::trace::{Traces, count, dump, info, omptrace};
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ const RUNTIMES: &[&str] = &["llvm-14", "llvm-19", "intel-2021", "intel-2026"];
 
 #[test]
 fn a_child_by_system_leaves_one_trace() {
-    for name in RUNTIMES {
+    for name in RUNTIMES.iter().chain(RUNTIMES_OF_TR6) {
         let traces = Traces::folder();
         traces.record(&mut program_on(name, "fork_system.c", &["2"]));
         traces.only();
@@ -39,7 +39,7 @@ fn a_child_by_system_leaves_one_trace() {
 
 #[test]
 fn children_that_only_exit_leave_no_trace_and_do_no_harm() {
-    for name in RUNTIMES {
+    for name in RUNTIMES.iter().chain(RUNTIMES_OF_TR6) {
         for events in ["default", "default,state"] {
             let traces = Traces::folder();
             let mut program = program_on(name, "fork_exit.c", &["2", "3"]);
@@ -52,7 +52,7 @@ fn children_that_only_exit_leave_no_trace_and_do_no_harm() {
 
 #[test]
 fn a_child_that_uses_openmp_has_a_trace_of_its_own() {
-    for name in RUNTIMES {
+    for name in RUNTIMES.iter().chain(RUNTIMES_OF_TR6) {
         let traces = Traces::folder();
         traces.record(&mut program_on(name, "fork_openmp.c", &["2", "500"]));
         assert_eq!(
@@ -77,7 +77,7 @@ fn a_child_that_uses_openmp_has_a_trace_of_its_own() {
 
 #[test]
 fn a_fork_before_openmp_gives_two_traces() {
-    for name in RUNTIMES {
+    for name in RUNTIMES.iter().chain(RUNTIMES_OF_TR6) {
         let traces = Traces::folder();
         traces.record(&mut program_on(name, "fork_first.c", &["2"]));
         assert_eq!(regions(&traces), [(1, 1), (1, 1)], "{name}");
