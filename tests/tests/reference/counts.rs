@@ -1,5 +1,5 @@
-//! A trace of the reference runtime holds exactly what an independent tool counts of the same script, in each generation
-//! of the interface.
+//! A trace of the reference runtime holds exactly what an independent tool counts of the same script, in each
+//! generation of the interface.
 
 use std::fs;
 use std::process::Command;
@@ -27,8 +27,8 @@ fn counted(script: &Script, command: &mut Command) -> Counts {
     serde_json::from_slice(&fs::read(&file).expect("the tool counts")).expect("JSON")
 }
 
-/// What the trace holds that the tracer makes, which `command` is given. An endpoint that no specification has is counted
-/// as none.
+/// What the trace holds that the tracer makes, which `command` is given. An endpoint that no specification has is
+/// counted as none.
 fn recorded(script: &Script, command: &mut Command) -> Counts {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("t.omptrace");

@@ -207,8 +207,8 @@ struct Traced {
 }
 
 impl Generation {
-    /// Plays a thread that works, forks `children`, and works again, while another one works; the Collector API has these
-    /// deviations.
+    /// Plays a thread that works, forks `children`, and works again, while another one works; the Collector API has
+    /// these deviations.
     fn trace(self, children: Vec<Fork>, deviations: &str) -> Traced {
         let begun = |thread| {
             let mut steps = self.announcement(thread);
