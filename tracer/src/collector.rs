@@ -26,7 +26,6 @@ use ompt_sys::{
 use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id};
 use omptrace_trace_format::metadata::{Registration, Runtime};
-use serde_json::json;
 
 use crate::callbacks::guarded;
 use crate::cold;
@@ -282,13 +281,10 @@ pub(crate) fn end() {
         "events came while the tracer asked the runtime for something: they were not the program's, and are left out",
         "times the runtime did not answer what the thread does, or in which region it is, when an event came",
     ];
-    let messages: Vec<String> = std::iter::zip(counts, texts)
+    let messages = std::iter::zip(counts, texts)
         .filter(|(count, _)| *count > 0)
-        .map(|(count, text)| format!("{count} {text}"))
-        .collect();
-    if !messages.is_empty() {
-        session.write_metadata(&json!({ "messages": messages }));
-    }
+        .map(|(count, text)| format!("{count} {text}"));
+    session.tell_messages(messages.collect());
 }
 
 /// A forked child counts for itself.

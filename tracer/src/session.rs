@@ -71,6 +71,8 @@ pub(crate) struct Session {
     asked_runtime: AtomicBool,
     /// What `initialize` found out, for the sessions of forked children.
     runtime: OnceLock<serde_json::Value>,
+    /// Words for the reader, all told so far.
+    messages: Mutex<Vec<String>>,
 }
 
 static CURRENT: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
@@ -217,6 +219,7 @@ impl Session {
             failed: AtomicBool::new(false),
             asked_runtime: AtomicBool::new(false),
             runtime: OnceLock::new(),
+            messages: Mutex::default(),
         })))
     }
 
@@ -264,7 +267,17 @@ impl Session {
     fn tell_of_spool(&self) {
         if self.spool.path().is_none() {
             let message = "files may not be mapped: events that were not written yet are lost where the program is killed";
-            self.write_metadata(&json!({ "messages": [message] }));
+            self.tell_messages(vec![message.to_owned()]);
+        }
+    }
+
+    /// Says something in the trace in words, if there is anything to say.
+    pub(crate) fn tell_messages(&self, news: Vec<String>) {
+        if !news.is_empty() {
+            // A list replaces the one before it.
+            let mut messages = self.messages.lock();
+            messages.extend(news);
+            self.write_metadata(&json!({ "messages": *messages }));
         }
     }
 
