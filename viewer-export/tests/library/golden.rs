@@ -107,6 +107,7 @@ golden! {
     unknown_events
     shifted_data_op
     single_without_end
+    league_without_begin
     two_processes
     zero_length_hold
     late_release
