@@ -32,6 +32,62 @@ pub const RUNTIMES: &[&str] = &[
 /// far as they keep to [`OPENMP_45`].
 pub const RUNTIMES_OF_TR6: &[&str] = &["intel-2018", "intel-2019"];
 
+/// An OpenMP runtime of which only the counts and the timelines are tested, and what to expect of it.
+#[derive(Clone, Copy, Debug)]
+pub struct FurtherRuntime {
+    /// The folder's name, as of [`RUNTIMES`].
+    pub name: &'static str,
+    /// The generation of the tools interface that it speaks, as `omptrace info` names it. `None`: it has none.
+    pub dialect: Option<&'static str>,
+    /// The OpenMP that programs of [`Compiler::Clang14`] and [`Compiler::Gcc`] may use on it.
+    pub openmp: OpenMp,
+}
+
+/// A version of OpenMP, as far as the test programs go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OpenMp {
+    /// Without what [`OPENMP_45`] leaves out, and without detached tasks; `omp_set_max_active_levels` is not enough for
+    /// nested regions. Of GCC's code, without cancellation.
+    V45,
+    /// Without what [`OPENMP_45`] leaves out; GCC 12's loops and reductions of tasks are not for it.
+    V50,
+    /// Everything.
+    V51,
+}
+
+/// `NAME speaks DIALECT, OPENMP`, a row for each.
+macro_rules! further_runtimes {
+    ($($name:literal speaks $dialect:expr, $openmp:ident;)*) => {
+        &[$(FurtherRuntime { name: $name, dialect: $dialect, openmp: OpenMp::$openmp }),*]
+    };
+}
+
+/// The OpenMP runtimes between those of [`RUNTIMES`], as far as a registry has them. All tests on each would take too long.
+pub const FURTHER_RUNTIMES: &[FurtherRuntime] = further_runtimes! {
+    "llvm-21" speaks Some("5.x"), V51;
+    "intel-2018.0.0" speaks None, V45;
+    "intel-2020" speaks Some("5.x"), V50;
+    "intel-2022" speaks Some("5.x"), V51;
+    "intel-2023" speaks Some("5.x"), V51;
+    "intel-2024" speaks Some("5.x"), V51;
+    "intel-2025" speaks Some("5.x"), V51;
+};
+
+/// Runtimes that no registry has for this system: `cargo xtask runtimes` tests those that a person has. LLVM 3.7 and 5.0 are
+/// as Ubuntu built them, without OMPT.
+pub const RUNTIMES_OUTSIDE: &[FurtherRuntime] = further_runtimes! {
+    "llvm-3.7" speaks None, V45;
+    "llvm-5.0" speaks None, V45;
+    "llvm-7" speaks Some("TR6"), V45;
+    "llvm-8" speaks Some("5.x"), V45;
+    "llvm-9" speaks Some("5.x"), V50;
+    "llvm-10" speaks Some("5.x"), V50;
+    "llvm-11" speaks Some("5.x"), V50;
+    "llvm-12" speaks Some("5.x"), V50;
+    "llvm-17" speaks Some("5.x"), V51;
+    "llvm-18" speaks Some("5.x"), V51;
+};
+
 /// The flag for programs that shall leave out what no runtime of OpenMP 4.5 has, as far as they know of it: masked
 /// regions, reductions of tasks.
 pub const OPENMP_45: &str = "-DOPENMP_45";
@@ -73,6 +129,88 @@ pub fn runtime(name: &str) -> PathBuf {
 /// One is missing.
 pub fn all_runtimes() -> Vec<PathBuf> {
     RUNTIMES.iter().map(|name| runtime(name)).collect()
+}
+
+/// The folder that a person gave to `cargo xtask runtimes`.
+fn runtimes_given() -> Option<PathBuf> {
+    std::env::var_os("OMPTRACE_TEST_RUNTIMES").map(PathBuf::from)
+}
+
+/// Whether [`further_runtimes`] are those that a person gave, who has more time than the whole suite.
+pub fn are_given() -> bool {
+    runtimes_given().is_some()
+}
+
+/// All [`FURTHER_RUNTIMES`]; of a folder given to `cargo xtask runtimes`, those that lie in it.
+///
+/// # Panics
+/// The folder holds none, or one of which it is not known what to expect.
+pub fn further_runtimes() -> Vec<FurtherRuntime> {
+    let Some(folder) = runtimes_given() else {
+        return FURTHER_RUNTIMES.into();
+    };
+    let entries =
+        fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let known = |entry: fs::DirEntry| {
+        let all = FURTHER_RUNTIMES.iter().chain(RUNTIMES_OUTSIDE);
+        let name = entry.file_name();
+        let row = all.copied().find(|row| name == row.name);
+        row.unwrap_or_else(|| panic!("{name:?} has no row in tests/src/env.rs"))
+    };
+    let mut found: Vec<_> = entries.flatten().map(known).collect();
+    assert!(!found.is_empty(), "{} is empty", folder.display());
+    found.sort_by_key(|runtime| runtime.name);
+    found
+}
+
+impl FurtherRuntime {
+    /// `tests/programs/SOURCE` on it, untraced, compiled with `flags` and those that it needs. `None` where the program is not for this runtime.
+    ///
+    /// # Panics
+    /// As [`compile`], or the runtime is missing.
+    pub fn program(
+        &self,
+        source: &str,
+        compiler: Compiler,
+        flags: &[&str],
+        arguments: &[&str],
+    ) -> Option<Command> {
+        let new_for_gcc = ["nearly_everything.c", "task_paths.c"];
+        let is_for_it = match (source, compiler) {
+            // GCC 12's omp.h does not have it.
+            ("control_tool.c", Compiler::Gcc) => false,
+            (_, Compiler::Gcc) => self.openmp == OpenMp::V51 || !new_for_gcc.contains(&source),
+            ("task_paths.c", _) => self.openmp > OpenMp::V45,
+            _ => true,
+        };
+        if !is_for_it {
+            return None;
+        }
+        let mut flags: Vec<&str> = flags.into();
+        if self.openmp < OpenMp::V51 {
+            flags.push(OPENMP_45);
+        }
+        let program = compile(&format!("tests/programs/{source}"), compiler, &flags);
+        let library = self.folder().join("libomp.so.5");
+        let mut command = Command::new(program);
+        command.args(arguments).env("OMP_CANCELLATION", "true");
+        if self.openmp == OpenMp::V45 {
+            command.env("OMP_NESTED", "true");
+        }
+        match compiler {
+            Compiler::Gcc => command.env("LD_PRELOAD", library),
+            _ => command.env("LD_LIBRARY_PATH", self.folder()),
+        };
+        Some(command)
+    }
+
+    /// The folder that holds its `libomp.so.5`.
+    pub fn folder(&self) -> PathBuf {
+        match runtimes_given() {
+            Some(folder) => folder.join(self.name),
+            None => runtime(self.name),
+        }
+    }
 }
 
 /// The folder of one part of what Intel's OpenMP runtime offloads with: `openmp`, `opencl`, `compiler` or `tbb`.

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use omptrace_tests::env::{
-    Compiler, OPENMP_45, RUNTIMES, RUNTIMES_OF_TR6, compile, count_tool, runtime,
+    Compiler, OPENMP_45, RUNTIMES, RUNTIMES_OF_TR6, compile, count_tool, further_runtimes, runtime,
 };
 use omptrace_tests::trace::{Counts, Traces, counts, dump, info, omptrace};
 use serde_json::Value;
@@ -95,6 +95,26 @@ fn on_every_runtime_that_speaks_tr6() {
                     .env("OMP_CANCELLATION", "true");
                 command
             });
+        }
+    }
+}
+
+#[test]
+fn on_further_runtimes() {
+    for runtime in further_runtimes() {
+        if runtime.dialect.is_none() {
+            // That the user is told so is tested beside `record`.
+            continue;
+        }
+        for (source, arguments) in PROGRAMS {
+            let source = source.trim_start_matches("tests/programs/");
+            for compiler in [Compiler::Clang14, Compiler::Gcc] {
+                let command = || runtime.program(source, compiler, &[], arguments);
+                if command().is_some() {
+                    let what = format!("{source} of {compiler:?} on {}", runtime.name);
+                    check(&what, || command().expect("it is for this runtime"));
+                }
+            }
         }
     }
 }

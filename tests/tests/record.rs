@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use omptrace_tests::env::{
-    Compiler, compile, compile_with_renamed_libgomp, compile_with_rpath, omptrace_program, python,
-    root, runtime,
+    Compiler, compile, compile_with_renamed_libgomp, compile_with_rpath, further_runtimes,
+    omptrace_program, python, root, runtime,
 };
 use omptrace_tests::trace::{Traces, convert, counts, dump, info};
 
@@ -142,6 +142,38 @@ fn nothing_traced_is_told_with_the_reason() {
     );
     assert!(said(&output).contains("libgomp"), "{}", said(&output));
     assert!(traces.all_files().is_empty());
+}
+
+#[test]
+fn further_runtimes_without_a_tools_interface_are_told() {
+    for runtime in further_runtimes() {
+        if runtime.dialect.is_some() {
+            continue;
+        }
+        let untraced = || {
+            let command = runtime.program("tasks.c", Compiler::Clang14, &[], &["2", "6"]);
+            command.expect("it is for every runtime")
+        };
+        let traces = Traces::folder();
+        let mut words = vec![untraced().get_program().to_owned()];
+        words.extend(untraced().get_args().map(Into::into));
+        let output = Command::new(omptrace_program())
+            .args(["record", "--"])
+            .args(words)
+            .env("LD_LIBRARY_PATH", runtime.folder())
+            .current_dir(traces.path())
+            .output()
+            .expect("omptrace can be run");
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "checksum 64\n");
+        let library = runtime.folder().join("libomp.so.5");
+        let reason = format!(
+            "uses an OpenMP runtime without a tools interface: {}\n",
+            library.display()
+        );
+        assert!(said(&output).contains(&reason), "{}", said(&output));
+        assert!(traces.all_files().is_empty());
+    }
 }
 
 #[test]

@@ -281,9 +281,28 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     llvm_runtime!("15"),
     llvm_runtime!("16"),
     llvm_runtime!("19"),
+    Requirement {
+        name: "llvm-21",
+        why: "LLVM 21's OpenMP runtime, to be traced",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::Unpack(Unpack {
+            // Debian 12 has none between 19 and 22, and 22's package brings 19's.
+            package: Package::Wheel("cmeel-libomp==21.1.8"),
+            wanted: &["/lib/libomp.so"],
+            folder: "runtimes/llvm-21",
+            links: &["libomp.so.5"],
+        }),
+    },
+    intel_runtime!("2018.0.0", "2018.0.0"),
     intel_runtime!("2018", "2018.0.3"),
     intel_runtime!("2019", "2019.0"),
+    intel_runtime!("2020", "2020.0.133"),
     intel_runtime!("2021", "2021.4.0"),
+    intel_runtime!("2022", "2022.2.1"),
+    intel_runtime!("2023", "2023.2.4"),
+    intel_runtime!("2024", "2024.2.3"),
+    intel_runtime!("2025", "2025.3.3"),
     intel_runtime!("2026", "2026.2.0"),
     intel_offload!(
         "openmp",
