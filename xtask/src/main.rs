@@ -16,6 +16,7 @@ mod install;
 mod omptrace;
 mod process;
 mod requirements;
+mod runtimes;
 mod sanitize;
 mod screenshots;
 mod setup;
@@ -62,6 +63,8 @@ enum Task {
     Fuzz(fuzz::Fuzz),
     /// Look for races and memory faults in the tracer, by ThreadSanitizer and memcheck
     Sanitize,
+    /// Count and judge what is traced on runtimes that no registry has
+    Runtimes(runtimes::Runtimes),
     /// Kill, fuzz and stress for hours
     Soak(soak::Soak),
     /// Make the pictures of docs/images from the examples, in the real Perfetto UI
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Task::Bench(arguments) => bench::run(&arguments, install),
         Task::Fuzz(arguments) => fuzz::run_targets(&arguments),
         Task::Sanitize => sanitize::check(install),
+        Task::Runtimes(arguments) => runtimes::try_all(&arguments, install),
         Task::Soak(arguments) => soak::run_all(&arguments, install),
         Task::Screenshots => screenshots::run(install),
     };
