@@ -73,17 +73,10 @@ pub const FURTHER_RUNTIMES: &[FurtherRuntime] = further_runtimes! {
     "intel-2025" speaks Some("5.x"), V51;
 };
 
-/// Runtimes that no registry has for this system: `cargo xtask runtimes` tests those that a person has. LLVM 3.7 and 5.0 are
-/// as Ubuntu built them, without OMPT.
+/// Runtimes that no registry has for this system: `cargo xtask runtimes` tests those that a person has.
 pub const RUNTIMES_OUTSIDE: &[FurtherRuntime] = further_runtimes! {
-    "llvm-3.7" speaks None, V45;
-    "llvm-5.0" speaks None, V45;
-    "llvm-7" speaks Some("TR6"), V45;
-    "llvm-8" speaks Some("5.x"), V45;
     "llvm-9" speaks Some("5.x"), V50;
-    "llvm-10" speaks Some("5.x"), V50;
     "llvm-11" speaks Some("5.x"), V50;
-    "llvm-12" speaks Some("5.x"), V50;
     "llvm-17" speaks Some("5.x"), V51;
     "llvm-18" speaks Some("5.x"), V51;
 };

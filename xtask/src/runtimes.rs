@@ -12,7 +12,7 @@ use crate::setup;
 /// Tests whether older or newer runtimes that you have are traced as they should be.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Runtimes {
-    /// Holds a folder for each runtime, called as in docs/dialects.md (`llvm-7`), with its `libomp.so.5`
+    /// Holds a folder for each runtime, called as in docs/dialects.md (`llvm-9`), with its `libomp.so.5`
     folder: PathBuf,
 }
 

@@ -49,11 +49,10 @@ quirks! {
     numbers_of_drafts
         "kinds of synchronization, of mutexes and of dependences, and task status, have the numbers of TR4 and TR6, drafts of OpenMP 5.0"
         |metadata| is_draft(metadata);
-    /// LLVM up to 9, Intel 2018.0.3 and 2019. LLVM 8 and 9 cannot be told from 10, which reports the begins and so is not
-    /// changed by this.
+    /// LLVM up to 9, Intel 2018.0.3 and 2019. Where a runtime of that version reports the begins, nothing is changed by this.
     league_tasks_without_begin
         "the implicit tasks of a teams construct may be reported only when they end"
-        |metadata| is_draft(metadata) || version(metadata) == LLVM_UP_TO_10;
+        |metadata| is_draft(metadata) || version(metadata) == LLVM_BEFORE_11;
     /// When a region has ended, the thread is in the one around it.
     /// Its JOIN comes when the region is left.
     joins_without_region
@@ -85,7 +84,7 @@ quirks! {
 const COLLECTOR_API: &str = "Collector API";
 
 /// From 11 on it names LLVM; Intel's own runtimes have other dates.
-const LLVM_UP_TO_10: &str = "Intel(R) OMP version: 5.0.20140926";
+const LLVM_BEFORE_11: &str = "Intel(R) OMP version: 5.0.20140926";
 
 /// A generation between TR2 and OpenMP 5.0.
 fn is_draft(metadata: &Metadata) -> bool {
