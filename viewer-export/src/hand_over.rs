@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread;
 
+use crate::filter::KeptValue;
 use crate::sink::{
     Argument, Category, Counter, CounterId, DeviceWork, Flow, Interval, Location, LocationId, Ns,
-    Point, Process, ProcessId, Region, RegionId, Sink, Source, Summary, ThreadEvent, Value,
+    Point, Process, ProcessId, Region, RegionId, Sink, Source, Summary, ThreadEvent,
 };
 
 /// Calls of a batch: as many as spare most of the hand-overs and stay in a processor's cache.
@@ -70,20 +71,13 @@ struct Notes<'f> {
 struct Batch {
     calls: Vec<Call>,
     /// The arguments of all calls, one after the other.
-    arguments: Vec<(&'static str, NotedValue)>,
+    arguments: Vec<(&'static str, KeptValue<Text>)>,
     /// The texts of all calls.
     texts: String,
 }
 
 /// A text of the batch.
 type Text = Range<u32>;
-
-enum NotedValue {
-    Uint(u64),
-    Int(i64),
-    Hex(u64),
-    Text(Text),
-}
 
 /// A call with the number of its arguments, which come behind those of the call before it.
 enum Call {
@@ -139,12 +133,7 @@ impl Batch {
     #[inline]
     fn arguments(&mut self, arguments: &[Argument<'_>]) -> u32 {
         for argument in arguments {
-            let value = match argument.value {
-                Value::Uint(number) => NotedValue::Uint(number),
-                Value::Int(number) => NotedValue::Int(number),
-                Value::Hex(number) => NotedValue::Hex(number),
-                Value::Text(text) => NotedValue::Text(self.text(text)),
-            };
+            let value = KeptValue::new(argument.value, |text| self.text(text));
             self.arguments.push((argument.name, value));
         }
         arguments.len() as u32
@@ -159,12 +148,7 @@ impl Batch {
             let taken = rest.by_ref().take(count as usize);
             arguments.extend(taken.map(|(name, value)| Argument {
                 name,
-                value: match value {
-                    NotedValue::Uint(number) => Value::Uint(*number),
-                    NotedValue::Int(number) => Value::Int(*number),
-                    NotedValue::Hex(number) => Value::Hex(*number),
-                    NotedValue::Text(range) => Value::Text(text(range)),
-                },
+                value: value.value(text),
             }));
         };
         for call in &self.calls {
@@ -336,7 +320,7 @@ impl NotedWork {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::{Construct, FlowKind, LocationKind, argument};
+    use crate::sink::{Construct, FlowKind, LocationKind, Value, argument};
 
     /// Writes down what it is told.
     #[derive(Default)]

@@ -27,10 +27,10 @@ pub(crate) fn run(arguments: &Env) -> Result<Outcome> {
     {
         lines.push(prepend("LD_PRELOAD", libomp.as_os_str()));
     }
-    let mut stdout = io::stdout().lock();
     if arguments.tracer.preload {
         lines.push(prepend("LD_PRELOAD", library.as_os_str()));
     }
+    let mut stdout = io::stdout().lock();
     for line in lines {
         writeln!(stdout, "{line}")?;
     }

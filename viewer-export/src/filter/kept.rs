@@ -2,27 +2,45 @@
 
 use crate::sink::{Argument, Point, RegionId, Sink, Value};
 
-/// Arguments with their texts.
+/// A value of an argument, with its text or the place where that is kept.
 #[derive(Clone, Debug)]
-pub(crate) struct KeptArguments(Vec<(&'static str, KeptValue)>);
-
-#[derive(Clone, Debug)]
-enum KeptValue {
+pub(crate) enum KeptValue<T> {
     Uint(u64),
     Int(i64),
     Hex(u64),
-    Text(Box<str>),
+    Text(T),
 }
+
+impl<T> KeptValue<T> {
+    #[inline]
+    pub(crate) fn new(value: Value<'_>, keep: impl FnOnce(&str) -> T) -> KeptValue<T> {
+        match value {
+            Value::Uint(number) => KeptValue::Uint(number),
+            Value::Int(number) => KeptValue::Int(number),
+            Value::Hex(number) => KeptValue::Hex(number),
+            Value::Text(text) => KeptValue::Text(keep(text)),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn value<'a>(&'a self, text: impl FnOnce(&'a T) -> &'a str) -> Value<'a> {
+        match self {
+            KeptValue::Uint(number) => Value::Uint(*number),
+            KeptValue::Int(number) => Value::Int(*number),
+            KeptValue::Hex(number) => Value::Hex(*number),
+            KeptValue::Text(kept) => Value::Text(text(kept)),
+        }
+    }
+}
+
+/// Arguments with their texts.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptArguments(Vec<(&'static str, KeptValue<Box<str>>)>);
 
 impl KeptArguments {
     pub(crate) fn new(arguments: &[Argument<'_>]) -> KeptArguments {
         let keep = |argument: &Argument<'_>| {
-            let value = match argument.value {
-                Value::Uint(number) => KeptValue::Uint(number),
-                Value::Int(number) => KeptValue::Int(number),
-                Value::Hex(number) => KeptValue::Hex(number),
-                Value::Text(text) => KeptValue::Text(text.into()),
-            };
+            let value = KeptValue::new(argument.value, |text| text.into());
             (argument.name, value)
         };
         KeptArguments(arguments.iter().map(keep).collect())
@@ -33,12 +51,7 @@ impl KeptArguments {
             .iter()
             .map(|(name, value)| Argument {
                 name,
-                value: match value {
-                    KeptValue::Uint(number) => Value::Uint(*number),
-                    KeptValue::Int(number) => Value::Int(*number),
-                    KeptValue::Hex(number) => Value::Hex(*number),
-                    KeptValue::Text(text) => Value::Text(text),
-                },
+                value: value.value(|text| text),
             })
             .collect()
     }

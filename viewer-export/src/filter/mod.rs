@@ -14,7 +14,7 @@ mod kept;
 mod threads;
 mod window;
 
-pub(crate) use kept::KeptEnter;
+pub(crate) use kept::{KeptEnter, KeptValue};
 pub use threads::{ThreadName, threads};
 pub(crate) use window::Window;
 

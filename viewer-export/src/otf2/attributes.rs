@@ -1,9 +1,12 @@
 //! Details of events: each argument of the timeline is an attribute of the same name.
 
+use std::hash::Hasher;
+
 use super::buffer::{Buffer, Out};
 use super::encoding::{AttributeRef, Field, StringRef, TypedValue};
 use super::records::{ATTRIBUTE_LIST, Attribute};
 use super::strings::Strings;
+use crate::fast_map::Fold;
 use crate::sink::{Argument, Value};
 
 /// More than any event of the timeline has.
@@ -42,8 +45,9 @@ impl Named {
     /// Where an attribute is looked for; others may have the same place.
     #[inline]
     fn place(name: &'static str, value_type: u8) -> usize {
-        let address = name.as_ptr().addr() as u64 ^ u64::from(value_type) << 56;
-        (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % PLACES
+        let mut hash = Fold::default();
+        hash.write_u64(name.as_ptr().addr() as u64 ^ u64::from(value_type) << 56);
+        hash.finish() as usize % PLACES
     }
 }
 

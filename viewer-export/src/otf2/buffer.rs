@@ -24,7 +24,8 @@ impl Out for Vec<u8> {
 /// Bytes behind the capacity, for stores that are wider than what they append.
 const SPARE_BYTES: usize = 16;
 
-/// Bytes of a capacity that does not grow: who appends knows that there is room.
+/// Bytes of a capacity that does not grow: who appends knows that there is room. By default there is none.
+#[derive(Default)]
 pub(super) struct Buffer {
     bytes: Box<[u8]>,
     len: usize,

@@ -133,7 +133,7 @@ impl Chunks {
         let bytes = self.chunk.bytes_mut();
         bytes[2..10].copy_from_slice(&numbers[0].to_le_bytes());
         bytes[10..HEADER_BYTES].copy_from_slice(&numbers[1].to_le_bytes());
-        let chunk = std::mem::replace(&mut self.chunk, Buffer::new(0));
+        let chunk = std::mem::take(&mut self.chunk);
         self.write_at(chunk.bytes(), self.complete * self.chunk_bytes as u64);
         self.chunk = chunk;
     }
@@ -160,7 +160,7 @@ impl Chunks {
         self.room(END.len());
         self.chunk.store(END, END.len());
         self.write_chunk();
-        self.chunk = Buffer::new(0);
+        self.chunk = Buffer::default();
         match self.error.take() {
             Some(error) => Err(error),
             None => Ok(()),
