@@ -157,7 +157,8 @@ pub fn further_runtimes() -> Vec<FurtherRuntime> {
 }
 
 impl FurtherRuntime {
-    /// `tests/programs/SOURCE` on it, untraced, compiled with `flags` and those that it needs. `None` where the program is not for this runtime.
+    /// The program of `source` on it, untraced, compiled with `flags` and those that it needs. `None` where the program is
+    /// not for this runtime.
     ///
     /// # Panics
     /// As [`compile`], or the runtime is missing.
@@ -169,10 +170,11 @@ impl FurtherRuntime {
         arguments: &[&str],
     ) -> Option<Command> {
         let new_for_gcc = ["nearly_everything.c", "task_paths.c"];
-        let is_for_it = match (source, compiler) {
+        let name = source.trim_start_matches("tests/programs/");
+        let is_for_it = match (name, compiler) {
             // GCC 12's omp.h does not have it.
             ("control_tool.c", Compiler::Gcc) => false,
-            (_, Compiler::Gcc) => self.openmp == OpenMp::V51 || !new_for_gcc.contains(&source),
+            (_, Compiler::Gcc) => self.openmp == OpenMp::V51 || !new_for_gcc.contains(&name),
             ("task_paths.c", _) => self.openmp > OpenMp::V45,
             _ => true,
         };
@@ -183,7 +185,7 @@ impl FurtherRuntime {
         if self.openmp < OpenMp::V51 {
             flags.push(OPENMP_45);
         }
-        let program = compile(&format!("tests/programs/{source}"), compiler, &flags);
+        let program = compile(source, compiler, &flags);
         let library = self.folder().join("libomp.so.5");
         let mut command = Command::new(program);
         command.args(arguments).env("OMP_CANCELLATION", "true");

@@ -116,7 +116,6 @@ fn on_further_runtimes() {
             continue;
         }
         for (source, arguments) in PROGRAMS {
-            let source = source.trim_start_matches("tests/programs/");
             for compiler in [Compiler::Clang14, Compiler::Gcc] {
                 let command = || runtime.program(source, compiler, &[], arguments);
                 if command().is_some() {

@@ -151,7 +151,12 @@ fn further_runtimes_without_a_tools_interface_are_told() {
             continue;
         }
         let untraced = || {
-            let command = runtime.program("tasks.c", Compiler::Clang14, &[], &["2", "6"]);
+            let command = runtime.program(
+                "tests/programs/tasks.c",
+                Compiler::Clang14,
+                &[],
+                &["2", "6"],
+            );
             command.expect("it is for every runtime")
         };
         let traces = Traces::folder();

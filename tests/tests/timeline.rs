@@ -377,7 +377,6 @@ fn timelines_on_further_runtimes_are_sound() {
             _ => &[],
         };
         for (source, arguments) in programs {
-            let source = source.trim_start_matches("tests/programs/");
             for compiler in [Compiler::Clang14, Compiler::Gcc] {
                 let Some(mut command) = runtime.program(source, compiler, flags, arguments) else {
                     continue;

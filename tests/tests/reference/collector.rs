@@ -38,6 +38,12 @@ impl Traced {
     fn callbacks(&self) -> Value {
         info(&self.file())["callbacks"].clone()
     }
+
+    /// What `omptrace info` says of the trace.
+    fn words(&self) -> String {
+        let words = omptrace([Path::new("info"), &self.file()]);
+        String::from_utf8_lossy(&words.stdout).into_owned()
+    }
 }
 
 /// Plays what each thread does under a preloaded tracer, on a runtime with these deviations.
@@ -158,8 +164,7 @@ fn a_program_is_counted_exactly_and_its_timeline_is_sound() {
 
     let judged = omptrace([Path::new("check"), &file]);
     assert!(judged.status.success(), "{judged:?}");
-    let words = omptrace([Path::new("info"), &file]);
-    let words = String::from_utf8_lossy(&words.stdout).into_owned();
+    let words = traced.words();
     assert!(words.contains("Collector API"), "{words}");
 
     let out = file.with_extension("json");
@@ -265,25 +270,24 @@ fn runtimes_that_write_no_error_codes_are_traced_all_the_same() {
     );
 }
 
-#[test]
-fn what_comes_of_asking_is_not_the_programs() {
-    let traced = trace(program(), "calls-back-from-requests");
+/// Asserts that what comes while the tracer asks for something is told, and left out.
+fn check_what_comes_of_asking(deviations: &str) {
+    let traced = trace(program(), deviations);
     assert_eq!(String::from_utf8_lossy(&traced.output.stderr), "");
     check_threads(&traced.report.rounds[0], tracer::dump(&traced.file()));
-    let words = omptrace([Path::new("info"), &traced.file()]);
-    let words = String::from_utf8_lossy(&words.stdout).into_owned();
+    let words = traced.words();
     assert!(words.contains("while the tracer asked"), "{words}");
+}
+
+#[test]
+fn what_comes_of_asking_is_not_the_programs() {
+    check_what_comes_of_asking("calls-back-from-requests");
 }
 
 /// The header: the first notification may come before REGISTER returns.
 #[test]
 fn events_may_come_while_the_tracer_registers() {
-    let traced = trace(program(), "calls-back-from-requests,ignores-pause");
-    assert_eq!(String::from_utf8_lossy(&traced.output.stderr), "");
-    check_threads(&traced.report.rounds[0], tracer::dump(&traced.file()));
-    let words = omptrace([Path::new("info"), &traced.file()]);
-    let words = String::from_utf8_lossy(&words.stdout).into_owned();
-    assert!(words.contains("while the tracer asked"), "{words}");
+    check_what_comes_of_asking("calls-back-from-requests,ignores-pause");
 }
 
 /// As [`check_threads`], but for one of the arguments.
@@ -305,14 +309,12 @@ fn what_a_runtime_does_not_answer_is_counted() {
     assert_eq!(traced.states(), [""; 0]);
     let events: usize = round.threads.iter().map(|thread| thread.played.len()).sum();
     let message = format!("{events} times the runtime did not answer what the thread does");
-    let words = omptrace([Path::new("info"), &traced.file()]);
-    let words = String::from_utf8_lossy(&words.stdout).into_owned();
+    let words = traced.words();
     assert!(words.contains(&message), "{words}");
 
     // What all others answer, but for the regions around regions, is no reason for words.
     let traced = trace(program(), "");
-    let words = omptrace([Path::new("info"), &traced.file()]);
-    let words = String::from_utf8_lossy(&words.stdout).into_owned();
+    let words = traced.words();
     assert!(!words.contains("did not answer"), "{words}");
 }
 
