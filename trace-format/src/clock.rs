@@ -26,6 +26,33 @@ struct Knot {
     ns_per_tick: f64,
 }
 
+/// The [`ClockMap`] between two of its knots.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch {
+    knot: Knot,
+    /// Where the next one begins.
+    end: u64,
+    most_ns: i64,
+}
+
+impl Stretch {
+    /// Where it ends, in raw ticks; it holds those below.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// As [`ClockMap::ns`], of `ticks` that it holds.
+    #[inline]
+    pub fn ns(&self, ticks: u64) -> i64 {
+        // The difference keeps its sign before the first knot.
+        let ticks = ticks.wrapping_sub(self.knot.ticks) as i64;
+        let ns = (ticks as f64 * self.knot.ns_per_tick) as i64;
+        // Rounding must not carry a time beyond the next knot.
+        self.knot.ns.saturating_add(ns).min(self.most_ns)
+    }
+}
+
 /// The map from raw ticks to nanoseconds since the session's start: monotone, piecewise linear, and continued beyond
 /// both ends.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,17 +119,19 @@ impl ClockMap {
     }
 
     /// Nanoseconds from the session's start to `ticks`; negative before it.
-    #[inline]
     pub fn ns(&self, ticks: u64) -> i64 {
+        self.stretch(ticks).ns(ticks)
+    }
+
+    /// The part of the map that holds `ticks`: who asks for many times that lie close together asks it.
+    pub fn stretch(&self, ticks: u64) -> Stretch {
         let after = self.knots.partition_point(|knot| knot.ticks <= ticks);
-        let knot = &self.knots[after.saturating_sub(1)];
-        // The difference keeps its sign before the first knot.
-        let ticks = ticks.wrapping_sub(knot.ticks) as i64;
-        let ns = knot
-            .ns
-            .saturating_add((ticks as f64 * knot.ns_per_tick) as i64);
-        // Rounding must not carry a time beyond the next knot.
-        self.knots.get(after).map_or(ns, |next| ns.min(next.ns))
+        let next = self.knots.get(after);
+        Stretch {
+            knot: self.knots[after.saturating_sub(1)],
+            end: next.map_or(u64::MAX, |next| next.ticks),
+            most_ns: next.map_or(i64::MAX, |next| next.ns),
+        }
     }
 
     /// `CLOCK_REALTIME` at the session's start, in nanoseconds since 1970; 0 where unknown.

@@ -48,11 +48,13 @@ fn dump(
         start: 0,
     };
     let mut merge = Merge::new(reader, clock, Decoding::Here);
-    while let Some(merged) = merge.next() {
-        let stream = reader.streams()[merged.thread].number;
-        write(out.buffer(), reader, stream, &merged.event.record);
-        out.buffer().push(b'\n');
-        out.written();
+    while let Some(run) = merge.next_run() {
+        let stream = reader.streams()[run.thread].number;
+        for timed in run.events {
+            write(out.buffer(), reader, stream, &timed.record);
+            out.buffer().push(b'\n');
+            out.written();
+        }
         if out.failed() {
             break;
         }

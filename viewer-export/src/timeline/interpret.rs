@@ -61,9 +61,14 @@ pub(crate) struct SessionClock<'t> {
 }
 
 impl SessionClock<'_> {
-    #[inline]
     pub(crate) fn time(&self, ticks: u64) -> Ns {
-        self.start.saturating_add(self.map.ns(ticks)).max(0)
+        self.on_timeline(self.map.ns(ticks))
+    }
+
+    /// The time that lies so many nanoseconds behind the session's start.
+    #[inline]
+    pub(crate) fn on_timeline(&self, ns: i64) -> Ns {
+        self.start.saturating_add(ns).max(0)
     }
 }
 

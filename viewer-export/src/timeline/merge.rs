@@ -27,34 +27,39 @@ pub(crate) struct Merge<'a, 'scope> {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// An event of the merged streams.
-pub(crate) struct Merged<'m> {
-    /// The place of its stream in [`Reader::streams`].
+/// Events that come one after the other in one stream.
+pub(crate) struct Run<'m> {
+    /// The place of their stream in [`Reader::streams`].
     pub(crate) thread: usize,
-    pub(crate) event: &'m Timed,
+    /// At least one.
+    pub(crate) events: &'m [Timed],
 }
 
 /// An open stream.
 struct Source<'a, 'scope> {
     batches: Batches<'a, 'scope>,
     batch: Vec<Timed>,
-    /// The place in the batch of the next event, or of the one that was taken last.
+    /// The place in the batch of the next event.
     head: usize,
 }
 
 impl Source<'_, '_> {
-    fn head(&self) -> Option<&Timed> {
-        self.batch.get(self.head)
-    }
-
-    /// Goes on to the next event.
-    #[inline]
-    fn advance(&mut self) {
-        self.head += 1;
+    /// The next event; `None` at the stream's end.
+    fn head(&mut self) -> Option<&Timed> {
         if self.head >= self.batch.len() {
             self.batches.next(&mut self.batch);
             self.head = 0;
         }
+        self.batch.get(self.head)
+    }
+
+    /// Takes the next event, and those of its batch that follow while they are due.
+    fn take(&mut self, is_due: impl Fn(&Timed) -> bool) -> &[Timed] {
+        let rest = &self.batch[self.head..];
+        let following = rest.iter().skip(1).take_while(|timed| is_due(timed));
+        let count = rest.len().min(1 + following.count());
+        self.head += count;
+        &rest[..count]
     }
 }
 
@@ -81,45 +86,41 @@ impl<'a, 'scope> Merge<'a, 'scope> {
         }
     }
 
-    /// The next event.
-    #[inline]
-    pub(crate) fn next(&mut self) -> Option<Merged<'_>> {
-        if let Some(index) = self.current {
-            self.advance(index);
-        } else {
-            self.current = self.first();
-        }
-        let thread = self.current?;
-        let event = self.sources[thread].as_ref()?.head()?;
-        Some(Merged { thread, event })
+    /// The next events.
+    pub(crate) fn next_run(&mut self) -> Option<Run<'_>> {
+        let thread = match self.current {
+            Some(index) => self.due_after(index),
+            None => self.first(),
+        }?;
+        self.current = Some(thread);
+        let until = self.waiting.peek().map(|Reverse(first)| *first);
+        let source = self.sources[thread].as_mut()?;
+        let is_due =
+            |timed: &Timed| until.is_none_or(|until| (timed.record.ticks, thread) < until);
+        Some(Run {
+            thread,
+            events: source.take(is_due),
+        })
     }
 
-    /// Moves the current source, `index`, one event on, and makes the one that is due next the current.
-    #[inline]
-    fn advance(&mut self, index: usize) {
-        let Some(source) = &mut self.sources[index] else {
-            return;
-        };
-        source.advance();
-        let Some(head) = source.head() else {
+    /// The source that is due after events of `index`, often that again.
+    fn due_after(&mut self, index: usize) -> Option<usize> {
+        let Some(head) = self.sources[index].as_mut()?.head() else {
             self.close(index);
-            self.current = self.first();
-            return;
+            return self.first();
         };
         let due = Reverse((head.record.ticks, index));
-        // Threads mostly have several events in a row: then nothing moves.
         let waiting = self.waiting.peek_mut();
         let Some(mut first) = waiting.filter(|first| **first > due) else {
-            return;
+            return Some(index);
         };
         let Reverse((_, next)) = std::mem::replace(&mut *first, due);
         drop(first);
         if self.sources[next].is_some() {
-            self.current = Some(next);
-        } else {
-            self.open(next);
-            self.current = self.first();
+            return Some(next);
         }
+        self.open(next);
+        self.first()
     }
 
     /// Takes the source that is due first. Streams whose time has come are opened on the way.
@@ -146,7 +147,6 @@ impl<'a, 'scope> Merge<'a, 'scope> {
             batch: Vec::new(),
             head: 0,
         };
-        source.batches.next(&mut source.batch);
         let due = source.head().map(|head| head.record.ticks);
         self.sources[index] = Some(source);
         match due {

@@ -387,14 +387,17 @@ impl<'a> ProcessReplay<'a, '_> {
         );
         let mut merge = Merge::new(reader, clock, decoding);
         let (mut events, mut end) = (0, self.start);
-        while let Some(merged) = merge.next() {
-            end = merged.event.time;
-            if merged.event.was_raised {
-                interpreter.repair(merged.thread, end, Cause::TimeWentBack);
+        while let Some(run) = merge.next_run() {
+            for timed in run.events {
+                end = timed.time;
+                if timed.was_raised {
+                    interpreter.repair(run.thread, end, Cause::TimeWentBack);
+                }
+                interpreter.event(run.thread, end, &timed.record.event);
             }
-            interpreter.event(merged.thread, end, &merged.event.record.event);
-            events += 1;
-            if events % STEP == 0 {
+            let steps_before = events / STEP;
+            events += run.events.len() as u64;
+            if events / STEP != steps_before {
                 progress(self.done + events);
                 if interpreter.sink_failed() {
                     break;

@@ -5,6 +5,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use omptrace_trace_format::Diagnostic;
+use omptrace_trace_format::clock::Stretch;
 use omptrace_trace_format::reader::{Events, Reader, Record, Stream};
 use rayon::Scope;
 
@@ -66,6 +67,7 @@ impl<'a, 'scope> Batches<'a, 'scope> {
             events: reader.events(stream),
             dialect: Dialect::of(reader.metadata()),
             clock,
+            stretch: clock.map.stretch(0),
             len,
             last: 0,
         };
@@ -120,6 +122,8 @@ struct Decoder<'r> {
     events: Events<'r>,
     dialect: Dialect,
     clock: SessionClock<'r>,
+    /// The part of the clock that holds the newest event's time.
+    stretch: Stretch,
     len: usize,
     /// The newest event's time in ticks.
     last: u64,
@@ -139,7 +143,10 @@ impl Decoder<'_> {
             record.ticks = record.ticks.max(self.last);
             self.last = record.ticks;
             self.dialect.translate(&mut record.event);
-            timed.time = self.clock.time(record.ticks);
+            if record.ticks >= self.stretch.end() {
+                self.stretch = self.clock.map.stretch(record.ticks);
+            }
+            timed.time = self.clock.on_timeline(self.stretch.ns(record.ticks));
             events += 1;
         }
         batch.truncate(events);
