@@ -66,12 +66,16 @@ struct Notes<'f> {
     failed: &'f AtomicBool,
 }
 
-/// Calls, and what they refer to.
+/// Calls, and what they refer to. Bytes are what a hand-over costs, for they go from one processor's cache to another's:
+/// so a call is short, and what has many is in lists of its own, in the order of the calls.
 #[derive(Default)]
 struct Batch {
     calls: Vec<Call>,
-    /// The arguments of all calls, one after the other.
     arguments: Vec<(&'static str, KeptValue<Text>)>,
+    thread_events: Vec<(Point, ThreadEvent)>,
+    flows: Vec<Flow>,
+    intervals: Vec<NotedInterval>,
+    definitions: Vec<Definition>,
     /// The texts of all calls.
     texts: String,
 }
@@ -79,18 +83,19 @@ struct Batch {
 /// A text of the batch.
 type Text = Range<u32>;
 
-/// A call with the number of its arguments, which come behind those of the call before it.
+/// A call with the number of its arguments, or the name of the list that has the call.
 enum Call {
-    Enter(Point, RegionId, u32),
-    Leave(Point, u32),
-    Instant(Point, RegionId, u32),
-    ThreadEvent(Point, ThreadEvent),
+    Enter(LocationId, Ns, RegionId, u32),
+    Leave(LocationId, Ns, u32),
+    Instant(LocationId, Ns, RegionId, u32),
     Count(CounterId, Ns, i64),
-    Flow(Flow),
-    Interval(NotedInterval),
-    /// What is rare.
-    Other(Box<Definition>),
+    ThreadEvent,
+    Flow,
+    Interval,
+    Definition,
 }
+
+const _: () = assert!(size_of::<Call>() == 24);
 
 struct NotedInterval {
     track: LocationId,
@@ -119,9 +124,22 @@ enum Definition {
 
 impl Batch {
     fn clear(&mut self) {
-        self.calls.clear();
-        self.arguments.clear();
-        self.texts.clear();
+        let Batch {
+            calls,
+            arguments,
+            thread_events,
+            flows,
+            intervals,
+            definitions,
+            texts,
+        } = self;
+        calls.clear();
+        arguments.clear();
+        thread_events.clear();
+        flows.clear();
+        intervals.clear();
+        definitions.clear();
+        texts.clear();
     }
 
     fn text(&mut self, text: &str) -> Text {
@@ -151,39 +169,58 @@ impl Batch {
                 value: value.value(text),
             }));
         };
+        let mut thread_events = self.thread_events.iter();
+        let mut flows = self.flows.iter();
+        let mut intervals = self.intervals.iter();
+        let mut definitions = self.definitions.iter();
+        let at = |location, time| Point { location, time };
         for call in &self.calls {
-            match call {
-                Call::Enter(at, region, count) => {
-                    take(*count, &mut arguments);
-                    sink.enter(*at, *region, &arguments);
+            match *call {
+                Call::Enter(location, time, region, count) => {
+                    take(count, &mut arguments);
+                    sink.enter(at(location, time), region, &arguments);
                 }
-                Call::Leave(at, count) => {
-                    take(*count, &mut arguments);
-                    sink.leave(*at, &arguments);
+                Call::Leave(location, time, count) => {
+                    take(count, &mut arguments);
+                    sink.leave(at(location, time), &arguments);
                 }
-                Call::Instant(at, region, count) => {
-                    take(*count, &mut arguments);
-                    sink.instant(*at, *region, &arguments);
+                Call::Instant(location, time, region, count) => {
+                    take(count, &mut arguments);
+                    sink.instant(at(location, time), region, &arguments);
                 }
-                Call::ThreadEvent(at, event) => sink.thread_event(*at, *event),
-                Call::Count(counter, time, value) => sink.count(*counter, *time, *value),
-                Call::Flow(flow) => sink.flow(flow),
-                Call::Interval(interval) => {
-                    take(interval.arguments, &mut arguments);
-                    sink.interval(&Interval {
-                        track: interval.track,
-                        name: text(&interval.name),
-                        category: interval.category,
-                        begin: interval.begin,
-                        end: interval.end,
-                        arguments: &arguments,
-                        work: interval.work.as_ref().map(|work| match work {
-                            NotedWork::Kernel(source) => DeviceWork::Kernel(source),
-                            NotedWork::Other(work) => *work,
-                        }),
-                    });
+                Call::Count(counter, time, value) => sink.count(counter, time, value),
+                Call::ThreadEvent => {
+                    if let Some((at, event)) = thread_events.next() {
+                        sink.thread_event(*at, *event);
+                    }
                 }
-                Call::Other(definition) => definition.call(sink),
+                Call::Flow => {
+                    if let Some(flow) = flows.next() {
+                        sink.flow(flow);
+                    }
+                }
+                Call::Interval => {
+                    if let Some(interval) = intervals.next() {
+                        take(interval.arguments, &mut arguments);
+                        sink.interval(&Interval {
+                            track: interval.track,
+                            name: text(&interval.name),
+                            category: interval.category,
+                            begin: interval.begin,
+                            end: interval.end,
+                            arguments: &arguments,
+                            work: interval.work.as_ref().map(|work| match work {
+                                NotedWork::Kernel(source) => DeviceWork::Kernel(source),
+                                NotedWork::Other(work) => *work,
+                            }),
+                        });
+                    }
+                }
+                Call::Definition => {
+                    if let Some(definition) = definitions.next() {
+                        definition.call(sink);
+                    }
+                }
             }
         }
     }
@@ -221,7 +258,8 @@ impl Notes<'_> {
     }
 
     fn define(&mut self, definition: Definition) {
-        self.call(Call::Other(Box::new(definition)));
+        self.batch.definitions.push(definition);
+        self.call(Call::Definition);
     }
 }
 
@@ -252,21 +290,22 @@ impl Sink for Notes<'_> {
 
     fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
         let count = self.batch.arguments(arguments);
-        self.call(Call::Enter(at, region, count));
+        self.call(Call::Enter(at.location, at.time, region, count));
     }
 
     fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
         let count = self.batch.arguments(arguments);
-        self.call(Call::Leave(at, count));
+        self.call(Call::Leave(at.location, at.time, count));
     }
 
     fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
         let count = self.batch.arguments(arguments);
-        self.call(Call::Instant(at, region, count));
+        self.call(Call::Instant(at.location, at.time, region, count));
     }
 
     fn thread_event(&mut self, at: Point, event: ThreadEvent) {
-        self.call(Call::ThreadEvent(at, event));
+        self.batch.thread_events.push((at, event));
+        self.call(Call::ThreadEvent);
     }
 
     fn interval(&mut self, interval: &Interval<'_>) {
@@ -279,11 +318,13 @@ impl Sink for Notes<'_> {
             arguments: self.batch.arguments(interval.arguments),
             work: interval.work.map(NotedWork::of),
         };
-        self.call(Call::Interval(noted));
+        self.batch.intervals.push(noted);
+        self.call(Call::Interval);
     }
 
     fn flow(&mut self, flow: &Flow) {
-        self.call(Call::Flow(*flow));
+        self.batch.flows.push(*flow);
+        self.call(Call::Flow);
     }
 
     fn note(&mut self, process: ProcessId, text: &str) {

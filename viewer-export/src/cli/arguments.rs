@@ -1,6 +1,7 @@
 //! The command line: the one definition that help, man page and completions are made from.
 
 use std::ffi::OsString;
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -301,6 +302,9 @@ pub(crate) struct Convert {
     /// other OpenMP regions
     #[arg(long, value_name = "VERSION", default_value_t, value_enum)]
     pub(crate) otf2_enums: Otf2Enums,
+    /// How many threads may work at once; the export is the same [default: as many as there are processors]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZero<usize>>,
     /// For otf2: only threads of the host, no devices, as Scalasca wants it
     #[arg(long)]
     pub(crate) host_only: bool,

@@ -26,6 +26,11 @@ use crate::cli::words;
 /// # Errors
 /// An input cannot be read, or the output not be written.
 pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
+    if let Some(jobs) = arguments.jobs {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.get());
+        pool.build_global()
+            .map_err(|error| Failure::because("cannot start threads", &error))?;
+    }
     let readers = inputs::open_all(&arguments.inputs)?;
     let output = match &arguments.output {
         Some(path) => path.clone(),
@@ -39,7 +44,7 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
                 .extension()
                 .is_some_and(|extension| extension == "gz"),
             chunks: arguments.chunks,
-            threads: None,
+            threads: arguments.jobs,
             selection: selection(&arguments.part, &readers)?,
             symbols: symbols::Options {
                 debug_dirs: arguments.debug_dirs.debug_dir.clone(),
