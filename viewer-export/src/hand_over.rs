@@ -16,7 +16,7 @@ use crate::sink::{
 };
 
 /// Calls of a batch: as many as spare most of the hand-overs and stay in a processor's cache.
-const BATCH: usize = 1024;
+const BATCH: usize = 4096;
 /// Batches that wait for the thread that makes the calls.
 const BATCHES_UNDER_WAY: usize = 4;
 

@@ -11,14 +11,14 @@ use omptrace_trace_format::Diagnostic;
 use omptrace_trace_format::reader::Reader;
 
 use crate::timeline::interpret::SessionClock;
-use crate::timeline::stream::{Batches, Decoding, Timed, batch_len};
+use crate::timeline::stream::{Batches, Decoding, Portion, Timed};
 
 /// The streams of one trace, merged. At equal times the lower stream comes first.
 pub(crate) struct Merge<'a, 'scope> {
     reader: &'scope Reader,
     clock: SessionClock<'scope>,
     decoding: Decoding<'a, 'scope>,
-    batch_len: usize,
+    portion: Portion,
     /// In the order of [`Reader::streams`]; `None` where a stream is not open.
     sources: Vec<Option<Source<'a, 'scope>>>,
     /// When each source's head is due, but for the current one's; of streams that are not open yet, when they begin.
@@ -78,7 +78,7 @@ impl<'a, 'scope> Merge<'a, 'scope> {
             reader,
             clock,
             decoding,
-            batch_len: batch_len(streams.len()),
+            portion: Portion::of(streams.len()),
             waiting: waiting.collect(),
             sources: streams.iter().map(|_| None).collect(),
             current: None,
@@ -95,8 +95,7 @@ impl<'a, 'scope> Merge<'a, 'scope> {
         self.current = Some(thread);
         let until = self.waiting.peek().map(|Reverse(first)| *first);
         let source = self.sources[thread].as_mut()?;
-        let is_due =
-            |timed: &Timed| until.is_none_or(|until| (timed.record.ticks, thread) < until);
+        let is_due = |timed: &Timed| until.is_none_or(|until| (timed.record.ticks, thread) < until);
         Some(Run {
             thread,
             events: source.take(is_due),
@@ -137,13 +136,7 @@ impl<'a, 'scope> Merge<'a, 'scope> {
     fn open(&mut self, index: usize) {
         let stream = &self.reader.streams()[index];
         let mut source = Source {
-            batches: Batches::new(
-                self.reader,
-                stream,
-                self.clock,
-                self.batch_len,
-                self.decoding,
-            ),
+            batches: Batches::new(self.reader, stream, self.clock, self.portion, self.decoding),
             batch: Vec::new(),
             head: 0,
         };

@@ -2,7 +2,8 @@
 //! specification's numbers, whatever the runtime's generation; some thousand at a time, decoded ahead by other threads
 //! where there are any.
 
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, channel};
 
 use omptrace_trace_format::Diagnostic;
 use omptrace_trace_format::clock::Stretch;
@@ -15,9 +16,11 @@ use crate::timeline::interpret::SessionClock;
 
 /// Events of a batch: as many as spare most of the hand-overs and stay in a processor's cache.
 const BATCH: usize = 2048;
-/// Events of all batches: with very many streams, batches are smaller.
-const ALL_BATCHES: usize = 1 << 18;
 const SMALLEST_BATCH: usize = 64;
+/// Batches that another thread decodes at a time: to wake it costs as much as to decode one, in a virtual machine more.
+const BATCHES_AHEAD: usize = 4;
+/// Events of all streams that are decoded and wait: with very many streams, there are fewer.
+const ALL_EVENTS: usize = 1 << 18;
 
 /// An event of a stream.
 #[derive(Default)]
@@ -34,13 +37,29 @@ pub(crate) struct Timed {
 pub(crate) enum Decoding<'a, 'scope> {
     /// The thread that asks for the events.
     Here,
-    /// Other threads, a batch ahead.
+    /// Other threads, some batches ahead.
     Ahead(&'a Scope<'scope>),
 }
 
-/// How many events a batch has, of so many streams.
-pub(crate) fn batch_len(streams: usize) -> usize {
-    (ALL_BATCHES / streams.max(1)).clamp(SMALLEST_BATCH, BATCH)
+/// How much of each stream is decoded at a time.
+#[derive(Clone, Copy)]
+pub(crate) struct Portion {
+    /// Events of a batch.
+    batch: usize,
+    /// Batches that another thread decodes at a time; as many may be waiting.
+    ahead: usize,
+}
+
+impl Portion {
+    /// That of each of so many streams.
+    pub(crate) fn of(streams: usize) -> Portion {
+        let events = ALL_EVENTS / 2 / streams.max(1);
+        let ahead = (events / SMALLEST_BATCH).clamp(1, BATCHES_AHEAD);
+        Portion {
+            batch: (events / ahead).clamp(SMALLEST_BATCH, BATCH),
+            ahead,
+        }
+    }
 }
 
 /// The batches of one stream.
@@ -48,19 +67,28 @@ pub(crate) struct Batches<'a, 'scope> {
     decoding: Decoding<'a, 'scope>,
     /// `None` while another thread has it.
     decoder: Option<Box<Decoder<'scope>>>,
-    /// Another thread gives them back.
-    ready: (Sender<Ready<'scope>>, Receiver<Ready<'scope>>),
+    /// What another thread decoded.
+    decoded: VecDeque<Vec<Timed>>,
+    /// Batches that were read.
+    spare: Vec<Vec<Timed>>,
+    /// From the other thread, if there is one.
+    sent: Option<Receiver<Sent<'scope>>>,
+    ahead: usize,
 }
 
-type Ready<'r> = (Box<Decoder<'r>>, Vec<Timed>);
+/// What a thread sends that decodes: batches, then the decoder as the last.
+enum Sent<'r> {
+    Batch(Vec<Timed>),
+    Decoder(Box<Decoder<'r>>),
+}
 
 impl<'a, 'scope> Batches<'a, 'scope> {
-    /// The batches of `stream`, each of `len` events.
+    /// The batches of `stream`.
     pub(crate) fn new(
         reader: &'scope Reader,
         stream: &Stream,
         clock: SessionClock<'scope>,
-        len: usize,
+        portion: Portion,
         decoding: Decoding<'a, 'scope>,
     ) -> Batches<'a, 'scope> {
         let decoder = Decoder {
@@ -68,49 +96,91 @@ impl<'a, 'scope> Batches<'a, 'scope> {
             dialect: Dialect::of(reader.metadata()),
             clock,
             stretch: clock.map.stretch(0),
-            len,
+            len: portion.batch,
             last: 0,
+            is_done: false,
         };
         Batches {
             decoding,
             decoder: Some(Box::new(decoder)),
-            ready: channel(),
+            decoded: VecDeque::new(),
+            spare: Vec::new(),
+            sent: None,
+            ahead: portion.ahead,
         }
     }
 
     /// Replaces what is in `batch`, which was read, by the next events; leaves it empty at the stream's end.
     pub(crate) fn next(&mut self, batch: &mut Vec<Timed>) {
-        let mut spare = Vec::new();
-        if let Some(decoder) = &mut self.decoder {
-            decoder.fill(batch);
-        } else if let Ok((decoder, next)) = self.ready.1.recv() {
-            spare = std::mem::replace(batch, next);
-            self.decoder = Some(decoder);
-        }
-        if !batch.is_empty() {
-            self.decode_ahead(spare);
+        let Decoding::Ahead(scope) = self.decoding else {
+            if let Some(decoder) = &mut self.decoder {
+                decoder.fill(batch);
+            }
+            return;
+        };
+        self.spare.push(std::mem::take(batch));
+        loop {
+            while self.receive(Receiver::try_recv) {}
+            if self.decoded.len() < self.ahead {
+                self.decode_ahead(scope);
+            }
+            if let Some(next) = self.decoded.pop_front() {
+                *batch = next;
+                return;
+            }
+            if !self.receive(Receiver::recv) {
+                return;
+            }
         }
     }
 
-    /// Lets another thread fill `batch`.
-    fn decode_ahead(&mut self, mut batch: Vec<Timed>) {
-        if let Decoding::Ahead(scope) = self.decoding
-            && let Some(mut decoder) = self.decoder.take()
-        {
-            let ready = self.ready.0.clone();
-            scope.spawn(move |_| {
+    /// Lets another thread decode some batches, if none does so and the stream is not at its end.
+    fn decode_ahead(&mut self, scope: &Scope<'scope>) {
+        let Some(mut decoder) = self.decoder.take_if(|decoder| !decoder.is_done) else {
+            return;
+        };
+        let ahead = self.ahead;
+        let mut spare = self.spare.split_off(self.spare.len().saturating_sub(ahead));
+        let (to_us, sent) = channel();
+        self.sent = Some(sent);
+        // Nobody waits for it where reading was broken off.
+        let send = move |sent| drop(to_us.send(sent));
+        scope.spawn(move |_| {
+            for _ in 0..ahead {
+                let mut batch = spare.pop().unwrap_or_default();
                 decoder.fill(&mut batch);
-                // Nobody waits for it where reading was broken off.
-                let _ = ready.send((decoder, batch));
-            });
+                send(Sent::Batch(batch));
+                if decoder.is_done {
+                    break;
+                }
+            }
+            send(Sent::Decoder(decoder));
+        });
+    }
+
+    /// Takes what `receive` gives from the other thread; false where it gives nothing, or there is none.
+    fn receive<E>(
+        &mut self,
+        receive: fn(&Receiver<Sent<'scope>>) -> Result<Sent<'scope>, E>,
+    ) -> bool {
+        match self.sent.as_ref().map(receive) {
+            Some(Ok(Sent::Batch(batch))) => {
+                if !batch.is_empty() {
+                    self.decoded.push_back(batch);
+                }
+            }
+            Some(Ok(Sent::Decoder(decoder))) => {
+                self.decoder = Some(decoder);
+                self.sent = None;
+            }
+            Some(Err(_)) | None => return false,
         }
+        true
     }
 
     /// What was wrong with the chunks so far.
     pub(crate) fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
-        if self.decoder.is_none() {
-            self.decoder = self.ready.1.recv().ok().map(|(decoder, _)| decoder);
-        }
+        while self.receive(Receiver::recv) {}
         self.decoder
             .as_mut()
             .map_or_else(Vec::new, |decoder| decoder.events.take_diagnostics())
@@ -127,6 +197,8 @@ struct Decoder<'r> {
     len: usize,
     /// The newest event's time in ticks.
     last: u64,
+    /// The stream is at its end.
+    is_done: bool,
 }
 
 impl Decoder<'_> {
@@ -150,5 +222,6 @@ impl Decoder<'_> {
             events += 1;
         }
         batch.truncate(events);
+        self.is_done = events < self.len;
     }
 }
