@@ -85,9 +85,7 @@ fn hex(value: u64) -> u64 {
 /// follows.
 #[inline]
 pub(crate) fn push_varint(out: &mut Vec<u8>, value: u64) {
-    if value < 0x80 {
-        out.push(value as u8);
-    } else if value < MOST_VARINT {
+    if value < MOST_VARINT {
         push(out, varint(value).to_le_bytes(), varint_len(value));
     } else {
         push_long_varint(out, value);
@@ -107,6 +105,9 @@ pub(crate) fn varint_len(value: u64) -> usize {
 /// The bytes of a number below [`MOST_VARINT`], the first in the lowest.
 #[inline]
 pub(crate) fn varint(value: u64) -> u64 {
+    if value < 0x80 {
+        return value;
+    }
     let fours = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
     let twos = fours & 0x0000_3fff_0000_3fff | (fours & 0x0fff_c000_0fff_c000) << 2;
     let ones = twos & 0x007f_007f_007f_007f | (twos & 0x3f80_3f80_3f80_3f80) << 1;
@@ -129,6 +130,14 @@ pub(crate) fn push<const N: usize>(out: &mut Vec<u8>, bytes: [u8; N], len: usize
     let start = out.len();
     out.extend_from_slice(&bytes);
     out.truncate(start + len);
+}
+
+/// Appends `N` zeros for the caller to write to, who truncates what remains of them: bytes are stored where they stay, and
+/// the buffer's capacity is looked at once.
+#[inline]
+pub(crate) fn room<const N: usize>(out: &mut Vec<u8>) -> &mut [u8; N] {
+    out.extend_from_slice(&[0; N]);
+    out.last_chunk_mut().expect("it was appended just now")
 }
 
 #[cfg(test)]

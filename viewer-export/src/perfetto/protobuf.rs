@@ -9,7 +9,9 @@
 //! ```
 
 use crate::digits::push;
-pub(super) use crate::digits::{push_varint as varint, varint_len};
+pub(super) use crate::digits::{
+    MOST_VARINT, push_varint as varint, room, varint as varint_bytes, varint_len,
+};
 
 const VARINT: u32 = 0;
 const FIXED64: u32 = 1;

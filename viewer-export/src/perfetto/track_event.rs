@@ -51,24 +51,36 @@ impl EventName {
 
 /// A track that has events.
 pub(super) struct EventTrack {
-    /// A field of a `TrackEvent`: which track it is. None on the track that events belong to which name none.
-    track: Option<pb::Short>,
+    /// What each event begins with: the packet's fields behind the time, and those of the `TrackEvent` up to its name.
+    front: pb::Short,
     time: Ns,
     /// When the slice began that the newest event ends, where that is known; else as `time`.
     begin: Ns,
-    /// The newest event's `TrackEvent`; empty where it is written, or there was none.
+    /// The newest event; empty where it is written, or there was none.
     newest: Vec<u8>,
 }
 
+/// The bytes in front of the newest event's `TrackEvent`, the last of which is its length.
+const FRONT_BYTES: usize = 4;
+/// The place of the newest event's type.
+const TYPE_AT: usize = FRONT_BYTES + 1;
+
 impl EventTrack {
+    /// The track that events belong to which name none has no `uuid`.
     pub(super) fn new(uuid: Option<u64>) -> EventTrack {
-        let field = |uuid| {
-            let mut field = Vec::new();
-            pb::uint(&mut field, event::TRACK_UUID, uuid);
-            pb::Short::of(&field)
-        };
+        let mut front = vec![
+            pb::uint_key(packet::TRUSTED_PACKET_SEQUENCE_ID),
+            SEQUENCE,
+            pb::front_key(packet::TRACK_EVENT),
+            0,
+            pb::uint_key(event::TYPE),
+            0,
+        ];
+        if let Some(uuid) = uuid {
+            pb::uint(&mut front, event::TRACK_UUID, uuid);
+        }
         EventTrack {
-            track: uuid.and_then(field),
+            front: pb::Short::of(&front).expect("uuids count up from 1"),
             time: 0,
             begin: 0,
             newest: Vec::new(),
@@ -87,10 +99,8 @@ impl EventTrack {
         self.write_newest(out);
         (self.time, self.begin) = (time, time);
         let newest = &mut self.newest;
-        newest.extend_from_slice(&[pb::uint_key(event::TYPE), event_type as u8]);
-        if let Some(track) = self.track {
-            track.append(newest);
-        }
+        self.front.append(newest);
+        newest[TYPE_AT] = event_type as u8;
         if let Some(name) = name {
             name.append(newest);
         }
@@ -107,10 +117,10 @@ impl EventTrack {
         let newest = &mut self.newest;
         for argument in arguments {
             let name = strings.argument_name(out, argument.name);
-            match argument.value {
-                Value::Uint(value) => number(newest, name, annotation::UINT_VALUE, value),
-                Value::Int(value) => number(newest, name, annotation::INT_VALUE, value as u64),
-                Value::Hex(value) => number(newest, name, annotation::POINTER_VALUE, value),
+            let (field, value) = match argument.value {
+                Value::Uint(value) => (annotation::UINT_VALUE, value),
+                Value::Int(value) => (annotation::INT_VALUE, value as u64),
+                Value::Hex(value) => (annotation::POINTER_VALUE, value),
                 Value::Text(text) => {
                     let value = strings.values.iid_of_any(out, text);
                     pb::message(newest, event::DEBUG_ANNOTATIONS, |out| {
@@ -120,8 +130,10 @@ impl EventTrack {
                             None => pb::text(out, annotation::STRING_VALUE, text),
                         }
                     });
+                    continue;
                 }
-            }
+            };
+            number(newest, name, field, value);
         }
     }
 
@@ -145,53 +157,57 @@ impl EventTrack {
     /// flag would be a twentieth of its bytes.
     #[inline]
     pub(super) fn write_newest(&mut self, out: &mut Vec<u8>) {
-        let (time, event_bytes) = (self.time.unsigned_abs(), self.newest.len());
-        if event_bytes == 0 {
+        let newest = &mut self.newest;
+        let Some(event_bytes) = newest.len().checked_sub(FRONT_BYTES) else {
             return;
-        }
-        // The keys of all fields but the event's, their values but the time, and both lengths take a byte each.
-        let bytes = 5 + pb::varint_len(time) + event_bytes;
-        if (bytes as u64) < pb::ONE_BYTE {
-            out.extend_from_slice(&[
-                pb::front_key(trace::PACKET),
-                bytes as u8,
-                pb::uint_key(packet::TIMESTAMP),
-            ]);
-            pb::varint(out, time);
-            out.extend_from_slice(&[
-                pb::uint_key(packet::TRUSTED_PACKET_SEQUENCE_ID),
-                SEQUENCE,
-                pb::front_key(packet::TRACK_EVENT),
-                event_bytes as u8,
-            ]);
-            out.extend_from_slice(&self.newest);
+        };
+        let time = self.time.unsigned_abs();
+        let time_bytes = pb::varint_len(time);
+        // The time's key, the time, and what is behind it.
+        let bytes = 1 + time_bytes + newest.len();
+        if (bytes as u64) < pb::ONE_BYTE && time < pb::MOST_VARINT {
+            let start = out.len();
+            let [key, len, time_key, rest @ ..] = pb::room::<16>(out);
+            *key = pb::front_key(trace::PACKET);
+            *len = bytes as u8;
+            *time_key = pb::uint_key(packet::TIMESTAMP);
+            rest[..8].copy_from_slice(&pb::varint_bytes(time).to_le_bytes());
+            out.truncate(start + 3 + time_bytes);
+            newest[FRONT_BYTES - 1] = event_bytes as u8;
+            out.extend_from_slice(newest);
         } else {
             pb::message(out, trace::PACKET, |out| {
                 pb::uint(out, packet::TIMESTAMP, time);
                 pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE.into());
-                pb::bytes(out, packet::TRACK_EVENT, &self.newest);
+                pb::bytes(out, packet::TRACK_EVENT, &newest[FRONT_BYTES..]);
             });
         }
-        self.newest.clear();
+        newest.clear();
     }
 }
 
 /// Appends a `DebugAnnotation` with a number in `field`.
-#[inline]
+#[inline(always)]
 fn number(out: &mut Vec<u8>, name: u64, field: u32, value: u64) {
-    if name < pb::ONE_BYTE {
-        out.extend_from_slice(&[
-            pb::front_key(event::DEBUG_ANNOTATIONS),
-            3 + pb::varint_len(value) as u8,
-            pb::uint_key(annotation::NAME_IID),
-            name as u8,
-            pb::uint_key(field),
-        ]);
-        pb::varint(out, value);
+    if name < pb::ONE_BYTE && value < pb::MOST_VARINT {
+        let (start, value_bytes) = (out.len(), pb::varint_len(value));
+        let [key, len, name_key, name_iid, value_key, rest @ ..] = pb::room::<16>(out);
+        *key = pb::front_key(event::DEBUG_ANNOTATIONS);
+        *len = 3 + value_bytes as u8;
+        *name_key = pb::uint_key(annotation::NAME_IID);
+        *name_iid = name as u8;
+        *value_key = pb::uint_key(field);
+        rest[..8].copy_from_slice(&pb::varint_bytes(value).to_le_bytes());
+        out.truncate(start + 5 + value_bytes);
     } else {
-        pb::message(out, event::DEBUG_ANNOTATIONS, |out| {
-            pb::uint(out, annotation::NAME_IID, name);
-            pb::uint(out, field, value);
-        });
+        any_number(out, name, field, value);
     }
+}
+
+#[cold]
+fn any_number(out: &mut Vec<u8>, name: u64, field: u32, value: u64) {
+    pb::message(out, event::DEBUG_ANNOTATIONS, |out| {
+        pb::uint(out, annotation::NAME_IID, name);
+        pb::uint(out, field, value);
+    });
 }

@@ -160,8 +160,9 @@ impl<'t, 's> Interpreter<'t, 's> {
     pub(crate) fn event(&mut self, thread: usize, time: Ns, event: &Event<'static>) {
         self.settle_mutex_wait(thread, time, event);
         self.interpret(thread, time, event);
-        self.threads[thread].settle(self.stage, time);
-        let wait = self.threads[thread].wait();
+        let current = &mut self.threads[thread];
+        current.settle(self.stage, time);
+        let wait = current.wait();
         self.counters.wait(self.stage, thread, time, wait);
         self.counters.tasks(self.stage, time, self.tasks.len());
     }

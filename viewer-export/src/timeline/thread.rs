@@ -429,7 +429,15 @@ impl Thread {
     pub(crate) fn is_in_parallel_region(&self) -> bool {
         let goes_on =
             |frame: &Frame| frame.construct == Construct::ImplicitTask && frame.limit == Ns::MAX;
-        self.stack.iter().rev().any(goes_on)
+        let mut inside = self.stack.last();
+        while let Some(index) = inside.and_then(|frame| frame.implicit_task) {
+            let (around, from) = self.stack.split_at(index as usize);
+            if from.first().is_some_and(goes_on) {
+                return true;
+            }
+            inside = around.last();
+        }
+        false
     }
 
     /// The wait that the thread is in. Testing a lock is none: it does not wait.
