@@ -378,6 +378,14 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         source: Source::Pip("otf2==3.2"),
     },
     Requirement {
+        name: "gungraun-runner",
+        why: "counts the instructions of parts, by valgrind",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        // As Cargo.toml's gungraun.
+        source: Source::Cargo("gungraun-runner@0.20.0"),
+    },
+    Requirement {
         name: "cargo-deny",
         why: "checks the licences and sources of what we depend on",
         purpose: Purpose::Tests,

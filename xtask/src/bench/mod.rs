@@ -34,7 +34,7 @@ use clap::Args;
 use crate::Result;
 use crate::omptrace::build;
 use crate::process::{self, cargo, target};
-use crate::requirements::Purpose;
+use crate::requirements::{Purpose, tools};
 use crate::setup;
 
 use programs::{Case, Programs};
@@ -69,7 +69,7 @@ fn folder() -> PathBuf {
 /// Measures, prints, and compares.
 ///
 /// # Errors
-/// Something cannot be built or run; with `--short`, a program's events cost more instructions than they did.
+/// Something cannot be built or run; with `--short`, events cost more instructions than they did.
 pub(crate) fn run(bench: &Bench, install: bool) -> Result<()> {
     setup::ensure(Purpose::Demo, install)?;
     if bench.short {
@@ -158,7 +158,24 @@ fn short(bench: &Bench, programs: &Programs, tools: &Tools) -> Result<()> {
     if let Some(path) = &bench.json {
         write_json(path, &counted)?;
     }
-    baseline::compare(&counted)
+    baseline::compare(&counted)?;
+    match &bench.filter[..] {
+        "" => parts(),
+        _ => Ok(()),
+    }
+}
+
+/// Instructions of the parts that events go through after the hot path; their limits stand beside them.
+fn parts() -> Result<()> {
+    let packages = [
+        "--package=omptrace-trace-format",
+        "--package=omptrace-viewer-export",
+    ];
+    process::run(
+        cargo(["bench", "--quiet", "--bench=instructions"])
+            .args(packages)
+            .env("GUNGRAUN_RUNNER", tools().join("bin/gungraun-runner")),
+    )
 }
 
 fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<()> {

@@ -1,0 +1,82 @@
+//! How many instructions an event costs on each part of its way, by callgrind; fails where they are more than they were.
+//! `cargo xtask bench --short` runs it, or `cargo bench -p omptrace-trace-format --bench instructions` where
+//! gungraun-runner is installed.
+#![allow(missing_docs, reason = "the macros make public functions")]
+
+mod chunk;
+
+use chunk::{LEVEL, encode, events, read};
+use gungraun::prelude::*;
+use gungraun::{Callgrind, EventKind};
+use omptrace_trace_format::codec::{Packer, Unpacker};
+use omptrace_trace_format::event::Event;
+
+/// At most so many instructions for each of [`events`]: 5 % more than were counted.
+fn at_most(per_event: u64) -> LibraryBenchmarkConfig {
+    let limit = per_event * events().len() as u64;
+    let mut config = LibraryBenchmarkConfig::default();
+    config.tool(Callgrind::default().hard_limits([(EventKind::Ir, limit)]));
+    config
+}
+
+/// The events, their words, and as many words of room.
+struct Made {
+    events: Vec<Event<'static>>,
+    words: Vec<u64>,
+    room: Vec<u64>,
+    packer: Packer,
+    payload: Vec<u8>,
+    unpacker: Unpacker,
+}
+
+fn made() -> Made {
+    let events = events();
+    let mut words = Vec::new();
+    encode(&events, &mut words);
+    let mut packer = Packer::new(LEVEL, words.len()).expect("a packer");
+    let payload = packer.pack(&words).expect("whole events").payload.to_vec();
+    Made {
+        events,
+        room: words.clone(),
+        words,
+        packer,
+        payload,
+        unpacker: Unpacker::new().expect("an unpacker"),
+    }
+}
+
+#[library_benchmark(setup = made)]
+#[bench::chunk(config = at_most(99))]
+fn encoding(mut made: Made) -> Made {
+    encode(&made.events, &mut made.room);
+    made
+}
+
+#[library_benchmark(setup = made)]
+#[bench::chunk(config = at_most(126))]
+fn decoding(made: Made) -> (u64, Made) {
+    (read(&made.words), made)
+}
+
+#[library_benchmark(setup = made)]
+#[bench::chunk(config = at_most(106))]
+fn packing(mut made: Made) -> (usize, Made) {
+    let packed = made.packer.pack(&made.words).expect("whole events");
+    (packed.payload.len(), made)
+}
+
+#[library_benchmark(setup = made)]
+#[bench::chunk(config = at_most(86))]
+fn unpacking(mut made: Made) -> Made {
+    let words = made.words.len();
+    made.unpacker
+        .unpack(&made.payload, words, &mut made.room)
+        .expect("what was packed");
+    made
+}
+
+library_benchmark_group!(
+    name = parts,
+    benchmarks = [encoding, decoding, packing, unpacking]
+);
+gungraun::main!(library_benchmark_groups = parts);
