@@ -225,3 +225,111 @@ impl Decoder<'_> {
         self.is_done = events < self.len;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use omptrace_trace_format::block::{
+        Chunk, ClockPair, Codec, FILE_MAGIC, FORMAT_VERSION, FileHeader,
+    };
+    use omptrace_trace_format::event::{Event, Flush};
+    use omptrace_trace_format::field::Address;
+    use omptrace_trace_format::predict::State;
+    use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words};
+
+    use super::*;
+    use crate::timeline::merge::Merge;
+
+    const SESSION: u64 = 1;
+    const CHUNKS: u32 = 5;
+    const EVENTS_PER_CHUNK: u32 = 20_000;
+    const TICKS_PER_CHUNK: u64 = 2_000_000_000;
+
+    /// The clock's rate grows from chunk to chunk, so that its map bends at each.
+    fn clock(chunk: u32) -> ClockPair {
+        let chunk = u64::from(chunk);
+        ClockPair {
+            ticks: 1 + chunk * TICKS_PER_CHUNK,
+            monotonic_raw_ns: 1 + chunk * 1_000_000_000 + chunk * chunk * 20_000,
+            realtime_ns: 1_700_000_000_000_000_000 + chunk * 1_000_000_000,
+        }
+    }
+
+    /// A trace of one stream with several batches per chunk.
+    fn trace() -> Reader {
+        let header = FileHeader {
+            magic: FILE_MAGIC,
+            version: FORMAT_VERSION,
+            session: SESSION,
+            pid: 1,
+            chunk_bytes: 0,
+            path: Vec::new(),
+        };
+        let mut file = header.encode().to_vec();
+        let metadata = serde_json::json!({"clock": {"kind": "tsc", "ticks_per_second": 2e9, "uncertainty_ticks": 10}});
+        file.extend(metadata_block(SESSION, clock(0), &metadata));
+        for sequence in 0..CHUNKS {
+            let chunk = Chunk {
+                stream: 1,
+                sequence,
+                clock: clock(sequence),
+                first_id: 1,
+            };
+            let mut state = State::new(chunk.first_id);
+            let (mut words, mut payload) = (Vec::new(), Vec::new());
+            for event in 0..EVENTS_PER_CHUNK {
+                let flush = Event::from(Flush {
+                    thread_data: Default::default(),
+                    codeptr_ra: Address(0x1000),
+                });
+                let ticks = TICKS_PER_CHUNK / u64::from(EVENTS_PER_CHUNK) * u64::from(event);
+                let mut out = [0; 16];
+                let len = flush.encode(&mut state, ticks, &mut out).unwrap();
+                words.extend_from_slice(&out[..len]);
+            }
+            push_words(&mut payload, &words);
+            let len = words.len() as u32;
+            file.extend(chunk_header(
+                SESSION,
+                &chunk,
+                len,
+                EVENTS_PER_CHUNK,
+                Codec::RAW,
+                &payload,
+            ));
+            file.extend(payload);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("made.omptrace");
+        std::fs::write(&path, file).unwrap();
+        Reader::open(&path).unwrap()
+    }
+
+    fn check(mut merge: Merge<'_, '_>, clock: SessionClock<'_>) {
+        let mut events = 0;
+        while let Some(run) = merge.next_run() {
+            for timed in run.events {
+                assert_eq!(timed.time, clock.time(timed.record.ticks));
+                events += 1;
+            }
+        }
+        assert_eq!(events, CHUNKS * EVENTS_PER_CHUNK);
+    }
+
+    #[test]
+    fn each_event_comes_once_with_its_time_whoever_decodes() {
+        let trace = trace();
+        let clock = SessionClock {
+            map: trace.clock(),
+            start: 7,
+        };
+        let bends = (0..CHUNKS).filter(|chunk| {
+            let ticks = u64::from(*chunk) * TICKS_PER_CHUNK + TICKS_PER_CHUNK / 2;
+            clock.map.stretch(ticks).end() != u64::MAX
+        });
+        assert!(bends.count() > 1, "the test needs a clock that bends");
+        check(Merge::new(&trace, clock, Decoding::Here), clock);
+        rayon::in_place_scope(|scope| {
+            check(Merge::new(&trace, clock, Decoding::Ahead(scope)), clock);
+        });
+    }
+}
