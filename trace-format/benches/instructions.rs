@@ -59,14 +59,14 @@ fn decoding(made: Made) -> (u64, Made) {
 }
 
 #[library_benchmark(setup = made)]
-#[bench::chunk(config = at_most(106))]
+#[bench::chunk(config = at_most(91))]
 fn packing(mut made: Made) -> (usize, Made) {
     let packed = made.packer.pack(&made.words).expect("whole events");
     (packed.payload.len(), made)
 }
 
 #[library_benchmark(setup = made)]
-#[bench::chunk(config = at_most(86))]
+#[bench::chunk(config = at_most(77))]
 fn unpacking(mut made: Made) -> Made {
     let words = made.words.len();
     made.unpacker
