@@ -92,26 +92,23 @@ impl Packer {
             .extend(header.iter().flat_map(|number| number.to_le_bytes()));
         let sizes = (times + OTHER_COLUMNS) * SIZE_BYTES;
         self.payload.resize(HEADER_BYTES + sizes, 0);
-        for index in 0..times + OTHER_COLUMNS {
-            let column = match index.checked_sub(1) {
-                None => &self.heads,
-                Some(byte) if byte < times => {
-                    self.column.clear();
-                    push_plane(&self.times, byte, &mut self.column);
-                    &self.column
-                }
-                Some(_) => {
-                    self.column.clear();
-                    for byte in 0..8 {
-                        push_plane(&self.further, byte, &mut self.column);
-                    }
-                    &self.column
-                }
-            };
-            let stored = append_compressed(&mut self.compressor, column, &mut self.payload)?;
-            let at = HEADER_BYTES + SIZE_BYTES * index;
-            self.payload[at..at + SIZE_BYTES].copy_from_slice(&stored.to_le_bytes());
+        let Packer {
+            compressor,
+            column,
+            payload,
+            ..
+        } = self;
+        append_column(compressor, &self.heads, 0, payload)?;
+        for byte in 0..times {
+            column.clear();
+            push_plane(&self.times, byte, column);
+            append_column(compressor, column, 1 + byte, payload)?;
         }
+        column.clear();
+        for byte in 0..8 {
+            push_plane(&self.further, byte, column);
+        }
+        append_column(compressor, column, 1 + times, payload)?;
         self.payload
             .resize(self.payload.len().next_multiple_of(8), 0);
         Some(Packed {
@@ -148,19 +145,23 @@ impl std::fmt::Debug for Packer {
     }
 }
 
-/// Appends `column`, compressed, and returns its length.
-fn append_compressed(
+/// Appends column number `index`, compressed, and stores its size.
+fn append_column(
     compressor: &mut Compressor<'_>,
     column: &[u8],
-    out: &mut Vec<u8>,
-) -> Option<u32> {
-    let start = out.len();
-    out.resize(start + zstd::zstd_safe::compress_bound(column.len()), 0);
+    index: usize,
+    payload: &mut Vec<u8>,
+) -> Option<()> {
+    let start = payload.len();
+    payload.resize(start + zstd::zstd_safe::compress_bound(column.len()), 0);
     let stored = compressor
-        .compress_to_buffer(column, &mut out[start..])
+        .compress_to_buffer(column, &mut payload[start..])
         .ok()?;
-    out.truncate(start + stored);
-    u32::try_from(stored).ok()
+    payload.truncate(start + stored);
+    let size = u32::try_from(stored).ok()?;
+    let at = HEADER_BYTES + SIZE_BYTES * index;
+    payload[at..at + SIZE_BYTES].copy_from_slice(&size.to_le_bytes());
+    Some(())
 }
 
 /// The payload of a block with [`crate::block::Codec::ZSTD`]: one frame of zstd's format, and zeros up to a multiple of
@@ -233,38 +234,26 @@ impl Unpacker {
         if count > max_words || times > MOST_TIMES {
             return Err(UnpackError);
         }
-        let columns = times + OTHER_COLUMNS;
-        let (sizes, mut stored) = rest
-            .split_at_checked(columns * SIZE_BYTES)
-            .ok_or(UnpackError)?;
+        let sizes = (times + OTHER_COLUMNS) * SIZE_BYTES;
+        let (sizes, columns) = rest.split_at_checked(sizes).ok_or(UnpackError)?;
+        let mut stored = Stored { sizes, columns };
+        let Unpacker {
+            decompressor,
+            column,
+            ..
+        } = self;
+        decompress(decompressor, stored.next(), events * 4, &mut self.heads)?;
         self.times.clear();
         self.times.resize(events, 0);
+        for byte in 0..times {
+            decompress(decompressor, stored.next(), events, column)?;
+            add_plane(column, byte, &mut self.times);
+        }
+        decompress(decompressor, stored.next(), further * 8, column)?;
         self.further.clear();
         self.further.resize(further, 0);
-        for index in 0..columns {
-            let (column, rest) = stored
-                .split_at_checked(u32_at(sizes, index * SIZE_BYTES) as usize)
-                .ok_or(UnpackError)?;
-            stored = rest;
-            match index.checked_sub(1) {
-                None => decompress(&mut self.decompressor, column, events * 4, &mut self.heads)?,
-                Some(byte) if byte < times => {
-                    decompress(&mut self.decompressor, column, events, &mut self.column)?;
-                    add_plane(&self.column, byte, &mut self.times);
-                }
-                Some(_) => {
-                    decompress(
-                        &mut self.decompressor,
-                        column,
-                        further * 8,
-                        &mut self.column,
-                    )?;
-                    let planes = self.column.chunks_exact(further.max(1));
-                    for (byte, plane) in planes.enumerate() {
-                        add_plane(plane, byte, &mut self.further);
-                    }
-                }
-            }
+        for (byte, plane) in column.chunks_exact(further.max(1)).enumerate() {
+            add_plane(plane, byte, &mut self.further);
         }
         words.reserve(count);
         self.join(words)
@@ -298,15 +287,34 @@ impl std::fmt::Debug for Unpacker {
     }
 }
 
+/// The columns of a payload, one after the other.
+struct Stored<'p> {
+    sizes: &'p [u8],
+    columns: &'p [u8],
+}
+
+impl<'p> Iterator for Stored<'p> {
+    type Item = &'p [u8];
+
+    fn next(&mut self) -> Option<&'p [u8]> {
+        let (size, sizes) = self.sizes.split_first_chunk()?;
+        let size = u32::from_le_bytes(*size) as usize;
+        let (column, columns) = self.columns.split_at_checked(size)?;
+        *self = Stored { sizes, columns };
+        Some(column)
+    }
+}
+
 /// Replaces `out` by the `size` bytes that `column` must give.
 fn decompress(
     decompressor: &mut Decompressor<'_>,
-    column: &[u8],
+    column: Option<&[u8]>,
     size: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), UnpackError> {
     out.clear();
     out.reserve(size);
+    let column = column.ok_or(UnpackError)?;
     match decompressor.decompress_to_buffer(column, out) {
         Ok(len) if len == size => Ok(()),
         _ => Err(UnpackError),
