@@ -11,11 +11,13 @@
  *     spawn         posix_spawn of /bin/true
  *     clone         the system call, of which no library knows; _exit
  *     clone_openmp  the system call; REGIONS times a lock set and unset, _exit
+ *     clone_loader  the same, while another thread holds the loader's lock
  *
- * ROOTS threads of the program each start regions of 2 threads until all children are gone; each
- * region ends in a critical section. Prints `regions N`: in the parent's trace parallel_begin and
+ * ROOTS threads of the program each start regions of 2 threads until all children are gone, or there
+ * were very many; each region ends in a critical section. Prints `regions N`: in the parent's trace parallel_begin and
  * parallel_end are N, mutex_released is 2N. Each child that uses OpenMP has a trace of its own. */
 #define _GNU_SOURCE
+#include <link.h>
 #include <omp.h>
 #include <pthread.h>
 #include <signal.h>
@@ -29,6 +31,9 @@
 #include <unistd.h>
 
 extern char **environ;
+
+/* The test looks at each event of theirs. */
+enum { MOST_REGIONS = 100000 };
 
 static atomic_int done;
 static atomic_long regions;
@@ -53,7 +58,22 @@ static void *root(void *unused) {
   do {
     region();
     regions++;
-  } while (!done);
+  } while (!done && regions < MOST_REGIONS);
+  return unused;
+}
+
+static atomic_int in_loader, leave_loader;
+
+static int stay(struct dl_phdr_info *info, size_t size, void *unused) {
+  (void)info, (void)size, (void)unused;
+  in_loader = 1;
+  while (!leave_loader)
+    usleep(1000);
+  return 1;
+}
+
+static void *hold_loader(void *unused) {
+  dl_iterate_phdr(stay, NULL);
   return unused;
 }
 
@@ -75,7 +95,7 @@ static pid_t child(const char *how, int n) {
     return pid;
   /* A child that hangs is killed. */
   alarm(60);
-  if (strcmp(how, "clone_openmp") == 0) {
+  if (strcmp(how, "clone_openmp") == 0 || strcmp(how, "clone_loader") == 0) {
     /* No region: the runtime does not know that its threads are gone. */
     omp_lock_t lock;
     omp_init_lock(&lock);
@@ -108,10 +128,20 @@ int main(int argc, char **argv) {
     pthread_create(&threads[i], NULL, root, NULL);
   int failed = 0;
   for (int i = 0; i < children; i++) {
-    int status = -1;
+    int status = -1, holds_loader = strcmp(argv[1], "clone_loader") == 0;
+    pthread_t holder;
+    in_loader = leave_loader = 0;
+    if (holds_loader) {
+      pthread_create(&holder, NULL, hold_loader, NULL);
+      while (!in_loader)
+        usleep(1000);
+    }
     pid_t pid = child(argv[1], n);
     if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
       failed++;
+    leave_loader = 1;
+    if (holds_loader)
+      pthread_join(holder, NULL);
   }
   done = 1;
   for (int i = 0; i < roots; i++)

@@ -173,11 +173,17 @@ fn children_made_under_load_have_exact_traces_and_so_has_their_parent() {
 
 #[test]
 fn a_child_that_no_library_knows_of_has_a_trace_of_its_own() {
-    let traces = Traces::folder();
-    let n = with_children(&traces, "llvm-19", "clone_openmp", "10");
-    let mut expected = vec![[0, 0, 20]; 10];
-    expected.push([n, n, 2 * n]);
-    assert_eq!(all_regions(&traces), expected);
+    for how in ["clone_openmp", "clone_loader"] {
+        let traces = Traces::folder();
+        let n = with_children(&traces, "llvm-19", how, "10");
+        let mut expected = vec![[0, 0, 20]; 10];
+        expected.push([n, n, 2 * n]);
+        assert_eq!(all_regions(&traces), expected, "{how}");
+        for trace in traces.files() {
+            // Where the loader cannot be asked, the child knows what its parent knew.
+            assert!(count(&dump(&trace), "omptrace_module") > 0, "{how}");
+        }
+    }
 }
 
 // Signals.

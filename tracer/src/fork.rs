@@ -10,7 +10,7 @@
 //! that the child's runs before the runtime's.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use ompt_sys::ompt_task_initial;
@@ -36,9 +36,17 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 /// The clocks before the first event that this process held back; null where it held none back.
 static SINCE: AtomicPtr<ClockPair> = AtomicPtr::new(std::ptr::null_mut());
 
+/// This process is a child, and a thread that it does not have may hold the loader's lock for ever.
+static LOADER_IS_LOST: AtomicBool = AtomicBool::new(false);
+
 /// Runs `f`, which takes the loader's lock, while no thread forks: glibc does not free that lock in the child (2.36),
-/// where nobody is left who could, and the child's first event would wait for it for ever.
-pub(crate) fn outside_forks<T>(f: impl FnOnce() -> T) -> T {
+/// where nobody is left who could, and the child's first event would wait for it for ever. `None`, and `f` does not
+/// run, in a child that may be in that state all the same: one of a raw clone, of which nobody was told before.
+pub(crate) fn outside_forks<T>(f: impl FnOnce() -> T) -> Option<T> {
+    // Relaxed: a child has one thread when it is stored.
+    if LOADER_IS_LOST.load(Ordering::Relaxed) {
+        return None;
+    }
     let mut waiting = None;
     loop {
         // SeqCst; pairs with `before`: either the fork sees this thread, or this thread sees the fork.
@@ -54,7 +62,7 @@ pub(crate) fn outside_forks<T>(f: impl FnOnce() -> T) -> T {
     let result = f();
     // Release; pairs with `before`: it has left the loader.
     IN_LOADER.fetch_sub(1, Ordering::Release);
-    result
+    Some(result)
 }
 
 /// Registers the handlers; once per process.
@@ -75,7 +83,10 @@ pub(crate) fn watch() {
     extern "C" fn in_child() {
         // Relaxed: the child has one thread.
         FORKS.store(0, Ordering::Relaxed);
-        IN_LOADER.store(0, Ordering::Relaxed);
+        if IN_LOADER.swap(0, Ordering::Relaxed) > 0 {
+            // Patience was not enough.
+            LOADER_IS_LOST.store(true, Ordering::Relaxed);
+        }
         if Mode::current() != Mode::Off {
             tls::set_recorder(None);
             recorder::forget_all();
@@ -101,6 +112,8 @@ fn become_child() {
 pub(crate) fn notice() {
     let stranger = session::current().is_some_and(|session| session.pid != system::process_id());
     if stranger && Mode::current() != Mode::Child {
+        // The handlers did not run. Relaxed: the child has one thread.
+        LOADER_IS_LOST.store(true, Ordering::Relaxed);
         become_child();
     }
 }

@@ -88,6 +88,8 @@ impl Loaded {
 #[derive(Debug)]
 pub(crate) struct Modules {
     told: Mutex<Told>,
+    /// Those that the parent had told of, where this process is a child: it may be unable to ask the loader.
+    inherited: Vec<Loaded>,
     /// Whether a thread that asks is told of modules that others know: theirs may be overwritten.
     again: bool,
 }
@@ -100,12 +102,20 @@ struct Told {
 }
 
 impl Modules {
-    /// None told of yet.
-    pub(crate) fn new(keep: Keep) -> Modules {
+    /// None told of yet. `inherited` are those [`Modules::told`] of the parent.
+    pub(crate) fn new(keep: Keep, inherited: Vec<Loaded>) -> Modules {
         Modules {
             told: Mutex::default(),
+            inherited,
             again: keep == Keep::Newest,
         }
+    }
+
+    /// Those that some event has told of; none where a thread is looking at them, which a child would wait for for ever.
+    pub(crate) fn told(&self) -> Vec<Loaded> {
+        self.told
+            .try_lock()
+            .map_or_else(Vec::new, |told| told.modules.clone())
     }
 
     /// Calls `tell` with the module that holds `code` if the session has not told of it yet; `tell` says whether it
@@ -123,7 +133,7 @@ impl Modules {
         if known.contains(code) {
             return;
         }
-        let Some(module) = loaded_at(code) else {
+        let Some(module) = self.module_at(code) else {
             return;
         };
         let mut told = self.told.lock();
@@ -137,9 +147,19 @@ impl Modules {
         known.add(module.start, module.end);
     }
 
+    fn module_at(&self, code: u64) -> Option<Loaded> {
+        loaded_at(code).unwrap_or_else(|| {
+            let mut inherited = self.inherited.iter();
+            let holds = |module: &&Loaded| (module.start..module.end).contains(&code);
+            inherited.find(holds).cloned()
+        })
+    }
+
     /// Calls `tell` with each module that the loader has removed since anybody asked.
     pub(crate) fn refresh(&self, known: &KnownModules, mut tell: impl FnMut(Module<'_>) -> bool) {
-        let counts = loader_counts();
+        let Some(counts) = loader_counts() else {
+            return;
+        };
         if known.counts.replace(counts) == counts {
             return;
         }
@@ -148,15 +168,17 @@ impl Modules {
         if told.counts != counts {
             told.counts = counts;
             told.modules.retain(|module| {
-                let still = loaded_at(module.start).is_some_and(|now| now == *module);
+                let still = self
+                    .module_at(module.start)
+                    .is_some_and(|now| now == *module);
                 still || !tell(module.event(ModuleChange::unloaded))
             });
         }
     }
 }
 
-/// The loader's counts of libraries added and removed since the process began.
-fn loader_counts() -> (u64, u64) {
+/// The loader's counts of libraries added and removed since the process began; `None` where it cannot be asked.
+fn loader_counts() -> Option<(u64, u64)> {
     unsafe extern "C" fn first(
         info: *mut libc::dl_phdr_info,
         _: usize,
@@ -168,12 +190,14 @@ fn loader_counts() -> (u64, u64) {
     }
     let mut counts = (0, 0);
     // SAFETY: `first` treats its arguments as `dl_iterate_phdr` gives them.
-    fork::outside_forks(|| unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut counts).cast()) });
-    counts
+    fork::outside_forks(|| unsafe {
+        libc::dl_iterate_phdr(Some(first), (&raw mut counts).cast())
+    })?;
+    Some(counts)
 }
 
-/// The module that holds `code`.
-fn loaded_at(code: u64) -> Option<Loaded> {
+/// The module that holds `code`, if any does; `None` where the loader cannot be asked.
+fn loaded_at(code: u64) -> Option<Option<Loaded>> {
     struct Search {
         code: u64,
         found: Option<Loaded>,
@@ -222,8 +246,10 @@ fn loaded_at(code: u64) -> Option<Loaded> {
     }
     let mut search = Search { code, found: None };
     // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
-    fork::outside_forks(|| unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) });
-    search.found
+    fork::outside_forks(|| unsafe {
+        libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast())
+    })?;
+    Some(search.found)
 }
 
 /// The path of a module by the loader's name, which is empty for the program itself.
@@ -273,7 +299,7 @@ mod tests {
     #[test]
     fn finds_this_program_once() {
         let (modules, known, other) = (
-            Modules::new(Keep::All),
+            Modules::new(Keep::All, Vec::new()),
             KnownModules::new(),
             KnownModules::new(),
         );

@@ -27,7 +27,7 @@ use crate::devices::Devices;
 use crate::facts;
 use crate::fork;
 use crate::log::{info, warning};
-use crate::modules::Modules;
+use crate::modules::{Loaded, Modules};
 use crate::output::{Names, Output};
 use crate::recorder::{self, Mode, Recorder};
 use crate::sanitizer;
@@ -112,7 +112,7 @@ pub(crate) fn forget_streams() {
 /// # Errors
 /// What could not be done, with what to do about it.
 pub(crate) fn start(config: Config) -> Result<&'static Session, String> {
-    let session = Session::create(config)?;
+    let session = Session::create(config, Vec::new())?;
     // Before any event: from here on a kill leaves a file that says whose it is.
     session.write_metadata(&facts::process(session, false));
     session.tell_of_spool();
@@ -122,7 +122,7 @@ pub(crate) fn start(config: Config) -> Result<&'static Session, String> {
 /// Starts the session of a forked child, with the settings and the runtime's facts of its parent.
 pub(crate) fn start_in_child() {
     let Some(parent) = current() else { return };
-    match Session::create(parent.config.clone()) {
+    match Session::create(parent.config.clone(), parent.modules.told()) {
         Ok(session) => {
             // What was held back until now belongs to the session, too.
             let start = fork::asleep_since().unwrap_or_else(|| clock::pair().0);
@@ -159,7 +159,8 @@ pub(crate) fn finish(how: &str) {
 }
 
 impl Session {
-    fn create(config: Config) -> Result<&'static Session, String> {
+    /// With the modules that a parent's session told of.
+    fn create(config: Config, inherited: Vec<Loaded>) -> Result<&'static Session, String> {
         let pid = system::process_id();
         let (pair, _) = clock::pair();
         let number = session_number(pid, pair);
@@ -206,7 +207,7 @@ impl Session {
             pid,
             cpus: system::affinity(),
             devices: Devices::new(config.device_buffer_bytes),
-            modules: Modules::new(config.keep),
+            modules: Modules::new(config.keep, inherited),
             config,
             output,
             spool,
