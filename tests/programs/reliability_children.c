@@ -14,8 +14,9 @@
  *     clone_loader  the same, while another thread holds the loader's lock
  *
  * ROOTS threads of the program each start regions of 2 threads until all children are gone, or there
- * were very many; each region ends in a critical section. Prints `regions N`: in the parent's trace parallel_begin and
- * parallel_end are N, mutex_released is 2N. Each child that uses OpenMP has a trace of its own. */
+ * were very many; each region ends in a critical section. Prints `regions N`: in the parent's trace
+ * parallel_begin and parallel_end are N, mutex_released is 2N. Each child that uses OpenMP has a trace
+ * of its own. */
 #define _GNU_SOURCE
 #include <link.h>
 #include <omp.h>
