@@ -1,6 +1,6 @@
 //! How many instructions an event costs on each part of its way, by callgrind; fails where they are more than they were.
-//! `cargo xtask bench --short` runs it, or `cargo bench -p omptrace-trace-format --bench instructions` where
-//! gungraun-runner is installed.
+//! `cargo xtask bench --short` runs it, or `cargo bench -p omptrace-trace-format --bench instructions` after
+//! `cargo xtask setup`.
 #![allow(missing_docs, reason = "the macros make public functions")]
 
 mod chunk;

@@ -1,6 +1,6 @@
 //! How many instructions an event costs to convert, on one thread, by callgrind; fails where they are more than they were.
-//! `cargo xtask bench --short` runs it, or `cargo bench -p omptrace-viewer-export --bench instructions` where
-//! gungraun-runner is installed.
+//! `cargo xtask bench --short` runs it, or `cargo bench -p omptrace-viewer-export --bench instructions` after
+//! `cargo xtask setup`.
 #![allow(missing_docs, reason = "the macros make public functions")]
 
 mod made_trace;

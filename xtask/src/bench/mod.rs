@@ -34,7 +34,7 @@ use clap::Args;
 use crate::Result;
 use crate::omptrace::build;
 use crate::process::{self, cargo, target};
-use crate::requirements::{Purpose, tools};
+use crate::requirements::Purpose;
 use crate::setup;
 
 use programs::{Case, Programs};
@@ -171,11 +171,7 @@ fn parts() -> Result<()> {
         "--package=omptrace-trace-format",
         "--package=omptrace-viewer-export",
     ];
-    process::run(
-        cargo(["bench", "--quiet", "--bench=instructions"])
-            .args(packages)
-            .env("GUNGRAUN_RUNNER", tools().join("bin/gungraun-runner")),
-    )
+    process::run(cargo(["bench", "--quiet", "--bench=instructions"]).args(packages))
 }
 
 fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<()> {
