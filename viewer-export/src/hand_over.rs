@@ -1,7 +1,7 @@
 //! A timeline handed over: one thread interprets and notes the calls of a [`Sink`], another makes them, in the same order.
 //!
-//! Interpretation is one thread's work, since threads meet there, and encoding costs about as much. Handing a call over
-//! costs a tenth of either.
+//! Interpretation is one thread's work, since threads meet there, and encoding costs about as much. Handing calls over
+//! costs a seventh to a third of either (docs/performance.md), so it pays where there are processors to spare.
 
 use std::io;
 use std::ops::Range;
