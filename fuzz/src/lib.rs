@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use omptrace_trace_format::block::{
-    BLOCK_HEADER_BYTES, BLOCK_MAGIC, BlockKind, FILE_HEADER_BYTES, FILE_MAGIC, FORMAT_VERSION,
-    FileHeader, SPOOL_MAGIC,
+    BLOCK_HEADER_BYTES, BLOCK_MAGIC, BlockKind, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader,
+    SPOOL_MAGIC,
 };
 use omptrace_trace_format::{Limits, Reader};
 
@@ -45,18 +45,8 @@ pub fn trace(data: &[u8], spool: &[u8]) -> (Vec<u8>, Vec<u8>) {
     if data.starts_with(&FILE_MAGIC) {
         return (blocks.to_vec(), chunks.to_vec());
     }
-    let mut header = FileHeader {
-        magic: FILE_MAGIC,
-        version: FORMAT_VERSION,
-        session: SESSION,
-        pid: 0,
-        chunk_bytes: 0,
-        path: if chunks.is_empty() {
-            Vec::new()
-        } else {
-            spool.to_vec()
-        },
-    };
+    let spool = if chunks.is_empty() { &[] } else { spool };
+    let mut header = FileHeader::of_trace(SESSION, 0, spool);
     let mut file = [&header.encode()[..], blocks].concat();
     repair(&mut file);
     let Some((size, chunks)) = chunks.get(8..).and_then(|rest| rest.split_first_chunk()) else {

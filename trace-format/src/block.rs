@@ -262,6 +262,18 @@ impl fmt::Display for HeaderError {
 impl std::error::Error for HeaderError {}
 
 impl FileHeader {
+    /// That of a trace file whose spool has this path; empty where there is none.
+    pub fn of_trace(session: u64, pid: u32, spool: &[u8]) -> FileHeader {
+        FileHeader {
+            magic: FILE_MAGIC,
+            version: FORMAT_VERSION,
+            session,
+            pid,
+            chunk_bytes: 0,
+            path: spool.to_vec(),
+        }
+    }
+
     /// The page. A path longer than [`MAX_SPOOL_PATH`] is left out.
     pub fn encode(&self) -> [u8; FILE_HEADER_BYTES] {
         let mut page = [0; FILE_HEADER_BYTES];

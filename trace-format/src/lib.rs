@@ -22,7 +22,7 @@
 //! A trace of one event, written and read:
 //!
 //! ```
-//! use omptrace_trace_format::block::{Chunk, ClockPair, Codec, FILE_MAGIC, FORMAT_VERSION, FileHeader};
+//! use omptrace_trace_format::block::{Chunk, ClockPair, Codec, FileHeader};
 //! use omptrace_trace_format::event::ThreadBegin;
 //! use omptrace_trace_format::field::Id;
 //! use omptrace_trace_format::predict::State;
@@ -37,9 +37,7 @@
 //! // The writer's part: header, metadata, one chunk.
 //! let session = 42;
 //! let clock = ClockPair { ticks: 1000, monotonic_raw_ns: 5000, realtime_ns: 1_700_000_000_000_000_000 };
-//! let header = FileHeader {
-//!     magic: FILE_MAGIC, version: FORMAT_VERSION, session, pid: 1, chunk_bytes: 0, path: Vec::new(),
-//! };
+//! let header = FileHeader::of_trace(session, 1, &[]);
 //! let mut payload = Vec::new();
 //! push_words(&mut payload, &words[..len]);
 //! let chunk = Chunk { stream: 1, sequence: 0, clock, first_id: 0 };

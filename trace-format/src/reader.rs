@@ -12,8 +12,8 @@ use std::{fmt, io};
 use serde_json::{Map, Value};
 
 use crate::block::{
-    BLOCK_HEADER_BYTES, BlockHeader, BlockKind, Codec, FILE_HEADER_BYTES, FILE_MAGIC,
-    FORMAT_VERSION, FileHeader, HeaderError,
+    BLOCK_HEADER_BYTES, BlockHeader, BlockKind, Codec, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader,
+    HeaderError,
 };
 use crate::chunks::{Chunks, Stored, is_same_chunk};
 use crate::clock::ClockMap;
@@ -332,14 +332,7 @@ fn read_header(file: &File) -> Result<Option<FileHeader>, OpenError> {
 }
 
 fn unknown_header(session: u64) -> FileHeader {
-    FileHeader {
-        magic: FILE_MAGIC,
-        version: FORMAT_VERSION,
-        session,
-        pid: 0,
-        chunk_bytes: 0,
-        path: Vec::new(),
-    }
+    FileHeader::of_trace(session, 0, &[])
 }
 
 fn of_kind(blocks: &Blocks, kind: BlockKind) -> impl Iterator<Item = &Block> {

@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use omptrace_trace_format::block::{Chunk, Codec, FILE_MAGIC, FORMAT_VERSION, FileHeader};
+use omptrace_trace_format::block::{Chunk, Codec, FileHeader};
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::{Event, ThreadEnd};
 use omptrace_trace_format::field::Id;
@@ -52,14 +52,7 @@ fn trace() -> Vec<u8> {
     let mut packer = Packer::new(1, words.len()).unwrap();
     let packed = packer.pack(&words).unwrap().payload.to_vec();
     let raw: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let header = FileHeader {
-        magic: FILE_MAGIC,
-        version: FORMAT_VERSION,
-        session: 1,
-        pid: 1,
-        chunk_bytes: 0,
-        path: Vec::new(),
-    };
+    let header = FileHeader::of_trace(1, 1, &[]);
     let mut file = header.encode().to_vec();
     for sequence in 0..CHUNKS {
         let chunk = Chunk {

@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use omptrace_trace_format::block::{
-    self, BLOCK_HEADER_BYTES, ClockPair, Codec, FILE_HEADER_BYTES, FILE_MAGIC, FORMAT_VERSION,
-    FileHeader,
+    self, BLOCK_HEADER_BYTES, ClockPair, Codec, FILE_HEADER_BYTES, FileHeader,
 };
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::writer;
@@ -94,14 +93,7 @@ impl Output {
     /// # Errors
     /// What the system said.
     pub(crate) fn write_header(&self, pid: u32, spool: &[u8]) -> io::Result<()> {
-        let header = FileHeader {
-            magic: FILE_MAGIC,
-            version: FORMAT_VERSION,
-            session: self.session,
-            pid,
-            chunk_bytes: 0,
-            path: spool.to_vec(),
-        };
+        let header = FileHeader::of_trace(self.session, pid, spool);
         system::write_all_at(&self.file, &[&header.encode()], 0)
     }
 

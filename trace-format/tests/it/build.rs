@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::block::{
     BLOCK_HEADER_BYTES, CHUNK_HEADER_WORDS, CHUNK_MAGIC, Chunk, ChunkState, ClockPair, Codec,
-    FILE_MAGIC, FORMAT_VERSION, FileHeader, SPOOL_MAGIC,
+    FORMAT_VERSION, FileHeader, SPOOL_MAGIC,
 };
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::Event;
@@ -109,16 +109,8 @@ impl Trace {
             file: Vec::new(),
             spool: Vec::new(),
         };
-        let header = FileHeader {
-            magic: FILE_MAGIC,
-            version: FORMAT_VERSION,
-            session: SESSION,
-            pid,
-            chunk_bytes: 0,
-            path: default_path(&trace.path())
-                .into_os_string()
-                .into_encoded_bytes(),
-        };
+        let spool = default_path(&trace.path());
+        let header = FileHeader::of_trace(SESSION, pid, spool.as_os_str().as_encoded_bytes());
         trace.file.extend(header.encode());
         trace.metadata(object)
     }

@@ -3,9 +3,7 @@
 use std::path::Path;
 
 use ompt_sys as ompt;
-use omptrace_trace_format::block::{
-    Chunk, ClockPair, Codec, FILE_MAGIC, FORMAT_VERSION, FileHeader,
-};
+use omptrace_trace_format::block::{Chunk, ClockPair, Codec, FileHeader};
 use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id, Text};
 use omptrace_trace_format::predict::State;
@@ -98,14 +96,7 @@ fn clock(ticks: u64) -> ClockPair {
 
 /// Writes a trace of at least so many events; gives their number.
 pub(crate) fn write_trace(path: &Path, events: u64) -> u64 {
-    let header = FileHeader {
-        magic: FILE_MAGIC,
-        version: FORMAT_VERSION,
-        session: SESSION,
-        pid: 1,
-        chunk_bytes: 0,
-        path: Vec::new(),
-    };
+    let header = FileHeader::of_trace(SESSION, 1, &[]);
     let mut streams: Vec<Stream> = (1..=THREADS).map(Stream::new).collect();
     introduce(&mut streams);
     let mut time = 100;

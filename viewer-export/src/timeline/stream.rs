@@ -228,9 +228,7 @@ impl Decoder<'_> {
 
 #[cfg(test)]
 mod tests {
-    use omptrace_trace_format::block::{
-        Chunk, ClockPair, Codec, FILE_MAGIC, FORMAT_VERSION, FileHeader,
-    };
+    use omptrace_trace_format::block::{Chunk, ClockPair, Codec, FileHeader};
     use omptrace_trace_format::event::{Event, Flush};
     use omptrace_trace_format::field::Address;
     use omptrace_trace_format::predict::State;
@@ -256,14 +254,7 @@ mod tests {
 
     /// A trace of one stream with several batches per chunk.
     fn trace() -> Reader {
-        let header = FileHeader {
-            magic: FILE_MAGIC,
-            version: FORMAT_VERSION,
-            session: SESSION,
-            pid: 1,
-            chunk_bytes: 0,
-            path: Vec::new(),
-        };
+        let header = FileHeader::of_trace(SESSION, 1, &[]);
         let mut file = header.encode().to_vec();
         let metadata = serde_json::json!({"clock": {"kind": "tsc", "ticks_per_second": 2e9, "uncertainty_ticks": 10}});
         file.extend(metadata_block(SESSION, clock(0), &metadata));

@@ -4,9 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use omptrace_trace_format::block::{
-    Chunk, ClockPair, Codec, FILE_MAGIC, FORMAT_VERSION, FileHeader,
-};
+use omptrace_trace_format::block::{Chunk, ClockPair, Codec, FileHeader};
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::predict::State;
 use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words};
@@ -24,15 +22,8 @@ const CLOCK: ClockPair = ClockPair {
 
 /// A trace with a stream of three events.
 fn write_trace(path: &Path) {
-    let header = FileHeader {
-        magic: FILE_MAGIC,
-        version: FORMAT_VERSION,
-        session: SESSION,
-        // No process has this number.
-        pid: u32::MAX,
-        chunk_bytes: 0,
-        path: Vec::new(),
-    };
+    // No process has this number.
+    let header = FileHeader::of_trace(SESSION, u32::MAX, &[]);
     let metadata = json!({
         "tracer": "test",
         "process": {"pid": u32::MAX},
