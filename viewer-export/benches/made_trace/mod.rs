@@ -241,50 +241,24 @@ fn member(stream: &mut Stream, begin: u64, index: u32, parallel_data: Id, codept
         stream.push(tick(), done.into());
     }
     let kind = ompt::ompt_sync_region_barrier_implicit_parallel;
-    stream.push(
-        tick(),
-        SyncRegion {
-            endpoint: begin,
-            kind,
-            parallel_data,
-            task_data,
-            codeptr_ra,
-        }
-        .into(),
-    );
-    stream.push(
-        tick(),
-        SyncRegionWait {
-            endpoint: begin,
-            kind,
-            parallel_data,
-            task_data,
-            codeptr_ra,
-        }
-        .into(),
-    );
-    stream.push(
-        tick(),
-        SyncRegionWait {
-            endpoint: end,
-            kind,
-            parallel_data,
-            task_data,
-            codeptr_ra,
-        }
-        .into(),
-    );
-    stream.push(
-        tick(),
-        SyncRegion {
-            endpoint: end,
-            kind,
-            parallel_data,
-            task_data,
-            codeptr_ra,
-        }
-        .into(),
-    );
+    let barrier = |endpoint| SyncRegion {
+        endpoint,
+        kind,
+        parallel_data,
+        task_data,
+        codeptr_ra,
+    };
+    let wait = |endpoint| SyncRegionWait {
+        endpoint,
+        kind,
+        parallel_data,
+        task_data,
+        codeptr_ra,
+    };
+    stream.push(tick(), barrier(begin).into());
+    stream.push(tick(), wait(begin).into());
+    stream.push(tick(), wait(end).into());
+    stream.push(tick(), barrier(end).into());
     stream.push(
         tick(),
         ImplicitTaskEnd {
