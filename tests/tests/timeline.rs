@@ -36,9 +36,10 @@ fn numbers(export: &Path, queries: &[String]) -> Vec<i64> {
     rows.iter().map(|rows| number(rows).unwrap_or(0)).collect()
 }
 
-/// Members whose wake-up gap and implicit task are not together as long as their region. A thread of a nested region
-/// may still have been in another one, which shortens its gap: the runtime takes it back before that region has ended. And
-/// so does being idle, which runtimes of TR6 report when they wake a thread.
+/// Members whose wake-up gap and implicit task are not together as long as their region. The runtime may take a thread of
+/// a nested region back for another one before the first has ended: that ends its task early where it wakes in time, else
+/// it shortens the gap of the second. And so does being idle: runtimes of TR6 report it when they wake a thread, and let
+/// go of a task that is done, which may be before its region has ended.
 fn inexact_members(arguments: &str) -> String {
     let region = format!("extract_arg(arg_set_id, '{arguments}.parallel_data')");
     format!(
@@ -47,7 +48,13 @@ fn inexact_members(arguments: &str) -> String {
                        where category = 'implicit_task' and name glob '*implicit task*'), \
               gap as (select {region} id, ts, dur, track_id from slice where name glob '*(wake-up)*') \
          select count(*) from task join region using (id) left join gap using (id, track_id) \
-         where task.ts + task.dur != region.ts + region.dur \
+         where task.ts + task.dur > region.ts + region.dur \
+            or task.ts + task.dur < region.ts + region.dur \
+               and not exists (select * from gap next where next.track_id = task.track_id \
+                               and next.ts = task.ts + task.dur and next.id != task.id) \
+               and coalesce((select name from slice next where next.track_id = task.track_id \
+                             and next.ts >= task.ts + task.dur order by next.ts limit 1), '') \
+                   not glob 'idle*' \
             or coalesce(gap.ts + gap.dur, task.ts) != task.ts \
             or coalesce(gap.ts, task.ts) != region.ts \
                and not exists (select * from task other where other.track_id = task.track_id \

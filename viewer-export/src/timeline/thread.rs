@@ -477,8 +477,9 @@ impl Thread {
         }
     }
 
-    /// Ends an implicit task whose region is over: something new begins, so its own end will not come.
-    fn close_overdue(&mut self, stage: &mut Stage<'_>, time: Ns) {
+    /// Ends implicit tasks whose region is over, or that have reported their end: something new begins, so nothing else will
+    /// end them.
+    pub(crate) fn close_overdue(&mut self, stage: &mut Stage<'_>, time: Ns) {
         while let Some((index, limit)) = self.limit()
             && limit < time
         {

@@ -95,6 +95,7 @@ golden! {
     late_worker_ends
     nested_regions
     misnamed_region
+    taken_early
     tasks_on_top_of_tasks
     untied_migration
     detached_task

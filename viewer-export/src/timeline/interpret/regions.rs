@@ -147,6 +147,8 @@ impl Interpreter<'_, '_> {
     /// The member was not running yet: the runtime started or woke its thread, and told it what to do.
     fn woken_up(&mut self, thread: usize, begin: Ns, end: Ns, frame: Frame, region: Id) {
         let (construct, thread) = (frame.construct, &mut self.threads[thread]);
+        // A thread may be taken into the next team before its last region has ended.
+        thread.close_overdue(self.stage, end);
         if begin < end && thread.last() < end {
             let region = arguments!["parallel_data": id(region)];
             thread.open(self.stage, begin, frame, region);
