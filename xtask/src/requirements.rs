@@ -419,7 +419,7 @@ impl Source {
             },
             Source::Npm(package) => format!("npm install {package}"),
             Source::Pip(package) => format!("pip install {package}, into a folder"),
-            Source::Cargo(package) => format!("cargo install {package}"),
+            Source::Cargo(package) => format!("cargo install --debug {package}"),
         }
     }
 
