@@ -6,7 +6,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use omptrace_tests::env::{Compiler, compile, limited, omptrace_program};
+use omptrace_tests::env::{
+    Compiler, OPENMP_45, RUNTIMES_OF_TR6, compile, limited, omptrace_program, runtime,
+};
 use omptrace_tests::otf2::{assert_sound, events, number, printed, rows, text};
 use omptrace_tests::trace::{Traced, Traces, convert, info, omptrace};
 use serde_json::Value;
@@ -228,6 +230,33 @@ fn an_archive_replaces_an_archive_and_nothing_else() {
     let output = omptrace(words.into_iter().chain([folder, traced.trace()]));
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(second.exists() && folder.join("notes.txt").exists());
+}
+
+/// These runtimes do not tell when they create the tasks of a taskloop, nor give them an id, and run several at once.
+#[test]
+fn tasks_that_nobody_created_are_created_when_they_run() {
+    let flags = [OPENMP_45, "-DWITHOUT_TEAMS"];
+    let program = compile(
+        "tests/programs/nearly_everything.c",
+        Compiler::Clang14,
+        &flags,
+    );
+    for name in RUNTIMES_OF_TR6 {
+        let traces = Traces::folder();
+        let mut command = Command::new(&program);
+        command
+            .args(["3", "20"])
+            .env("OMP_NESTED", "true")
+            .env("LD_LIBRARY_PATH", runtime(name));
+        traces.record(&mut command);
+        let anchor = archive_of(&traces, &[]);
+        assert_sound(&anchor);
+        let counts = &events(&anchor)["counts"];
+        let [created, completed] =
+            ["ThreadTaskCreate", "ThreadTaskComplete"].map(|name| number(&counts[name]));
+        // The program tells of 18 + 3T, and the reduction's 4 are not for OpenMP 4.5.
+        assert_eq!([created, completed], [20 * 23; 2], "{name}");
+    }
 }
 
 /// Anchors anywhere below a folder.

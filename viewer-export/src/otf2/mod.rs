@@ -54,8 +54,7 @@ use encoding::{Full, LocationRef, TypedValue};
 use events::EventFile;
 use records::{
     BufferFlush, MEASUREMENT_OFF, MeasurementOnOff, ProgramBegin, ProgramEnd, ThreadAcquireLock,
-    ThreadFork, ThreadJoin, ThreadTaskComplete, ThreadTaskCreate, ThreadTeamBegin, ThreadTeamEnd,
-    paradigm, role,
+    ThreadFork, ThreadJoin, ThreadTaskComplete, ThreadTeamBegin, ThreadTeamEnd, paradigm, role,
 };
 use regions::Regions;
 use streams::{Direction, Streams};
@@ -373,12 +372,7 @@ impl Otf2 {
         let region = self.regions.creation(&mut self.strings, region.0 as usize);
         let thread = &mut self.threads[thread];
         thread.enter(time, &[], region);
-        let name = self.tasks.create(thread, task);
-        thread.team_event(&mut self.teams, time, name.team, |team| ThreadTaskCreate {
-            team,
-            creating_thread: name.creating_thread,
-            generation: name.generation,
-        });
+        thread.create(&mut self.tasks, &mut self.teams, time, task);
         thread.leave(time, &[], region);
     }
 

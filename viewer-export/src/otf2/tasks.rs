@@ -40,22 +40,9 @@ impl Tasks {
         name
     }
 
-    /// What a task is called that the thread runs. One whose creation is not in the trace is taken for its own.
-    pub(super) fn name(&mut self, thread: &mut Thread, task: Task) -> TaskName {
-        match task {
-            Task::Implicit(place) => {
-                let place = thread.teams[place as usize];
-                TaskName {
-                    team: place.team,
-                    creating_thread: place.index,
-                    generation: 0,
-                }
-            }
-            Task::Explicit(task) => match self.0.get(&task) {
-                Some(name) => *name,
-                None => self.create(thread, task),
-            },
-        }
+    /// What an explicit task is called; `None` where its creation is not in the trace.
+    pub(super) fn name(&self, task: u64) -> Option<TaskName> {
+        self.0.get(&task).copied()
     }
 
     /// The task is complete.

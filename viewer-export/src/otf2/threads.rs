@@ -10,10 +10,10 @@ use super::chunks::Site;
 use super::encoding::CommRef;
 use super::events::EventFile;
 use super::records::{
-    Enter, Leave, MEASUREMENT_ON, MeasurementOnOff, Record, ThreadReleaseLock, ThreadTaskSwitch,
-    paradigm,
+    Enter, Leave, MEASUREMENT_ON, MeasurementOnOff, Record, ThreadReleaseLock, ThreadTaskCreate,
+    ThreadTaskSwitch, paradigm,
 };
-use super::tasks::{Task, Tasks};
+use super::tasks::{Task, TaskName, Tasks};
 use super::teams::{TeamId, Teams};
 
 /// A location that is a thread.
@@ -85,6 +85,17 @@ pub(super) struct Membership {
     pub(super) created: u32,
 }
 
+impl Membership {
+    /// What the thread's implicit task in the team is called.
+    fn implicit_task(&self) -> TaskName {
+        TaskName {
+            team: self.team,
+            creating_thread: self.index,
+            generation: 0,
+        }
+    }
+}
+
 impl Thread {
     /// The task of the innermost open region.
     #[inline]
@@ -133,14 +144,38 @@ impl Thread {
         }
     }
 
+    /// A task whose creation is not in the trace is taken for the thread's own.
     fn switch(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64, task: Task) {
         self.current = task;
-        let name = tasks.name(self, task);
+        let name = match task {
+            Task::Implicit(place) => self.teams[place as usize].implicit_task(),
+            Task::Explicit(task) => match tasks.name(task) {
+                Some(name) => name,
+                None => self.create(tasks, teams, time, task),
+            },
+        };
         self.team_event(teams, time, name.team, |team| ThreadTaskSwitch {
             team,
             creating_thread: name.creating_thread,
             generation: name.generation,
         });
+    }
+
+    /// The thread creates a task.
+    pub(super) fn create(
+        &mut self,
+        tasks: &mut Tasks,
+        teams: &mut Teams,
+        time: u64,
+        task: u64,
+    ) -> TaskName {
+        let name = tasks.create(self, task);
+        self.team_event(teams, time, name.team, |team| ThreadTaskCreate {
+            team,
+            creating_thread: name.creating_thread,
+            generation: name.generation,
+        });
+        name
     }
 
     /// The innermost region of the timeline ends.

@@ -41,6 +41,8 @@ pub(crate) struct Interpreter<'t, 's> {
     /// The members of a team that has ended: a buffer for the next.
     spare_members: Vec<Member>,
     tasks: Tasks,
+    /// Tasks that ran without an id.
+    unset_tasks: u64,
     dependences: TaskDependences,
     locks: Locks,
     counters: Counters,
@@ -145,6 +147,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             teams: FastMap::default(),
             spare_members: Vec::new(),
             tasks: Tasks::default(),
+            unset_tasks: 0,
             dependences: TaskDependences::default(),
             locks: Locks::default(),
             counters,

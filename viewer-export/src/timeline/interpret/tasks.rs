@@ -206,13 +206,17 @@ impl Interpreter<'_, '_> {
             self.repair(thread, time, Cause::UnannouncedTask);
         }
         let construct = Construct::Task;
-        let frame = Frame::new(
-            construct,
-            task.0,
-            self.region(thread, construct, Address(0)),
-        )
-        .with(ThreadEvent::TaskSwitch { task: task.0 });
+        let region = self.region(thread, construct, Address(0));
+        let name = task.known().unwrap_or_else(|| self.name_of_unset());
+        let frame =
+            Frame::new(construct, task.0, region).with(ThreadEvent::TaskSwitch { task: name });
         self.threads[thread].open(self.stage, time, frame, arguments!["task_data": id(task)]);
+    }
+
+    /// A number that no other task has: several threads may run tasks without an id at once.
+    fn name_of_unset(&mut self) -> u64 {
+        self.unset_tasks += 1;
+        Id::NULL.0 - self.unset_tasks
     }
 
     /// The task at `index` of the thread's stack goes on: tasks above it are suspended and leave the stack, where they
