@@ -62,7 +62,9 @@ kinds! {
     BytesSkipped Error "bytes_skipped"
         "# bytes are no block and were skipped; events may be missing";
     Hole Warning "hole"
-        "# bytes were reserved and never written; their chunk is missing unless the spool has it";
+        "# bytes were reserved and never written, and the spool is gone that may have had their chunk";
+    HoleOfSpool Note "hole_of_spool"
+        "# bytes were reserved and never written: the process ended before, and the spool has their chunk";
     BlockCut Error "block_cut"
         "the file ends # bytes before this block does";
     OtherSession Note "other_session"

@@ -113,7 +113,12 @@ impl Reader {
         // The spool first: a running process moves chunks from there to the file, never back.
         let spool = Spool::find(path, &spool_path, session, &limits, &mut diagnostics);
         let len = file.metadata()?.len();
-        let blocks = find_blocks(&file, len, session, &limits, &mut diagnostics)?;
+        // A chunk leaves the spool when it is written.
+        let hole = match spool {
+            Some(_) => DiagnosticKind::HoleOfSpool,
+            None => DiagnosticKind::Hole,
+        };
+        let blocks = find_blocks(&file, len, session, hole, &limits, &mut diagnostics)?;
         let header = match (header, blocks.session) {
             (Some(header), _) => {
                 if header.path.is_empty() && blocks.without_index {

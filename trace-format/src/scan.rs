@@ -40,11 +40,12 @@ pub(crate) struct Blocks {
     pub(crate) without_index: bool,
 }
 
-/// Finds the blocks of `session`, or of the first block's session.
+/// Finds the blocks of `session`, or of the first block's session. `hole` is what zeros between them mean.
 pub(crate) fn find_blocks(
     file: &File,
     len: u64,
     session: Option<u64>,
+    hole: DiagnosticKind,
     limits: &Limits,
     diagnostics: &mut Diagnostics,
 ) -> io::Result<Blocks> {
@@ -59,6 +60,7 @@ pub(crate) fn find_blocks(
     let mut scan = Scan {
         file,
         len,
+        hole,
         limits,
         blocks: Blocks {
             session,
@@ -135,6 +137,7 @@ fn entries_of(entries: &[u8], session: u64, end: u64) -> Option<Blocks> {
 struct Scan<'f> {
     file: &'f File,
     len: u64,
+    hole: DiagnosticKind,
     limits: &'f Limits,
     blocks: Blocks,
     foreign: u64,
@@ -225,7 +228,7 @@ impl Scan<'_> {
             at += bytes.len() as u64;
         };
         let kind = if is_hole {
-            DiagnosticKind::Hole
+            self.hole
         } else {
             DiagnosticKind::BytesSkipped
         };

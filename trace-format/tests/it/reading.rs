@@ -169,6 +169,15 @@ fn skips_holes_and_resyncs_after_them() {
 }
 
 #[test]
+fn a_hole_is_no_loss_where_the_spool_has_its_chunk() {
+    let trace = Trace::new()
+        .raw(chunk(1, 0), &words(1))
+        .bytes(&[0; 1 << 20])
+        .spooled(chunk(1, 1), ChunkState::ACTIVE, &words(2));
+    check(trace, 2 * ROWS, &[DiagnosticKind::HoleOfSpool]);
+}
+
+#[test]
 fn ignores_blocks_of_another_session() {
     let header = chunk_header(SESSION + 1, &chunk(1, 0), 0, 0, Codec::RAW, &[]);
     let trace = Trace::new()
