@@ -320,7 +320,7 @@ fn a_disk_that_fills_later_does_not_reach_what_is_reserved() {
 fn a_trace_that_is_removed_meanwhile_is_told() {
     let traces = Traces::folder();
     let script = format!(
-        "{} none 2 100000 & while ! ls {1}/*.omptrace >/dev/null 2>&1; do :; done; rm -rf {1}; wait $!",
+        "{} none 2 100000 & while ! ls {1}/*.spool >/dev/null 2>&1; do :; done; rm -rf {1}; wait $!",
         compile("tests/programs/reliability_ends.c", Compiler::Clang14, &[]).display(),
         traces.path().join("sub").display()
     );
