@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
-use std::mem::transmute_copy;
+use std::mem::{transmute, transmute_copy};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use ompt_sys::{
     ompt_enumerate_mutex_impls_t, ompt_enumerate_states_t, ompt_function_lookup_t,
@@ -10,7 +12,6 @@ use ompt_sys::{
     ompt_get_state_t, ompt_interface_fn_t, ompt_set_callback_t, tr2,
 };
 use omptrace_trace_format::metadata::Runtime;
-use parking_lot::Mutex;
 
 /// All entry points of the host (OpenMP 5.2, 19.6.1).
 const ENTRY_POINTS: &[&CStr] = &[
@@ -54,26 +55,32 @@ const MOST: usize = 4096;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lookup(ompt_function_lookup_t);
 
-/// The lookup of the runtime in this process, until it finalizes the tool.
-static LOOKUP: Mutex<Option<Lookup>> = Mutex::new(None);
+/// The lookup of the runtime in this process, until it finalizes the tool; null without one. No lock: the child of a raw
+/// clone(2) would wait for ever for one that a thread of its parent held.
+static LOOKUP: AtomicPtr<()> = AtomicPtr::new(null_mut());
 
 impl Lookup {
     /// # Safety
     /// `lookup` came with `ompt_initialize_t`, and works until the runtime ends.
     pub(crate) unsafe fn new(lookup: ompt_function_lookup_t) -> Lookup {
-        let lookup = Lookup(lookup);
-        *LOOKUP.lock() = Some(lookup);
-        lookup
+        // Release: partner of the load in `current`.
+        LOOKUP.store(lookup as *mut (), Ordering::Release);
+        Lookup(lookup)
     }
 
     /// The lookup of the runtime that is there.
     pub(crate) fn current() -> Option<Lookup> {
-        *LOOKUP.lock()
+        // Acquire: partner of the store in `new`.
+        let lookup = LOOKUP.load(Ordering::Acquire);
+        (!lookup.is_null()).then(|| {
+            // SAFETY: only `new` stores what is not null, and that is such a function.
+            Lookup(unsafe { transmute::<*mut (), ompt_function_lookup_t>(lookup) })
+        })
     }
 
     /// The runtime is going.
     pub(crate) fn forget() {
-        *LOOKUP.lock() = None;
+        LOOKUP.store(null_mut(), Ordering::Release);
     }
 
     fn find(self, name: &CStr) -> Option<ompt_interface_fn_t> {
