@@ -80,6 +80,7 @@ impl Lookup {
 
     /// The runtime is going.
     pub(crate) fn forget() {
+        // Release: partner of the load in `current`, as in `new`.
         LOOKUP.store(null_mut(), Ordering::Release);
     }
 
