@@ -46,14 +46,13 @@ pub fn trace(data: &[u8], spool: &[u8]) -> (Vec<u8>, Vec<u8>) {
         return (blocks.to_vec(), chunks.to_vec());
     }
     let spool = if chunks.is_empty() { &[] } else { spool };
-    let mut header = FileHeader::of_trace(SESSION, 0, spool);
+    let header = FileHeader::of_trace(SESSION, 0, spool);
     let mut file = [&header.encode()[..], blocks].concat();
     repair(&mut file);
     let Some((size, chunks)) = chunks.get(8..).and_then(|rest| rest.split_first_chunk()) else {
         return (file, Vec::new());
     };
-    header.magic = SPOOL_MAGIC;
-    header.chunk_bytes = u32::from_le_bytes(*size);
+    let header = FileHeader::of_spool(SESSION, 0, u32::from_le_bytes(*size));
     (file, [&header.encode()[..], chunks].concat())
 }
 

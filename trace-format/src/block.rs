@@ -8,7 +8,7 @@
 //! +-------------+-------+-------+-----+-------+- - - - -+
 //! ```
 //!
-//! | bytes of the file header (4096) | what |
+//! | bytes of the file header | what |
 //! | --- | --- |
 //! | 0..8 | magic `OMPTRACE` |
 //! | 8..12 | [`FORMAT_VERSION`] |
@@ -17,7 +17,10 @@
 //! | 24..28 | process id |
 //! | 28..32 | length of the spool's path |
 //! | 32..36 | CRC-32 of all other bytes |
+//! | 36..40 | bytes of the header, behind which the first block begins; 0 stands for 4096 |
 //! | 40.. | absolute path of the spool, in the file system's bytes; empty once the file is sealed |
+//!
+//! While a session runs, the header is a page, so that it has room for the path. That of a sealed file has 40 bytes.
 //!
 //! Bytes that no table names are zero.
 //!
@@ -74,8 +77,10 @@ use std::fmt;
 
 /// The version of the format. 1: the first.
 pub const FORMAT_VERSION: u32 = 1;
-/// Bytes of the file header and of the spool's.
+/// Bytes of the spool's header, and of that of a trace file that is not sealed: a page.
 pub const FILE_HEADER_BYTES: usize = 4096;
+/// Bytes of a sealed file's header, the shortest.
+pub const SEALED_HEADER_BYTES: usize = 40;
 /// Bytes of a block header.
 pub const BLOCK_HEADER_BYTES: usize = 96;
 /// Words of the header of a chunk in the spool.
@@ -95,11 +100,13 @@ pub const MAX_SPOOL_PATH: usize = FILE_HEADER_BYTES - PATH_OFFSET;
 
 const BYTE_ORDER: u32 = 0x0102_0304;
 const CRC_OFFSET: usize = 32;
-const PATH_OFFSET: usize = 40;
+const LENGTH_OFFSET: usize = 36;
+const PATH_OFFSET: usize = SEALED_HEADER_BYTES;
 
 // Blocks begin at multiples of 8, so that a search for one may go by words; the spool's chunks at whole words too.
 const _: () = assert!(FILE_HEADER_BYTES.is_multiple_of(8) && BLOCK_HEADER_BYTES.is_multiple_of(8));
-const _: () = assert!(PATH_OFFSET == CRC_OFFSET + 8 && CHUNK_HEADER_WORDS * 8 == 128);
+const _: () = assert!(SEALED_HEADER_BYTES.is_multiple_of(8) && PATH_OFFSET == LENGTH_OFFSET + 4);
+const _: () = assert!(LENGTH_OFFSET == CRC_OFFSET + 4 && CHUNK_HEADER_WORDS * 8 == 128);
 
 /// What a block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,13 +205,15 @@ impl SpoolChunk {
     }
 }
 
-/// The first page of a trace file or a spool.
+/// The first bytes of a trace file or a spool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileHeader {
     /// Which of the two: [`FILE_MAGIC`] or [`SPOOL_MAGIC`].
     pub magic: [u8; 8],
     /// The version of the format.
     pub version: u32,
+    /// Bytes of the header: what is behind it begins there.
+    pub bytes: usize,
     /// The session's number.
     pub session: u64,
     /// The traced process.
@@ -267,6 +276,7 @@ impl FileHeader {
         FileHeader {
             magic: FILE_MAGIC,
             version: FORMAT_VERSION,
+            bytes: FILE_HEADER_BYTES,
             session,
             pid,
             chunk_bytes: 0,
@@ -274,10 +284,28 @@ impl FileHeader {
         }
     }
 
-    /// The page. A path longer than [`MAX_SPOOL_PATH`] is left out.
-    pub fn encode(&self) -> [u8; FILE_HEADER_BYTES] {
-        let mut page = [0; FILE_HEADER_BYTES];
-        let path = if self.path.len() <= MAX_SPOOL_PATH {
+    /// That of a spool whose chunks have so many bytes.
+    pub fn of_spool(session: u64, pid: u32, chunk_bytes: u32) -> FileHeader {
+        FileHeader {
+            magic: SPOOL_MAGIC,
+            chunk_bytes,
+            ..FileHeader::of_trace(session, pid, &[])
+        }
+    }
+
+    /// The same once the file is sealed: without a spool, and as short as can be.
+    pub fn sealed(&self) -> FileHeader {
+        FileHeader {
+            bytes: SEALED_HEADER_BYTES,
+            path: Vec::new(),
+            ..*self
+        }
+    }
+
+    /// Its bytes. A path for which there is no room ([`MAX_SPOOL_PATH`]) is left out.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut page = vec![0; self.bytes.max(SEALED_HEADER_BYTES)];
+        let path = if self.path.len() <= page.len() - PATH_OFFSET {
             &self.path[..]
         } else {
             &[]
@@ -293,6 +321,8 @@ impl FileHeader {
         page[16..24].copy_from_slice(&self.session.to_le_bytes());
         page[24..28].copy_from_slice(&self.pid.to_le_bytes());
         page[28..32].copy_from_slice(&number.to_le_bytes());
+        let bytes = page.len() as u32;
+        page[LENGTH_OFFSET..PATH_OFFSET].copy_from_slice(&bytes.to_le_bytes());
         page[PATH_OFFSET..PATH_OFFSET + path.len()].copy_from_slice(path);
         let crc = Self::crc(&page);
         page[CRC_OFFSET..CRC_OFFSET + 4].copy_from_slice(&crc.to_le_bytes());
@@ -303,11 +333,12 @@ impl FileHeader {
     fn crc(page: &[u8]) -> u32 {
         let mut crc = crc32fast::Hasher::new();
         crc.update(&page[..CRC_OFFSET]);
-        crc.update(&page[CRC_OFFSET + 4..FILE_HEADER_BYTES]);
+        crc.update(&page[LENGTH_OFFSET..]);
         crc.finalize()
     }
 
-    /// Reads a page that should begin with `magic`.
+    /// Reads the header of a file whose first bytes, [`FILE_HEADER_BYTES`] of them where it has so many, are `page`. It
+    /// should begin with `magic`.
     ///
     /// # Errors
     /// [`HeaderError`] says what is wrong with it.
@@ -320,32 +351,40 @@ impl FileHeader {
                 HeaderError::NotATrace
             });
         }
-        if page.len() < FILE_HEADER_BYTES {
+        if page.len() < SEALED_HEADER_BYTES {
             return Err(HeaderError::TooShort);
         }
         if u32_at(page, 12) == BYTE_ORDER.swap_bytes() {
             return Err(HeaderError::ByteOrder);
         }
         let version = u32_at(page, 8);
+        let bytes = match u32_at(page, LENGTH_OFFSET) as usize {
+            0 => FILE_HEADER_BYTES,
+            bytes if (SEALED_HEADER_BYTES..=FILE_HEADER_BYTES).contains(&bytes) => bytes,
+            _ => return Err(HeaderError::Damaged),
+        };
+        let page = page.get(..bytes).ok_or(HeaderError::TooShort)?;
         let number = u32_at(page, 28);
         let path_len = if magic == SPOOL_MAGIC {
             0
         } else {
             number as usize
         };
-        if path_len > MAX_SPOOL_PATH || u32_at(page, CRC_OFFSET) != Self::crc(page) {
+        if u32_at(page, CRC_OFFSET) != Self::crc(page) {
             return Err(HeaderError::Damaged);
         }
         if version == 0 || version > FORMAT_VERSION {
             return Err(HeaderError::Version(version));
         }
+        let path = page.get(PATH_OFFSET..PATH_OFFSET.saturating_add(path_len));
         Ok(FileHeader {
             magic,
             version,
+            bytes,
             session: u64_at(page, 16),
             pid: u32_at(page, 24),
             chunk_bytes: number,
-            path: page[PATH_OFFSET..PATH_OFFSET + path_len].to_vec(),
+            path: path.ok_or(HeaderError::Damaged)?.to_vec(),
         })
     }
 }

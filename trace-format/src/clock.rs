@@ -150,6 +150,23 @@ fn is_rate(ns_per_tick: f64) -> bool {
     ns_per_tick.is_finite() && ns_per_tick > 0.0
 }
 
+/// Those of `pairs`, in order of time, without which the map would be another: the first, the last, and between them
+/// those that are not near one before.
+pub(crate) fn that_tell(pairs: &[ClockPair]) -> Vec<ClockPair> {
+    let mut telling: Vec<ClockPair> = Vec::new();
+    for (index, pair) in pairs.iter().enumerate() {
+        let is_far = telling.last().is_none_or(|before| {
+            let distance = pair.monotonic_raw_ns.abs_diff(before.monotonic_raw_ns);
+            distance >= KNOT_DISTANCE_NS
+        });
+        if is_far || index + 1 == pairs.len() {
+            telling.push(*pair);
+        }
+    }
+    telling.dedup();
+    telling
+}
+
 /// Nanoseconds per tick between two pairs; `None` unless both clocks went forward.
 fn rate_between(a: ClockPair, b: ClockPair) -> Option<f64> {
     let ticks = b.ticks.checked_sub(a.ticks)?;

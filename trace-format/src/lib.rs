@@ -41,7 +41,7 @@
 //! let mut payload = Vec::new();
 //! push_words(&mut payload, &words[..len]);
 //! let chunk = Chunk { stream: 1, sequence: 0, clock, first_id: 0 };
-//! let mut file = header.encode().to_vec();
+//! let mut file = header.encode();
 //! file.extend(metadata_block(session, clock, &serde_json::json!({"end": {"how": "finalize"}})));
 //! file.extend(chunk_header(session, &chunk, len as u32, 1, Codec::RAW, &payload));
 //! file.extend(payload);

@@ -12,8 +12,7 @@ use std::{fmt, io};
 use serde_json::{Map, Value};
 
 use crate::block::{
-    BLOCK_HEADER_BYTES, BlockHeader, BlockKind, Codec, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader,
-    HeaderError,
+    BlockKind, ClockPair, Codec, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader, HeaderError,
 };
 use crate::chunks::{Chunks, Stored, is_same_chunk};
 use crate::clock::ClockMap;
@@ -105,10 +104,10 @@ impl Reader {
         let mut diagnostics = Diagnostics::new(limits.max_diagnostics);
         let file = File::open(path)?;
         let header = read_header(&file)?;
-        let session = header.as_ref().map(|header| header.session);
+        let session = header.as_ref().ok().map(|header| header.session);
         let spool_path = match &header {
-            Some(header) => header.path.clone(),
-            None => default_path(path).into_os_string().into_vec(),
+            Ok(header) => header.path.clone(),
+            Err(_) => default_path(path).into_os_string().into_vec(),
         };
         // The spool first: a running process moves chunks from there to the file, never back.
         let spool = Spool::find(path, &spool_path, session, &limits, &mut diagnostics);
@@ -118,19 +117,26 @@ impl Reader {
             Some(_) => DiagnosticKind::HoleOfSpool,
             None => DiagnosticKind::Hole,
         };
-        let blocks = find_blocks(&file, len, session, hole, &limits, &mut diagnostics)?;
+        let blocks = find_blocks(
+            &file,
+            len,
+            header.as_ref().ok(),
+            hole,
+            &limits,
+            &mut diagnostics,
+        )?;
         let header = match (header, blocks.session) {
-            (Some(header), _) => {
+            (Ok(header), _) => {
                 if header.path.is_empty() && blocks.without_index {
                     diagnostics.push(Diagnostic::new(DiagnosticKind::IndexMissing));
                 }
                 header
             }
-            (None, Some(session)) => {
+            (Err(_), Some(session)) => {
                 diagnostics.push(Diagnostic::new(DiagnosticKind::FileHeaderDamaged).at(0));
                 unknown_header(session)
             }
-            (None, None) => return Err(OpenError::Header(HeaderError::NotATrace)),
+            (Err(error), None) => return Err(OpenError::Header(error)),
         };
         // Where the file's header is damaged, the spool's session was not compared yet.
         let spool = spool.filter(|spool| spool.session == header.session);
@@ -232,15 +238,12 @@ impl Reader {
         chunks
     }
 
-    /// Header and payload of each sound metadata block.
-    pub(crate) fn metadata_blocks(&self) -> io::Result<Vec<(BlockHeader, Vec<u8>)>> {
-        let read = |block: &Block| {
-            let mut bytes = Vec::new();
-            read_block(&self.file, block, &mut bytes)?;
-            bytes.drain(..BLOCK_HEADER_BYTES.min(bytes.len()));
-            Ok((block.header, bytes))
-        };
-        self.overlay.blocks.iter().map(read).collect()
+    /// The clocks of the sound metadata blocks, in the file's order, but of those that were added without one.
+    pub(crate) fn metadata_clocks(&self) -> Vec<ClockPair> {
+        let clocks = self.overlay.clocks.iter().copied();
+        clocks
+            .filter(|clock| *clock != ClockPair::default())
+            .collect()
     }
 
     /// All metadata as it is in the file, keys unknown to this version included.
@@ -264,10 +267,10 @@ impl Reader {
     }
 }
 
-/// The sound metadata blocks, and their objects laid over each other.
+/// The clocks of the sound metadata blocks, and their objects laid over each other.
 #[derive(Debug, Default)]
 struct Overlay {
-    blocks: Vec<Block>,
+    clocks: Vec<ClockPair>,
     object: Map<String, Value>,
 }
 
@@ -301,12 +304,12 @@ impl Overlay {
             match json.and_then(|json| serde_json::from_slice::<Map<_, _>>(&json).ok()) {
                 Some(object) => {
                     overlay.object.extend(object);
-                    overlay.blocks.push(*block);
+                    overlay.clocks.push(block.header.clock);
                 }
                 None => report(DiagnosticKind::MetadataDamaged),
             }
         }
-        if overlay.blocks.is_empty() {
+        if overlay.clocks.is_empty() {
             diagnostics.push(Diagnostic::new(DiagnosticKind::MetadataMissing));
         }
         Ok(overlay)
@@ -323,16 +326,15 @@ fn text<'p>(block: &Block, payload: &'p [u8], max_bytes: u64) -> Option<Cow<'p, 
     }
 }
 
-/// `None` where the header is damaged; perhaps the blocks behind it are not.
-fn read_header(file: &File) -> Result<Option<FileHeader>, OpenError> {
+/// The inner error where the header is damaged: perhaps the blocks behind it are not.
+fn read_header(file: &File) -> Result<Result<FileHeader, HeaderError>, OpenError> {
     let mut page = Vec::new();
     read_up_to(file, &mut page, 0, FILE_HEADER_BYTES)?;
     match FileHeader::decode(&page, FILE_MAGIC) {
-        Ok(header) => Ok(Some(header)),
-        Err(HeaderError::Damaged | HeaderError::NotATrace) if page.len() == FILE_HEADER_BYTES => {
-            Ok(None)
+        Err(error @ (HeaderError::ByteOrder | HeaderError::Version(_))) => {
+            Err(OpenError::Header(error))
         }
-        Err(error) => Err(OpenError::Header(error)),
+        header => Ok(header),
     }
 }
 
@@ -384,7 +386,7 @@ fn clock_map(
     metadata: &Metadata,
     diagnostics: &mut Diagnostics,
 ) -> ClockMap {
-    let of_metadata = overlay.blocks.iter().map(|block| block.header.clock);
+    let of_metadata = overlay.clocks.iter().copied();
     let start = of_metadata.clone().next();
     let of_chunks = copies.iter().map(|stored| stored.chunk().clock);
     let pairs = of_metadata.chain(of_chunks).collect();

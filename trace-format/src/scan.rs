@@ -8,7 +8,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use crate::block::{
-    BLOCK_HEADER_BYTES, BLOCK_MAGIC, BlockHeader, BlockKind, FILE_HEADER_BYTES, INDEX_MAGIC, u64_at,
+    BLOCK_HEADER_BYTES, BLOCK_MAGIC, BlockHeader, BlockKind, FileHeader, INDEX_MAGIC,
+    SEALED_HEADER_BYTES, u64_at,
 };
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
 use crate::limits::Limits;
@@ -40,15 +41,17 @@ pub(crate) struct Blocks {
     pub(crate) without_index: bool,
 }
 
-/// Finds the blocks of `session`, or of the first block's session. `hole` is what zeros between them mean.
+/// Finds the blocks behind `header`; where that is damaged, those of the first block's session. `hole` is what zeros
+/// between them mean.
 pub(crate) fn find_blocks(
     file: &File,
     len: u64,
-    session: Option<u64>,
+    header: Option<&FileHeader>,
     hole: DiagnosticKind,
     limits: &Limits,
     diagnostics: &mut Diagnostics,
 ) -> io::Result<Blocks> {
+    let session = header.map(|header| header.session);
     let index = read_index(file, len, session, limits)?;
     if let Index::Sound(blocks) = index {
         return Ok(blocks);
@@ -71,7 +74,7 @@ pub(crate) fn find_blocks(
         unknown: 0,
         left_out: 0,
     };
-    scan.run(diagnostics)?;
+    scan.run(header, diagnostics)?;
     Ok(scan.blocks)
 }
 
@@ -115,7 +118,7 @@ fn entries_of(entries: &[u8], session: u64, end: u64) -> Option<Blocks> {
         indexed: true,
         ..Blocks::default()
     };
-    let mut free = FILE_HEADER_BYTES as u64;
+    let mut free = SEALED_HEADER_BYTES as u64;
     for entry in entries.chunks(INDEX_ENTRY_BYTES) {
         let offset = u64_at(entry, 0);
         let header = BlockHeader::decode(entry.get(8..)?)?;
@@ -146,8 +149,15 @@ struct Scan<'f> {
 }
 
 impl Scan<'_> {
-    fn run(&mut self, diagnostics: &mut Diagnostics) -> io::Result<()> {
-        let mut offset = FILE_HEADER_BYTES as u64;
+    fn run(
+        &mut self,
+        header: Option<&FileHeader>,
+        diagnostics: &mut Diagnostics,
+    ) -> io::Result<()> {
+        let mut offset = match header {
+            Some(header) => header.bytes as u64,
+            None => self.search(SEALED_HEADER_BYTES as u64)?.0,
+        };
         while offset < self.len {
             match self.header_at(offset)? {
                 Some(header) => offset = self.accept(offset, header, diagnostics),
@@ -208,8 +218,24 @@ impl Scan<'_> {
         offset + header.stride()
     }
 
-    /// Searches the next sound header behind `offset` and returns its place, or the file's end.
+    /// As [`Scan::search`] behind `offset`, where there is no sound header, and reports what lies between.
     fn skip(&mut self, offset: u64, diagnostics: &mut Diagnostics) -> io::Result<u64> {
+        let (next, is_hole) = self.search(offset)?;
+        // A file that grows may have got a header there meanwhile.
+        if next == offset {
+            return Ok(next);
+        }
+        let kind = if is_hole {
+            self.hole
+        } else {
+            DiagnosticKind::BytesSkipped
+        };
+        diagnostics.push(Diagnostic::new(kind).at(offset).count(next - offset));
+        Ok(next)
+    }
+
+    /// The place of the first sound header from `offset` on, or the file's end; and whether all before it is zero.
+    fn search(&self, offset: u64) -> io::Result<(u64, bool)> {
         let mut bytes = Vec::new();
         let mut is_hole = true;
         let mut at = offset;
@@ -220,20 +246,14 @@ impl Scan<'_> {
             }
             for (index, word) in bytes.chunks(8).enumerate() {
                 let here = at + index as u64 * 8;
-                if word == BLOCK_MAGIC && here > offset && self.header_at(here)?.is_some() {
+                if word == BLOCK_MAGIC && self.header_at(here)?.is_some() {
                     break 'search here;
                 }
                 is_hole &= word.iter().all(|byte| *byte == 0);
             }
             at += bytes.len() as u64;
         };
-        let kind = if is_hole {
-            self.hole
-        } else {
-            DiagnosticKind::BytesSkipped
-        };
-        diagnostics.push(Diagnostic::new(kind).at(offset).count(next - offset));
-        Ok(next)
+        Ok((next, is_hole))
     }
 }
 

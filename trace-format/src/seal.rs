@@ -8,12 +8,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::{fmt, mem, process};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::block::{
-    BLOCK_HEADER_BYTES, BlockHeader, ClockPair, Codec, FILE_HEADER_BYTES, FileHeader,
-};
+use crate::block::{BLOCK_HEADER_BYTES, ClockPair, Codec};
 use crate::chunks::Stored;
+use crate::clock::that_tell;
 use crate::codec::{Packer, pack_text};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::event::{Event, decode, is_wide_prefix, split};
@@ -23,6 +22,8 @@ use crate::writer::{Index, chunk_header, metadata_header, push_words};
 
 /// zstd's level. The program has ended and the processors are free, so that more can be had than while it ran.
 const LEVEL: i32 = 3;
+/// That of the metadata: short, but most of a short trace.
+const METADATA_LEVEL: i32 = 9;
 
 /// What a sealed trace holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -72,7 +73,11 @@ pub fn seal(
     }
     let news = news(&reader, additions);
     if is_sealed(&reader) && news.is_empty() {
-        return Ok(copy(&reader, news, &mut Output::new(io::sink()), progress)?);
+        let counted = copy(&reader, news, &mut Output::new(io::sink()), progress)?;
+        return Ok(Sealed {
+            bytes: reader.summary().file_bytes,
+            ..counted
+        });
     }
     let temporary = temporary(&path);
     let sealed = write(&reader, news, &temporary, progress)
@@ -125,18 +130,19 @@ fn write(
     Ok(sealed)
 }
 
-/// Writes a sealed file of all that `reader` can read.
+/// Writes a sealed file of all that `reader` can read, `news` laid over its metadata.
 fn copy(
     reader: &Reader,
-    mut news: Map<String, Value>,
+    news: Map<String, Value>,
     output: &mut Output<impl Write>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<Sealed> {
     let session = reader.header().session;
     output.header(reader)?;
-    for (header, payload) in reader.metadata_blocks()? {
-        output.metadata(header, &payload)?;
-    }
+    let mut object = reader.metadata_object().clone();
+    object.extend(news);
+    let object = Value::from(object);
+    output.all_metadata(session, &reader.metadata_clocks(), &object)?;
     let mut sealed = Sealed {
         streams: reader.streams().len() as u32,
         ..Sealed::default()
@@ -171,10 +177,9 @@ fn copy(
     }
     progress(all.len() as u64, all.len() as u64);
     sealed.diagnostics = all_diagnostics(reader, chunks.diagnostics);
-    add_messages(reader, &sealed.diagnostics, &mut news);
-    if !news.is_empty() {
-        let (header, json) = metadata_header(session, ClockPair::default(), &news.into());
-        output.metadata(header, &json)?;
+    if let Some(messages) = new_messages(&object, &sealed.diagnostics) {
+        let messages = json!({ "messages": messages });
+        output.metadata(session, ClockPair::default(), &messages)?;
     }
     output.index(session)?;
     sealed.bytes = output.offset;
@@ -205,12 +210,10 @@ fn all_diagnostics(reader: &Reader, mut of_chunks: Diagnostics) -> Vec<Diagnosti
     all.take()
 }
 
-/// What sealing leaves out can be seen nowhere afterwards but in the metadata's messages.
-fn add_messages(reader: &Reader, diagnostics: &[Diagnostic], news: &mut Map<String, Value>) {
-    let old = news
-        .get("messages")
-        .or(reader.metadata_object().get("messages"));
-    let mut messages = match old {
+/// The messages of the metadata `object` and those about `diagnostics`, where they are more. What sealing leaves out can
+/// be seen nowhere else afterwards.
+fn new_messages(object: &Value, diagnostics: &[Diagnostic]) -> Option<Vec<Value>> {
+    let mut messages = match object.get("messages") {
         Some(Value::Array(messages)) => messages.clone(),
         _ => Vec::new(),
     };
@@ -221,9 +224,7 @@ fn add_messages(reader: &Reader, diagnostics: &[Diagnostic], news: &mut Map<Stri
             messages.push(message);
         }
     }
-    if messages.len() > old_len {
-        news.insert("messages".into(), messages.into());
-    }
+    (messages.len() > old_len).then_some(messages)
 }
 
 /// A sealed file being written.
@@ -243,12 +244,29 @@ impl<W: Write> Output<W> {
     }
 
     fn header(&mut self, reader: &Reader) -> io::Result<()> {
-        let header = FileHeader {
-            path: Vec::new(),
-            ..reader.header().clone()
-        };
-        self.offset = FILE_HEADER_BYTES as u64;
+        let header = reader.header().sealed();
+        self.offset = header.bytes as u64;
         self.out.write_all(&header.encode())
+    }
+
+    /// Writes the whole metadata in one block, and an empty one for each further clock that the reader needs: each block
+    /// takes 200 bytes, its entry of the index included.
+    fn all_metadata(
+        &mut self,
+        session: u64,
+        clocks: &[ClockPair],
+        object: &Value,
+    ) -> io::Result<()> {
+        let clocks = that_tell(clocks);
+        let (first, further) = match clocks.split_first() {
+            Some((first, further)) => (*first, further),
+            None => (ClockPair::default(), &[][..]),
+        };
+        self.metadata(session, first, object)?;
+        for clock in further {
+            self.metadata(session, *clock, &json!({}))?;
+        }
+        Ok(())
     }
 
     /// Writes a block.
@@ -262,15 +280,13 @@ impl<W: Write> Output<W> {
     }
 
     /// Writes a metadata block, packed where that saves something.
-    fn metadata(&mut self, header: BlockHeader, payload: &[u8]) -> io::Result<()> {
-        let packed = (header.codec == Codec::RAW)
-            .then(|| pack_text(payload, LEVEL))
-            .flatten();
-        match packed {
+    fn metadata(&mut self, session: u64, clock: ClockPair, object: &Value) -> io::Result<()> {
+        let (header, json) = metadata_header(session, clock, object);
+        match pack_text(&json, METADATA_LEVEL) {
             Some(packed) => {
                 self.block(&header.with_payload(Codec::ZSTD, &packed).encode(), &packed)
             }
-            None => self.block(&header.encode(), payload),
+            None => self.block(&header.encode(), &json),
         }
     }
 

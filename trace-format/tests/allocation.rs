@@ -53,7 +53,7 @@ fn trace() -> Vec<u8> {
     let packed = packer.pack(&words).unwrap().payload.to_vec();
     let raw: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let header = FileHeader::of_trace(1, 1, &[]);
-    let mut file = header.encode().to_vec();
+    let mut file = header.encode();
     for sequence in 0..CHUNKS {
         let chunk = Chunk {
             stream: 1,

@@ -16,8 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use omptrace_trace_format::block::{
-    BLOCK_HEADER_BYTES, CHUNK_HEADER_WORDS, FILE_HEADER_BYTES, FORMAT_VERSION, FileHeader,
-    SPOOL_MAGIC,
+    BLOCK_HEADER_BYTES, CHUNK_HEADER_WORDS, FILE_HEADER_BYTES, FileHeader,
 };
 use parking_lot::Mutex;
 
@@ -76,14 +75,7 @@ impl Spool {
     /// What the system said: the folder, the disk, the address space.
     pub(crate) fn create(path: &Path, session: u64, pid: u32) -> io::Result<Spool> {
         let file = system::create_new(path)?;
-        let header = FileHeader {
-            magic: SPOOL_MAGIC,
-            version: FORMAT_VERSION,
-            session,
-            pid,
-            chunk_bytes: CHUNK_BYTES as u32,
-            path: Vec::new(),
-        };
+        let header = FileHeader::of_spool(session, pid, CHUNK_BYTES as u32);
         let mapped = system::write_all_at(&file, &[&header.encode()], 0)
             .and_then(|()| Spool::map(|len| system::map_shared(&file, len)));
         let error = match mapped {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::block::{
     BLOCK_HEADER_BYTES, CHUNK_HEADER_WORDS, CHUNK_MAGIC, Chunk, ChunkState, ClockPair, Codec,
-    FORMAT_VERSION, FileHeader, SPOOL_MAGIC,
+    FileHeader,
 };
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::Event;
@@ -115,8 +115,12 @@ impl Trace {
         trace.metadata(object)
     }
 
-    pub(crate) fn metadata(mut self, object: Value) -> Trace {
-        self.file.extend(metadata_block(SESSION, clock(0), &object));
+    pub(crate) fn metadata(self, object: Value) -> Trace {
+        self.metadata_at(clock(0), object)
+    }
+
+    pub(crate) fn metadata_at(mut self, clock: ClockPair, object: Value) -> Trace {
+        self.file.extend(metadata_block(SESSION, clock, &object));
         self
     }
 
@@ -172,14 +176,7 @@ impl Trace {
     /// A chunk in the spool.
     pub(crate) fn spooled(mut self, chunk: Chunk, state: ChunkState, words: &[u64]) -> Trace {
         if self.spool.is_empty() {
-            let header = FileHeader {
-                magic: SPOOL_MAGIC,
-                version: FORMAT_VERSION,
-                session: SESSION,
-                pid: u32::MAX,
-                chunk_bytes: SPOOL_CHUNK_BYTES as u32,
-                path: Vec::new(),
-            };
+            let header = FileHeader::of_spool(SESSION, u32::MAX, SPOOL_CHUNK_BYTES as u32);
             self.spool.extend(header.encode());
         }
         let mut all = vec![

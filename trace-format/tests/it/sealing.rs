@@ -2,14 +2,14 @@
 
 use std::fs;
 
-use omptrace_trace_format::block::ChunkState;
+use omptrace_trace_format::block::{BLOCK_MAGIC, ChunkState, ClockPair, SEALED_HEADER_BYTES};
 use omptrace_trace_format::event::{Event, Lost};
 use omptrace_trace_format::field::Ticks;
 use omptrace_trace_format::spool::default_path;
 use omptrace_trace_format::{DiagnosticKind, Ending, Limits, Reader, Sealed, seal};
 use serde_json::{Value, json};
 
-use crate::build::{Trace, chunk, encode, read, some_events};
+use crate::build::{Trace, chunk, clock, encode, read, some_events};
 
 fn words(seed: u64) -> Vec<u64> {
     encode(chunk(1, 0).first_id, &some_events(seed))
@@ -85,6 +85,42 @@ fn packs_metadata() {
             .collect::<Vec<_>>()
             .contains(&DiagnosticKind::LimitReached)
     );
+}
+
+/// One block of metadata, and no clock that tells nothing.
+#[test]
+fn is_short_and_keeps_the_time() {
+    let moment = |ms: u64| {
+        let start = clock(0);
+        ClockPair {
+            // The clock drifts.
+            ticks: start.ticks + ms * 2_000_000 + ms * ms / 100,
+            monotonic_raw_ns: start.monotonic_raw_ns + ms * 1_000_000,
+            realtime_ns: start.realtime_ns + ms * 1_000_000,
+        }
+    };
+    let trace = Trace::new()
+        .metadata_at(moment(1), json!({"process": {"executable": "/bin/true"}}))
+        .metadata_at(moment(300), json!({"processors": [0]}))
+        .metadata_at(moment(1_700), json!({"messages": []}))
+        .metadata_at(moment(1_800), json!({"end": {"how": "finalize"}}));
+    let path = trace.write();
+    let before = Reader::open(&path).unwrap();
+    check(&trace, json!({"record": {"command_line": ["true"]}}));
+    let after = Reader::open(&path).unwrap();
+    assert_eq!(after.clock(), before.clock());
+    assert_eq!(
+        after.metadata().process.as_ref().unwrap().executable,
+        "/bin/true"
+    );
+    let bytes = fs::read(&path).unwrap();
+    let blocks = bytes.windows(8).filter(|window| *window == BLOCK_MAGIC);
+    assert_eq!(
+        blocks.count() - 1,
+        2 * 3,
+        "the start's, two clocks; the index and its copies"
+    );
+    assert!(bytes[SEALED_HEADER_BYTES..].starts_with(&BLOCK_MAGIC));
 }
 
 #[test]

@@ -103,7 +103,7 @@ pub(crate) fn write_trace(path: &Path, events: u64) -> u64 {
     while streams.iter().map(|stream| stream.events).sum::<u64>() < events {
         region(&mut streams, &mut time);
     }
-    let mut file = header.encode().to_vec();
+    let mut file = header.encode();
     let metadata = serde_json::json!({"clock": {"kind": "tsc", "ticks_per_second": 1e9, "uncertainty_ticks": 10}});
     file.extend(metadata_block(SESSION, clock(0), &metadata));
     for stream in &mut streams {

@@ -255,7 +255,7 @@ mod tests {
     /// A trace of one stream with several batches per chunk.
     fn trace() -> Reader {
         let header = FileHeader::of_trace(SESSION, 1, &[]);
-        let mut file = header.encode().to_vec();
+        let mut file = header.encode();
         let metadata = serde_json::json!({"clock": {"kind": "tsc", "ticks_per_second": 2e9, "uncertainty_ticks": 10}});
         file.extend(metadata_block(SESSION, clock(0), &metadata));
         for sequence in 0..CHUNKS {

@@ -46,7 +46,7 @@ fn write_trace(path: &Path) {
     let mut payload = Vec::new();
     push_words(&mut payload, &words);
     let words = u32::try_from(words.len()).unwrap();
-    let mut bytes = header.encode().to_vec();
+    let mut bytes = header.encode();
     bytes.extend(metadata_block(SESSION, CLOCK, &metadata));
     bytes.extend(chunk_header(
         SESSION,
