@@ -121,7 +121,7 @@ impl Spool {
             });
             match header {
                 Some(header) if header.state == ChunkState::FREE => {}
-                Some(header) => self.chunks.push(SpoolEntry { offset, header }),
+                Some(header) => self.take(SpoolEntry { offset, header }),
                 // Zeros: no chunk has been here yet.
                 None => senseless += u64::from(bytes != [0; HEADER_BYTES]),
             }
@@ -136,22 +136,33 @@ impl Spool {
         }
     }
 
+    /// Takes a chunk in, by its header of now, unless it has become free, or another one, since its header was read: that may
+    /// have been half of the one and half of the other.
+    fn take(&mut self, entry: SpoolEntry) {
+        let again = self.same_chunk(&entry);
+        if let Some(header) = again.filter(|header| header.state != ChunkState::FREE) {
+            self.chunks.push(SpoolEntry { header, ..entry });
+        }
+    }
+
     fn header_bytes(&self, offset: u64) -> Option<[u8; HEADER_BYTES]> {
         let mut bytes = [0; HEADER_BYTES];
         self.file.read_exact_at(&mut bytes, offset).ok()?;
         Some(bytes)
     }
 
-    /// The header of `entry`'s chunk as it is now; `None` where the chunk became free or another one.
+    /// The header of `entry`'s chunk as it is now; `None` where it is another chunk's. One that became free still has its
+    /// words: whoever takes it writes its header first.
     fn same_chunk(&self, entry: &SpoolEntry) -> Option<SpoolChunk> {
         SpoolChunk::decode(&self.header_bytes(entry.offset)?)
-            .filter(|header| header.state != ChunkState::FREE && header.chunk == entry.header.chunk)
+            .filter(|header| header.chunk == entry.header.chunk)
     }
 
     /// Puts the words published in a chunk into `words`.
     ///
     /// The process may still run. The published length is read before the words, so that all words below it are
-    /// whole; the header is read again behind them, so that they are this chunk's words and no other's.
+    /// whole; the header is read again behind them, so that they are this chunk's words and no other's. The length is none
+    /// any more where somebody takes the chunk; that which was listed holds as long as the header is this chunk's.
     ///
     /// # Errors
     /// The spool cannot be read.
@@ -165,7 +176,8 @@ impl Spool {
         let Some(now) = self.same_chunk(entry) else {
             return Ok(Err(Recycled));
         };
-        let published = now.published.min(self.capacity) as usize;
+        let published = now.published.max(entry.header.published);
+        let published = published.min(self.capacity) as usize;
         read_up_to(
             &self.file,
             bytes,

@@ -265,6 +265,28 @@ fn reads_the_trace_of_a_running_process() {
     assert_eq!(found.events.len(), 2 * ROWS);
 }
 
+/// It was written to the file after the file's blocks were listed.
+#[test]
+fn reads_a_chunk_that_became_free_since_it_was_listed() {
+    let spooled = |state| {
+        let trace = Trace::new().spooled(chunk(1, 0), state, &words(1));
+        std::fs::read(default_path(&trace.write())).unwrap()
+    };
+    let trace = Trace::new().spooled(chunk(1, 0), ChunkState::FULL, &words(1));
+    let path = trace.write();
+    let mut taken = spooled(ChunkState::FREE);
+    let published = FILE_HEADER_BYTES + 7 * 8;
+    taken[published..published + 8].fill(0);
+    for later in [spooled(ChunkState::FREE), taken] {
+        trace.write();
+        let reader = Reader::open(&path).unwrap();
+        overwrite(&default_path(&path), &later);
+        let found = read_all(&reader);
+        assert_eq!((found.kinds(), found.events.len()), (vec![], ROWS));
+        assert_eq!(read(&path).events, [], "it is not listed again");
+    }
+}
+
 #[test]
 fn says_that_the_spool_is_gone() {
     check(
