@@ -259,6 +259,27 @@ fn tasks_that_nobody_created_are_created_when_they_run() {
     }
 }
 
+/// Of tasks that are cancelled before they run, these runtimes tell nothing: they end with their region.
+#[test]
+fn tasks_that_were_cancelled_before_they_ran_are_complete() {
+    let program = compile("tests/programs/cancelled_tasks.c", Compiler::Clang14, &[]);
+    for name in RUNTIMES_OF_TR6 {
+        let traces = Traces::folder();
+        let mut command = Command::new(&program);
+        command
+            .env("OMP_CANCELLATION", "true")
+            .env("LD_LIBRARY_PATH", runtime(name));
+        traces.record(&mut command);
+        let anchor = archive_of(&traces, &[]);
+        assert_sound(&anchor);
+        let counts = &events(&anchor)["counts"];
+        let [created, completed, switches] = ["Create", "Complete", "Switch"]
+            .map(|name| number(&counts[format!("ThreadTask{name}")]));
+        assert_eq!(created, completed, "{name}");
+        assert!(switches < created, "{name}: {switches} of {created}");
+    }
+}
+
 /// Anchors anywhere below a folder.
 fn anchors(folder: &Path) -> Vec<PathBuf> {
     let mut anchors = Vec::new();

@@ -16,6 +16,8 @@ pub(crate) struct Task {
     pub(crate) construct: Construct,
     /// The task that created it.
     pub(crate) parent: u64,
+    /// The implicit task that its creation lies in.
+    pub(crate) implicit_task: Option<u64>,
     pub(crate) region: RegionId,
     /// `ompt_task_flag_t`.
     pub(crate) flags: u32,

@@ -425,6 +425,13 @@ impl Thread {
         self.stack.iter().rposition(is_it)
     }
 
+    /// The innermost implicit task that is open.
+    #[inline]
+    pub(crate) fn innermost_implicit_task(&self) -> Option<u64> {
+        let index = self.stack.last()?.implicit_task?;
+        Some(self.stack[index as usize].key)
+    }
+
     /// Whether the thread is in a parallel region that goes on.
     pub(crate) fn is_in_parallel_region(&self) -> bool {
         let goes_on =

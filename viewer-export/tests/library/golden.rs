@@ -109,6 +109,7 @@ golden! {
     shifted_data_op
     single_without_end
     league_without_begin
+    cancelled_in_draft
     two_processes
     zero_length_hold
     late_release

@@ -44,6 +44,9 @@ impl Interpreter<'_, '_> {
         let Some(mut team) = self.teams.remove(&key) else {
             return self.close(thread, time, Construct::Parallel, key);
         };
+        if self.dialect.cancelled_tasks_unreported {
+            self.end_cancelled_tasks(thread, time, &team.members);
+        }
         for &(member, task) in &team.members {
             self.dependences.forget_children(task);
             self.threads[member].region_ended(self.stage, time, task);

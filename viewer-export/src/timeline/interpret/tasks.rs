@@ -32,6 +32,7 @@ impl Interpreter<'_, '_> {
             ndeps: 0,
             node: None,
             parent: e.encountering_task_data.0,
+            implicit_task: self.threads[thread].innermost_implicit_task(),
             state: TaskState::Created,
             // An undeferred task runs at once in the same place.
             created: (!flags.contains(ompt::ompt_task_undeferred)).then_some(at),
@@ -150,6 +151,22 @@ impl Interpreter<'_, '_> {
             if let Some(successor) = self.tasks.get_mut(&successor) {
                 successor.predecessors.push(at);
             }
+        }
+    }
+
+    /// The region of `members` ends, and with it all tasks that they created: those that never ran were cancelled.
+    pub(super) fn end_cancelled_tasks(&mut self, thread: usize, time: Ns, members: &[Member]) {
+        let is_cancelled = |task: &Task| {
+            let mut implicit = members.iter().map(|(_, task)| *task);
+            matches!(task.state, TaskState::Created)
+                && implicit.any(|id| Some(id) == task.implicit_task)
+        };
+        let tasks = self.tasks.iter();
+        let cancelled = tasks.filter(|(_, task)| is_cancelled(task));
+        let mut cancelled: Vec<u64> = cancelled.map(|(id, _)| *id).collect();
+        cancelled.sort_unstable();
+        for task in cancelled {
+            self.task_is_done(thread, time, Id(task));
         }
     }
 
