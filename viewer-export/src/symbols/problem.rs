@@ -41,7 +41,7 @@ impl fmt::Display for Problem {
                 "its debug file belongs to another build, so its addresses have no source lines"
             }
             Problem::NoDebugInfo => {
-                "it has no debug information (compile with -g), so its addresses have no source lines"
+                "no debug information (compile with -g), so addresses there have no source lines"
             }
             Problem::Unknown => "its addresses may have no source lines",
         })

@@ -45,6 +45,8 @@ use thread::Thread;
 
 /// Events between two looks at progress and at the sink's state.
 const STEP: u64 = 1 << 14;
+/// So many modules that have the same problem are told one by one.
+const FEW_MODULES: usize = 3;
 
 /// What a timeline was made of.
 #[derive(Clone, Debug, Default)]
@@ -99,15 +101,37 @@ impl ProcessReport {
             let text = format!("{} ({})", repair.cause.text(), repair.count);
             (self.severity(repair), text)
         });
-        let unnamed = self
-            .unnamed
-            .iter()
-            .map(|(module, problem)| (Severity::Warning, format!("{module}: {problem}")));
+        let unnamed = self.unnamed_by_problem().into_iter();
         lost.into_iter()
             .chain(diagnostics)
             .chain(repairs)
-            .chain(unnamed)
+            .chain(unnamed.map(|text| (Severity::Warning, text)))
             .collect()
+    }
+
+    /// A line for each module without source lines, or for all that have the same problem where they are many: programs in
+    /// Python load dozens of libraries.
+    fn unnamed_by_problem(&self) -> Vec<String> {
+        let mut by_problem: Vec<(Problem, Vec<&str>)> = Vec::new();
+        for (module, problem) in &self.unnamed {
+            match by_problem.iter_mut().find(|(known, _)| known == problem) {
+                Some((_, modules)) => modules.push(module),
+                None => by_problem.push((*problem, vec![module])),
+            }
+        }
+        let lines = |(problem, modules): (Problem, Vec<&str>)| match &modules[..] {
+            [first, further @ ..] if further.len() >= FEW_MODULES => {
+                vec![format!(
+                    "{first} and {} further modules: {problem}",
+                    further.len()
+                )]
+            }
+            few => few
+                .iter()
+                .map(|module| format!("{module}: {problem}"))
+                .collect(),
+        };
+        by_problem.into_iter().flat_map(lines).collect()
     }
 
     /// How bad it is that something was mended. In a trace from which nothing is missing, a missing end is one that the
@@ -489,5 +513,47 @@ pub(crate) fn process_name(reader: &Reader) -> String {
     match process.rank {
         Some(rank) => format!("rank {rank}: {program} ({pid})"),
         None => format!("{program} ({pid})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_modules_without_lines_are_one_note() {
+        let with = |modules: &[(&str, Problem)]| {
+            let modules = modules.iter();
+            let report = ProcessReport {
+                unnamed: modules
+                    .map(|(name, problem)| ((*name).to_owned(), *problem))
+                    .collect(),
+                ..ProcessReport::default()
+            };
+            report
+                .notes()
+                .into_iter()
+                .map(|(_, note)| note)
+                .collect::<Vec<_>>()
+        };
+        let (none, gone) = (Problem::NoDebugInfo, Problem::Missing);
+        assert_eq!(
+            with(&[("a", none), ("b", gone), ("c", none), ("d", none)]).len(),
+            4
+        );
+        let notes = with(&[
+            ("a", none),
+            ("b", gone),
+            ("c", none),
+            ("d", none),
+            ("e", none),
+        ]);
+        assert_eq!(
+            notes,
+            [
+                format!("a and 3 further modules: {none}"),
+                format!("b: {gone}"),
+            ]
+        );
     }
 }
