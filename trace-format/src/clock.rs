@@ -150,15 +150,14 @@ fn is_rate(ns_per_tick: f64) -> bool {
     ns_per_tick.is_finite() && ns_per_tick > 0.0
 }
 
-/// Those of `pairs`, in order of time, without which the map would be another: the first, the last, and between them
-/// those that are not near one before.
-pub(crate) fn that_tell(pairs: &[ClockPair]) -> Vec<ClockPair> {
-    let mut telling: Vec<ClockPair> = Vec::new();
+/// Those of a session's pairs without which the map would be another: besides `start`, the latest, and those that are not
+/// near the one before.
+pub(crate) fn that_tell(start: ClockPair, mut pairs: Vec<ClockPair>) -> Vec<ClockPair> {
+    pairs.sort_unstable_by_key(|pair| pair.ticks);
+    let mut telling = vec![start];
     for (index, pair) in pairs.iter().enumerate() {
-        let is_far = telling.last().is_none_or(|before| {
-            let distance = pair.monotonic_raw_ns.abs_diff(before.monotonic_raw_ns);
-            distance >= KNOT_DISTANCE_NS
-        });
+        let before = telling[telling.len() - 1].monotonic_raw_ns;
+        let is_far = pair.monotonic_raw_ns.abs_diff(before) >= KNOT_DISTANCE_NS;
         if is_far || index + 1 == pairs.len() {
             telling.push(*pair);
         }

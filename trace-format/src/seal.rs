@@ -257,13 +257,9 @@ impl<W: Write> Output<W> {
         clocks: &[ClockPair],
         object: &Value,
     ) -> io::Result<()> {
-        let clocks = that_tell(clocks);
-        let (first, further) = match clocks.split_first() {
-            Some((first, further)) => (*first, further),
-            None => (ClockPair::default(), &[][..]),
-        };
-        self.metadata(session, first, object)?;
-        for clock in further {
+        let start = clocks.first().copied().unwrap_or_default();
+        self.metadata(session, start, object)?;
+        for clock in &that_tell(start, clocks.to_vec())[1..] {
             self.metadata(session, *clock, &json!({}))?;
         }
         Ok(())
