@@ -79,18 +79,23 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     Ok(Outcome::Program(ran.end.status()))
 }
 
-/// The program to start, then those that can be seen among its arguments: `mpirun -n 4 ./app`, `numactl python x.py`.
+/// The program to start, then those that can be seen among its arguments: `mpirun -n 4 ./app`, `numactl python x.py`,
+/// and `srun lmp`, where the first does not use OpenMP itself.
 fn programs(command: &[OsString], loader: &Loader) -> Vec<Program> {
-    let is_telling = |word: &OsString| {
-        let bytes = word.as_encoded_bytes();
-        bytes.contains(&b'/') || bytes.starts_with(b"python")
-    };
     let (first, others) = command.split_first().expect("clap requires a program");
-    let others = others.iter().filter(|word| is_telling(word));
-    std::iter::once(first)
-        .chain(others)
-        .filter_map(|word| Program::find(word, loader))
-        .collect()
+    let mut programs: Vec<Program> = Program::find(first, loader).into_iter().collect();
+    let may_launch = programs.iter().all(|first| first.runtimes().is_empty());
+    for word in others {
+        let bytes = word.as_encoded_bytes();
+        let names_one = bytes.contains(&b'/') || bytes.starts_with(b"python");
+        if !names_one && !may_launch {
+            continue;
+        }
+        // A word without a folder may name a program by chance: `./run.sh test`.
+        let found = Program::find(word, loader);
+        programs.extend(found.filter(|program| names_one || !program.runtimes().is_empty()));
+    }
+    programs
 }
 
 fn tell_decision(decision: &Decision) {

@@ -126,6 +126,17 @@ fn is_seen_behind_a_launcher() {
         &["env", "A=1", "./app"],
     ));
     assert!(said.stdout.starts_with("77 "), "{}", said.stdout);
+
+    // By its name alone, too, but not where the word before it is a program that uses OpenMP: there it may be anything.
+    let path = format!("{}:/usr/bin:/bin", folder.display());
+    let stdout = |program: &[&str]| {
+        let mut command = record(&folder, &["--libomp", "libomp.so.5"], program);
+        run(command.env("PATH", &path)).stdout
+    };
+    assert!(stdout(&["env", "A=1", "app"]).starts_with("77 /"));
+    let flags = ["-L.", "-l:libomp.so.5", "-Wl,-rpath,$ORIGIN"];
+    compile(&folder, "of_clang", PROGRAM, &flags);
+    assert_eq!(stdout(&["of_clang", "app"]), "77 \n");
 }
 
 #[test]
