@@ -296,6 +296,10 @@ pub enum Compiler {
     Gcc,
     /// Fortran for libgomp.
     Gfortran,
+    /// C for libgomp and Open MPI.
+    OpenMpi,
+    /// C for libgomp and MPICH.
+    Mpich,
 }
 
 impl Compiler {
@@ -309,6 +313,8 @@ impl Compiler {
             Compiler::Clang14 => "clang-14",
             Compiler::Gcc => "gcc",
             Compiler::Gfortran => "gfortran",
+            Compiler::OpenMpi => "mpicc.openmpi",
+            Compiler::Mpich => "mpicc.mpich",
         })
     }
 

@@ -11,11 +11,14 @@ use omptrace_tests::env::{
 use omptrace_tests::trace::{Traces, convert, counts, dump, info};
 
 /// Runs `omptrace record` with `arguments`; the traces appear in `traces`.
-fn record<A: AsRef<std::ffi::OsStr>>(
-    traces: &Traces,
-    arguments: impl IntoIterator<Item = A>,
-) -> Output {
-    let output = Command::new(omptrace_program())
+fn record<A: AsRef<OsStr>>(traces: &Traces, arguments: impl IntoIterator<Item = A>) -> Output {
+    ended_well(&mut recording(traces, arguments))
+}
+
+/// The command that does so.
+fn recording<A: AsRef<OsStr>>(traces: &Traces, arguments: impl IntoIterator<Item = A>) -> Command {
+    let mut command = Command::new(omptrace_program());
+    command
         .arg("record")
         .args([
             "--libomp".as_ref(),
@@ -23,9 +26,12 @@ fn record<A: AsRef<std::ffi::OsStr>>(
         ])
         .args(arguments)
         .env("OMPTRACE_OUTPUT", "")
-        .current_dir(traces.path())
-        .output()
-        .expect("omptrace can be run");
+        .current_dir(traces.path());
+    command
+}
+
+fn ended_well(command: &mut Command) -> Output {
+    let output = command.output().expect("omptrace can be run");
     assert!(output.status.success(), "{output:?}");
     output
 }
@@ -116,6 +122,57 @@ fn every_process_of_a_script_has_a_file() {
             )
         );
         assert_eq!(info(&trace)["ending"], "ended");
+    }
+}
+
+/// Real launchers of real MPI programs. The program is named without a folder, as users do, and nobody asks for libgomp to
+/// be replaced.
+#[test]
+fn ranks_of_mpi_programs_are_traces_of_one_job() {
+    const RANKS: u64 = 2;
+    for (compiler, launcher) in [
+        (
+            Compiler::OpenMpi,
+            &["mpirun.openmpi", "--oversubscribe"][..],
+        ),
+        (Compiler::Mpich, &["mpirun.mpich", "-launcher", "fork"][..]),
+    ] {
+        let program = compile("tests/programs/hybrid.c", compiler, &[]);
+        let folders = [
+            program.parent(),
+            Some("/usr/bin".as_ref()),
+            Some("/bin".as_ref()),
+        ];
+        let path = std::env::join_paths(folders.into_iter().flatten()).expect("a path");
+        let traces = Traces::folder();
+        let name = program.file_name().expect("a file").to_string_lossy();
+        let ranks = RANKS.to_string();
+        let arguments = [
+            &["-o", "rank%r.omptrace", "--"],
+            launcher,
+            &["-n", &ranks, &name, "30"],
+        ];
+        let output = ended_well(
+            recording(&traces, arguments.concat())
+                .env("PATH", path)
+                .env("OMP_NUM_THREADS", "2")
+                // Tests may run as root.
+                .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+                .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        );
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            "ranks 2 checksum 60000\n",
+            "{output:?}"
+        );
+        for rank in 0..RANKS {
+            let trace = traces.path().join(format!("rank{rank}.omptrace"));
+            let info = info(&trace);
+            assert_eq!(info["program"]["rank"], rank, "{info}");
+            assert_eq!(info["ending"], "ended");
+            assert_eq!(counts(&dump(&trace))["parallel_begin"], 30);
+        }
+        assert_eq!(traces.all_files().len() as u64, RANKS, "{output:?}");
     }
 }
 

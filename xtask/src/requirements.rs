@@ -227,6 +227,20 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         source: Source::Apt(&["gfortran"]),
     },
     Requirement {
+        name: "Open MPI",
+        why: "its mpirun starts programs of MPI and OpenMP to be traced",
+        purpose: Purpose::Tests,
+        test: Test::Files(&["/usr/bin/mpicc.openmpi", "/usr/bin/mpirun.openmpi"]),
+        source: Source::Apt(&["openmpi-bin", "libopenmpi-dev"]),
+    },
+    Requirement {
+        name: "MPICH",
+        why: "the same by another launcher",
+        purpose: Purpose::Tests,
+        test: Test::Files(&["/usr/bin/mpicc.mpich", "/usr/bin/mpirun.mpich"]),
+        source: Source::Apt(&["mpich", "libmpich-dev"]),
+    },
+    Requirement {
         name: "chromium",
         why: "runs the Perfetto UI, which judges our traces",
         purpose: Purpose::Tests,
