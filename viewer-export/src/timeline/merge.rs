@@ -14,13 +14,13 @@ use crate::timeline::interpret::SessionClock;
 use crate::timeline::stream::{Batches, Decoding, Portion, Timed};
 
 /// The streams of one trace, merged. At equal times the lower stream comes first.
-pub(crate) struct Merge<'a, 'scope> {
-    reader: &'scope Reader,
-    clock: SessionClock<'scope>,
-    decoding: Decoding<'a, 'scope>,
+pub(crate) struct Merge<'a, 'r> {
+    reader: &'r Reader,
+    clock: SessionClock<'r>,
+    decoding: Decoding<'a, 'r>,
     portion: Portion,
     /// In the order of [`Reader::streams`]; `None` where a stream is not open.
-    sources: Vec<Option<Source<'a, 'scope>>>,
+    sources: Vec<Option<Source<'a, 'r>>>,
     /// When each source's head is due, but for the current one's; of streams that are not open yet, when they begin.
     waiting: BinaryHeap<Reverse<(u64, usize)>>,
     current: Option<usize>,
@@ -36,8 +36,8 @@ pub(crate) struct Run<'m> {
 }
 
 /// An open stream.
-struct Source<'a, 'scope> {
-    batches: Batches<'a, 'scope>,
+struct Source<'a, 'r> {
+    batches: Batches<'a, 'r>,
     batch: Vec<Timed>,
     /// The place in the batch of the next event.
     head: usize,
@@ -63,12 +63,12 @@ impl Source<'_, '_> {
     }
 }
 
-impl<'a, 'scope> Merge<'a, 'scope> {
+impl<'a, 'r> Merge<'a, 'r> {
     pub(crate) fn new(
-        reader: &'scope Reader,
-        clock: SessionClock<'scope>,
-        decoding: Decoding<'a, 'scope>,
-    ) -> Merge<'a, 'scope> {
+        reader: &'r Reader,
+        clock: SessionClock<'r>,
+        decoding: Decoding<'a, 'r>,
+    ) -> Merge<'a, 'r> {
         let streams = reader.streams();
         let begins = streams.iter().map(|stream| reader.events(stream).begin());
         let waiting = begins

@@ -176,7 +176,7 @@ pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(
 pub(crate) struct Manner {
     /// Show each chunk of a loop that is not static.
     pub(crate) chunks: bool,
-    /// Let other threads decode.
+    /// Let another thread decode.
     pub(crate) ahead: bool,
 }
 
@@ -283,7 +283,7 @@ struct ProcessReplay<'a, 's> {
     start: Ns,
     /// Events of the processes before this one.
     done: u64,
-    /// Let other threads decode.
+    /// Let another thread decode.
     ahead: bool,
 }
 
@@ -331,8 +331,7 @@ impl<'a> ProcessReplay<'a, '_> {
         let devices = self.devices(&introductions);
 
         let read = if self.ahead {
-            rayon::in_place_scope(|scope| {
-                let decoding = Decoding::Ahead(scope);
+            Decoding::ahead(|decoding| {
                 self.interpret(threads, thread_names, devices, decoding, progress)
             })
         } else {
@@ -382,17 +381,14 @@ impl<'a> ProcessReplay<'a, '_> {
     }
 
     /// Interprets all events.
-    fn interpret<'scope>(
+    fn interpret(
         &mut self,
         threads: Vec<Thread>,
         thread_names: Vec<String>,
         devices: Devices,
-        decoding: Decoding<'_, 'scope>,
+        decoding: Decoding<'_, 'a>,
         progress: &mut dyn FnMut(u64),
-    ) -> Read
-    where
-        'a: 'scope,
-    {
+    ) -> Read {
         let reader = self.reader;
         let clock = SessionClock {
             map: reader.clock(),

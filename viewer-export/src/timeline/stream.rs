@@ -1,14 +1,14 @@
 //! The events of one stream as interpretation wants them: with times of the timeline, which do not go back, and with the
-//! specification's numbers, whatever the runtime's generation; some thousand at a time, decoded ahead by other threads
-//! where there are any.
+//! specification's numbers, whatever the runtime's generation; some thousand at a time, decoded ahead by another thread
+//! where there may be one.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 
 use omptrace_trace_format::Diagnostic;
 use omptrace_trace_format::clock::Stretch;
 use omptrace_trace_format::reader::{Events, Reader, Record, Stream};
-use rayon::Scope;
 
 use crate::sink::Ns;
 use crate::timeline::dialect::Dialect;
@@ -34,11 +34,30 @@ pub(crate) struct Timed {
 
 /// Who decodes.
 #[derive(Clone, Copy)]
-pub(crate) enum Decoding<'a, 'scope> {
+pub(crate) enum Decoding<'a, 'r> {
     /// The thread that asks for the events.
     Here,
-    /// Other threads, some batches ahead.
-    Ahead(&'a Scope<'scope>),
+    /// Another thread, some batches ahead.
+    Ahead(&'a Sender<Request<'r>>),
+}
+
+/// What the other thread shall do.
+pub(crate) type Request<'r> = Box<dyn FnOnce() + Send + 'r>;
+
+impl<'r> Decoding<'_, 'r> {
+    /// Lets another thread decode for `work`, where there can be one. It is one for all streams, for to interpret takes
+    /// longer than to decode.
+    pub(crate) fn ahead<R>(work: impl FnOnce(Decoding<'_, 'r>) -> R) -> R {
+        thread::scope(|scope| {
+            let (requests, of_decoder) = channel::<Request<'r>>();
+            let decode = move || of_decoder.into_iter().for_each(|request| request());
+            let decoder = thread::Builder::new().name("omptrace-decode".into());
+            match decoder.spawn_scoped(scope, decode) {
+                Ok(_) => work(Decoding::Ahead(&requests)),
+                Err(_) => work(Decoding::Here),
+            }
+        })
+    }
 }
 
 /// How much of each stream is decoded at a time.
@@ -63,16 +82,16 @@ impl Portion {
 }
 
 /// The batches of one stream.
-pub(crate) struct Batches<'a, 'scope> {
-    decoding: Decoding<'a, 'scope>,
+pub(crate) struct Batches<'a, 'r> {
+    decoding: Decoding<'a, 'r>,
     /// `None` while another thread has it.
-    decoder: Option<Box<Decoder<'scope>>>,
+    decoder: Option<Box<Decoder<'r>>>,
     /// What another thread decoded.
     decoded: VecDeque<Vec<Timed>>,
     /// Batches that were read.
     spare: Vec<Vec<Timed>>,
     /// From the other thread, if there is one.
-    sent: Option<Receiver<Sent<'scope>>>,
+    sent: Option<Receiver<Sent<'r>>>,
     ahead: usize,
 }
 
@@ -82,15 +101,15 @@ enum Sent<'r> {
     Decoder(Box<Decoder<'r>>),
 }
 
-impl<'a, 'scope> Batches<'a, 'scope> {
+impl<'a, 'r> Batches<'a, 'r> {
     /// The batches of `stream`.
     pub(crate) fn new(
-        reader: &'scope Reader,
+        reader: &'r Reader,
         stream: &Stream,
-        clock: SessionClock<'scope>,
+        clock: SessionClock<'r>,
         portion: Portion,
-        decoding: Decoding<'a, 'scope>,
-    ) -> Batches<'a, 'scope> {
+        decoding: Decoding<'a, 'r>,
+    ) -> Batches<'a, 'r> {
         let decoder = Decoder {
             events: reader.events(stream),
             dialect: Dialect::of(reader.metadata()),
@@ -112,7 +131,7 @@ impl<'a, 'scope> Batches<'a, 'scope> {
 
     /// Replaces what is in `batch`, which was read, by the next events; leaves it empty at the stream's end.
     pub(crate) fn next(&mut self, batch: &mut Vec<Timed>) {
-        let Decoding::Ahead(scope) = self.decoding else {
+        let Decoding::Ahead(requests) = self.decoding else {
             if let Some(decoder) = &mut self.decoder {
                 decoder.fill(batch);
             }
@@ -122,7 +141,7 @@ impl<'a, 'scope> Batches<'a, 'scope> {
         loop {
             while self.receive(Receiver::try_recv) {}
             if self.decoded.len() < self.ahead {
-                self.decode_ahead(scope);
+                self.decode_ahead(requests);
             }
             if let Some(next) = self.decoded.pop_front() {
                 *batch = next;
@@ -134,8 +153,8 @@ impl<'a, 'scope> Batches<'a, 'scope> {
         }
     }
 
-    /// Lets another thread decode some batches, if none does so and the stream is not at its end.
-    fn decode_ahead(&mut self, scope: &Scope<'scope>) {
+    /// Lets the other thread decode some batches, if it does not and the stream is not at its end.
+    fn decode_ahead(&mut self, requests: &Sender<Request<'r>>) {
         let Some(mut decoder) = self.decoder.take_if(|decoder| !decoder.is_done) else {
             return;
         };
@@ -145,7 +164,7 @@ impl<'a, 'scope> Batches<'a, 'scope> {
         self.sent = Some(sent);
         // Nobody waits for it where reading was broken off.
         let send = move |sent| drop(to_us.send(sent));
-        scope.spawn(move |_| {
+        let decode = move || {
             for _ in 0..ahead {
                 let mut batch = spare.pop().unwrap_or_default();
                 decoder.fill(&mut batch);
@@ -155,14 +174,13 @@ impl<'a, 'scope> Batches<'a, 'scope> {
                 }
             }
             send(Sent::Decoder(decoder));
-        });
+        };
+        // It takes no more only when it panicked, which the end of its scope tells.
+        let _ = requests.send(Box::new(decode));
     }
 
     /// Takes what `receive` gives from the other thread; false where it gives nothing, or there is none.
-    fn receive<E>(
-        &mut self,
-        receive: fn(&Receiver<Sent<'scope>>) -> Result<Sent<'scope>, E>,
-    ) -> bool {
+    fn receive<E>(&mut self, receive: fn(&Receiver<Sent<'r>>) -> Result<Sent<'r>, E>) -> bool {
         match self.sent.as_ref().map(receive) {
             Some(Ok(Sent::Batch(batch))) => {
                 if !batch.is_empty() {
@@ -319,8 +337,9 @@ mod tests {
         });
         assert!(bends.count() > 1, "the test needs a clock that bends");
         check(Merge::new(&trace, clock, Decoding::Here), clock);
-        rayon::in_place_scope(|scope| {
-            check(Merge::new(&trace, clock, Decoding::Ahead(scope)), clock);
+        Decoding::ahead(|decoding| {
+            assert!(matches!(decoding, Decoding::Ahead(_)));
+            check(Merge::new(&trace, clock, decoding), clock);
         });
     }
 }
