@@ -15,6 +15,7 @@
 //! A flow's end is a field of an event at its place and time; that of an interval may stand at either end of its slice.
 //! Where no such event is at hand any more, as for the creation of a task long ago, it gets an instant of its own.
 
+mod fields;
 mod intern;
 mod protobuf;
 mod schema;

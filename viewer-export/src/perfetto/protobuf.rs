@@ -53,13 +53,6 @@ pub(super) fn int(out: &mut Vec<u8>, field: u32, value: i64) {
     uint(out, field, value as u64);
 }
 
-/// Appends a field of type `fixed64`.
-#[inline]
-pub(super) fn fixed64(out: &mut Vec<u8>, field: u32, value: u64) {
-    key(out, field, FIXED64);
-    out.extend_from_slice(&value.to_le_bytes());
-}
-
 /// Appends a field of type `bytes`, or a message that was written before.
 #[inline]
 pub(super) fn bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
@@ -99,22 +92,38 @@ pub(super) fn message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec
     }
 }
 
-/// Fields of up to sixteen bytes, which are copied at once.
+/// Bytes that are copied at once.
+pub(super) const SHORT_BYTES: usize = 16;
+
+/// Fields of up to [`SHORT_BYTES`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Short {
-    bytes: [u8; 16],
-    len: usize,
+    pub(super) bytes: [u8; SHORT_BYTES],
+    pub(super) len: usize,
 }
 
 impl Short {
     /// `None` where the fields are longer.
     pub(super) fn of(fields: &[u8]) -> Option<Short> {
-        let mut bytes = [0; 16];
+        let mut bytes = [0; SHORT_BYTES];
         bytes.get_mut(..fields.len())?.copy_from_slice(fields);
         Some(Short {
             bytes,
             len: fields.len(),
         })
+    }
+
+    /// A field of type `fixed64`.
+    #[inline]
+    pub(super) fn fixed64(field: u32, value: u64) -> Short {
+        let key = u64::from(field << 3 | FIXED64);
+        let (mut bytes, key_bytes) = ([0; SHORT_BYTES], varint_len(key));
+        bytes[..8].copy_from_slice(&varint_bytes(key).to_le_bytes());
+        bytes[key_bytes..][..8].copy_from_slice(&value.to_le_bytes());
+        Short {
+            bytes,
+            len: key_bytes + 8,
+        }
     }
 
     #[inline]
@@ -147,7 +156,7 @@ mod tests {
             *b"\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"
         );
         assert_eq!(
-            written(|out| fixed64(out, 47, 1)),
+            written(|out| Short::fixed64(47, 1).append(out)),
             *b"\xf9\x02\x01\0\0\0\0\0\0\0"
         );
     }

@@ -1,6 +1,7 @@
 //! Events of tracks. A track keeps its newest event back: flows to it may follow.
 
 use super::SEQUENCE;
+use super::fields::{Fields, MOST_BYTES};
 use super::intern::Strings;
 use super::protobuf as pb;
 use super::schema::{EventType, annotation, event, packet, trace};
@@ -41,10 +42,10 @@ impl EventName {
     }
 
     #[inline]
-    fn append(&self, out: &mut Vec<u8>) {
+    fn append(&self, event: &mut Fields) {
         match self {
-            EventName::Short(short) => short.append(out),
-            EventName::Long(fields) => out.extend_from_slice(fields),
+            EventName::Short(short) => event.push(*short),
+            EventName::Long(fields) => event.append(|out| out.extend_from_slice(fields)),
         }
     }
 }
@@ -57,11 +58,13 @@ pub(super) struct EventTrack {
     /// When the slice began that the newest event ends, where that is known; else as `time`.
     begin: Ns,
     /// The newest event; empty where it is written, or there was none.
-    newest: Vec<u8>,
+    newest: Fields,
 }
 
 /// The bytes in front of the newest event's `TrackEvent`, the last of which is its length.
 const FRONT_BYTES: usize = 4;
+/// Bytes of the events that most are, copied apart from the longer ones.
+const USUAL_BYTES: usize = 48;
 /// The place of the newest event's type.
 const TYPE_AT: usize = FRONT_BYTES + 1;
 
@@ -83,7 +86,7 @@ impl EventTrack {
             front: pb::Short::of(&front).expect("uuids count up from 1"),
             time: 0,
             begin: 0,
-            newest: Vec::new(),
+            newest: Fields::new(),
         }
     }
 
@@ -99,8 +102,7 @@ impl EventTrack {
         self.write_newest(out);
         (self.time, self.begin) = (time, time);
         let newest = &mut self.newest;
-        self.front.append(newest);
-        newest[TYPE_AT] = event_type as u8;
+        newest.begin(self.front, TYPE_AT, event_type as u8);
         if let Some(name) = name {
             name.append(newest);
         }
@@ -123,12 +125,14 @@ impl EventTrack {
                 Value::Hex(value) => (annotation::POINTER_VALUE, value),
                 Value::Text(text) => {
                     let value = strings.values.iid_of_any(out, text);
-                    pb::message(newest, event::DEBUG_ANNOTATIONS, |out| {
-                        pb::uint(out, annotation::NAME_IID, name);
-                        match value {
-                            Some(iid) => pb::uint(out, annotation::STRING_VALUE_IID, iid),
-                            None => pb::text(out, annotation::STRING_VALUE, text),
-                        }
+                    newest.append(|out| {
+                        pb::message(out, event::DEBUG_ANNOTATIONS, |out| {
+                            pb::uint(out, annotation::NAME_IID, name);
+                            match value {
+                                Some(iid) => pb::uint(out, annotation::STRING_VALUE_IID, iid),
+                                None => pb::text(out, annotation::STRING_VALUE, text),
+                            }
+                        });
                     });
                     continue;
                 }
@@ -146,7 +150,7 @@ impl EventTrack {
     pub(super) fn flow(&mut self, time: Ns, field: u32, id: u64) -> bool {
         let fits = (self.time == time || self.begin == time) && !self.newest.is_empty();
         if fits {
-            pb::fixed64(&mut self.newest, field, id);
+            self.newest.push(pb::Short::fixed64(field, id));
         }
         fits
     }
@@ -157,50 +161,72 @@ impl EventTrack {
     /// flag would be a twentieth of its bytes.
     #[inline]
     pub(super) fn write_newest(&mut self, out: &mut Vec<u8>) {
-        let newest = &mut self.newest;
-        let Some(event_bytes) = newest.len().checked_sub(FRONT_BYTES) else {
+        if self.newest.is_empty() {
             return;
-        };
-        let time = self.time.unsigned_abs();
-        let time_bytes = pb::varint_len(time);
-        // The time's key, the time, and what is behind it.
-        let bytes = 1 + time_bytes + newest.len();
-        if (bytes as u64) < pb::ONE_BYTE && time < pb::MOST_VARINT {
-            let start = out.len();
-            let [key, len, time_key, rest @ ..] = pb::room::<16>(out);
-            *key = pb::front_key(trace::PACKET);
-            *len = bytes as u8;
-            *time_key = pb::uint_key(packet::TIMESTAMP);
-            rest[..8].copy_from_slice(&pb::varint_bytes(time).to_le_bytes());
-            out.truncate(start + 3 + time_bytes);
-            newest[FRONT_BYTES - 1] = event_bytes as u8;
-            out.extend_from_slice(newest);
-        } else {
-            pb::message(out, trace::PACKET, |out| {
-                pb::uint(out, packet::TIMESTAMP, time);
-                pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE.into());
-                pb::bytes(out, packet::TRACK_EVENT, &newest[FRONT_BYTES..]);
-            });
         }
-        newest.clear();
+        let time = self.time.unsigned_abs();
+        match self.newest.short() {
+            Some((event, len)) if time < pb::MOST_VARINT => {
+                event[FRONT_BYTES - 1] = (len - FRONT_BYTES) as u8;
+                match event.first_chunk() {
+                    Some(most) if len <= USUAL_BYTES => {
+                        packet::<USUAL_BYTES, 64>(out, time, most, len)
+                    }
+                    _ => packet::<MOST_BYTES, 112>(out, time, event, len),
+                }
+            }
+            short => {
+                let event = match short {
+                    Some((bytes, len)) => &bytes[..len],
+                    None => self.newest.long(),
+                };
+                pb::message(out, trace::PACKET, |out| {
+                    pb::uint(out, packet::TIMESTAMP, time);
+                    pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE.into());
+                    pb::bytes(out, packet::TRACK_EVENT, &event[FRONT_BYTES..]);
+                });
+            }
+        }
+        self.newest.clear();
     }
+}
+
+/// Appends a packet: time, then the first `len` bytes of `event`, which are no more than `N`. `ROOM` is that for all.
+#[inline(always)]
+fn packet<const N: usize, const ROOM: usize>(
+    out: &mut Vec<u8>,
+    time: u64,
+    event: &[u8; N],
+    len: usize,
+) {
+    const { assert!(N + 11 <= ROOM && N + 9 < pb::ONE_BYTE as usize) };
+    let (start, time_bytes) = (out.len(), pb::varint_len(time));
+    let room = pb::room::<ROOM>(out);
+    room[0] = pb::front_key(trace::PACKET);
+    room[1] = (1 + time_bytes + len) as u8;
+    room[2] = pb::uint_key(packet::TIMESTAMP);
+    room[3..11].copy_from_slice(&pb::varint_bytes(time).to_le_bytes());
+    room[3 + time_bytes..][..N].copy_from_slice(event);
+    out.truncate(start + 3 + time_bytes + len);
 }
 
 /// Appends a `DebugAnnotation` with a number in `field`.
 #[inline(always)]
-fn number(out: &mut Vec<u8>, name: u64, field: u32, value: u64) {
+fn number(out: &mut Fields, name: u64, field: u32, value: u64) {
     if name < pb::ONE_BYTE && value < pb::MOST_VARINT {
-        let (start, value_bytes) = (out.len(), pb::varint_len(value));
-        let [key, len, name_key, name_iid, value_key, rest @ ..] = pb::room::<16>(out);
-        *key = pb::front_key(event::DEBUG_ANNOTATIONS);
-        *len = 3 + value_bytes as u8;
-        *name_key = pb::uint_key(annotation::NAME_IID);
-        *name_iid = name as u8;
-        *value_key = pb::uint_key(field);
-        rest[..8].copy_from_slice(&pb::varint_bytes(value).to_le_bytes());
-        out.truncate(start + 5 + value_bytes);
+        let put = |room: &mut [u8; pb::SHORT_BYTES]| {
+            let value_bytes = pb::varint_len(value);
+            room[0] = pb::front_key(event::DEBUG_ANNOTATIONS);
+            room[1] = 3 + value_bytes as u8;
+            room[2] = pb::uint_key(annotation::NAME_IID);
+            room[3] = name as u8;
+            room[4] = pb::uint_key(field);
+            room[5..13].copy_from_slice(&pb::varint_bytes(value).to_le_bytes());
+            5 + value_bytes
+        };
+        out.put(put, |out| any_number(out, name, field, value));
     } else {
-        any_number(out, name, field, value);
+        out.append(|out| any_number(out, name, field, value));
     }
 }
 
