@@ -27,7 +27,7 @@ pub(crate) struct Chrome {
     locations: Vec<Lane>,
     /// `"name":...,"cat":...` of each region.
     regions: Vec<Box<[u8]>>,
-    counters: Vec<Counter>,
+    counters: Vec<CounterTexts>,
     /// The last process's thread numbers that were given out.
     threads: u32,
     /// Name and category of the newest interval, and the arguments of the newest interval or instant: buffers.
@@ -53,10 +53,16 @@ impl Events {
     }
 }
 
+/// What stands around the time of each sample of a counter.
+struct CounterTexts {
+    /// `{"ph":"C","pid":1,"tid":0,"name":...,"ts":`
+    before_time: Vec<u8>,
+    /// `,"args":{"threads":`
+    before_value: Vec<u8>,
+}
+
 /// A location as the format sees it.
 struct Lane {
-    pid: u32,
-    tid: u32,
     /// What stands between phase and time in each of its slices, or of its asynchronous events:
     /// `","pid":1,"tid":2,"ts":`.
     before_time: Vec<u8>,
@@ -238,12 +244,11 @@ fn complete_event(
     out.push(b'}');
 }
 
-fn flow_event(out: &mut Vec<u8>, phase: u8, (pid, tid): (u32, u32), flow: &Flow, time: Ns) {
-    head(out, phase, pid, tid);
+fn flow_event(out: &mut Vec<u8>, phase: u8, before_time: &[u8], flow: &Flow, time: Ns) {
+    begin(out, phase, before_time);
+    json::micros(out, time.unsigned_abs());
     out.extend_from_slice(b",\"id\":");
     json::hex_string(out, flow.id);
-    out.extend_from_slice(b",\"ts\":");
-    json::micros(out, time.unsigned_abs());
     out.extend_from_slice(b",\"name\":\"");
     out.extend_from_slice(flow.kind.name().as_bytes());
     out.extend_from_slice(b"\",\"cat\":\"flow\"");
@@ -283,8 +288,6 @@ impl Sink for Chrome {
         }
         before_time.extend_from_slice(b",\"ts\":");
         self.locations.push(Lane {
-            pid,
-            tid,
             before_time,
             name: location.name.clone(),
             is_queue,
@@ -300,25 +303,26 @@ impl Sink for Chrome {
     }
 
     fn counter(&mut self, counter: &Counter) {
-        self.counters.push(counter.clone());
+        let mut before_time = Vec::new();
+        head(&mut before_time, b'C', counter.process.0 + 1, 0);
+        before_time.extend_from_slice(b",\"name\":");
+        json::string(&mut before_time, &counter.name);
+        before_time.extend_from_slice(b",\"ts\":");
+        let mut before_value = b",\"args\":{".to_vec();
+        json::string(&mut before_value, counter.unit);
+        before_value.push(b':');
+        self.counters.push(CounterTexts {
+            before_time,
+            before_value,
+        });
     }
 
     fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
-        let Counter {
-            process,
-            name,
-            unit,
-            ..
-        } = &self.counters[counter.0 as usize];
+        let texts = &self.counters[counter.0 as usize];
         let out = self.events.next();
-        head(out, b'C', process.0 + 1, 0);
-        out.extend_from_slice(b",\"name\":");
-        json::string(out, name);
-        out.extend_from_slice(b",\"ts\":");
+        out.extend_from_slice(&texts.before_time);
         json::micros(out, time.unsigned_abs());
-        out.extend_from_slice(b",\"args\":{");
-        json::string(out, unit);
-        out.push(b':');
+        out.extend_from_slice(&texts.before_value);
         json::int(out, value);
         out.extend_from_slice(b"}}");
     }
@@ -353,9 +357,9 @@ impl Sink for Chrome {
         self.arguments.clear();
         write_arguments(&mut self.arguments, arguments);
         let out = self.events.next();
-        head(out, b'i', lane.pid, lane.tid);
-        out.extend_from_slice(b",\"s\":\"t\",\"ts\":");
+        begin(out, b'i', &lane.before_time);
         json::micros(out, at.time.unsigned_abs());
+        out.extend_from_slice(b",\"s\":\"t\"");
         out.extend_from_slice(&self.regions[region.0 as usize]);
         arguments_object(out, &self.arguments);
         out.push(b'}');
@@ -387,11 +391,11 @@ impl Sink for Chrome {
     }
 
     fn flow(&mut self, flow: &Flow) {
-        let Lane { pid, tid, .. } = self.locations[flow.from.location.0 as usize];
-        flow_event(self.events.next(), b's', (pid, tid), flow, flow.from.time);
+        let from = &self.locations[flow.from.location.0 as usize];
+        let out = self.events.next();
+        flow_event(out, b's', &from.before_time, flow, flow.from.time);
 
         let to = &mut self.locations[flow.to.location.0 as usize];
-        let (pid, tid) = (to.pid, to.tid);
         let out = match to.slices.innermost() {
             Some(slice) if slice.begin == flow.to.time => {
                 slice.followers.extend_from_slice(SEPARATOR);
@@ -399,7 +403,7 @@ impl Sink for Chrome {
             }
             _ => self.events.next(),
         };
-        flow_event(out, b'f', (pid, tid), flow, flow.to.time);
+        flow_event(out, b'f', &to.before_time, flow, flow.to.time);
     }
 
     fn note(&mut self, process: ProcessId, text: &str) {

@@ -65,6 +65,10 @@ pub(crate) fn push_thousandths(out: &mut Vec<u8>, thousandths: u32) {
 #[inline]
 pub(crate) fn push_hex(out: &mut Vec<u8>, value: u64) {
     let len = (64 - value.leading_zeros()).div_ceil(4).max(1);
+    if len <= 8 {
+        let text = hex(value << (32 - 4 * len));
+        return push(out, text.to_be_bytes(), len as usize);
+    }
     let first = value << (64 - 4 * len);
     let (high, low) = (hex(first >> 32), hex(first & 0xffff_ffff));
     let text = u128::from(high) << 64 | u128::from(low);
