@@ -110,6 +110,7 @@ golden! {
     single_without_end
     league_without_begin
     cancelled_in_draft
+    left_in_draft
     two_processes
     zero_length_hold
     late_release

@@ -44,8 +44,8 @@ impl Interpreter<'_, '_> {
         let Some(mut team) = self.teams.remove(&key) else {
             return self.close(thread, time, Construct::Parallel, key);
         };
-        if self.dialect.cancelled_tasks_unreported {
-            self.end_cancelled_tasks(thread, time, &team.members);
+        if self.dialect.task_ends_unreported {
+            self.end_tasks_of(thread, time, &team.members);
         }
         for &(member, task) in &team.members {
             self.dependences.forget_children(task);

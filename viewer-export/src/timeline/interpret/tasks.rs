@@ -134,7 +134,8 @@ impl Interpreter<'_, '_> {
         };
         self.dependences.forget_children(task.0);
         let at = self.threads[thread].point(time);
-        if let TaskState::Created = done.state {
+        // Elsewhere, the end of its code tells.
+        if !matches!(done.state, TaskState::OnThread(_)) {
             let task = task.0;
             self.stage
                 .sink
@@ -154,18 +155,26 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The region of `members` ends, and with it all tasks that they created: those that never ran were cancelled.
-    pub(super) fn end_cancelled_tasks(&mut self, thread: usize, time: Ns, members: &[Member]) {
-        let is_cancelled = |task: &Task| {
+    /// The region of `members` ends, and with it all tasks that they created, also those whose ends were not reported: they
+    /// were cancelled before they ran, or were left for the last time.
+    pub(super) fn end_tasks_of(&mut self, thread: usize, time: Ns, members: &[Member]) {
+        let is_of_member = |task: &Task| {
             let mut implicit = members.iter().map(|(_, task)| *task);
-            matches!(task.state, TaskState::Created)
-                && implicit.any(|id| Some(id) == task.implicit_task)
+            implicit.any(|id| Some(id) == task.implicit_task)
         };
-        let tasks = self.tasks.iter();
-        let cancelled = tasks.filter(|(_, task)| is_cancelled(task));
-        let mut cancelled: Vec<u64> = cancelled.map(|(id, _)| *id).collect();
-        cancelled.sort_unstable();
-        for task in cancelled {
+        let of_members = self.tasks.iter().filter(|(_, task)| is_of_member(task));
+        let mut unfinished: Vec<(u64, bool)> = of_members
+            .filter_map(|(id, task)| match task.state {
+                TaskState::Created => Some((*id, false)),
+                TaskState::Suspended(_) => Some((*id, true)),
+                TaskState::OnThread(_) => None,
+            })
+            .collect();
+        unfinished.sort_unstable();
+        for (task, ran) in unfinished {
+            if ran {
+                self.repair(thread, time, Cause::MissingEnd);
+            }
             self.task_is_done(thread, time, Id(task));
         }
     }
