@@ -290,7 +290,7 @@ impl Names {
     /// The region of `construct` at `codeptr_ra`. Runtimes pass an address of their own where the program's call was a
     /// tail call, and for parts of `taskloop` and `cancel`; and none for the barrier that ends a worker's parallel region:
     /// then the place is that of the first of `around`, the open regions from the innermost, that has one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn region(
         &mut self,
         sink: &mut dyn Sink,
@@ -332,7 +332,8 @@ impl Names {
         known
     }
 
-    /// The region of a construct whose code address is none of the program.s.
+    /// The region of a construct whose code address is none of the program's.
+    #[inline(never)]
     fn region_around(
         &mut self,
         sink: &mut dyn Sink,

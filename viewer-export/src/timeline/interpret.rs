@@ -534,7 +534,7 @@ impl<'t, 's> Interpreter<'t, 's> {
     }
 
     /// The region of `construct` on a thread.
-    #[inline]
+    #[inline(always)]
     fn region(&mut self, thread: usize, construct: Construct, codeptr_ra: Address) -> RegionId {
         let around = self.threads[thread].regions();
         self.stage.region(construct, codeptr_ra, around)

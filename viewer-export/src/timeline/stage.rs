@@ -73,7 +73,7 @@ impl<'s> Stage<'s> {
     }
 
     /// The region of `construct` at `codeptr_ra`; `around` are the open regions that it lies in, from the innermost.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn region(
         &mut self,
         construct: Construct,

@@ -189,6 +189,7 @@ impl Thread {
     }
 
     /// A region begins.
+    #[inline(always)]
     pub(crate) fn open(
         &mut self,
         stage: &mut Stage<'_>,
@@ -198,8 +199,7 @@ impl Thread {
     ) {
         self.close_overdue(stage, time);
         if self.stack.len() >= MAX_DEPTH {
-            self.hidden += 1;
-            return stage.repairs.add(Cause::TooDeep, self.stream, time);
+            return self.hide(stage, time);
         }
         let at = self.point(time);
         if let Some(top) = self.stack.last_mut()
@@ -223,7 +223,13 @@ impl Thread {
         });
     }
 
-    #[inline]
+    #[cold]
+    fn hide(&mut self, stage: &mut Stage<'_>, time: Ns) {
+        self.hidden += 1;
+        stage.repairs.add(Cause::TooDeep, self.stream, time);
+    }
+
+    #[inline(always)]
     fn push(&mut self, frame: Frame) {
         let implicit_task = if frame.is_implicit_task() {
             Some(self.stack.len() as u32)
@@ -254,6 +260,7 @@ impl Thread {
     }
 
     /// A region that was cut goes on.
+    #[inline(never)]
     fn reopen(&mut self, stage: &mut Stage<'_>, time: Ns, mut frame: Frame) {
         if frame.is_wait_for_tasks() {
             frame.paused = true;
@@ -271,7 +278,28 @@ impl Thread {
     }
 
     /// The newest open region of `construct` with `key` ends. False where there is none.
+    #[inline(always)]
     pub(crate) fn close(
+        &mut self,
+        stage: &mut Stage<'_>,
+        time: Ns,
+        construct: Construct,
+        key: u64,
+        arguments: &[Argument<'_>],
+    ) -> bool {
+        match self.stack.last() {
+            Some(top) if top.construct == construct && top.key == key && self.hidden == 0 => {
+                let time = self.end_time(stage, time);
+                self.leave(stage, time, arguments);
+                true
+            }
+            _ => self.close_beneath(stage, time, construct, key, arguments),
+        }
+    }
+
+    /// As [`Thread::close`], where others are open above it, or it is hidden.
+    #[inline(never)]
+    fn close_beneath(
         &mut self,
         stage: &mut Stage<'_>,
         time: Ns,
@@ -288,9 +316,7 @@ impl Thread {
             return false;
         };
         let time = self.end_time(stage, time);
-        if index + 1 == self.stack.len() {
-            self.leave(stage, time, arguments);
-        } else if construct == Construct::Phase {
+        if construct == Construct::Phase {
             self.cut(stage, time, index, index + 1, arguments);
         } else {
             let phases = self.close_above(stage, time, index + 1, Frame::cause_of_missing_end);
@@ -324,6 +350,7 @@ impl Thread {
         phases
     }
 
+    #[inline(always)]
     fn leave(&mut self, stage: &mut Stage<'_>, time: Ns, arguments: &[Argument<'_>]) -> Frame {
         let frame = self.stack.pop().expect("callers leave only what is open");
         if !frame.paused {
@@ -336,6 +363,7 @@ impl Thread {
     }
 
     /// Ends what is open from `depth` on, for events show that it has ended. Phases go on.
+    #[inline(never)]
     pub(crate) fn close_unended(&mut self, stage: &mut Stage<'_>, time: Ns, depth: usize) {
         for phase in self.close_above(stage, time, depth, Frame::cause_of_missing_end) {
             self.reopen(stage, time, phase);
@@ -433,6 +461,7 @@ impl Thread {
     }
 
     /// Whether the thread is in a parallel region that goes on.
+    #[inline]
     pub(crate) fn is_in_parallel_region(&self) -> bool {
         let goes_on =
             |frame: &Frame| frame.construct == Construct::ImplicitTask && frame.limit == Ns::MAX;
@@ -448,7 +477,7 @@ impl Thread {
     }
 
     /// The wait that the thread is in. Testing a lock is none: it does not wait.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wait(&self) -> Option<Construct> {
         let top = self.stack.last()?;
         match top.construct {
@@ -463,17 +492,20 @@ impl Thread {
     }
 
     /// Whether the parallel region of the innermost implicit task goes on.
+    #[inline(always)]
     fn goes_on(&self) -> bool {
         self.limit().is_none_or(|(_, limit)| limit == Ns::MAX)
     }
 
     /// The innermost implicit task's place and limit.
+    #[inline(always)]
     fn limit(&self) -> Option<(usize, Ns)> {
         let index = self.stack.last()?.implicit_task? as usize;
         Some((index, self.stack[index].limit))
     }
 
     /// When something that ends at `time` really ended.
+    #[inline(always)]
     fn end_time(&mut self, stage: &mut Stage<'_>, time: Ns) -> Ns {
         match self.limit() {
             Some((_, limit)) if limit < time => {
@@ -486,6 +518,7 @@ impl Thread {
 
     /// Ends implicit tasks whose region is over, or that have reported their end: something new begins, so nothing else will
     /// end them.
+    #[inline(always)]
     pub(crate) fn close_overdue(&mut self, stage: &mut Stage<'_>, time: Ns) {
         while let Some((index, limit)) = self.limit()
             && limit < time
