@@ -87,8 +87,11 @@ impl Dependences {
     }
 
     /// `parent` has ended: it has no more children.
+    #[inline]
     pub(crate) fn forget_children(&mut self, parent: u64) {
-        self.0.remove(&parent);
+        if !self.0.is_empty() {
+            self.0.remove(&parent);
+        }
     }
 }
 

@@ -598,7 +598,15 @@ impl<'t, 's> Interpreter<'t, 's> {
 
     /// An event of `task` begins: what other tasks have open above it on this thread has ended unseen, and so has a
     /// parallel region that it encountered.
+    #[inline]
     fn in_task(&mut self, thread: usize, time: Ns, task: Id) {
+        let is_it = |frame: &Frame| frame.is_task() && frame.key == task.0;
+        if !self.threads[thread].stack().last().is_some_and(is_it) {
+            self.end_above_task(thread, time, task);
+        }
+    }
+
+    fn end_above_task(&mut self, thread: usize, time: Ns, task: Id) {
         let stack = self.threads[thread].stack();
         let Some(index) = stack
             .iter()

@@ -66,6 +66,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// The region that the event names, unless its task began another one on this thread, and not that.
+    #[inline]
     fn region_that_ends(&self, thread: usize, e: &ParallelEnd) -> u64 {
         let named = e.parallel_data.0;
         let is_region =
@@ -90,11 +91,11 @@ impl Interpreter<'_, '_> {
         } else {
             Construct::ImplicitTask
         };
-        let already_open = self.threads[thread]
-            .stack()
-            .iter()
-            .any(|frame| frame.construct == construct && frame.key == e.task_data.0);
-        if construct == Construct::InitialTask && self.dialect.initial_task_created && already_open
+        let is_it =
+            |frame: &Frame| frame.construct == construct && frame.key == e.task_data.0;
+        if construct == Construct::InitialTask
+            && self.dialect.initial_task_created
+            && self.threads[thread].stack().iter().any(is_it)
         {
             return;
         }
@@ -140,6 +141,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// Whether the thread counts as one in a parallel region, or as one that waits.
+    #[inline]
     fn count_thread(&mut self, thread: usize, time: Ns) {
         let is_active = self.threads[thread].is_in_parallel_region();
         self.counters.active(self.stage, thread, time, is_active);

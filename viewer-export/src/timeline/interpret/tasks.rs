@@ -105,13 +105,8 @@ impl Interpreter<'_, '_> {
     /// The code of `task` ends on this thread.
     fn leave_task(&mut self, thread: usize, time: Ns, task: Id, cancelled: bool) {
         let is_it = |frame: &&Frame| frame.is_explicit_task() && frame.key == task.0;
-        let Some(construct) = self.threads[thread]
-            .stack()
-            .iter()
-            .rev()
-            .find(is_it)
-            .map(|frame| frame.construct)
-        else {
+        let mut open = self.threads[thread].stack().iter().rev();
+        let Some(construct) = open.find(is_it).map(|frame| frame.construct) else {
             // A task that was cancelled before it ran has nothing to end.
             let is_expected = cancelled || self.dialect.tasks_without_switch;
             if !is_expected && task.known().is_some() {
@@ -202,6 +197,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// The first time that `task` runs.
+    #[inline]
     fn start_task(&mut self, thread: usize, time: Ns, task: u64) {
         let Some(alive) = self.tasks.get_mut(&task) else {
             return;
