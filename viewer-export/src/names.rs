@@ -5,6 +5,7 @@
 //! the two into words.
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use ompt_sys as ompt;
@@ -253,6 +254,58 @@ enum Known {
     Around,
 }
 
+/// A construct with its code address, or with the number of the region around it, where one is looked up for each event.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key {
+    construct: u64,
+    at: u64,
+}
+
+impl Key {
+    #[inline(always)]
+    fn new(construct: Construct, at: u64) -> Key {
+        let mut parts = Parts(0);
+        construct.hash(&mut parts);
+        Key {
+            construct: parts.0,
+            at,
+        }
+    }
+}
+
+impl Hash for Key {
+    #[inline(always)]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.at ^ self.construct.rotate_left(24));
+    }
+}
+
+/// Takes a [`Construct`] as one number: which it is, then of which kind. Equal numbers are equal constructs.
+struct Parts(u64);
+
+impl Hasher for Parts {
+    #[inline(always)]
+    fn write_u32(&mut self, kind: u32) {
+        self.0 = self.0 << 32 | u64::from(kind);
+    }
+
+    #[inline(always)]
+    fn write_isize(&mut self, variant: isize) {
+        self.write_u32(variant as u32);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u32((*byte).into());
+        }
+    }
+
+    #[inline(always)]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// The regions of a timeline: interned, named at first use.
 #[derive(Default)]
 pub(crate) struct Names {
@@ -261,9 +314,9 @@ pub(crate) struct Names {
     /// Modules of the process that are loaded now, newest last.
     modules: Vec<Module<'static>>,
     /// Valid until a module comes or goes.
-    by_address: FastMap<(Construct, u64), Known>,
+    by_address: FastMap<Key, Known>,
     /// Regions without a place of their own, by what is around them.
-    by_surroundings: FastMap<(Construct, RegionId), RegionId>,
+    by_surroundings: FastMap<Key, RegionId>,
     by_name: HashMap<(Category, String, Option<Source>), RegionId>,
     /// The place of each region, where it has one in the program.
     places: Vec<Option<Rc<Place>>>,
@@ -298,7 +351,7 @@ impl Names {
         codeptr_ra: Address,
         around: impl Iterator<Item = RegionId>,
     ) -> RegionId {
-        let known = match self.by_address.get(&(construct, codeptr_ra.0)) {
+        let known = match self.by_address.get(&Key::new(construct, codeptr_ra.0)) {
             Some(known) => *known,
             None => self.new_address(sink, construct, codeptr_ra),
         };
@@ -328,7 +381,8 @@ impl Names {
             Some(place) => Known::Region(self.region_at(sink, construct, place.map(Rc::new))),
             None => Known::Around,
         };
-        self.by_address.insert((construct, codeptr_ra.0), known);
+        self.by_address
+            .insert(Key::new(construct, codeptr_ra.0), known);
         known
     }
 
@@ -353,12 +407,13 @@ impl Names {
             );
             return self.named(sink, construct, name);
         };
-        if let Some(region) = self.by_surroundings.get(&(construct, around)) {
+        let key = Key::new(construct, around.0.into());
+        if let Some(region) = self.by_surroundings.get(&key) {
             return *region;
         }
         let place = self.places[around.0 as usize].clone();
         let region = self.region_at(sink, construct, place);
-        self.by_surroundings.insert((construct, around), region);
+        self.by_surroundings.insert(key, region);
         region
     }
 

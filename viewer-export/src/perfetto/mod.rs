@@ -147,7 +147,7 @@ impl Perfetto {
         self.plain_track(group, name)
     }
 
-    #[inline]
+    #[inline(always)]
     fn event(
         &mut self,
         event_type: EventType,

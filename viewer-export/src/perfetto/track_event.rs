@@ -159,7 +159,7 @@ impl EventTrack {
     ///
     /// Without `SEQ_NEEDS_INCREMENTAL_STATE`, which tells a reader what to skip after a loss: a file loses nothing, and the
     /// flag would be a twentieth of its bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn write_newest(&mut self, out: &mut Vec<u8>) {
         if self.newest.is_empty() {
             return;
@@ -175,19 +175,24 @@ impl EventTrack {
                     _ => packet::<MOST_BYTES, 112>(out, time, event, len),
                 }
             }
-            short => {
-                let event = match short {
-                    Some((bytes, len)) => &bytes[..len],
-                    None => self.newest.long(),
-                };
-                pb::message(out, trace::PACKET, |out| {
-                    pb::uint(out, packet::TIMESTAMP, time);
-                    pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE.into());
-                    pb::bytes(out, packet::TRACK_EVENT, &event[FRONT_BYTES..]);
-                });
-            }
+            _ => self.write_long(out),
         }
         self.newest.clear();
+    }
+
+    /// Writes the newest event, which may be of any length at any time.
+    #[cold]
+    fn write_long(&mut self, out: &mut Vec<u8>) {
+        let time = self.time.unsigned_abs();
+        let event = match self.newest.short() {
+            Some((bytes, len)) => &bytes[..len],
+            None => self.newest.long(),
+        };
+        pb::message(out, trace::PACKET, |out| {
+            pb::uint(out, packet::TIMESTAMP, time);
+            pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE.into());
+            pb::bytes(out, packet::TRACK_EVENT, &event[FRONT_BYTES..]);
+        });
     }
 }
 

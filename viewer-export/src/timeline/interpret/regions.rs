@@ -91,8 +91,7 @@ impl Interpreter<'_, '_> {
         } else {
             Construct::ImplicitTask
         };
-        let is_it =
-            |frame: &Frame| frame.construct == construct && frame.key == e.task_data.0;
+        let is_it = |frame: &Frame| frame.construct == construct && frame.key == e.task_data.0;
         if construct == Construct::InitialTask
             && self.dialect.initial_task_created
             && self.threads[thread].stack().iter().any(is_it)
