@@ -32,7 +32,9 @@ pub struct Stretch {
     knot: Knot,
     /// Where the next one begins.
     end: u64,
-    most_ns: i64,
+    /// Bounds of the nanoseconds since the knot: with them, sums do not overflow.
+    least: i64,
+    most: i64,
 }
 
 impl Stretch {
@@ -48,8 +50,19 @@ impl Stretch {
         // The difference keeps its sign before the first knot.
         let ticks = ticks.wrapping_sub(self.knot.ticks) as i64;
         let ns = (ticks as f64 * self.knot.ns_per_tick) as i64;
-        // Rounding must not carry a time beyond the next knot.
-        self.knot.ns.saturating_add(ns).min(self.most_ns)
+        self.knot.ns + ns.min(self.most).max(self.least)
+    }
+
+    /// The same, but [`Stretch::ns`] gives times of a timeline on which the session starts at `start`, at least 0; what
+    /// would be before it has its time 0.
+    pub fn on_timeline(self, start: i64) -> Stretch {
+        let ns = self.knot.ns.saturating_add(start);
+        Stretch {
+            knot: Knot { ns, ..self.knot },
+            least: 0i64.saturating_sub(ns).max(self.least),
+            most: i64::MAX.saturating_sub(ns).min(self.most),
+            ..self
+        }
     }
 }
 
@@ -127,10 +140,14 @@ impl ClockMap {
     pub fn stretch(&self, ticks: u64) -> Stretch {
         let after = self.knots.partition_point(|knot| knot.ticks <= ticks);
         let next = self.knots.get(after);
+        let knot = self.knots[after.saturating_sub(1)];
+        // Rounding must not carry a time beyond the next knot.
+        let most_ns = next.map_or(i64::MAX, |next| next.ns);
         Stretch {
-            knot: self.knots[after.saturating_sub(1)],
+            knot,
             end: next.map_or(u64::MAX, |next| next.ticks),
-            most_ns: next.map_or(i64::MAX, |next| next.ns),
+            least: i64::MIN.saturating_sub(knot.ns),
+            most: most_ns.saturating_sub(knot.ns),
         }
     }
 

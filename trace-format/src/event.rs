@@ -78,7 +78,11 @@ const _: () = assert!(MAX_COMPACT_WORDS == 8);
 /// Words that follow the head of a compact event: one per flag that is set.
 #[inline]
 pub(crate) fn compact_extra_words(head: u64) -> usize {
-    (head >> FLAG_SHIFT & ((1 << FLAG_BITS) - 1)).count_ones() as usize
+    // Mostly none, which is told sooner than their number.
+    match head >> FLAG_SHIFT & ((1 << FLAG_BITS) - 1) {
+        0 => 0,
+        flags => flags.count_ones() as usize,
+    }
 }
 
 /// Words that follow `head`, whichever its encoding is.
@@ -548,8 +552,7 @@ macro_rules! events {
             }
         }
 
-        /// Decodes the event at the start of `words` in place of `event`; gives its ticks since the chunk's base and the
-        /// words that it took. Each row is stored where it stays: to move an event that was stored just now costs as
+        /// Decodes the event at the start of `words` in place of `event`; gives the words that it took. Each row is stored where it stays: to move an event that was stored just now costs as
         /// much as to decode it.
         ///
         /// # Errors
@@ -559,21 +562,20 @@ macro_rules! events {
             event: &mut Event<'static>,
             words: &[u64],
             state: &mut State,
-        ) -> Result<(u64, usize), DecodeError> {
+        ) -> Result<usize, DecodeError> {
             let head = *words.first().ok_or(DecodeError::Truncated)?;
-            let ticks = head >> TICK_SHIFT;
             match head & 63 {
                 $($kind => match $Row::decode(words, state) {
                     Some((row, len)) => {
                         *event = Event::$Row(row);
-                        Ok((ticks, len))
+                        Ok(len)
                     }
                     None => Err(DecodeError::Truncated),
                 },)*
                 WIDE => {
                     let (wide, len) = decode_wide(words, state)?;
                     *event = wide;
-                    Ok((ticks, len))
+                    Ok(len)
                 }
                 kind => Err(DecodeError::UnknownKind(kind as u8)),
             }
@@ -662,7 +664,8 @@ pub fn encode_compact<R: CompactRow>(
 /// See [`DecodeError`]; the caller can skip a bad event only where its length is known.
 pub fn decode(words: &[u64], state: &mut State) -> Result<Decoded, DecodeError> {
     let mut event = Event::default();
-    let (ticks, len) = decode_into(&mut event, words, state)?;
+    let len = decode_into(&mut event, words, state)?;
+    let ticks = words[0] >> TICK_SHIFT;
     Ok(Decoded { event, ticks, len })
 }
 

@@ -3,7 +3,7 @@
 use crate::block::Chunk;
 use crate::chunks::{Chunks, Stored, is_same_chunk};
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
-use crate::event::{DecodeError, Event, decode_into, is_wide_prefix};
+use crate::event::{DecodeError, Event, TICK_SHIFT, decode_into, is_wide_prefix};
 use crate::predict::State;
 
 /// An event and its time.
@@ -53,7 +53,8 @@ impl<'r> Events<'r> {
         loop {
             let words = &self.chunks.words[self.at..];
             match decode_into(&mut record.event, words, &mut self.state) {
-                Ok((ticks, len)) => {
+                Ok(len) => {
+                    let ticks = words[0] >> TICK_SHIFT;
                     self.at += len;
                     record.ticks = self.chunk.clock.ticks.wrapping_add(ticks);
                     return true;

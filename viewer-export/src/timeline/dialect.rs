@@ -243,8 +243,12 @@ numbers! {
 }
 
 impl Dialect {
+    /// Whether arguments of some events have other numbers than the specification gives them today.
+    pub(crate) fn has_other_numbers(&self) -> bool {
+        self.numbers_of_drafts || self.states_of_collector || self.states_of_tr2
+    }
+
     /// Gives the arguments of `event` the numbers that the specification has today.
-    #[inline]
     pub(crate) fn translate(&self, event: &mut Event<'_>) {
         if self.numbers_of_drafts {
             from_draft(event);

@@ -8,7 +8,7 @@ mod tasks;
 use std::collections::BTreeMap;
 
 use ompt_sys as ompt;
-use omptrace_trace_format::clock::ClockMap;
+use omptrace_trace_format::clock::{ClockMap, Stretch};
 use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id, MonitoringChange};
 use omptrace_trace_format::metadata::Schema;
@@ -68,9 +68,13 @@ impl SessionClock<'_> {
     }
 
     /// The time that lies so many nanoseconds behind the session's start.
-    #[inline]
     pub(crate) fn on_timeline(&self, ns: i64) -> Ns {
         self.start.saturating_add(ns).max(0)
+    }
+
+    /// The part of the map that holds `ticks`, with times of the timeline.
+    pub(crate) fn stretch(&self, ticks: u64) -> Stretch {
+        self.map.stretch(ticks).on_timeline(self.start)
     }
 }
 

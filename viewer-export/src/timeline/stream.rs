@@ -110,11 +110,12 @@ impl<'a, 'r> Batches<'a, 'r> {
         portion: Portion,
         decoding: Decoding<'a, 'r>,
     ) -> Batches<'a, 'r> {
+        let dialect = Dialect::of(reader.metadata());
         let decoder = Decoder {
             events: reader.events(stream),
-            dialect: Dialect::of(reader.metadata()),
+            dialect: dialect.has_other_numbers().then_some(dialect),
             clock,
-            stretch: clock.map.stretch(0),
+            stretch: clock.stretch(0),
             len: portion.batch,
             last: 0,
             is_done: false,
@@ -208,7 +209,8 @@ impl<'a, 'r> Batches<'a, 'r> {
 /// Decodes a stream.
 struct Decoder<'r> {
     events: Events<'r>,
-    dialect: Dialect,
+    /// That of numbers that are not the specification's.
+    dialect: Option<Dialect>,
     clock: SessionClock<'r>,
     /// The part of the clock that holds the newest event's time.
     stretch: Stretch,
@@ -232,11 +234,13 @@ impl Decoder<'_> {
             timed.was_raised = record.ticks < self.last;
             record.ticks = record.ticks.max(self.last);
             self.last = record.ticks;
-            self.dialect.translate(&mut record.event);
-            if record.ticks >= self.stretch.end() {
-                self.stretch = self.clock.map.stretch(record.ticks);
+            if let Some(dialect) = &self.dialect {
+                dialect.translate(&mut record.event);
             }
-            timed.time = self.clock.on_timeline(self.stretch.ns(record.ticks));
+            if record.ticks >= self.stretch.end() {
+                self.stretch = self.clock.stretch(record.ticks);
+            }
+            timed.time = self.stretch.ns(record.ticks);
             events += 1;
         }
         batch.truncate(events);
