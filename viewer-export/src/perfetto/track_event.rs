@@ -109,7 +109,7 @@ impl EventTrack {
     }
 
     /// Adds details to the newest event.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arguments(
         &mut self,
         out: &mut Vec<u8>,
@@ -124,16 +124,7 @@ impl EventTrack {
                 Value::Int(value) => (annotation::INT_VALUE, value as u64),
                 Value::Hex(value) => (annotation::POINTER_VALUE, value),
                 Value::Text(text) => {
-                    let value = strings.values.iid_of_any(out, text);
-                    newest.append(|out| {
-                        pb::message(out, event::DEBUG_ANNOTATIONS, |out| {
-                            pb::uint(out, annotation::NAME_IID, name);
-                            match value {
-                                Some(iid) => pb::uint(out, annotation::STRING_VALUE_IID, iid),
-                                None => pb::text(out, annotation::STRING_VALUE, text),
-                            }
-                        });
-                    });
+                    words(newest, name, strings.values.iid_of_any(out, text), text);
                     continue;
                 }
             };
@@ -213,6 +204,20 @@ fn packet<const N: usize, const ROOM: usize>(
     room[3..11].copy_from_slice(&pb::varint_bytes(time).to_le_bytes());
     room[3 + time_bytes..][..N].copy_from_slice(event);
     out.truncate(start + 3 + time_bytes + len);
+}
+
+/// Appends a `DebugAnnotation` with `text`, or with its number if it has one.
+#[inline(never)]
+fn words(out: &mut Fields, name: u64, iid: Option<u64>, text: &str) {
+    out.append(|out| {
+        pb::message(out, event::DEBUG_ANNOTATIONS, |out| {
+            pb::uint(out, annotation::NAME_IID, name);
+            match iid {
+                Some(iid) => pb::uint(out, annotation::STRING_VALUE_IID, iid),
+                None => pb::text(out, annotation::STRING_VALUE, text),
+            }
+        });
+    });
 }
 
 /// Appends a `DebugAnnotation` with a number in `field`.

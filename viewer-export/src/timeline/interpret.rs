@@ -43,6 +43,8 @@ pub(crate) struct Interpreter<'t, 's> {
     tasks: Tasks,
     /// Tasks that ran without an id.
     unset_tasks: u64,
+    /// Tasks that ran before they were created, or never were.
+    unannounced_tasks: u64,
     dependences: TaskDependences,
     locks: Locks,
     counters: Counters,
@@ -152,6 +154,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             spare_members: Vec::new(),
             tasks: Tasks::default(),
             unset_tasks: 0,
+            unannounced_tasks: 0,
             dependences: TaskDependences::default(),
             locks: Locks::default(),
             counters,
@@ -167,13 +170,12 @@ impl<'t, 's> Interpreter<'t, 's> {
     pub(crate) fn event(&mut self, thread: usize, time: Ns, event: &Event<'static>) {
         self.settle_mutex_wait(thread, time, event);
         self.interpret(thread, time, event);
-        let current = &mut self.threads[thread];
-        current.settle(self.stage, time);
-        let wait = current.wait();
+        let wait = self.threads[thread].settle(self.stage, time);
         self.counters.wait(self.stage, thread, time, wait);
         self.counters.tasks(self.stage, time, self.tasks.len());
     }
 
+    #[inline(always)]
     fn interpret(&mut self, thread: usize, time: Ns, event: &Event<'static>) {
         match event {
             // Locations are named and ordered before the first event.
@@ -229,21 +231,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             Event::Dispatch(e) => self.dispatch(thread, time, e),
 
             Event::SyncRegion(e) => self.sync_region(thread, time, e),
-            Event::SyncRegionWait(e) => {
-                let (construct, task) = (
-                    Construct::SyncRegionWait(e.kind),
-                    task_argument(e.task_data),
-                );
-                self.scope(
-                    thread,
-                    time,
-                    e.endpoint,
-                    construct,
-                    0,
-                    e.codeptr_ra,
-                    &[task],
-                );
-            }
+            Event::SyncRegionWait(e) => self.sync_region_wait(thread, time, e),
             Event::Reduction(e) => {
                 let task = task_argument(e.task_data);
                 self.scope(
@@ -509,11 +497,33 @@ impl<'t, 's> Interpreter<'t, 's> {
     }
 
     /// A region with begin and end.
+    #[inline(never)]
     #[allow(
         clippy::too_many_arguments,
         reason = "each is a column of the events' own signatures"
     )]
     fn scope(
+        &mut self,
+        thread: usize,
+        time: Ns,
+        endpoint: ompt::ompt_scope_endpoint_t,
+        construct: Construct,
+        key: u64,
+        codeptr_ra: Address,
+        arguments: &[Argument<'_>],
+    ) {
+        self.frequent_scope(
+            thread, time, endpoint, construct, key, codeptr_ra, arguments,
+        );
+    }
+
+    /// As [`Interpreter::scope`], for events that programs are full of.
+    #[inline(always)]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "each is a column of the events' own signatures"
+    )]
+    fn frequent_scope(
         &mut self,
         thread: usize,
         time: Ns,
@@ -556,6 +566,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         }
     }
 
+    #[inline(always)]
     fn close(&mut self, thread: usize, time: Ns, construct: Construct, key: u64) {
         if !self.threads[thread].close(self.stage, time, construct, key, &[]) {
             self.repair(thread, time, Cause::EndWithoutBegin);

@@ -21,14 +21,27 @@ pub(crate) struct Task {
     pub(crate) region: RegionId,
     /// `ompt_task_flag_t`.
     pub(crate) flags: u32,
+    pub(crate) state: TaskState,
+    /// Where the flow from its creation to its start begins; `None` where no arrow helps.
+    pub(crate) created: Option<Point>,
+    /// Its dependences: most tasks have none.
+    pub(crate) links: Option<Box<Links>>,
+}
+
+impl Task {
+    pub(crate) fn links(&mut self) -> &mut Links {
+        self.links.get_or_insert_default()
+    }
+}
+
+/// What a task depends on, and what depends on it.
+#[derive(Default)]
+pub(crate) struct Links {
     /// The number of its dependences.
     pub(crate) ndeps: u32,
     /// How siblings find it that depend on it.
     pub(crate) node: Option<Rc<Node>>,
-    pub(crate) state: TaskState,
-    /// Where a flow to its start begins: its creation (`None` where no arrow helps), then the ends of the tasks that it
-    /// depends on.
-    pub(crate) created: Option<Point>,
+    /// The ends of the tasks that it depends on: flows to its start begin there.
     pub(crate) predecessors: Vec<Point>,
     /// Tasks that wait for its end.
     pub(crate) successors: Vec<u64>,

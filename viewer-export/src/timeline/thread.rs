@@ -242,15 +242,16 @@ impl Thread {
         });
     }
 
-    /// Nothing runs on top of the innermost region any more: if that is waiting, it goes on.
-    #[inline]
-    pub(crate) fn settle(&mut self, stage: &mut Stage<'_>, time: Ns) {
-        if self.stack.last().is_some_and(|top| top.paused) {
+    /// Nothing runs on top of the innermost region any more: if that is waiting, it goes on. Gives [`Thread::wait`].
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, stage: &mut Stage<'_>, time: Ns) -> Option<Construct> {
+        if self.stack.last()?.paused {
             self.wait_on(stage, time);
         }
+        self.wait()
     }
 
-    #[cold]
+    #[inline(never)]
     fn wait_on(&mut self, stage: &mut Stage<'_>, time: Ns) {
         let at = self.point(time);
         if let Some(top) = self.stack.last_mut() {
@@ -463,15 +464,13 @@ impl Thread {
     /// Whether the thread is in a parallel region that goes on.
     #[inline]
     pub(crate) fn is_in_parallel_region(&self) -> bool {
-        let goes_on =
-            |frame: &Frame| frame.construct == Construct::ImplicitTask && frame.limit == Ns::MAX;
         let mut inside = self.stack.last();
         while let Some(index) = inside.and_then(|frame| frame.implicit_task) {
-            let (around, from) = self.stack.split_at(index as usize);
-            if from.first().is_some_and(goes_on) {
+            let frame = &self.stack[index as usize];
+            if frame.construct == Construct::ImplicitTask && frame.limit == Ns::MAX {
                 return true;
             }
-            inside = around.last();
+            inside = self.stack[..index as usize].last();
         }
         false
     }

@@ -3,6 +3,7 @@
 use super::*;
 
 impl Interpreter<'_, '_> {
+    #[inline(never)]
     pub(super) fn mutex_acquire(&mut self, thread: usize, time: Ns, e: &MutexAcquire) {
         let construct = Construct::MutexWait(e.kind);
         let frame = Frame::new(
@@ -26,18 +27,31 @@ impl Interpreter<'_, '_> {
 
     /// A thread that waits has no other events. So an event that is not the wait's own end shows that it did not get
     /// the mutex: `omp_test_lock` failed, or a nested lock was its own already.
+    #[inline(always)]
     pub(super) fn settle_mutex_wait(&mut self, thread: usize, time: Ns, event: &Event<'_>) {
-        let Some(&Frame {
-            construct: construct @ Construct::MutexWait(kind),
+        if let Some(&Frame {
+            construct: Construct::MutexWait(kind),
             key,
             ..
         }) = self.threads[thread].stack().last()
-        else {
-            return;
-        };
+            && !matches!(event, Event::MutexAcquired(_))
+        {
+            self.event_of_waiting(thread, time, event, kind, key);
+        }
+    }
+
+    #[inline(never)]
+    fn event_of_waiting(
+        &mut self,
+        thread: usize,
+        time: Ns,
+        event: &Event<'_>,
+        kind: ompt::ompt_mutex_t,
+        key: u64,
+    ) {
+        let construct = Construct::MutexWait(kind);
         match event {
-            Event::MutexAcquired(_) | Event::BufferFlush(_) | Event::Lost(_) | Event::Module(_) => {
-            }
+            Event::BufferFlush(_) | Event::Lost(_) | Event::Module(_) => {}
             Event::Monitoring(_) | Event::ThreadInfo(_) | Event::ThreadState(_) => {}
             Event::MutexWait(_) => {}
             Event::NestLock(e) if e.wait_id.0 == key => self.close(thread, time, construct, key),
@@ -53,6 +67,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn mutex_acquired(&mut self, thread: usize, time: Ns, e: &MutexAcquired) {
         let is_wait = |frame: &&Frame| {
             matches!(frame.construct, Construct::MutexWait(_)) && frame.key == e.wait_id.0
@@ -91,6 +106,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn mutex_released(&mut self, thread: usize, time: Ns, e: &MutexReleased) {
         let at = self.threads[thread].point(time);
         let (names, wait_id) = (&self.thread_names, e.wait_id.0);

@@ -3,6 +3,7 @@
 use super::*;
 
 impl Interpreter<'_, '_> {
+    #[inline(never)]
     pub(super) fn parallel_begin(&mut self, thread: usize, time: Ns, e: &ParallelBegin) {
         self.in_task(thread, time, e.encountering_task_data);
         self.count_thread(thread, time);
@@ -36,6 +37,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// All members end now: those that have reported it, and those that will do so late, or never.
+    #[inline(never)]
     pub(super) fn parallel_end(&mut self, thread: usize, time: Ns, e: &ParallelEnd) {
         let key = self.region_that_ends(thread, e);
         if key != e.parallel_data.0 && !self.dialect.joins_without_region {
@@ -85,6 +87,7 @@ impl Interpreter<'_, '_> {
         if is_misnamed { innermost } else { named }
     }
 
+    #[inline(never)]
     pub(super) fn implicit_task_begin(&mut self, thread: usize, time: Ns, e: &ImplicitTaskBegin) {
         let construct = if e.flags.contains(ompt::ompt_task_initial) {
             Construct::InitialTask
@@ -140,7 +143,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// Whether the thread counts as one in a parallel region, or as one that waits.
-    #[inline]
+    #[inline(always)]
     fn count_thread(&mut self, thread: usize, time: Ns) {
         let is_active = self.threads[thread].is_in_parallel_region();
         self.counters.active(self.stage, thread, time, is_active);
@@ -149,6 +152,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// The member was not running yet: the runtime started or woke its thread, and told it what to do.
+    #[inline(always)]
     fn woken_up(&mut self, thread: usize, begin: Ns, end: Ns, frame: Frame, region: Id) {
         let (construct, thread) = (frame.construct, &mut self.threads[thread]);
         // A thread may be taken into the next team before its last region has ended.
@@ -161,6 +165,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// Only the task's id counts: runtimes pass no region, and the index and team size of a later one.
+    #[inline(never)]
     pub(super) fn implicit_task_end(&mut self, thread: usize, time: Ns, e: &ImplicitTaskEnd) {
         if self.dialect.league_tasks_without_begin && e.task_data == Id::UNSET {
             return;
@@ -175,6 +180,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// A loop tells at its begin how it is scheduled, and at its end how many chunks and iterations the thread got.
+    #[inline(never)]
     pub(super) fn work(&mut self, thread: usize, time: Ns, e: &Work) {
         let construct = Construct::Work(e.work_type);
         if e.endpoint == ompt::ompt_scope_begin {
@@ -263,6 +269,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn sync_region(&mut self, thread: usize, time: Ns, e: &SyncRegion) {
         if e.endpoint == ompt::ompt_scope_begin {
             self.in_task(thread, time, e.task_data);
@@ -271,11 +278,25 @@ impl Interpreter<'_, '_> {
             }
         }
         let task = task_argument(e.task_data);
-        self.scope(
+        self.frequent_scope(
             thread,
             time,
             e.endpoint,
             Construct::SyncRegion(e.kind),
+            0,
+            e.codeptr_ra,
+            &[task],
+        );
+    }
+
+    #[inline(never)]
+    pub(super) fn sync_region_wait(&mut self, thread: usize, time: Ns, e: &SyncRegionWait) {
+        let task = task_argument(e.task_data);
+        self.frequent_scope(
+            thread,
+            time,
+            e.endpoint,
+            Construct::SyncRegionWait(e.kind),
             0,
             e.codeptr_ra,
             &[task],

@@ -6,6 +6,7 @@ use super::*;
 use crate::timeline::dependences::Node;
 
 impl Interpreter<'_, '_> {
+    #[inline(never)]
     pub(super) fn task_create(&mut self, thread: usize, time: Ns, e: &TaskCreate) {
         let flags = e.flags;
         if flags.contains(ompt::ompt_task_initial) {
@@ -29,15 +30,12 @@ impl Interpreter<'_, '_> {
             construct,
             region: self.region(thread, construct, e.codeptr_ra),
             flags: flags.0,
-            ndeps: 0,
-            node: None,
             parent: e.encountering_task_data.0,
             implicit_task: self.threads[thread].innermost_implicit_task(),
             state: TaskState::Created,
             // An undeferred task runs at once in the same place.
             created: (!flags.contains(ompt::ompt_task_undeferred)).then_some(at),
-            predecessors: Vec::new(),
-            successors: Vec::new(),
+            links: None,
         };
         let region = task.region;
         self.tasks.insert(new_task, task);
@@ -60,6 +58,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn task_schedule(
         &mut self,
         thread: usize,
@@ -103,6 +102,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// The code of `task` ends on this thread.
+    #[inline]
     fn leave_task(&mut self, thread: usize, time: Ns, task: Id, cancelled: bool) {
         let is_it = |frame: &&Frame| frame.is_explicit_task() && frame.key == task.0;
         let mut open = self.threads[thread].stack().iter().rev();
@@ -123,6 +123,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// `task` is complete: its id is free, and tasks that depend on it may start.
+    #[inline]
     fn task_is_done(&mut self, thread: usize, time: Ns, task: Id) {
         let Some(done) = self.tasks.remove(&task.0) else {
             return;
@@ -136,16 +137,19 @@ impl Interpreter<'_, '_> {
                 .sink
                 .thread_event(at, ThreadEvent::TaskComplete { task });
         }
-        if let Some(node) = done.node {
+        let Some(links) = done.links else {
+            return;
+        };
+        if let Some(node) = links.node {
             node.end.set(Some(at));
         }
         // Those of a taskwait, which never starts.
-        for from in done.predecessors {
+        for from in links.predecessors {
             self.stage.flow(FlowKind::TaskDependence, from, at);
         }
-        for successor in done.successors {
+        for successor in links.successors {
             if let Some(successor) = self.tasks.get_mut(&successor) {
-                successor.predecessors.push(at);
+                successor.links().predecessors.push(at);
             }
         }
     }
@@ -179,6 +183,14 @@ impl Interpreter<'_, '_> {
         if task == Id::NULL {
             return;
         }
+        let alive = self.tasks.get_mut(&task.0);
+        // Of tasks that were announced, one that has not run yet is nowhere.
+        if self.unannounced_tasks == 0
+            && let Some(alive) = alive
+            && matches!(alive.state, TaskState::Created)
+        {
+            return self.start_task(thread, time, task.0);
+        }
         let is_it = |frame: &Frame| frame.is_task() && frame.key == task.0;
         if let Some(index) = self.threads[thread].stack().iter().rposition(is_it) {
             return self.suspend_above(thread, time, index);
@@ -202,22 +214,25 @@ impl Interpreter<'_, '_> {
         let Some(alive) = self.tasks.get_mut(&task) else {
             return;
         };
+        alive.state = TaskState::OnThread(thread);
         let frame =
             Frame::new(alive.construct, task, alive.region).with(ThreadEvent::TaskSwitch { task });
+        let ndeps = alive.links.as_ref().map_or(0, |links| links.ndeps);
         let all = arguments![
             "task_data": hex(task),
             "flags": hex(alive.flags),
-            "ndeps": uint(alive.ndeps),
+            "ndeps": uint(ndeps),
         ];
-        let arguments = if alive.ndeps > 0 { &all[..] } else { &all[..2] };
+        let arguments = if ndeps > 0 { &all[..] } else { &all[..2] };
         let created = alive.created.take();
-        let predecessors = std::mem::take(&mut alive.predecessors);
+        let links = alive.links.as_mut();
+        let predecessors = links.map(|links| std::mem::take(&mut links.predecessors));
         self.threads[thread].open(self.stage, time, frame, arguments);
         let to = self.threads[thread].point(time);
         if let Some(from) = created {
             self.stage.flow(FlowKind::TaskCreate, from, to);
         }
-        for from in predecessors {
+        for from in predecessors.into_iter().flatten() {
             self.stage.flow(FlowKind::TaskDependence, from, to);
         }
     }
@@ -225,6 +240,7 @@ impl Interpreter<'_, '_> {
     /// A task runs whose creation was not reported, or lost.
     fn start_unannounced(&mut self, thread: usize, time: Ns, task: Id) {
         if task.known().is_some() {
+            self.unannounced_tasks += 1;
             self.repair(thread, time, Cause::UnannouncedTask);
         }
         let construct = Construct::Task;
@@ -276,9 +292,9 @@ impl Interpreter<'_, '_> {
     pub(super) fn task_dependence(&mut self, e: &TaskDependence) {
         let (source, sink) = (e.src_task_data.0, e.sink_task_data.0);
         if let Some(source) = self.tasks.get_mut(&source) {
-            let node = source.node.as_ref();
-            if node.is_none_or(|node| node.precedes(sink)) {
-                source.successors.push(sink);
+            let links = source.links();
+            if links.node.as_ref().is_none_or(|node| node.precedes(sink)) {
+                links.successors.push(sink);
             }
         }
     }
@@ -305,20 +321,21 @@ impl Interpreter<'_, '_> {
         let Some(task) = self.tasks.get_mut(&id) else {
             return;
         };
-        task.ndeps = u32::try_from(e.ndeps).unwrap_or(0);
-        let node = task.node.get_or_insert_with(|| Rc::new(Node::new(id)));
+        let links = task.links();
+        links.ndeps = u32::try_from(e.ndeps).unwrap_or(0);
+        let node = links.node.get_or_insert_with(|| Rc::new(Node::new(id)));
         let (node, parent) = (Rc::clone(node), task.parent);
         let stays = task.construct != Construct::TaskwaitTask;
         for predecessor in self.dependences.add(parent, &node, &e.deps, stays) {
             match predecessor.end.get() {
                 Some(end) => {
                     if let Some(task) = self.tasks.get_mut(&id) {
-                        task.predecessors.push(end);
+                        task.links().predecessors.push(end);
                     }
                 }
                 None => {
                     if let Some(predecessor) = self.tasks.get_mut(&predecessor.task) {
-                        predecessor.successors.push(id);
+                        predecessor.links().successors.push(id);
                     }
                 }
             }
