@@ -90,7 +90,8 @@ fn hex(value: u64) -> u64 {
 #[inline]
 pub(crate) fn push_varint(out: &mut Vec<u8>, value: u64) {
     if value < MOST_VARINT {
-        push(out, varint(value).to_le_bytes(), varint_len(value));
+        let (bytes, len) = varint(value);
+        push(out, bytes.to_le_bytes(), len);
     } else {
         push_long_varint(out, value);
     }
@@ -101,22 +102,23 @@ pub(crate) const MOST_VARINT: u64 = 1 << 56;
 
 /// Bytes that a number takes.
 #[inline]
-pub(crate) fn varint_len(value: u64) -> usize {
+fn varint_len(value: u64) -> usize {
     // The bits divided by seven and rounded up, for up to 64 of them.
     ((64 - (value | 1).leading_zeros()) as usize * 9 + 64) / 64
 }
 
-/// The bytes of a number below [`MOST_VARINT`], the first in the lowest.
-#[inline]
-pub(crate) fn varint(value: u64) -> u64 {
+/// The bytes of a number below [`MOST_VARINT`], the first in the lowest, and how many they are.
+#[inline(always)]
+pub(crate) fn varint(value: u64) -> (u64, usize) {
     if value < 0x80 {
-        return value;
+        return (value, 1);
     }
+    let len = varint_len(value);
     let fours = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
     let twos = fours & 0x0000_3fff_0000_3fff | (fours & 0x0fff_c000_0fff_c000) << 2;
     let ones = twos & 0x007f_007f_007f_007f | (twos & 0x3f80_3f80_3f80_3f80) << 1;
-    let another_follows = 0x0080_8080_8080_8080 >> (8 * (8 - varint_len(value)));
-    ones | another_follows
+    let another_follows = 0x0080_8080_8080_8080 >> (8 * (8 - len));
+    (ones | another_follows, len)
 }
 
 #[cold]

@@ -9,9 +9,7 @@
 //! ```
 
 use crate::digits::push;
-pub(super) use crate::digits::{
-    MOST_VARINT, push_varint as varint, room, varint as varint_bytes, varint_len,
-};
+pub(super) use crate::digits::{MOST_VARINT, push_varint as varint, room, varint as varint_bytes};
 
 const VARINT: u32 = 0;
 const FIXED64: u32 = 1;
@@ -117,8 +115,8 @@ impl Short {
     #[inline]
     pub(super) fn fixed64(field: u32, value: u64) -> Short {
         let key = u64::from(field << 3 | FIXED64);
-        let (mut bytes, key_bytes) = ([0; SHORT_BYTES], varint_len(key));
-        bytes[..8].copy_from_slice(&varint_bytes(key).to_le_bytes());
+        let (mut bytes, (key, key_bytes)) = ([0; SHORT_BYTES], varint_bytes(key));
+        bytes[..8].copy_from_slice(&key.to_le_bytes());
         bytes[key_bytes..][..8].copy_from_slice(&value.to_le_bytes());
         Short {
             bytes,

@@ -196,12 +196,12 @@ fn packet<const N: usize, const ROOM: usize>(
     len: usize,
 ) {
     const { assert!(N + 11 <= ROOM && N + 9 < pb::ONE_BYTE as usize) };
-    let (start, time_bytes) = (out.len(), pb::varint_len(time));
+    let (start, (time, time_bytes)) = (out.len(), pb::varint_bytes(time));
     let room = pb::room::<ROOM>(out);
     room[0] = pb::front_key(trace::PACKET);
     room[1] = (1 + time_bytes + len) as u8;
     room[2] = pb::uint_key(packet::TIMESTAMP);
-    room[3..11].copy_from_slice(&pb::varint_bytes(time).to_le_bytes());
+    room[3..11].copy_from_slice(&time.to_le_bytes());
     room[3 + time_bytes..][..N].copy_from_slice(event);
     out.truncate(start + 3 + time_bytes + len);
 }
@@ -225,13 +225,13 @@ fn words(out: &mut Fields, name: u64, iid: Option<u64>, text: &str) {
 fn number(out: &mut Fields, name: u64, field: u32, value: u64) {
     if name < pb::ONE_BYTE && value < pb::MOST_VARINT {
         let put = |room: &mut [u8; pb::SHORT_BYTES]| {
-            let value_bytes = pb::varint_len(value);
+            let (value, value_bytes) = pb::varint_bytes(value);
             room[0] = pb::front_key(event::DEBUG_ANNOTATIONS);
             room[1] = 3 + value_bytes as u8;
             room[2] = pb::uint_key(annotation::NAME_IID);
             room[3] = name as u8;
             room[4] = pb::uint_key(field);
-            room[5..13].copy_from_slice(&pb::varint_bytes(value).to_le_bytes());
+            room[5..13].copy_from_slice(&value.to_le_bytes());
             5 + value_bytes
         };
         out.put(put, |out| any_number(out, name, field, value));
