@@ -59,8 +59,8 @@ pub(crate) struct Perfetto {
     processes: Vec<ProcessTracks>,
     /// By location.
     tracks: Vec<EventTrack>,
-    /// The track of each counter.
-    counters: Vec<u64>,
+    /// By counter.
+    counters: Vec<EventTrack>,
     last_uuid: u64,
     /// The earliest event's time: where notes go.
     first_event: Option<Ns>,
@@ -306,19 +306,13 @@ impl Sink for Perfetto {
         let parent = self.processes[counter.process.0 as usize].uuid;
         let uuid = self.new_uuid();
         self.packet(|out| tracks::counter(out, uuid, parent, counter));
-        self.counters.push(uuid);
+        self.counters.push(EventTrack::new(Some(uuid)));
     }
 
     fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
-        let uuid = self.counters[counter.0 as usize];
-        self.packet(|out| {
-            pb::uint(out, packet::TIMESTAMP, time.unsigned_abs());
-            pb::message(out, packet::TRACK_EVENT, |out| {
-                pb::uint(out, event::TYPE, EventType::Counter as u64);
-                pb::uint(out, event::TRACK_UUID, uuid);
-                pb::int(out, event::COUNTER_VALUE, value);
-            });
-        });
+        let out = self.out.buffer();
+        self.counters[counter.0 as usize].sample(out, time, value);
+        self.out.written();
     }
 
     fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {

@@ -114,13 +114,26 @@ impl Short {
     /// A field of type `fixed64`.
     #[inline]
     pub(super) fn fixed64(field: u32, value: u64) -> Short {
-        let key = u64::from(field << 3 | FIXED64);
-        let (mut bytes, (key, key_bytes)) = ([0; SHORT_BYTES], varint_bytes(key));
+        Short::field(field, FIXED64, value, 8)
+    }
+
+    /// As [`uint`], of a number below [`MOST_VARINT`].
+    #[inline]
+    pub(super) fn uint(field: u32, value: u64) -> Short {
+        let (value, len) = varint_bytes(value);
+        Short::field(field, VARINT, value, len)
+    }
+
+    /// A field whose value is the first `len` of `value`'s bytes.
+    #[inline(always)]
+    fn field(field: u32, wire_type: u32, value: u64, len: usize) -> Short {
+        let (key, key_bytes) = varint_bytes(u64::from(field << 3 | wire_type));
+        let mut bytes = [0; SHORT_BYTES];
         bytes[..8].copy_from_slice(&key.to_le_bytes());
         bytes[key_bytes..][..8].copy_from_slice(&value.to_le_bytes());
         Short {
             bytes,
-            len: key_bytes + 8,
+            len: key_bytes + len,
         }
     }
 
@@ -152,6 +165,10 @@ mod tests {
         assert_eq!(
             written(|out| int(out, 1, -2)),
             *b"\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+        );
+        assert_eq!(
+            written(|out| Short::uint(1, 150).append(out)),
+            [0x08, 0x96, 0x01]
         );
         assert_eq!(
             written(|out| Short::fixed64(47, 1).append(out)),

@@ -108,6 +108,22 @@ impl EventTrack {
         }
     }
 
+    /// The counter that the track shows has this value from `time` on.
+    pub(super) fn sample(&mut self, out: &mut Vec<u8>, time: Ns, value: i64) {
+        self.event(out, EventType::Counter, time, None);
+        match u64::try_from(value) {
+            Ok(value @ ..pb::MOST_VARINT) => {
+                self.newest
+                    .push(pb::Short::uint(event::COUNTER_VALUE, value));
+            }
+            _ => {
+                let append = |out: &mut Vec<u8>| pb::int(out, event::COUNTER_VALUE, value);
+                self.newest.append(append);
+            }
+        }
+        self.write_newest(out);
+    }
+
     /// Adds details to the newest event.
     #[inline(always)]
     pub(super) fn arguments(
