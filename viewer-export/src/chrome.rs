@@ -14,12 +14,14 @@
 
 use std::io::{self, Write};
 
+use crate::digits;
 use crate::json;
 use crate::output::Output;
 use crate::sink::{
     Argument, Category, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns, Point,
     Process, ProcessId, Region, RegionId, Sink, Value,
 };
+use crate::words::ByWord;
 
 /// Writes Chrome JSON.
 pub(crate) struct Chrome {
@@ -30,9 +32,28 @@ pub(crate) struct Chrome {
     counters: Vec<CounterTexts>,
     /// The last process's thread numbers that were given out.
     threads: u32,
+    names: ByWord<ArgumentName>,
     /// Name and category of the newest interval, and the arguments of the newest interval or instant: buffers.
     called: Vec<u8>,
     arguments: Vec<u8>,
+}
+
+/// `"name":` of an argument.
+#[derive(Default)]
+struct ArgumentName {
+    text: Vec<u8>,
+    /// The same, where it fits: copied at once.
+    short: Option<[u8; 32]>,
+}
+
+impl ArgumentName {
+    fn of(name: &str) -> ArgumentName {
+        let text = format!("\"{name}\":").into_bytes();
+        let mut short = [0; 32];
+        let room = short.get_mut(..text.len());
+        let short = room.map(|room| room.copy_from_slice(&text)).map(|()| short);
+        ArgumentName { text, short }
+    }
 }
 
 /// The file's list of events.
@@ -132,6 +153,7 @@ impl Chrome {
             regions: Vec::new(),
             counters: Vec::new(),
             threads: 0,
+            names: ByWord::new(),
             called: Vec::new(),
             arguments: Vec::new(),
         }
@@ -203,11 +225,34 @@ fn name_and_category(out: &mut Vec<u8>, name: &str, category: Category) {
 }
 
 /// Appends the arguments, each with a comma behind it.
-fn write_arguments(out: &mut Vec<u8>, arguments: &[Argument<'_>]) {
+#[inline]
+fn write_arguments(
+    out: &mut Vec<u8>,
+    names: &mut ByWord<ArgumentName>,
+    arguments: &[Argument<'_>],
+) {
     for argument in arguments {
-        out.push(b'"');
-        out.extend_from_slice(argument.name.as_bytes());
-        out.extend_from_slice(b"\":");
+        let name = names.get(argument.name, || ArgumentName::of(argument.name));
+        match (argument.value, &name.short) {
+            (Value::Hex(number), Some(short)) => {
+                digits::put::<56>(out, |pieces| {
+                    pieces.push(short, name.text.len());
+                    pieces.text(b"\"0x");
+                    pieces.hex(number);
+                    pieces.text(b"\",");
+                });
+                continue;
+            }
+            (Value::Uint(number @ ..1_000_000), Some(short)) => {
+                digits::put::<48>(out, |pieces| {
+                    pieces.push(short, name.text.len());
+                    pieces.decimal(number);
+                    pieces.text(b",");
+                });
+                continue;
+            }
+            _ => out.extend_from_slice(&name.text),
+        }
         match argument.value {
             Value::Uint(number) if number < 1 << 53 => json::uint(out, number),
             Value::Uint(number) | Value::Hex(number) => json::hex_string(out, number),
@@ -228,6 +273,7 @@ fn arguments_object(out: &mut Vec<u8>, written: &[u8]) {
 }
 
 /// A slice of these times. `called` is name and category.
+#[inline]
 fn complete_event(
     out: &mut Vec<u8>,
     before_time: &[u8],
@@ -236,9 +282,11 @@ fn complete_event(
     arguments: &[u8],
 ) {
     begin(out, b'X', before_time);
-    json::micros(out, since.unsigned_abs());
-    out.extend_from_slice(b",\"dur\":");
-    json::micros(out, until.abs_diff(since));
+    digits::put::<64>(out, |pieces| {
+        pieces.micros(since.unsigned_abs());
+        pieces.text(b",\"dur\":");
+        pieces.micros(until.abs_diff(since));
+    });
     out.extend_from_slice(called);
     arguments_object(out, arguments);
     out.push(b'}');
@@ -330,7 +378,7 @@ impl Sink for Chrome {
     fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
         let lane = &mut self.locations[at.location.0 as usize];
         let slice = lane.slices.open(region, at.time);
-        write_arguments(&mut slice.arguments, arguments);
+        write_arguments(&mut slice.arguments, &mut self.names, arguments);
     }
 
     fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
@@ -338,7 +386,7 @@ impl Sink for Chrome {
         let Some((slice, around)) = lane.slices.close() else {
             return;
         };
-        write_arguments(&mut slice.arguments, arguments);
+        write_arguments(&mut slice.arguments, &mut self.names, arguments);
         let out = match around {
             Some(around) if around.begin == slice.begin => {
                 around.followers.extend_from_slice(SEPARATOR);
@@ -355,7 +403,7 @@ impl Sink for Chrome {
     fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
         let lane = &self.locations[at.location.0 as usize];
         self.arguments.clear();
-        write_arguments(&mut self.arguments, arguments);
+        write_arguments(&mut self.arguments, &mut self.names, arguments);
         let out = self.events.next();
         begin(out, b'i', &lane.before_time);
         json::micros(out, at.time.unsigned_abs());
@@ -378,7 +426,7 @@ impl Sink for Chrome {
         called.clear();
         name_and_category(called, interval.name, interval.category);
         arguments.clear();
-        write_arguments(arguments, interval.arguments);
+        write_arguments(arguments, &mut self.names, interval.arguments);
         if lane.is_queue {
             let out = self.events.next();
             complete_event(out, before_time, (begin, end), called, arguments);

@@ -18,25 +18,82 @@ const ZEROS: u64 = 0x3030_3030_3030_3030;
 /// What eight decimal digits cannot hold.
 const TEN_TO_8: u64 = 100_000_000;
 
-/// Appends a decimal number.
-#[inline]
-pub(crate) fn push_decimal(out: &mut Vec<u8>, value: u64) {
-    if value < 10 {
-        return out.push(b'0' + value as u8);
-    }
-    if value >= TEN_TO_8 {
-        return push_long(out, value);
-    }
-    let digits = decimal(value as u32);
-    let leading_zeros = (digits.trailing_zeros() / 8).min(7);
-    let text = (digits | ZEROS) >> (8 * leading_zeros);
-    push(out, text.to_le_bytes(), 8 - leading_zeros as usize);
+/// Text that is put together where it stays, of pieces that are stored at once. `N` bytes are room for all of it, and for
+/// what a piece has behind its end.
+pub(crate) struct Pieces<'o, const N: usize> {
+    room: &'o mut [u8; N],
+    len: usize,
 }
 
-fn push_long(out: &mut Vec<u8>, value: u64) {
-    push_decimal(out, value / TEN_TO_8);
-    let digits = decimal((value % TEN_TO_8) as u32);
-    out.extend_from_slice(&(digits | ZEROS).to_le_bytes());
+/// Appends what `put` puts together.
+#[inline(always)]
+pub(crate) fn put<const N: usize>(out: &mut Vec<u8>, put: impl FnOnce(&mut Pieces<'_, N>)) {
+    let start = out.len();
+    let mut pieces = Pieces {
+        room: room(out),
+        len: 0,
+    };
+    put(&mut pieces);
+    let len = pieces.len;
+    out.truncate(start + len);
+}
+
+impl<const N: usize> Pieces<'_, N> {
+    /// Appends the first `len` of `bytes`.
+    #[inline(always)]
+    pub(crate) fn push<const M: usize>(&mut self, bytes: &[u8; M], len: usize) {
+        self.room[self.len..][..M].copy_from_slice(bytes);
+        self.len += len;
+    }
+
+    /// Appends a text.
+    #[inline(always)]
+    pub(crate) fn text<const M: usize>(&mut self, bytes: &[u8; M]) {
+        self.push(bytes, M);
+    }
+
+    /// Appends a decimal number: up to 20 bytes, and room for 4 more.
+    #[inline(always)]
+    pub(crate) fn decimal(&mut self, value: u64) {
+        if value < 10 {
+            return self.text(&[b'0' + value as u8]);
+        }
+        if value >= TEN_TO_8 {
+            return self.long_decimal(value);
+        }
+        let digits = decimal(value as u32);
+        let leading_zeros = (digits.trailing_zeros() / 8).min(7);
+        let text = (digits | ZEROS) >> (8 * leading_zeros);
+        self.push(&text.to_le_bytes(), 8 - leading_zeros as usize);
+    }
+
+    #[inline(never)]
+    fn long_decimal(&mut self, value: u64) {
+        self.decimal(value / TEN_TO_8);
+        let digits = decimal((value % TEN_TO_8) as u32);
+        self.text(&(digits | ZEROS).to_le_bytes());
+    }
+
+    /// Appends nanoseconds as microseconds with three decimals, exactly: as [`Pieces::decimal`] and 4 bytes.
+    #[inline(always)]
+    pub(crate) fn micros(&mut self, ns: u64) {
+        self.decimal(ns / 1000);
+        self.text(&THOUSANDTHS[(ns % 1000) as usize]);
+    }
+
+    /// Appends a hexadecimal number without leading zeros: up to 16 bytes, which are its room.
+    #[inline(always)]
+    pub(crate) fn hex(&mut self, value: u64) {
+        let len = (64 - value.leading_zeros()).div_ceil(4).max(1);
+        if len <= 8 {
+            let text = hex(value << (32 - 4 * len));
+            return self.push(&text.to_be_bytes(), len as usize);
+        }
+        let first = value << (64 - 4 * len);
+        let (high, low) = (hex(first >> 32), hex(first & 0xffff_ffff));
+        let text = u128::from(high) << 64 | u128::from(low);
+        self.push(&text.to_be_bytes(), len as usize);
+    }
 }
 
 /// A point and the three digits of each number below 1000.
@@ -54,26 +111,6 @@ static THOUSANDTHS: [[u8; 4]; 1000] = {
     }
     texts
 };
-
-/// Appends a point and the three digits of `thousandths`, which are below 1000.
-#[inline]
-pub(crate) fn push_thousandths(out: &mut Vec<u8>, thousandths: u32) {
-    out.extend_from_slice(&THOUSANDTHS[thousandths as usize]);
-}
-
-/// Appends a hexadecimal number without leading zeros.
-#[inline]
-pub(crate) fn push_hex(out: &mut Vec<u8>, value: u64) {
-    let len = (64 - value.leading_zeros()).div_ceil(4).max(1);
-    if len <= 8 {
-        let text = hex(value << (32 - 4 * len));
-        return push(out, text.to_be_bytes(), len as usize);
-    }
-    let first = value << (64 - 4 * len);
-    let (high, low) = (hex(first >> 32), hex(first & 0xffff_ffff));
-    let text = u128::from(high) << 64 | u128::from(low);
-    push(out, text.to_be_bytes(), len as usize);
-}
 
 /// The eight digits of a number of 32 bits as text, the first in the highest byte.
 #[inline]
@@ -170,16 +207,22 @@ mod tests {
 
     #[test]
     fn decimals_are_those_of_the_standard_library() {
-        check(push_decimal, |value| value.to_string().into());
         check(
-            |out, value| push_thousandths(out, (value % 1000) as u32),
-            |value| format!(".{:03}", value % 1000).into(),
+            |out, value| put::<24>(out, |pieces| pieces.decimal(value)),
+            |value| value.to_string().into(),
+        );
+        check(
+            |out, value| put::<28>(out, |pieces| pieces.micros(value)),
+            |value| format!("{}.{:03}", value / 1000, value % 1000).into(),
         );
     }
 
     #[test]
     fn hexadecimals_are_those_of_the_standard_library() {
-        check(push_hex, |value| format!("{value:x}").into());
+        check(
+            |out, value| put::<16>(out, |pieces| pieces.hex(value)),
+            |value| format!("{value:x}").into(),
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The few pieces of JSON that are written by hand, into a byte buffer, since exports write millions of them.
 
-use crate::digits;
+use crate::digits::put;
 
 /// Appends a decimal number.
 #[inline]
@@ -14,22 +14,26 @@ pub(crate) fn int(out: &mut Vec<u8>, value: i64) {
 /// Appends a decimal number.
 #[inline]
 pub(crate) fn uint(out: &mut Vec<u8>, value: impl Into<u64>) {
-    digits::push_decimal(out, value.into());
+    put::<24>(out, |pieces| pieces.decimal(value.into()));
 }
 
 /// Appends `0x` and a hexadecimal number without leading zeros.
 #[inline]
 pub(crate) fn hex(out: &mut Vec<u8>, value: u64) {
-    out.extend_from_slice(b"0x");
-    digits::push_hex(out, value);
+    put::<24>(out, |pieces| {
+        pieces.text(b"0x");
+        pieces.hex(value);
+    });
 }
 
 /// Appends a hexadecimal number as a string: viewers keep numbers as doubles, which hold 53 bits.
 #[inline]
 pub(crate) fn hex_string(out: &mut Vec<u8>, value: u64) {
-    out.push(b'"');
-    hex(out, value);
-    out.push(b'"');
+    put::<24>(out, |pieces| {
+        pieces.text(b"\"0x");
+        pieces.hex(value);
+        pieces.text(b"\"");
+    });
 }
 
 /// Appends a string with its quotes, as raw UTF-8 but for what JSON forbids. Perfetto refuses a whole file for an
@@ -61,8 +65,7 @@ pub(crate) fn escape(out: &mut Vec<u8>, text: &str) {
 /// Appends nanoseconds as microseconds with three decimals, exactly.
 #[inline]
 pub(crate) fn micros(out: &mut Vec<u8>, ns: u64) {
-    digits::push_decimal(out, ns / 1000);
-    digits::push_thousandths(out, (ns % 1000) as u32);
+    put::<28>(out, |pieces| pieces.micros(ns));
 }
 
 #[cfg(test)]

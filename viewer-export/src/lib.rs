@@ -37,6 +37,7 @@ mod stats;
 pub mod symbols;
 mod text;
 pub mod timeline;
+mod words;
 
 use std::io::{self, Write};
 use std::num::NonZero;

@@ -10,14 +10,12 @@ use super::schema::{
 };
 use crate::fast_map::FastMap;
 use crate::sink::{Category, Source};
+use crate::words::ByWord;
 
 /// Beyond these bounds, texts that can be anything are written out each time: messages that never come again would fill
 /// the memory.
 const MOST_TEXTS: usize = 1 << 16;
 const LONGEST_TEXT: usize = 256;
-
-/// Places for the words used last.
-const RECENT_WORDS: usize = 128;
 
 /// Strings of one kind, with their numbers from 1.
 pub(super) struct Texts {
@@ -75,26 +73,20 @@ pub(super) struct Strings {
 /// Strings of one kind that this program has as constants, of which there are few.
 struct Words {
     texts: Texts,
-    /// The newest numbers by where their words lie: told quicker than what they say.
-    recent: [(usize, usize, u64); RECENT_WORDS],
+    iids: ByWord<u64>,
 }
 
 impl Words {
     fn new(field: u32) -> Words {
         Words {
             texts: Texts::new(field),
-            recent: [(0, 0, 0); RECENT_WORDS],
+            iids: ByWord::new(),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn iid(&mut self, out: &mut Vec<u8>, word: &'static str) -> u64 {
-        let (place, len) = (word.as_ptr().addr(), word.len());
-        let recent = &mut self.recent[(place.wrapping_add(len)) % RECENT_WORDS];
-        if (recent.0, recent.1) != (place, len) {
-            *recent = (place, len, self.texts.iid(out, word));
-        }
-        recent.2
+        *self.iids.get(word, || self.texts.iid(out, word))
     }
 }
 
