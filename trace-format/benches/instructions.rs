@@ -53,20 +53,20 @@ fn encoding(mut made: Made) -> Made {
 }
 
 #[library_benchmark(setup = made)]
-#[bench::chunk(config = at_most(126))]
+#[bench::chunk(config = at_most(125))]
 fn decoding(made: Made) -> (u64, Made) {
     (read(&made.words), made)
 }
 
 #[library_benchmark(setup = made)]
-#[bench::chunk(config = at_most(91))]
+#[bench::chunk(config = at_most(87))]
 fn packing(mut made: Made) -> (usize, Made) {
     let packed = made.packer.pack(&made.words).expect("whole events");
     (packed.payload.len(), made)
 }
 
 #[library_benchmark(setup = made)]
-#[bench::chunk(config = at_most(77))]
+#[bench::chunk(config = at_most(66))]
 fn unpacking(mut made: Made) -> Made {
     let words = made.words.len();
     made.unpacker

@@ -43,7 +43,7 @@ fn made_for(format: &str) -> (Made, &'static Format) {
 }
 
 #[library_benchmark(setup = made)]
-#[bench::events(config = at_most(162))]
+#[bench::events(config = at_most(160))]
 fn decoding(made: Made) -> Made {
     for stream in made.trace.streams() {
         std::hint::black_box(made.trace.events(stream).count());
@@ -52,10 +52,10 @@ fn decoding(made: Made) -> Made {
 }
 
 #[library_benchmark(setup = made_for)]
-#[bench::perfetto(args = ("perfetto"), config = at_most(1262))]
-#[bench::chrome(args = ("chrome"), config = at_most(1432))]
-#[bench::otf2(args = ("otf2"), config = at_most(1701))]
-#[bench::text(args = ("text"), config = at_most(1867))]
+#[bench::perfetto(args = ("perfetto"), config = at_most(1086))]
+#[bench::chrome(args = ("chrome"), config = at_most(1249))]
+#[bench::otf2(args = ("otf2"), config = at_most(1610))]
+#[bench::text(args = ("text"), config = at_most(1765))]
 fn converting((made, format): (Made, &'static Format)) -> Made {
     let options = ConvertOptions {
         threads: NonZero::new(1),
