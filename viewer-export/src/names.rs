@@ -515,6 +515,36 @@ mod tests {
     use super::*;
 
     #[test]
+    fn constructs_have_keys_of_their_own() {
+        let kinds = [0, 1, 2, 77, u32::MAX];
+        let constructs = kinds.into_iter().flat_map(|kind| {
+            [
+                Construct::Work(ompt::ompt_work_t(kind)),
+                Construct::SyncRegion(ompt::ompt_sync_region_t(kind)),
+                Construct::SyncRegionWait(ompt::ompt_sync_region_t(kind)),
+                Construct::MutexWait(ompt::ompt_mutex_t(kind)),
+                Construct::MutexHold(ompt::ompt_mutex_t(kind)),
+                Construct::ThreadState(ompt::ompt_state_t(kind)),
+            ]
+        });
+        let further = [
+            Construct::InitialTask,
+            Construct::ImplicitTask,
+            Construct::Parallel,
+            Construct::Device(DeviceEvent::Initialize),
+            Construct::Device(DeviceEvent::Unload),
+            Construct::Unknown,
+        ];
+        let mut keys = std::collections::HashSet::new();
+        for construct in constructs.chain(further) {
+            for at in [0, 0x40_1200] {
+                assert!(keys.insert(Key::new(construct, at)), "{construct:?}");
+            }
+        }
+        assert_eq!(keys.len(), 2 * (5 * 6 + 6));
+    }
+
+    #[test]
     fn enumerators_without_a_name_show_their_number() {
         let name = |construct: Construct| construct.describe().0;
         assert_eq!(

@@ -1,4 +1,8 @@
 //! What events mean: one arm per event of the table. Exhaustive, so a new row asks for its meaning here.
+//!
+//! Programs are full of a dozen events. Each has a function of its own, never inlined, into which all that begins and ends
+//! a region always is: a call costs as much as what it does. Inlined into one function, they did worse than with calls
+//! (docs/performance.md).
 
 mod commands;
 mod mutexes;
