@@ -552,8 +552,8 @@ macro_rules! events {
             }
         }
 
-        /// Decodes the event at the start of `words` in place of `event`; gives the words that it took. Each row is stored where it stays: to move an event that was stored just now costs as
-        /// much as to decode it.
+        /// Decodes the event at the start of `words` in place of `event`; gives the words that it took. Each row is
+        /// stored where it stays: to move an event that was stored just now costs as much as to decode it.
         ///
         /// # Errors
         /// See [`DecodeError`]; the caller can skip a bad event only where its length is known.

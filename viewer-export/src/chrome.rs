@@ -49,9 +49,11 @@ struct ArgumentName {
 impl ArgumentName {
     fn of(name: &str) -> ArgumentName {
         let text = format!("\"{name}\":").into_bytes();
-        let mut short = [0; 32];
-        let room = short.get_mut(..text.len());
-        let short = room.map(|room| room.copy_from_slice(&text)).map(|()| short);
+        let mut bytes = [0; 32];
+        let short = (text.len() <= bytes.len()).then(|| {
+            bytes[..text.len()].copy_from_slice(&text);
+            bytes
+        });
         ArgumentName { text, short }
     }
 }
@@ -138,6 +140,9 @@ struct OpenSlice {
     /// Events that must follow this slice in the file, each with its separator in front.
     followers: Vec<u8>,
 }
+
+/// Doubles, which viewers read numbers as, hold all whole ones below.
+const EXACT: u64 = 1 << 53;
 
 /// Between two events.
 const SEPARATOR: &[u8] = b",\n";
@@ -243,8 +248,8 @@ fn write_arguments(
                 });
                 continue;
             }
-            (Value::Uint(number @ ..1_000_000), Some(short)) => {
-                digits::put::<48>(out, |pieces| {
+            (Value::Uint(number @ ..EXACT), Some(short)) => {
+                digits::put::<64>(out, |pieces| {
                     pieces.push(short, name.text.len());
                     pieces.decimal(number);
                     pieces.text(b",");
@@ -254,7 +259,7 @@ fn write_arguments(
             _ => out.extend_from_slice(&name.text),
         }
         match argument.value {
-            Value::Uint(number) if number < 1 << 53 => json::uint(out, number),
+            Value::Uint(number @ ..EXACT) => json::uint(out, number),
             Value::Uint(number) | Value::Hex(number) => json::hex_string(out, number),
             Value::Int(number) => json::int(out, number),
             Value::Text(text) => json::string(out, text),

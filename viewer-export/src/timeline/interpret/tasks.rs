@@ -183,12 +183,9 @@ impl Interpreter<'_, '_> {
         if task == Id::NULL {
             return;
         }
-        let alive = self.tasks.get_mut(&task.0);
-        // Of tasks that were announced, one that has not run yet is nowhere.
-        if self.unannounced_tasks == 0
-            && let Some(alive) = alive
-            && matches!(alive.state, TaskState::Created)
-        {
+        // Of tasks that were announced, one that has not run yet is on no stack.
+        let is_new = |task: &Task| matches!(task.state, TaskState::Created);
+        if self.unannounced_tasks == 0 && self.tasks.get(&task.0).is_some_and(is_new) {
             return self.start_task(thread, time, task.0);
         }
         let is_it = |frame: &Frame| frame.is_task() && frame.key == task.0;
