@@ -109,6 +109,38 @@ struct Recording {
     track: Option<crate::sink::LocationId>,
 }
 
+/// An end of a region, as an event tells it.
+struct Scope {
+    endpoint: ompt::ompt_scope_endpoint_t,
+    construct: Construct,
+    /// What tells it from others of its construct that are open; 0 where nothing does.
+    key: u64,
+    codeptr_ra: Address,
+}
+
+impl Scope {
+    /// Without a key and a place.
+    #[inline(always)]
+    fn new(endpoint: ompt::ompt_scope_endpoint_t, construct: Construct) -> Scope {
+        Scope {
+            endpoint,
+            construct,
+            key: 0,
+            codeptr_ra: Address(0),
+        }
+    }
+
+    #[inline(always)]
+    fn with_key(self, key: u64) -> Scope {
+        Scope { key, ..self }
+    }
+
+    #[inline(always)]
+    fn at(self, codeptr_ra: Address) -> Scope {
+        Scope { codeptr_ra, ..self }
+    }
+}
+
 /// Arguments of a region: `[name: value, ...]`.
 macro_rules! arguments {
     ($($name:literal: $value:expr),* $(,)?) => { &[$(argument($name, $value)),*] };
@@ -192,8 +224,8 @@ impl<'t, 's> Interpreter<'t, 's> {
             Event::ImplicitTaskEnd(e) => self.implicit_task_end(thread, time, e),
 
             Event::Idle(e) => {
-                let (construct, nowhere) = (Construct::Idle, Address(0));
-                self.scope(thread, time, e.endpoint, construct, 0, nowhere, &[]);
+                let scope = Scope::new(e.endpoint, Construct::Idle);
+                self.scope(thread, time, scope, &[]);
             }
 
             Event::ThreadState(e) => {
@@ -204,13 +236,13 @@ impl<'t, 's> Interpreter<'t, 's> {
 
             Event::MutexWait(e) => {
                 let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
-                let construct = Construct::MutexWait(e.kind);
-                self.scope(thread, time, e.endpoint, construct, 0, Address(0), wait_id);
+                let scope = Scope::new(e.endpoint, Construct::MutexWait(e.kind));
+                self.scope(thread, time, scope, wait_id);
             }
             Event::Ordered(e) => {
                 let construct = Construct::MutexHold(ompt::ompt_mutex_ordered);
                 let region = arguments!["parallel_data": id(e.parallel_data)];
-                self.scope(thread, time, e.endpoint, construct, 0, Address(0), region);
+                self.scope(thread, time, Scope::new(e.endpoint, construct), region);
             }
             // The stack of the thread that forks shows it.
             Event::ParentRegion(_) => {}
@@ -221,32 +253,16 @@ impl<'t, 's> Interpreter<'t, 's> {
 
             Event::Work(e) => self.work(thread, time, e),
             Event::Masked(e) => {
-                let task = task_argument(e.task_data);
-                self.scope(
-                    thread,
-                    time,
-                    e.endpoint,
-                    Construct::Masked,
-                    0,
-                    e.codeptr_ra,
-                    &[task],
-                );
+                let scope = Scope::new(e.endpoint, Construct::Masked).at(e.codeptr_ra);
+                self.scope(thread, time, scope, &[task_argument(e.task_data)]);
             }
             Event::Dispatch(e) => self.dispatch(thread, time, e),
 
             Event::SyncRegion(e) => self.sync_region(thread, time, e),
             Event::SyncRegionWait(e) => self.sync_region_wait(thread, time, e),
             Event::Reduction(e) => {
-                let task = task_argument(e.task_data);
-                self.scope(
-                    thread,
-                    time,
-                    e.endpoint,
-                    Construct::Reduction,
-                    0,
-                    e.codeptr_ra,
-                    &[task],
-                );
+                let scope = Scope::new(e.endpoint, Construct::Reduction).at(e.codeptr_ra);
+                self.scope(thread, time, scope, &[task_argument(e.task_data)]);
             }
 
             Event::TaskCreate(e) => self.task_create(thread, time, e),
@@ -325,31 +341,19 @@ impl<'t, 's> Interpreter<'t, 's> {
             Event::TargetEmi(e) => {
                 let arguments =
                     arguments!["device_num": int(e.device_num), "target_data": id(e.target_data)];
-                let (construct, key) = (Construct::Target(e.kind), e.target_data.0);
-                self.scope(
-                    thread,
-                    time,
-                    e.endpoint,
-                    construct,
-                    key,
-                    e.codeptr_ra,
-                    arguments,
-                );
+                let scope = Scope::new(e.endpoint, Construct::Target(e.kind))
+                    .with_key(e.target_data.0)
+                    .at(e.codeptr_ra);
+                self.scope(thread, time, scope, arguments);
                 self.devices.target(thread, e);
             }
             Event::Target(e) => {
                 let arguments =
                     arguments!["device_num": int(e.device_num), "target_id": hex(e.target_id.0)];
-                let (construct, key) = (Construct::Target(e.kind), e.target_id.0);
-                self.scope(
-                    thread,
-                    time,
-                    e.endpoint,
-                    construct,
-                    key,
-                    e.codeptr_ra,
-                    arguments,
-                );
+                let scope = Scope::new(e.endpoint, Construct::Target(e.kind))
+                    .with_key(e.target_id.0)
+                    .at(e.codeptr_ra);
+                self.scope(thread, time, scope, arguments);
             }
             Event::TargetDataOpEmi(e) => {
                 let arguments = arguments![
@@ -358,16 +362,10 @@ impl<'t, 's> Interpreter<'t, 's> {
                     "dest_device_num": int(e.dest_device_num),
                     "host_op_id": id(e.host_op_id),
                 ];
-                let (construct, key) = (Construct::TargetDataOp(e.optype), e.host_op_id.0);
-                self.scope(
-                    thread,
-                    time,
-                    e.endpoint,
-                    construct,
-                    key,
-                    e.codeptr_ra,
-                    arguments,
-                );
+                let scope = Scope::new(e.endpoint, Construct::TargetDataOp(e.optype))
+                    .with_key(e.host_op_id.0)
+                    .at(e.codeptr_ra);
+                self.scope(thread, time, scope, arguments);
                 let at = self.threads[thread].point(time);
                 self.devices.data_op(self.stage, thread, at, e);
             }
@@ -377,16 +375,9 @@ impl<'t, 's> Interpreter<'t, 's> {
                     "requested_num_teams": uint(e.requested_num_teams),
                     "host_op_id": id(e.host_op_id),
                 ];
-                let (construct, key) = (Construct::TargetSubmit, e.host_op_id.0);
-                self.scope(
-                    thread,
-                    time,
-                    e.endpoint,
-                    construct,
-                    key,
-                    Address(0),
-                    arguments,
-                );
+                let scope =
+                    Scope::new(e.endpoint, Construct::TargetSubmit).with_key(e.host_op_id.0);
+                self.scope(thread, time, scope, arguments);
                 let at = self.threads[thread].point(time);
                 self.devices.submit(self.stage, thread, at, e);
             }
@@ -500,43 +491,27 @@ impl<'t, 's> Interpreter<'t, 's> {
         self.stage.sink.thread_event(at, event);
     }
 
-    /// A region with begin and end.
+    /// A region begins or ends, or both.
     #[inline(never)]
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "each is a column of the events' own signatures"
-    )]
-    fn scope(
-        &mut self,
-        thread: usize,
-        time: Ns,
-        endpoint: ompt::ompt_scope_endpoint_t,
-        construct: Construct,
-        key: u64,
-        codeptr_ra: Address,
-        arguments: &[Argument<'_>],
-    ) {
-        self.frequent_scope(
-            thread, time, endpoint, construct, key, codeptr_ra, arguments,
-        );
+    fn scope(&mut self, thread: usize, time: Ns, scope: Scope, arguments: &[Argument<'_>]) {
+        self.frequent_scope(thread, time, scope, arguments);
     }
 
     /// As [`Interpreter::scope`], for events that programs are full of.
     #[inline(always)]
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "each is a column of the events' own signatures"
-    )]
     fn frequent_scope(
         &mut self,
         thread: usize,
         time: Ns,
-        endpoint: ompt::ompt_scope_endpoint_t,
-        construct: Construct,
-        key: u64,
-        codeptr_ra: Address,
+        scope: Scope,
         arguments: &[Argument<'_>],
     ) {
+        let Scope {
+            endpoint,
+            construct,
+            key,
+            codeptr_ra,
+        } = scope;
         let begins = matches!(endpoint, ompt::ompt_scope_begin | ompt::ompt_scope_beginend);
         let ends = matches!(endpoint, ompt::ompt_scope_end | ompt::ompt_scope_beginend);
         if begins {

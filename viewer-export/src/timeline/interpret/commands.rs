@@ -14,15 +14,10 @@ impl Interpreter<'_, '_> {
         ];
         match op.endpoint {
             Some(endpoint) => {
-                self.scope(
-                    thread,
-                    time,
-                    endpoint,
-                    construct,
-                    op.host_op_id,
-                    op.codeptr_ra,
-                    arguments,
-                );
+                let scope = Scope::new(endpoint, construct)
+                    .with_key(op.host_op_id)
+                    .at(op.codeptr_ra);
+                self.scope(thread, time, scope, arguments);
                 // With begin and end it says as much as the newer form.
                 let newer = TargetDataOpEmi {
                     endpoint,

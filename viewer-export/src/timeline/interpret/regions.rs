@@ -205,15 +205,8 @@ impl Interpreter<'_, '_> {
             Some(_) => &all[..],
             None => &all[..2],
         };
-        self.scope(
-            thread,
-            time,
-            e.endpoint,
-            construct,
-            0,
-            e.codeptr_ra,
-            arguments,
-        );
+        let scope = Scope::new(e.endpoint, construct).at(e.codeptr_ra);
+        self.scope(thread, time, scope, arguments);
     }
 
     /// A worksharing region or barrier begins: a single region in the same task has ended, for neither may be closely
@@ -277,30 +270,14 @@ impl Interpreter<'_, '_> {
                 self.end_single(thread, time);
             }
         }
-        let task = task_argument(e.task_data);
-        self.frequent_scope(
-            thread,
-            time,
-            e.endpoint,
-            Construct::SyncRegion(e.kind),
-            0,
-            e.codeptr_ra,
-            &[task],
-        );
+        let scope = Scope::new(e.endpoint, Construct::SyncRegion(e.kind)).at(e.codeptr_ra);
+        self.frequent_scope(thread, time, scope, &[task_argument(e.task_data)]);
     }
 
     #[inline(never)]
     pub(super) fn sync_region_wait(&mut self, thread: usize, time: Ns, e: &SyncRegionWait) {
-        let task = task_argument(e.task_data);
-        self.frequent_scope(
-            thread,
-            time,
-            e.endpoint,
-            Construct::SyncRegionWait(e.kind),
-            0,
-            e.codeptr_ra,
-            &[task],
-        );
+        let scope = Scope::new(e.endpoint, Construct::SyncRegionWait(e.kind)).at(e.codeptr_ra);
+        self.frequent_scope(thread, time, scope, &[task_argument(e.task_data)]);
     }
 }
 
