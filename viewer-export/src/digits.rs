@@ -84,7 +84,7 @@ impl<const N: usize> Pieces<'_, N> {
     /// Appends a hexadecimal number without leading zeros: up to 16 bytes, which are its room.
     #[inline(always)]
     pub(crate) fn hex(&mut self, value: u64) {
-        let len = (64 - value.leading_zeros()).div_ceil(4).max(1);
+        let len = ((64 + 3 - value.leading_zeros()) / 4).max(1);
         if len <= 8 {
             let text = hex(value << (32 - 4 * len));
             return self.push(&text.to_be_bytes(), len as usize);

@@ -18,14 +18,14 @@ impl<T: Default> ByWord<T> {
 
     /// What belongs to `word`, which is not empty; `new` gives it where it is not at hand.
     #[inline(always)]
-    pub(crate) fn get(&mut self, word: &'static str, new: impl FnOnce() -> T) -> &T {
+    pub(crate) fn get(&mut self, word: &'static str, new: impl FnOnce() -> T) -> &mut T {
         debug_assert!(!word.is_empty());
         let place = &mut self.places[word.as_ptr().addr().wrapping_add(word.len()) % PLACES];
         // Texts of one length at one address are equal.
         if !std::ptr::eq(place.0, word) {
             *place = (word, new());
         }
-        &place.1
+        &mut place.1
     }
 }
 

@@ -69,7 +69,7 @@ impl<'b> Bytes<'b> {
 /// How many bytes of `value` are not leading zeros.
 #[inline]
 pub(super) fn significant_bytes(value: u64) -> usize {
-    (u64::BITS - value.leading_zeros()).div_ceil(8) as usize
+    ((u64::BITS + 7 - value.leading_zeros()) / 8) as usize
 }
 
 /// Appends the `len` lowest bytes of `value`, behind their number.

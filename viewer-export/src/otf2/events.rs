@@ -34,7 +34,7 @@ impl EventFile {
     }
 
     /// Makes room for an event at `time` of up to `len` bytes, and puts its attributes there.
-    #[inline]
+    #[inline(always)]
     fn begin(&mut self, time: u64, attributes: &[u8], len: usize) {
         if self.chunks.room(TIMESTAMP_BYTES + attributes.len() + len) {
             self.time = None;
@@ -52,7 +52,7 @@ impl EventFile {
     }
 
     /// [`Enter`](super::records::Enter) or [`Leave`](super::records::Leave), by its number: these are most events.
-    #[inline]
+    #[inline(always)]
     pub(super) fn region(&mut self, id: u8, time: u64, attributes: &[u8], region: u32) {
         self.begin(time, attributes, REGION_EVENT_BYTES);
         // The event has no length but that of its number.
@@ -62,7 +62,7 @@ impl EventFile {
     }
 
     /// Any other event. Gives the place of its record.
-    #[inline]
+    #[inline(always)]
     pub(super) fn event<R: Record>(&mut self, time: u64, attributes: &[u8], event: &R) -> Site {
         if R::MOST_BYTES > SHORT_RECORD_BYTES {
             return self.long_event(time, attributes, event);
@@ -78,6 +78,7 @@ impl EventFile {
         site
     }
 
+    #[cold]
     fn long_event<R: Record>(&mut self, time: u64, attributes: &[u8], event: &R) -> Site {
         let mut record = Vec::new();
         put_record(&mut record, event);

@@ -313,7 +313,15 @@ impl Otf2 {
     }
 
     /// Gives teams their numbers in events where they were not known.
+    #[inline]
     fn mend(&mut self) {
+        if self.teams.has_replacements() {
+            self.mend_events();
+        }
+    }
+
+    #[inline(never)]
+    fn mend_events(&mut self) {
         for replacement in self.teams.replacements() {
             let thread = &mut self.threads[replacement.location as usize];
             // Behind the record's number and length, and the number of bytes of its first field.

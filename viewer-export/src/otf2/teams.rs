@@ -336,6 +336,11 @@ impl Teams {
         }
     }
 
+    /// Whether there are events to be mended.
+    pub(super) fn has_replacements(&self) -> bool {
+        !self.replacements.is_empty()
+    }
+
     /// What events of settled teams are to be mended.
     pub(super) fn replacements(&mut self) -> impl Iterator<Item = Replacement> {
         self.replacements.drain(..)

@@ -207,12 +207,20 @@ impl Thread {
     #[inline]
     fn leave_acquired(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64) {
         let is_acquired = |top: &Open| top.state == State::Acquired;
+        if self.open.last().is_some_and(is_acquired) {
+            self.leave_all_acquired(tasks, teams, time);
+        }
+    }
+
+    #[inline(never)]
+    fn leave_all_acquired(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64) {
+        let is_acquired = |top: &Open| top.state == State::Acquired;
         while self.open.last().is_some_and(is_acquired) {
             self.leave_top(tasks, teams, time, &[]);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn leave_top(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64, attributes: &[u8]) {
         let Some(&Open {
             region,
@@ -236,12 +244,20 @@ impl Thread {
     }
 
     /// Recording went on before `time`: whatever comes now is not earlier.
-    #[inline]
+    #[inline(always)]
     pub(super) fn end_pause(&mut self, time: u64) {
-        if let Some(end) = self.pause_end.take_if(|end| *end <= time) {
-            let mode = MEASUREMENT_ON;
-            self.event(end, &MeasurementOnOff { mode });
+        if let Some(end) = self.pause_end
+            && end <= time
+        {
+            self.go_on(end);
         }
+    }
+
+    #[cold]
+    fn go_on(&mut self, time: u64) {
+        self.pause_end = None;
+        let mode = MEASUREMENT_ON;
+        self.event(time, &MeasurementOnOff { mode });
     }
 
     /// The thread got what it waits for.
