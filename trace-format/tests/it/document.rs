@@ -7,7 +7,7 @@ use omptrace_trace_format::event::{EventSchema, schema};
 
 use crate::build::is_blessing;
 
-const BEGIN: &str = "<!-- Made from trace-format/src/event.rs: OMPTRACE_BLESS=1 cargo test -p omptrace-trace-format -->\n";
+const BEGIN: &str = "<!-- Made from trace-format/src/event/table.rs: OMPTRACE_BLESS=1 cargo test -p omptrace-trace-format -->\n";
 
 /// One event as the document has it.
 fn section(event: &EventSchema) -> String {

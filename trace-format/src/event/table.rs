@@ -1,0 +1,289 @@
+//! The event table, and what each row becomes. A new event is a row here.
+
+use ompt_sys::{
+    ompt_callbacks_t, ompt_cancel_flag_t, ompt_dispatch_t, ompt_frame_flag_t, ompt_mutex_t,
+    ompt_parallel_flag_t, ompt_record_native_t, ompt_scope_endpoint_t, ompt_severity_t,
+    ompt_state_t, ompt_sync_region_t, ompt_target_data_op_t, ompt_target_t, ompt_task_flag_t,
+    ompt_task_status_t, ompt_thread_t, ompt_work_t,
+};
+
+use super::{
+    ArgumentSchema, CompactRow, DecodeError, ENDPOINT_BITS, EventSchema, FLAG_BITS, FLAG_SHIFT,
+    MAX_COMPACT_WORDS, SLOT_SHIFT, SUB_BITS, SUB_SHIFT, TICK_SHIFT, UnknownEvent, WIDE, WideRow,
+    argument_name, encode_compact, extra_words, push_group, wide,
+};
+use crate::field::{
+    Address, Bytes, DependenceList, Field, Id, ModuleChange, MonitoringChange, Numbers, Register,
+    Seconds, Text, Ticks, Value, WideField,
+};
+use crate::predict::*;
+
+events! {
+    compact {
+        /// A thread begins to run OpenMP code (OpenMP 5.2, 19.5.2.1).
+        1 ThreadBegin = 1 "thread_begin" (thread_type: ompt_thread_t) { [thread_data: Id] = Last<Thread> }
+        /// A thread ends (19.5.2.2).
+        2 ThreadEnd = 2 "thread_end" () { [thread_data: Id] = Last<Thread> }
+        /// A parallel or teams region begins (19.5.2.3). The frame is `encountering_task_frame`'s content.
+        3 ParallelBegin = 3 "parallel_begin" () {
+            [encountering_task_data: Id] = Last<(Task, Outer)>,
+            [exit_frame: Address] = Here<0>,
+            [enter_frame: Address] = Here<1>,
+            [exit_frame_flags: ompt_frame_flag_t, enter_frame_flags: ompt_frame_flag_t] = Last<FrameFlags>,
+            [parallel_data: Id] = NextId<Parallel>,
+            [requested_parallelism: u32, flags: ompt_parallel_flag_t] = Last<Team>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A parallel or teams region ends (19.5.2.4).
+        4 ParallelEnd = 4 "parallel_end" () {
+            [parallel_data: Id] = Last<Parallel>,
+            [encountering_task_data: Id] = Last<(Outer, Task)>,
+            [flags: ompt_parallel_flag_t] = Here<2>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// An explicit, target or initial task is created (19.5.2.7). The frame is `encountering_task_frame`'s content.
+        5 TaskCreate = 5 "task_create" (has_dependences: u32) {
+            [encountering_task_data: Id] = Last<Task>,
+            [exit_frame: Address] = Frame<0>,
+            [enter_frame: Address] = Frame<1>,
+            [exit_frame_flags: ompt_frame_flag_t, enter_frame_flags: ompt_frame_flag_t] = Last<FrameFlags>,
+            [new_task_data: Id] = NextId,
+            [flags: ompt_task_flag_t] = Last<TaskFlags>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A thread suspends one task and runs another (19.5.2.10); completions have a row of their own.
+        6 TaskSchedule = 6 "task_schedule" (prior_task_status: ompt_task_status_t) {
+            [prior_task_data: Id] = Suspend,
+            [next_task_data: Id] = Newest<Task>,
+        }
+        /// `task_schedule` with the status `ompt_task_complete`: the prior task is done, and mostly the one suspended
+        /// last runs again.
+        41 TaskComplete = 6 "task_schedule" (prior_task_status: ompt_task_status_t) {
+            [prior_task_data: Id] = Last<Task>,
+            [next_task_data: Id] = Resume,
+        }
+        /// An implicit or initial task begins (19.5.2.11).
+        7 ImplicitTaskBegin = 7 "implicit_task" (endpoint: ompt_scope_endpoint_t) {
+            [parallel_data: Id] = Last<Parallel>,
+            [task_data: Id] = NextId<Task>,
+            [actual_parallelism: u32, index: u32] = Last<Member>,
+            [flags: ompt_task_flag_t] = Last<ImplicitFlags>,
+        }
+        /// An implicit or initial task ends: `implicit_task` with any other endpoint.
+        40 ImplicitTaskEnd = 7 "implicit_task" (endpoint: ompt_scope_endpoint_t) {
+            [parallel_data: Id] = Null,
+            [task_data: Id] = Last<Task>,
+            [actual_parallelism: u32, index: u32] = Last<Member>,
+            [flags: ompt_task_flag_t] = Last<ImplicitFlags>,
+        }
+        /// A thread waits in a synchronization region (19.5.2.14).
+        16 SyncRegionWait = 16 "sync_region_wait" (endpoint: ompt_scope_endpoint_t, kind: ompt_sync_region_t) {
+            [parallel_data: Id] = Last<Parallel>,
+            [task_data: Id] = Last<Task>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A lock, critical, atomic or ordered region is released (19.5.2.15).
+        17 MutexReleased = 17 "mutex_released" (kind: ompt_mutex_t) {
+            [wait_id: Address] = Here<0>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A dependence that was not resolved when the sink task was created (19.5.2.9).
+        19 TaskDependence = 19 "task_dependence" () {
+            [src_task_data: Id] = Last<()>,
+            [sink_task_data: Id] = Last<Sink>,
+        }
+        /// A worksharing, single, taskloop, distribute or scope region (19.5.2.5).
+        20 Work = 20 "work" (endpoint: ompt_scope_endpoint_t, work_type: ompt_work_t) {
+            [parallel_data: Id] = Last<Parallel>,
+            [task_data: Id] = Last<Task>,
+            [count: u64] = Here<0>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A masked region on the thread that executes it (19.5.2.12).
+        21 Masked = 21 "masked" (endpoint: ompt_scope_endpoint_t) {
+            [parallel_data: Id] = Last<Parallel>,
+            [task_data: Id] = Last<Task>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A barrier, taskwait or taskgroup region (19.5.2.13).
+        23 SyncRegion = 23 "sync_region" (endpoint: ompt_scope_endpoint_t, kind: ompt_sync_region_t) {
+            [parallel_data: Id] = Last<Parallel>,
+            [task_data: Id] = Last<Task>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A lock is initialized (19.5.2.14).
+        24 LockInit = 24 "lock_init" (kind: ompt_mutex_t) {
+            [hint: u32, r#impl: u32] = Last<Mutex>,
+            [wait_id: Address] = Here<0>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A lock is destroyed (19.5.2.15).
+        25 LockDestroy = 25 "lock_destroy" (kind: ompt_mutex_t) {
+            [wait_id: Address] = Here<0>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A thread begins to wait for a lock, critical, atomic or ordered region (19.5.2.14).
+        26 MutexAcquire = 26 "mutex_acquire" (kind: ompt_mutex_t) {
+            [hint: u32, r#impl: u32] = Last<Mutex>,
+            [wait_id: Address] = Here<0>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// The wait is over (19.5.2.15).
+        27 MutexAcquired = 27 "mutex_acquired" (kind: ompt_mutex_t) {
+            [wait_id: Address] = Here<0>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A nested lock that the task already owns is set or unset (19.5.2.16).
+        28 NestLock = 28 "nest_lock" (endpoint: ompt_scope_endpoint_t) {
+            [wait_id: Address] = Here<0>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A flush region (19.5.2.17); recorded only when asked for.
+        29 Flush = 29 "flush" () {
+            [thread_data: Id] = Last<Thread>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A cancellation is activated, detected, or discards a task (19.5.2.18).
+        30 Cancel = 30 "cancel" () {
+            [task_data: Id] = Last<Task>,
+            [flags: ompt_cancel_flag_t] = Last<CancelFlags>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A reduction (19.5.2.13).
+        31 Reduction = 31 "reduction" (endpoint: ompt_scope_endpoint_t, kind: ompt_sync_region_t) {
+            [parallel_data: Id] = Last<Parallel>,
+            [task_data: Id] = Last<Task>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// A thread begins a section or a chunk of iterations (19.5.2.6). Of the three kinds of chunks the chunk itself
+        /// is kept (`ompt_dispatch_chunk_t`: `start`, `iterations`), since `instance` points to a slot that is reused.
+        32 Dispatch = 32 "dispatch" (kind: ompt_dispatch_t) {
+            [parallel_data: Id] = Last<Parallel>,
+            [task_data: Id] = Last<Task>,
+            [instance: Address] = Last<Instance>,
+            [start: u64] = Last<ChunkStart>,
+            [iterations: u64] = Last<ChunkIterations>,
+        }
+    }
+    wide {
+        /// A target region, old form (OpenMP 5.2, 19.5.2.26).
+        Target = 8 "target" {
+            kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: i32, task_data: Id,
+            target_id: Address, codeptr_ra: Address,
+        }
+        /// A data operation, old form (19.5.2.25). Some of Intel's runtimes put an endpoint in front, which shifts
+        /// every argument by one and adds `tenth_argument`; elsewhere that holds nothing of meaning.
+        TargetDataOp = 9 "target_data_op" {
+            target_id: Address, host_op_id: Address, optype: Register<ompt_target_data_op_t>, src_addr: Address,
+            src_device_num: Register<i32>, dest_addr: Address, dest_device_num: Register<i32>, bytes: u64,
+            codeptr_ra: Address, tenth_argument: Address,
+        }
+        /// A kernel is submitted, old form (19.5.2.28).
+        TargetSubmit = 10 "target_submit" { target_id: Address, host_op_id: Address, requested_num_teams: u32 }
+        /// The program called `omp_control_tool` (19.5.2.29). `text` is the string at `arg` for commands 64 and 65.
+        ControlTool<'a> = 11 "control_tool" {
+            command: u64, modifier: u64, arg: Address, text: Text<'a>, codeptr_ra: Address,
+        }
+        /// A device is initialized (19.5.2.19).
+        DeviceInitialize<'a> = 12 "device_initialize" {
+            device_num: i32, r#type: Text<'a>, device: Address, lookup: Address, documentation: Text<'a>,
+        }
+        /// A device is finalized (19.5.2.20).
+        DeviceFinalize = 13 "device_finalize" { device_num: i32 }
+        /// Code is loaded onto a device (19.5.2.21).
+        DeviceLoad<'a> = 14 "device_load" {
+            device_num: i32, filename: Text<'a>, offset_in_file: i64, vma_in_file: Address, bytes: u64,
+            host_addr: Address, device_addr: Address, module_id: u64,
+        }
+        /// Code is unloaded from a device (19.5.2.22).
+        DeviceUnload = 15 "device_unload" { device_num: i32, module_id: u64 }
+        /// Dependences of a task, or of a doacross iteration (19.5.2.8). `ndeps` is the runtime's number, also where
+        /// `deps` is a null pointer or was cut to what a chunk holds.
+        Dependences<'a> = 18 "dependences" { task_data: Id, deps: DependenceList<'a>, ndeps: i32 }
+        /// Mappings of a target construct, old form (19.5.2.27).
+        TargetMap<'a> = 22 "target_map" {
+            target_id: Address, nitems: u32, host_addr: Numbers<'a>, device_addr: Numbers<'a>, bytes: Numbers<'a>,
+            mapping_flags: Numbers<'a>, codeptr_ra: Address,
+        }
+        /// A target region (19.5.2.26).
+        TargetEmi = 33 "target_emi" {
+            kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: i32, task_data: Id,
+            target_task_data: Id, target_data: Id, codeptr_ra: Address,
+        }
+        /// A data operation of a target region or an API call (19.5.2.25). `host_op_id` is the content after the
+        /// tool has set it.
+        TargetDataOpEmi = 34 "target_data_op_emi" {
+            endpoint: ompt_scope_endpoint_t, target_task_data: Id, target_data: Id, host_op_id: Id,
+            optype: ompt_target_data_op_t, src_addr: Address, src_device_num: i32, dest_addr: Address,
+            dest_device_num: i32, bytes: u64, codeptr_ra: Address,
+        }
+        /// A kernel is submitted (19.5.2.28).
+        TargetSubmitEmi = 35 "target_submit_emi" {
+            endpoint: ompt_scope_endpoint_t, target_data: Id, host_op_id: Id, requested_num_teams: u32,
+        }
+        /// Mappings of a target construct (19.5.2.27).
+        TargetMapEmi<'a> = 36 "target_map_emi" {
+            target_data: Id, nitems: u32, host_addr: Numbers<'a>, device_addr: Numbers<'a>, bytes: Numbers<'a>,
+            mapping_flags: Numbers<'a>, codeptr_ra: Address,
+        }
+        /// An `error` directive (19.5.2.30).
+        Error<'a> = 37 "error" { severity: ompt_severity_t, message: Text<'a>, length: u64, codeptr_ra: Address }
+
+        /// A thread that belongs to no team waits for work: a callback of TR4 and TR6 (`ompt_callback_idle`,
+        /// numbers 29 and 31 there; OpenMP 5.0 gave the latter to `reduction`).
+        Idle = 268 "idle" { endpoint: ompt_scope_endpoint_t }
+
+        /// What the runtime says that the thread does, and what it waits for where that is a wait for a mutex (19.6.1.12,
+        /// `ompt_get_state`): asked at the begin and end of implicit tasks and waits for mutexes.
+        ThreadState = 269 "omptrace_thread_state" { state: ompt_state_t, wait_id: Address }
+
+        /// A thread waits for a mutex that another one holds: two events of the Collector API of 2007 (`LKWT`, `CTWT`, `ODWT`,
+        /// `ATWT`), which tells neither that a mutex was free nor that it is released. `wait_id` only where the runtime tells
+        /// it.
+        MutexWait = 270 "mutex_wait" { endpoint: ompt_scope_endpoint_t, kind: ompt_mutex_t, wait_id: Address }
+        /// A thread is in an ordered region: two events of the Collector API (`ORDERED`).
+        Ordered = 271 "ordered" { endpoint: ompt_scope_endpoint_t, parallel_data: Id }
+        /// The region around a parallel region that begins (Collector API, `OMP_REQ_PARENT_PRID`); 0 for none.
+        ParentRegion = 272 "omptrace_parent_region" { parallel_data: Id, parent_parallel_data: Id }
+        /// An event that only this runtime has (Collector API, from `OMP_EVENT_THR_RESERVED_IMPL` on).
+        CollectorEvent = 273 "collector_event" { number: u32, parallel_data: Id }
+
+        /// The operating system's view of the stream's thread.
+        ThreadInfo<'a> = 257 "omptrace_thread_info" { os_tid: i32, name: Text<'a> }
+        /// A module (program or shared library) that holds a code address, valid from this time on.
+        Module<'a> = 258 "omptrace_module" {
+            change: ModuleChange, path: Text<'a>, build_id: Text<'a>, load_address: Address, start: Address,
+            end: Address, file_size: u64, modified_ns: u64,
+        }
+        /// The thread wrote its own chunk since no free one was left; `begin` is when it began, the event's time when
+        /// it had ended.
+        BufferFlush = 259 "omptrace_buffer_flush" { begin: Ticks, bytes: u64 }
+        /// Recording was switched.
+        Monitoring = 260 "omptrace_monitoring" { change: MonitoringChange }
+        /// Events of this stream that were not recorded, all after `begin` and before the event's time.
+        Lost = 261 "omptrace_lost" { begin: Ticks, events: u64 }
+        /// The stream is no thread's: it holds what came out of a device's trace buffers, in the order of delivery.
+        DeviceStream = 262 "omptrace_device_stream" { device_num: i32 }
+        /// A record of a device in the standard format (19.4.3.4, `ompt_record_ompt_t`), raw. `device_num` is what the
+        /// runtime told at delivery, times are the device's, `record` is the union's member that belongs to `type`, as
+        /// it lay in memory.
+        DeviceRecord<'a> = 263 "omptrace_device_record" {
+            device_num: i32, r#type: ompt_callbacks_t, time: u64, thread_id: Address, target_id: Address,
+            record: Numbers<'a>,
+        }
+        /// A record of a device in its own format, as far as a tool that does not know the device can understand it
+        /// (19.4.3.3, `ompt_record_abstract_t`). Times are the device's.
+        DeviceNativeRecord<'a> = 264 "omptrace_device_native_record" {
+            device_num: i32, host_op_id: Address, rclass: ompt_record_native_t, r#type: Text<'a>, start_time: u64,
+            end_time: u64, hwid: Address,
+        }
+        /// The device's clock (19.6.2.2), read between two readings of the session's.
+        DeviceClock = 265 "omptrace_device_clock" { device_num: i32, before: Ticks, device_time: u64, after: Ticks }
+        /// What the runtime makes of a time on the device's clock (19.6.2.3): seconds as `omp_get_wtime` counts them.
+        DeviceTranslation = 266 "omptrace_device_translation" { device_num: i32, device_time: u64, seconds: Seconds }
+        /// A part of the image that `device_load` told of, from `offset` on. Equal images are kept once.
+        DeviceImage<'a> = 267 "omptrace_device_image" {
+            device_num: i32, module_id: u64, offset: u64, bytes: Bytes<'a>,
+        }
+    }
+}
