@@ -200,8 +200,7 @@ pub(crate) struct Record {
         required = true,
         value_name = "PROGRAM",
         help_heading = "Arguments",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
+        trailing_var_arg = true
     )]
     pub(crate) program: Vec<OsString>,
 }

@@ -81,6 +81,28 @@ fn arguments_that_look_like_options_are_the_programs() {
 }
 
 #[test]
+fn a_program_needs_no_dashes_in_front_and_an_unknown_option_is_none() {
+    let folder = folder("a_program_needs_no_dashes_in_front_and_an_unknown_option_is_none");
+    let said = run(omptrace(&folder).args([
+        "record",
+        "--tool",
+        "libomptrace.so",
+        "echo",
+        "-n",
+        "--force",
+    ]));
+    assert_eq!(said.stdout, "--force");
+
+    let said = run(omptrace(&folder).args(["record", "--force", "--", "echo"]));
+    assert_eq!(said.status, Some(2));
+    assert!(
+        said.stderr.contains("unexpected argument '--force'"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
 fn a_script_without_interpreter_line_is_the_shells() {
     let folder = folder("a_script_without_interpreter_line_is_the_shells");
     let script = folder.join("run.sh");
