@@ -54,7 +54,7 @@ struct FormatReport {
     at_least: Option<f64>,
 }
 
-/// Records the case and converts its trace to each format, `rounds` times and once before.
+/// Records the case and converts its trace to each format, `rounds` times and once before, each format once per round.
 ///
 /// # Errors
 /// Something cannot be run.
@@ -64,38 +64,71 @@ pub(super) fn measure(case: &Case<'_>, tools: &Tools, rounds: u32) -> Result<Cas
     runs::measure(case, tool)?;
     let trace = runs::trace(tool);
     output(omptrace(&["recover"]).arg(&trace))?;
+    symbolize(&trace)?;
     let mut processors = vec![1, machine::processors()];
     processors.dedup();
-    let mut formats = Vec::new();
+    let mut rows = Vec::new();
     for &(format, at_least) in FORMATS {
-        for &processors in &processors {
-            let mut samples = Vec::new();
-            for round in 0..=rounds {
-                let sample = convert(&trace, format, processors)?;
-                if round > 0 {
-                    samples.push(sample);
-                }
+        rows.extend(processors.iter().map(|&processors| Row {
+            format,
+            at_least,
+            processors,
+            samples: Vec::new(),
+        }));
+    }
+    for round in 0..=rounds {
+        for row in &mut rows {
+            let sample = convert(&trace, row.format, row.processors)?;
+            if round > 0 {
+                row.samples.push(sample);
             }
-            let events = case.events as f64;
-            let typical =
-                |of: fn(&Sample) -> f64| median(samples.iter().map(of)).unwrap_or(f64::NAN);
-            let cpu_ns = typical(|sample| sample.used.cpu_ns as f64);
-            formats.push(FormatReport {
-                format,
-                processors,
-                cpu_ns_per_event: cpu_ns / events,
-                per_core: events / cpu_ns * 1e3,
-                per_second: events / typical(|sample| sample.wall_ns) * 1e3,
-                peak_mib: typical(|sample| sample.used.peak_kib as f64) / 1024.0,
-                at_least,
-            });
         }
     }
     Ok(CaseReport {
         case: case.name(),
         events: case.events,
-        formats,
+        formats: rows.iter().map(|row| row.report(case.events)).collect(),
     })
+}
+
+/// Conversions of one kind: one sample per round.
+struct Row {
+    format: &'static str,
+    at_least: Option<f64>,
+    processors: usize,
+    samples: Vec<Sample>,
+}
+
+impl Row {
+    fn report(&self, events: u64) -> FormatReport {
+        let events = events as f64;
+        let typical =
+            |of: fn(&Sample) -> f64| median(self.samples.iter().map(of)).unwrap_or(f64::NAN);
+        let cpu_ns = typical(|sample| sample.used.cpu_ns as f64);
+        FormatReport {
+            format: self.format,
+            processors: self.processors,
+            cpu_ns_per_event: cpu_ns / events,
+            per_core: events / cpu_ns * 1e3,
+            per_second: events / typical(|sample| sample.wall_ns) * 1e3,
+            peak_mib: typical(|sample| sample.used.peak_kib as f64) / 1024.0,
+            at_least: self.at_least,
+        }
+    }
+}
+
+/// Stores the names of code in the trace, as `omptrace record` does: to look them up is no part of a conversion's time.
+fn symbolize(trace: &Path) -> Result<()> {
+    let status = omptrace(&["symbolize"])
+        .arg(trace)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()?;
+    // 1: some code has no source lines, since the programs are built without.
+    match status.code() {
+        Some(0 | 1) => Ok(()),
+        _ => Err(format!("omptrace symbolize ended with {status}").into()),
+    }
 }
 
 /// What one conversion took.
