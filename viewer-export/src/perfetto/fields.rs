@@ -84,8 +84,8 @@ impl Fields {
 
     /// The bytes that they are the first of, and how many; `None` where they do not fit.
     #[inline(always)]
-    pub(super) fn short(&mut self) -> Option<(&mut [u8; MOST_BYTES], usize)> {
-        (self.len != TOO_LONG).then_some((&mut self.bytes, self.len))
+    pub(super) fn short(&self) -> Option<(&[u8; MOST_BYTES], usize)> {
+        (self.len != TOO_LONG).then_some((&self.bytes, self.len))
     }
 
     /// All that were appended where [`Fields::short`] has none.

@@ -128,11 +128,9 @@ impl Short {
     #[inline(always)]
     fn field(field: u32, wire_type: u32, value: u64, len: usize) -> Short {
         let (key, key_bytes) = varint_bytes(u64::from(field << 3 | wire_type));
-        let mut bytes = [0; SHORT_BYTES];
-        bytes[..8].copy_from_slice(&key.to_le_bytes());
-        bytes[key_bytes..][..8].copy_from_slice(&value.to_le_bytes());
+        let all = u128::from(key) | u128::from(value) << (8 * key_bytes);
         Short {
-            bytes,
+            bytes: all.to_le_bytes(),
             len: key_bytes + len,
         }
     }

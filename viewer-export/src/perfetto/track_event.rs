@@ -173,15 +173,10 @@ impl EventTrack {
         }
         let time = self.time.unsigned_abs();
         match self.newest.short() {
-            Some((event, len)) if time < pb::MOST_VARINT => {
-                event[FRONT_BYTES - 1] = (len - FRONT_BYTES) as u8;
-                match event.first_chunk() {
-                    Some(most) if len <= USUAL_BYTES => {
-                        packet::<USUAL_BYTES, 64>(out, time, most, len)
-                    }
-                    _ => packet::<MOST_BYTES, 112>(out, time, event, len),
-                }
-            }
+            Some((event, len)) if time < pb::MOST_VARINT => match event.first_chunk() {
+                Some(most) if len <= USUAL_BYTES => packet::<USUAL_BYTES, 64>(out, time, most, len),
+                _ => packet::<MOST_BYTES, 112>(out, time, event, len),
+            },
             _ => self.write_long(out),
         }
         self.newest.clear();
@@ -204,6 +199,8 @@ impl EventTrack {
 }
 
 /// Appends a packet: time, then the first `len` bytes of `event`, which are no more than `N`. `ROOM` is that for all.
+///
+/// The length of the `TrackEvent` is stored behind the copy: in front of it, the copy would wait for the store.
 #[inline(always)]
 fn packet<const N: usize, const ROOM: usize>(
     out: &mut Vec<u8>,
@@ -218,7 +215,9 @@ fn packet<const N: usize, const ROOM: usize>(
     room[1] = (1 + time_bytes + len) as u8;
     room[2] = pb::uint_key(packet::TIMESTAMP);
     room[3..11].copy_from_slice(&time.to_le_bytes());
-    room[3 + time_bytes..][..N].copy_from_slice(event);
+    let copy = &mut room[3 + time_bytes..][..N];
+    copy.copy_from_slice(event);
+    copy[FRONT_BYTES - 1] = (len - FRONT_BYTES) as u8;
     out.truncate(start + 3 + time_bytes + len);
 }
 
