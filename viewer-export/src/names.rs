@@ -12,12 +12,16 @@ use ompt_sys as ompt;
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange};
 
-use crate::fast_map::FastMap;
+use crate::fast_map::RecentMap;
 use crate::sink::{Category, Region, RegionId, Sink, Source};
 use crate::symbols::{Symbol, Table};
 
 /// What a region or an instant is, without its place. Numbers are those of the OMPT enumerations, known or not.
+///
+/// Which it is takes as much as its kind, so nothing between them is stored: a kind that is read soon behind that waits
+/// for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
 pub enum Construct {
     /// The process's initial task, or one of a league's.
     InitialTask,
@@ -314,9 +318,9 @@ pub(crate) struct Names {
     /// Modules of the process that are loaded now, newest last.
     modules: Vec<Module<'static>>,
     /// Valid until a module comes or goes.
-    by_address: FastMap<Key, Known>,
+    by_address: RecentMap<Key, Known>,
     /// Regions without a place of their own, by what is around them.
-    by_surroundings: FastMap<Key, RegionId>,
+    by_surroundings: RecentMap<Key, RegionId>,
     by_name: HashMap<(Category, String, Option<Source>), RegionId>,
     /// The place of each region, where it has one in the program.
     places: Vec<Option<Rc<Place>>>,
@@ -351,8 +355,8 @@ impl Names {
         codeptr_ra: Address,
         around: impl Iterator<Item = RegionId>,
     ) -> RegionId {
-        let known = match self.by_address.get(&Key::new(construct, codeptr_ra.0)) {
-            Some(known) => *known,
+        let known = match self.by_address.get(Key::new(construct, codeptr_ra.0)) {
+            Some(known) => known,
             None => self.new_address(sink, construct, codeptr_ra),
         };
         match known {
@@ -408,8 +412,8 @@ impl Names {
             return self.named(sink, construct, name);
         };
         let key = Key::new(construct, around.0.into());
-        if let Some(region) = self.by_surroundings.get(&key) {
-            return *region;
+        if let Some(region) = self.by_surroundings.get(key) {
+            return region;
         }
         let place = self.places[around.0 as usize].clone();
         let region = self.region_at(sink, construct, place);

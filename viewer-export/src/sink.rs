@@ -156,6 +156,7 @@ pub struct Counter {
 
 /// What kind of thing a region is; viewers filter and colour by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u32)]
 pub enum Category {
     /// Parallel and teams regions.
     Parallel,
@@ -288,6 +289,7 @@ pub struct Flow {
 
 /// What leads from one place to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
 pub enum FlowKind {
     /// A task, from its creation to its first execution.
     TaskCreate,

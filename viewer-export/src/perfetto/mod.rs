@@ -76,9 +76,10 @@ struct RecentName {
 }
 
 /// What an event is called.
-enum Called<'a> {
+enum Called {
     Region(RegionId),
-    Name(&'a EventName),
+    /// What [`Perfetto::name`] gave.
+    Recent(usize),
     /// It is the end of a slice.
     Nothing,
 }
@@ -152,7 +153,7 @@ impl Perfetto {
         &mut self,
         event_type: EventType,
         at: Point,
-        name: Called<'_>,
+        name: Called,
         arguments: &[Argument<'_>],
     ) {
         let first = self.first_event.get_or_insert(at.time);
@@ -160,7 +161,7 @@ impl Perfetto {
         self.identity.write_u64(at.time.unsigned_abs());
         let name = match name {
             Called::Region(region) => Some(&self.regions[region.0 as usize]),
-            Called::Name(name) => Some(name),
+            Called::Recent(place) => self.recent_names[place].as_ref().map(|recent| &recent.name),
             Called::Nothing => None,
         };
         let track = &mut self.tracks[at.location.0 as usize];
@@ -170,35 +171,33 @@ impl Perfetto {
         self.out.written();
     }
 
-    /// The name of an event that belongs to no region.
-    fn name(&mut self, text: &str, category: Category) -> EventName {
-        let recent = &mut self.recent_names[text.as_ptr().addr() / 16 % RECENT_NAMES];
+    /// The place of a name that belongs to no region, among the recent ones until the next is asked for.
+    fn name(&mut self, text: &str, category: Category) -> usize {
+        let place = text.as_ptr().addr() / 16 % RECENT_NAMES;
+        let recent = &mut self.recent_names[place];
         match recent {
-            Some(recent) if *recent.text == *text && recent.category == category => {
-                return recent.name.clone();
-            }
+            Some(recent) if *recent.text == *text && recent.category == category => return place,
             _ => {}
         }
         let out = self.out.buffer();
         let iid = self.strings.names.iid_of_any(out, text);
         let category_iid = self.strings.category(out, category);
-        let Some(iid) = iid else {
-            return EventName::text(text, category_iid);
-        };
-        let name = EventName::interned(iid, category_iid, None);
         *recent = Some(RecentName {
             text: text.into(),
             category,
-            name: name.clone(),
+            name: match iid {
+                Some(iid) => EventName::interned(iid, category_iid, None),
+                None => EventName::text(text, category_iid),
+            },
         });
-        name
+        place
     }
 
     fn flow_end(&mut self, flow: &Flow, at: Point, field: u32) {
         let location = at.location.0 as usize;
         if !self.tracks[location].flow(at.time, field, flow.id) {
             let name = self.name(flow.kind.name(), Category::Task);
-            self.event(EventType::Instant, at, Called::Name(&name), &[]);
+            self.event(EventType::Instant, at, Called::Recent(name), &[]);
             self.tracks[location].flow(at.time, field, flow.id);
         }
     }
@@ -334,7 +333,7 @@ impl Sink for Perfetto {
         };
         let (begin, end) = (point(interval.begin), point(interval.end));
         let name = self.name(interval.name, interval.category);
-        let called = Called::Name(&name);
+        let called = Called::Recent(name);
         self.event(EventType::SliceBegin, begin, called, interval.arguments);
         self.event(EventType::SliceEnd, end, Called::Nothing, &[]);
         self.tracks[interval.track.0 as usize].ends_what_began(interval.begin);
@@ -353,8 +352,9 @@ impl Sink for Perfetto {
 
         let time = self.first_event.unwrap_or(0);
         let name = self.name(text, Category::Omptrace);
+        let name = self.recent_names[name].as_ref().map(|recent| &recent.name);
         let (mut track, out) = (EventTrack::new(Some(track)), self.out.buffer());
-        track.event(out, EventType::Instant, time, Some(&name));
+        track.event(out, EventType::Instant, time, name);
         track.write_newest(out);
     }
 

@@ -3,7 +3,7 @@
 //! Locks are not block-structured: set A, set B, unset A is legal, and a lock is kept beyond the region in which it was
 //! set. So holds of locks are no slices of a thread.
 
-use crate::fast_map::FastMap;
+use crate::fast_map::RecentMap;
 use crate::sink::{
     Category, Interval, LocationId, LocationKind, Ns, Point, ThreadEvent, Value, argument,
 };
@@ -11,10 +11,15 @@ use crate::timeline::stage::Stage;
 
 /// The mutexes of a process, by `wait_id`.
 #[derive(Default)]
-pub(crate) struct Locks(FastMap<u64, Lock>);
+pub(crate) struct Locks {
+    /// In the order of their first use.
+    locks: Vec<Lock>,
+    /// The place of each among them.
+    places: RecentMap<u64, u32>,
+}
 
-#[derive(Default)]
 struct Lock {
+    wait_id: u64,
     /// Its track, once a hold has ended; only a lock has one.
     track: Option<LocationId>,
     hold: Option<Hold>,
@@ -59,8 +64,31 @@ pub(crate) struct Acquisition {
 
 impl Locks {
     /// Who holds the mutex now.
-    pub(crate) fn holder(&self, wait_id: u64) -> Option<usize> {
-        Some(self.0.get(&wait_id)?.hold?.holder)
+    pub(crate) fn holder(&mut self, wait_id: u64) -> Option<usize> {
+        Some(self.known(wait_id)?.hold?.holder)
+    }
+
+    #[inline(always)]
+    fn known(&mut self, wait_id: u64) -> Option<&mut Lock> {
+        let place = self.places.get(wait_id)?;
+        self.locks.get_mut(place as usize)
+    }
+
+    #[inline(always)]
+    fn any(&mut self, wait_id: u64) -> &mut Lock {
+        let place = match self.places.get(wait_id) {
+            Some(place) => place as usize,
+            None => self.new_lock(wait_id),
+        };
+        &mut self.locks[place]
+    }
+
+    #[cold]
+    fn new_lock(&mut self, wait_id: u64) -> usize {
+        let place = self.locks.len();
+        self.places.insert(wait_id, place as u32);
+        self.locks.push(Lock::new(wait_id));
+        place
     }
 
     /// A thread has got the mutex. Gives the release by another thread that it waited for.
@@ -72,8 +100,8 @@ impl Locks {
         names: &[String],
         new: Acquisition,
     ) -> Option<Point> {
-        let lock = self.0.entry(new.wait_id).or_default();
-        if let Some(old) = lock.end_hold(stage, names, new.wait_id, new.at.time) {
+        let lock = self.any(new.wait_id);
+        if let Some(old) = lock.end_hold(stage, names, new.at.time) {
             lock.displaced.push(old);
         }
         // Who gets it again has released it, seen or not.
@@ -108,13 +136,13 @@ impl Locks {
         thread: usize,
         at: Point,
     ) -> bool {
-        let Some(lock) = self.0.get_mut(&wait_id) else {
+        let Some(lock) = self.known(wait_id) else {
             return false;
         };
         let mut displaced = lock.displaced.iter();
         let ended = match displaced.position(|(displaced, _)| *displaced == thread) {
             Some(index) => Some(lock.displaced.swap_remove(index)),
-            None => lock.end_hold(stage, names, wait_id, at.time),
+            None => lock.end_hold(stage, names, at.time),
         };
         let Some((_, order)) = ended else {
             return false;
@@ -130,19 +158,16 @@ impl Locks {
         names: &[String],
         time: Ns,
     ) -> Vec<(usize, ThreadEvent)> {
-        let since = |(wait_id, lock): (&u64, &Lock)| {
-            let hold = lock.hold.as_ref().map(|hold| hold.since.time);
-            (hold.is_some() || !lock.displaced.is_empty()).then_some((hold, *wait_id))
-        };
-        let mut held: Vec<(Option<Ns>, u64)> = self.0.iter().filter_map(since).collect();
-        held.sort_unstable();
+        let since = |lock: &Lock| lock.hold.as_ref().map(|hold| hold.since.time);
+        let is_held = |lock: &&mut Lock| lock.hold.is_some() || !lock.displaced.is_empty();
+        let mut held: Vec<&mut Lock> = self.locks.iter_mut().filter(is_held).collect();
+        held.sort_unstable_by_key(|lock| (since(lock), lock.wait_id));
         let mut unreleased = Vec::new();
-        for (_, wait_id) in held {
-            if let Some(lock) = self.0.get_mut(&wait_id) {
-                let newest = lock.end_hold(stage, names, wait_id, time);
-                let holders = lock.displaced.drain(..).chain(newest);
-                unreleased.extend(holders.map(|(thread, order)| (thread, release(wait_id, order))));
-            }
+        for lock in held {
+            let newest = lock.end_hold(stage, names, time);
+            let holders = lock.displaced.drain(..).chain(newest);
+            let release = |(thread, order)| (thread, release(lock.wait_id, order));
+            unreleased.extend(holders.map(release));
         }
         unreleased
     }
@@ -153,12 +178,22 @@ fn release(lock: u64, order: u32) -> ThreadEvent {
 }
 
 impl Lock {
+    fn new(wait_id: u64) -> Lock {
+        Lock {
+            wait_id,
+            track: None,
+            hold: None,
+            acquisitions: 0,
+            released: None,
+            displaced: Vec::new(),
+        }
+    }
+
     /// The hold ends; gives its holder and order.
     fn end_hold(
         &mut self,
         stage: &mut Stage<'_>,
         names: &[String],
-        wait_id: u64,
         time: Ns,
     ) -> Option<(usize, u32)> {
         let hold = self.hold.take()?;
@@ -172,7 +207,8 @@ impl Lock {
             },
         });
         if hold.has_track {
-            let new_track = || stage.location(LocationKind::Lock, format!("lock {wait_id:#x}"));
+            let new_track =
+                || stage.location(LocationKind::Lock, format!("lock {:#x}", self.wait_id));
             let track = *self.track.get_or_insert_with(new_track);
             stage.sink.interval(&Interval {
                 track,
@@ -180,7 +216,7 @@ impl Lock {
                 category: Category::Mutex,
                 begin: hold.since.time,
                 end,
-                arguments: &[argument("wait_id", Value::Hex(wait_id))],
+                arguments: &[argument("wait_id", Value::Hex(self.wait_id))],
                 work: None,
             });
         }

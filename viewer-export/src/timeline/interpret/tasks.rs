@@ -184,9 +184,13 @@ impl Interpreter<'_, '_> {
             return;
         }
         // Of tasks that were announced, one that has not run yet is on no stack.
-        let is_new = |task: &Task| matches!(task.state, TaskState::Created);
-        if self.unannounced_tasks == 0 && self.tasks.get(&task.0).is_some_and(is_new) {
-            return self.start_task(thread, time, task.0);
+        let is_new = |task: &&mut Task| matches!(task.state, TaskState::Created);
+        if self.unannounced_tasks == 0
+            && let Some(alive) = self.tasks.get_mut(&task.0).filter(is_new)
+        {
+            alive.state = TaskState::OnThread(thread);
+            let on = &mut self.threads[thread];
+            return start_task(self.stage, on, time, task.0, alive);
         }
         let is_it = |frame: &Frame| frame.is_task() && frame.key == task.0;
         if let Some(index) = self.threads[thread].stack().iter().rposition(is_it) {
@@ -196,41 +200,15 @@ impl Interpreter<'_, '_> {
             return self.start_unannounced(thread, time, task);
         };
         match std::mem::replace(&mut alive.state, TaskState::OnThread(thread)) {
-            TaskState::Created => self.start_task(thread, time, task.0),
+            TaskState::Created => {
+                let on = &mut self.threads[thread];
+                start_task(self.stage, on, time, task.0, alive);
+            }
             TaskState::Suspended(frames) => self.threads[thread].resume(self.stage, time, frames),
             TaskState::OnThread(other) => {
                 let frames = self.take_from(other, time, task.0);
                 self.threads[thread].resume(self.stage, time, frames);
             }
-        }
-    }
-
-    /// The first time that `task` runs.
-    #[inline]
-    fn start_task(&mut self, thread: usize, time: Ns, task: u64) {
-        let Some(alive) = self.tasks.get_mut(&task) else {
-            return;
-        };
-        alive.state = TaskState::OnThread(thread);
-        let frame =
-            Frame::new(alive.construct, task, alive.region).with(ThreadEvent::TaskSwitch { task });
-        let ndeps = alive.links.as_ref().map_or(0, |links| links.ndeps);
-        let all = arguments![
-            "task_data": hex(task),
-            "flags": hex(alive.flags),
-            "ndeps": uint(ndeps),
-        ];
-        let arguments = if ndeps > 0 { &all[..] } else { &all[..2] };
-        let created = alive.created.take();
-        let links = alive.links.as_mut();
-        let predecessors = links.map(|links| std::mem::take(&mut links.predecessors));
-        self.threads[thread].open(self.stage, time, frame, arguments);
-        let to = self.threads[thread].point(time);
-        if let Some(from) = created {
-            self.stage.flow(FlowKind::TaskCreate, from, to);
-        }
-        for from in predecessors.into_iter().flatten() {
-            self.stage.flow(FlowKind::TaskDependence, from, to);
         }
     }
 
@@ -337,5 +315,30 @@ impl Interpreter<'_, '_> {
                 }
             }
         }
+    }
+}
+
+/// The first time that the task `id` runs.
+#[inline]
+fn start_task(stage: &mut Stage<'_>, thread: &mut Thread, time: Ns, id: u64, task: &mut Task) {
+    let frame =
+        Frame::new(task.construct, id, task.region).with(ThreadEvent::TaskSwitch { task: id });
+    let ndeps = task.links.as_ref().map_or(0, |links| links.ndeps);
+    let all = arguments![
+        "task_data": hex(id),
+        "flags": hex(task.flags),
+        "ndeps": uint(ndeps),
+    ];
+    let arguments = if ndeps > 0 { &all[..] } else { &all[..2] };
+    let created = task.created.take();
+    let links = task.links.as_mut();
+    let predecessors = links.map(|links| std::mem::take(&mut links.predecessors));
+    thread.open(stage, time, frame, arguments);
+    let to = thread.point(time);
+    if let Some(from) = created {
+        stage.flow(FlowKind::TaskCreate, from, to);
+    }
+    for from in predecessors.into_iter().flatten() {
+        stage.flow(FlowKind::TaskDependence, from, to);
     }
 }
