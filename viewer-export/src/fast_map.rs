@@ -97,10 +97,11 @@ impl Hasher for Fold {
         for word in words {
             self.write_u64(u64::from_le_bytes(*word));
         }
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
+        // Put together in a register: bytes that are stored and then read as one word stall the processor.
+        let last = rest.iter().rev();
+        let last = last.fold(0, |word, byte| word << 8 | u64::from(*byte));
         // With the length, for a name may be another's beginning.
-        self.write_u64(u64::from_le_bytes(last) ^ (bytes.len() as u64) << 56);
+        self.write_u64(last ^ (bytes.len() as u64) << 56);
     }
 
     #[inline]

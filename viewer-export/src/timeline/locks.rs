@@ -4,9 +4,7 @@
 //! set. So holds of locks are no slices of a thread.
 
 use crate::fast_map::RecentMap;
-use crate::sink::{
-    Category, Interval, LocationId, LocationKind, Ns, Point, ThreadEvent, Value, argument,
-};
+use crate::sink::{Category, Interval, LocationId, LocationKind, Ns, Point, ThreadEvent};
 use crate::timeline::stage::Stage;
 
 /// The mutexes of a process, by `wait_id`.
@@ -216,7 +214,8 @@ impl Lock {
                 category: Category::Mutex,
                 begin: hold.since.time,
                 end,
-                arguments: &[argument("wait_id", Value::Hex(self.wait_id))],
+                // The track's name tells which lock it is.
+                arguments: &[],
                 work: None,
             });
         }

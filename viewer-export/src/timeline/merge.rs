@@ -53,10 +53,11 @@ impl Source<'_, '_> {
         self.batch.get(self.head)
     }
 
-    /// Takes the next event, and those of its batch that follow while they are due.
-    fn take(&mut self, is_due: impl Fn(&Timed) -> bool) -> &[Timed] {
+    /// Takes the next event, and those of its batch that follow before `until`.
+    fn take(&mut self, until: u64) -> &[Timed] {
         let rest = &self.batch[self.head..];
-        let following = rest.iter().skip(1).take_while(|timed| is_due(timed));
+        let is_due = |timed: &&Timed| timed.record.ticks < until;
+        let following = rest.iter().skip(1).take_while(is_due);
         let count = rest.len().min(1 + following.count());
         self.head += count;
         &rest[..count]
@@ -93,12 +94,15 @@ impl<'a, 'r> Merge<'a, 'r> {
             None => self.first(),
         }?;
         self.current = Some(thread);
-        let until = self.waiting.peek().map(|Reverse(first)| *first);
+        // At equal times the lower stream comes first.
+        let until = match self.waiting.peek() {
+            Some(Reverse((ticks, next))) => ticks.saturating_add(u64::from(thread < *next)),
+            None => u64::MAX,
+        };
         let source = self.sources[thread].as_mut()?;
-        let is_due = |timed: &Timed| until.is_none_or(|until| (timed.record.ticks, thread) < until);
         Some(Run {
             thread,
-            events: source.take(is_due),
+            events: source.take(until),
         })
     }
 

@@ -246,18 +246,19 @@ impl Thread {
     #[inline(always)]
     pub(crate) fn settle(&mut self, stage: &mut Stage<'_>, time: Ns) -> Option<Construct> {
         if self.stack.last()?.paused {
-            self.wait_on(stage, time);
+            return self.wait_on(stage, time);
         }
         self.wait()
     }
 
     #[inline(never)]
-    fn wait_on(&mut self, stage: &mut Stage<'_>, time: Ns) {
+    fn wait_on(&mut self, stage: &mut Stage<'_>, time: Ns) -> Option<Construct> {
         let at = self.point(time);
         if let Some(top) = self.stack.last_mut() {
             top.paused = false;
             stage.sink.enter(at, top.region, &[]);
         }
+        self.wait()
     }
 
     /// A region that was cut goes on.
