@@ -34,11 +34,10 @@ impl Fields {
         self.len = 0;
     }
 
-    /// Replaces all by `first`, of whose bytes that at `place` is another.
+    /// Replaces all by `first`.
     #[inline(always)]
-    pub(super) fn begin(&mut self, first: pb::Short, place: usize, byte: u8) {
+    pub(super) fn begin(&mut self, first: pb::Short) {
         self.bytes[..first.bytes.len()].copy_from_slice(&first.bytes);
-        self.bytes[place] = byte;
         self.len = first.len;
     }
 
@@ -103,9 +102,8 @@ mod tests {
         let short = |byte: u8, len| pb::Short::of(&vec![byte; len]).unwrap();
         let mut fields = Fields::new();
         for count in [0, 1, 6, 7, 12, 13, 40, 3] {
-            fields.begin(short(9, 16), 4, 8);
+            fields.begin(short(9, 16));
             let mut expected = [9; 16].to_vec();
-            expected[4] = 8;
             for number in 0..count {
                 let (byte, len) = (number as u8, 1 + number % 14);
                 if number % 2 == 0 {

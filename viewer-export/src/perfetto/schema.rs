@@ -115,3 +115,17 @@ pub(super) enum EventType {
     Instant = 3,
     Counter = 4,
 }
+
+impl EventType {
+    pub(super) const ALL: [EventType; 4] = [
+        EventType::SliceBegin,
+        EventType::SliceEnd,
+        EventType::Instant,
+        EventType::Counter,
+    ];
+
+    /// Its place in [`EventType::ALL`].
+    pub(super) const fn index(self) -> usize {
+        self as usize - 1
+    }
+}

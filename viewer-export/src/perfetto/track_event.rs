@@ -52,8 +52,9 @@ impl EventName {
 
 /// A track that has events.
 pub(super) struct EventTrack {
-    /// What each event begins with: the packet's fields behind the time, and those of the `TrackEvent` up to its name.
-    front: pb::Short,
+    /// What an event of each type begins with: the packet's fields behind the time, and those of the `TrackEvent` up to its
+    /// name.
+    fronts: [pb::Short; EventType::ALL.len()],
     time: Ns,
     /// When the slice began that the newest event ends, where that is known; else as `time`.
     begin: Ns,
@@ -63,27 +64,29 @@ pub(super) struct EventTrack {
 
 /// The bytes in front of the newest event's `TrackEvent`, the last of which is its length.
 const FRONT_BYTES: usize = 4;
-/// Bytes of the events that most are, copied apart from the longer ones.
+/// Bytes of the events that most are, copied apart from the longer ones. The ends of slices have at most
+/// [`pb::SHORT_BYTES`]: to copy what stands behind them would wait for its stores.
 const USUAL_BYTES: usize = 48;
-/// The place of the newest event's type.
-const TYPE_AT: usize = FRONT_BYTES + 1;
 
 impl EventTrack {
     /// The track that events belong to which name none has no `uuid`.
     pub(super) fn new(uuid: Option<u64>) -> EventTrack {
-        let mut front = vec![
-            pb::uint_key(packet::TRUSTED_PACKET_SEQUENCE_ID),
-            SEQUENCE,
-            pb::front_key(packet::TRACK_EVENT),
-            0,
-            pb::uint_key(event::TYPE),
-            0,
-        ];
-        if let Some(uuid) = uuid {
-            pb::uint(&mut front, event::TRACK_UUID, uuid);
-        }
+        let front = |event_type| {
+            let mut front = vec![
+                pb::uint_key(packet::TRUSTED_PACKET_SEQUENCE_ID),
+                SEQUENCE,
+                pb::front_key(packet::TRACK_EVENT),
+                0,
+                pb::uint_key(event::TYPE),
+                event_type as u8,
+            ];
+            if let Some(uuid) = uuid {
+                pb::uint(&mut front, event::TRACK_UUID, uuid);
+            }
+            pb::Short::of(&front).expect("uuids count up from 1")
+        };
         EventTrack {
-            front: pb::Short::of(&front).expect("uuids count up from 1"),
+            fronts: EventType::ALL.map(front),
             time: 0,
             begin: 0,
             newest: Fields::new(),
@@ -102,7 +105,7 @@ impl EventTrack {
         self.write_newest(out);
         (self.time, self.begin) = (time, time);
         let newest = &mut self.newest;
-        newest.begin(self.front, TYPE_AT, event_type as u8);
+        newest.begin(self.fronts[event_type.index()]);
         if let Some(name) = name {
             name.append(newest);
         }
@@ -173,10 +176,15 @@ impl EventTrack {
         }
         let time = self.time.unsigned_abs();
         match self.newest.short() {
-            Some((event, len)) if time < pb::MOST_VARINT => match event.first_chunk() {
-                Some(most) if len <= USUAL_BYTES => packet::<USUAL_BYTES, 64>(out, time, most, len),
-                _ => packet::<MOST_BYTES, 112>(out, time, event, len),
-            },
+            Some((event, len)) if time < pb::MOST_VARINT => {
+                if len <= pb::SHORT_BYTES {
+                    packet::<{ pb::SHORT_BYTES }, 32>(out, time, event, len);
+                } else if len <= USUAL_BYTES {
+                    packet::<USUAL_BYTES, 64>(out, time, event, len);
+                } else {
+                    packet::<MOST_BYTES, 112>(out, time, event, len);
+                }
+            }
             _ => self.write_long(out),
         }
         self.newest.clear();
@@ -205,7 +213,7 @@ impl EventTrack {
 fn packet<const N: usize, const ROOM: usize>(
     out: &mut Vec<u8>,
     time: u64,
-    event: &[u8; N],
+    event: &[u8; MOST_BYTES],
     len: usize,
 ) {
     const { assert!(N + 11 <= ROOM && N + 9 < pb::ONE_BYTE as usize) };
@@ -216,7 +224,7 @@ fn packet<const N: usize, const ROOM: usize>(
     room[2] = pb::uint_key(packet::TIMESTAMP);
     room[3..11].copy_from_slice(&time.to_le_bytes());
     let copy = &mut room[3 + time_bytes..][..N];
-    copy.copy_from_slice(event);
+    copy.copy_from_slice(&event[..N]);
     copy[FRONT_BYTES - 1] = (len - FRONT_BYTES) as u8;
     out.truncate(start + 3 + time_bytes + len);
 }
