@@ -17,9 +17,8 @@ use crate::sink::{Category, Region, RegionId, Sink, Source};
 use crate::symbols::{Symbol, Table};
 
 /// What a region or an instant is, without its place. Numbers are those of the OMPT enumerations, known or not.
-///
-/// Which it is takes as much as its kind, so nothing between them is stored: a kind that is read soon behind that waits
-/// for it.
+// 32 bits tell which it is, as many as its kind has: a smaller tag is copied with what fills it up and a part of the kind,
+// and whoever reads the kind soon after waits for both stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Construct {

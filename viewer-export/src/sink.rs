@@ -155,6 +155,7 @@ pub struct Counter {
 }
 
 /// What kind of thing a region is; viewers filter and colour by it.
+// 32 bits, in which it is read: a byte that is stored and read as more stalls the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Category {
@@ -288,6 +289,7 @@ pub struct Flow {
 }
 
 /// What leads from one place to another.
+// 32 bits, in which it is read: a byte that is stored and read as more stalls the processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum FlowKind {

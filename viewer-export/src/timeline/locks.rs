@@ -16,6 +16,7 @@ pub(crate) struct Locks {
     places: RecentMap<u64, u32>,
 }
 
+#[derive(Default)]
 struct Lock {
     wait_id: u64,
     /// Its track, once a hold has ended; only a lock has one.
@@ -66,12 +67,14 @@ impl Locks {
         Some(self.known(wait_id)?.hold?.holder)
     }
 
+    /// The mutex, if it was acquired before.
     #[inline(always)]
     fn known(&mut self, wait_id: u64) -> Option<&mut Lock> {
         let place = self.places.get(wait_id)?;
         self.locks.get_mut(place as usize)
     }
 
+    /// The mutex, acquired before or not.
     #[inline(always)]
     fn any(&mut self, wait_id: u64) -> &mut Lock {
         let place = match self.places.get(wait_id) {
@@ -85,7 +88,10 @@ impl Locks {
     fn new_lock(&mut self, wait_id: u64) -> usize {
         let place = self.locks.len();
         self.places.insert(wait_id, place as u32);
-        self.locks.push(Lock::new(wait_id));
+        self.locks.push(Lock {
+            wait_id,
+            ..Lock::default()
+        });
         place
     }
 
@@ -164,8 +170,8 @@ impl Locks {
         for lock in held {
             let newest = lock.end_hold(stage, names, time);
             let holders = lock.displaced.drain(..).chain(newest);
-            let release = |(thread, order)| (thread, release(lock.wait_id, order));
-            unreleased.extend(holders.map(release));
+            let of_holder = |(thread, order)| (thread, release(lock.wait_id, order));
+            unreleased.extend(holders.map(of_holder));
         }
         unreleased
     }
@@ -176,17 +182,6 @@ fn release(lock: u64, order: u32) -> ThreadEvent {
 }
 
 impl Lock {
-    fn new(wait_id: u64) -> Lock {
-        Lock {
-            wait_id,
-            track: None,
-            hold: None,
-            acquisitions: 0,
-            released: None,
-            displaced: Vec::new(),
-        }
-    }
-
     /// The hold ends; gives its holder and order.
     fn end_hold(
         &mut self,
