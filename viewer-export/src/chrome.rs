@@ -8,9 +8,8 @@
 //! * Times are microseconds with three decimals, written from integers and counted from the timeline's start; both
 //!   importers read them as doubles.
 //! * Ids and addresses are strings: doubles hold 53 bits. Process and thread numbers are ours, small and never 0.
-//! * Intervals of tracks are asynchronous events with an id that is local to the process. A track is named by its first
-//!   event, so an instant of its name goes first. Those of devices' queues are slices of a thread of ours instead: arrows
-//!   lead to slices of threads only.
+//! * Locks, devices' queues and other tracks are threads of ours, their intervals slices: arrows lead to slices of threads
+//!   only, and asynchronous events would take twice the bytes and leave their track without a name of its own.
 
 use std::io::{self, Write};
 
@@ -18,8 +17,8 @@ use crate::digits;
 use crate::json;
 use crate::output::Output;
 use crate::sink::{
-    Argument, Category, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns, Point,
-    Process, ProcessId, Region, RegionId, Sink, Value,
+    Argument, Category, Counter, CounterId, Flow, Interval, Location, Ns, Point, Process,
+    ProcessId, Region, RegionId, Sink, Value,
 };
 use crate::words::ByWord;
 
@@ -86,14 +85,8 @@ struct CounterTexts {
 
 /// A location as the format sees it.
 struct Lane {
-    /// What stands between phase and time in each of its slices, or of its asynchronous events:
-    /// `","pid":1,"tid":2,"ts":`.
+    /// What stands between phase and time in each of its events: `","pid":1,"tid":2,"ts":`.
     before_time: Vec<u8>,
-    name: String,
-    /// Its intervals are slices, as those of threads: only to them flows can lead.
-    is_queue: bool,
-    /// Whether the track's name was written.
-    named: bool,
     slices: Slices,
 }
 
@@ -180,22 +173,6 @@ impl Chrome {
         value(out);
         out.extend_from_slice(b"}}");
     }
-}
-
-/// One end of an interval on a track, `b` or `e`, or `n` for the track's name. `called` is name and category.
-fn async_event(
-    out: &mut Vec<u8>,
-    phase: u8,
-    before_time: &[u8],
-    time: Ns,
-    called: &[u8],
-    arguments: &[u8],
-) {
-    begin(out, phase, before_time);
-    json::micros(out, time.unsigned_abs());
-    out.extend_from_slice(called);
-    arguments_object(out, arguments);
-    out.push(b'}');
 }
 
 /// `{"ph":"X` and what stands before the time.
@@ -324,27 +301,15 @@ impl Sink for Chrome {
     fn location(&mut self, location: &Location) {
         self.threads += 1;
         let (pid, tid) = (location.process.0 + 1, self.threads);
-        let is_queue = matches!(location.kind, LocationKind::DeviceQueue { .. });
-        let has_slices = !matches!(location.kind, LocationKind::Lock | LocationKind::Track);
-        let mut before_time = Vec::new();
-        before_time.extend_from_slice(b"\",");
+        self.metadata(pid, tid, "thread_name", |out| {
+            json::string(out, &location.name)
+        });
+        self.metadata(pid, tid, "thread_sort_index", |out| json::uint(out, tid));
+        let mut before_time = b"\",".to_vec();
         numbers(&mut before_time, pid, tid);
-        if has_slices {
-            self.metadata(pid, tid, "thread_name", |out| {
-                json::string(out, &location.name)
-            });
-            self.metadata(pid, tid, "thread_sort_index", |out| json::uint(out, tid));
-        } else {
-            before_time.extend_from_slice(b",\"id2\":{\"local\":");
-            json::hex_string(&mut before_time, u64::from(location.id.0) + 1);
-            before_time.push(b'}');
-        }
         before_time.extend_from_slice(b",\"ts\":");
         self.locations.push(Lane {
             before_time,
-            name: location.name.clone(),
-            is_queue,
-            named: false,
             slices: Slices::default(),
         });
     }
@@ -419,28 +384,15 @@ impl Sink for Chrome {
     }
 
     fn interval(&mut self, interval: &Interval<'_>) {
-        let lane = &mut self.locations[interval.track.0 as usize];
-        let before_time = &lane.before_time;
-        let Interval { begin, end, .. } = *interval;
+        let lane = &self.locations[interval.track.0 as usize];
+        let times = (interval.begin, interval.end);
         let (called, arguments) = (&mut self.called, &mut self.arguments);
-        if !lane.is_queue && !std::mem::replace(&mut lane.named, true) {
-            called.clear();
-            name_and_category(called, &lane.name, interval.category);
-            async_event(self.events.next(), b'n', before_time, begin, called, &[]);
-        }
         called.clear();
         name_and_category(called, interval.name, interval.category);
         arguments.clear();
         write_arguments(arguments, &mut self.names, interval.arguments);
-        if lane.is_queue {
-            let out = self.events.next();
-            complete_event(out, before_time, (begin, end), called, arguments);
-        } else {
-            let out = self.events.next();
-            async_event(out, b'b', before_time, begin, called, arguments);
-            let out = self.events.next();
-            async_event(out, b'e', before_time, end, called, &[]);
-        }
+        let out = self.events.next();
+        complete_event(out, &lane.before_time, times, called, arguments);
     }
 
     fn flow(&mut self, flow: &Flow) {

@@ -23,11 +23,9 @@ pub(crate) fn of_chrome(path: &Path) -> Vec<Interval> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let nanoseconds = |value: &Value| (value.as_f64().expect("a time") * 1000.0).round() as u64;
     let mut tracks: BTreeMap<String, String> = BTreeMap::new();
-    let mut open: BTreeMap<String, u64> = BTreeMap::new();
     let mut intervals = Vec::new();
     for event in events {
         let thread = event["tid"].to_string();
-        let track = text(&event["id2"]["local"]);
         match event["ph"].as_str() {
             Some("M") if event["name"] == "thread_name" => {
                 tracks.insert(thread, text(&event["args"]["name"]));
@@ -41,19 +39,6 @@ pub(crate) fn of_chrome(path: &Path) -> Vec<Interval> {
                     name: text(&event["name"]),
                 });
             }
-            // The first of a track names it.
-            Some("n") => {
-                tracks.entry(track).or_insert(text(&event["name"]));
-            }
-            Some("b") => {
-                open.insert(track, nanoseconds(&event["ts"]));
-            }
-            Some("e") => intervals.push(Interval {
-                begin: open.remove(&track).expect("a begin"),
-                end: nanoseconds(&event["ts"]),
-                name: text(&event["name"]),
-                track: tracks[&track].clone(),
-            }),
             _ => {}
         }
     }
