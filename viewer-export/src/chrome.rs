@@ -13,7 +13,7 @@
 
 use std::io::{self, Write};
 
-use crate::digits;
+use crate::digits::{Pieces, ShortText, put};
 use crate::json;
 use crate::output::Output;
 use crate::sink::{
@@ -32,6 +32,8 @@ pub(crate) struct Chrome {
     /// The last process's thread numbers that were given out.
     threads: u32,
     names: ByWord<ArgumentName>,
+    /// By the kind's name.
+    flows: ByWord<FlowTexts>,
     /// Name and category of the newest interval, and the arguments of the newest interval or instant: buffers.
     called: Vec<u8>,
     arguments: Vec<u8>,
@@ -41,19 +43,35 @@ pub(crate) struct Chrome {
 #[derive(Default)]
 struct ArgumentName {
     text: Vec<u8>,
-    /// The same, where it fits: copied at once.
-    short: Option<[u8; 32]>,
+    /// The same, where it fits.
+    short: Option<ShortText<32>>,
 }
 
 impl ArgumentName {
     fn of(name: &str) -> ArgumentName {
         let text = format!("\"{name}\":").into_bytes();
-        let mut bytes = [0; 32];
-        let short = (text.len() <= bytes.len()).then(|| {
-            bytes[..text.len()].copy_from_slice(&text);
-            bytes
-        });
+        let short = ShortText::of(&text);
         ArgumentName { text, short }
+    }
+}
+
+/// What stands behind the id of a flow's ends: `","name":...,"cat":"flow"}`.
+#[derive(Default)]
+struct FlowTexts {
+    start: ShortText<64>,
+    finish: ShortText<64>,
+}
+
+impl FlowTexts {
+    fn of(name: &str) -> FlowTexts {
+        let text = |more| {
+            let text = format!("\",\"name\":\"{name}\",\"cat\":\"flow\"{more}}}");
+            ShortText::of(text.as_bytes()).expect("the kinds' names are short")
+        };
+        FlowTexts {
+            start: text(""),
+            finish: text(",\"bp\":\"e\""),
+        }
     }
 }
 
@@ -83,10 +101,12 @@ struct CounterTexts {
     before_value: Vec<u8>,
 }
 
+/// What stands between phase and time in each event of a lane: `","pid":1,"tid":2,"ts":`.
+type BeforeTime = ShortText<48>;
+
 /// A location as the format sees it.
 struct Lane {
-    /// What stands between phase and time in each of its events: `","pid":1,"tid":2,"ts":`.
-    before_time: Vec<u8>,
+    before_time: BeforeTime,
     slices: Slices,
 }
 
@@ -128,7 +148,7 @@ impl Slices {
 struct OpenSlice {
     region: usize,
     begin: Ns,
-    /// The members of `args`, each with a comma behind it.
+    /// As [`write_arguments`] leaves them.
     arguments: Vec<u8>,
     /// Events that must follow this slice in the file, each with its separator in front.
     followers: Vec<u8>,
@@ -152,6 +172,7 @@ impl Chrome {
             counters: Vec::new(),
             threads: 0,
             names: ByWord::new(),
+            flows: ByWord::new(),
             called: Vec::new(),
             arguments: Vec::new(),
         }
@@ -175,11 +196,17 @@ impl Chrome {
     }
 }
 
-/// `{"ph":"X` and what stands before the time.
-#[inline]
-fn begin(out: &mut Vec<u8>, phase: u8, before_time: &[u8]) {
-    out.extend_from_slice(&[b'{', b'"', b'p', b'h', b'"', b':', b'"', phase]);
-    out.extend_from_slice(before_time);
+/// `{"ph":"X","pid":1,"tid":2,"ts":0.001`: up to 73 bytes, and room for 4 more.
+#[inline(always)]
+fn begin<const N: usize>(
+    pieces: &mut Pieces<'_, N>,
+    phase: u8,
+    before_time: &BeforeTime,
+    time: Ns,
+) {
+    pieces.text(&[b'{', b'"', b'p', b'h', b'"', b':', b'"', phase]);
+    pieces.short(before_time);
+    pieces.micros(time.unsigned_abs());
 }
 
 /// `{"ph":"X","pid":1,"tid":2`
@@ -206,19 +233,22 @@ fn name_and_category(out: &mut Vec<u8>, name: &str, category: Category) {
     out.push(b'"');
 }
 
-/// Appends the arguments, each with a comma behind it.
+/// Appends the arguments, each with a comma behind it, and what stands before the first.
 #[inline]
 fn write_arguments(
     out: &mut Vec<u8>,
     names: &mut ByWord<ArgumentName>,
     arguments: &[Argument<'_>],
 ) {
+    if out.is_empty() && !arguments.is_empty() {
+        out.extend_from_slice(b",\"args\":{");
+    }
     for argument in arguments {
         let name = names.get(argument.name, || ArgumentName::of(argument.name));
         match (argument.value, &name.short) {
             (Value::Hex(number), Some(short)) => {
-                digits::put::<56>(out, |pieces| {
-                    pieces.push(short, name.text.len());
+                put::<56>(out, |pieces| {
+                    pieces.short(short);
                     pieces.text(b"\"0x");
                     pieces.hex(number);
                     pieces.text(b"\",");
@@ -226,8 +256,8 @@ fn write_arguments(
                 continue;
             }
             (Value::Uint(number @ ..EXACT), Some(short)) => {
-                digits::put::<64>(out, |pieces| {
-                    pieces.push(short, name.text.len());
+                put::<64>(out, |pieces| {
+                    pieces.short(short);
                     pieces.decimal(number);
                     pieces.text(b",");
                 });
@@ -245,12 +275,15 @@ fn write_arguments(
     }
 }
 
-/// `,"args":{...}` of arguments written before; nothing where there are none.
-fn arguments_object(out: &mut Vec<u8>, written: &[u8]) {
-    if let Some((_comma, members)) = written.split_last() {
-        out.extend_from_slice(b",\"args\":{");
-        out.extend_from_slice(members);
-        out.push(b'}');
+/// Ends an event with the arguments that were written before, if there are any.
+#[inline]
+fn end(out: &mut Vec<u8>, arguments: &[u8]) {
+    match arguments.split_last() {
+        Some((_comma, members)) => {
+            out.extend_from_slice(members);
+            out.extend_from_slice(b"}}");
+        }
+        None => out.push(b'}'),
     }
 }
 
@@ -258,34 +291,36 @@ fn arguments_object(out: &mut Vec<u8>, written: &[u8]) {
 #[inline]
 fn complete_event(
     out: &mut Vec<u8>,
-    before_time: &[u8],
+    before_time: &BeforeTime,
     (since, until): (Ns, Ns),
     called: &[u8],
     arguments: &[u8],
 ) {
-    begin(out, b'X', before_time);
-    digits::put::<64>(out, |pieces| {
-        pieces.micros(since.unsigned_abs());
+    put::<112>(out, |pieces| {
+        begin(pieces, b'X', before_time, since);
         pieces.text(b",\"dur\":");
         pieces.micros(until.abs_diff(since));
     });
     out.extend_from_slice(called);
-    arguments_object(out, arguments);
-    out.push(b'}');
+    end(out, arguments);
 }
 
-fn flow_event(out: &mut Vec<u8>, phase: u8, before_time: &[u8], flow: &Flow, time: Ns) {
-    begin(out, phase, before_time);
-    json::micros(out, time.unsigned_abs());
-    out.extend_from_slice(b",\"id\":");
-    json::hex_string(out, flow.id);
-    out.extend_from_slice(b",\"name\":\"");
-    out.extend_from_slice(flow.kind.name().as_bytes());
-    out.extend_from_slice(b"\",\"cat\":\"flow\"");
-    if phase == b'f' {
-        out.extend_from_slice(b",\"bp\":\"e\"");
-    }
-    out.push(b'}');
+/// One end of a flow. `texts` stand behind its id.
+#[inline]
+fn flow_event(
+    out: &mut Vec<u8>,
+    phase: u8,
+    before_time: &BeforeTime,
+    time: Ns,
+    id: u64,
+    text: &ShortText<64>,
+) {
+    put::<168>(out, |pieces| {
+        begin(pieces, phase, before_time, time);
+        pieces.text(b",\"id\":\"0x");
+        pieces.hex(id);
+        pieces.short(text);
+    });
 }
 
 impl Sink for Chrome {
@@ -309,7 +344,7 @@ impl Sink for Chrome {
         numbers(&mut before_time, pid, tid);
         before_time.extend_from_slice(b",\"ts\":");
         self.locations.push(Lane {
-            before_time,
+            before_time: ShortText::of(&before_time).expect("numbers of 32 bits are short"),
             slices: Slices::default(),
         });
     }
@@ -375,12 +410,12 @@ impl Sink for Chrome {
         self.arguments.clear();
         write_arguments(&mut self.arguments, &mut self.names, arguments);
         let out = self.events.next();
-        begin(out, b'i', &lane.before_time);
-        json::micros(out, at.time.unsigned_abs());
+        put::<80>(out, |pieces| {
+            begin(pieces, b'i', &lane.before_time, at.time)
+        });
         out.extend_from_slice(b",\"s\":\"t\"");
         out.extend_from_slice(&self.regions[region.0 as usize]);
-        arguments_object(out, &self.arguments);
-        out.push(b'}');
+        end(out, &self.arguments);
     }
 
     fn interval(&mut self, interval: &Interval<'_>) {
@@ -396,9 +431,18 @@ impl Sink for Chrome {
     }
 
     fn flow(&mut self, flow: &Flow) {
+        let name = flow.kind.name();
+        let texts = self.flows.get(name, || FlowTexts::of(name));
         let from = &self.locations[flow.from.location.0 as usize];
         let out = self.events.next();
-        flow_event(out, b's', &from.before_time, flow, flow.from.time);
+        flow_event(
+            out,
+            b's',
+            &from.before_time,
+            flow.from.time,
+            flow.id,
+            &texts.start,
+        );
 
         let to = &mut self.locations[flow.to.location.0 as usize];
         let out = match to.slices.innermost() {
@@ -408,7 +452,14 @@ impl Sink for Chrome {
             }
             _ => self.events.next(),
         };
-        flow_event(out, b'f', &to.before_time, flow, flow.to.time);
+        flow_event(
+            out,
+            b'f',
+            &to.before_time,
+            flow.to.time,
+            flow.id,
+            &texts.finish,
+        );
     }
 
     fn note(&mut self, process: ProcessId, text: &str) {

@@ -18,6 +18,34 @@ const ZEROS: u64 = 0x3030_3030_3030_3030;
 /// What eight decimal digits cannot hold.
 const TEN_TO_8: u64 = 100_000_000;
 
+/// A constant text of up to `N` bytes, which are copied at once.
+#[derive(Clone, Copy)]
+pub(crate) struct ShortText<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+impl<const N: usize> ShortText<N> {
+    /// `None` where the text is longer.
+    pub(crate) fn of(text: &[u8]) -> Option<ShortText<N>> {
+        let mut bytes = [0; N];
+        bytes.get_mut(..text.len())?.copy_from_slice(text);
+        Some(ShortText {
+            bytes,
+            len: text.len(),
+        })
+    }
+}
+
+impl<const N: usize> Default for ShortText<N> {
+    fn default() -> ShortText<N> {
+        ShortText {
+            bytes: [0; N],
+            len: 0,
+        }
+    }
+}
+
 /// Text that is put together where it stays, of pieces that are stored at once. `N` bytes are room for all of it, and for
 /// what a piece has behind its end.
 pub(crate) struct Pieces<'o, const N: usize> {
@@ -41,9 +69,15 @@ pub(crate) fn put<const N: usize>(out: &mut Vec<u8>, put: impl FnOnce(&mut Piece
 impl<const N: usize> Pieces<'_, N> {
     /// Appends the first `len` of `bytes`.
     #[inline(always)]
-    pub(crate) fn push<const M: usize>(&mut self, bytes: &[u8; M], len: usize) {
+    fn push<const M: usize>(&mut self, bytes: &[u8; M], len: usize) {
         self.room[self.len..][..M].copy_from_slice(bytes);
         self.len += len;
+    }
+
+    /// Appends a text, whose `N` bytes are its room.
+    #[inline(always)]
+    pub(crate) fn short<const M: usize>(&mut self, text: &ShortText<M>) {
+        self.push(&text.bytes, text.len);
     }
 
     /// Appends a text.
