@@ -20,22 +20,23 @@ use crate::sink::{
     Argument, Category, Counter, CounterId, Flow, Interval, Location, Ns, Point, Process,
     ProcessId, Region, RegionId, Sink, Value,
 };
-use crate::words::ByWord;
+use crate::words::{ByWord, RecentTexts};
 
 /// Writes Chrome JSON.
 pub(crate) struct Chrome {
     events: Events,
     locations: Vec<Lane>,
-    /// `"name":...,"cat":...` of each region.
-    regions: Vec<Box<[u8]>>,
+    /// `,"name":...,"cat":...` of each region.
+    regions: Vec<Vec<u8>>,
     counters: Vec<CounterTexts>,
     /// The last process's thread numbers that were given out.
     threads: u32,
     names: ByWord<ArgumentName>,
     /// By the kind's name.
     flows: ByWord<FlowTexts>,
-    /// Name and category of the newest interval, and the arguments of the newest interval or instant: buffers.
-    called: Vec<u8>,
+    /// The same of intervals.
+    called: RecentTexts<Vec<u8>>,
+    /// The arguments of the newest interval or instant: a buffer.
     arguments: Vec<u8>,
 }
 
@@ -173,7 +174,7 @@ impl Chrome {
             threads: 0,
             names: ByWord::new(),
             flows: ByWord::new(),
-            called: Vec::new(),
+            called: RecentTexts::new(),
             arguments: Vec::new(),
         }
     }
@@ -225,12 +226,14 @@ fn numbers(out: &mut Vec<u8>, pid: u32, tid: u32) {
     json::uint(out, tid);
 }
 
-fn name_and_category(out: &mut Vec<u8>, name: &str, category: Category) {
-    out.extend_from_slice(b",\"name\":");
-    json::string(out, name);
-    out.extend_from_slice(b",\"cat\":\"");
-    out.extend_from_slice(category.name().as_bytes());
-    out.push(b'"');
+/// `,"name":...,"cat":...`
+fn name_and_category(name: &str, category: Category) -> Vec<u8> {
+    let mut text = b",\"name\":".to_vec();
+    json::string(&mut text, name);
+    text.extend_from_slice(b",\"cat\":\"");
+    text.extend_from_slice(category.name().as_bytes());
+    text.push(b'"');
+    text
 }
 
 /// Appends the arguments, each with a comma behind it, and what stands before the first.
@@ -350,9 +353,8 @@ impl Sink for Chrome {
     }
 
     fn region(&mut self, region: &Region) {
-        let mut text = Vec::new();
-        name_and_category(&mut text, &region.name, region.category);
-        self.regions.push(text.into());
+        let called = name_and_category(&region.name, region.category);
+        self.regions.push(called);
     }
 
     fn counter(&mut self, counter: &Counter) {
@@ -421,9 +423,10 @@ impl Sink for Chrome {
     fn interval(&mut self, interval: &Interval<'_>) {
         let lane = &self.locations[interval.track.0 as usize];
         let times = (interval.begin, interval.end);
-        let (called, arguments) = (&mut self.called, &mut self.arguments);
-        called.clear();
-        name_and_category(called, interval.name, interval.category);
+        let Interval { name, category, .. } = *interval;
+        let called = || name_and_category(name, category);
+        let place = self.called.place(name, category, called);
+        let (called, arguments) = (&self.called[place], &mut self.arguments);
         arguments.clear();
         write_arguments(arguments, &mut self.names, interval.arguments);
         let out = self.events.next();
@@ -466,7 +469,7 @@ impl Sink for Chrome {
         let out = self.events.next();
         head(out, b'i', process.0 + 1, 1);
         out.extend_from_slice(b",\"s\":\"p\",\"ts\":0.000");
-        name_and_category(out, text, Category::Omptrace);
+        out.extend_from_slice(&name_and_category(text, Category::Omptrace));
         out.push(b'}');
     }
 

@@ -1,5 +1,10 @@
 //! What belongs to words that this program has as constants, as the names of arguments: found by where they lie in memory,
-//! which is told sooner than what they say.
+//! which is told sooner than what they say. And what belongs to texts of a trace that are asked for again and again, as the
+//! names of threads.
+
+use std::ops::Index;
+
+use crate::sink::Category;
 
 /// Places for the words that were met last; a power of two, several times what there are.
 const PLACES: usize = 128;
@@ -29,9 +34,83 @@ impl<T: Default> ByWord<T> {
     }
 }
 
+/// Places for the texts that were asked for last; a power of two.
+const RECENT: usize = 64;
+
+/// Something for each text and category. Texts are looked for by where they lie and then compared, which costs less than
+/// hashing.
+pub(crate) struct RecentTexts<T> {
+    places: [Option<Recent<T>>; RECENT],
+}
+
+struct Recent<T> {
+    text: Box<str>,
+    category: Category,
+    value: T,
+}
+
+impl<T> RecentTexts<T> {
+    pub(crate) fn new() -> RecentTexts<T> {
+        RecentTexts {
+            places: [const { None }; RECENT],
+        }
+    }
+
+    /// The place of what belongs to `text`, until the next is asked for; `new` gives it where it is not at hand.
+    #[inline]
+    pub(crate) fn place(
+        &mut self,
+        text: &str,
+        category: Category,
+        new: impl FnOnce() -> T,
+    ) -> usize {
+        let place = text.as_ptr().addr() / 16 % RECENT;
+        match &self.places[place] {
+            Some(recent) if *recent.text == *text && recent.category == category => {}
+            _ => {
+                self.places[place] = Some(Recent {
+                    text: text.into(),
+                    category,
+                    value: new(),
+                });
+            }
+        }
+        place
+    }
+}
+
+impl<T> Index<usize> for RecentTexts<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, place: usize) -> &T {
+        let recent = self.places[place].as_ref();
+        &recent.expect("the place was given").value
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_text_has_its_own_in_each_category() {
+        let all = "ab".repeat(40 * RECENT);
+        let mut recent = RecentTexts::new();
+        for _ in 0..2 {
+            for begin in 0..all.len() - 3 {
+                for (len, category) in [
+                    (2, Category::Task),
+                    (2, Category::Mutex),
+                    (3, Category::Mutex),
+                ] {
+                    let text = &all[begin..][..len];
+                    let place = recent.place(text, category, || (text.to_owned(), category));
+                    assert_eq!(recent[place], (text.to_owned(), category));
+                }
+            }
+        }
+    }
 
     #[test]
     fn each_word_has_its_own_also_where_they_overlap() {

@@ -32,6 +32,7 @@ use crate::sink::{
     Argument, Category, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns, Point,
     Process, ProcessId, Region, RegionId, Sink,
 };
+use crate::words::RecentTexts;
 use intern::{Strings, tell_source};
 use protobuf as pb;
 use schema::{
@@ -44,15 +45,12 @@ use tracks::{ProcessTracks, SystemIds, ThreadTrack};
 /// The sequence of all packets.
 const SEQUENCE: u8 = 1;
 
-/// Places for the names used last.
-const RECENT_NAMES: usize = 64;
-
 /// Writes Perfetto's format.
 pub(crate) struct Perfetto {
     out: Output,
     strings: Strings,
-    /// Names of intervals by where their texts lay: holders of locks alternate, and comparing costs less than hashing.
-    recent_names: [Option<RecentName>; RECENT_NAMES],
+    /// What events are called that belong to no region, as the intervals of tracks.
+    names: RecentTexts<EventName>,
     /// What the events of each region are called.
     regions: Vec<EventName>,
     pids: SystemIds,
@@ -68,18 +66,11 @@ pub(crate) struct Perfetto {
     identity: Fold,
 }
 
-/// The name of an event that belongs to no region.
-struct RecentName {
-    text: Box<str>,
-    category: Category,
-    name: EventName,
-}
-
 /// What an event is called.
 enum Called {
     Region(RegionId),
     /// What [`Perfetto::name`] gave.
-    Recent(usize),
+    Text(usize),
     /// It is the end of a slice.
     Nothing,
 }
@@ -89,7 +80,7 @@ impl Perfetto {
         let mut perfetto = Perfetto {
             out: Output::new(target),
             strings: Strings::new(),
-            recent_names: [const { None }; RECENT_NAMES],
+            names: RecentTexts::new(),
             regions: Vec::new(),
             pids: SystemIds::default(),
             processes: Vec::new(),
@@ -161,7 +152,7 @@ impl Perfetto {
         self.identity.write_u64(at.time.unsigned_abs());
         let name = match name {
             Called::Region(region) => Some(&self.regions[region.0 as usize]),
-            Called::Recent(place) => self.recent_names[place].as_ref().map(|recent| &recent.name),
+            Called::Text(place) => Some(&self.names[place]),
             Called::Nothing => None,
         };
         let track = &mut self.tracks[at.location.0 as usize];
@@ -171,33 +162,24 @@ impl Perfetto {
         self.out.written();
     }
 
-    /// The place of a name that belongs to no region, among the recent ones until the next is asked for.
+    /// The place of a name that belongs to no region, until the next is asked for.
     fn name(&mut self, text: &str, category: Category) -> usize {
-        let place = text.as_ptr().addr() / 16 % RECENT_NAMES;
-        let recent = &mut self.recent_names[place];
-        match recent {
-            Some(recent) if *recent.text == *text && recent.category == category => return place,
-            _ => {}
-        }
-        let out = self.out.buffer();
-        let iid = self.strings.names.iid_of_any(out, text);
-        let category_iid = self.strings.category(out, category);
-        *recent = Some(RecentName {
-            text: text.into(),
-            category,
-            name: match iid {
-                Some(iid) => EventName::interned(iid, category_iid, None),
-                None => EventName::text(text, category_iid),
-            },
-        });
-        place
+        let (out, strings) = (self.out.buffer(), &mut self.strings);
+        self.names.place(text, category, || {
+            let iid = strings.names.iid_of_any(out, text);
+            let category = strings.category(out, category);
+            match iid {
+                Some(iid) => EventName::interned(iid, category, None),
+                None => EventName::text(text, category),
+            }
+        })
     }
 
     fn flow_end(&mut self, flow: &Flow, at: Point, field: u32) {
         let location = at.location.0 as usize;
         if !self.tracks[location].flow(at.time, field, flow.id) {
             let name = self.name(flow.kind.name(), Category::Task);
-            self.event(EventType::Instant, at, Called::Recent(name), &[]);
+            self.event(EventType::Instant, at, Called::Text(name), &[]);
             self.tracks[location].flow(at.time, field, flow.id);
         }
     }
@@ -333,7 +315,7 @@ impl Sink for Perfetto {
         };
         let (begin, end) = (point(interval.begin), point(interval.end));
         let name = self.name(interval.name, interval.category);
-        let called = Called::Recent(name);
+        let called = Called::Text(name);
         self.event(EventType::SliceBegin, begin, called, interval.arguments);
         self.event(EventType::SliceEnd, end, Called::Nothing, &[]);
         self.tracks[interval.track.0 as usize].ends_what_began(interval.begin);
@@ -352,9 +334,8 @@ impl Sink for Perfetto {
 
         let time = self.first_event.unwrap_or(0);
         let name = self.name(text, Category::Omptrace);
-        let name = self.recent_names[name].as_ref().map(|recent| &recent.name);
         let (mut track, out) = (EventTrack::new(Some(track)), self.out.buffer());
-        track.event(out, EventType::Instant, time, name);
+        track.event(out, EventType::Instant, time, Some(&self.names[name]));
         track.write_newest(out);
     }
 
