@@ -26,35 +26,39 @@ use crate::words::{ByWord, RecentTexts};
 pub(crate) struct Chrome {
     events: Events,
     locations: Vec<Lane>,
-    /// `,"name":...,"cat":...` of each region.
-    regions: Vec<Vec<u8>>,
+    /// What the slices of each region are called.
+    regions: Vec<Called>,
     counters: Vec<CounterTexts>,
     /// The last process's thread numbers that were given out.
     threads: u32,
     names: ByWord<ArgumentName>,
     /// By the kind's name.
     flows: ByWord<FlowTexts>,
-    /// The same of intervals.
-    called: RecentTexts<Vec<u8>>,
+    /// What intervals are called.
+    called: RecentTexts<Called>,
     /// The arguments of the newest interval or instant: a buffer.
     arguments: Vec<u8>,
 }
 
-/// `"name":` of an argument.
+/// A text that comes again and again; where it fits, it is copied at once.
 #[derive(Default)]
-struct ArgumentName {
+struct Constant<const N: usize> {
     text: Vec<u8>,
-    /// The same, where it fits.
-    short: Option<ShortText<32>>,
+    short: Option<ShortText<N>>,
 }
 
-impl ArgumentName {
-    fn of(name: &str) -> ArgumentName {
-        let text = format!("\"{name}\":").into_bytes();
+impl<const N: usize> Constant<N> {
+    fn new(text: Vec<u8>) -> Constant<N> {
         let short = ShortText::of(&text);
-        ArgumentName { text, short }
+        Constant { text, short }
     }
 }
+
+/// `,"name":...,"cat":...`
+type Called = Constant<64>;
+
+/// `"name":` of an argument.
+type ArgumentName = Constant<32>;
 
 /// What stands behind the id of a flow's ends: `","name":...,"cat":"flow"}`.
 #[derive(Default)]
@@ -237,17 +241,29 @@ fn name_and_category(name: &str, category: Category) -> Vec<u8> {
 }
 
 /// Appends the arguments, each with a comma behind it, and what stands before the first.
-#[inline]
+#[inline(always)]
 fn write_arguments(
     out: &mut Vec<u8>,
     names: &mut ByWord<ArgumentName>,
     arguments: &[Argument<'_>],
 ) {
-    if out.is_empty() && !arguments.is_empty() {
+    if !arguments.is_empty() {
+        write_some_arguments(out, names, arguments);
+    }
+}
+
+fn write_some_arguments(
+    out: &mut Vec<u8>,
+    names: &mut ByWord<ArgumentName>,
+    arguments: &[Argument<'_>],
+) {
+    if out.is_empty() {
         out.extend_from_slice(b",\"args\":{");
     }
     for argument in arguments {
-        let name = names.get(argument.name, || ArgumentName::of(argument.name));
+        let name = names.get(argument.name, || {
+            ArgumentName::new(format!("\"{}\":", argument.name).into())
+        });
         match (argument.value, &name.short) {
             (Value::Hex(number), Some(short)) => {
                 put::<56>(out, |pieces| {
@@ -290,22 +306,37 @@ fn end(out: &mut Vec<u8>, arguments: &[u8]) {
     }
 }
 
-/// A slice of these times. `called` is name and category.
+/// A slice of these times.
 #[inline]
 fn complete_event(
     out: &mut Vec<u8>,
     before_time: &BeforeTime,
-    (since, until): (Ns, Ns),
-    called: &[u8],
+    times: (Ns, Ns),
+    called: &Called,
     arguments: &[u8],
 ) {
-    put::<112>(out, |pieces| {
-        begin(pieces, b'X', before_time, since);
-        pieces.text(b",\"dur\":");
-        pieces.micros(until.abs_diff(since));
-    });
-    out.extend_from_slice(called);
+    if let Some(called) = &called.short {
+        put::<176>(out, |pieces| {
+            begin_and_duration(pieces, before_time, times);
+            pieces.short(called);
+        });
+    } else {
+        put::<112>(out, |pieces| begin_and_duration(pieces, before_time, times));
+        out.extend_from_slice(&called.text);
+    }
     end(out, arguments);
+}
+
+/// `{"ph":"X","pid":1,"tid":2,"ts":0.001,"dur":0.002`: up to 104 bytes, and room for 8 more.
+#[inline(always)]
+fn begin_and_duration<const N: usize>(
+    pieces: &mut Pieces<'_, N>,
+    before_time: &BeforeTime,
+    (since, until): (Ns, Ns),
+) {
+    begin(pieces, b'X', before_time, since);
+    pieces.text(b",\"dur\":");
+    pieces.micros(until.abs_diff(since));
 }
 
 /// One end of a flow. `texts` stand behind its id.
@@ -354,7 +385,7 @@ impl Sink for Chrome {
 
     fn region(&mut self, region: &Region) {
         let called = name_and_category(&region.name, region.category);
-        self.regions.push(called);
+        self.regions.push(Called::new(called));
     }
 
     fn counter(&mut self, counter: &Counter) {
@@ -416,7 +447,7 @@ impl Sink for Chrome {
             begin(pieces, b'i', &lane.before_time, at.time)
         });
         out.extend_from_slice(b",\"s\":\"t\"");
-        out.extend_from_slice(&self.regions[region.0 as usize]);
+        out.extend_from_slice(&self.regions[region.0 as usize].text);
         end(out, &self.arguments);
     }
 
@@ -424,7 +455,7 @@ impl Sink for Chrome {
         let lane = &self.locations[interval.track.0 as usize];
         let times = (interval.begin, interval.end);
         let Interval { name, category, .. } = *interval;
-        let called = || name_and_category(name, category);
+        let called = || Called::new(name_and_category(name, category));
         let place = self.called.place(name, category, called);
         let (called, arguments) = (&self.called[place], &mut self.arguments);
         arguments.clear();
