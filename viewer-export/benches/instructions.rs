@@ -52,8 +52,8 @@ fn decoding(made: Made) -> Made {
 }
 
 #[library_benchmark(setup = made_for)]
-#[bench::perfetto(args = ("perfetto"), config = at_most(1060))]
-#[bench::chrome(args = ("chrome"), config = at_most(1231))]
+#[bench::perfetto(args = ("perfetto"), config = at_most(1057))]
+#[bench::chrome(args = ("chrome"), config = at_most(1162))]
 #[bench::otf2(args = ("otf2"), config = at_most(1509))]
 #[bench::text(args = ("text"), config = at_most(1744))]
 fn converting((made, format): (Made, &'static Format)) -> Made {
