@@ -183,6 +183,7 @@ fn release(lock: u64, order: u32) -> ThreadEvent {
 
 impl Lock {
     /// The hold ends; gives its holder and order.
+    #[inline(always)]
     fn end_hold(
         &mut self,
         stage: &mut Stage<'_>,

@@ -45,12 +45,18 @@ struct Source<'a, 'r> {
 
 impl Source<'_, '_> {
     /// The next event; `None` at the stream's end.
+    #[inline(always)]
     fn head(&mut self) -> Option<&Timed> {
         if self.head >= self.batch.len() {
-            self.batches.next(&mut self.batch);
-            self.head = 0;
+            self.refill();
         }
         self.batch.get(self.head)
+    }
+
+    #[cold]
+    fn refill(&mut self) {
+        self.batches.next(&mut self.batch);
+        self.head = 0;
     }
 
     /// Takes the next event, and those of its batch that follow before `until`.
@@ -88,6 +94,7 @@ impl<'a, 'r> Merge<'a, 'r> {
     }
 
     /// The next events.
+    #[inline(always)]
     pub(crate) fn next_run(&mut self) -> Option<Run<'_>> {
         let thread = match self.current {
             Some(index) => self.due_after(index),
@@ -107,6 +114,7 @@ impl<'a, 'r> Merge<'a, 'r> {
     }
 
     /// The source that is due after events of `index`, often that again.
+    #[inline(always)]
     fn due_after(&mut self, index: usize) -> Option<usize> {
         let Some(head) = self.sources[index].as_mut()?.head() else {
             self.close(index);
@@ -137,6 +145,7 @@ impl<'a, 'r> Merge<'a, 'r> {
         None
     }
 
+    #[cold]
     fn open(&mut self, index: usize) {
         let stream = &self.reader.streams()[index];
         let mut source = Source {
@@ -152,6 +161,7 @@ impl<'a, 'r> Merge<'a, 'r> {
         }
     }
 
+    #[cold]
     fn close(&mut self, index: usize) {
         if let Some(mut source) = self.sources[index].take() {
             self.diagnostics.extend(source.batches.take_diagnostics());
