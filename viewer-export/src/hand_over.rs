@@ -24,6 +24,7 @@ const BATCHES_UNDER_WAY: usize = 4;
 /// no other thread, `sink` gets them at once.
 pub(crate) fn handed_over<R>(sink: &mut dyn Sink, work: impl FnOnce(&mut dyn Sink) -> R) -> R {
     let failed = AtomicBool::new(false);
+    let wants_thread_events = sink.wants_thread_events();
     let handed_over = thread::scope(|scope| {
         let (full, batches) = sync_channel::<Batch>(BATCHES_UNDER_WAY);
         let (to_spare, spare) = channel();
@@ -49,6 +50,7 @@ pub(crate) fn handed_over<R>(sink: &mut dyn Sink, work: impl FnOnce(&mut dyn Sin
             full,
             spare,
             failed,
+            wants_thread_events,
         };
         let result = work(&mut notes);
         notes.hand_over();
@@ -64,6 +66,7 @@ struct Notes<'f> {
     /// Batches whose calls were made.
     spare: Receiver<Batch>,
     failed: &'f AtomicBool,
+    wants_thread_events: bool,
 }
 
 /// Calls, and what they refer to. Bytes are what a hand-over costs, for they go from one processor's cache to another's:
@@ -303,6 +306,10 @@ impl Sink for Notes<'_> {
         self.call(Call::Instant(at.location, at.time, region, count));
     }
 
+    fn wants_thread_events(&self) -> bool {
+        self.wants_thread_events
+    }
+
     fn thread_event(&mut self, at: Point, event: ThreadEvent) {
         self.batch.thread_events.push((at, event));
         self.call(Call::ThreadEvent);
@@ -391,6 +398,10 @@ mod tests {
             flow(flow: &Flow);
             note(process: ProcessId, text: &str);
             summary(process: ProcessId, summary: &Summary);
+        }
+
+        fn wants_thread_events(&self) -> bool {
+            true
         }
 
         fn failed(&self) -> bool {

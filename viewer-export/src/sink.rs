@@ -425,9 +425,13 @@ pub trait Sink: Send {
     fn leave(&mut self, at: Point, arguments: &[Argument<'_>]);
     /// Something without duration happens on a thread.
     fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]);
+    /// Whether [`Sink::thread_event`] is for anything, which is asked at the start.
+    fn wants_thread_events(&self) -> bool {
+        // Most formats show slices, which tell nearly the same.
+        false
+    }
     /// A thread meets others.
     fn thread_event(&mut self, at: Point, event: ThreadEvent) {
-        // Most formats show slices, which tell nearly the same.
         let _ = (at, event);
     }
     /// Something happened on a track.

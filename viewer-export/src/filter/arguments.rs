@@ -25,7 +25,8 @@ impl Arguments {
 }
 
 impl Sink for Arguments {
-    pass_on!(start process location counter count thread_event flow note summary failed finish);
+    pass_on!(start process location counter count wants_thread_events thread_event);
+    pass_on!(flow note summary failed finish);
 
     /// A viewer shows the place in the source as arguments.
     fn region(&mut self, region: &Region) {

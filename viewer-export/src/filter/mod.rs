@@ -103,6 +103,11 @@ macro_rules! pass_on_one {
             self.inner.count(counter, time, value);
         }
     };
+    (wants_thread_events) => {
+        fn wants_thread_events(&self) -> bool {
+            self.inner.wants_thread_events()
+        }
+    };
     (thread_event) => {
         fn thread_event(&mut self, at: $crate::sink::Point, event: $crate::sink::ThreadEvent) {
             self.inner.thread_event(at, event);

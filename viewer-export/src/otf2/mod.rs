@@ -556,6 +556,10 @@ impl Sink for Otf2 {
         thread.leave(time, &[], region);
     }
 
+    fn wants_thread_events(&self) -> bool {
+        true
+    }
+
     fn thread_event(&mut self, at: Point, event: ThreadEvent) {
         let Some((thread, time)) = self.at(at) else {
             return;

@@ -333,6 +333,10 @@ impl Sink for Collector {
         self.constructs[region.0 as usize].stats.times.count += 1;
     }
 
+    fn wants_thread_events(&self) -> bool {
+        true
+    }
+
     fn thread_event(&mut self, at: Point, event: ThreadEvent) {
         let Some(lane) = self.thread(at) else {
             return;

@@ -488,7 +488,7 @@ impl<'t, 's> Interpreter<'t, 's> {
     /// A thread meets others, inside of a region.
     fn thread_event(&mut self, thread: usize, time: Ns, event: ThreadEvent) {
         let at = self.threads[thread].point(time);
-        self.stage.sink.thread_event(at, event);
+        self.stage.thread_event(at, event);
     }
 
     /// A region begins or ends, or both.

@@ -111,7 +111,7 @@ impl Locks {
         // Who gets it again has released it, seen or not.
         let is_own = |(thread, _): &mut (usize, u32)| *thread == new.holder;
         for (_, order) in lock.displaced.extract_if(.., is_own) {
-            stage.sink.thread_event(new.at, release(new.wait_id, order));
+            stage.thread_event(new.at, release(new.wait_id, order));
         }
         lock.acquisitions = lock.acquisitions.saturating_add(1);
         let order = lock.acquisitions;
@@ -119,7 +119,7 @@ impl Locks {
             lock: new.wait_id,
             order,
         };
-        stage.sink.thread_event(new.at, acquire);
+        stage.thread_event(new.at, acquire);
         lock.hold = Some(Hold {
             holder: new.holder,
             order,
@@ -151,7 +151,7 @@ impl Locks {
         let Some((_, order)) = ended else {
             return false;
         };
-        stage.sink.thread_event(at, release(wait_id, order));
+        stage.thread_event(at, release(wait_id, order));
         true
     }
 

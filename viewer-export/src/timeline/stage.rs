@@ -5,13 +5,14 @@ use omptrace_trace_format::field::Address;
 use crate::names::{Construct, Names};
 use crate::sink::{
     Counter, CounterId, Flow, FlowKind, Location, LocationId, LocationKind, Ns, Point, ProcessId,
-    RegionId, Sink,
+    RegionId, Sink, ThreadEvent,
 };
 use crate::symbols::Table;
 use crate::timeline::repair::Repairs;
 
 pub(crate) struct Stage<'s> {
     pub(crate) sink: &'s mut dyn Sink,
+    wants_thread_events: bool,
     pub(crate) names: Names,
     /// Whether the chunks of loops are wanted.
     pub(crate) chunks: bool,
@@ -28,6 +29,7 @@ pub(crate) struct Stage<'s> {
 impl<'s> Stage<'s> {
     pub(crate) fn new(sink: &'s mut dyn Sink, chunks: bool) -> Stage<'s> {
         Stage {
+            wants_thread_events: sink.wants_thread_events(),
             sink,
             names: Names::default(),
             chunks,
@@ -81,6 +83,14 @@ impl<'s> Stage<'s> {
         around: impl Iterator<Item = RegionId>,
     ) -> RegionId {
         self.names.region(self.sink, construct, codeptr_ra, around)
+    }
+
+    /// A thread meets others.
+    #[inline(always)]
+    pub(crate) fn thread_event(&mut self, at: Point, event: ThreadEvent) {
+        if self.wants_thread_events {
+            self.sink.thread_event(at, event);
+        }
     }
 
     pub(crate) fn flow(&mut self, kind: FlowKind, from: Point, to: Point) {

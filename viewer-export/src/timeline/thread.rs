@@ -214,7 +214,7 @@ impl Thread {
         if let Some(event) = frame.event
             && (frame.part == 1 || frame.is_explicit_task())
         {
-            stage.sink.thread_event(at, event);
+            stage.thread_event(at, event);
         }
         stage.sink.enter(at, frame.region, arguments);
         self.push(Frame {
@@ -359,7 +359,7 @@ impl Thread {
             stage.sink.leave(self.point(time), arguments);
         }
         if let Some(event) = frame.event.and_then(ThreadEvent::counterpart) {
-            stage.sink.thread_event(self.point(time), event);
+            stage.thread_event(self.point(time), event);
         }
         frame
     }

@@ -115,7 +115,7 @@ impl Interpreter<'_, '_> {
                 // What has ended unseen since the pause is told later, and ended then.
                 let at = self.threads[thread].point_ahead(time);
                 let event = ThreadEvent::Recording { on: true };
-                self.stage.sink.thread_event(at, event);
+                self.stage.thread_event(at, event);
                 if let Some(begin) = self.recording.paused_since.take() {
                     self.recording_was_off(begin, time);
                     self.stage.pause = Some((begin, time));

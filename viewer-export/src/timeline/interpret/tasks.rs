@@ -41,7 +41,6 @@ impl Interpreter<'_, '_> {
         self.tasks.insert(new_task, task);
         let task = new_task;
         self.stage
-            .sink
             .thread_event(at, ThreadEvent::TaskCreate { task, region });
     }
 
@@ -134,7 +133,6 @@ impl Interpreter<'_, '_> {
         if !matches!(done.state, TaskState::OnThread(_)) {
             let task = task.0;
             self.stage
-                .sink
                 .thread_event(at, ThreadEvent::TaskComplete { task });
         }
         let Some(links) = done.links else {
