@@ -60,9 +60,11 @@ pub(crate) struct Perfetto {
     /// By counter.
     counters: Vec<EventTrack>,
     last_uuid: u64,
-    /// The earliest event's time: where notes go.
-    first_event: Option<Ns>,
-    /// A hash of what makes this trace another than others.
+    /// The earliest event's time, where notes go; the greatest number where there is none.
+    first_event: Ns,
+    /// All events' times, mixed.
+    times: u64,
+    /// A hash of what makes this trace another than others, but for these.
     identity: Fold,
 }
 
@@ -87,7 +89,8 @@ impl Perfetto {
             tracks: Vec::new(),
             counters: Vec::new(),
             last_uuid: 0,
-            first_event: None,
+            first_event: Ns::MAX,
+            times: 0,
             identity: Fold::default(),
         };
         perfetto.packet(|out| {
@@ -147,9 +150,8 @@ impl Perfetto {
         name: Called,
         arguments: &[Argument<'_>],
     ) {
-        let first = self.first_event.get_or_insert(at.time);
-        *first = at.time.min(*first);
-        self.identity.write_u64(at.time.unsigned_abs());
+        self.first_event = self.first_event.min(at.time);
+        self.times = self.times.rotate_left(1) ^ at.time.cast_unsigned();
         let name = match name {
             Called::Region(region) => Some(&self.regions[region.0 as usize]),
             Called::Text(place) => Some(&self.names[place]),
@@ -186,6 +188,7 @@ impl Perfetto {
 
     /// Viewers know a trace again by this.
     fn uuid(&mut self) {
+        self.identity.write_u64(self.times);
         let lsb = self.identity.finish();
         self.identity.write_u64(1);
         let msb = self.identity.finish();
@@ -332,7 +335,10 @@ impl Sink for Perfetto {
         let track = notes.unwrap_or_else(|| self.plain_track(uuid, "omptrace"));
         self.processes[process.0 as usize].notes = Some(track);
 
-        let time = self.first_event.unwrap_or(0);
+        let time = match self.first_event {
+            Ns::MAX => 0,
+            time => time,
+        };
         let name = self.name(text, Category::Omptrace);
         let (mut track, out) = (EventTrack::new(Some(track)), self.out.buffer());
         track.event(out, EventType::Instant, time, Some(&self.names[name]));

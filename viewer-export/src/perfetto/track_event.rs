@@ -174,7 +174,8 @@ impl EventTrack {
         if self.newest.is_empty() {
             return;
         }
-        let time = self.time.unsigned_abs();
+        // Longer than any where it is below 0.
+        let time = self.time.cast_unsigned();
         match self.newest.short() {
             Some((event, len)) if time < pb::MOST_VARINT => {
                 if len <= pb::SHORT_BYTES {
@@ -247,7 +248,8 @@ fn words(out: &mut Fields, name: u64, iid: Option<u64>, text: &str) {
 #[inline(always)]
 fn number(out: &mut Fields, name: u64, field: u32, value: u64) {
     if name < pb::ONE_BYTE && value < pb::MOST_VARINT {
-        let put = |room: &mut [u8; pb::SHORT_BYTES]| {
+        // What is captured is moved, which needs no place in memory.
+        let put = move |room: &mut [u8; pb::SHORT_BYTES]| {
             let (value, value_bytes) = pb::varint_bytes(value);
             room[0] = pb::front_key(event::DEBUG_ANNOTATIONS);
             room[1] = 3 + value_bytes as u8;
@@ -257,9 +259,9 @@ fn number(out: &mut Fields, name: u64, field: u32, value: u64) {
             room[5..13].copy_from_slice(&value.to_le_bytes());
             5 + value_bytes
         };
-        out.put(put, |out| any_number(out, name, field, value));
+        out.put(put, move |out| any_number(out, name, field, value));
     } else {
-        out.append(|out| any_number(out, name, field, value));
+        out.append(move |out| any_number(out, name, field, value));
     }
 }
 
