@@ -93,19 +93,13 @@ impl<const N: usize> Pieces<'_, N> {
             return self.text(&[b'0' + value as u8]);
         }
         if value >= TEN_TO_8 {
-            return self.long_decimal(value);
+            let (text, len) = long_decimal(value);
+            return self.push(&text, len);
         }
         let digits = decimal(value as u32);
         let leading_zeros = (digits.trailing_zeros() / 8).min(7);
         let text = (digits | ZEROS) >> (8 * leading_zeros);
         self.push(&text.to_le_bytes(), 8 - leading_zeros as usize);
-    }
-
-    #[inline(never)]
-    fn long_decimal(&mut self, value: u64) {
-        self.decimal(value / TEN_TO_8);
-        let digits = decimal((value % TEN_TO_8) as u32);
-        self.text(&(digits | ZEROS).to_le_bytes());
     }
 
     /// Appends nanoseconds as microseconds with three decimals, exactly: as [`Pieces::decimal`] and 4 bytes.
@@ -128,6 +122,22 @@ impl<const N: usize> Pieces<'_, N> {
         let text = u128::from(high) << 64 | u128::from(low);
         self.push(&text.to_be_bytes(), len as usize);
     }
+}
+
+/// The digits of a number that has more than eight, and how many they are. It has no part in `Pieces`, whose length would
+/// have to lie in memory then.
+#[inline(never)]
+fn long_decimal(value: u64) -> ([u8; 24], usize) {
+    let mut text = [0; 24];
+    let mut pieces = Pieces {
+        room: &mut text,
+        len: 0,
+    };
+    pieces.decimal(value / TEN_TO_8);
+    let digits = decimal((value % TEN_TO_8) as u32);
+    pieces.text(&(digits | ZEROS).to_le_bytes());
+    let len = pieces.len;
+    (text, len)
 }
 
 /// A point and the three digits of each number below 1000.
