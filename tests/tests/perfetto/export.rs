@@ -162,7 +162,7 @@ fn the_file_is_small_and_the_same_each_time() {
         let bytes = |path: &Path| fs::metadata(path).expect("a file").len();
         let (small, large) = (bytes(&perfetto), bytes(&chrome));
         assert!(
-            small * 10 <= large * 3,
+            small * 5 <= large * 2,
             "{source}: {small} of {large} bytes"
         );
 
