@@ -161,10 +161,7 @@ fn the_file_is_small_and_the_same_each_time() {
         let chrome = traced.convert("chrome", "a.json", &[]);
         let bytes = |path: &Path| fs::metadata(path).expect("a file").len();
         let (small, large) = (bytes(&perfetto), bytes(&chrome));
-        assert!(
-            small * 5 <= large * 2,
-            "{source}: {small} of {large} bytes"
-        );
+        assert!(small * 5 <= large * 2, "{source}: {small} of {large} bytes");
 
         let again = traced.convert("perfetto", "b.pftrace", &[]);
         assert!(fs::read(perfetto).ok() == fs::read(again).ok(), "{source}");
