@@ -11,7 +11,7 @@
 //! * Locks, devices' queues and other tracks are threads of ours, their intervals slices: arrows lead to slices of threads
 //!   only, and asynchronous events would take twice the bytes and leave their track without a name of its own.
 
-use std::io::{self, Write};
+use std::io;
 
 use crate::digits::{Pieces, ShortText, put};
 use crate::json;
@@ -166,8 +166,7 @@ const EXACT: u64 = 1 << 53;
 const SEPARATOR: &[u8] = b",\n";
 
 impl Chrome {
-    pub(crate) fn new(target: Box<dyn Write + Send>) -> Chrome {
-        let mut out = Output::new(target);
+    pub(crate) fn new(mut out: Output) -> Chrome {
         out.buffer()
             .extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
         Chrome {

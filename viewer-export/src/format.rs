@@ -1,10 +1,11 @@
 //! The formats that a timeline is exported to: one line per format.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use crate::chrome::Chrome;
 use crate::otf2::{Otf2, Otf2Options};
+use crate::output::Output;
 use crate::perfetto::Perfetto;
 use crate::sink::Sink;
 use crate::text::Text;
@@ -20,13 +21,13 @@ pub struct Format {
     pub description: &'static str,
     /// Larger files, before compression, are more than a viewer bears.
     pub viewer_bytes: Option<u64>,
-    output: Output,
+    kind: Kind,
 }
 
 /// What a format is written into.
 #[derive(Clone, Copy, Debug)]
-enum Output {
-    File(fn(Box<dyn Write + Send>) -> Box<dyn Sink>),
+enum Kind {
+    File(fn(Output) -> Box<dyn Sink>),
     /// A folder that is empty, with the number of locations, about.
     Folder(fn(&Path, Otf2Options, usize) -> io::Result<Box<dyn Sink>>),
 }
@@ -39,29 +40,29 @@ pub const FORMATS: &[Format] = &[
         description: "Chrome trace events (JSON), for ui.perfetto.dev and chrome://tracing",
         // Catapult keeps the text as one string, of which V8 allows 2^29 - 24 characters.
         viewer_bytes: Some(500_000_000),
-        output: Output::File(|target| Box::new(Chrome::new(target))),
+        kind: Kind::File(|out| Box::new(Chrome::new(out))),
     },
     Format {
         name: "perfetto",
         extension: "pftrace",
-        description: "Perfetto's own format, for ui.perfetto.dev: a quarter of the bytes, and more to see",
+        description: "Perfetto's own format, for ui.perfetto.dev: a third of the bytes, and more to see",
         // The importer takes 150 bytes of memory per slice and 75 per argument; 4 GB is what 32 bits address.
         viewer_bytes: Some(800_000_000),
-        output: Output::File(|target| Box::new(Perfetto::new(target))),
+        kind: Kind::File(|out| Box::new(Perfetto::new(out))),
     },
     Format {
         name: "text",
         extension: "txt",
         description: "indented text, one block per thread, for reading and comparing",
         viewer_bytes: None,
-        output: Output::File(|target| Box::new(Text::new(target))),
+        kind: Kind::File(|out| Box::new(Text::new(out))),
     },
     Format {
         name: "otf2",
         extension: "otf2",
         description: "an OTF2 archive (a folder), for Vampir, Scalasca, Cube and other tools of HPC",
         viewer_bytes: None,
-        output: Output::Folder(|folder, options, locations| {
+        kind: Kind::Folder(|folder, options, locations| {
             Ok(Box::new(Otf2::new(folder, options, locations)?))
         }),
     },
@@ -75,17 +76,17 @@ impl Format {
 
     /// Whether the format is a folder of files.
     pub fn is_folder(&self) -> bool {
-        matches!(self.output, Output::Folder(_))
+        matches!(self.kind, Kind::Folder(_))
     }
 
-    /// A sink that writes this format into `target`.
+    /// A sink that writes this format into `out`.
     ///
     /// # Errors
     /// The format is a folder.
-    pub fn sink(&self, target: Box<dyn Write + Send>) -> io::Result<Box<dyn Sink>> {
-        match self.output {
-            Output::File(sink) => Ok(sink(target)),
-            Output::Folder(_) => Err(self.is_not("a file")),
+    pub(crate) fn sink(&self, out: Output) -> io::Result<Box<dyn Sink>> {
+        match self.kind {
+            Kind::File(sink) => Ok(sink(out)),
+            Kind::Folder(_) => Err(self.is_not("a file")),
         }
     }
 
@@ -99,9 +100,9 @@ impl Format {
         options: Otf2Options,
         locations: usize,
     ) -> io::Result<Box<dyn Sink>> {
-        match self.output {
-            Output::File(_) => Err(self.is_not("a folder")),
-            Output::Folder(sink) => sink(folder, options, locations),
+        match self.kind {
+            Kind::File(_) => Err(self.is_not("a folder")),
+            Kind::Folder(sink) => sink(folder, options, locations),
         }
     }
 

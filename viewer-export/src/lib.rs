@@ -47,6 +47,7 @@ use hand_over::handed_over;
 use omptrace_trace_format::Reader;
 use symbols::Table;
 
+use output::Output;
 use sink::Sink;
 use split::Split;
 
@@ -93,12 +94,12 @@ impl ConvertOptions {
     }
 
     /// What stands between a format and the file.
-    fn target(&self, out: Box<dyn Write + Send>) -> Box<dyn Write + Send> {
+    fn output(&self, out: Box<dyn Write + Send>) -> Output {
         let out = if self.gzip { output::gzip(out) } else { out };
         if self.is_parallel() {
-            output::behind(out)
+            Output::behind(out)
         } else {
-            out
+            Output::new(out)
         }
     }
 }
@@ -114,7 +115,8 @@ pub fn convert(
     out: Box<dyn Write + Send>,
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Report> {
-    let (out, bytes) = output::counted(options.target(out));
+    let out = options.output(out);
+    let bytes = out.bytes();
     let report = replay(inputs, options, format.sink(out)?, progress)?;
     Ok(Report {
         exported_bytes: bytes.count(),
@@ -153,10 +155,10 @@ pub fn convert_split(
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Report> {
     let target = options.clone();
-    let next_file = move |number| Ok(target.target(next_file(number)?));
+    let next_output = move |number| Ok(target.output(next_file(number)?));
     // Processes are written one after the other, each from the first file to the last.
     let limit_bytes = limit_bytes / inputs.len().max(1) as u64;
-    let split = Split::new(format, Box::new(next_file), limit_bytes);
+    let split = Split::new(format, Box::new(next_output), limit_bytes);
     replay(inputs, options, Box::new(split), progress)
 }
 

@@ -15,22 +15,48 @@ const BUFFER_BYTES: usize = 256 << 10;
 const BUFFERS_UNDER_WAY: usize = 2;
 
 /// The receiving end of an export.
-type Target = Box<dyn Write + Send>;
+type Writer = Box<dyn Write + Send>;
 
 /// A buffer in front of a writer. The first error is kept, and everything after it dropped.
 pub(crate) struct Output {
     buffer: Vec<u8>,
     target: Target,
+    bytes: ByteCount,
     error: Option<io::Error>,
 }
 
+/// Who writes.
+enum Target {
+    Here(Writer),
+    Behind(Behind),
+}
+
 impl Output {
-    pub(crate) fn new(target: Target) -> Output {
+    /// Writes into `writer`.
+    pub(crate) fn new(writer: Writer) -> Output {
+        Output::to(Target::Here(writer))
+    }
+
+    /// Lets a thread of its own write, or compress, what goes into `writer`; where there can be none, does it here.
+    pub(crate) fn behind(writer: Writer) -> Output {
+        Output::to(match Behind::new(writer) {
+            Ok(behind) => Target::Behind(behind),
+            Err(writer) => Target::Here(writer),
+        })
+    }
+
+    fn to(target: Target) -> Output {
         Output {
-            buffer: Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 8),
+            buffer: new_buffer(),
             target,
+            bytes: ByteCount::default(),
             error: None,
         }
+    }
+
+    /// Counts what is written, before compression.
+    pub(crate) fn bytes(&self) -> ByteCount {
+        self.bytes.clone()
     }
 
     /// The buffer, to append to; call [`Output::written`] from time to time.
@@ -48,7 +74,12 @@ impl Output {
 
     fn drain(&mut self) {
         if self.error.is_none() {
-            self.error = self.target.write_all(&self.buffer).err();
+            self.bytes.add(self.buffer.len());
+            let written = match &mut self.target {
+                Target::Here(writer) => writer.write_all(&self.buffer),
+                Target::Behind(behind) => behind.hand_over(&mut self.buffer),
+            };
+            self.error = written.err();
         }
         self.buffer.clear();
     }
@@ -69,13 +100,21 @@ impl Output {
         self.drain();
         match self.error {
             Some(error) => Err(error),
-            None => self.target.flush(),
+            None => match self.target {
+                Target::Here(mut writer) => writer.flush(),
+                Target::Behind(behind) => behind.finish(),
+            },
         }
     }
 }
 
+/// With room for what goes beyond before it is drained.
+fn new_buffer() -> Vec<u8> {
+    Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 8)
+}
+
 /// Compresses what is written into `target`, without a modification time: equal exports are equal files.
-pub(crate) fn gzip(target: Target) -> Target {
+pub(crate) fn gzip(target: Writer) -> Writer {
     Box::new(Gzip(Some(
         GzBuilder::new()
             .mtime(0)
@@ -84,7 +123,7 @@ pub(crate) fn gzip(target: Target) -> Target {
 }
 
 /// A gzip stream that is completed by `flush`, which [`Output::finish`] calls exactly once.
-struct Gzip(Option<GzEncoder<Target>>);
+struct Gzip(Option<GzEncoder<Writer>>);
 
 impl Write for Gzip {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -102,68 +141,70 @@ impl Write for Gzip {
     }
 }
 
-/// Lets a thread of its own write, or compress, what is written into `target`; where there can be none, does it here.
-pub(crate) fn behind(target: Target) -> Target {
-    let (full, of_writer) = sync_channel::<Vec<u8>>(BUFFERS_UNDER_WAY);
-    let (to_spare, spare) = channel();
-    let (to_writer, targets) = channel::<Target>();
-    let write = move || {
-        for mut target in targets {
-            for mut buffer in &of_writer {
-                target.write_all(&buffer)?;
-                buffer.clear();
-                // Nobody fills it again where the export has ended.
-                let _ = to_spare.send(buffer);
-            }
-            target.flush()?;
-        }
-        Ok(())
-    };
-    let writer = thread::Builder::new().name("omptrace-output".into());
-    let Ok(writer) = writer.spawn(write) else {
-        return target;
-    };
-    match to_writer.send(target) {
-        Ok(()) => Box::new(Behind {
-            full: Some(full),
-            spare,
-            writer: Some(writer),
-        }),
-        Err(SendError(target)) => target,
-    }
-}
-
-/// Hands buffers to a thread; completed by `flush`, which [`Output::finish`] calls exactly once.
+/// A thread that writes the buffers that it gets.
 struct Behind {
-    full: Option<SyncSender<Vec<u8>>>,
+    full: SyncSender<Vec<u8>>,
+    /// Buffers that were written.
     spare: Receiver<Vec<u8>>,
-    writer: Option<JoinHandle<io::Result<()>>>,
+    /// `None` where it has ended, and its error was told.
+    thread: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Behind {
-    /// Waits for all to be written.
-    fn finish(&mut self) -> io::Result<()> {
-        self.full = None;
-        match self.writer.take().map(JoinHandle::join) {
-            Some(Ok(result)) => result,
-            Some(Err(_)) | None => Err(io::Error::other("the thread that writes has ended")),
+    /// Gives the writer back where there can be no thread.
+    fn new(writer: Writer) -> Result<Behind, Writer> {
+        let (full, of_thread) = sync_channel::<Vec<u8>>(BUFFERS_UNDER_WAY);
+        let (to_spare, spare) = channel();
+        let (to_thread, writers) = channel::<Writer>();
+        let write = move || {
+            for mut writer in writers {
+                for mut buffer in &of_thread {
+                    writer.write_all(&buffer)?;
+                    buffer.clear();
+                    // Nobody fills it again where the export has ended.
+                    let _ = to_spare.send(buffer);
+                }
+                writer.flush()?;
+            }
+            Ok(())
+        };
+        let thread = thread::Builder::new().name("omptrace-output".into());
+        let Ok(thread) = thread.spawn(write) else {
+            return Err(writer);
+        };
+        match to_thread.send(writer) {
+            Ok(()) => Ok(Behind {
+                full,
+                spare,
+                thread: Some(thread),
+            }),
+            Err(SendError(writer)) => Err(writer),
         }
+    }
+
+    /// Takes what is in `buffer`, which is another then.
+    fn hand_over(&mut self, buffer: &mut Vec<u8>) -> io::Result<()> {
+        let next = self.spare.try_recv().unwrap_or_else(|_| new_buffer());
+        let full = std::mem::replace(buffer, next);
+        match self.full.send(full) {
+            Ok(()) => Ok(()),
+            // It ends early only by an error.
+            Err(_) => ended(self.thread.take()),
+        }
+    }
+
+    /// Waits for all to be written.
+    fn finish(self) -> io::Result<()> {
+        drop(self.full);
+        ended(self.thread)
     }
 }
 
-impl Write for Behind {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut buffer = self.spare.try_recv().unwrap_or_default();
-        buffer.extend_from_slice(bytes);
-        match &self.full {
-            Some(full) if full.send(buffer).is_ok() => Ok(bytes.len()),
-            // It ends early only by an error.
-            _ => self.finish().map(|()| 0),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.finish()
+/// What came of writing.
+fn ended(thread: Option<JoinHandle<io::Result<()>>>) -> io::Result<()> {
+    match thread.map(JoinHandle::join) {
+        Some(Ok(result)) => result,
+        Some(Err(_)) | None => Err(io::Error::other("the thread that writes has ended")),
     }
 }
 
@@ -172,29 +213,13 @@ impl Write for Behind {
 pub(crate) struct ByteCount(Arc<AtomicU64>);
 
 impl ByteCount {
+    fn add(&self, bytes: usize) {
+        // Relaxed: see `ByteCount::count`.
+        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
     pub(crate) fn count(&self) -> u64 {
         // Relaxed: the count orders nothing, and who asks has usually written them.
         self.0.load(Ordering::Relaxed)
-    }
-}
-
-/// Counts what is written into `target`.
-pub(crate) fn counted(target: Target) -> (Target, ByteCount) {
-    let count = ByteCount::default();
-    (Box::new(Counted(target, count.clone())), count)
-}
-
-struct Counted(Target, ByteCount);
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.0.write(bytes)?;
-        // Relaxed: see `ByteCount::count`.
-        self.1.0.fetch_add(written as u64, Ordering::Relaxed);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
     }
 }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use crate::filter::{KeptEnter, Window};
 use crate::format::Format;
-use crate::output::{ByteCount, counted};
+use crate::output::{ByteCount, Output};
 use crate::sink::{
     Argument, Counter, CounterId, Flow, Interval, Location, Ns, Point, Process, ProcessId, Region,
     RegionId, Sink,
@@ -17,10 +17,13 @@ use crate::sink::{
 /// Gives the file of that number, from 1.
 pub type NextFile = Box<dyn FnMut(usize) -> io::Result<Box<dyn Write + Send>> + Send>;
 
+/// Gives what stands in front of it.
+type NextOutput = Box<dyn FnMut(usize) -> io::Result<Output> + Send>;
+
 /// Writes one file after the other.
 pub(crate) struct Split {
     format: &'static Format,
-    next_file: NextFile,
+    next_output: NextOutput,
     limit_bytes: u64,
     /// In the order of time; the last has no end yet.
     parts: Vec<Window>,
@@ -41,10 +44,10 @@ pub(crate) struct Split {
 
 impl Split {
     /// Files that end when they have `limit_bytes` or a little more.
-    pub(crate) fn new(format: &'static Format, next_file: NextFile, limit_bytes: u64) -> Split {
+    pub(crate) fn new(format: &'static Format, next_output: NextOutput, limit_bytes: u64) -> Split {
         let mut split = Split {
             format,
-            next_file,
+            next_output,
             limit_bytes,
             parts: Vec::new(),
             bytes: ByteCount::default(),
@@ -61,10 +64,9 @@ impl Split {
     }
 
     fn begin_part(&mut self, begin: Ns) {
-        let sink = (self.next_file)(self.parts.len() + 1).and_then(|file| {
-            let (file, bytes) = counted(file);
-            self.bytes = bytes;
-            self.format.sink(file)
+        let sink = (self.next_output)(self.parts.len() + 1).and_then(|out| {
+            self.bytes = out.bytes();
+            self.format.sink(out)
         });
         let sink = match sink {
             Ok(sink) => sink,

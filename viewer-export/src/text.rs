@@ -10,7 +10,7 @@
 //!
 //! A region in which nothing happened takes one line, any other takes one for its begin and one for its end.
 
-use std::io::{self, Write};
+use std::io;
 
 use crate::json;
 use crate::output::Output;
@@ -41,9 +41,9 @@ struct TextLocation {
 }
 
 impl Text {
-    pub(crate) fn new(target: Box<dyn Write + Send>) -> Text {
+    pub(crate) fn new(out: Output) -> Text {
         Text {
-            out: Output::new(target),
+            out,
             sections: Sections::default(),
             processes: Vec::new(),
             locations: Vec::new(),

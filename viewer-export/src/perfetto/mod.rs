@@ -24,7 +24,7 @@ mod tracks;
 
 use std::collections::BTreeMap;
 use std::hash::Hasher;
-use std::io::{self, Write};
+use std::io;
 
 use crate::fast_map::Fold;
 use crate::output::Output;
@@ -78,9 +78,9 @@ enum Called {
 }
 
 impl Perfetto {
-    pub(crate) fn new(target: Box<dyn Write + Send>) -> Perfetto {
+    pub(crate) fn new(out: Output) -> Perfetto {
         let mut perfetto = Perfetto {
-            out: Output::new(target),
+            out,
             strings: Strings::new(),
             names: RecentTexts::new(),
             regions: Vec::new(),
