@@ -52,10 +52,10 @@ fn decoding(made: Made) -> Made {
 }
 
 #[library_benchmark(setup = made_for)]
-#[bench::perfetto(args = ("perfetto"), config = at_most(1057))]
-#[bench::chrome(args = ("chrome"), config = at_most(1162))]
-#[bench::otf2(args = ("otf2"), config = at_most(1509))]
-#[bench::text(args = ("text"), config = at_most(1744))]
+#[bench::perfetto(args = ("perfetto"), config = at_most(1009))]
+#[bench::chrome(args = ("chrome"), config = at_most(1127))]
+#[bench::otf2(args = ("otf2"), config = at_most(1486))]
+#[bench::text(args = ("text"), config = at_most(1718))]
 fn converting((made, format): (Made, &'static Format)) -> Made {
     let options = ConvertOptions {
         threads: NonZero::new(1),
