@@ -251,6 +251,7 @@ fn write_arguments(
     }
 }
 
+/// As [`write_arguments`], of one at least: there are none at the ends of most slices, which take no call.
 fn write_some_arguments(
     out: &mut Vec<u8>,
     names: &mut ByWord<ArgumentName>,

@@ -149,19 +149,23 @@ fn events_tell_arguments_source_and_time_of_day() {
 
 #[test]
 fn the_file_is_small_and_the_same_each_time() {
-    // The strings are told once, whatever the length.
-    for (source, arguments) in [
-        ("examples/stencil.c", &["800", "200"]),
-        ("examples/task_tree.c", &["10", "5"]),
-        ("examples/lock_fight.c", &["6000", ""]),
-        ("examples/nested.c", &["240", "160"]),
+    // The strings are told once, whatever the length. A hold of a lock is one slice in JSON, too, but two packets in Perfetto's
+    // format.
+    for (source, arguments, most_percent) in [
+        ("examples/stencil.c", &["800", "200"], 30),
+        ("examples/task_tree.c", &["10", "5"], 30),
+        ("examples/lock_fight.c", &["6000", ""], 35),
+        ("examples/nested.c", &["240", "160"], 30),
     ] {
         let traced = Traced::program(source, arguments);
         let perfetto = traced.convert("perfetto", "a.pftrace", &[]);
         let chrome = traced.convert("chrome", "a.json", &[]);
         let bytes = |path: &Path| fs::metadata(path).expect("a file").len();
         let (small, large) = (bytes(&perfetto), bytes(&chrome));
-        assert!(small * 5 <= large * 2, "{source}: {small} of {large} bytes");
+        assert!(
+            small * 100 <= large * most_percent,
+            "{source}: {small} of {large} bytes"
+        );
 
         let again = traced.convert("perfetto", "b.pftrace", &[]);
         assert!(fs::read(perfetto).ok() == fs::read(again).ok(), "{source}");
