@@ -1,10 +1,12 @@
 //! `--convert`: what converting a trace costs, from the sealed trace on the disk to the export in memory (tmpfs).
 //!
 //! Time per event is that of all threads together, so that events per second *and core* are its inverse; the wall time
-//! beside it tells what more cores give. All processors may be used, but for the row that is bound to one.
+//! beside it tells what more cores give. All processors may be used, but for the row that is bound to one. The reference
+//! beside it is a program that only writes as many bytes, in the same round: what of the time is the system's.
 
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -29,6 +31,10 @@ const FORMATS: &[(&str, Option<f64>)] = &[
 ];
 /// The most memory of a conversion.
 const MOST_MIB: f64 = 256.0;
+/// The programs run longer than to measure the tracer: to start a conversion takes some 4 ms.
+const LONGER: u64 = 2;
+/// Bytes that the reference writes at once, as a conversion does.
+const WRITTEN_BYTES: usize = 256 << 10;
 
 /// What the conversions of one trace took.
 #[derive(Debug, Serialize)]
@@ -38,7 +44,7 @@ pub(super) struct CaseReport {
     formats: Vec<FormatReport>,
 }
 
-/// One format, medians of the rounds.
+/// One format, medians of the rounds but where it says otherwise.
 #[derive(Debug, Serialize)]
 struct FormatReport {
     format: &'static str,
@@ -46,6 +52,11 @@ struct FormatReport {
     processors: usize,
     /// Of all threads, with the system's part.
     cpu_ns_per_event: f64,
+    /// The least of all rounds: what neighbours on the machine disturbed least.
+    least_cpu_ns_per_event: f64,
+    /// To write as many bytes, and do nothing else.
+    writing_cpu_ns_per_event: f64,
+    bytes_per_event: f64,
     /// Millions of events per second of CPU time.
     per_core: f64,
     /// Millions of events per second.
@@ -59,6 +70,7 @@ struct FormatReport {
 /// # Errors
 /// Something cannot be run.
 pub(super) fn measure(case: &Case<'_>, tools: &Tools, rounds: u32) -> Result<CaseReport> {
+    let case = &case.with_count(case.count * LONGER, tools)?;
     let ours = tools.iter().find(|tool| tool.name == OMPTRACE);
     let tool = ours.ok_or("the tracer is not among the tools")?;
     runs::measure(case, tool)?;
@@ -105,10 +117,14 @@ impl Row {
         let typical =
             |of: fn(&Sample) -> f64| median(self.samples.iter().map(of)).unwrap_or(f64::NAN);
         let cpu_ns = typical(|sample| sample.used.cpu_ns as f64);
+        let least_cpu_ns = self.samples.iter().map(|sample| sample.used.cpu_ns).min();
         FormatReport {
             format: self.format,
             processors: self.processors,
             cpu_ns_per_event: cpu_ns / events,
+            least_cpu_ns_per_event: least_cpu_ns.map_or(f64::NAN, |ns| ns as f64 / events),
+            writing_cpu_ns_per_event: typical(|sample| sample.writing_cpu_ns as f64) / events,
+            bytes_per_event: typical(|sample| sample.bytes as f64) / events,
             per_core: events / cpu_ns * 1e3,
             per_second: events / typical(|sample| sample.wall_ns) * 1e3,
             peak_mib: typical(|sample| sample.used.peak_kib as f64) / 1024.0,
@@ -135,11 +151,15 @@ fn symbolize(trace: &Path) -> Result<()> {
 struct Sample {
     used: Used,
     wall_ns: f64,
+    /// Bytes of the export.
+    bytes: u64,
+    /// CPU time to write as many.
+    writing_cpu_ns: u64,
 }
 
 /// Converts to a file in memory, which goes again.
 fn convert(trace: &Path, format: &str, processors: usize) -> Result<Sample> {
-    let export = PathBuf::from(format!("/dev/shm/omptrace-bench-{}", std::process::id()));
+    let export = in_memory("");
     let program = release().join("omptrace");
     let mut command = if processors == 1 {
         let mut bound = command("taskset", ["--cpu-list", "0"]);
@@ -156,6 +176,7 @@ fn convert(trace: &Path, format: &str, processors: usize) -> Result<Sample> {
     let begin = Instant::now();
     let used = runs::wait(command.spawn()?);
     let wall_ns = begin.elapsed().as_nanos() as f64;
+    let bytes = bytes_below(&export)?;
     if export.is_dir() {
         fs::remove_dir_all(&export)?;
     } else {
@@ -164,7 +185,46 @@ fn convert(trace: &Path, format: &str, processors: usize) -> Result<Sample> {
     Ok(Sample {
         used: used?,
         wall_ns,
+        bytes,
+        writing_cpu_ns: write(bytes)?,
     })
+}
+
+/// A file in memory, for exports.
+fn in_memory(name: &str) -> PathBuf {
+    PathBuf::from(format!(
+        "/dev/shm/omptrace-bench-{}{name}",
+        std::process::id()
+    ))
+}
+
+/// Bytes of a file, or of all files in a folder.
+fn bytes_below(path: &Path) -> Result<u64> {
+    if !path.is_dir() {
+        return Ok(fs::metadata(path)?.len());
+    }
+    let mut bytes = 0;
+    for entry in fs::read_dir(path)? {
+        bytes += bytes_below(&entry?.path())?;
+    }
+    Ok(bytes)
+}
+
+/// The reference: CPU time of writing so many bytes to a file in memory, which goes again.
+fn write(bytes: u64) -> Result<u64> {
+    let path = in_memory("-written");
+    let buffer = vec![b'x'; WRITTEN_BYTES];
+    let mut file = File::create(&path)?;
+    let begin = runs::thread_cpu_ns();
+    let mut rest = bytes;
+    while rest > 0 {
+        let piece = rest.min(buffer.len() as u64);
+        file.write_all(&buffer[..piece as usize])?;
+        rest -= piece;
+    }
+    let cpu_ns = runs::thread_cpu_ns() - begin;
+    fs::remove_file(&path)?;
+    Ok(cpu_ns)
 }
 
 impl fmt::Display for CaseReport {
@@ -172,16 +232,27 @@ impl fmt::Display for CaseReport {
         writeln!(f, "\n{}: {} events", self.case, self.events)?;
         writeln!(
             f,
-            "{:<10}{:>11}{:>14}{:>16}{:>13}{:>10}  goals",
-            "format", "processors", "ns per event", "M/s and core", "M/s in all", "peak MiB"
+            "{:<10}{:>11}{:>14}{:>8}{:>14}{:>7}{:>14}{:>12}{:>10}  goals",
+            "format",
+            "processors",
+            "ns per event",
+            "least",
+            "writing alone",
+            "bytes",
+            "M/s and core",
+            "M/s in all",
+            "peak MiB"
         )?;
         for row in &self.formats {
             write!(
                 f,
-                "{:<10}{:>11}{:>14.1}{:>16.1}{:>13.1}{:>10.1}  ",
+                "{:<10}{:>11}{:>14.1}{:>8.1}{:>14.1}{:>7.1}{:>14.1}{:>12.1}{:>10.1}  ",
                 row.format,
                 row.processors,
                 row.cpu_ns_per_event,
+                row.least_cpu_ns_per_event,
+                row.writing_cpu_ns_per_event,
+                row.bytes_per_event,
                 row.per_core,
                 row.per_second,
                 row.peak_mib
