@@ -586,6 +586,7 @@ impl<'t, 's> Interpreter<'t, 's> {
     ) {
         let frame = Frame::new(construct, 0, self.region(thread, construct, Address(0)));
         let thread = &mut self.threads[thread];
+        thread.make_way(self.stage, begin.min(end));
         thread.open(self.stage, begin.min(end), frame, arguments);
         thread.close(self.stage, end, construct, 0, &[]);
     }

@@ -8,6 +8,7 @@
 //! * a task that leaves the thread is [cut out](Thread::cut) and its regions wait elsewhere;
 //! * waiting pauses while a task runs on top of it, and goes on after it ([`Thread::settle`]);
 //! * a member's implicit task lasts until its parallel region ends, or the thread does something else;
+//! * what the tracer did may come between the ends of a region that is over ([`Thread::make_way`]);
 //! * times never go back.
 
 use ompt_sys as ompt;
@@ -138,6 +139,8 @@ pub(crate) struct Thread {
     last: Ns,
     /// Regions left out above the deepest that is shown.
     hidden: usize,
+    /// Construct and key of regions that made way: their ends are still to come, late.
+    awaited: Vec<(Construct, u64)>,
 }
 
 impl Thread {
@@ -149,6 +152,7 @@ impl Thread {
             stack: Vec::new(),
             last: start,
             hidden: 0,
+            awaited: Vec::new(),
         }
     }
 
@@ -315,7 +319,7 @@ impl Thread {
         }
         let is_it = |frame: &Frame| frame.construct == construct && frame.key == key;
         let Some(index) = self.stack.iter().rposition(is_it) else {
-            return false;
+            return self.end_awaited(stage, time, construct, key);
         };
         let time = self.end_time(stage, time);
         if construct == Construct::Phase {
@@ -374,6 +378,7 @@ impl Thread {
 
     /// Ends everything: the thread or the trace is at its end.
     pub(crate) fn close_all(&mut self, stage: &mut Stage<'_>, time: Ns) {
+        self.await_no_more(stage, time);
         self.close_overdue(stage, time);
         self.close_above(stage, time, 0, |frame| {
             frame.cause_of_missing_end().map(|_| Cause::MissingEnd)
@@ -524,6 +529,47 @@ impl Thread {
             && limit < time
         {
             self.close_unended(stage, limit, index);
+        }
+    }
+
+    /// Something of the tracer's own comes at `time`, which is no sign of anything: what is over by then ends when it was, and
+    /// its ends may still come.
+    pub(crate) fn make_way(&mut self, stage: &mut Stage<'_>, time: Ns) {
+        while let Some((index, limit)) = self.limit()
+            && limit < time
+        {
+            let over = self.stack[index..].iter();
+            let unended = over.filter(|frame| frame.cause_of_missing_end().is_some());
+            self.awaited
+                .extend(unended.map(|frame| (frame.construct, frame.key)));
+            for phase in self.close_above(stage, limit, index, |_| None) {
+                self.reopen(stage, limit, phase);
+            }
+        }
+    }
+
+    /// The end of a region that made way comes. False where there is none.
+    fn end_awaited(
+        &mut self,
+        stage: &mut Stage<'_>,
+        time: Ns,
+        construct: Construct,
+        key: u64,
+    ) -> bool {
+        let is_it = |awaited: &(Construct, u64)| *awaited == (construct, key);
+        let Some(index) = self.awaited.iter().rposition(is_it) else {
+            return false;
+        };
+        self.awaited.remove(index);
+        stage.repairs.add(Cause::LateEnd, self.stream, time);
+        true
+    }
+
+    /// The thread does something else by now: ends that are still awaited are missing.
+    #[inline]
+    pub(crate) fn await_no_more(&mut self, stage: &mut Stage<'_>, time: Ns) {
+        for _ in self.awaited.drain(..) {
+            stage.repairs.add(Cause::MissingEnd, self.stream, time);
         }
     }
 }

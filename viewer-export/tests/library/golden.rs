@@ -93,6 +93,7 @@ macro_rules! golden {
 
 golden! {
     late_worker_ends
+    flush_between_late_ends
     nested_regions
     misnamed_region
     taken_early

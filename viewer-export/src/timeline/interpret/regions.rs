@@ -155,6 +155,7 @@ impl Interpreter<'_, '_> {
     #[inline(always)]
     fn woken_up(&mut self, thread: usize, begin: Ns, end: Ns, frame: Frame, region: Id) {
         let (construct, thread) = (frame.construct, &mut self.threads[thread]);
+        thread.await_no_more(self.stage, end);
         // A thread may be taken into the next team before its last region has ended.
         thread.close_overdue(self.stage, end);
         if begin < end && thread.last() < end {
