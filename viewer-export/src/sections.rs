@@ -7,6 +7,8 @@ use crate::output::Output;
 
 /// Bytes kept in memory; the rest goes into an unnamed temporary file.
 const MEMORY_BYTES: usize = 64 << 20;
+/// Bytes that are written at once.
+const PIECE_BYTES: usize = 256 << 10;
 
 /// Sections that grow side by side.
 #[derive(Default)]
@@ -84,11 +86,20 @@ impl Sections {
             for (offset, len) in section.parts {
                 let Some(file) = &mut self.spilled else { break };
                 file.seek(SeekFrom::Start(offset))?;
-                file.take(len).read_to_end(out.buffer())?;
+                let mut part = file.take(len);
+                while part
+                    .by_ref()
+                    .take(PIECE_BYTES as u64)
+                    .read_to_end(out.buffer())?
+                    > 0
+                {
+                    out.written();
+                }
+            }
+            for piece in section.text.chunks(PIECE_BYTES) {
+                out.buffer().extend_from_slice(piece);
                 out.written();
             }
-            out.buffer().extend_from_slice(&section.text);
-            out.written();
         }
         Ok(())
     }
