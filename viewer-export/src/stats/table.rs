@@ -7,6 +7,9 @@ use crate::stats::{ConstructStats, DeviceStats, LockStats, Stats, ThreadStats, T
 /// Locks that are shown.
 const MOST_LOCKS: usize = 20;
 
+/// Letters of names that numbers stand beside. A longer one, as functions of C++ have, takes a line of its own.
+const LONGEST_BESIDE: usize = 64;
+
 /// A table under construction: the first column is words, the others are numbers.
 struct Table<const COLUMNS: usize> {
     rows: Vec<[String; COLUMNS]>,
@@ -20,13 +23,20 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letters = |row: &[String; COLUMNS], column: usize| row[column].chars().count();
+        let stands_alone = |row: &[String; COLUMNS]| letters(row, 0) > LONGEST_BESIDE;
         let width = |column: usize| {
-            let widths = self.rows.iter().map(|row| row[column].chars().count());
-            widths.max().unwrap_or(0)
+            let beside = |row: &&[String; COLUMNS]| column > 0 || !stands_alone(row);
+            let rows = self.rows.iter().filter(beside);
+            rows.map(|row| letters(row, column)).max().unwrap_or(0)
         };
         let widths: [usize; COLUMNS] = std::array::from_fn(width);
         for row in &self.rows {
-            write!(f, "{:<1$}", row[0], widths[0])?;
+            if stands_alone(row) {
+                write!(f, "{}\n{:2$}", row[0], "", widths[0])?;
+            } else {
+                write!(f, "{:<1$}", row[0], widths[0])?;
+            }
             for (cell, width) in row.iter().zip(widths).skip(1) {
                 write!(f, "  {cell:>width$}")?;
             }
@@ -189,6 +199,27 @@ impl fmt::Display for Stats {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_names_leave_the_columns_where_they_are() {
+        struct Shown(Table<2>);
+
+        impl fmt::Display for Shown {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.write(f)
+            }
+        }
+
+        let mut table = Table::new(["construct", "count"]);
+        let long = "x".repeat(LONGEST_BESIDE + 1);
+        for (name, count) in [(&*long, "12345678"), ("short", "1")] {
+            table.rows.push([name.to_owned(), count.to_owned()]);
+        }
+        assert_eq!(
+            Shown(table).to_string(),
+            format!("construct     count\n{long}\n           12345678\nshort             1\n")
+        );
+    }
 
     #[test]
     fn times_have_a_unit_that_fits() {
