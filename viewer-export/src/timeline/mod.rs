@@ -27,7 +27,7 @@ mod thread;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use omptrace_trace_format::{Diagnostic, Ending, Reader, Severity};
+use omptrace_trace_format::{Diagnostic, DiagnosticKind, Ending, Reader, Severity};
 
 pub use devices::{ClockSource, DeviceClockReport, DeviceReport};
 pub use dialect::Dialect;
@@ -134,29 +134,33 @@ impl ProcessReport {
         by_problem.into_iter().flat_map(lines).collect()
     }
 
-    /// How bad it is that something was mended. In a trace from which nothing is missing, a missing end is one that the
-    /// runtime did not report: threads that run when the process ends have them. And what lacks its begin began while
-    /// recording was off.
+    /// How bad it is that something was mended. In a trace that lost nothing, a missing end is one that the runtime did not
+    /// report: threads that run when the process ends have them. And what lacks its begin began while recording was off, or
+    /// before what a flight recorder kept.
     pub(crate) fn severity(&self, repair: &Repair) -> Severity {
         let is_expected = match repair.cause {
-            Cause::MissingEnd => true,
+            Cause::MissingEnd => self.ending == Some(Ending::Ended),
             Cause::EndWithoutBegin | Cause::UnannouncedTask | Cause::UnannouncedRegion => {
-                self.paused
+                self.paused || self.is_of_flight_recorder()
             }
             _ => false,
         };
-        if is_expected && self.is_whole() {
+        if is_expected && self.lost_nothing() {
             Severity::Note
         } else {
             repair.cause.severity()
         }
     }
 
-    fn is_whole(&self) -> bool {
+    fn lost_nothing(&self) -> bool {
         let is_damage = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
-        self.lost == 0
-            && self.ending == Some(Ending::Ended)
-            && !self.diagnostics.iter().any(is_damage)
+        self.lost == 0 && !self.diagnostics.iter().any(is_damage)
+    }
+
+    /// Whether older events were overwritten, as a flight recorder does.
+    fn is_of_flight_recorder(&self) -> bool {
+        let mut kinds = self.diagnostics.iter().map(|diagnostic| diagnostic.kind);
+        kinds.any(|kind| kind == DiagnosticKind::ChunksOverwritten)
     }
 }
 
