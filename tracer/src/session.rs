@@ -596,7 +596,7 @@ impl Session {
                 writer.wake();
                 std::thread::sleep(Duration::from_micros(50));
             }
-            writer.stand_back();
+            writer.relax();
         }
     }
 

@@ -1,7 +1,7 @@
 //! What [`crate::lockfree`] is made of. Its models (`tests/models`) have a module of the same name over loom's types.
 
 pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, fence,
 };
 
 pub(crate) use crossbeam_queue::ArrayQueue as Queue;

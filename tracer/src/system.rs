@@ -277,19 +277,15 @@ pub(crate) fn spread_over(cpus: &Option<libc::cpu_set_t>) {
     }
 }
 
-fn set_policy(thread: i32, policy: libc::c_int) {
+/// Makes `thread` an ordinary one, or one that takes idle time only.
+pub(crate) fn set_ordinary(thread: i32, ordinary: bool) {
+    let policy = if ordinary {
+        libc::SCHED_OTHER
+    } else {
+        libc::SCHED_IDLE
+    };
     // SAFETY: a plain system call with valid arguments; a thread that is gone, or a refusal, costs time only.
     unsafe { libc::sched_setscheduler(thread, policy, &libc::sched_param { sched_priority: 0 }) };
-}
-
-/// Makes a thread (0: the calling one) take idle time only.
-pub(crate) fn step_back(thread: i32) {
-    set_policy(thread, libc::SCHED_IDLE);
-}
-
-/// Makes a thread an ordinary one again.
-pub(crate) fn step_forward(thread: i32) {
-    set_policy(thread, libc::SCHED_OTHER);
 }
 
 /// Runs `f` with all signals blocked on this thread, so that a thread it starts never gets any.

@@ -8,7 +8,7 @@
 //! contention makes another thread-local value.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use std::time::Duration;
 use omptrace_trace_format::codec::Packer;
 
 use crate::lockfree::bell::Bell;
+use crate::lockfree::pace::Pace;
 use crate::log::warning;
 use crate::sanitizer;
 use crate::session::Session;
@@ -33,7 +34,7 @@ pub(crate) struct Writer {
     phase: Mutex<Phase>,
     /// The phase is [`Phase::Ended`].
     ended: Condvar,
-    os_tid: AtomicI32,
+    pace: Pace,
     bell: Bell,
 }
 
@@ -56,7 +57,10 @@ impl Writer {
             thread: OnceLock::new(),
             phase: Mutex::new(Phase::NotBegun),
             ended: Condvar::new(),
-            os_tid: AtomicI32::new(0),
+            pace: Pace {
+                thread: AtomicI32::new(0),
+                waiting: AtomicUsize::new(0),
+            },
             bell: Bell {
                 sleeping: AtomicBool::new(false),
                 stop: AtomicBool::new(false),
@@ -102,21 +106,14 @@ impl Writer {
         }
     }
 
-    /// The writer gets processor time like any other thread.
+    /// Somebody waits for the writer: it gets processor time like any other thread.
     pub(crate) fn hurry(&self) {
-        // Relaxed: 0 until it runs, and then it is in no hurry to be slow.
-        match self.os_tid.load(Ordering::Relaxed) {
-            0 => {}
-            thread => system::step_forward(thread),
-        }
+        self.pace.hurry(system::set_ordinary);
     }
 
-    /// The writer takes idle time only, again.
-    pub(crate) fn stand_back(&self) {
-        match self.os_tid.load(Ordering::Relaxed) {
-            0 => {}
-            thread => system::step_back(thread),
-        }
+    /// One that waited does not any more: without others, the writer takes idle time only, again.
+    pub(crate) fn relax(&self) {
+        self.pace.relax(system::set_ordinary);
     }
 
     /// Ends the thread when it has written what it was given, at once if it has not begun; returns its packer.
@@ -159,11 +156,8 @@ impl Writer {
     }
 
     fn run(&self, session: &Session) -> Option<Packer> {
-        self.os_tid.store(system::thread_id(), Ordering::Relaxed);
         system::spread_over(&session.cpus);
-        if !self.bell.is_stopped() {
-            system::step_back(0);
-        }
+        self.pace.begin(system::thread_id(), system::set_ordinary);
         // Without memory for it: raw.
         let mut packer = Packer::new(self.level, EVENT_WORDS).ok();
         loop {

@@ -5,6 +5,7 @@
 //! | [`header`] | a chunk's thread and whoever reads the chunk |
 //! | [`queues`] | threads and the writer, which take turns at chunks |
 //! | [`bell`] | threads that have work, and the writer that sleeps |
+//! | [`pace`] | threads that wait for the writer, and the writer that takes idle time |
 //! | [`gate`] | threads that record, and the one that ends the session |
 //! | [`list`] | threads that come and go, over their recorders |
 //!
@@ -16,4 +17,5 @@ pub(crate) mod bell;
 pub(crate) mod gate;
 pub(crate) mod header;
 pub(crate) mod list;
+pub(crate) mod pace;
 pub(crate) mod queues;

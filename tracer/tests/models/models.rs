@@ -11,8 +11,11 @@ use crate::lockfree::bell::Bell;
 use crate::lockfree::gate::{Busy, Limit, ModeCell};
 use crate::lockfree::header::Header;
 use crate::lockfree::list::{Link, Linked, List};
+use crate::lockfree::pace::Pace;
 use crate::lockfree::queues::Queues;
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, Queue};
+use crate::sync::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, Queue,
+};
 
 /// Every model, by what it shows.
 pub(crate) const MODELS: &[(&str, fn())] = &[
@@ -24,6 +27,14 @@ pub(crate) const MODELS: &[(&str, fn())] = &[
     ("the end takes over chunks that are whole", take_over),
     ("the writer sleeps through no work", wake_up),
     ("the writer ends, and leaves nothing behind", stop),
+    (
+        "the writer that somebody waits for is not left idle",
+        hurry_as_it_begins,
+    ),
+    (
+        "not even as another waits no more",
+        hurry_as_another_relaxes,
+    ),
     ("who records sees the session", beginning),
     (
         "the session ends after all that record, and nobody records afterwards",
@@ -397,6 +408,62 @@ fn stop() {
     let done = writer.join().expect("no panic");
     // As `Session::end`.
     assert_eq!(done + work.drain(), 1);
+}
+
+/// The writer's pace, and what the kernel was told last: one call at a time for a thread.
+struct Paced {
+    pace: Pace,
+    ordinary: Mutex<bool>,
+}
+
+impl Paced {
+    fn new() -> Arc<Paced> {
+        Arc::new(Paced {
+            pace: Pace {
+                thread: AtomicI32::new(0),
+                waiting: AtomicUsize::new(0),
+            },
+            ordinary: Mutex::new(true),
+        })
+    }
+
+    fn set(&self) -> impl Fn(i32, bool) {
+        |thread, ordinary| {
+            assert_eq!(thread, 1);
+            *self.ordinary.lock().expect("no model panics here") = ordinary;
+        }
+    }
+
+    fn is_ordinary(&self) -> bool {
+        *self.ordinary.lock().expect("no model panics here")
+    }
+}
+
+fn hurry_as_it_begins() {
+    let paced = Paced::new();
+    let theirs = Arc::clone(&paced);
+    let writer = thread::spawn(move || theirs.pace.begin(1, theirs.set()));
+    paced.pace.hurry(paced.set());
+    writer.join().expect("no panic");
+    assert!(paced.is_ordinary());
+    paced.pace.relax(paced.set());
+    assert!(!paced.is_ordinary());
+}
+
+fn hurry_as_another_relaxes() {
+    let paced = Paced::new();
+    paced.pace.begin(1, paced.set());
+    assert!(!paced.is_ordinary());
+    let theirs = Arc::clone(&paced);
+    let other = thread::spawn(move || {
+        theirs.pace.hurry(theirs.set());
+        theirs.pace.relax(theirs.set());
+    });
+    paced.pace.hurry(paced.set());
+    other.join().expect("no panic");
+    assert!(paced.is_ordinary());
+    paced.pace.relax(paced.set());
+    assert!(!paced.is_ordinary());
 }
 
 const OFF: u8 = 0;

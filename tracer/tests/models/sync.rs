@@ -105,10 +105,23 @@ macro_rules! atomics {
 
 atomics! {
     AtomicBool: bool,
+    AtomicI32: i32,
     AtomicU8: u8,
     AtomicU64: u64,
     AtomicUsize: usize,
     AtomicPtr<T>: *mut T,
+}
+
+impl AtomicUsize {
+    #[track_caller]
+    pub(crate) fn fetch_add(&self, value: usize, asked: Ordering) -> usize {
+        self.0.fetch_add(value, granted(asked))
+    }
+
+    #[track_caller]
+    pub(crate) fn fetch_sub(&self, value: usize, asked: Ordering) -> usize {
+        self.0.fetch_sub(value, granted(asked))
+    }
 }
 
 /// In the place of crossbeam's queue, which loom cannot look into: what is popped was pushed before, and `is_empty` says
