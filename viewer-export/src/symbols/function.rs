@@ -61,6 +61,28 @@ fn demangled(name: &str) -> String {
         .unwrap_or_else(|| name.to_owned())
 }
 
+/// A function's name without its parameters, which make names of C++ longer than anybody reads: `f(int) const` is `f`.
+pub(super) fn without_parameters(function: &str) -> &str {
+    let mut rest = function;
+    for qualifier in [" &&", " &", " volatile", " const"] {
+        rest = rest.strip_suffix(qualifier).unwrap_or(rest);
+    }
+    if !rest.ends_with(')') {
+        return function;
+    }
+    let mut open = 0;
+    let begin = rest.rfind(|c| {
+        open += i32::from(c == ')') - i32::from(c == '(');
+        open == 0
+    });
+    match begin.map(|begin| &rest[..begin]) {
+        // The parentheses are the name's own: `operator()`, `(anonymous namespace)`.
+        None | Some("") => function,
+        Some(name) if name.ends_with("operator") || name.ends_with("::") => function,
+        Some(name) => name,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,6 +146,35 @@ mod tests {
             "__omp_outlined__3",
         ] {
             assert_eq!(function(linkage_name), Function::MovedOut, "{linkage_name}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_left_out() {
+        for (function, name) in [
+            ("main", "main"),
+            ("MAIN__", "MAIN__"),
+            ("smooth<double>(double*, int)", "smooth<double>"),
+            ("heat::Grid::step() const", "heat::Grid::step"),
+            ("heat::Grid::step() const &", "heat::Grid::step"),
+            ("apply(void (*)(int), int)", "apply"),
+            ("(anonymous namespace)::f(int)", "(anonymous namespace)::f"),
+            ("f(int)::{lambda(int)#1}", "f(int)::{lambda(int)#1}"),
+            (
+                "f(int)::{lambda(int)#1}::operator()(int) const",
+                "f(int)::{lambda(int)#1}::operator()",
+            ),
+            ("main::$_0::operator()", "main::$_0::operator()"),
+            ("a::operator()() const", "a::operator()"),
+            ("(anonymous namespace)", "(anonymous namespace)"),
+            ("a::(anonymous namespace)", "a::(anonymous namespace)"),
+            ("f[abi:cxx11](int)", "f[abi:cxx11]"),
+            ("<T as F<(A, B)>>::call", "<T as F<(A, B)>>::call"),
+            ("odd)", "odd)"),
+            (")", ")"),
+            ("", ""),
+        ] {
+            assert_eq!(without_parameters(function), name, "{function}");
         }
     }
 }

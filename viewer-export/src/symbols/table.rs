@@ -6,6 +6,7 @@ use std::fmt;
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::Address;
 
+use super::function::without_parameters;
 use super::instance::{Instance, file_name};
 use super::problem::Problem;
 
@@ -50,7 +51,8 @@ pub enum Quality {
     Line,
 }
 
-/// The name of a code address. Displays as `jacobi.c:41`, else `main+0x2f`, else `jacobi+0x1234`.
+/// The name of a code address. Displays as `jacobi.c:41`, else `main+0x2f`, which leaves parameters out, else
+/// `jacobi+0x1234`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol<'t> {
     /// The function, as the programmer wrote it. For code that the compiler moved to a function of its own (the body of
@@ -85,8 +87,10 @@ impl fmt::Display for Symbol<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.file, self.line, self.function, self.function_offset) {
             (Some(file), Some(line), ..) => write!(f, "{}:{line}", file_name(file)),
-            (_, _, Some(function), Some(offset)) => write!(f, "{function}+{offset:#x}"),
-            (_, _, Some(function), None) => f.write_str(function),
+            (_, _, Some(function), offset) => {
+                f.write_str(without_parameters(function))?;
+                offset.map_or(Ok(()), |offset| write!(f, "+{offset:#x}"))
+            }
             _ => write!(f, "{}+{:#x}", file_name(&self.module), self.offset),
         }
     }
