@@ -202,6 +202,25 @@ fn nothing_traced_is_told_with_the_reason() {
 }
 
 #[test]
+fn a_program_that_was_killed_too_early_is_told_apart() {
+    let traces = Traces::folder();
+    let program = compile("tests/programs/reliability_ends.c", Compiler::Gcc, &[]);
+    // No round: GCC's code does not come to the runtime.
+    let output = recording(&traces, [OsStr::new("--"), program.as_os_str()])
+        .args(["abort", "2", "0"])
+        .output()
+        .expect("omptrace can be run");
+    let said = said(&output);
+    assert!(said.contains("killed by signal 6 (SIGABRT)"), "{said}");
+    assert!(
+        said.contains("before it came to its first OpenMP construct"),
+        "{said}"
+    );
+    assert_eq!(output.status.code(), Some(128 + 6));
+    assert!(traces.all_files().is_empty());
+}
+
+#[test]
 fn further_runtimes_without_a_tools_interface_are_told() {
     for runtime in further_runtimes() {
         if runtime.dialect.is_some() {

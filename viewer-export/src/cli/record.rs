@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     }
     let jobs = jobs(arguments, &registry, ran, &decision);
     if jobs.is_empty() {
-        tell_that_nothing_was_traced(&programs, &decision, &loader);
+        tell_that_nothing_was_traced(&programs, ran.end, &decision, &loader);
     } else {
         let done = sealing::seal_all(jobs);
         sealing::tell(&done);
@@ -185,7 +185,12 @@ fn additions(arguments: &Record, end: Option<End>, decision: &Decision) -> Value
     }
 }
 
-fn tell_that_nothing_was_traced(programs: &[Program], decision: &Decision, loader: &Loader) {
+fn tell_that_nothing_was_traced(
+    programs: &[Program],
+    end: End,
+    decision: &Decision,
+    loader: &Loader,
+) {
     words::warning("nothing was traced");
     if let Some((refusal, remedy)) = diagnosis::refusals_in_environment().into_iter().next() {
         words::note(&format!("likely reason: {refusal}"));
@@ -202,15 +207,19 @@ fn tell_that_nothing_was_traced(programs: &[Program], decision: &Decision, loade
         Decision::NothingInstalled => None,
     };
     let diagnosis = Diagnosis::of(program, stand_in.as_deref());
+    let path = program.path.display();
     let (reason, remedy) = match (diagnosis.traceable, decision) {
         (Traceable::Replaced, Decision::Keep) => (
             diagnosis.reason,
             Some("record without --libgomp keep".to_owned()),
         ),
+        (Traceable::Yes | Traceable::Replaced, _) if matches!(end, End::Signal(_)) => (
+            format!("{path} was killed before it came to its first OpenMP construct"),
+            None,
+        ),
         (Traceable::Yes | Traceable::Replaced, _) => (
             format!(
-                "{} could have been traced, but ran no OpenMP construct, or its runtime did not load the tracer",
-                program.path.display()
+                "{path} could have been traced, but ran no OpenMP construct, or its runtime did not load the tracer"
             ),
             Some(
                 "see how the runtime looks for tools: set OMP_TOOL_VERBOSE_INIT=stderr".to_owned(),
