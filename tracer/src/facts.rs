@@ -1,7 +1,8 @@
 //! What the trace's metadata says about process, machine and runtime; gathered once, on no hot path.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -68,11 +69,7 @@ pub(crate) fn process(session: &Session, forked: bool) -> Value {
         machine: Some(Machine {
             host: system::host(),
             cpu: line_of("/proc/cpuinfo", "model name").unwrap_or_default(),
-            cpus: fs::read_to_string("/proc/cpuinfo").map_or(0, |text| {
-                text.lines()
-                    .filter(|line| line.starts_with("processor"))
-                    .count() as u32
-            }),
+            cpus: system::processors(),
             kernel: fs::read_to_string("/proc/sys/kernel/osrelease").map_or_else(
                 |_| String::new(),
                 |release| format!("Linux {}", release.trim()),
@@ -179,9 +176,10 @@ fn started() -> Option<u64> {
         .ok()
 }
 
-/// The value of the first line of `path` that begins with `name`, behind its colon.
+/// The value of the first line of `path` that begins with `name`, behind its colon. What follows is not read: of large
+/// machines, `/proc/cpuinfo` takes milliseconds.
 fn line_of(path: &str, name: &str) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    let line = text.lines().find(|line| line.starts_with(name))?;
+    let mut lines = BufReader::new(File::open(path).ok()?).lines();
+    let line = lines.find_map(|line| line.ok().filter(|line| line.starts_with(name)))?;
     Some(line.split_once(':')?.1.trim().to_string())
 }

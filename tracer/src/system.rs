@@ -269,6 +269,13 @@ pub(crate) fn affinity() -> Option<libc::cpu_set_t> {
     }
 }
 
+/// How many processors are online; 0 where that is not known.
+pub(crate) fn processors() -> u32 {
+    // SAFETY: a plain call.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    u32::try_from(online).unwrap_or(0)
+}
+
 /// Lets the calling thread run on any of `cpus`: it inherited where its parent was bound.
 pub(crate) fn spread_over(cpus: &Option<libc::cpu_set_t>) {
     if let Some(cpus) = cpus {
