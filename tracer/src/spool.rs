@@ -178,6 +178,7 @@ impl Spool {
         }
         // SAFETY: within the mapping: `most` is at most its capacity.
         system::open_memory(unsafe { self.base.add(offset) }, CHUNK_BYTES)?;
+        self.queues.open(index);
         // Release; pairs with Acquire in `all`.
         self.reserved.store(index + 1, Ordering::Release);
         Ok(Some(index))

@@ -5,3 +5,4 @@ pub(crate) use std::sync::atomic::{
 };
 
 pub(crate) use crossbeam_queue::ArrayQueue as Queue;
+pub(crate) use std::sync::OnceLock;

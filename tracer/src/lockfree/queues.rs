@@ -3,55 +3,87 @@
 use omptrace_trace_format::block::ChunkState;
 
 use super::header::Header;
-use crate::sync::Queue;
+use crate::sync::{OnceLock, Queue};
 
-/// The queues of a spool; each has room for all its chunks, so that pushing never fails.
+/// How many chunks a part is for.
+const PART: usize = 512;
+
+/// The queues of a spool; each has room for all its chunks, so that pushing never fails. They come in parts, for chunks
+/// that follow each other: most processes have few, and room for all would be half a MiB that is written at the start.
 #[derive(Debug)]
 pub(crate) struct Queues {
+    parts: Box<[OnceLock<Part>]>,
+}
+
+/// The queues of [`PART`] chunks.
+#[derive(Debug)]
+struct Part {
     free: Queue<u32>,
     full: Queue<u32>,
 }
 
 impl Queues {
-    /// Empty queues for `capacity` chunks.
+    /// Empty queues for `capacity` chunks, none of which has come to life.
     pub(crate) fn new(capacity: usize) -> Queues {
         Queues {
-            free: Queue::new(capacity),
-            full: Queue::new(capacity),
+            parts: (0..capacity.div_ceil(PART))
+                .map(|_| OnceLock::new())
+                .collect(),
         }
+    }
+
+    /// The chunk comes to life: whoever calls this may hand it over from now on.
+    pub(crate) fn open(&self, index: u32) {
+        self.parts[index as usize / PART].get_or_init(|| Part {
+            free: Queue::new(PART),
+            full: Queue::new(PART),
+        });
     }
 
     /// A chunk that nobody uses.
     pub(crate) fn take_free(&self) -> Option<u32> {
-        self.free.pop()
+        self.open_parts().find_map(|part| part.free.pop())
     }
 
     /// A thread gives its chunk to the writer.
     pub(crate) fn hand_over(&self, index: u32, header: &Header) {
         // Before the writer can have it: afterwards the state is the writer's.
         header.set_state(ChunkState::FULL);
-        let _ = self.full.push(index);
+        if let Some(part) = self.part(index) {
+            let _ = part.full.push(index);
+        }
     }
 
     /// The next chunk to be written.
     pub(crate) fn take_full(&self) -> Option<u32> {
-        self.full.pop()
+        self.open_parts().find_map(|part| part.full.pop())
     }
 
     /// A chunk is written and nobody uses it any more.
     pub(crate) fn release(&self, index: u32, header: &Header) {
         // Before a thread can have it: afterwards the state is the thread's.
         header.set_state(ChunkState::FREE);
-        let _ = self.free.push(index);
+        if let Some(part) = self.part(index) {
+            let _ = part.free.push(index);
+        }
     }
 
     /// True where chunks wait to be written and none is free: the next thread that fills its chunk has to write it.
     pub(crate) fn are_short(&self) -> bool {
-        self.free.is_empty() && !self.full.is_empty()
+        self.open_parts().all(|part| part.free.is_empty()) && !self.is_drained()
     }
 
     /// True where no chunk waits to be written.
     pub(crate) fn is_drained(&self) -> bool {
-        self.full.is_empty()
+        self.open_parts().all(|part| part.full.is_empty())
+    }
+
+    fn part(&self, index: u32) -> Option<&Part> {
+        self.parts.get(index as usize / PART)?.get()
+    }
+
+    /// Chunks come to life in the order of their numbers, and so do parts.
+    fn open_parts(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().map_while(OnceLock::get)
     }
 }

@@ -229,6 +229,7 @@ fn hand_over() {
         file: Mutex::new(Vec::new()),
     });
     for (index, chunk) in spool.chunks.iter().enumerate() {
+        spool.queues.open(index as u32);
         spool.queues.release(index as u32, &chunk.header);
     }
     let threads: Vec<_> = (0..THREADS as u32)
@@ -285,6 +286,7 @@ fn written() {
         queues: Queues::new(1),
         file: AtomicU64::new(0),
     });
+    shared.queues.open(0);
     shared.header.begin(1, 0, ClockPair::default(), 0);
     let theirs = Arc::clone(&shared);
     let writer = thread::spawn(move || {

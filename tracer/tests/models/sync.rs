@@ -4,6 +4,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::panic::Location;
 
+/// Not loom's: the models open their queues before their threads begin.
+pub(crate) use std::sync::OnceLock;
+
 pub(crate) use loom::sync::atomic::Ordering;
 use loom::sync::{Mutex, atomic};
 
