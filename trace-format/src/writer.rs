@@ -2,6 +2,8 @@
 //!
 //! Every payload is padded to a multiple of 8 bytes within its own check sum, so that no byte of a file is unguarded.
 
+use serde::Serialize;
+
 use crate::block::{
     BLOCK_HEADER_BYTES, BlockHeader, BlockKind, Chunk, ClockPair, Codec, INDEX_MAGIC,
 };
@@ -29,8 +31,9 @@ pub fn chunk_header(
     .encode()
 }
 
-/// A metadata block, header and payload, of `object`, a JSON object.
-pub fn metadata_block(session: u64, clock: ClockPair, object: &serde_json::Value) -> Vec<u8> {
+/// A metadata block, header and payload, of `object`, which is a JSON object: a [`Metadata`](crate::Metadata) or a part of
+/// one.
+pub fn metadata_block(session: u64, clock: ClockPair, object: &impl Serialize) -> Vec<u8> {
     let (header, json) = metadata_header(session, clock, object);
     [&header.encode()[..], &json].concat()
 }
@@ -39,9 +42,10 @@ pub fn metadata_block(session: u64, clock: ClockPair, object: &serde_json::Value
 pub(crate) fn metadata_header(
     session: u64,
     clock: ClockPair,
-    object: &serde_json::Value,
+    object: &impl Serialize,
 ) -> (BlockHeader, Vec<u8>) {
-    let mut json = object.to_string().into_bytes();
+    // Texts, numbers and maps with text keys: it cannot fail; if it did, an empty object is as good.
+    let mut json = serde_json::to_vec(object).unwrap_or_else(|_| b"{}".to_vec());
     json.resize(json.len().next_multiple_of(8), b' ');
     let header = BlockHeader {
         clock,

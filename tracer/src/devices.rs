@@ -26,7 +26,6 @@ use parking_lot::Mutex;
 use crate::callbacks::guarded;
 use crate::clock;
 use crate::cold;
-use crate::facts;
 use crate::recorder::{self, Mode, Recorder};
 use crate::session::{self, Session};
 use crate::system;
@@ -127,7 +126,7 @@ impl Devices {
                 .collect(),
             ..Metadata::default()
         };
-        session.write_metadata(&facts::to_json(&metadata));
+        session.write_metadata(&metadata);
     }
 }
 

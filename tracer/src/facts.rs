@@ -11,7 +11,6 @@ use omptrace_trace_format::event;
 use omptrace_trace_format::metadata::{
     Clock, Machine, Metadata, Process, Processors, Registration, Runtime, Schema,
 };
-use serde_json::{Value, json};
 
 use crate::log::warning;
 use crate::runtime::Lookup;
@@ -45,8 +44,8 @@ pub(crate) fn rank() -> Option<u32> {
 }
 
 /// The first block: who is traced, where, with which settings.
-pub(crate) fn process(session: &Session, forked: bool) -> Value {
-    let metadata = Metadata {
+pub(crate) fn process(session: &Session, forked: bool) -> Metadata {
+    Metadata {
         tracer: Some(concat!("omptrace ", env!("CARGO_PKG_VERSION")).into()),
         start: Some(Local::now().to_rfc3339()),
         process: Some(Process {
@@ -99,8 +98,7 @@ pub(crate) fn process(session: &Session, forked: bool) -> Value {
             })
             .collect(),
         ..Metadata::default()
-    };
-    to_json(&metadata)
+    }
 }
 
 /// The second block, before the first event: the runtime, what was registered, the clock.
@@ -108,32 +106,26 @@ pub(crate) fn runtime(
     runtime: Runtime,
     callbacks: BTreeMap<String, Registration>,
     clock: Clock,
-) -> Value {
-    to_json(&Metadata {
+) -> Metadata {
+    Metadata {
         runtime: Some(runtime),
         callbacks,
         clock: Some(clock),
         ..Metadata::default()
-    })
+    }
 }
 
 /// The third block: what runtimes know only on a thread that has begun.
-pub(crate) fn processors(lookup: Lookup) -> Value {
+pub(crate) fn processors(lookup: Lookup) -> Metadata {
     let processors = Processors {
         num_procs: lookup.num_procs(),
         num_devices: lookup.num_devices(),
         places: lookup.places(),
     };
-    to_json(&Metadata {
+    Metadata {
         processors: Some(processors),
         ..Metadata::default()
-    })
-}
-
-/// A metadata block's object.
-pub(crate) fn to_json(metadata: &Metadata) -> Value {
-    // Texts, numbers and maps with text keys: it cannot fail; if it did, an empty object is as good.
-    serde_json::to_value(metadata).unwrap_or_else(|_| json!({}))
+    }
 }
 
 /// Notes `trace` in the folder by which `omptrace record` finds what its children wrote.
@@ -177,9 +169,9 @@ fn started() -> Option<u64> {
 }
 
 /// The value of the first line of `path` that begins with `name`, behind its colon. What follows is not read: of large
-/// machines, `/proc/cpuinfo` takes milliseconds.
+/// machines, `/proc/cpuinfo` takes milliseconds, and the kernel writes no more of it than there is room for.
 fn line_of(path: &str, name: &str) -> Option<String> {
-    let mut lines = BufReader::new(File::open(path).ok()?).lines();
+    let mut lines = BufReader::with_capacity(512, File::open(path).ok()?).lines();
     let line = lines.find_map(|line| line.ok().filter(|line| line.starts_with(name)))?;
     Some(line.split_once(':')?.1.trim().to_string())
 }

@@ -16,6 +16,7 @@ use omptrace_trace_format::block::{
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::writer;
 use parking_lot::Mutex;
+use serde::Serialize;
 
 use crate::config::CHUNK_BYTES;
 use crate::spool::Chunk;
@@ -104,7 +105,7 @@ impl Output {
     pub(crate) fn write_metadata(
         &self,
         time: ClockPair,
-        object: &serde_json::Value,
+        object: &impl Serialize,
     ) -> io::Result<()> {
         self.append(&[&writer::metadata_block(self.session, time, object)])
     }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::Local;
+use omptrace_trace_format::Metadata;
 use omptrace_trace_format::block::{Chunk, ChunkState, ClockPair};
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::{
@@ -19,6 +20,7 @@ use omptrace_trace_format::event::{
 use omptrace_trace_format::field::{MonitoringChange, Text, Ticks};
 use omptrace_trace_format::predict::State;
 use parking_lot::Mutex;
+use serde::Serialize;
 use serde_json::json;
 
 use crate::clock::{self, ClockKind};
@@ -70,7 +72,7 @@ pub(crate) struct Session {
     failed: AtomicBool,
     asked_runtime: AtomicBool,
     /// What `initialize` found out, for the sessions of forked children.
-    runtime: OnceLock<serde_json::Value>,
+    runtime: OnceLock<Metadata>,
     /// Words for the reader, all told so far.
     messages: Mutex<Vec<String>>,
 }
@@ -283,17 +285,17 @@ impl Session {
     }
 
     /// Writes what is known of the runtime.
-    pub(crate) fn tell_runtime(&self, facts: serde_json::Value) {
+    pub(crate) fn tell_runtime(&self, facts: Metadata) {
         self.write_metadata(&facts);
         let _ = self.runtime.set(facts);
     }
 
     /// Appends a metadata block; a failure turns tracing off.
-    pub(crate) fn write_metadata(&self, object: &serde_json::Value) {
+    pub(crate) fn write_metadata(&self, object: &impl Serialize) {
         self.write_metadata_of(clock::pair().0, object);
     }
 
-    fn write_metadata_of(&self, time: ClockPair, object: &serde_json::Value) {
+    fn write_metadata_of(&self, time: ClockPair, object: &impl Serialize) {
         if let Err(error) = self.output.write_metadata(time, object) {
             self.fail("write", &error);
         }
