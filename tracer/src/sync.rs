@@ -5,4 +5,3 @@ pub(crate) use std::sync::atomic::{
 };
 
 pub(crate) use crossbeam_queue::ArrayQueue as Queue;
-pub(crate) use std::sync::OnceLock;

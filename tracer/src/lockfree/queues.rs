@@ -1,9 +1,11 @@
 //! Chunks on their way: free -> a thread -> full -> the writer -> free.
 
+use std::ptr;
+
 use omptrace_trace_format::block::ChunkState;
 
 use super::header::Header;
-use crate::sync::{OnceLock, Queue};
+use crate::sync::{AtomicPtr, Ordering, Queue};
 
 /// How many chunks a part is for.
 const PART: usize = 512;
@@ -12,7 +14,8 @@ const PART: usize = 512;
 /// that follow each other: most processes have few, and room for all would be half a MiB that is written at the start.
 #[derive(Debug)]
 pub(crate) struct Queues {
-    parts: Box<[OnceLock<Part>]>,
+    /// Null before the first chunk of a part comes to life. They stay as long as the process, as its spool does.
+    parts: Box<[AtomicPtr<Part>]>,
 }
 
 /// The queues of [`PART`] chunks.
@@ -27,17 +30,24 @@ impl Queues {
     pub(crate) fn new(capacity: usize) -> Queues {
         Queues {
             parts: (0..capacity.div_ceil(PART))
-                .map(|_| OnceLock::new())
+                .map(|_| AtomicPtr::new(ptr::null_mut()))
                 .collect(),
         }
     }
 
-    /// The chunk comes to life: whoever calls this may hand it over from now on.
+    /// The chunk comes to life: whoever calls this may hand it over from now on. Chunks come to life in the order of their
+    /// numbers, one after the other.
     pub(crate) fn open(&self, index: u32) {
-        self.parts[index as usize / PART].get_or_init(|| Part {
-            free: Queue::new(PART),
-            full: Queue::new(PART),
-        });
+        let part = &self.parts[index as usize / PART];
+        // Relaxed: only this function stores it, for one caller at a time.
+        if part.load(Ordering::Relaxed).is_null() {
+            let new = Box::new(Part {
+                free: Queue::new(PART),
+                full: Queue::new(PART),
+            });
+            // Release; pairs with Acquire in `seen`.
+            part.store(Box::into_raw(new), Ordering::Release);
+        }
     }
 
     /// A chunk that nobody uses.
@@ -79,11 +89,16 @@ impl Queues {
     }
 
     fn part(&self, index: u32) -> Option<&Part> {
-        self.parts.get(index as usize / PART)?.get()
+        Self::seen(self.parts.get(index as usize / PART)?)
     }
 
-    /// Chunks come to life in the order of their numbers, and so do parts.
     fn open_parts(&self) -> impl Iterator<Item = &Part> {
-        self.parts.iter().map_while(OnceLock::get)
+        self.parts.iter().map_while(Self::seen)
+    }
+
+    fn seen(part: &AtomicPtr<Part>) -> Option<&Part> {
+        // Acquire; pairs with Release in `open`.
+        // SAFETY: null, or what `open` made, which nobody frees.
+        unsafe { part.load(Ordering::Acquire).as_ref() }
     }
 }

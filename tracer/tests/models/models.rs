@@ -35,6 +35,7 @@ pub(crate) const MODELS: &[(&str, fn())] = &[
         "not even as another waits no more",
         hurry_as_another_relaxes,
     ),
+    ("who finds a part of the queues finds it whole", growing),
     ("who records sees the session", beginning),
     (
         "the session ends after all that record, and nobody records afterwards",
@@ -272,6 +273,29 @@ fn take_over() {
         chunk.read();
     }
     thread.join().expect("no panic");
+}
+
+/// A chunk comes to life while the writer looks for chunks.
+fn growing() {
+    struct Shared {
+        header: Header,
+        queues: Queues,
+    }
+    let shared = Arc::new(Shared {
+        header: header(),
+        queues: Queues::new(1),
+    });
+    let theirs = Arc::clone(&shared);
+    let thread = thread::spawn(move || {
+        theirs.queues.open(0);
+        theirs.queues.hand_over(0, &theirs.header);
+    });
+    let theirs = Arc::clone(&shared);
+    let writer = thread::spawn(move || theirs.queues.take_full());
+    thread.join().expect("no panic");
+    let seen = writer.join().expect("no panic");
+    assert_eq!(seen.or_else(|| shared.queues.take_full()), Some(0));
+    assert!(shared.queues.is_drained());
 }
 
 /// `omptrace info` on a running process reads the spool first, then the file.

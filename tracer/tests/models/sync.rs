@@ -4,9 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, VecDeque};
 use std::panic::Location;
 
-/// Not loom's: the models open their queues before their threads begin.
-pub(crate) use std::sync::OnceLock;
-
+use loom::cell::UnsafeCell;
 pub(crate) use loom::sync::atomic::Ordering;
 use loom::sync::{Mutex, atomic};
 
@@ -128,17 +126,25 @@ impl AtomicUsize {
 }
 
 /// In the place of crossbeam's queue, which loom cannot look into: what is popped was pushed before, and `is_empty` says
-/// no more than its caller's own fences let it.
+/// no more than its caller's own fences let it. Whoever uses it must know that it was made.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
+    made: UnsafeCell<bool>,
     items: Mutex<VecDeque<T>>,
     pushed: atomic::AtomicUsize,
     popped: atomic::AtomicUsize,
 }
 
+// SAFETY: loom finds every two accesses to `made` that are not ordered.
+unsafe impl<T: Send> Sync for Queue<T> {}
+
 impl<T> Queue<T> {
     pub(crate) fn new(capacity: usize) -> Queue<T> {
+        let made = UnsafeCell::new(false);
+        // SAFETY: nobody else has it yet.
+        made.with_mut(|made| unsafe { *made = true });
         Queue {
+            made,
             items: Mutex::new(VecDeque::with_capacity(capacity)),
             pushed: atomic::AtomicUsize::new(0),
             popped: atomic::AtomicUsize::new(0),
@@ -146,6 +152,7 @@ impl<T> Queue<T> {
     }
 
     pub(crate) fn push(&self, item: T) -> Result<(), T> {
+        self.assert_made();
         self.items
             .lock()
             .expect("no model panics here")
@@ -155,6 +162,7 @@ impl<T> Queue<T> {
     }
 
     pub(crate) fn pop(&self) -> Option<T> {
+        self.assert_made();
         let item = self.items.lock().expect("no model panics here").pop_front();
         if item.is_some() {
             self.popped.fetch_add(1, Ordering::Relaxed);
@@ -163,6 +171,12 @@ impl<T> Queue<T> {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
+        self.assert_made();
         self.pushed.load(Ordering::Relaxed) <= self.popped.load(Ordering::Relaxed)
+    }
+
+    fn assert_made(&self) {
+        // SAFETY: loom finds a use that is not ordered behind `new`.
+        assert!(self.made.with(|made| unsafe { *made }));
     }
 }
