@@ -8,7 +8,7 @@
 //!                                                    report: table, JSON, verdicts
 //! ```
 //!
-//! With `--convert`, the traces' conversions are measured instead: [`convert`].
+//! With `--convert`, the traces' conversions are measured instead: [`mod@convert`].
 //!
 //! Costs are differences to a tool that registers all callbacks and does nothing ([`tools::EMPTY`]), divided by the
 //! number of events, which the tests' counting tool knows. The measure of a tracer is its ratio to
