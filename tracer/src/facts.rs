@@ -171,7 +171,24 @@ fn started() -> Option<u64> {
 /// The value of the first line of `path` that begins with `name`, behind its colon. What follows is not read: of large
 /// machines, `/proc/cpuinfo` takes milliseconds, and the kernel writes no more of it than there is room for.
 fn line_of(path: &str, name: &str) -> Option<String> {
-    let mut lines = BufReader::with_capacity(512, File::open(path).ok()?).lines();
-    let line = lines.find_map(|line| line.ok().filter(|line| line.starts_with(name)))?;
+    let lines = BufReader::with_capacity(512, File::open(path).ok()?).lines();
+    // What cannot be read once may never be: no further line is asked for.
+    let mut lines = lines.map_while(Result::ok);
+    let line = lines.find(|line| line.starts_with(name))?;
     Some(line.split_once(':')?.1.trim().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_found_and_files_that_cannot_be_read_have_none() {
+        let pid = line_of("/proc/self/status", "Pid:");
+        assert_eq!(pid, Some(std::process::id().to_string()));
+        assert_eq!(line_of("/proc/self/status", "no such line"), None);
+        assert_eq!(line_of("/proc/self/nothing", "Pid:"), None);
+        // A folder can be opened, and every read of it fails.
+        assert_eq!(line_of("/proc/self", "Pid:"), None);
+    }
 }
