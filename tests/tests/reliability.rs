@@ -336,6 +336,35 @@ fn a_trace_that_is_removed_meanwhile_is_told() {
     one_line(&output, "was removed or replaced while the program ran");
 }
 
+#[test]
+fn a_program_that_closes_what_it_does_not_know_keeps_its_files_and_its_trace() {
+    for compress in ["auto", "off"] {
+        let (traces, files) = (Traces::folder(), tempfile::tempdir().expect("a folder"));
+        let mut command = program("reliability_descriptors.c", &[]);
+        command.arg(files.path()).env("OMPTRACE_COMPRESS", compress);
+        let output = run(&traces, &mut command);
+        assert_eq!(output.stdout, b"checksum 60000\n", "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        traces.only();
+        assert_eq!(all_regions(&traces), [[30_000, 30_000, 60_000]]);
+    }
+}
+
+#[test]
+fn a_trace_that_is_closed_and_removed_is_told_and_the_programs_files_stay_as_they_are() {
+    for compress in ["auto", "off"] {
+        let traces = Traces::folder();
+        let mut command = program("reliability_descriptors.c", &[]);
+        command
+            .arg(traces.path())
+            .args(["1", "30000", "remove"])
+            .env("OMPTRACE_COMPRESS", compress);
+        let output = run(&traces, &mut command);
+        assert_eq!(output.stdout, b"checksum 120000\n", "{output:?}");
+        one_line(&output, "closed it, and it cannot be opened again");
+    }
+}
+
 // Limits.
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -135,7 +136,7 @@ pub(crate) fn register(folder: &Path, trace: &Path) {
         let Ok(file) = system::create_new(&folder.join(format!("{pid}.{number}"))) else {
             return false;
         };
-        system::write_all_at(&file, &[trace.as_os_str().as_bytes()], 0).is_ok()
+        system::write_all_at(file.as_fd(), &[trace.as_os_str().as_bytes()], 0).is_ok()
     });
     if !noted {
         warning!(

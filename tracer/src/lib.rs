@@ -54,6 +54,7 @@ mod lockfree;
 mod log;
 mod modules;
 mod output;
+mod own_file;
 mod preload;
 mod recorder;
 mod runtime;

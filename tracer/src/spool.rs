@@ -8,11 +8,8 @@
 //! Where files may not be mapped (a sandbox, a file system that cannot), chunks lie in the process's own memory: the
 //! trace is complete at a regular end, and a kill takes what was not written yet.
 
-use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use omptrace_trace_format::block::{
@@ -24,6 +21,7 @@ use crate::config::CHUNK_BYTES;
 use crate::lockfree::header::Header;
 use crate::lockfree::queues::Queues;
 use crate::log::warning;
+use crate::own_file::OwnFile;
 use crate::system;
 
 /// Words of a chunk that hold events. With two headers of blocks they are no longer than the chunk: see
@@ -49,8 +47,8 @@ pub(crate) enum Growth {
 /// The process's chunks.
 #[derive(Debug)]
 pub(crate) struct Spool {
-    /// The file and its path; none where the chunks lie in the process's own memory.
-    file: Option<(OwnedFd, PathBuf)>,
+    /// None where the chunks lie in the process's own memory.
+    file: Option<OwnFile>,
     base: *mut u8,
     capacity: usize,
     /// Chunks whose space is reserved.
@@ -74,15 +72,13 @@ impl Spool {
     /// # Errors
     /// What the system said: the folder, the disk, the address space.
     pub(crate) fn create(path: &Path, session: u64, pid: u32) -> io::Result<Spool> {
-        let file = system::create_new(path)?;
+        let file = OwnFile::create_new(path)?;
         let header = FileHeader::of_spool(session, pid, CHUNK_BYTES as u32);
-        let mapped = system::write_all_at(&file, &[&header.encode()], 0)
-            .and_then(|()| Spool::map(|len| system::map_shared(&file, len)));
+        let mapped = file
+            .with(|file| system::write_all_at(file, &[&header.encode()], 0))
+            .and_then(|()| Spool::map(|len| file.with(|file| system::map_shared(file, len))));
         let error = match mapped {
-            Ok((base, capacity)) => {
-                let file = Some((file, path.to_path_buf()));
-                return Ok(Spool::new(file, base, capacity));
-            }
+            Ok((base, capacity)) => return Ok(Spool::new(Some(file), base, capacity)),
             Err(error) => error,
         };
         let _ = std::fs::remove_file(path);
@@ -112,7 +108,7 @@ impl Spool {
         }
     }
 
-    fn new(file: Option<(OwnedFd, PathBuf)>, base: *mut u8, capacity: usize) -> Spool {
+    fn new(file: Option<OwnFile>, base: *mut u8, capacity: usize) -> Spool {
         Spool {
             file,
             base,
@@ -126,7 +122,7 @@ impl Spool {
 
     /// Where it is; `None` in memory.
     pub(crate) fn path(&self) -> Option<&Path> {
-        self.file.as_ref().map(|(_, path)| path.as_path())
+        self.file.as_ref().map(OwnFile::path)
     }
 
     /// The process may have `chunks` more, or fewer, as a thread comes or goes.
@@ -173,8 +169,8 @@ impl Spool {
             return Ok(None);
         }
         let offset = FILE_HEADER_BYTES + index as usize * CHUNK_BYTES;
-        if let Some((file, _)) = &self.file {
-            system::reserve(file, offset as u64, CHUNK_BYTES as u64)?;
+        if let Some(file) = &self.file {
+            file.with(|file| system::reserve(file, offset as u64, CHUNK_BYTES as u64))?;
         }
         // SAFETY: within the mapping: `most` is at most its capacity.
         system::open_memory(unsafe { self.base.add(offset) }, CHUNK_BYTES)?;
@@ -193,24 +189,22 @@ impl Spool {
     /// Gives the space back, and removes the file's name. The memory stays: a thread may still be storing an event.
     pub(crate) fn remove(&self) {
         let bytes = FILE_HEADER_BYTES + self.all().count() * CHUNK_BYTES;
-        let Some((file, path)) = &self.file else {
+        let Some(file) = &self.file else {
             system::forget_memory(self.base, bytes);
             return;
         };
-        if let Ok(path) = CString::new(path.as_os_str().as_bytes()) {
-            // SAFETY: a valid C string. A file that is gone already is as good.
-            unsafe { libc::unlink(path.as_ptr()) };
+        // A file that is gone already is as good.
+        let remove = || drop(std::fs::remove_file(file.path()));
+        let removed = file.with(|file| {
+            // Not before there is a descriptor: the file may have to be opened again, by its name.
+            remove();
+            // The space too: the mapping would hold it until the process ends. Chunks keep reading as zeros, stores fill
+            // new pages.
+            system::give_back(file, bytes)
+        });
+        if removed.is_err() {
+            remove();
         }
-        // The space too: the mapping would hold it until the process ends.
-        // SAFETY: plain system call on our own descriptor; chunks keep reading as zeros, stores fill new pages.
-        unsafe {
-            libc::fallocate(
-                file.as_raw_fd(),
-                libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
-                0,
-                bytes as libc::off_t,
-            )
-        };
     }
 }
 

@@ -3,9 +3,9 @@
 use std::ffi::CString;
 use std::fs::OpenOptions;
 use std::io::{self, IoSlice};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Creates `path` for the user alone; it must not exist, and a link is never followed.
@@ -63,7 +63,11 @@ fn check_file_size(end: u64) -> io::Result<()> {
 ///
 /// # Errors
 /// What the system said; `EFBIG` before the process's limit on file sizes would kill it.
-pub(crate) fn write_all_at(file: &OwnedFd, parts: &[&[u8]], mut offset: u64) -> io::Result<()> {
+pub(crate) fn write_all_at(
+    file: BorrowedFd<'_>,
+    parts: &[&[u8]],
+    mut offset: u64,
+) -> io::Result<()> {
     check_file_size(offset + parts.iter().map(|part| part.len() as u64).sum::<u64>())?;
     let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
     let mut slices = &mut slices[..];
@@ -99,7 +103,7 @@ pub(crate) fn write_all_at(file: &OwnedFd, parts: &[&[u8]], mut offset: u64) -> 
 ///
 /// # Errors
 /// `ENOSPC`, `EDQUOT`; `EFBIG` before the process's limit on file sizes would kill it.
-pub(crate) fn reserve(file: &OwnedFd, offset: u64, len: u64) -> io::Result<()> {
+pub(crate) fn reserve(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
     check_file_size(offset + len)?;
     loop {
         // SAFETY: a plain system call on an open file.
@@ -114,23 +118,42 @@ pub(crate) fn reserve(file: &OwnedFd, offset: u64, len: u64) -> io::Result<()> {
     }
 }
 
-/// Reserves space on the disk beyond the file's end, for speed alone: a system that cannot is asked in vain.
-pub(crate) fn reserve_without_growing(file: &OwnedFd, offset: u64, len: u64) {
-    if check_file_size(offset + len).is_ok() {
-        let (mode, offset, len) = (
-            libc::FALLOC_FL_KEEP_SIZE,
-            offset as libc::off_t,
-            len as libc::off_t,
-        );
-        // SAFETY: a plain system call on an open file.
-        unsafe { libc::fallocate(file.as_raw_fd(), mode, offset, len) };
-    }
+/// Reserves space on the disk beyond the file's end.
+///
+/// # Errors
+/// What the system said: not every file system can.
+pub(crate) fn reserve_without_growing(
+    file: BorrowedFd<'_>,
+    offset: u64,
+    len: u64,
+) -> io::Result<()> {
+    check_file_size(offset + len)?;
+    let (mode, offset, len) = (
+        libc::FALLOC_FL_KEEP_SIZE,
+        offset as libc::off_t,
+        len as libc::off_t,
+    );
+    // SAFETY: a plain system call.
+    check(unsafe { libc::fallocate(file.as_raw_fd(), mode, offset, len) }).map(|_| ())
 }
 
-/// Ends the file at `len`, which gives back what is reserved beyond. A failure costs space only.
-pub(crate) fn truncate(file: &OwnedFd, len: u64) {
-    // SAFETY: a plain system call on an open file.
-    unsafe { libc::ftruncate(file.as_raw_fd(), len as libc::off_t) };
+/// Ends the file at `len`, which gives back what is reserved beyond.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn truncate(file: BorrowedFd<'_>, len: u64) -> io::Result<()> {
+    // SAFETY: a plain system call.
+    check(unsafe { libc::ftruncate(file.as_raw_fd(), len as libc::off_t) }).map(|_| ())
+}
+
+/// Gives back the space of the first `len` bytes, which read as zeros from then on.
+///
+/// # Errors
+/// What the system said: not every file system can.
+pub(crate) fn give_back(file: BorrowedFd<'_>, len: usize) -> io::Result<()> {
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: a plain system call.
+    check(unsafe { libc::fallocate(file.as_raw_fd(), mode, 0, len as libc::off_t) }).map(|_| ())
 }
 
 /// Maps the first `len` bytes of the file, also those that it does not have yet, for the life of the process. None may
@@ -138,7 +161,7 @@ pub(crate) fn truncate(file: &OwnedFd, len: u64) {
 ///
 /// # Errors
 /// What the system said.
-pub(crate) fn map_shared(file: &OwnedFd, len: usize) -> io::Result<*mut u8> {
+pub(crate) fn map_shared(file: BorrowedFd<'_>, len: usize) -> io::Result<*mut u8> {
     let (access, flags) = (libc::PROT_NONE, libc::MAP_SHARED | libc::MAP_NORESERVE);
     // SAFETY: a new mapping at an address of the kernel's choice.
     let base = unsafe {
@@ -202,16 +225,30 @@ pub(crate) fn has_more_rights_than_its_user() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// True where `path` still names the open `file`.
-pub(crate) fn is_named(file: &OwnedFd, path: &Path) -> bool {
-    let same = || -> io::Result<bool> {
-        let (named, open) = (
-            std::fs::symlink_metadata(path)?,
-            std::fs::File::from(file.try_clone()?).metadata()?,
-        );
-        Ok((named.dev(), named.ino()) == (open.dev(), open.ino()))
-    };
-    same().unwrap_or(false)
+/// What tells a file from all others: its file system's device, and its number there.
+pub(crate) type FileId = (u64, u64);
+
+/// Which file this is.
+///
+/// # Errors
+/// What the system said: `EBADF` where the descriptor is closed.
+pub(crate) fn file_id(file: BorrowedFd<'_>) -> io::Result<FileId> {
+    // SAFETY: all zeros is a valid structure, which the kernel fills.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: `stat` is valid for writing.
+    check(unsafe { libc::fstat(file.as_raw_fd(), &mut stat) })?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+/// A second descriptor of the file: the lowest that is free from `lowest` on.
+///
+/// # Errors
+/// What the system said: there is none within the process's limit.
+pub(crate) fn duplicate_from(file: BorrowedFd<'_>, lowest: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: a plain system call.
+    let new = check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, lowest) })?;
+    // SAFETY: just made, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(new) })
 }
 
 /// Zeroed private memory that a child of fork finds zeroed again.
