@@ -1,6 +1,7 @@
 //! `omptrace record` on real programs as users have them: built by GCC, in Python, in scripts; and what it says.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -101,6 +102,38 @@ fn python_with_an_extension_by_gcc() {
         "checksum 6\n",
         "{output:?}"
     );
+    assert_eq!(counts(&dump(&traces.only()))["parallel_begin"], 3);
+}
+
+/// MKL's packages bring Intel's runtime: beside LLVM's in the place of libgomp, its first call would not return.
+#[test]
+fn python_whose_environment_has_a_runtime() {
+    let library = compile(
+        "tests/programs/openmp_library.c",
+        Compiler::Gcc,
+        &["-shared", "-fPIC"],
+    );
+    let traces = Traces::folder();
+    let environment = tempfile::tempdir().expect("a folder");
+    let [interpreter, intel] = ["bin/python3", "lib/libiomp5.so"].map(|name| {
+        let path = environment.path().join(name);
+        fs::create_dir(path.parent().expect("a folder")).expect("it can be made");
+        path
+    });
+    std::os::unix::fs::symlink(python(), &interpreter).expect("a link");
+    fs::copy(runtime("intel-2026").join("libiomp5.so"), &intel).expect("it can be copied");
+    let mut command = Command::new(omptrace_program());
+    command
+        .args(["record", "--", "timeout", "60"])
+        .arg(interpreter)
+        .arg(root().join("tests/programs/python_extension.py"))
+        .arg(library)
+        .args(["2", "3"])
+        .arg(&intel)
+        .env("OMPTRACE_OUTPUT", "")
+        .current_dir(traces.path());
+    let output = ended_well(&mut command);
+    assert_eq!(output.stdout, b"checksum 6\n", "{output:?}");
     assert_eq!(counts(&dump(&traces.only()))["parallel_begin"], 3);
 }
 

@@ -11,6 +11,7 @@ use crate::cli::diagnosis::INSTALL_LIBOMP;
 use crate::cli::failure::{Failure, Result};
 use crate::cli::loader::Loader;
 use crate::cli::program::Program;
+use crate::cli::python;
 use crate::cli::runtime;
 
 /// What becomes of libgomp.
@@ -50,8 +51,8 @@ pub(crate) fn decide(options: &Libgomp, programs: &[Program], loader: &Loader) -
     }
 }
 
-/// The runtime to preload: the one named, else one that a program needs beside libgomp (two in one process would be
-/// too many), else the newest installed.
+/// The runtime to preload: the one named, else one that a program needs beside libgomp, or may load where it is a Python
+/// (two in one process would be too many), else the newest installed.
 ///
 /// # Errors
 /// The one named is not there, or has no tools interface.
@@ -72,10 +73,13 @@ pub(crate) fn stand_in(
         }
         return Ok(Some(path));
     }
-    let own = programs
+    let needed = programs
         .iter()
         .flat_map(Program::runtimes)
-        .filter_map(|needed| fs::canonicalize(needed.path.as_ref()?).ok())
+        .filter_map(|needed| fs::canonicalize(needed.path.as_ref()?).ok());
+    let pythons = programs.iter().filter(|program| program.is_python());
+    let own = needed
+        .chain(pythons.flat_map(python::runtimes))
         .find(|path| runtime::can_stand_in_for_libgomp(path));
     Ok(own.or_else(|| runtime::stand_in_for_libgomp(loader)))
 }

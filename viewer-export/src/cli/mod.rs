@@ -36,6 +36,7 @@ mod probe;
 mod process;
 mod program;
 mod progress;
+mod python;
 mod record;
 mod recover;
 mod registry;
