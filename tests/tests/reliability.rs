@@ -209,6 +209,20 @@ fn callbacks_out_of_signal_handlers_are_recorded_or_counted() {
     }
 }
 
+#[test]
+fn a_thread_is_cancelled_where_the_program_says_and_not_in_the_tracer() {
+    for compress in ["auto", "off"] {
+        let traces = Traces::folder();
+        let mut command = program("reliability_cancelled_threads.c", &[]);
+        let output = run(&traces, command.env("OMPTRACE_COMPRESS", compress));
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        let done = number(&String::from_utf8_lossy(&output.stdout), "regions");
+        traces.only();
+        assert_eq!(all_regions(&traces), [[done, done, 0]]);
+    }
+}
+
 // Disks.
 
 #[test]

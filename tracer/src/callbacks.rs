@@ -11,7 +11,6 @@
 use std::borrow::Cow;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ompt_sys::*;
 use omptrace_device::memory;
@@ -22,8 +21,7 @@ use omptrace_trace_format::predict::State;
 use crate::cold;
 use crate::control;
 use crate::devices;
-use crate::log::warning;
-use crate::recorder::Mode;
+use crate::guard::guarded;
 use crate::stream::Stream;
 use crate::tls;
 
@@ -46,16 +44,6 @@ impl std::fmt::Debug for Callback {
             .field("group", &self.group)
             .finish_non_exhaustive()
     }
-}
-
-/// Runs `f`, which must not take the program down: a panic turns tracing off.
-pub(crate) fn guarded<T>(f: impl FnOnce() -> T) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(f))
-        .inspect_err(|_| {
-            Mode::Off.set();
-            warning!("internal error in a callback; tracing is off, the program goes on. Please report it");
-        })
-        .ok()
 }
 
 /// Makes the callbacks' functions, and the list of them all:

@@ -12,7 +12,6 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::mem::{offset_of, size_of, transmute};
-use std::panic::catch_unwind;
 use std::path::Path;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
@@ -27,8 +26,8 @@ use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id};
 use omptrace_trace_format::metadata::{Registration, Runtime};
 
-use crate::callbacks::guarded;
 use crate::cold;
+use crate::guard::{contained, guarded};
 use crate::log::warning;
 use crate::session;
 use crate::start::{self, Prepared};
@@ -169,7 +168,7 @@ pub(crate) fn look_in(handle: *mut c_void) {
     if api.is_null() || !is_new || session::is_in_progress() {
         return;
     }
-    match catch_unwind(|| begin(api)) {
+    match contained(|| begin(api)) {
         Ok(Ok(())) | Err(_) => {}
         Ok(Err(message)) => warning!("{message}; the program runs without tracing"),
     }

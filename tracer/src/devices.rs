@@ -23,9 +23,9 @@ use omptrace_trace_format::field::{Address, Bytes, Seconds, Text, Ticks};
 use omptrace_trace_format::metadata::{self, Metadata};
 use parking_lot::Mutex;
 
-use crate::callbacks::guarded;
 use crate::clock;
 use crate::cold;
+use crate::guard::guarded;
 use crate::recorder::{self, Mode, Recorder};
 use crate::session::{self, Session};
 use crate::system;

@@ -20,8 +20,9 @@ use ompt_sys::{
 };
 use omptrace_trace_format::event::Idle;
 
-use crate::callbacks::{self, CALLBACKS, Callback, guarded};
+use crate::callbacks::{self, CALLBACKS, Callback};
 use crate::cold;
+use crate::guard::guarded;
 use crate::states;
 
 /// A generation of the tools interface.

@@ -50,6 +50,7 @@ mod devices;
 mod dialect;
 mod facts;
 mod fork;
+mod guard;
 mod lockfree;
 mod log;
 mod modules;

@@ -3,6 +3,8 @@
 use std::fmt::Arguments;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use crate::guard::contained;
+
 /// How much is said (`OMPTRACE_LOG`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -31,8 +33,11 @@ pub(crate) fn say(level: Level, message: Arguments<'_>) {
         return;
     }
     let line = format!("omptrace: {message}\n");
-    // SAFETY: the buffer is valid for its length. A failed write has nowhere to be told.
-    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+    // A failed write has nowhere to be told.
+    let _ = contained(|| {
+        // SAFETY: the buffer is valid for its length.
+        unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) }
+    });
 }
 
 /// `warning!("...")`: one line on stderr.

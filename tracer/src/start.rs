@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
-use std::panic::catch_unwind;
 use std::ptr::null_mut;
 
 use ompt_sys::{ompt_data_t, ompt_function_lookup_t, ompt_start_tool_result_t};
@@ -18,6 +17,7 @@ use crate::devices;
 use crate::dialect::Dialect;
 use crate::facts;
 use crate::fork;
+use crate::guard::contained;
 use crate::log::warning;
 use crate::runtime::{self, Lookup};
 use crate::session::{self, Session};
@@ -71,7 +71,7 @@ pub(crate) extern "C" fn ompt_start_tool(
         });
         (&raw const RESULT.0).cast_mut()
     };
-    catch_unwind(start).unwrap_or(null_mut())
+    contained(start).unwrap_or(null_mut())
 }
 
 /// The runtime is ready (OpenMP 5.2, 19.5.1.1); 0: no tracing.
@@ -89,7 +89,7 @@ unsafe extern "C" fn initialize(
     };
     // SAFETY: the first argument of `ompt_initialize_t`, in all generations.
     let lookup = unsafe { Lookup::new(lookup) };
-    match catch_unwind(|| begin(lookup, dialect)) {
+    match contained(|| begin(lookup, dialect)) {
         Ok(Ok(())) => 1,
         Ok(Err(message)) => {
             warning!("{message}; the program runs without tracing");
@@ -196,13 +196,13 @@ pub(crate) fn program_uses_openmp(session: &Session) {
 /// The runtime is done (OpenMP 5.2, 19.5.1.2).
 unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
     // While entry points may still be called, for runtimes that do not finalize their devices first.
-    let _ = catch_unwind(devices::stop_all);
+    let _ = contained(devices::stop_all);
     end("finalize");
 }
 
 pub(crate) fn end(how: &str) {
     // What a panic leaves is what a kill leaves: the reader takes the spool in.
-    let _ = catch_unwind(|| {
+    let _ = contained(|| {
         collector::end();
         session::finish(how);
         states::read_by(None);

@@ -15,9 +15,10 @@ use ompt_sys::{
 use omptrace_trace_format::event::ThreadState;
 use omptrace_trace_format::field::Address;
 
-use crate::callbacks::{self, guarded};
+use crate::callbacks;
 use crate::cold;
 use crate::dialect::Function;
+use crate::guard::guarded;
 
 /// The name by which `OMPTRACE_EVENTS` asks for states.
 pub(crate) const NAME: &str = "state";

@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
-use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use ompt_sys::tr2::*;
@@ -26,9 +25,10 @@ use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id};
 use omptrace_trace_format::metadata::Registration;
 
-use crate::callbacks::{self, guarded};
+use crate::callbacks;
 use crate::cold;
 use crate::control;
+use crate::guard::{contained, guarded};
 use crate::log::warning;
 use crate::runtime::{self, Lookup};
 use crate::start::{self, Prepared};
@@ -60,7 +60,7 @@ unsafe extern "C" fn ompt_initialize(
     let version = unsafe { runtime::text(runtime_version) };
     // SAFETY: the first argument in this generation, too.
     let lookup = unsafe { Lookup::new(lookup) };
-    match catch_unwind(|| begin(lookup, &version, ompt_version)) {
+    match contained(|| begin(lookup, &version, ompt_version)) {
         Ok(Ok(active)) => active.into(),
         Ok(Err(message)) => {
             warning!("{message}; the program runs without tracing");
