@@ -131,6 +131,23 @@ fn a_wrong_value_is_told_and_the_default_taken() {
 }
 
 #[test]
+fn what_is_said_where_nobody_listens_does_no_harm() {
+    let traces = Traces::folder();
+    let mut command = program();
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    traces
+        .trace(&mut command)
+        .env("OMP_TOOL_LIBRARIES", tool_library())
+        .env("OMPTRACE_COMPRESS", "fast")
+        .stderr(writer);
+    let output = command.output().expect("the program can be run");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.stdout, b"checksum 62400\n");
+    traces.only();
+}
+
+#[test]
 fn a_link_in_the_place_of_the_trace_is_not_followed() {
     let traces = Traces::folder();
     let victim = traces.path().join("victim");

@@ -4,6 +4,7 @@ use std::fmt::Arguments;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::guard::contained;
+use crate::system;
 
 /// How much is said (`OMPTRACE_LOG`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,10 +35,7 @@ pub(crate) fn say(level: Level, message: Arguments<'_>) {
     }
     let line = format!("omptrace: {message}\n");
     // A failed write has nowhere to be told.
-    let _ = contained(|| {
-        // SAFETY: the buffer is valid for its length.
-        unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) }
-    });
+    let _ = contained(|| system::write_without_signal(libc::STDERR_FILENO, line.as_bytes()));
 }
 
 /// `warning!("...")`: one line on stderr.

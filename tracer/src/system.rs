@@ -1,6 +1,6 @@
 //! The system calls that the standard library does not have, each wrapped once.
 
-use std::ffi::CString;
+use std::ffi::{CString, c_int};
 use std::fs::OpenOptions;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -343,6 +343,51 @@ pub(crate) fn without_signals<T>(f: impl FnOnce() -> T) -> T {
         let result = f();
         libc::pthread_sigmask(libc::SIG_SETMASK, &old, std::ptr::null_mut());
         result
+    }
+}
+
+/// Writes to a descriptor that is not ours, once: a pipe that nobody reads any more, or a file that may not become larger, does
+/// not kill the program.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn write_without_signal(descriptor: RawFd, bytes: &[u8]) -> io::Result<()> {
+    const DEADLY: [c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
+    without_signals(|| {
+        let before = pending();
+        // SAFETY: the buffer is valid for its length.
+        let written = unsafe { libc::write(descriptor, bytes.as_ptr().cast(), bytes.len()) };
+        let result = check(written.signum() as c_int);
+        if result.is_err() {
+            let after = pending();
+            // SAFETY: valid sets.
+            let came = |signal: &c_int| unsafe {
+                libc::sigismember(&after, *signal) == 1 && libc::sigismember(&before, *signal) == 0
+            };
+            DEADLY.iter().filter(|signal| came(signal)).for_each(take);
+        }
+        result.map(|_| ())
+    })
+}
+
+/// Signals that wait for the calling thread to let them through.
+fn pending() -> libc::sigset_t {
+    // SAFETY: a set is plain data, which the call fills.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigpending(&mut set);
+        set
+    }
+}
+
+/// Takes a pending signal away.
+fn take(signal: &c_int) {
+    // SAFETY: valid sets and times; nobody asks for details.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigaddset(&mut set, *signal);
+        let now: libc::timespec = std::mem::zeroed();
+        libc::sigtimedwait(&set, std::ptr::null_mut(), &now);
     }
 }
 
