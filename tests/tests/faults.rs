@@ -52,6 +52,14 @@ fn the_folder_is_missing() {
 }
 
 #[test]
+fn the_trace_would_be_a_device() {
+    let mut command = program();
+    command.env("OMPTRACE_OUTPUT", "/dev/null");
+    unharmed_with_one_line(&mut command, "cannot create /dev/null: it is there");
+    assert!(!Path::new("/dev/null.2").exists());
+}
+
+#[test]
 fn the_spools_folder_is_missing() {
     let traces = Traces::folder();
     let mut command = program();

@@ -57,6 +57,11 @@ impl Output {
     /// What the system said.
     pub(crate) fn create(wanted: &Path, session: u64) -> io::Result<Output> {
         let mut number = 1;
+        if is_no_place_for_files(wanted) {
+            return Err(io::Error::other(
+                "it is there, and is no file but a device, pipe or socket",
+            ));
+        }
         let file = loop {
             match OwnFile::create_new(&numbered(wanted, number)) {
                 Ok(file) => break file,
@@ -244,6 +249,12 @@ impl Output {
         self.file
             .with(|file| system::write_all_at(file, parts, offset))
     }
+}
+
+/// True of `/dev/null` and its like: who names one does not mean a file beside it.
+fn is_no_place_for_files(path: &Path) -> bool {
+    let found = std::fs::symlink_metadata(path).map(|found| found.file_type());
+    found.is_ok_and(|kind| !kind.is_file() && !kind.is_dir() && !kind.is_symlink())
 }
 
 /// `app.omptrace`, `app.2.omptrace`, `app.3.omptrace`, ...
