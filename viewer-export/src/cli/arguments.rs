@@ -123,10 +123,10 @@ pub(crate) struct Tracer {
 pub(crate) struct Libgomp {
     /// GCC's runtime libgomp cannot be traced; LLVM's runs the same programs, with its own scheduling. `replace` puts it
     /// in libgomp's place, `keep` does not, `auto` does where the program or a library of it needs libgomp, and for
-    /// programs in Python
+    /// Python, R and Octave
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) libgomp: WhenLibgomp,
-    /// LLVM's runtime to put there [default: the newest that is installed]
+    /// LLVM's or Intel's runtime to put there [default: the program's own, else the newest that is installed]
     #[arg(
         long,
         value_name = "PATH",

@@ -81,9 +81,9 @@ impl Diagnosis {
                 format!("{path} is a program for {machine}, libomptrace.so is for {}", env::consts::ARCH),
             )
             .remedy("build it for this machine"),
-            Kind::Script { .. } if program.is_python() => Diagnosis::new(
+            Kind::Script { .. } if program.runs_packages() => Diagnosis::new(
                 Traceable::Unknown,
-                format!("{path} runs Python, and which OpenMP runtime the extensions load cannot be told"),
+                format!("{path} is a script, and which OpenMP runtime its interpreter's packages load cannot be told"),
             ),
             Kind::Script { interpreter } => Diagnosis::new(
                 Traceable::Unknown,
@@ -133,10 +133,10 @@ fn without_runtime(program: &Program, openmp_inside: bool) -> Diagnosis {
             format!("{path} contains an OpenMP runtime, which shows no tools interface"),
         )
         .remedy("link the runtime dynamically (clang: without -static-openmp; GCC: without -static-libgomp)")
-    } else if program.is_python() {
+    } else if program.runs_packages() {
         Diagnosis::new(
             Traceable::Unknown,
-            format!("{path} needs no OpenMP runtime itself; its extensions may load one"),
+            format!("{path} needs no OpenMP runtime itself; its packages may load one"),
         )
     } else {
         Diagnosis::new(

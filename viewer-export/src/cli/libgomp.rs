@@ -10,8 +10,8 @@ use crate::cli::arguments::{Libgomp, WhenLibgomp};
 use crate::cli::diagnosis::INSTALL_LIBOMP;
 use crate::cli::failure::{Failure, Result};
 use crate::cli::loader::Loader;
+use crate::cli::packages;
 use crate::cli::program::Program;
-use crate::cli::python;
 use crate::cli::runtime;
 
 /// What becomes of libgomp.
@@ -31,7 +31,7 @@ pub(crate) enum Decision {
 /// The runtime named by the user is not there, or cannot stand in.
 pub(crate) fn decide(options: &Libgomp, programs: &[Program], loader: &Loader) -> Result<Decision> {
     let needed = programs.iter().any(Program::needs_libgomp);
-    let possible = programs.iter().any(Program::is_python);
+    let possible = programs.iter().any(Program::runs_packages);
     let wanted = match options.libgomp {
         WhenLibgomp::Keep => false,
         WhenLibgomp::Replace => true,
@@ -51,8 +51,8 @@ pub(crate) fn decide(options: &Libgomp, programs: &[Program], loader: &Loader) -
     }
 }
 
-/// The runtime to preload: the one named, else one that a program needs beside libgomp, or may load where it is a Python
-/// (two in one process would be too many), else the newest installed.
+/// The runtime to preload: the one named, else one that a program needs beside libgomp, or that is among the
+/// packages of an interpreter (two in one process would be too many), else the newest installed.
 ///
 /// # Errors
 /// The one named is not there, or has no tools interface.
@@ -77,9 +77,9 @@ pub(crate) fn stand_in(
         .iter()
         .flat_map(Program::runtimes)
         .filter_map(|needed| fs::canonicalize(needed.path.as_ref()?).ok());
-    let pythons = programs.iter().filter(|program| program.is_python());
+    let interpreters = programs.iter().filter(|program| program.runs_packages());
     let own = needed
-        .chain(pythons.flat_map(python::runtimes))
+        .chain(interpreters.flat_map(packages::runtimes))
         .find(|path| runtime::can_stand_in_for_libgomp(path));
     Ok(own.or_else(|| runtime::stand_in_for_libgomp(loader)))
 }

@@ -100,15 +100,22 @@ impl Program {
         }
     }
 
-    /// Whether it runs Python: which libraries it will load cannot be known. A version manager's `python3` is a script
-    /// for another interpreter, so the name counts too.
-    pub(crate) fn is_python(&self) -> bool {
-        let is_python = |name: &str| name.starts_with("python") || name.starts_with("pypy");
+    /// Whether it is Python, R or Octave, or a script for one: which libraries its packages will load cannot be known. A
+    /// version manager's `python3` is a script for another interpreter, as R is, so the name counts too.
+    pub(crate) fn runs_packages(&self) -> bool {
         match &self.kind {
-            Kind::Script { interpreter } if is_python(interpreter) => true,
-            _ => is_python(&name_of(&self.path)),
+            Kind::Script { interpreter } if has_packages(interpreter) => true,
+            _ => has_packages(&name_of(&self.path)),
         }
     }
+}
+
+/// Whether a program of this name is an interpreter that numerical work is done in.
+fn has_packages(name: &str) -> bool {
+    let is_python = ["python", "pypy"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    is_python || ["R", "Rscript", "octave"].contains(&name)
 }
 
 /// The last part of a path.
@@ -228,6 +235,7 @@ mod tests {
             "python3.11"
         );
         assert_eq!(interpreter("#! /bin/bash"), "bash");
+        assert_eq!(interpreter("#!/usr/bin/env Rscript\n"), "Rscript");
         assert_eq!(interpreter("echo no first line\n"), "sh");
         assert_eq!(interpreter(""), "sh");
     }

@@ -93,7 +93,9 @@ fn programs(command: &[OsString], loader: &Loader) -> Vec<Program> {
         }
         // A word without a folder may name a program by chance: `./run.sh test`.
         let found = Program::find(word, loader);
-        programs.extend(found.filter(|program| names_one || !program.runtimes().is_empty()));
+        let may_matter =
+            |program: &Program| !program.runtimes().is_empty() || program.runs_packages();
+        programs.extend(found.filter(|program| names_one || may_matter(program)));
     }
     programs
 }

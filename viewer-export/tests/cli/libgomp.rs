@@ -140,10 +140,10 @@ fn is_seen_behind_a_launcher() {
 }
 
 #[test]
-fn is_replaced_for_python_and_for_scripts_when_asked() {
-    let folder = folder("is_replaced_for_python_and_for_scripts_when_asked");
+fn is_replaced_for_interpreters_and_for_scripts_when_asked() {
+    let folder = folder("is_replaced_for_interpreters_and_for_scripts_when_asked");
     let libomp = stand_in(&folder);
-    for name in ["python3.13", "run.sh"] {
+    for name in ["python3.13", "Rscript", "run.sh"] {
         let script = folder.join(name);
         let text = if name == "run.sh" {
             "#!/bin/sh\necho \"$LD_PRELOAD\"\n"
@@ -162,10 +162,10 @@ fn is_replaced_for_python_and_for_scripts_when_asked() {
         let options = [&["--libomp", "libomp.so.5"], options].concat();
         run(&mut record(&folder, &options, program)).stdout
     };
-    assert_eq!(
-        said(&[], &["./python3.13", "-c", "echo $LD_PRELOAD"]),
-        preloaded
-    );
+    for interpreter in ["./python3.13", "./Rscript"] {
+        let command = [interpreter, "-c", "echo $LD_PRELOAD"];
+        assert_eq!(said(&[], &command), preloaded, "{interpreter}");
+    }
     assert_eq!(said(&[], &["./run.sh"]), "\n");
     assert_eq!(said(&["--libgomp", "replace"], &["./run.sh"]), preloaded);
     let tool = fs::canonicalize(folder.join("libomptrace.so")).unwrap();

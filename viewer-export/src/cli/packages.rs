@@ -1,4 +1,4 @@
-//! The OpenMP runtimes that a Python's packages bring along.
+//! The OpenMP runtimes that an interpreter's packages bring along.
 //!
 //! Two runtimes of LLVM's and Intel's kind in one process are one too many: they call into each other, since both export the
 //! same functions, and a program hangs, or ends with `OMP: Error #15`. MKL brings Intel's runtime, conda LLVM's.
@@ -11,7 +11,8 @@ use crate::cli::loader::{each_file_once, files_in};
 use crate::cli::program::Program;
 use crate::cli::runtime::Vendor;
 
-/// The runtimes that `program`, a Python or a script for one, may load from its own environment and from the user's packages.
+/// The runtimes that `program`, an interpreter or a script for one, may load from its own environment and from the user's
+/// packages.
 pub(crate) fn runtimes(program: &Program) -> Vec<PathBuf> {
     let folders = prefixes(program)
         .into_iter()
@@ -27,7 +28,7 @@ fn may_be_loaded(name: &str) -> bool {
     matches!(Vendor::of(name), Some(Vendor::Llvm | Vendor::Intel))
 }
 
-/// Where Python and its packages are installed: `PREFIX/bin/python3`, `PREFIX/lib`. A virtual environment's Python is a link
+/// Where interpreter and packages are installed: `PREFIX/bin/python3`, `PREFIX/lib`. A virtual environment's Python is a link
 /// to another; so both count.
 fn prefixes(program: &Program) -> Vec<PathBuf> {
     let of_file = |path: &Path| Some(path.parent()?.parent()?.to_owned());
