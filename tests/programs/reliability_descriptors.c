@@ -1,14 +1,15 @@
 /* Closes every descriptor that it does not know, as daemons do, and opens files of its own, which get the numbers of what was
  * there before.
  *
- *     reliability_descriptors FOLDER [TIMES 2] [ROUNDS 10000] [remove]
+ *     reliability_descriptors FOLDER [TIMES 10] [ROUNDS 4000] [remove]
  *
  * TIMES: with `remove`, removes all files of FOLDER; closes all from 3 on; then opens 80 files in FOLDER; then ROUNDS regions on
  * two threads, each with a critical section.
  *
  * parallel_begin, parallel_end: ROUNDS * (TIMES + 1); mutex_released: twice as many. Prints `checksum N`, the number of
- * criticals, and a line for each of its files that has not what it wrote. */
+ * criticals, and lines if a file of its own has not what it wrote, or errno changed from one critical section to the next. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +20,17 @@
 enum { FILES = 80, DESCRIPTORS = 1024 };
 
 static const char *folder;
-static long sum;
+static long sum, changed_errno;
 
 static void regions(int rounds) {
   for (int i = 0; i < rounds; i++) {
 #pragma omp parallel num_threads(2)
 #pragma omp critical
-    sum++;
+    {
+      sum++;
+      changed_errno += i > 0 && errno != 4711;
+      errno = 4711;
+    }
   }
 }
 
@@ -40,8 +45,8 @@ int main(int argc, char **argv) {
   if (argc < 2)
     return 2;
   folder = argv[1];
-  int times = argc > 2 ? atoi(argv[2]) : 2;
-  int rounds = argc > 3 ? atoi(argv[3]) : 10000;
+  int times = argc > 2 ? atoi(argv[2]) : 10;
+  int rounds = argc > 3 ? atoi(argv[3]) : 4000;
   regions(rounds);
   for (int time = 0; time < times; time++) {
     if (argc > 4)
@@ -65,6 +70,8 @@ int main(int argc, char **argv) {
         printf("%s is not as it was written\n", name);
     }
   }
+  if (changed_errno)
+    printf("errno changed %ld times\n", changed_errno);
   printf("checksum %ld\n", sum);
   return 0;
 }

@@ -1,4 +1,4 @@
-//! What the program shall not notice of a call into the tracer: a panic, and a cancellation that takes effect there.
+//! What the program shall not notice of a call into the tracer: a panic, a cancellation that takes effect there, another `errno`.
 //!
 //! A thread may be cancelled wherever it makes one of many system calls (pthreads(7), "Cancellation points"), as we do to
 //! write a chunk. A program that is cancelled at a place of its own choice would end in the middle of a construct, and
@@ -10,6 +10,7 @@ use std::thread;
 
 use crate::log::warning;
 use crate::recorder::Mode;
+use crate::system;
 
 /// `PTHREAD_CANCEL_DISABLE`, of glibc and musl.
 const DISABLE: c_int = 1;
@@ -19,7 +20,8 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-/// Runs `f` so that neither a panic nor a cancellation leaves it.
+/// Runs `f` so that neither a panic nor a cancellation leaves it, and `errno` is as it was: a program may say in a `critical` why
+/// the call before it failed.
 ///
 /// # Errors
 /// The panic.
@@ -27,7 +29,9 @@ pub(crate) fn contained<T>(f: impl FnOnce() -> T) -> thread::Result<T> {
     let mut before = DISABLE;
     // SAFETY: `before` is valid for writing.
     unsafe { pthread_setcancelstate(DISABLE, &mut before) };
+    let errno = system::errno();
     let result = catch_unwind(AssertUnwindSafe(f));
+    system::set_errno(errno);
     // SAFETY: the state that was there. It is no cancellation point itself.
     unsafe { pthread_setcancelstate(before, &mut before) };
     result

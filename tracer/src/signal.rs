@@ -53,13 +53,10 @@ impl Listener {
     /// Begins to listen; `None`, and one line, where the program uses the signal itself or no thread can be had.
     pub(crate) fn start(session: &'static Session) -> Option<Listener> {
         extern "C" fn handle(_: c_int) {
-            // SAFETY: the C library's own place for this thread.
-            let errno = unsafe { libc::__errno_location() };
-            // SAFETY: as above; the interrupted code may be about to read it.
-            let before = unsafe { *errno };
+            // The interrupted code may be about to read it.
+            let errno = system::errno();
             ASKED.post();
-            // SAFETY: as above.
-            unsafe { *errno = before };
+            system::set_errno(errno);
         }
         // SAFETY: all zeros is a valid structure of C, which the call fills.
         let mut before: libc::sigaction = unsafe { std::mem::zeroed() };

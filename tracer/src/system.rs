@@ -271,6 +271,18 @@ pub(crate) fn map_wiped_on_fork(len: usize) -> io::Result<*mut u8> {
     Ok(base.cast())
 }
 
+/// The calling thread's `errno`.
+pub(crate) fn errno() -> c_int {
+    // SAFETY: the C library's own place for this thread.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Sets it.
+pub(crate) fn set_errno(value: c_int) {
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = value }
+}
+
 /// The calling thread's id.
 pub(crate) fn thread_id() -> i32 {
     // SAFETY: no arguments.
