@@ -35,23 +35,30 @@ fn prefixes(program: &Program) -> Vec<PathBuf> {
     let absolute = std::path::absolute(&program.path).ok();
     let linked = fs::canonicalize(&program.path).ok();
     let active = ["VIRTUAL_ENV", "CONDA_PREFIX"].map(|name| env::var_os(name).map(PathBuf::from));
+    // Where the user's pip installs, and the administrator's.
     let of_user = env::home_dir().map(|home| home.join(".local"));
+    let of_machine = PathBuf::from("/usr/local");
     let files = [absolute, linked].into_iter().flatten();
     files
         .filter_map(|path| of_file(&path))
         .chain(active.into_iter().flatten())
         .chain(of_user)
+        .chain([of_machine])
         .collect()
 }
 
 /// `lib` itself, and the folders of packages there that have libraries: `mkl/lib`, `paddle/libs`, `ctranslate2.libs`.
 fn library_folders(prefix: &Path) -> Vec<PathBuf> {
+    // Debian's name, beside everybody else's.
+    const PACKAGES: [&str; 2] = ["site-packages", "dist-packages"];
+    const LIBRARIES: [&str; 4] = ["", "lib", "libs", ".libs"];
+
     let lib = prefix.join("lib");
     let packages = files_in(&lib, |name| name.starts_with("python"))
         .into_iter()
-        .flat_map(|python| files_in(&python.join("site-packages"), |_| true));
-    let inside =
-        packages.flat_map(|package| ["", "lib", "libs", ".libs"].map(|name| package.join(name)));
+        .flat_map(|python| PACKAGES.map(|name| python.join(name)))
+        .flat_map(|packages| files_in(&packages, |_| true));
+    let inside = packages.flat_map(|package| LIBRARIES.map(|name| package.join(name)));
     let inside: Vec<PathBuf> = inside.collect();
     [vec![lib], inside].concat()
 }
@@ -71,6 +78,7 @@ mod tests {
             "lib/python3.13/site-packages/paddle/libs/libiomp5.so",
             "lib/python3.13/site-packages/ctranslate2.libs/libgomp-a34b3233.so.1.0.0",
             "lib/python3.13/site-packages/x.libs/libomp-a34b3233.so.5",
+            "lib/python3/dist-packages/y/libiomp5.so",
         ];
         for file in files {
             let path = prefix.join(file);
@@ -88,6 +96,6 @@ mod tests {
             .filter_map(|path| path.strip_prefix(fs::canonicalize(&prefix).unwrap()).ok())
             .collect();
         fs::remove_dir_all(&prefix).unwrap();
-        assert_eq!(found, [files[1], files[3], files[5]].map(Path::new));
+        assert_eq!(found, [1, 6, 3, 5].map(|index| Path::new(files[index])));
     }
 }
