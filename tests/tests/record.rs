@@ -138,6 +138,25 @@ fn python_whose_environment_has_a_runtime() {
 }
 
 #[test]
+fn a_second_runtime_is_told() {
+    let traces = Traces::folder();
+    let ask = "import ctypes, sys
+for runtime in sys.argv[1:]: ctypes.CDLL(runtime).omp_get_max_threads()";
+    let runtimes = ["llvm-19/libomp.so.5", "intel-2026/libiomp5.so"].map(|name| {
+        let (name, file) = name.split_once('/').expect("two parts");
+        runtime(name).join(file)
+    });
+    let mut command = recording(&traces, ["--libgomp", "keep", "--"]);
+    command.arg(python()).args(["-c", ask]).args(runtimes);
+    // Else Intel's runtime would end the program.
+    let output = ended_well(command.env("KMP_DUPLICATE_LIB_OK", "TRUE"));
+    let words = "a second OpenMP runtime in this process is not traced: Intel(R) OMP version";
+    assert!(said(&output).contains(words), "{}", said(&output));
+    let told = info(&traces.only())["messages"][0].to_string();
+    assert!(told.contains(words), "{told}");
+}
+
+#[test]
 fn every_process_of_a_script_has_a_file() {
     let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
     let traces = Traces::folder();

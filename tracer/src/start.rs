@@ -60,14 +60,16 @@ pub(crate) extern "C" fn ompt_start_tool(
     runtime_version: *const c_char,
 ) -> *mut ompt_start_tool_result_t {
     let start = || {
+        // SAFETY: the runtime passes a C string of its own.
+        let runtime_version = unsafe { runtime::text(runtime_version) };
+        tell_of_second(&runtime_version);
         let Some(config) = configured() else {
             return null_mut();
         };
         *START.lock() = Some(Start {
             config,
             omp_version,
-            // SAFETY: the runtime passes a C string of its own.
-            runtime_version: unsafe { runtime::text(runtime_version) },
+            runtime_version,
         });
         (&raw const RESULT.0).cast_mut()
     };
@@ -96,6 +98,15 @@ unsafe extern "C" fn initialize(
             0
         }
         Err(_) => 0,
+    }
+}
+
+/// Says that a runtime is one too many, where another is traced: its events will be missing.
+fn tell_of_second(version: &str) {
+    if let Some(session) = session::of_this_process() {
+        let told = format!("a second OpenMP runtime in this process is not traced: {version}");
+        warning!("{told}");
+        session.tell_messages(vec![told]);
     }
 }
 
