@@ -114,6 +114,10 @@ fn tell_decision(decision: &Decision) {
     }
 }
 
+/// A runtime that comes late may have no room left for the thread-local storage of a tool.
+const HOW_TOOLS_ARE_FOUND: &str = "see how the runtime looks for tools: set OMP_TOOL_VERBOSE_INIT=stderr; where it finds the \
+    tracer and cannot load it, record with --preload";
+
 /// Runs the program to its end.
 fn start(
     command: &[OsString],
@@ -223,10 +227,11 @@ fn tell_that_nothing_was_traced(
             format!(
                 "{path} could have been traced, but ran no OpenMP construct, or its runtime did not load the tracer"
             ),
-            Some(
-                "see how the runtime looks for tools: set OMP_TOOL_VERBOSE_INIT=stderr".to_owned(),
-            ),
+            Some(HOW_TOOLS_ARE_FOUND.to_owned()),
         ),
+        (Traceable::Unknown, Decision::ReplaceBy(_)) if diagnosis.remedy.is_none() => {
+            (diagnosis.reason, Some(HOW_TOOLS_ARE_FOUND.to_owned()))
+        }
         (Traceable::Unknown | Traceable::No, _) => (diagnosis.reason, diagnosis.remedy),
     };
     words::note(&format!("likely reason: {reason}"));
