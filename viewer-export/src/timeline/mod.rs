@@ -136,12 +136,13 @@ impl ProcessReport {
 
     /// How bad it is that something was mended. In a trace that lost nothing, a missing end is one that the runtime did not
     /// report: threads that run when the process ends have them. And what lacks its begin began while recording was off, or
-    /// before what a flight recorder kept.
+    /// before what a flight recorder kept. Of a process that runs, one stream is read after the other, and all may be.
     pub(crate) fn severity(&self, repair: &Repair) -> Severity {
+        let is_running = self.ending == Some(Ending::Running);
         let is_expected = match repair.cause {
-            Cause::MissingEnd => self.ending == Some(Ending::Ended),
+            Cause::MissingEnd => is_running || self.ending == Some(Ending::Ended),
             Cause::EndWithoutBegin | Cause::UnannouncedTask | Cause::UnannouncedRegion => {
-                self.paused || self.is_of_flight_recorder()
+                is_running || self.paused || self.is_of_flight_recorder()
             }
             _ => false,
         };
@@ -555,5 +556,30 @@ mod tests {
                 format!("b: {gone}"),
             ]
         );
+    }
+
+    #[test]
+    fn what_a_running_process_lacks_is_no_fault() {
+        let mut repairs = Repairs::default();
+        repairs.add(Cause::MissingEnd, 1, 0);
+        repairs.add(Cause::UnannouncedRegion, 1, 0);
+        let severities = |ending, lost| {
+            let report = ProcessReport {
+                ending: Some(ending),
+                lost,
+                repairs: repairs.clone(),
+                ..ProcessReport::default()
+            };
+            let severities: Vec<_> = repairs
+                .iter()
+                .map(|repair| report.severity(repair))
+                .collect();
+            severities
+        };
+        use Severity::{Note, Warning};
+        assert_eq!(severities(Ending::Running, 0), [Note, Note]);
+        assert_eq!(severities(Ending::Running, 1), [Warning, Warning]);
+        assert_eq!(severities(Ending::Ended, 0), [Note, Warning]);
+        assert_eq!(severities(Ending::DidNotFinish, 0), [Warning, Warning]);
     }
 }
