@@ -86,6 +86,11 @@ impl Output {
         self.file.path()
     }
 
+    /// See [`OwnFile::move_up`].
+    pub(crate) fn move_up(&self) {
+        self.file.move_up();
+    }
+
     /// True where the file still has its name.
     pub(crate) fn is_in_place(&self) -> bool {
         self.file.is_in_place()

@@ -7,7 +7,9 @@
 //!
 //! Between question and use another thread may do the same. Our numbers are therefore high ones: the system gives the lowest
 //! that is free, so that nobody who opens a file has one of ours in that moment. And the program finds the numbers that it
-//! has without a tool.
+//! has without a tool. The writer, which may lose its processor for long at any place, has yet higher ones
+//! ([`OwnFile::move_up`]): a test that opens 80 files met it between question and use. What is left is a program that closes
+//! everything again while a file is being opened anew, for a moment by the lowest number.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -21,6 +23,8 @@ use crate::system::{self, FileId};
 /// The lowest number that we ask for. A process begins with room for 64: more would make a program with threads wait for
 /// milliseconds.
 const LOWEST: RawFd = 48;
+/// The same where there is time: beyond what programs have open that close what they do not know.
+const HIGH: RawFd = 1000;
 
 /// A file that is read and written by its user alone.
 #[derive(Debug)]
@@ -36,7 +40,7 @@ impl OwnFile {
     /// # Errors
     /// What the system said.
     pub(crate) fn create_new(path: &Path) -> io::Result<OwnFile> {
-        let file = out_of_the_way(system::create_new(path)?);
+        let file = out_of_the_way(system::create_new(path)?, LOWEST);
         Ok(OwnFile {
             path: path.to_path_buf(),
             id: system::file_id(file.as_fd())?,
@@ -107,7 +111,22 @@ impl OwnFile {
         if system::file_id(file.as_fd())? != self.id {
             return Err(io::Error::other("another file has its name"));
         }
-        Ok(out_of_the_way(file.into()))
+        Ok(out_of_the_way(file.into(), HIGH))
+    }
+
+    /// Gives the file a number beyond the program's, where the process may have so many. Takes milliseconds at times.
+    pub(crate) fn move_up(&self) {
+        let Ok(old) = self.descriptor() else { return };
+        if let Ok(file) = system::duplicate_from(old, HIGH) {
+            let (old, ours) = (old.as_raw_fd(), Ordering::Relaxed);
+            // The old number stays open: another thread may be about to use it.
+            let moved = self
+                .descriptor
+                .compare_exchange(old, file.as_raw_fd(), ours, ours);
+            if moved.is_ok() {
+                let _ = file.into_raw_fd();
+            }
+        }
     }
 }
 
@@ -122,6 +141,6 @@ impl Drop for OwnFile {
 }
 
 /// The same file by a high number, where one is to be had.
-fn out_of_the_way(file: OwnedFd) -> OwnedFd {
-    system::duplicate_from(file.as_fd(), LOWEST).unwrap_or(file)
+fn out_of_the_way(file: OwnedFd, lowest: RawFd) -> OwnedFd {
+    system::duplicate_from(file.as_fd(), lowest).unwrap_or(file)
 }

@@ -244,6 +244,11 @@ impl Session {
         info!("tracing into {}", self.output.path().display());
     }
 
+    /// See [`crate::own_file::OwnFile::move_up`].
+    pub(crate) fn move_output_up(&self) {
+        self.output.move_up();
+    }
+
     /// Recording goes on.
     pub(crate) fn record(&self) {
         let fast = clock::kind() == ClockKind::Counter;

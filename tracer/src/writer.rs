@@ -157,6 +157,7 @@ impl Writer {
 
     fn run(&self, session: &Session) -> Option<Packer> {
         system::spread_over(&session.cpus);
+        session.move_output_up();
         self.pace.begin(system::thread_id(), system::set_ordinary);
         // Without memory for it: raw.
         let mut packer = Packer::new(self.level, EVENT_WORDS).ok();
