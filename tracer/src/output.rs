@@ -57,17 +57,16 @@ impl Output {
     /// What the system said.
     pub(crate) fn create(wanted: &Path, session: u64) -> io::Result<Output> {
         let mut number = 1;
-        if is_no_place_for_files(wanted) {
-            return Err(io::Error::other(
-                "it is there, and is no file but a device, pipe or socket",
-            ));
-        }
         let file = loop {
             match OwnFile::create_new(&numbered(wanted, number)) {
                 Ok(file) => break file,
                 Err(error)
                     if error.kind() == io::ErrorKind::AlreadyExists && number < MOST_NAMES =>
                 {
+                    if is_no_place_for_files(wanted) {
+                        let told = "it is there, and is no file but a device, pipe or socket";
+                        return Err(io::Error::other(told));
+                    }
                     number += 1
                 }
                 Err(error) => return Err(error),

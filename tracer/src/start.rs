@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use ompt_sys::{ompt_data_t, ompt_function_lookup_t, ompt_start_tool_result_t};
 use omptrace_trace_format::block::ClockPair;
@@ -93,10 +92,7 @@ unsafe extern "C" fn initialize(
     // SAFETY: the first argument of `ompt_initialize_t`, in all generations.
     let lookup = unsafe { Lookup::new(lookup) };
     match contained(|| begin(lookup, dialect)) {
-        Ok(Ok(())) => {
-            IS_TRACED.store(true, Ordering::Relaxed);
-            1
-        }
+        Ok(Ok(())) => 1,
         Ok(Err(message)) => {
             warning!("{message}; the program runs without tracing");
             0
@@ -105,15 +101,10 @@ unsafe extern "C" fn initialize(
     }
 }
 
-/// True while a runtime is traced that came through [`ompt_start_tool`].
-static IS_TRACED: AtomicBool = AtomicBool::new(false);
-
-/// Says that a runtime is one too many, where another is traced: its events will be missing. One that is traced by an older
-/// interface may be the same.
+/// Says that a runtime is one too many, where another is traced: its events will be missing. One that is traced by the Collector
+/// API, which has no lookup, may be the same.
 fn tell_of_second(version: &str) {
-    // Relaxed: whoever loads a second runtime came later.
-    let another = IS_TRACED.load(Ordering::Relaxed);
-    if let Some(session) = session::of_this_process().filter(|_| another) {
+    if let (Some(session), Some(_)) = (session::of_this_process(), Lookup::current()) {
         let told = format!("a second OpenMP runtime in this process is not traced: {version}");
         warning!("{told}");
         session.tell_messages(vec![told]);
@@ -218,7 +209,6 @@ pub(crate) fn program_uses_openmp(session: &Session) {
 unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
     // While entry points may still be called, for runtimes that do not finalize their devices first.
     let _ = contained(devices::stop_all);
-    IS_TRACED.store(false, Ordering::Relaxed);
     end("finalize");
 }
 
