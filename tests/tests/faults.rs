@@ -146,7 +146,6 @@ fn what_is_said_where_nobody_listens_does_no_harm() {
     drop(reader);
     traces
         .trace(&mut command)
-        .env("OMP_TOOL_LIBRARIES", tool_library())
         .env("OMPTRACE_COMPRESS", "fast")
         .stderr(writer);
     let output = command.output().expect("the program can be run");

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use omptrace_tests::env::{
@@ -81,13 +81,18 @@ fn programs_of_gcc_run_on_the_runtime_of_llvm() {
     }
 }
 
-#[test]
-fn python_with_an_extension_by_gcc() {
-    let library = compile(
+/// What `python_extension.py` loads.
+fn extension_by_gcc() -> PathBuf {
+    compile(
         "tests/programs/openmp_library.c",
         Compiler::Gcc,
         &["-shared", "-fPIC"],
-    );
+    )
+}
+
+#[test]
+fn python_with_an_extension_by_gcc() {
+    let library = extension_by_gcc();
     let traces = Traces::folder();
     let script = root().join("tests/programs/python_extension.py");
     let arguments = [
@@ -108,11 +113,7 @@ fn python_with_an_extension_by_gcc() {
 /// MKL's packages bring Intel's runtime: beside LLVM's in the place of libgomp, its first call would not return.
 #[test]
 fn python_whose_environment_has_a_runtime() {
-    let library = compile(
-        "tests/programs/openmp_library.c",
-        Compiler::Gcc,
-        &["-shared", "-fPIC"],
-    );
+    let library = extension_by_gcc();
     let traces = Traces::folder();
     let environment = tempfile::tempdir().expect("a folder");
     let [interpreter, intel] = ["bin/python3", "lib/libiomp5.so"].map(|name| {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::loader::{each_file_once, files_in};
 use crate::cli::program::Program;
-use crate::cli::runtime::Vendor;
+use crate::cli::runtime;
 
 /// The runtimes that `program`, an interpreter or a script for one, may load from its own environment and from the user's
 /// packages.
@@ -19,13 +19,9 @@ pub(crate) fn runtimes(program: &Program) -> Vec<PathBuf> {
         .flat_map(|prefix| library_folders(&prefix));
     each_file_once(
         folders
-            .flat_map(|folder| files_in(&folder, may_be_loaded))
+            .flat_map(|folder| files_in(&folder, runtime::may_stand_in))
             .collect(),
     )
-}
-
-fn may_be_loaded(name: &str) -> bool {
-    matches!(Vendor::of(name), Some(Vendor::Llvm | Vendor::Intel))
 }
 
 /// Where interpreter and packages are installed: `PREFIX/bin/python3`, `PREFIX/lib`. A virtual environment's Python is a link

@@ -126,10 +126,14 @@ pub(crate) fn all(loader: &Loader) -> Vec<PathBuf> {
     found
 }
 
+/// Whether a library of this name may be such a runtime.
+pub(crate) fn may_stand_in(name: &str) -> bool {
+    matches!(Vendor::of(name), Some(Vendor::Llvm | Vendor::Intel))
+}
+
 /// The runtime that programs for libgomp shall run on: the newest of LLVM, else what else there is. `None` where none
 /// is installed.
 pub(crate) fn stand_in_for_libgomp(loader: &Loader) -> Option<PathBuf> {
-    let may_stand_in = |name: &str| matches!(Vendor::of(name), Some(Vendor::Llvm | Vendor::Intel));
     let installed = vendor_folders()
         .into_iter()
         .flat_map(|folder| files_in(&folder, may_stand_in));
