@@ -64,7 +64,7 @@ kinds! {
     Hole Warning "hole"
         "# bytes were reserved and never written, and the spool is gone that may have had their chunk";
     HoleOfSpool Note "hole_of_spool"
-        "# bytes were reserved and are not written: the process ended before, or is about to, and the spool has their chunk";
+        "# bytes were reserved and are not written: the process ended before, or is not there yet, and the spool has their chunk";
     BlockCut Error "block_cut"
         "the file ends # bytes before this block does";
     OtherSession Note "other_session"

@@ -19,6 +19,7 @@
 //! | [`recorder`], [`tls`], [`clock`] | the hot path |
 //! | [`cold`], [`stream`] | what the hot path leaves |
 //! | [`session`], [`spool`], [`output`], [`writer`] | chunks on their way into the file |
+//! | [`guard`], [`own_file`] | no panic, cancellation or `errno` for the program; files whose descriptors it may close |
 //! | [`signal`] | the signal at which a flight recorder writes what it keeps |
 //! | [`fork`] | children |
 //! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
