@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use omptrace_tests::env::{
     Compiler, compile, limited, omptrace_program, program_on, runtime, tool_library,
 };
-use omptrace_tests::trace::{Traces, count, dump, info};
+use omptrace_tests::trace::{Traces, count, dump, info, omptrace};
 use serde_json::Value;
 
 /// Threads of a team, and regions of a run of `reliability_ends`.
@@ -51,6 +51,13 @@ fn number(output: &str, word: &str) -> usize {
 /// Regions begun and ended, and criticals or locks left.
 fn regions(events: &[Value]) -> [usize; 3] {
     ["parallel_begin", "parallel_end", "mutex_released"].map(|name| count(events, name))
+}
+
+/// Whether `omptrace info` finds what has this name.
+fn finds(trace: &Path, name: &str) -> bool {
+    let info = info(trace);
+    let mut findings = info["findings"].as_array().expect("a list").iter();
+    findings.any(|finding| finding["name"] == name)
 }
 
 /// All traces, each as [`regions`], in ascending order.
@@ -251,6 +258,9 @@ fn a_call_that_fails_costs_events_and_no_more() {
         one_line(&output, words);
         for trace in traces.files() {
             dump(&trace);
+            // The others fail before any event.
+            let in_the_middle = fails.ends_with(":12");
+            assert_eq!(finds(&trace, "tracing_off"), in_the_middle, "{fails}");
         }
     }
 }
@@ -348,6 +358,35 @@ fn a_trace_that_is_removed_meanwhile_is_told() {
     let output = command.output().expect("sh can be run");
     assert_eq!(output.stdout, b"checksum 200000\n", "{output:?}");
     one_line(&output, "was removed or replaced while the program ran");
+}
+
+/// As a program that gives its user up (setuid(2)) or its root (chroot(2)): names lead nowhere any more.
+#[test]
+fn a_trace_that_is_moved_meanwhile_is_whole() {
+    let traces = Traces::folder();
+    let [sub, moved] = ["sub", "moved"].map(|name| traces.path().join(name));
+    let script = format!(
+        "{} none 2 100000 & while ! ls {1}/*.spool >/dev/null 2>&1; do :; done; mv {1} {2}; wait $!",
+        compile("tests/programs/reliability_ends.c", Compiler::Clang14, &[]).display(),
+        sub.display(),
+        moved.display()
+    );
+    fs::create_dir(&sub).expect("a folder");
+    let mut command = Command::new("sh");
+    traces
+        .trace(&mut command)
+        .args(["-c", &script])
+        .env("LD_LIBRARY_PATH", runtime("llvm-19"))
+        .env("OMPTRACE_OUTPUT", sub.join("x.omptrace"));
+    let output = command.output().expect("sh can be run");
+    assert_eq!(output.stdout, b"checksum 200000\n", "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let trace = moved.join("x.omptrace");
+    assert!(!finds(&trace, "spool_damaged"));
+    assert_eq!(regions(&dump(&trace)), [100_000, 100_000, 200_000]);
+    let recovered = omptrace(["recover".as_ref(), moved.as_os_str()]);
+    assert!(recovered.status.success(), "{recovered:?}");
+    assert_eq!(fs::read_dir(&moved).expect("a folder").count(), 1);
 }
 
 #[test]

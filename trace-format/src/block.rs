@@ -69,6 +69,7 @@
 //! | 5 | `CLOCK_REALTIME` at the base |
 //! | 6 | the stream's newest id before the chunk |
 //! | 7 | words published: stored (release) after each event |
+//! | 8 | the error number of the system that turned tracing off, in one chunk of all; 0 where none did |
 //!
 //! Reuse marks a chunk free, then writes its header, then marks it active. (Stream, sequence number) counts once,
 //! wherever it is found.
@@ -182,6 +183,8 @@ pub struct SpoolChunk {
     pub chunk: Chunk,
     /// Words of its events.
     pub published: u64,
+    /// The error number that turned tracing off, whoever owns the chunk; 0 for none.
+    pub failure: u64,
 }
 
 impl SpoolChunk {
@@ -201,6 +204,7 @@ impl SpoolChunk {
                 first_id: word(6),
             },
             published: word(7),
+            failure: word(8),
         })
     }
 }

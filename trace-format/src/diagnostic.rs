@@ -214,6 +214,15 @@ impl Diagnostics {
         }
     }
 
+    /// Nothing is missing by those that `is_harmless` names.
+    pub(crate) fn soften(&mut self, is_harmless: impl Fn(&Diagnostic) -> bool) {
+        let harmless = self
+            .list
+            .iter_mut()
+            .filter(|diagnostic| is_harmless(diagnostic));
+        harmless.for_each(|diagnostic| diagnostic.severity = Severity::Note);
+    }
+
     /// All so far; the last one tells how many were left out.
     pub(crate) fn take(&mut self) -> Vec<Diagnostic> {
         let mut list = std::mem::take(&mut self.list);

@@ -52,6 +52,9 @@ pub struct Metadata {
     /// How the session ended; missing where the process did not get so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<End>,
+    /// The error of the system that turned tracing off while the program ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
     /// What `omptrace record` knows of the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<Record>,
@@ -64,6 +67,14 @@ pub struct Metadata {
 }
 
 impl Metadata {
+    /// Words about what turned tracing off, if anything did.
+    pub fn told_failure(&self) -> Option<String> {
+        let failure = self.failure.as_ref()?;
+        Some(format!(
+            "tracing was turned off while the program ran, and later events are missing: {failure}"
+        ))
+    }
+
     /// The metadata of `object`, and how many of its keys have values that make no sense: they are left out.
     pub(crate) fn understand(object: &Map<String, Value>) -> (Metadata, u64) {
         if let Ok(metadata) = serde_json::from_value(Value::Object(object.clone())) {

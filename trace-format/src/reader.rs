@@ -141,7 +141,11 @@ impl Reader {
         // Where the file's header is damaged, the spool's session was not compared yet.
         let spool = spool.filter(|spool| spool.session == header.session);
 
-        let overlay = Overlay::read(&file, &blocks, &limits, &mut diagnostics)?;
+        let mut overlay = Overlay::read(&file, &blocks, &limits, &mut diagnostics)?;
+        if let Some(number) = spool.as_ref().and_then(|spool| spool.failure) {
+            let failure = io::Error::from_raw_os_error(number).to_string();
+            overlay.object.insert("failure".to_owned(), failure.into());
+        }
         let (metadata, unknown) = Metadata::understand(&overlay.object);
         if unknown > 0 {
             diagnostics.push(Diagnostic::new(DiagnosticKind::MetadataKey).count(unknown));
@@ -150,6 +154,9 @@ impl Reader {
             diagnostics.push(Diagnostic::new(DiagnosticKind::SpoolMissing));
         }
         let copies = all_copies(&blocks, spool.as_ref());
+        diagnostics.soften(|diagnostic| {
+            diagnostic.kind == DiagnosticKind::BlockCut && spool_has(&copies, diagnostic)
+        });
         let mode = metadata.settings.get("OMPTRACE_MODE");
         let gaps = match mode.is_some_and(|mode| mode == "flight") {
             true => DiagnosticKind::ChunksOverwritten,
@@ -358,6 +365,16 @@ fn all_copies(blocks: &Blocks, spool: Option<&Spool>) -> Vec<Stored> {
         .collect();
     copies.sort_unstable_by_key(Stored::order);
     copies
+}
+
+/// True where the chunk of `diagnostic` is in the spool: a write that fails, on a full disk, leaves it there.
+fn spool_has(copies: &[Stored], diagnostic: &Diagnostic) -> bool {
+    let in_spool = copies.iter().filter_map(|stored| match stored {
+        Stored::File(_) => None,
+        Stored::Spool(entry) => Some(entry.header.chunk),
+    });
+    let mut places = in_spool.map(|chunk| (Some(chunk.stream), Some(chunk.sequence)));
+    places.any(|place| place == (diagnostic.stream, diagnostic.sequence))
 }
 
 /// What the summary says of chunks: of several copies, the first counts.

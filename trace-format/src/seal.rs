@@ -32,12 +32,22 @@ pub struct Sealed {
     pub events: u64,
     /// Events that were not recorded, as the events `omptrace_lost` count them.
     pub lost: u64,
+    /// Words about what turned tracing off: see [`crate::Metadata::told_failure`].
+    pub failure: Option<String>,
     /// Streams.
     pub streams: u32,
     /// Bytes of the file.
     pub bytes: u64,
     /// What was wrong with the trace before it was sealed.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Sealed {
+    /// True where all that happened is in the trace, but for what [`Sealed::lost`] counts.
+    pub fn is_whole(&self) -> bool {
+        let is_damage = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
+        self.failure.is_none() && !self.diagnostics.iter().any(is_damage)
+    }
 }
 
 /// Why a trace was not sealed; it is unharmed.
@@ -145,6 +155,7 @@ fn copy(
     output.all_metadata(session, &reader.metadata_clocks(), &object)?;
     let mut sealed = Sealed {
         streams: reader.streams().len() as u32,
+        failure: reader.metadata().told_failure(),
         ..Sealed::default()
     };
     let mut chunks = reader.chunks();

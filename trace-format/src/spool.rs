@@ -1,7 +1,8 @@
 //! What the traced process left in its spool: the newest chunks of each stream (layout: [`crate::block`]).
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ use crate::limits::Limits;
 use crate::scan::read_up_to;
 
 const HEADER_BYTES: usize = CHUNK_HEADER_WORDS * 8;
+/// Linux's; anything else in their place is damage.
+const ERROR_NUMBERS: RangeInclusive<u64> = 1..=4095;
 
 /// The spool's path where the user asked for no other folder: beside the trace.
 pub fn default_path(trace: &Path) -> PathBuf {
@@ -32,6 +35,8 @@ pub(crate) struct Spool {
     /// Words that a chunk holds.
     capacity: u64,
     pub(crate) chunks: Vec<SpoolEntry>,
+    /// The error number of the system that turned tracing off.
+    pub(crate) failure: Option<i32>,
 }
 
 /// A chunk of the spool as it was when the spool was opened.
@@ -47,8 +52,9 @@ pub(crate) struct SpoolEntry {
 pub(crate) struct Recycled;
 
 impl Spool {
-    /// The spool of `session`, at the path that the trace's header names or beside the trace; `None` where there is
-    /// no such file. `path` is empty for a sealed trace, which has no spool.
+    /// The spool of `session`, beside the trace or at the path that the trace's header names; `None` where there is
+    /// no such file. `path` is empty for a sealed trace, which has no spool. Of a copied trace, the copied spool comes first:
+    /// the other is still the original's.
     pub(crate) fn find(
         trace: &Path,
         path: &[u8],
@@ -58,17 +64,22 @@ impl Spool {
     ) -> Option<Spool> {
         let named = Path::new(std::ffi::OsStr::from_bytes(path));
         let beside = trace.with_file_name(named.file_name()?);
-        let (path, file) = [named, &beside]
-            .into_iter()
-            .find_map(|path| Some((path.to_path_buf(), File::open(path).ok()?)))?;
-        if path != named {
-            diagnostics.push(Diagnostic::new(DiagnosticKind::SpoolMoved));
+        let mut is_damaged = false;
+        for path in [&*beside, named] {
+            let Ok(file) = File::open(path) else { continue };
+            let spool = Spool::read(file, path.to_path_buf(), session, limits, diagnostics);
+            if spool.is_some() {
+                if fs::canonicalize(path).ok() != fs::canonicalize(named).ok() {
+                    diagnostics.push(Diagnostic::new(DiagnosticKind::SpoolMoved));
+                }
+                return spool;
+            }
+            is_damaged = true;
         }
-        let spool = Spool::read(file, path, session, limits, diagnostics);
-        if spool.is_none() {
+        if is_damaged {
             diagnostics.push(Diagnostic::new(DiagnosticKind::SpoolDamaged));
         }
-        spool
+        None
     }
 
     fn read(
@@ -96,6 +107,7 @@ impl Spool {
             bytes,
             capacity: (chunk_bytes - HEADER_BYTES) as u64 / 8,
             chunks: Vec::new(),
+            failure: None,
         };
         spool.list(chunk_bytes, limits, diagnostics);
         Some(spool)
@@ -113,7 +125,12 @@ impl Spool {
             let Some(bytes) = self.header_bytes(offset) else {
                 continue;
             };
-            let header = SpoolChunk::decode(&bytes).filter(|header| {
+            let header = SpoolChunk::decode(&bytes);
+            let failure = header.map_or(0, |header| header.failure);
+            if ERROR_NUMBERS.contains(&failure) {
+                self.failure = Some(failure as i32);
+            }
+            let header = header.filter(|header| {
                 matches!(
                     header.state,
                     ChunkState::FREE | ChunkState::ACTIVE | ChunkState::FULL

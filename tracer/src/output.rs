@@ -90,9 +90,9 @@ impl Output {
         self.file.move_up();
     }
 
-    /// True where the file still has its name.
-    pub(crate) fn is_in_place(&self) -> bool {
-        self.file.is_in_place()
+    /// See [`OwnFile::can_be_found`].
+    pub(crate) fn can_be_found(&self) -> bool {
+        self.file.can_be_found()
     }
 
     /// Writes the first page, which names the spool; an empty name is none.

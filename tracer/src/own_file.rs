@@ -14,7 +14,7 @@
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -53,10 +53,9 @@ impl OwnFile {
         &self.path
     }
 
-    /// True where it still has its name.
-    pub(crate) fn is_in_place(&self) -> bool {
-        let named = std::fs::symlink_metadata(&self.path);
-        named.is_ok_and(|named| (named.dev(), named.ino()) == self.id)
+    /// True where somebody will find it: it has a name. That may be out of the program's reach by now (setuid(2), chroot(2)).
+    pub(crate) fn can_be_found(&self) -> bool {
+        self.with(system::has_a_name).unwrap_or(false)
     }
 
     /// Calls `call` with a descriptor of the file.

@@ -3,11 +3,10 @@
 //! Sessions are never freed: a thread may be in a callback at any moment. A process has one at a time; a second one
 //! follows when the OpenMP runtime is unloaded and loaded again, and a forked child that uses OpenMP has its own.
 
-use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono::Local;
@@ -69,7 +68,10 @@ pub(crate) struct Session {
     /// Events lost and told.
     lost: AtomicU64,
     told_begin: AtomicBool,
-    failed: AtomicBool,
+    /// The error number of the system that turned tracing off; 0 while none did.
+    failure: AtomicI32,
+    /// A thread got no chunk, and that was said.
+    told_shortage: AtomicBool,
     asked_runtime: AtomicBool,
     /// What `initialize` found out, for the sessions of forked children.
     runtime: OnceLock<Metadata>,
@@ -219,7 +221,8 @@ impl Session {
             streams: AtomicU32::new(0),
             lost: AtomicU64::new(0),
             told_begin: AtomicBool::new(false),
-            failed: AtomicBool::new(false),
+            failure: AtomicI32::new(0),
+            told_shortage: AtomicBool::new(false),
             asked_runtime: AtomicBool::new(false),
             runtime: OnceLock::new(),
             messages: Mutex::default(),
@@ -249,8 +252,11 @@ impl Session {
         self.output.move_up();
     }
 
-    /// Recording goes on.
+    /// Recording goes on, unless it was turned off for good.
     pub(crate) fn record(&self) {
+        if self.failure().is_some() {
+            return;
+        }
         let fast = clock::kind() == ClockKind::Counter;
         if fast {
             Mode::Record.set()
@@ -403,7 +409,7 @@ impl Session {
     fn take_chunk(&self, growth: Growth) -> Option<u32> {
         self.spool.take(growth).unwrap_or_else(|error| {
             // Threads that have chunks go on with those; this one loses its events, which are counted.
-            if !self.failed.swap(true, Ordering::Relaxed) {
+            if !self.told_shortage.swap(true, Ordering::Relaxed) {
                 warning!(
                     "no more space for events in {}: {error}; some threads lose events",
                     self.spool_name()
@@ -608,15 +614,28 @@ impl Session {
     }
 
     /// Turns tracing off for good: one line, and the program runs on.
-    fn fail(&self, what: &str, error: &dyn Display) {
+    fn fail(&self, what: &str, error: &io::Error) {
         Mode::Off.set();
-        if !self.failed.swap(true, Ordering::Relaxed) {
+        // What has no number is a descriptor that the program closed, see `OwnFile`.
+        let number = error.raw_os_error().unwrap_or(libc::EBADF);
+        // Relaxed: the number is all that is shared.
+        let (ours, theirs) = (Ordering::Relaxed, Ordering::Relaxed);
+        let is_first = self.failure.compare_exchange(0, number, ours, theirs);
+        if is_first.is_ok() {
+            self.spool.tell_failure(number);
             warning!(
                 "cannot {what} {}: {error}; tracing is off, the program goes on. What was recorded is kept in {}",
                 self.output.path().display(),
                 self.spool_name()
             );
         }
+    }
+
+    /// What turned tracing off.
+    fn failure(&self) -> Option<io::Error> {
+        // Relaxed: the number is all that is shared.
+        let number = self.failure.load(Ordering::Relaxed);
+        (number != 0).then(|| io::Error::from_raw_os_error(number))
     }
 
     /// What messages call the spool.
@@ -655,16 +674,18 @@ impl Session {
             self.streams.load(Ordering::Relaxed),
             self.lost.load(Ordering::Relaxed),
         );
-        let failed = self.failed.load(Ordering::Relaxed);
-        let how = if failed { "failure" } else { how };
-        self.write_metadata(&json!({ "end": { "how": how, "streams": streams, "lost": lost } }));
-        if self.failed.load(Ordering::Relaxed) {
+        let mut end = json!({ "end": { "how": how, "streams": streams, "lost": lost } });
+        if let Some(failure) = self.failure() {
+            end["failure"] = failure.to_string().into();
+        }
+        self.write_metadata(&end);
+        if self.failure().is_some() {
             return;
         }
         self.output.give_space_back();
         sanitizer::plant_fault();
         self.spool.remove();
-        if !self.output.is_in_place() {
+        if !self.output.can_be_found() {
             warning!(
                 "{} was removed or replaced while the program ran: its trace is gone",
                 self.output.path().display()

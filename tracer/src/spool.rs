@@ -186,11 +186,18 @@ impl Spool {
         (0..self.reserved.load(Ordering::Acquire)).map(|index| (index, self.chunk(index)))
     }
 
+    /// Leaves in memory, which needs no disk and no descriptor, which error of the system turned tracing off.
+    pub(crate) fn tell_failure(&self, number: i32) {
+        let _ = self
+            .all()
+            .any(|(_, chunk)| chunk.header().tell_failure(number));
+    }
+
     /// Gives the space back, and removes the file's name. The memory stays: a thread may still be storing an event.
     pub(crate) fn remove(&self) {
-        let bytes = FILE_HEADER_BYTES + self.all().count() * CHUNK_BYTES;
+        let chunks = self.all().count() * CHUNK_BYTES;
         let Some(file) = &self.file else {
-            system::forget_memory(self.base, bytes);
+            system::forget_memory(self.base, FILE_HEADER_BYTES + chunks);
             return;
         };
         // A file that is gone already is as good.
@@ -199,8 +206,8 @@ impl Spool {
             // Not before there is a descriptor: the file may have to be opened again, by its name.
             remove();
             // The space too: the mapping would hold it until the process ends. Chunks keep reading as zeros, stores fill
-            // new pages.
-            system::give_back(file, bytes)
+            // new pages. The header stays: where the name could not be removed, the file is a spool without chunks.
+            system::give_back(file, FILE_HEADER_BYTES, chunks)
         });
         if removed.is_err() {
             remove();

@@ -146,14 +146,15 @@ pub(crate) fn truncate(file: BorrowedFd<'_>, len: u64) -> io::Result<()> {
     check(unsafe { libc::ftruncate(file.as_raw_fd(), len as libc::off_t) }).map(|_| ())
 }
 
-/// Gives back the space of the first `len` bytes, which read as zeros from then on.
+/// Gives back the space of `len` bytes from `offset` on, which read as zeros from then on.
 ///
 /// # Errors
 /// What the system said: not every file system can.
-pub(crate) fn give_back(file: BorrowedFd<'_>, len: usize) -> io::Result<()> {
+pub(crate) fn give_back(file: BorrowedFd<'_>, offset: usize, len: usize) -> io::Result<()> {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    let (offset, len) = (offset as libc::off_t, len as libc::off_t);
     // SAFETY: a plain system call.
-    check(unsafe { libc::fallocate(file.as_raw_fd(), mode, 0, len as libc::off_t) }).map(|_| ())
+    check(unsafe { libc::fallocate(file.as_raw_fd(), mode, offset, len) }).map(|_| ())
 }
 
 /// Maps the first `len` bytes of the file, also those that it does not have yet, for the life of the process. None may
@@ -233,11 +234,23 @@ pub(crate) type FileId = (u64, u64);
 /// # Errors
 /// What the system said: `EBADF` where the descriptor is closed.
 pub(crate) fn file_id(file: BorrowedFd<'_>) -> io::Result<FileId> {
+    status(file).map(|stat| (stat.st_dev, stat.st_ino))
+}
+
+/// True where the file has a name, wherever that is.
+///
+/// # Errors
+/// As of [`file_id`].
+pub(crate) fn has_a_name(file: BorrowedFd<'_>) -> io::Result<bool> {
+    status(file).map(|stat| stat.st_nlink > 0)
+}
+
+fn status(file: BorrowedFd<'_>) -> io::Result<libc::stat> {
     // SAFETY: all zeros is a valid structure, which the kernel fills.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: `stat` is valid for writing.
     check(unsafe { libc::fstat(file.as_raw_fd(), &mut stat) })?;
-    Ok((stat.st_dev, stat.st_ino))
+    Ok(stat)
 }
 
 /// A second descriptor of the file: the lowest that is free from `lowest` on.

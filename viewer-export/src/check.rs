@@ -44,10 +44,10 @@ pub fn check(reader: &Reader) -> Vec<Finding> {
 
 /// What the report of an interpreted process gives cause to say.
 pub(crate) fn findings(process: &ProcessReport) -> Vec<Finding> {
-    let lost = (process.lost > 0).then(|| Finding {
-        severity: Severity::Warning,
-        name: "lost",
-        text: format!("events were lost while tracing ({})", process.lost),
+    let lost = process.losses().map(|(severity, name, text)| Finding {
+        severity,
+        name,
+        text,
     });
     let damage = process.diagnostics.iter().map(of_diagnostic);
     let repairs = process

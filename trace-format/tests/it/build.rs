@@ -196,6 +196,13 @@ impl Trace {
         self
     }
 
+    /// Says in the spool's newest chunk which error of the system turned tracing off.
+    pub(crate) fn failed(mut self, number: u64) -> Trace {
+        let header = self.spool.len() - SPOOL_CHUNK_BYTES;
+        self.spool[header + 8 * 8..][..8].copy_from_slice(&number.to_le_bytes());
+        self
+    }
+
     pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("test.omptrace")
     }

@@ -6,7 +6,7 @@ use omptrace_trace_format::event::{Event, SyncRegion};
 use omptrace_trace_format::field::{Address, Id};
 use omptrace_trace_format::spool::default_path;
 use omptrace_trace_format::writer::{Index, chunk_header};
-use omptrace_trace_format::{DiagnosticKind, Ending, Limits, OpenError, Reader};
+use omptrace_trace_format::{DiagnosticKind, Ending, Limits, OpenError, Reader, Severity};
 use serde_json::json;
 
 use crate::build::{Found, SESSION, Trace, chunk, encode, overwrite, read, read_all, some_events};
@@ -113,6 +113,24 @@ fn takes_the_spools_copy_of_a_damaged_chunk() {
 }
 
 #[test]
+fn a_chunk_that_was_cut_and_is_in_the_spool_is_whole() {
+    let trace = Trace::new();
+    let before = trace.file().len();
+    let trace = trace
+        .raw(chunk(1, 0), &words(1))
+        .spooled(chunk(1, 0), ChunkState::FULL, &words(1));
+    let path = trace.write();
+    let cut = &trace.file()[..(before + trace.file().len()) / 2];
+    std::fs::write(&path, cut).unwrap();
+    let found = read(&path);
+    let kinds = [DiagnosticKind::BlockCut, DiagnosticKind::ChunkCopyDamaged];
+    assert_eq!(found.kinds(), kinds);
+    let severities = found.diagnostics.iter().map(|found| found.severity);
+    assert!(severities.eq([Severity::Note; 2]));
+    assert_eq!(found.events.len(), ROWS);
+}
+
+#[test]
 fn finds_a_spool_that_moved_with_its_trace() {
     let trace = Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
     let path = trace.write();
@@ -125,6 +143,16 @@ fn finds_a_spool_that_moved_with_its_trace() {
     let found = read(&moved);
     assert_eq!(found.kinds(), [DiagnosticKind::SpoolMoved]);
     assert_eq!(found.events.len(), ROWS);
+}
+
+#[test]
+fn a_spool_by_another_path_did_not_move() {
+    let trace = Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
+    let path = trace.write();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let link = elsewhere.path().join("link");
+    std::os::unix::fs::symlink(path.parent().unwrap(), &link).unwrap();
+    assert_eq!(read(&link.join(path.file_name().unwrap())).kinds(), []);
 }
 
 #[test]

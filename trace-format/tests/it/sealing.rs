@@ -139,6 +139,41 @@ fn takes_the_spool_of_a_killed_process_in() {
 }
 
 #[test]
+fn leaves_the_spool_of_the_original_when_a_copy_is_sealed() {
+    let trace = Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
+    let path = trace.write();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let copy = elsewhere.path().join(path.file_name().unwrap());
+    fs::copy(&path, &copy).unwrap();
+    fs::copy(default_path(&path), default_path(&copy)).unwrap();
+    let sealed = seal(&copy, Value::Null, &mut |_, _| ()).unwrap();
+    assert_eq!(sealed.events as usize, Event::ROWS);
+    assert!(!default_path(&copy).exists());
+    assert_eq!(read(&path).events.len(), Event::ROWS);
+}
+
+#[test]
+fn keeps_what_turned_tracing_off() {
+    for state in [ChunkState::ACTIVE, ChunkState::FREE] {
+        let trace = Trace::new()
+            .spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1))
+            .spooled(chunk(1, 1), state, &words(2))
+            .failed(28);
+        let sealed = check(&trace, Value::Null);
+        assert!(!sealed.is_whole());
+        let reader = Reader::open(&trace.path()).unwrap();
+        assert_eq!(reader.diagnostics(), []);
+        let told = reader.metadata().told_failure().unwrap();
+        assert!(
+            told.ends_with("No space left on device (os error 28)"),
+            "{told}"
+        );
+    }
+    let damaged = Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
+    assert!(check(&damaged.failed(1 << 12), Value::Null).is_whole());
+}
+
+#[test]
 fn keeps_a_chunk_with_a_cut_tail_raw() {
     let mut cut = words(1);
     cut.push(5 << 6 | 63);

@@ -10,6 +10,7 @@ const PLACE: usize = 2;
 const CLOCK: usize = 3;
 const NEWEST_ID: usize = 6;
 const PUBLISHED: usize = 7;
+const FAILURE: usize = 8;
 
 /// Release, but where `cargo xtask sanitize` plants a race ([`crate::sanitizer`]).
 const PUBLISH: Ordering = match cfg!(omptrace_planted = "race") {
@@ -94,6 +95,16 @@ impl Header {
         fence(Ordering::Release);
         // Relaxed: ordered by the fence; pairs with Acquire in `take_over`.
         self.0[STATE].store(ChunkState::ACTIVE.0, Ordering::Relaxed);
+    }
+
+    /// Says, for whoever reads the spool, which error of the system turned tracing off; false where the chunk was never begun.
+    pub(crate) fn tell_failure(&self, number: i32) -> bool {
+        let has_begun = self.word(MAGIC) == CHUNK_MAGIC;
+        if has_begun {
+            // Relaxed: the number is all that is told.
+            self.0[FAILURE].store(number as u64, Ordering::Relaxed);
+        }
+        has_begun
     }
 
     /// Its stream and its sequence number there.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
-use omptrace_trace_format::{Reader, SealError, Sealed, Severity, seal};
+use omptrace_trace_format::{Diagnostic, Reader, SealError, Sealed, Severity, seal};
 use omptrace_viewer_export::symbols::{self, Table};
 use rayon::prelude::*;
 use serde_json::Value;
@@ -64,6 +64,11 @@ fn seal_one(job: &Job, bar: &ProgressBar) -> Result<Sealed, String> {
             "its process is still running; when it has ended: omptrace recover {}",
             words::shell_path(&job.trace)
         ),
+        // It is unharmed, with its spool: a full disk, mostly.
+        error @ SealError::Io(_) => format!(
+            "{error}; when there is room for it: omptrace recover {}",
+            words::shell_path(&job.trace)
+        ),
         error => error.to_string(),
     })
 }
@@ -83,7 +88,7 @@ pub(crate) fn tell(done: &[Done]) {
             words::near(trace).display(),
             words::counted(sealed.events, "event"),
             words::counted(sealed.streams.into(), "thread"),
-            lost(sealed.lost),
+            lost(&[sealed]),
             words::bytes(sealed.bytes)
         ));
     }
@@ -93,7 +98,7 @@ pub(crate) fn tell(done: &[Done]) {
             "{}: {}, {}, {}",
             words::counted(files as u64, "file"),
             words::counted(sealed().map(|(_, sealed)| sealed.events).sum(), "event"),
-            lost(sealed().map(|(_, sealed)| sealed.lost).sum()),
+            lost(&sealed().map(|(_, sealed)| sealed).collect::<Vec<_>>()),
             words::bytes(sealed().map(|(_, sealed)| sealed.bytes).sum())
         ));
     }
@@ -107,9 +112,10 @@ pub(crate) fn tell(done: &[Done]) {
     }
 }
 
-fn lost(events: u64) -> String {
-    match events {
-        0 => "none lost".to_owned(),
+fn lost(sealed: &[&Sealed]) -> String {
+    match sealed.iter().map(|sealed| sealed.lost).sum() {
+        0 if sealed.iter().all(|sealed| sealed.is_whole()) => "none lost".to_owned(),
+        0 => "SOME MISSING".to_owned(),
         lost => format!("{} LOST", words::number(lost)),
     }
 }
@@ -118,12 +124,12 @@ fn tell_diagnostics(trace: &Path, sealed: &Sealed) {
     /// `info` tells all.
     const MOST_LINES: usize = 5;
 
-    let mut worth_telling = sealed
-        .diagnostics
-        .iter()
-        .filter(|diagnostic| diagnostic.severity > Severity::Note);
-    for diagnostic in worth_telling.by_ref().take(MOST_LINES) {
-        words::warning(&format!("{}: {diagnostic}", words::near(trace).display()));
+    let damage = sealed.diagnostics.iter();
+    let damage = damage.filter(|diagnostic| diagnostic.severity > Severity::Note);
+    let failure = sealed.failure.iter().cloned();
+    let mut worth_telling = failure.chain(damage.map(Diagnostic::to_string));
+    for words in worth_telling.by_ref().take(MOST_LINES) {
+        words::warning(&format!("{}: {words}", words::near(trace).display()));
     }
     let rest = worth_telling.count();
     if rest > 0 {

@@ -74,6 +74,8 @@ pub struct ProcessReport {
     pub events: u64,
     /// Events that the tracer had lost.
     pub lost: u64,
+    /// Words about what turned tracing off: see [`omptrace_trace_format::Metadata::told_failure`].
+    pub failure: Option<String>,
     /// Whether recording was off for a while, and then on again.
     pub paused: bool,
     /// What was mended.
@@ -89,10 +91,7 @@ pub struct ProcessReport {
 impl ProcessReport {
     /// Words about everything that is missing or mended, each with how bad it is; empty for a sound trace.
     pub fn notes(&self) -> Vec<(Severity, String)> {
-        let lost = (self.lost > 0).then(|| {
-            let text = format!("events were lost while tracing ({})", self.lost);
-            (Severity::Warning, text)
-        });
+        let lost = self.losses().map(|(severity, _, text)| (severity, text));
         let diagnostics = self
             .diagnostics
             .iter()
@@ -102,11 +101,21 @@ impl ProcessReport {
             (self.severity(repair), text)
         });
         let unnamed = self.unnamed_by_problem().into_iter();
-        lost.into_iter()
-            .chain(diagnostics)
+        lost.chain(diagnostics)
             .chain(repairs)
             .chain(unnamed.map(|text| (Severity::Warning, text)))
             .collect()
+    }
+
+    /// What was never recorded: how bad that is, its name for programs, and words about it.
+    pub(crate) fn losses(&self) -> impl Iterator<Item = (Severity, &'static str, String)> {
+        let lost = (self.lost > 0).then(|| {
+            let text = format!("events were lost while tracing ({})", self.lost);
+            (Severity::Warning, "lost", text)
+        });
+        let failure = self.failure.clone();
+        let failure = failure.map(|text| (Severity::Error, "tracing_off", text));
+        failure.into_iter().chain(lost)
     }
 
     /// A line for each module without source lines, or for all that have the same problem where they are many: programs in
@@ -155,7 +164,7 @@ impl ProcessReport {
 
     fn lost_nothing(&self) -> bool {
         let is_damage = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
-        self.lost == 0 && !self.diagnostics.iter().any(is_damage)
+        self.lost == 0 && self.failure.is_none() && !self.diagnostics.iter().any(is_damage)
     }
 
     /// Whether older events were overwritten, as a flight recorder does.
@@ -354,6 +363,7 @@ impl<'a> ProcessReplay<'a, '_> {
             ending: Some(self.reader.ending()),
             events: read.events,
             lost: read.lost,
+            failure: self.reader.metadata().told_failure(),
             paused: self.stage.pause.is_some(),
             repairs,
             devices: read.devices,
