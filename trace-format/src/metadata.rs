@@ -103,6 +103,8 @@ pub struct Process {
     /// When the process started, in clock ticks since boot (field 22 of `/proc/PID/stat`): with the id, and on the
     /// same host, it tells this process from a later one.
     pub started: u64,
+    /// The namespace of both ids (`/proc/PID/ns/pid`): a container has its own. 0 where it is not known.
+    pub pid_namespace: u64,
     /// The executable's path.
     pub executable: String,
     /// Arguments, the program's name first.

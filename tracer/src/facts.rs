@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use chrono::Local;
@@ -53,6 +54,7 @@ pub(crate) fn process(session: &Session, forked: bool) -> Metadata {
             pid: session.pid,
             parent_pid: std::os::unix::process::parent_id(),
             started: started().unwrap_or(0),
+            pid_namespace: fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino()),
             executable: fs::read_link("/proc/self/exe")
                 .unwrap_or_default()
                 .to_string_lossy()
