@@ -20,11 +20,11 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::system::{self, FileId};
 
-/// The lowest number that we ask for. A process begins with room for 64: more would make a program with threads wait for
-/// milliseconds.
-const LOWEST: RawFd = 48;
-/// The same where there is time: beyond what programs have open that close what they do not know.
+/// The lowest number that we ask for: beyond what programs have open that close what they do not know.
 const HIGH: RawFd = 1000;
+/// The same where that is refused, or takes too long: a process begins with room for 64, and where it has threads, more
+/// makes it wait until each processor has been through the scheduler (15 ms).
+const LOWEST: RawFd = 48;
 
 /// A file that is read and written by its user alone.
 #[derive(Debug)]
@@ -40,7 +40,11 @@ impl OwnFile {
     /// # Errors
     /// What the system said.
     pub(crate) fn create_new(path: &Path) -> io::Result<OwnFile> {
-        let file = out_of_the_way(system::create_new(path)?, LOWEST);
+        let numbers: &[RawFd] = match system::has_one_thread() {
+            true => &[HIGH, LOWEST],
+            false => &[LOWEST],
+        };
+        let file = out_of_the_way(system::create_new(path)?, numbers);
         Ok(OwnFile {
             path: path.to_path_buf(),
             id: system::file_id(file.as_fd())?,
@@ -110,13 +114,15 @@ impl OwnFile {
         if system::file_id(file.as_fd())? != self.id {
             return Err(io::Error::other("another file has its name"));
         }
-        Ok(out_of_the_way(file.into(), HIGH))
+        Ok(out_of_the_way(file.into(), &[HIGH, LOWEST]))
     }
 
     /// Gives the file a number beyond the program's, where the process may have so many. Takes milliseconds at times.
     pub(crate) fn move_up(&self) {
         let Ok(old) = self.descriptor() else { return };
-        if let Ok(file) = system::duplicate_from(old, HIGH) {
+        if old.as_raw_fd() < HIGH
+            && let Ok(file) = system::duplicate_from(old, HIGH)
+        {
             let (old, ours) = (old.as_raw_fd(), Ordering::Relaxed);
             // The old number stays open: another thread may be about to use it.
             let moved = self
@@ -139,7 +145,9 @@ impl Drop for OwnFile {
     }
 }
 
-/// The same file by a high number, where one is to be had.
-fn out_of_the_way(file: OwnedFd, lowest: RawFd) -> OwnedFd {
-    system::duplicate_from(file.as_fd(), lowest).unwrap_or(file)
+/// The same file by the first of these numbers that is to be had, or the next that is free.
+fn out_of_the_way(file: OwnedFd, numbers: &[RawFd]) -> OwnedFd {
+    let mut numbers = numbers.iter();
+    let moved = numbers.find_map(|lowest| system::duplicate_from(file.as_fd(), *lowest).ok());
+    moved.unwrap_or(file)
 }

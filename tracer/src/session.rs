@@ -70,8 +70,8 @@ pub(crate) struct Session {
     told_begin: AtomicBool,
     /// The error number of the system that turned tracing off; 0 while none did.
     failure: AtomicI32,
-    /// A thread got no chunk, and that was said.
-    told_shortage: AtomicBool,
+    /// Something failed, and that was said: one line is enough, a full disk has many effects. The trace tells the rest.
+    told_trouble: AtomicBool,
     asked_runtime: AtomicBool,
     /// What `initialize` found out, for the sessions of forked children.
     runtime: OnceLock<Metadata>,
@@ -222,7 +222,7 @@ impl Session {
             lost: AtomicU64::new(0),
             told_begin: AtomicBool::new(false),
             failure: AtomicI32::new(0),
-            told_shortage: AtomicBool::new(false),
+            told_trouble: AtomicBool::new(false),
             asked_runtime: AtomicBool::new(false),
             runtime: OnceLock::new(),
             messages: Mutex::default(),
@@ -409,7 +409,7 @@ impl Session {
     fn take_chunk(&self, growth: Growth) -> Option<u32> {
         self.spool.take(growth).unwrap_or_else(|error| {
             // Threads that have chunks go on with those; this one loses its events, which are counted.
-            if !self.told_shortage.swap(true, Ordering::Relaxed) {
+            if !self.told_trouble.swap(true, Ordering::Relaxed) {
                 warning!(
                     "no more space for events in {}: {error}; some threads lose events",
                     self.spool_name()
@@ -623,6 +623,8 @@ impl Session {
         let is_first = self.failure.compare_exchange(0, number, ours, theirs);
         if is_first.is_ok() {
             self.spool.tell_failure(number);
+        }
+        if !self.told_trouble.swap(true, Ordering::Relaxed) {
             warning!(
                 "cannot {what} {}: {error}; tracing is off, the program goes on. What was recorded is kept in {}",
                 self.output.path().display(),

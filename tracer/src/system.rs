@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Creates `path` for the user alone; it must not exist, and a link is never followed.
@@ -251,6 +251,12 @@ fn status(file: BorrowedFd<'_>) -> io::Result<libc::stat> {
     // SAFETY: `stat` is valid for writing.
     check(unsafe { libc::fstat(file.as_raw_fd(), &mut stat) })?;
     Ok(stat)
+}
+
+/// True while the process has this thread alone; false where that cannot be seen.
+pub(crate) fn has_one_thread() -> bool {
+    // Two links of a folder, and one of each folder in it.
+    std::fs::metadata("/proc/self/task").is_ok_and(|found| found.nlink() == 3)
 }
 
 /// A second descriptor of the file: the lowest that is free from `lowest` on.

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use omptrace_trace_format::codec::Packer;
 
@@ -25,6 +25,8 @@ use crate::system;
 
 /// How long the writer sleeps when nobody wakes it up.
 const NAP: Duration = Duration::from_millis(50);
+/// What ends sooner does not wait for [`Session::move_output_up`].
+const SHORT: Duration = Duration::from_millis(200);
 
 /// The session's writer.
 #[derive(Debug)]
@@ -157,14 +159,17 @@ impl Writer {
 
     fn run(&self, session: &Session) -> Option<Packer> {
         system::spread_over(&session.cpus);
-        session.move_output_up();
         self.pace.begin(system::thread_id(), system::set_ordinary);
         // Without memory for it: raw.
         let mut packer = Packer::new(self.level, EVENT_WORDS).ok();
+        let begun = Instant::now();
         loop {
             session.drain(&mut packer);
             if self.bell.is_stopped() {
                 return packer;
+            }
+            if begun.elapsed() > SHORT {
+                session.move_output_up();
             }
             let nap = || std::thread::park_timeout(NAP);
             self.bell.sleep(|| !session.is_drained(), nap);
