@@ -239,6 +239,9 @@ fn nothing_traced_is_told_with_the_reason() {
         said(&output)
     );
     assert!(said(&output).contains("OpenMP"), "{}", said(&output));
+    // Before a run that may be long.
+    let before = "omptrace: no OpenMP runtime can be seen before the run";
+    assert!(said(&output).starts_with(before), "{}", said(&output));
 
     let program = compile("tests/programs/gcc_loops.c", Compiler::Gcc, &[]);
     let output = record(
@@ -251,6 +254,7 @@ fn nothing_traced_is_told_with_the_reason() {
         ],
     );
     assert!(said(&output).contains("libgomp"), "{}", said(&output));
+    assert!(!said(&output).contains(before), "{}", said(&output));
     assert!(traces.all_files().is_empty());
 }
 

@@ -146,8 +146,8 @@ fn without_runtime(program: &Program, openmp_inside: bool) -> Diagnosis {
             ),
         )
         .remedy(format!(
-            "if it uses OpenMP, compile and link it with -fopenmp; if it starts programs built by GCC, record with \
-             --libgomp replace; {WITH_AN_OLD_RUNTIME}"
+            "if it uses OpenMP, compile and link it with -fopenmp; if it starts programs or loads libraries built by GCC, \
+             record with --libgomp replace; {WITH_AN_OLD_RUNTIME}"
         ))
     }
 }

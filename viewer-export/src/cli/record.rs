@@ -9,7 +9,7 @@ use omptrace_trace_format::metadata;
 use omptrace_viewer_export::symbols::{self, Table};
 use serde_json::{Value, json};
 
-use crate::cli::arguments::{Record, Symbols};
+use crate::cli::arguments::{Record, Symbols, WhenLibgomp};
 use crate::cli::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
 use crate::cli::failure::{Failure, Outcome, Result};
 use crate::cli::libgomp::{self, Decision};
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     let loader = Loader::new();
     let programs = programs(&arguments.program, &loader);
     let decision = libgomp::decide(&arguments.libgomp, &programs, &loader)?;
-    tell_decision(&decision);
+    tell_decision(&decision, &programs, arguments.libgomp.libgomp);
     let stand_in = match &decision {
         Decision::ReplaceBy(libomp) => Some(libomp.as_path()),
         Decision::Keep | Decision::NothingInstalled => None,
@@ -100,8 +100,21 @@ fn programs(command: &[OsString], loader: &Loader) -> Vec<Program> {
     programs
 }
 
-fn tell_decision(decision: &Decision) {
+fn tell_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
+    let is_unknown =
+        |program: &Program| Diagnosis::of(program, None).traceable == Traceable::Unknown;
     match decision {
+        // Said before a long run that may be traced in vain.
+        Decision::Keep
+            if when == WhenLibgomp::Auto
+                && !programs.is_empty()
+                && programs.iter().all(is_unknown) =>
+        {
+            words::note(
+                "no OpenMP runtime can be seen before the run; programs and libraries of GCC that come into play later are \
+                 traced with --libgomp replace only",
+            );
+        }
         Decision::Keep => {}
         Decision::ReplaceBy(libomp) => words::note(&format!(
             "{} takes the place of GCC's libgomp, which cannot be traced (--libgomp keep prevents it)",
