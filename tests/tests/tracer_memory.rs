@@ -74,9 +74,14 @@ const FILLING: Run = Run {
 /// What the program says of its memory.
 #[track_caller]
 fn peak_kib(said: &str) -> i64 {
+    kib(said, "peak ")
+}
+
+#[track_caller]
+fn kib(said: &str, name: &str) -> i64 {
     said.lines()
-        .find_map(|line| line.strip_prefix("peak ")?.parse().ok())
-        .unwrap_or_else(|| panic!("no peak in {said:?}"))
+        .find_map(|line| line.strip_prefix(name)?.parse().ok())
+        .unwrap_or_else(|| panic!("no {name} in {said:?}"))
 }
 
 impl Run {
@@ -147,6 +152,21 @@ impl Run {
         self.check("llvm-19", "off");
         self.check("intel-2026", "auto");
     }
+}
+
+/// Batch systems may limit what is reserved, not what is used: a segment for events, and what malloc(3) reserves for a thread.
+#[test]
+fn address_space_is_for_the_threads_that_there_are() {
+    let program = || program_on("llvm-19", "address_space.c", &[]);
+    let traces = Traces::folder();
+    let with = kib(&traces.record(&mut program()), "address space ");
+    let without = program().env("OMP_TOOL_LIBRARIES", empty_tool()).output();
+    let without = without.expect("the program can be run").stdout;
+    let without = kib(&String::from_utf8_lossy(&without), "address space ");
+    assert!(
+        with < without + 256 * 1024,
+        "{with} KiB, without the tracer {without}"
+    );
 }
 
 #[test]

@@ -1,16 +1,18 @@
 //! Chunks in memory that a file backs: what the kernel keeps when the process is killed.
 //!
-//! The layout is [`omptrace_trace_format::block`]'s. Address space is reserved once for as many chunks as there may
-//! ever be; space in the file is reserved chunk by chunk, before anybody writes there: a full disk is an error when
-//! a thread begins, never a fault (SIGBUS) in the middle of the program. The rest cannot be touched, and those who look
-//! through all memory that can be (valgrind, for leaks) do not walk through gigabytes of nothing, a fault per page.
+//! The layout is [`omptrace_trace_format::block`]'s. Address space is reserved in segments, as chunks become more: batch
+//! systems that limit it count what nobody touches, and so does mlockall(2). Space in the file is reserved chunk by chunk,
+//! before anybody writes there: a full disk is an error when a thread begins, never a fault (SIGBUS) in the middle of the
+//! program. The rest of a segment cannot be touched, and those who look through all memory that can be (valgrind, for
+//! leaks) do not walk through megabytes of nothing, a fault per page.
 //!
 //! Where files may not be mapped (a sandbox, a file system that cannot), chunks lie in the process's own memory: the
 //! trace is complete at a regular end, and a kill takes what was not written yet.
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use omptrace_trace_format::block::{
     BLOCK_HEADER_BYTES, CHUNK_HEADER_WORDS, FILE_HEADER_BYTES, FileHeader,
@@ -28,8 +30,11 @@ use crate::system;
 /// [`crate::output`].
 pub(crate) const EVENT_WORDS: usize = (CHUNK_BYTES - 2 * BLOCK_HEADER_BYTES) / 8;
 const _: () = assert!(EVENT_WORDS + CHUNK_HEADER_WORDS <= CHUNK_BYTES / 8);
-/// The most chunks of a process, 4 GiB. Where so much address space is refused, less is asked for.
+/// The most chunks of a process, 4 GiB. Where there is less address space, fewer.
 const MOST_CHUNKS: usize = 16 << 10;
+/// Chunks of a segment, 64 MiB.
+const SEGMENT_CHUNKS: usize = 256;
+const SEGMENTS: usize = MOST_CHUNKS / SEGMENT_CHUNKS;
 /// The fewest chunks worth starting with.
 const FEWEST_CHUNKS: usize = 16;
 /// The part of a limited address space that may be taken: the program needs the rest.
@@ -49,7 +54,8 @@ pub(crate) enum Growth {
 pub(crate) struct Spool {
     /// None where the chunks lie in the process's own memory.
     file: Option<OwnFile>,
-    base: *mut u8,
+    /// Mappings, in the order of their chunks; null before there is one.
+    segments: [AtomicPtr<u8>; SEGMENTS],
     capacity: usize,
     /// Chunks whose space is reserved.
     reserved: AtomicU32,
@@ -59,12 +65,6 @@ pub(crate) struct Spool {
     /// Chunks that no thread has.
     pub(crate) queues: Queues,
 }
-
-// SAFETY: `base` is a mapping that lives as long as the process; chunks are handed from owner to owner by the queues,
-// and what several threads look at is accessed atomically.
-unsafe impl Send for Spool {}
-// SAFETY: as above.
-unsafe impl Sync for Spool {}
 
 impl Spool {
     /// Makes the spool `path`, which must not exist; one without a file where files may not be mapped.
@@ -76,9 +76,9 @@ impl Spool {
         let header = FileHeader::of_spool(session, pid, CHUNK_BYTES as u32);
         let mapped = file
             .with(|file| system::write_all_at(file, &[&header.encode()], 0))
-            .and_then(|()| Spool::map(|len| file.with(|file| system::map_shared(file, len))));
+            .and_then(|()| first_segment(Some(&file)));
         let error = match mapped {
-            Ok((base, capacity)) => return Ok(Spool::new(Some(file), base, capacity)),
+            Ok((first, capacity)) => return Ok(Spool::new(Some(file), first, capacity)),
             Err(error) => error,
         };
         let _ = std::fs::remove_file(path);
@@ -89,29 +89,16 @@ impl Spool {
             "cannot map {}: {error}; events wait in the program's memory: if it is killed, the newest are lost",
             path.display()
         );
-        let (base, capacity) = Spool::map(system::map_private)?;
-        Ok(Spool::new(None, base, capacity))
+        let (first, capacity) = first_segment(None)?;
+        Ok(Spool::new(None, first, capacity))
     }
 
-    /// Address space by `map`, and for how many chunks.
-    fn map(map: impl Fn(usize) -> io::Result<*mut u8>) -> io::Result<(*mut u8, usize)> {
-        let affordable = system::address_space_limit() / ADDRESS_SPACE_PART / CHUNK_BYTES as u64;
-        let mut capacity = usize::try_from(affordable)
-            .unwrap_or(MOST_CHUNKS)
-            .clamp(FEWEST_CHUNKS, MOST_CHUNKS);
-        loop {
-            match map(FILE_HEADER_BYTES + capacity * CHUNK_BYTES) {
-                Ok(base) => return Ok((base, capacity)),
-                Err(error) if capacity <= FEWEST_CHUNKS => return Err(error),
-                Err(_) => capacity = (capacity / 2).max(FEWEST_CHUNKS),
-            }
-        }
-    }
-
-    fn new(file: Option<OwnFile>, base: *mut u8, capacity: usize) -> Spool {
+    fn new(file: Option<OwnFile>, first: *mut u8, capacity: usize) -> Spool {
+        let mut segments = [const { AtomicPtr::new(null_mut()) }; SEGMENTS];
+        *segments[0].get_mut() = first;
         Spool {
             file,
-            base,
+            segments,
             capacity,
             reserved: AtomicU32::new(0),
             allowed: AtomicU32::new(0),
@@ -133,16 +120,32 @@ impl Spool {
 
     /// The chunk `index`, which is reserved.
     pub(crate) fn chunk(&self, index: u32) -> Chunk {
+        let (segment, place) = place(index);
+        // Acquire; pairs with Release in `segment`.
+        let base = self.segments[segment].load(Ordering::Acquire);
         assert!(
-            (index as usize) < self.capacity,
+            (index as usize) < self.capacity && !base.is_null(),
             "chunks come from this spool's queues"
         );
-        let offset = FILE_HEADER_BYTES + index as usize * CHUNK_BYTES;
         // SAFETY: within the mapping, by the assertion.
-        let header = unsafe { self.base.add(offset) };
+        let header = unsafe { base.add(place * CHUNK_BYTES) };
         Chunk {
             header: header.cast(),
         }
+    }
+
+    /// The segment `number`, mapped if it was not; called under the lock.
+    fn segment(&self, number: usize) -> io::Result<*mut u8> {
+        let segment = &self.segments[number];
+        // Relaxed: only this function stores it, under the lock.
+        let mut base = segment.load(Ordering::Relaxed);
+        if base.is_null() {
+            let chunks = (self.capacity - number * SEGMENT_CHUNKS).min(SEGMENT_CHUNKS);
+            base = map_segment(self.file.as_ref(), number, chunks)?;
+            // Release; pairs with Acquire in `chunk`.
+            segment.store(base, Ordering::Release);
+        }
+        Ok(base)
     }
 
     /// A chunk that nobody uses: from the free ones, or a new one as far as `growth` goes.
@@ -172,8 +175,10 @@ impl Spool {
         if let Some(file) = &self.file {
             file.with(|file| system::reserve(file, offset as u64, CHUNK_BYTES as u64))?;
         }
-        // SAFETY: within the mapping: `most` is at most its capacity.
-        system::open_memory(unsafe { self.base.add(offset) }, CHUNK_BYTES)?;
+        let (segment, place) = place(index);
+        let base = self.segment(segment)?;
+        // SAFETY: within the mapping: `most` is at most the capacity.
+        system::open_memory(unsafe { base.add(place * CHUNK_BYTES) }, CHUNK_BYTES)?;
         self.queues.open(index);
         // Release; pairs with Acquire in `all`.
         self.reserved.store(index + 1, Ordering::Release);
@@ -195,11 +200,12 @@ impl Spool {
 
     /// Gives the space back, and removes the file's name. The memory stays: a thread may still be storing an event.
     pub(crate) fn remove(&self) {
-        let chunks = self.all().count() * CHUNK_BYTES;
         let Some(file) = &self.file else {
-            system::forget_memory(self.base, FILE_HEADER_BYTES + chunks);
+            let chunks = self.all();
+            chunks.for_each(|(_, chunk)| system::forget_memory(chunk.header.cast(), CHUNK_BYTES));
             return;
         };
+        let chunks = self.all().count() * CHUNK_BYTES;
         // A file that is gone already is as good.
         let remove = || drop(std::fs::remove_file(file.path()));
         let removed = file.with(|file| {
@@ -213,6 +219,37 @@ impl Spool {
             remove();
         }
     }
+}
+
+/// The first segment, and how many chunks there may be. Where not even one segment can be had, there is a shorter one.
+fn first_segment(file: Option<&OwnFile>) -> io::Result<(*mut u8, usize)> {
+    let affordable = system::address_space_limit() / ADDRESS_SPACE_PART / CHUNK_BYTES as u64;
+    let mut capacity = usize::try_from(affordable)
+        .unwrap_or(MOST_CHUNKS)
+        .clamp(FEWEST_CHUNKS, MOST_CHUNKS);
+    loop {
+        let chunks = capacity.min(SEGMENT_CHUNKS);
+        match map_segment(file, 0, chunks) {
+            Ok(first) => return Ok((first, capacity)),
+            Err(error) if capacity <= FEWEST_CHUNKS => return Err(error),
+            Err(_) => capacity = (chunks / 2).max(FEWEST_CHUNKS),
+        }
+    }
+}
+
+fn map_segment(file: Option<&OwnFile>, number: usize, chunks: usize) -> io::Result<*mut u8> {
+    let offset = FILE_HEADER_BYTES + number * SEGMENT_CHUNKS * CHUNK_BYTES;
+    let bytes = chunks * CHUNK_BYTES;
+    match file {
+        Some(file) => file.with(|file| system::map_shared(file, offset, bytes)),
+        None => system::map_private(bytes),
+    }
+}
+
+/// The segment of a chunk, and its place there.
+fn place(index: u32) -> (usize, usize) {
+    let index = index as usize;
+    (index / SEGMENT_CHUNKS, index % SEGMENT_CHUNKS)
 }
 
 /// What a sandbox (seccomp, a security module) or a file system without shared mappings says.

@@ -157,22 +157,23 @@ pub(crate) fn give_back(file: BorrowedFd<'_>, offset: usize, len: usize) -> io::
     check(unsafe { libc::fallocate(file.as_raw_fd(), mode, offset, len) }).map(|_| ())
 }
 
-/// Maps the first `len` bytes of the file, also those that it does not have yet, for the life of the process. None may
-/// be touched before [`open_memory`].
+/// Maps `len` bytes of the file from `offset` on, also those that it does not have yet, for the life of the process. None
+/// may be touched before [`open_memory`].
 ///
 /// # Errors
 /// What the system said.
-pub(crate) fn map_shared(file: BorrowedFd<'_>, len: usize) -> io::Result<*mut u8> {
+pub(crate) fn map_shared(file: BorrowedFd<'_>, offset: usize, len: usize) -> io::Result<*mut u8> {
     let (access, flags) = (libc::PROT_NONE, libc::MAP_SHARED | libc::MAP_NORESERVE);
+    let before = offset % page_bytes();
     // SAFETY: a new mapping at an address of the kernel's choice.
     let base = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
-            len,
+            len + before,
             access,
             flags,
             file.as_raw_fd(),
-            0,
+            (offset - before) as libc::off_t,
         )
     };
     if base == libc::MAP_FAILED {
@@ -180,8 +181,9 @@ pub(crate) fn map_shared(file: BorrowedFd<'_>, len: usize) -> io::Result<*mut u8
     }
     // A core dump has no use for it. Failure costs disk space, no more.
     // SAFETY: the range was just mapped.
-    unsafe { libc::madvise(base, len, libc::MADV_DONTDUMP) };
-    Ok(base.cast())
+    unsafe { libc::madvise(base, len + before, libc::MADV_DONTDUMP) };
+    // SAFETY: within the mapping.
+    Ok(unsafe { base.cast::<u8>().add(before) })
 }
 
 /// Maps `len` bytes of zeroed private memory for the life of the process. None may be touched before [`open_memory`].
@@ -206,12 +208,16 @@ pub(crate) fn map_private(len: usize) -> io::Result<*mut u8> {
 /// # Errors
 /// What the system said: memory is short.
 pub(crate) fn open_memory(base: *mut u8, len: usize) -> io::Result<()> {
-    // SAFETY: no pointers. Pages may be larger than 4 KiB.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
-    let before = base as usize % page;
+    let before = base as usize % page_bytes();
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: the caller's own mapping, which becomes more accessible; it begins at a page, as this part does now.
     check(unsafe { libc::mprotect(base.sub(before).cast(), len + before, access) }).map(|_| ())
+}
+
+/// Not 4 KiB everywhere.
+fn page_bytes() -> usize {
+    // SAFETY: no pointers.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
 /// Gives the memory of a mapping back; it reads as zeros from then on, and may be written again.
