@@ -1,6 +1,7 @@
 /* Makes calls of the tracer fail; a library for LD_PRELOAD. OMPTRACE_TEST_FAIL says which:
  *
  *     CALL:ERRNO:N    the Nth call and all after it, of pwritev, posix_fallocate or pthread_create
+ *     btrfs           files seem to be on a file system that copies on write
  *     secure          the process looks like one of a setuid program */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/statfs.h>
 #include <sys/uio.h>
 
 /* The error of this call, 0 where it shall go on. */
@@ -46,6 +48,14 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
   static atomic_int calls;
   int error = fails("pthread_create", &calls);
   return error ? error : REAL(pthread_create)(thread, attributes, run, argument);
+}
+
+int fstatfs(int file, struct statfs *found) {
+  const char *what = getenv("OMPTRACE_TEST_FAIL");
+  int result = REAL(fstatfs)(file, found);
+  if (what && strcmp(what, "btrfs") == 0)
+    found->f_type = 0x9123683e;
+  return result;
 }
 
 unsigned long getauxval(unsigned long type) {

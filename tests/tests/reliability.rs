@@ -341,6 +341,47 @@ fn a_disk_that_fills_later_does_not_reach_what_is_reserved() {
 }
 
 #[test]
+fn on_btrfs_a_full_disk_is_no_fault() {
+    // It wants new space for a page that has its place, and the program would die of SIGBUS. Only root may mount one: the shim
+    // says that every file is on it.
+    let shim = library("reliability_failing_calls.c");
+    let traces = Traces::folder();
+    let mut command = program("reliability_ends.c", &["segv", "2", "20000"]);
+    let command = command
+        .env("LD_PRELOAD", &shim)
+        .env("OMPTRACE_TEST_FAIL", "btrfs");
+    let output = run(&traces, command);
+    assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let trace = traces.only();
+    let name = format!("{}.spool", trace.file_name().expect("a name").display());
+    let spool = Path::new("/dev/shm").join(name);
+    assert!(spool.exists(), "{}", spool.display());
+    assert_eq!(all_regions(&traces), [[20_000, 20_000, 40_000]]);
+    let recovered = omptrace(["recover".as_ref(), trace.as_os_str()]);
+    assert!(recovered.status.success(), "{recovered:?}");
+    assert!(!spool.exists());
+    assert_eq!(all_regions(&traces), [[20_000, 20_000, 40_000]]);
+}
+
+#[test]
+fn what_is_left_of_an_older_trace_is_not_in_the_way() {
+    let traces = Traces::folder();
+    let left = traces.path().join("x.omptrace.spool");
+    fs::write(&left, "left").expect("can be written");
+    let mut command = program("reliability_ends.c", &["_exit", "2", "1000"]);
+    let command = traces.trace(&mut command);
+    command.env("OMPTRACE_OUTPUT", traces.path().join("x.omptrace"));
+    let output = command.output().expect("the program can be run");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(
+        regions(&dump(&traces.path().join("x.omptrace"))),
+        [1000, 1000, 2000]
+    );
+    assert_eq!(fs::read(&left).expect("is there"), b"left");
+}
+
+#[test]
 fn a_trace_that_is_removed_meanwhile_is_told() {
     let traces = Traces::folder();
     let script = format!(

@@ -6,7 +6,7 @@
 //! any place, 33 us where it is reserved, 24 us in a slot.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use omptrace_trace_format::block::{
@@ -47,33 +47,14 @@ struct Slots {
     all: u64,
 }
 
-/// Names tried when one is taken.
-const MOST_NAMES: u32 = 10_000;
-
 impl Output {
-    /// Creates the file named `wanted`, or the first free name after it: `.2` and so on before the extension.
+    /// Creates the file: see [`OwnFile::create`].
     ///
     /// # Errors
     /// What the system said.
     pub(crate) fn create(wanted: &Path, session: u64) -> io::Result<Output> {
-        let mut number = 1;
-        let file = loop {
-            match OwnFile::create_new(&numbered(wanted, number)) {
-                Ok(file) => break file,
-                Err(error)
-                    if error.kind() == io::ErrorKind::AlreadyExists && number < MOST_NAMES =>
-                {
-                    if is_no_place_for_files(wanted) {
-                        let told = "it is there, and is no file but a device, pipe or socket";
-                        return Err(io::Error::other(told));
-                    }
-                    number += 1
-                }
-                Err(error) => return Err(error),
-            }
-        };
         Ok(Output {
-            file,
+            file: OwnFile::create(wanted)?,
             session,
             end: AtomicU64::new(FILE_HEADER_BYTES as u64),
             slots: Mutex::new(Some(Slots::default())),
@@ -255,26 +236,6 @@ impl Output {
     }
 }
 
-/// True of `/dev/null` and its like: who names one does not mean a file beside it.
-fn is_no_place_for_files(path: &Path) -> bool {
-    let found = std::fs::symlink_metadata(path).map(|found| found.file_type());
-    found.is_ok_and(|kind| !kind.is_file() && !kind.is_dir() && !kind.is_symlink())
-}
-
-/// `app.omptrace`, `app.2.omptrace`, `app.3.omptrace`, ...
-fn numbered(path: &Path, number: u32) -> PathBuf {
-    if number == 1 {
-        return path.to_path_buf();
-    }
-    let mut name = path.file_stem().unwrap_or_default().to_os_string();
-    name.push(format!(".{number}"));
-    if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
-    }
-    path.with_file_name(name)
-}
-
 /// What the `%` of a file name's pattern stand for.
 #[derive(Debug)]
 pub(crate) struct Names<'a> {
@@ -332,23 +293,5 @@ mod tests {
             names.expand("out/%h-%r-%t-100%%-%x%"),
             "out/node7-3-20260131T235959-100%-%x%"
         );
-    }
-
-    #[test]
-    fn a_taken_name_gets_a_number_before_its_extension() {
-        let folder = std::env::temp_dir().join(format!("omptrace-output-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let names: Vec<_> = (0..3)
-            .map(|_| {
-                Output::create(&folder.join("a.b.omptrace"), 1)
-                    .unwrap()
-                    .path()
-                    .file_name()
-                    .unwrap()
-                    .to_owned()
-            })
-            .collect();
-        assert_eq!(names, ["a.b.omptrace", "a.b.2.omptrace", "a.b.3.omptrace"]);
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

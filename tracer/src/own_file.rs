@@ -26,6 +26,9 @@ const HIGH: RawFd = 1000;
 /// makes it wait until each processor has been through the scheduler (15 ms).
 const LOWEST: RawFd = 48;
 
+/// Names tried when one is taken.
+const MOST_NAMES: u32 = 10_000;
+
 /// A file that is read and written by its user alone.
 #[derive(Debug)]
 pub(crate) struct OwnFile {
@@ -35,18 +38,37 @@ pub(crate) struct OwnFile {
 }
 
 impl OwnFile {
-    /// Creates `path`, which must not exist; a link is never followed.
+    /// Creates the file named `wanted`, or the first free name after it: `.2` and so on before the extension. A link is never
+    /// followed.
     ///
     /// # Errors
     /// What the system said.
-    pub(crate) fn create_new(path: &Path) -> io::Result<OwnFile> {
+    pub(crate) fn create(wanted: &Path) -> io::Result<OwnFile> {
+        let mut number = 1;
+        loop {
+            match OwnFile::create_new(numbered(wanted, number)) {
+                Err(error)
+                    if error.kind() == io::ErrorKind::AlreadyExists && number < MOST_NAMES =>
+                {
+                    if is_no_place_for_files(wanted) {
+                        let told = "it is there, and is no file but a device, pipe or socket";
+                        return Err(io::Error::other(told));
+                    }
+                    number += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn create_new(path: PathBuf) -> io::Result<OwnFile> {
         let numbers: &[RawFd] = match system::has_one_thread() {
             true => &[HIGH, LOWEST],
             false => &[LOWEST],
         };
-        let file = out_of_the_way(system::create_new(path)?, numbers);
+        let file = out_of_the_way(system::create_new(&path)?, numbers);
         Ok(OwnFile {
-            path: path.to_path_buf(),
+            path,
             id: system::file_id(file.as_fd())?,
             descriptor: AtomicI32::new(file.into_raw_fd()),
         })
@@ -150,4 +172,47 @@ fn out_of_the_way(file: OwnedFd, numbers: &[RawFd]) -> OwnedFd {
     let mut numbers = numbers.iter();
     let moved = numbers.find_map(|lowest| system::duplicate_from(file.as_fd(), *lowest).ok());
     moved.unwrap_or(file)
+}
+
+/// True of `/dev/null` and its like: who names one does not mean a file beside it.
+fn is_no_place_for_files(path: &Path) -> bool {
+    let found = std::fs::symlink_metadata(path).map(|found| found.file_type());
+    found.is_ok_and(|kind| !kind.is_file() && !kind.is_dir() && !kind.is_symlink())
+}
+
+/// `app.omptrace`, `app.2.omptrace`, `app.3.omptrace`, ...
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    if number == 1 {
+        return path.to_path_buf();
+    }
+    let mut name = path.file_stem().unwrap_or_default().to_os_string();
+    name.push(format!(".{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_taken_name_gets_a_number_before_its_extension() {
+        let folder = std::env::temp_dir().join(format!("omptrace-own-file-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let names: Vec<_> = (0..3)
+            .map(|_| {
+                OwnFile::create(&folder.join("a.b.omptrace"))
+                    .unwrap()
+                    .path()
+                    .file_name()
+                    .unwrap()
+                    .to_owned()
+            })
+            .collect();
+        assert_eq!(names, ["a.b.omptrace", "a.b.2.omptrace", "a.b.3.omptrace"]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -6,6 +6,9 @@
 //! program. The rest of a segment cannot be touched, and those who look through all memory that can be (valgrind, for
 //! leaks) do not walk through megabytes of nothing, a fault per page.
 //!
+//! A file system that copies on write (Btrfs) wants new space for a page that has its place, and the program would get its
+//! SIGBUS: there, the spool is in shared memory.
+//!
 //! Where files may not be mapped (a sandbox, a file system that cannot), chunks lie in the process's own memory: the
 //! trace is complete at a regular end, and a kill takes what was not written yet.
 
@@ -34,6 +37,8 @@ const _: () = assert!(EVENT_WORDS + CHUNK_HEADER_WORDS <= CHUNK_BYTES / 8);
 const MOST_CHUNKS: usize = 16 << 10;
 /// Chunks of a segment, 64 MiB.
 const SEGMENT_CHUNKS: usize = 256;
+/// The file system in memory that Linux has for POSIX's shared memory (shm_overview(7)).
+const SHARED_MEMORY: &str = "/dev/shm";
 const SEGMENTS: usize = MOST_CHUNKS / SEGMENT_CHUNKS;
 /// The fewest chunks worth starting with.
 const FEWEST_CHUNKS: usize = 16;
@@ -67,12 +72,20 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// Makes the spool `path`, which must not exist; one without a file where files may not be mapped.
+    /// Makes the spool `path`, or by the next free name, or in memory of its own: see the module.
     ///
     /// # Errors
     /// What the system said: the folder, the disk, the address space.
     pub(crate) fn create(path: &Path, session: u64, pid: u32) -> io::Result<Spool> {
-        let file = OwnFile::create_new(path)?;
+        let mut file = OwnFile::create(path)?;
+        if file.with(system::faults_when_full).unwrap_or(false) {
+            let _ = std::fs::remove_file(file.path());
+            let elsewhere = Path::new(SHARED_MEMORY).join(path.file_name().unwrap_or_default());
+            file = match OwnFile::create(&elsewhere) {
+                Ok(file) => file,
+                Err(error) => return Spool::in_memory(&elsewhere, &error),
+            };
+        }
         let header = FileHeader::of_spool(session, pid, CHUNK_BYTES as u32);
         let mapped = file
             .with(|file| system::write_all_at(file, &[&header.encode()], 0))
@@ -81,10 +94,14 @@ impl Spool {
             Ok((first, capacity)) => return Ok(Spool::new(Some(file), first, capacity)),
             Err(error) => error,
         };
-        let _ = std::fs::remove_file(path);
+        let _ = std::fs::remove_file(file.path());
         if !may_not_be_mapped(&error) {
             return Err(error);
         }
+        Spool::in_memory(path, &error)
+    }
+
+    fn in_memory(path: &Path, error: &io::Error) -> io::Result<Spool> {
         warning!(
             "cannot map {}: {error}; events wait in the program's memory: if it is killed, the newest are lost",
             path.display()

@@ -137,6 +137,23 @@ pub(crate) fn reserve_without_growing(
     check(unsafe { libc::fallocate(file.as_raw_fd(), mode, offset, len) }).map(|_| ())
 }
 
+/// True where a page that was written to the file once may find no space the second time, by the kind of its file system:
+/// Btrfs and bcachefs copy on write, NILFS refuses on a disk that is nearly full.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn faults_when_full(file: BorrowedFd<'_>) -> io::Result<bool> {
+    const BCACHEFS_SUPER_MAGIC: libc::c_long = 0xca45_1a4e;
+    // SAFETY: all zeros is a valid structure, which the kernel fills.
+    let mut found: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `found` is valid for writing.
+    check(unsafe { libc::fstatfs(file.as_raw_fd(), &mut found) })?;
+    Ok(matches!(
+        found.f_type,
+        libc::BTRFS_SUPER_MAGIC | BCACHEFS_SUPER_MAGIC | libc::NILFS_SUPER_MAGIC
+    ))
+}
+
 /// Ends the file at `len`, which gives back what is reserved beyond.
 ///
 /// # Errors
