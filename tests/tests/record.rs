@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -227,6 +228,23 @@ fn ranks_of_mpi_programs_are_traces_of_one_job() {
         }
         assert_eq!(traces.all_files().len() as u64, RANKS, "{output:?}");
     }
+}
+
+#[test]
+fn folders_may_have_any_name() {
+    let traces = Traces::folder();
+    let folder = traces.path().join(OsStr::from_bytes(b"100 % \xff\n'"));
+    fs::create_dir(&folder).expect("a folder");
+    let program = compile("tests/programs/gcc_loops.c", Compiler::Gcc, &[]);
+    let output = recording(&traces, [OsStr::new("--"), program.as_os_str()])
+        .current_dir(&folder)
+        .output()
+        .expect("omptrace can be run");
+    assert!(output.status.success(), "{output:?}");
+    let files = fs::read_dir(&folder).expect("a folder");
+    let files: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
+    assert_eq!(files.len(), 1, "{output:?}");
+    assert!(counts(&dump(&files[0]))["parallel_begin"] > 0);
 }
 
 #[test]

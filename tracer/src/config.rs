@@ -1,7 +1,7 @@
 //! The `OMPTRACE_*` variables: one table gives name, meaning, default, and how a value is read.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use crate::dialect::every_callback;
@@ -39,7 +39,7 @@ pub(crate) enum Keep {
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     /// The output's name, with `%` patterns.
-    pub(crate) output: String,
+    pub(crate) output: OsString,
     /// Names of the callbacks to register.
     pub(crate) events: Vec<&'static str>,
     /// Whether SIGUSR2 makes a flight recorder write what it keeps.
@@ -75,7 +75,23 @@ pub struct Variable {
     pub allowed: &'static str,
     /// What it does.
     pub meaning: &'static str,
-    set: fn(&mut Config, &str) -> Option<()>,
+    set: Set,
+}
+
+/// How a value is taken; `None` where it is not allowed.
+enum Set {
+    Word(fn(&mut Config, &str) -> Option<()>),
+    /// A name of the file system: any bytes.
+    Path(fn(&mut Config, &OsStr) -> Option<()>),
+}
+
+impl Set {
+    fn apply(&self, config: &mut Config, value: &OsStr) -> Option<()> {
+        match self {
+            Set::Word(set) => set(config, value.to_str()?),
+            Set::Path(set) => set(config, value),
+        }
+    }
 }
 
 impl std::fmt::Debug for Variable {
@@ -94,96 +110,96 @@ pub const VARIABLES: &[Variable] = &[
         default: "%e.%p.omptrace",
         allowed: "a file name; %e program, %h host, %p process id, %r MPI rank, %t start time, %% a percent sign",
         meaning: "The trace file. A name that is taken gets `.2` and so on before its extension.",
-        set: |config, value| {
+        set: Set::Path(|config, value| {
             if value.is_empty() {
                 return None;
             }
             config.output = value.into();
             Some(())
-        },
+        }),
     },
     Variable {
         name: "OMPTRACE_EVENTS",
         default: "default",
         allowed: "a list, separated by commas, of `default`, `all`, groups, callbacks and `state`; `-` in front takes away",
         meaning: "What is recorded. `default` is all but `flush` and `state`, which tells what threads do and wait for when implicit tasks and waits for mutexes begin and end.",
-        set: |config, value| {
+        set: Set::Word(|config, value| {
             config.events = parse_events(value)?;
             Some(())
-        },
+        }),
     },
     Variable {
         name: "OMPTRACE_MODE",
         default: "record",
         allowed: "record, flight",
         meaning: "`flight` keeps the newest events of each thread, as many as `OMPTRACE_BUFFER` holds, which is 512K or more then, and writes them at the end.",
-        set: |config, value| {
+        set: Set::Word(|config, value| {
             config.keep = match value {
                 "record" => Keep::All,
                 "flight" => Keep::Newest,
                 _ => return None,
             };
             Some(())
-        },
+        }),
     },
     Variable {
         name: "OMPTRACE_FLUSH_ON",
         default: "",
         allowed: "SIGUSR2",
         meaning: "A signal at which a flight recorder writes what it keeps, and goes on.",
-        set: |config, value| {
+        set: Set::Word(|config, value| {
             config.flush_on_signal = match value {
                 "" => false,
                 "SIGUSR2" => true,
                 _ => return None,
             };
             Some(())
-        },
+        }),
     },
     Variable {
         name: "OMPTRACE_BUFFER",
         default: "1M",
         allowed: "bytes, with K, M or G; at least 256K, at most 1G",
         meaning: "Memory for events, per thread.",
-        set: |config, value| {
+        set: Set::Word(|config, value| {
             let bytes = parse_bytes(value)?;
             (CHUNK_BYTES..=1 << 30)
                 .contains(&bytes)
                 .then(|| config.buffer_bytes = bytes)
-        },
+        }),
     },
     Variable {
         name: "OMPTRACE_DEVICE_BUFFER",
         default: "1M",
         allowed: "bytes, with K, M or G; at least 64, at most 64M",
         meaning: "Size of the buffers that devices write their records to; up to 64M of them.",
-        set: |config, value| {
+        set: Set::Word(|config, value| {
             let bytes = parse_bytes(value)?;
             (64..=64 << 20)
                 .contains(&bytes)
                 .then(|| config.device_buffer_bytes = bytes)
-        },
+        }),
     },
     Variable {
         name: "OMPTRACE_ON_FULL",
         default: "write",
         allowed: "write, drop",
         meaning: "When a thread's memory is full: it writes events itself, or drops and counts them.",
-        set: |config, value| {
+        set: Set::Word(|config, value| {
             config.on_full = match value {
                 "write" => OnFull::Write,
                 "drop" => OnFull::Drop,
                 _ => return None,
             };
             Some(())
-        },
+        }),
     },
     Variable {
         name: "OMPTRACE_COMPRESS",
         default: "auto",
         allowed: "auto, off, 1 to 19",
         meaning: "Packing while the program runs, with processor time that nobody else wants, at a level of zstd (auto: 1).",
-        set: |config, value| {
+        set: Set::Word(|config, value| {
             config.compress = match value {
                 "auto" => Compress::Level(1),
                 "off" => Compress::Off,
@@ -195,24 +211,24 @@ pub const VARIABLES: &[Variable] = &[
                 ),
             };
             Some(())
-        },
+        }),
     },
     Variable {
         name: "OMPTRACE_SPOOL",
         default: "",
         allowed: "a folder",
         meaning: "Where the memory's file lies while the program runs, for example /dev/shm; else beside the trace.",
-        set: |config, value| {
+        set: Set::Path(|config, value| {
             config.spool = (!value.is_empty()).then(|| value.into());
             Some(())
-        },
+        }),
     },
     Variable {
         name: "OMPTRACE_LOG",
         default: "warn",
         allowed: "quiet, warn, info",
         meaning: "What is said on stderr.",
-        set: |_, value| {
+        set: Set::Word(|_, value| {
             log::set_level(match value {
                 "quiet" => Level::Quiet,
                 "warn" => Level::Warn,
@@ -220,31 +236,31 @@ pub const VARIABLES: &[Variable] = &[
                 _ => return None,
             });
             Some(())
-        },
+        }),
     },
     Variable {
         name: "OMPTRACE_DISABLED",
         default: "0",
         allowed: "0, 1",
         meaning: "1 switches tracing off.",
-        set: |config, value| {
+        set: Set::Word(|config, value| {
             config.enabled = match value {
                 "0" | "" => true,
                 "1" => false,
                 _ => return None,
             };
             Some(())
-        },
+        }),
     },
     Variable {
         name: "OMPTRACE_REGISTRY",
         default: "",
         allowed: "a folder",
         meaning: "Where each session notes the path of its trace; `omptrace record` sets it.",
-        set: |config, value| {
+        set: Set::Path(|config, value| {
             config.registry = (!value.is_empty()).then(|| value.into());
             Some(())
-        },
+        }),
     },
 ];
 
@@ -256,7 +272,7 @@ impl Config {
 
     fn from_values(value_of: impl Fn(&str) -> Option<OsString>) -> Config {
         let mut config = Config {
-            output: String::new(),
+            output: OsString::new(),
             events: Vec::new(),
             flush_on_signal: false,
             keep: Keep::All,
@@ -269,15 +285,12 @@ impl Config {
             enabled: true,
         };
         for variable in VARIABLES {
-            (variable.set)(&mut config, variable.default).expect("a default is allowed");
+            let default = variable.set.apply(&mut config, variable.default.as_ref());
+            default.expect("a default is allowed");
             let Some(value) = value_of(variable.name) else {
                 continue;
             };
-            if value
-                .to_str()
-                .and_then(|value| (variable.set)(&mut config, value))
-                .is_none()
-            {
+            if variable.set.apply(&mut config, &value).is_none() {
                 warning!(
                     "{}={}: not allowed; using {:?}. Allowed: {}",
                     variable.name,
@@ -301,7 +314,10 @@ impl Config {
             .filter(|name| self.events.contains(name))
             .collect();
         BTreeMap::from([
-            ("OMPTRACE_OUTPUT".into(), self.output.clone()),
+            (
+                "OMPTRACE_OUTPUT".into(),
+                self.output.to_string_lossy().into_owned(),
+            ),
             ("OMPTRACE_EVENTS".into(), events.join(",")),
             (
                 "OMPTRACE_MODE".into(),

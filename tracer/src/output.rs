@@ -5,7 +5,9 @@
 //! where the kernel takes pages together, several of them reserved at a time. Measured on ext4, for 256 KiB: 53 us at
 //! any place, 33 us where it is reserved, 24 us in a slot.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -253,25 +255,25 @@ pub(crate) struct Names<'a> {
 
 impl Names<'_> {
     /// The file name of `pattern`. A `%` before any other letter stays as it is.
-    pub(crate) fn expand(&self, pattern: &str) -> String {
-        let mut name = String::new();
-        let mut rest = pattern.chars();
-        while let Some(c) = rest.next() {
-            match (c, rest.clone().next()) {
-                ('%', Some('e')) => name.push_str(self.program),
-                ('%', Some('h')) => name.push_str(self.host),
-                ('%', Some('p')) => name.push_str(&self.pid.to_string()),
-                ('%', Some('r')) => name.push_str(&self.rank.unwrap_or(0).to_string()),
-                ('%', Some('t')) => name.push_str(self.start),
-                ('%', Some('%')) => name.push('%'),
-                (c, _) => {
-                    name.push(c);
+    pub(crate) fn expand(&self, pattern: &OsStr) -> OsString {
+        let mut name = Vec::new();
+        let mut rest = pattern.as_bytes().iter();
+        while let Some(byte) = rest.next() {
+            match (byte, rest.clone().next()) {
+                (b'%', Some(b'e')) => name.extend(self.program.as_bytes()),
+                (b'%', Some(b'h')) => name.extend(self.host.as_bytes()),
+                (b'%', Some(b'p')) => name.extend(self.pid.to_string().as_bytes()),
+                (b'%', Some(b'r')) => name.extend(self.rank.unwrap_or(0).to_string().as_bytes()),
+                (b'%', Some(b't')) => name.extend(self.start.as_bytes()),
+                (b'%', Some(b'%')) => name.push(b'%'),
+                (byte, _) => {
+                    name.push(*byte);
                     continue;
                 }
             }
             rest.next();
         }
-        name
+        OsString::from_vec(name)
     }
 }
 
@@ -288,10 +290,11 @@ mod tests {
             rank: Some(3),
             start: "20260131T235959",
         };
-        assert_eq!(names.expand("%e.%p.omptrace"), "app.42.omptrace");
+        let expand = |pattern: &[u8]| names.expand(OsStr::from_bytes(pattern)).into_vec();
+        assert_eq!(expand(b"%e.%p.omptrace"), b"app.42.omptrace");
         assert_eq!(
-            names.expand("out/%h-%r-%t-100%%-%x%"),
-            "out/node7-3-20260131T235959-100%-%x%"
+            expand(b"out\xff/%h-%r-%t-100%%-%x%"),
+            b"out\xff/node7-3-20260131T235959-100%-%x%"
         );
     }
 }

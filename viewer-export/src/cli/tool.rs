@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::cli::arguments::{OnFull, Tracer};
@@ -123,8 +124,16 @@ pub(crate) fn absolute_pattern(pattern: &Path) -> Result<OsString> {
     }
     let folder = env::current_dir()
         .map_err(|error| Failure::because("cannot tell the current folder", &error))?;
-    let folder = folder.to_string_lossy().replace('%', "%%");
-    Ok(Path::new(&folder).join(pattern).into_os_string())
+    let mut absolute = Vec::new();
+    for byte in folder.as_os_str().as_bytes() {
+        absolute.push(*byte);
+        if *byte == b'%' {
+            absolute.push(*byte);
+        }
+    }
+    Ok(PathBuf::from(OsString::from_vec(absolute))
+        .join(pattern)
+        .into_os_string())
 }
 
 /// `first`, then what the variable `name` holds already, separated by colons.

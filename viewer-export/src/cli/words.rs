@@ -81,7 +81,9 @@ pub(crate) fn bytes(value: u64) -> String {
 
 /// A word as `sh` reads it: quoted where that is needed.
 pub(crate) fn shell_word(word: &OsStr) -> String {
-    let text = word.to_string_lossy();
+    let Some(text) = word.to_str() else {
+        return format!("$'{}'", word.as_encoded_bytes().escape_ascii());
+    };
     let plain = |character: char| {
         character.is_alphanumeric()
             || matches!(
@@ -90,7 +92,7 @@ pub(crate) fn shell_word(word: &OsStr) -> String {
             )
     };
     if !text.is_empty() && text.chars().all(plain) {
-        text.into_owned()
+        text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
