@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
-use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
 use chrono::Local;
@@ -131,18 +129,19 @@ pub(crate) fn processors(lookup: Lookup) -> Metadata {
     }
 }
 
-/// Notes `trace` in the folder by which `omptrace record` finds what its children wrote.
+/// Notes `trace` in the folder by which `omptrace record` finds what its children wrote. The note is a symbolic link: there as
+/// a whole or not at all, also on a full disk.
 pub(crate) fn register(folder: &Path, trace: &Path) {
     let pid = system::process_id();
-    let noted = (0..1000).any(|number| {
-        let Ok(file) = system::create_new(&folder.join(format!("{pid}.{number}"))) else {
-            return false;
-        };
-        system::write_all_at(file.as_fd(), &[trace.as_os_str().as_bytes()], 0).is_ok()
-    });
-    if !noted {
+    let note = |number: u32| symlink(trace, folder.join(format!("{pid}.{number}")));
+    let is_taken = |noted: &io::Result<()>| {
+        let error = noted.as_ref().err();
+        error.is_some_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
+    };
+    let noted = (0..).map(note).find(|noted| !is_taken(noted));
+    if let Some(Err(error)) = noted {
         warning!(
-            "cannot note the trace in {}; seal it by: omptrace recover {}",
+            "cannot note the trace in {}: {error}; complete it by: omptrace recover {}",
             folder.display(),
             trace.display()
         );

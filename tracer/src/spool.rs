@@ -37,9 +37,9 @@ const _: () = assert!(EVENT_WORDS + CHUNK_HEADER_WORDS <= CHUNK_BYTES / 8);
 const MOST_CHUNKS: usize = 16 << 10;
 /// Chunks of a segment, 64 MiB.
 const SEGMENT_CHUNKS: usize = 256;
+const SEGMENTS: usize = MOST_CHUNKS / SEGMENT_CHUNKS;
 /// The file system in memory that Linux has for POSIX's shared memory (shm_overview(7)).
 const SHARED_MEMORY: &str = "/dev/shm";
-const SEGMENTS: usize = MOST_CHUNKS / SEGMENT_CHUNKS;
 /// The fewest chunks worth starting with.
 const FEWEST_CHUNKS: usize = 16;
 /// The part of a limited address space that may be taken: the program needs the rest.

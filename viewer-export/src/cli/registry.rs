@@ -1,8 +1,6 @@
 //! How `record` learns of every trace that a run wrote: each session of the tracer leaves a note in a folder.
 
-use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -15,7 +13,7 @@ pub(crate) struct Registry {
     folder: TempDir,
 }
 
-/// A session of the tracer. The note's file is named `PID.N` and holds the absolute path of the trace.
+/// A session of the tracer. Its note is a symbolic link named `PID.N` to the trace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Session {
     /// The process that it traced.
@@ -44,8 +42,7 @@ impl Registry {
         self.folder.path()
     }
 
-    /// The sessions noted so far, in order of process id and number. What is no note is passed over: a process may
-    /// have died while it wrote one.
+    /// The sessions noted so far, in order of process id and number. What is no note is passed over.
     pub(crate) fn sessions(&self) -> Vec<Session> {
         let mut sessions: Vec<Session> = fs::read_dir(self.folder())
             .into_iter()
@@ -54,12 +51,10 @@ impl Registry {
             .filter_map(|note| {
                 let name = note.file_name();
                 let (pid, number) = name.to_str()?.split_once('.')?;
-                let trace = fs::read(note.path()).ok()?;
-                let trace = trace.strip_suffix(b"\n").unwrap_or(&trace).to_vec();
                 Some(Session {
                     pid: pid.parse().ok()?,
                     number: number.parse().ok()?,
-                    trace: PathBuf::from(OsString::from_vec(trace)),
+                    trace: fs::read_link(note.path()).ok()?,
                 })
             })
             .filter(|session| session.trace.is_file())
@@ -71,6 +66,8 @@ impl Registry {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     #[test]
@@ -80,9 +77,10 @@ mod tests {
         let trace = folder.join("x.omptrace");
         fs::write(&trace, "").unwrap();
         for name in ["12.1", "9.2", "9.1", "torn", "9.x"] {
-            fs::write(folder.join(name), trace.as_os_str().as_encoded_bytes()).unwrap();
+            symlink(&trace, folder.join(name)).unwrap();
         }
-        fs::write(folder.join("13.1"), "/no/such/trace").unwrap();
+        symlink("/no/such/trace", folder.join("13.1")).unwrap();
+        fs::write(folder.join("14.1"), "").unwrap();
         let ids: Vec<_> = registry
             .sessions()
             .iter()
