@@ -244,6 +244,7 @@ fn folders_may_have_any_name() {
     let files = fs::read_dir(&folder).expect("a folder");
     let files: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
     assert_eq!(files.len(), 1, "{output:?}");
+    assert!(!said(&output).contains("not allowed"), "{output:?}");
     assert!(counts(&dump(&files[0]))["parallel_begin"] > 0);
 }
 
