@@ -69,7 +69,7 @@ fn folder_with_trace(test: &str) -> PathBuf {
 
 /// Shell commands that make the trace `name`, as session `note` of the tracer.
 fn traced(name: &str, note: &str) -> String {
-    format!("cp made.omptrace {name}; printf %s \"$PWD/{name}\" > \"$OMPTRACE_REGISTRY/{note}\"; ")
+    format!("cp made.omptrace {name}; ln -s \"$PWD/{name}\" \"$OMPTRACE_REGISTRY/{note}\"; ")
 }
 
 fn record_of(trace: &Path) -> omptrace_trace_format::metadata::Record {
@@ -136,7 +136,7 @@ fn of_a_process_that_executed_another_program_the_last_session_saw_the_end() {
 fn a_trace_that_cannot_be_completed_is_told_and_the_others_are() {
     let folder = folder_with_trace("a_trace_that_cannot_be_completed");
     let script =
-        "echo nonsense > bad.omptrace; printf %s \"$PWD/bad.omptrace\" > $OMPTRACE_REGISTRY/5.1; "
+        "echo nonsense > bad.omptrace; ln -s \"$PWD/bad.omptrace\" $OMPTRACE_REGISTRY/5.1; "
             .to_owned()
             + &traced("good.omptrace", "$$.1");
     let said = run(&mut record(&folder, &[], &["sh", "-c", &script]));
