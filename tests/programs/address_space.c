@@ -1,6 +1,5 @@
 /* One region on two threads. Prints `address space N`: the most that the process had, in KiB. */
 #include <stdio.h>
-#include <string.h>
 
 int main(void) {
   int threads = 0;

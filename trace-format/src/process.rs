@@ -9,19 +9,20 @@ use crate::metadata::Metadata;
 /// True where the process that writes the trace runs on this machine.
 ///
 /// Process ids are used again, so that the id alone proves nothing: the process must have started when the metadata
-/// says, on this host. In a container it has another id than we see: there, and without that metadata, some process must have
-/// the spool mapped. A container cannot see what runs outside.
+/// says, on this host. Without that metadata it must have the spool mapped; so must some process where it has another id than
+/// we see, in a container. A container cannot see what runs outside.
 pub(crate) fn is_running(pid: u32, metadata: &Metadata, spool: Option<&Path>) -> bool {
-    match &metadata.process {
-        Some(process) if is_our_namespace(process.pid_namespace) && process.started != 0 => {
+    let process = metadata.process.as_ref();
+    match process.filter(|process| process.started != 0) {
+        Some(process) if is_our_namespace(process.pid_namespace) => {
             let same_host = metadata.machine.as_ref().is_none_or(|machine| {
                 fs::read_to_string("/proc/sys/kernel/hostname")
                     .map_or(true, |host| host.trim_end() == machine.host)
             });
             started(pid) == Some(process.started) && same_host
         }
-        Some(process) if process.started != 0 => spool.is_some_and(is_mapped),
-        _ => spool.is_some_and(|spool| started(pid).is_some() && has_mapped(pid, spool)),
+        Some(_) => spool.is_some_and(is_mapped),
+        None => spool.is_some_and(|spool| started(pid).is_some() && has_mapped(pid, spool)),
     }
 }
 
