@@ -1,7 +1,7 @@
 /* Closes every descriptor that it does not know, as daemons do, and opens files of its own, which get the numbers of what was
  * there before.
  *
- *     reliability_descriptors FOLDER [TIMES 1] [ROUNDS 20000] [remove]
+ *     reliability_descriptors FOLDER [TIMES 10] [ROUNDS 4000] [remove]
  *
  * TIMES: with `remove`, removes all files of FOLDER; closes all from 3 on; then opens 80 files in FOLDER; then ROUNDS regions on
  * two threads, each with a critical section.
@@ -45,8 +45,8 @@ int main(int argc, char **argv) {
   if (argc < 2)
     return 2;
   folder = argv[1];
-  int times = argc > 2 ? atoi(argv[2]) : 1;
-  int rounds = argc > 3 ? atoi(argv[3]) : 20000;
+  int times = argc > 2 ? atoi(argv[2]) : 10;
+  int rounds = argc > 3 ? atoi(argv[3]) : 4000;
   regions(rounds);
   for (int time = 0; time < times; time++) {
     if (argc > 4)

@@ -437,10 +437,10 @@ fn a_program_that_closes_what_it_does_not_know_keeps_its_files_and_its_trace() {
         let mut command = program("reliability_descriptors.c", &[]);
         command.arg(files.path()).env("OMPTRACE_COMPRESS", compress);
         let output = run(&traces, &mut command);
-        assert_eq!(output.stdout, b"checksum 80000\n", "{output:?}");
+        assert_eq!(output.stdout, b"checksum 88000\n", "{output:?}");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "");
         traces.only();
-        assert_eq!(all_regions(&traces), [[40_000, 40_000, 80_000]]);
+        assert_eq!(all_regions(&traces), [[44_000, 44_000, 88_000]]);
     }
 }
 
