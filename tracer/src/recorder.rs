@@ -26,6 +26,7 @@ use crate::clock;
 use crate::lockfree::gate::{Limit, ModeCell};
 use crate::lockfree::header::Header;
 use crate::lockfree::list::{Link, Linked, List};
+use crate::sanitizer;
 use crate::stream::Stream;
 use crate::system;
 
@@ -193,7 +194,7 @@ impl Recorder {
         self.storing.store(STORING, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         let words = self.words.get();
-        let cursor = self.header(words).written();
+        let cursor = self.cursor(words);
         let mut stored = None;
         if cursor < limit {
             // SAFETY: only this thread uses its recorder, and the guard keeps its signal handlers out.
@@ -218,6 +219,15 @@ impl Recorder {
         unsafe { &*words.cast::<Header>().sub(1) }
     }
 
+    /// How many of the chunk's words are published. Where the chunk was given back, as a session ended in this moment
+    /// ([`crate::spool::Spool::remove`]), none.
+    #[inline(always)]
+    fn cursor(&self, words: *mut u64) -> usize {
+        let cursor = self.header(words).written();
+        sanitizer::acquire(self.header(words));
+        cursor
+    }
+
     /// Takes note that modules were asked for.
     pub(crate) fn asked_for_modules(&self) {
         self.asked.set(clock::ticks());
@@ -240,7 +250,7 @@ impl Recorder {
         if words.is_null() || ticks >> TICK_BITS != 0 {
             return None;
         }
-        let (cursor, end) = (self.header(words).written(), self.stream.chunk_words.get());
+        let (cursor, end) = (self.cursor(words), self.stream.chunk_words.get());
         // SAFETY: as in `try_put`; `chunk_words` are the words of the chunk.
         let room = unsafe { std::slice::from_raw_parts_mut(words.add(cursor), end - cursor) };
         // SAFETY: as in `try_put`; the cold path's own guard keeps signal handlers out.

@@ -2,7 +2,7 @@
 //!
 //! | cfg | what it does |
 //! | --- | --- |
-//! | `omptrace_thread_sanitizer` | tells ThreadSanitizer what the standard library's locks order: it does not see them |
+//! | `omptrace_thread_sanitizer` | tells ThreadSanitizer what it does not see: what the standard library's locks order, and the kernel |
 //! | `omptrace_planted = "race"` | publishes events without ordering ([`crate::lockfree::header`]) |
 //! | `omptrace_planted = "fault"` | reads memory that was given back ([`plant_fault`]) |
 

@@ -27,6 +27,7 @@ use crate::lockfree::header::Header;
 use crate::lockfree::queues::Queues;
 use crate::log::warning;
 use crate::own_file::OwnFile;
+use crate::sanitizer;
 use crate::system;
 
 /// Words of a chunk that hold events. With two headers of blocks they are no longer than the chunk: see
@@ -216,7 +217,12 @@ impl Spool {
     }
 
     /// Gives the space back, and removes the file's name. The memory stays: a thread may still be storing an event.
+    ///
+    /// To that thread the chunk may be empty, so that the event is stored over one that is in the trace: nobody reads it.
     pub(crate) fn remove(&self) {
+        // All that was read was read before the zeros; pairs with `acquire` in `Recorder::cursor`.
+        self.all()
+            .for_each(|(_, chunk)| sanitizer::release(chunk.header()));
         let Some(file) = &self.file else {
             let chunks = self.all();
             chunks.for_each(|(_, chunk)| system::forget_memory(chunk.header.cast(), CHUNK_BYTES));
