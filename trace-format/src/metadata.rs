@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::event;
+
 /// All metadata blocks of a file, laid over each other. Every key may be missing: the process may have died before
 /// it was written, or the block may be damaged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -46,7 +48,8 @@ pub struct Metadata {
     /// The devices that were initialized, by device number.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<i32, Device>,
-    /// The event table of the tracer, so that an older reader can name what it does not know.
+    /// The event table of the tracer, so that an older reader can name what it does not know. Of a reader's metadata: the
+    /// rows that it does not know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub schema: Vec<Schema>,
     /// How the session ended; missing where the process did not get so far.
@@ -73,6 +76,17 @@ impl Metadata {
         Some(format!(
             "tracing was turned off while the program ran, and later events are missing: {failure}"
         ))
+    }
+
+    /// Leaves the rows of the event table that this version does not know.
+    pub(crate) fn forget_known_rows(&mut self) {
+        let known = event::schema();
+        let is_known = |row: &Schema| {
+            let mut known = known.iter();
+            known.any(|known| (known.number, known.kind) == (row.number, row.kind))
+        };
+        self.schema.retain(|row| !is_known(row));
+        self.schema.shrink_to_fit();
     }
 
     /// The metadata of `object`, and how many of its keys have values that make no sense: they are left out.

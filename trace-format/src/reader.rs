@@ -35,8 +35,10 @@ pub struct Reader {
     limits: Limits,
     header: FileHeader,
     spool: Option<Spool>,
-    overlay: Overlay,
     metadata: Metadata,
+    /// All that the metadata blocks say, as text: values take many times the memory, and there may be thousands of readers.
+    metadata_text: Vec<u8>,
+    metadata_clocks: Vec<ClockPair>,
     clock: ClockMap,
     ending: Ending,
     copies: Vec<Stored>,
@@ -146,7 +148,8 @@ impl Reader {
             let failure = io::Error::from_raw_os_error(number).to_string();
             overlay.object.insert("failure".to_owned(), failure.into());
         }
-        let (metadata, unknown) = Metadata::understand(&overlay.object);
+        let (mut metadata, unknown) = Metadata::understand(&overlay.object);
+        metadata.forget_known_rows();
         if unknown > 0 {
             diagnostics.push(Diagnostic::new(DiagnosticKind::MetadataKey).count(unknown));
         }
@@ -178,8 +181,9 @@ impl Reader {
             limits,
             header,
             spool,
-            overlay,
             metadata,
+            metadata_text: serde_json::to_vec(&overlay.object).unwrap_or_default(),
+            metadata_clocks: overlay.clocks,
             copies,
         })
     }
@@ -247,15 +251,15 @@ impl Reader {
 
     /// The clocks of the sound metadata blocks, in the file's order, but of those that were added without one.
     pub(crate) fn metadata_clocks(&self) -> Vec<ClockPair> {
-        let clocks = self.overlay.clocks.iter().copied();
+        let clocks = self.metadata_clocks.iter().copied();
         clocks
             .filter(|clock| *clock != ClockPair::default())
             .collect()
     }
 
     /// All metadata as it is in the file, keys unknown to this version included.
-    pub(crate) fn metadata_object(&self) -> &Map<String, Value> {
-        &self.overlay.object
+    pub(crate) fn metadata_object(&self) -> Map<String, Value> {
+        serde_json::from_slice(&self.metadata_text).unwrap_or_default()
     }
 
     /// The spool that was taken in.

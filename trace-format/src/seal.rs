@@ -111,7 +111,8 @@ fn news(reader: &Reader, additions: Value) -> Map<String, Value> {
     let Value::Object(mut object) = additions else {
         return Map::new();
     };
-    object.retain(|key, value| reader.metadata_object().get(key) != Some(value));
+    let there = reader.metadata_object();
+    object.retain(|key, value| there.get(key) != Some(value));
     object
 }
 
@@ -149,7 +150,7 @@ fn copy(
 ) -> io::Result<Sealed> {
     let session = reader.header().session;
     output.header(reader)?;
-    let mut object = reader.metadata_object().clone();
+    let mut object = reader.metadata_object();
     object.extend(news);
     let object = Value::from(object);
     output.all_metadata(session, &reader.metadata_clocks(), &object)?;
