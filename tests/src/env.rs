@@ -369,6 +369,18 @@ pub fn empty_tool() -> PathBuf {
     tool("benches/tools/empty.c")
 }
 
+/// A library for LD_PRELOAD that makes calls of the C library fail, from `tests/programs/reliability_failing_calls.c`.
+///
+/// # Panics
+/// As [`compile`].
+pub fn failing_calls() -> PathBuf {
+    compile(
+        "tests/programs/reliability_failing_calls.c",
+        Compiler::Clang22,
+        &["-shared", "-fPIC", "-fno-openmp"],
+    )
+}
+
 /// A tool in C.
 fn tool(source: &str) -> PathBuf {
     let mut command = Command::new(Compiler::Clang22.path());
@@ -514,10 +526,16 @@ fn once(path: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) {
         std::process::id(),
         std::thread::current().id()
     ));
-    let made = make(&unfinished).and_then(|()| match fs::rename(&unfinished, path) {
-        // Another process was faster: a folder that is not empty cannot be replaced, and need not be.
-        Err(_) if path.exists() => fs::remove_dir_all(&unfinished),
-        renamed => renamed,
+    // A file that is run by now must not be replaced: its process would say that its program is deleted.
+    let give_name = || match unfinished.is_dir() {
+        true => fs::rename(&unfinished, path),
+        false => fs::hard_link(&unfinished, path).and_then(|()| fs::remove_file(&unfinished)),
+    };
+    let made = make(&unfinished).and_then(|()| match give_name() {
+        // Another process was faster.
+        Err(_) if path.is_dir() => fs::remove_dir_all(&unfinished),
+        Err(_) if path.exists() => fs::remove_file(&unfinished),
+        given => given,
     });
     made.unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use omptrace_tests::env::{
-    Compiler, compile, limited, omptrace_program, program_on, runtime, tool_library,
+    Compiler, compile, failing_calls, limited, omptrace_program, program_on, runtime, tool_library,
 };
 use omptrace_tests::trace::{Traces, count, dump, info, omptrace};
 use serde_json::Value;
@@ -21,16 +21,6 @@ const ROUNDS: usize = 1000;
 /// The program of `source`, for every runtime, on LLVM 19's.
 fn program(source: &str, arguments: &[&str]) -> Command {
     program_on("llvm-19", source, arguments)
-}
-
-/// A library of `source` that knows nothing of OpenMP.
-fn library(source: &str) -> PathBuf {
-    let flags = ["-shared", "-fPIC", "-fno-openmp"];
-    compile(
-        &format!("tests/programs/{source}"),
-        Compiler::Clang22,
-        &flags,
-    )
 }
 
 /// What `command` said and how it ended, traced into `traces`.
@@ -234,7 +224,7 @@ fn a_thread_is_cancelled_where_the_program_says_and_not_in_the_tracer() {
 
 #[test]
 fn a_call_that_fails_costs_events_and_no_more() {
-    let shim = library("reliability_failing_calls.c");
+    let shim = failing_calls();
     for (fails, words) in [
         (format!("pwritev:{}:1", libc::EIO), "Input/output error"),
         (
@@ -267,7 +257,7 @@ fn a_call_that_fails_costs_events_and_no_more() {
 
 #[test]
 fn without_a_writer_thread_nothing_is_lost() {
-    let shim = library("reliability_failing_calls.c");
+    let shim = failing_calls();
     let traces = Traces::folder();
     // One thread: the first one made would be the writer, and the runtime needs none.
     let mut command = program("reliability_ends.c", &["none", "1", "50000"]);
@@ -344,7 +334,7 @@ fn a_disk_that_fills_later_does_not_reach_what_is_reserved() {
 fn on_btrfs_a_full_disk_is_no_fault() {
     // It wants new space for a page that has its place, and the program would die of SIGBUS. Only root may mount one: the shim
     // says that every file is on it.
-    let shim = library("reliability_failing_calls.c");
+    let shim = failing_calls();
     let traces = Traces::folder();
     let mut command = program("reliability_ends.c", &["segv", "2", "20000"]);
     let command = command
@@ -563,7 +553,7 @@ fn a_program_with_more_rights_than_its_user_is_not_traced() {
     let traces = Traces::folder();
     let mut command = program("reliability_ends.c", &["_exit"]);
     command
-        .env("LD_PRELOAD", library("reliability_failing_calls.c"))
+        .env("LD_PRELOAD", failing_calls())
         .env("OMPTRACE_TEST_FAIL", "secure");
     let output = run(&traces, &mut command);
     one_line(&output, "more rights than its user");
