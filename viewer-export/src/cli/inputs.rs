@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use omptrace_trace_format::Reader;
+use omptrace_trace_format::{OpenError, Reader};
 
+use crate::cli::descriptors;
 use crate::cli::failure::{Failure, Result};
 use crate::cli::loader::files_in;
 
@@ -40,8 +41,21 @@ pub(crate) fn traces(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
 /// # Errors
 /// It is not there, or is no trace. Damage is no error.
 pub(crate) fn open(trace: &Path) -> Result<Reader> {
-    Reader::open(trace)
-        .map_err(|error| Failure::because(format!("cannot read {}", trace.display()), &error))
+    Reader::open(trace).map_err(|error| {
+        let failure = Failure::because(format!("cannot read {}", trace.display()), &error);
+        let OpenError::Io(error) = error else {
+            return failure;
+        };
+        match error.raw_os_error() {
+            Some(libc::EMFILE) => failure.hint(
+                "traces stay open while they are read: name fewer, or raise the limit (ulimit -Hn)",
+            ),
+            Some(libc::ESPIPE) => {
+                failure.hint("a trace is read from any place: write it to a file first")
+            }
+            _ => failure,
+        }
+    })
 }
 
 /// Opens all traces that the inputs name.
@@ -49,5 +63,6 @@ pub(crate) fn open(trace: &Path) -> Result<Reader> {
 /// # Errors
 /// As [`traces`] and [`open`].
 pub(crate) fn open_all(inputs: &[PathBuf]) -> Result<Vec<Reader>> {
+    descriptors::allow_most();
     traces(inputs)?.iter().map(|trace| open(trace)).collect()
 }

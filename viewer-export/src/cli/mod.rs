@@ -19,6 +19,7 @@
 mod arguments;
 mod check;
 mod convert;
+mod descriptors;
 mod diagnosis;
 mod disk;
 mod doctor;
