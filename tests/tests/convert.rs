@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use omptrace_tests::env::{Compiler, compile};
+use omptrace_tests::env::{Compiler, compile, failing_calls, omptrace_program};
 use omptrace_tests::trace::Traces;
 use omptrace_trace_format::Reader;
 use omptrace_viewer_export::{ConvertOptions, Format, convert, convert_to_folder};
@@ -26,8 +26,10 @@ impl Write for Memory {
     }
 }
 
-fn converted(trace: &Path, format: &str, threads: usize) -> Vec<u8> {
-    let reader = Reader::open(trace).expect("a trace");
+fn converted(traces: &[PathBuf], format: &str, threads: usize) -> Vec<u8> {
+    let open = |trace: &PathBuf| Reader::open(trace).expect("a trace");
+    let readers: Vec<Reader> = traces.iter().map(open).collect();
+    let inputs: Vec<&Reader> = readers.iter().collect();
     let format = Format::by_name(format).expect("a format");
     let options = ConvertOptions {
         threads: NonZero::new(threads),
@@ -35,13 +37,13 @@ fn converted(trace: &Path, format: &str, threads: usize) -> Vec<u8> {
     };
     if format.is_folder() {
         let folder = tempfile::tempdir().expect("a folder");
-        convert_to_folder(&[&reader], format, &options, folder.path(), &mut |_| {})
+        convert_to_folder(&inputs, format, &options, folder.path(), &mut |_| {})
             .expect("the folder can be written to");
         return content(folder.path());
     }
     let out = Memory::default();
     let target = Box::new(out.clone());
-    convert(&[&reader], format, &options, target, &mut |_| {}).expect("memory can be written");
+    convert(&inputs, format, &options, target, &mut |_| {}).expect("memory can be written");
     std::mem::take(&mut *out.0.lock().expect("no panic"))
 }
 
@@ -68,13 +70,113 @@ fn output_is_the_same_for_any_number_of_threads() {
     // A tree of tasks, so large that each of two streams is decoded in many batches.
     let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
     traces.record(Command::new(program).args(["2", "14"]));
-    let trace = traces.only();
+    is_the_same(&traces.files());
+}
+
+/// They are converted side by side to most formats, more than there are threads or shares of the file.
+#[test]
+fn output_of_processes_is_the_same_for_any_number_of_threads() {
+    let traces = Traces::folder();
+    let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
+    for depth in [14, 12, 3, 13, 3, 3, 3, 3, 12, 3] {
+        traces.record(Command::new(&program).args(["2", &depth.to_string()]));
+    }
+    is_the_same(&traces.files());
+}
+
+fn is_the_same(traces: &[PathBuf]) {
     for format in ["chrome", "perfetto", "otf2", "text"] {
-        let alone = converted(&trace, format, 1);
+        let alone = converted(traces, format, 1);
         assert!(alone.len() > 1 << 20, "{format}");
         // With two, one encodes what it interprets; with more, another does.
-        for threads in [2, 8] {
-            assert!(alone == converted(&trace, format, threads), "{format}");
+        for threads in [2, 3, 8, 40] {
+            assert!(alone == converted(traces, format, threads), "{format}");
         }
+    }
+}
+
+/// Batch systems and containers bound the threads of a user.
+#[test]
+fn all_is_done_where_there_can_be_few_threads() {
+    let traces = Traces::folder();
+    let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
+    for _ in 0..3 {
+        traces.record(Command::new(&program).args(["2", "6"]));
+    }
+    let shim = failing_calls();
+    let files = traces.files();
+    let convert = |format| ["convert", "--jobs", "8", "--to", format, "-o"];
+    for arguments in [
+        &["info", "--json"][..],
+        &["stats", "--json"],
+        &["check"],
+        &["symbolize"],
+        &convert("chrome"),
+        &convert("perfetto"),
+        &convert("otf2"),
+    ] {
+        let out = traces.path().join(arguments.concat());
+        let told = |fails: &str| {
+            let mut command = Command::new(omptrace_program());
+            command.args(arguments);
+            if arguments[0] == "convert" {
+                command.arg(&out);
+            }
+            let output = command
+                .args(&files)
+                .env("LD_PRELOAD", &shim)
+                .env("OMPTRACE_TEST_FAIL", fails)
+                .output()
+                .expect("omptrace can be run");
+            assert!(output.status.success(), "{arguments:?}: {output:?}");
+            if arguments.contains(&"chrome") {
+                let file = fs::read(&out).expect("the export");
+                serde_json::from_slice::<serde_json::Value>(&file).expect("JSON");
+            }
+            String::from_utf8(output.stdout).expect("UTF-8")
+        };
+        let with_all = told("");
+        for first in [1, 2, 3, 5, 8] {
+            let fails = format!("pthread_create:{}:{first}", libc::EAGAIN);
+            assert_eq!(told(&fails), with_all, "{arguments:?}, {first}");
+        }
+    }
+}
+
+/// A program of MPI leaves more traces than files may be open, until a program asks for more.
+#[test]
+fn more_traces_than_files_may_be_open() {
+    const OPEN_FILES: u64 = 16;
+    let traces = Traces::folder();
+    let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
+    traces.record(Command::new(program).args(["2", "3"]));
+    let trace = traces.only();
+    for number in 0..2 * OPEN_FILES {
+        fs::copy(&trace, traces.path().join(format!("{number}.omptrace"))).expect("a copy");
+    }
+    for format in ["chrome", "perfetto", "otf2"] {
+        let limited = |most: u64| {
+            let script = format!("ulimit -Sn {OPEN_FILES}; ulimit -Hn {most}; exec \"$@\"");
+            let mut command = Command::new("sh");
+            command.args(["-c", &script, "sh"]).arg(omptrace_program());
+            command.args(["convert", "--to", format, "-o"]);
+            let output = command
+                .arg(traces.path().join(format!("{format}{most}")))
+                .arg(traces.path())
+                .output()
+                .expect("a shell");
+            (
+                output.status.code(),
+                String::from_utf8_lossy(&output.stderr).into_owned(),
+            )
+        };
+        let (status, said) = limited(1024);
+        assert_eq!(status, Some(0), "{format}: {said}");
+        let (status, said) = limited(OPEN_FILES);
+        assert_eq!(status, Some(2), "{format}: {said}");
+        assert!(
+            said.contains("Too many open files") && said.contains("ulimit -Hn"),
+            "{said}"
+        );
     }
 }

@@ -79,6 +79,7 @@ fn write(folder: &Path, pairs: u64) -> f64 {
         id: process,
         name: "bench".to_owned(),
         os_pid: 1,
+        has_namesake: false,
         host: String::new(),
         rank: None,
         command_line: Vec::new(),

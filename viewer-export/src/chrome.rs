@@ -16,6 +16,7 @@ use std::io;
 use crate::digits::{Pieces, ShortText, put};
 use crate::json;
 use crate::output::Output;
+use crate::share::Share;
 use crate::sink::{
     Argument, Category, Counter, CounterId, Flow, Interval, Location, Ns, Point, Process,
     ProcessId, Region, RegionId, Sink, Value,
@@ -24,6 +25,7 @@ use crate::words::{ByWord, RecentTexts};
 
 /// Writes Chrome JSON.
 pub(crate) struct Chrome {
+    share: Share,
     events: Events,
     locations: Vec<Lane>,
     /// What the slices of each region are called.
@@ -165,12 +167,21 @@ const EXACT: u64 = 1 << 53;
 /// Between two events.
 const SEPARATOR: &[u8] = b",\n";
 
+/// What ends the file.
+pub(crate) const END: &[u8] = b"\n]}\n";
+
 impl Chrome {
-    pub(crate) fn new(mut out: Output) -> Chrome {
-        out.buffer()
-            .extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    /// The sink that writes `share` of a file. Where that is not all of it, [`END`] is for its owner to write.
+    pub(crate) fn new(mut out: Output, share: Share) -> Chrome {
+        // The first share begins with an event: its process.
+        let empty = share.is_first();
+        if empty {
+            out.buffer()
+                .extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+        }
         Chrome {
-            events: Events { out, empty: true },
+            share,
+            events: Events { out, empty },
             locations: Vec::new(),
             regions: Vec::new(),
             counters: Vec::new(),
@@ -180,6 +191,11 @@ impl Chrome {
             called: RecentTexts::new(),
             arguments: Vec::new(),
         }
+    }
+
+    /// Ours: small, and never 0.
+    fn pid(&self, process: ProcessId) -> u32 {
+        self.share.number(process.0.into()) as u32 + 1
     }
 
     /// A metadata event; `value` writes what it tells.
@@ -359,7 +375,7 @@ fn flow_event(
 
 impl Sink for Chrome {
     fn process(&mut self, process: &Process) {
-        let pid = process.id.0 + 1;
+        let pid = self.pid(process.id);
         self.threads = 0;
         self.metadata(pid, 0, "process_name", |out| {
             json::string(out, &process.name)
@@ -369,7 +385,7 @@ impl Sink for Chrome {
 
     fn location(&mut self, location: &Location) {
         self.threads += 1;
-        let (pid, tid) = (location.process.0 + 1, self.threads);
+        let (pid, tid) = (self.pid(location.process), self.threads);
         self.metadata(pid, tid, "thread_name", |out| {
             json::string(out, &location.name)
         });
@@ -390,7 +406,7 @@ impl Sink for Chrome {
 
     fn counter(&mut self, counter: &Counter) {
         let mut before_time = Vec::new();
-        head(&mut before_time, b'C', counter.process.0 + 1, 0);
+        head(&mut before_time, b'C', self.pid(counter.process), 0);
         before_time.extend_from_slice(b",\"name\":");
         json::string(&mut before_time, &counter.name);
         before_time.extend_from_slice(b",\"ts\":");
@@ -465,6 +481,7 @@ impl Sink for Chrome {
     }
 
     fn flow(&mut self, flow: &Flow) {
+        let id = self.share.number(flow.id);
         let name = flow.kind.name();
         let texts = self.flows.get(name, || FlowTexts::of(name));
         let from = &self.locations[flow.from.location.0 as usize];
@@ -474,7 +491,7 @@ impl Sink for Chrome {
             b's',
             &from.before_time,
             flow.from.time,
-            flow.id,
+            id,
             &texts.start,
         );
 
@@ -486,19 +503,13 @@ impl Sink for Chrome {
             }
             _ => self.events.next(),
         };
-        flow_event(
-            out,
-            b'f',
-            &to.before_time,
-            flow.to.time,
-            flow.id,
-            &texts.finish,
-        );
+        flow_event(out, b'f', &to.before_time, flow.to.time, id, &texts.finish);
     }
 
     fn note(&mut self, process: ProcessId, text: &str) {
+        let pid = self.pid(process);
         let out = self.events.next();
-        head(out, b'i', process.0 + 1, 1);
+        head(out, b'i', pid, 1);
         out.extend_from_slice(b",\"s\":\"p\",\"ts\":0.000");
         out.extend_from_slice(&name_and_category(text, Category::Omptrace));
         out.push(b'}');
@@ -509,7 +520,9 @@ impl Sink for Chrome {
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
-        self.events.out.buffer().extend_from_slice(b"\n]}\n");
+        if self.share.is_whole() {
+            self.events.out.buffer().extend_from_slice(END);
+        }
         self.events.out.finish()
     }
 }

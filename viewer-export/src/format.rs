@@ -3,10 +3,11 @@
 use std::io;
 use std::path::Path;
 
-use crate::chrome::Chrome;
+use crate::chrome::{self, Chrome};
 use crate::otf2::{Otf2, Otf2Options};
 use crate::output::Output;
-use crate::perfetto::Perfetto;
+use crate::perfetto::{self, Perfetto};
+use crate::share::Share;
 use crate::sink::Sink;
 use crate::text::Text;
 
@@ -27,6 +28,12 @@ pub struct Format {
 /// What a format is written into.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
+    /// A file of records, which several sinks can write.
+    Records {
+        sink: fn(Output, Share) -> Box<dyn Sink>,
+        /// What ends the file when all sinks were finished.
+        end: fn(&Share) -> Vec<u8>,
+    },
     File(fn(Output) -> Box<dyn Sink>),
     /// A folder that is empty, with the number of locations, about.
     Folder(fn(&Path, Otf2Options, usize) -> io::Result<Box<dyn Sink>>),
@@ -40,7 +47,10 @@ pub const FORMATS: &[Format] = &[
         description: "Chrome trace events (JSON), for ui.perfetto.dev and chrome://tracing",
         // Catapult keeps the text as one string, of which V8 allows 2^29 - 24 characters.
         viewer_bytes: Some(500_000_000),
-        kind: Kind::File(|out| Box::new(Chrome::new(out))),
+        kind: Kind::Records {
+            sink: |out, share| Box::new(Chrome::new(out, share)),
+            end: |_| chrome::END.to_vec(),
+        },
     },
     Format {
         name: "perfetto",
@@ -48,7 +58,10 @@ pub const FORMATS: &[Format] = &[
         description: "Perfetto's own format, for ui.perfetto.dev: a third of the bytes, and more to see",
         // The importer takes 150 bytes of memory per slice and 75 per argument; 4 GB is what 32 bits address.
         viewer_bytes: Some(800_000_000),
-        kind: Kind::File(|out| Box::new(Perfetto::new(out))),
+        kind: Kind::Records {
+            sink: |out, share| Box::new(Perfetto::new(out, share)),
+            end: perfetto::end,
+        },
     },
     Format {
         name: "text",
@@ -79,12 +92,26 @@ impl Format {
         matches!(self.kind, Kind::Folder(_))
     }
 
-    /// A sink that writes this format into `out`.
+    /// Whether several sinks can write a file of this format.
+    pub(crate) fn has_shares(&self) -> bool {
+        matches!(self.kind, Kind::Records { .. })
+    }
+
+    /// What ends a file that several sinks have written, of which `share` is one.
+    pub(crate) fn end(&self, share: &Share) -> Vec<u8> {
+        match self.kind {
+            Kind::Records { end, .. } => end(share),
+            Kind::File(_) | Kind::Folder(_) => Vec::new(),
+        }
+    }
+
+    /// A sink that writes `share` of a file of this format into `out`.
     ///
     /// # Errors
     /// The format is a folder.
-    pub(crate) fn sink(&self, out: Output) -> io::Result<Box<dyn Sink>> {
+    pub(crate) fn sink(&self, out: Output, share: Share) -> io::Result<Box<dyn Sink>> {
         match self.kind {
+            Kind::Records { sink, .. } => Ok(sink(out, share)),
             Kind::File(sink) => Ok(sink(out)),
             Kind::Folder(_) => Err(self.is_not("a file")),
         }
@@ -101,7 +128,7 @@ impl Format {
         locations: usize,
     ) -> io::Result<Box<dyn Sink>> {
         match self.kind {
-            Kind::File(_) => Err(self.is_not("a folder")),
+            Kind::File(_) | Kind::Records { .. } => Err(self.is_not("a folder")),
             Kind::Folder(sink) => sink(folder, options, locations),
         }
     }

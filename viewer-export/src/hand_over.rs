@@ -436,6 +436,7 @@ mod tests {
             id: process,
             name: "program".to_owned(),
             os_pid: 11,
+            has_namesake: true,
             host: "host".to_owned(),
             rank: Some(12),
             command_line: vec!["program".to_owned()],

@@ -5,11 +5,11 @@ use std::fmt::{self, Write};
 
 use omptrace_trace_format::metadata::{Device, Record};
 use omptrace_trace_format::{Ending, Reader, Stream};
-use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::check::{Finding, findings};
 use crate::nothing::Nothing;
+use crate::pool::in_parallel;
 use crate::timeline::{
     DeviceReport, Dialect, ThreadIntroduction, introductions, process_name, replay,
 };
@@ -159,11 +159,8 @@ impl Info {
         let metadata = reader.metadata();
         let report = replay(&[reader], &mut Nothing, &mut |_| {});
         let process = report.processes.into_iter().next().unwrap_or_default();
-        let counts: Vec<Counts> = reader
-            .streams()
-            .par_iter()
-            .map(|stream| Counts::of(reader, stream))
-            .collect();
+        let all = reader.streams().iter().collect();
+        let counts = in_parallel(all, |stream| Counts::of(reader, stream));
         let mut events_by_name = BTreeMap::new();
         for (name, count) in counts.iter().flat_map(|counts| &counts.by_name) {
             *events_by_name.entry((*name).to_owned()).or_insert(0) += count;

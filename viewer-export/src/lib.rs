@@ -29,8 +29,10 @@ mod nothing;
 mod otf2;
 mod output;
 mod perfetto;
+mod pool;
 mod sections;
 pub mod serve;
+mod share;
 pub mod sink;
 mod split;
 mod stats;
@@ -42,12 +44,16 @@ mod words;
 use std::io::{self, Write};
 use std::num::NonZero;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hand_over::handed_over;
 use omptrace_trace_format::Reader;
+use parking_lot::Mutex;
 use symbols::Table;
+use timeline::Timeline;
 
-use output::Output;
+use output::{ByteCount, Output, Writer};
+use share::{MOST_SHARES, Share, Turns};
 use sink::Sink;
 use split::Split;
 
@@ -57,6 +63,7 @@ pub use filter::{ArgumentChoice, Selection, ThreadName, threads};
 pub use format::{FORMATS, Format};
 pub use info::Info;
 pub use otf2::{Enums, Otf2Options, check_archive};
+pub use pool::{in_parallel, limit_threads};
 pub use split::NextFile;
 pub use stats::{ConstructStats, DeviceStats, LockStats, Stats, TeamStats, ThreadStats, Times};
 pub use timeline::{Cause, ProcessReport, Repair, Repairs, Report};
@@ -88,14 +95,13 @@ impl ConvertOptions {
         self.threads() > 1
     }
 
-    /// Whether another encodes, too: on two processors those who decode and write leave nothing for it.
-    fn has_encoder(&self) -> bool {
-        self.threads() > 2
+    /// Compresses what is written into `out` where that is wanted.
+    fn compressed(&self, out: Writer) -> Writer {
+        if self.gzip { output::gzip(out) } else { out }
     }
 
-    /// What stands between a format and the file.
-    fn output(&self, out: Box<dyn Write + Send>) -> Output {
-        let out = if self.gzip { output::gzip(out) } else { out };
+    /// What stands between a format and `out`.
+    fn output(&self, out: Writer) -> Output {
         if self.is_parallel() {
             Output::behind(out)
         } else {
@@ -113,15 +119,65 @@ pub fn convert(
     format: &Format,
     options: &ConvertOptions,
     out: Box<dyn Write + Send>,
-    progress: &mut dyn FnMut(u64),
+    progress: &mut (dyn FnMut(u64) + Send),
 ) -> io::Result<Report> {
+    let mut out = options.compressed(out);
+    if inputs.len() > 1 && format.has_shares() {
+        out = match side_by_side(inputs, format, options, out, progress) {
+            Ok(report) => return report,
+            Err(out) => out,
+        };
+    }
     let out = options.output(out);
     let bytes = out.bytes();
-    let report = replay(inputs, options, format.sink(out)?, progress)?;
+    let sink = format.sink(out, Share::whole())?;
+    let report = replay_all(inputs, options, sink, progress)?;
     Ok(Report {
         exported_bytes: bytes.count(),
         ..report
     })
+}
+
+/// [`convert`] of several processes. Gives `out` back where there cannot be as many threads as that takes.
+fn side_by_side(
+    inputs: &[&Reader],
+    format: &Format,
+    options: &ConvertOptions,
+    out: Writer,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<io::Result<Report>, Writer> {
+    let shares = Share::several(inputs.len().min(MOST_SHARES));
+    let workers = options.threads().min(shares.len());
+    let turns = Turns::new(out, shares.len(), workers);
+    let timeline = Timeline::of(inputs);
+    let bytes = ByteCount::default();
+    let (done, progress) = (AtomicU64::new(0), Mutex::new(progress));
+
+    let reports = turns.take(&|number| {
+        let out = Output::in_turns(turns.clone(), number, bytes.clone());
+        let sink = format.sink(out, shares[number as usize].clone())?;
+        let mut told = 0;
+        let mut progress = |events| {
+            let more = events - std::mem::replace(&mut told, events);
+            // Relaxed: a sum, which orders nothing.
+            let done = more + done.fetch_add(more, Ordering::Relaxed);
+            (*progress.lock())(done);
+        };
+        let (first, step) = (number as usize, shares.len());
+        replay(options, workers, sink, &mut |symbols, manner, sink| {
+            timeline.replay(first, step, symbols, manner, sink, &mut progress)
+        })
+    })?;
+    let end = format.end(&shares[0]);
+    bytes.add(end.len());
+    let complete = turns.finish(&end).and_then(|()| {
+        Ok(Report {
+            uncertainty_ns: timeline.uncertainty_ns,
+            exported_bytes: bytes.count(),
+            ..Report::of_shares(reports.into_iter().collect::<io::Result<Vec<_>>>()?)
+        })
+    });
+    Ok(complete)
 }
 
 /// [`convert`] to a format that [is a folder](Format::is_folder): `folder` is there and empty. It is complete when this
@@ -138,7 +194,7 @@ pub fn convert_to_folder(
 ) -> io::Result<Report> {
     let locations = inputs.iter().map(|reader| reader.streams().len()).sum();
     let sink = format.folder_sink(folder, options.otf2, locations)?;
-    replay(inputs, options, sink, progress)
+    replay_all(inputs, options, sink, progress)
 }
 
 /// [`convert`] to a series of files in the order of time, each complete by itself, of about `limit_bytes` each before
@@ -155,31 +211,48 @@ pub fn convert_split(
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Report> {
     let target = options.clone();
-    let next_output = move |number| Ok(target.output(next_file(number)?));
+    let next_output = move |number| Ok(target.output(target.compressed(next_file(number)?)));
     // Processes are written one after the other, each from the first file to the last.
     let limit_bytes = limit_bytes / inputs.len().max(1) as u64;
     let split = Split::new(format, Box::new(next_output), limit_bytes);
-    replay(inputs, options, Box::new(split), progress)
+    replay_all(inputs, options, Box::new(split), progress)
 }
 
-fn replay(
+/// Interprets all processes, one after the other, into `sink`, and finishes that.
+fn replay_all(
     inputs: &[&Reader],
     options: &ConvertOptions,
     sink: Box<dyn Sink>,
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Report> {
+    replay(options, 1, sink, &mut |symbols, manner, sink| {
+        timeline::replay_with(inputs, symbols, manner, sink, progress)
+    })
+}
+
+/// How to interpret, with these names of code, into this sink.
+type Interpret<'a> =
+    dyn FnMut(&dyn Fn(&Reader) -> Table, timeline::Manner, &mut dyn Sink) -> Report + 'a;
+
+/// Interprets what `options` select into `sink`, and finishes that: the work of one of so many `workers`.
+fn replay(
+    options: &ConvertOptions,
+    workers: usize,
+    sink: Box<dyn Sink>,
+    interpret: &mut Interpret<'_>,
+) -> io::Result<Report> {
     let mut sink = options.selection.of(sink);
+    let threads = options.threads() / workers;
     let manner = timeline::Manner {
         chunks: options.chunks,
-        ahead: options.is_parallel(),
+        ahead: threads > 1,
     };
     let symbols = |reader: &Reader| Table::of(reader, &options.symbols);
-    let mut interpret =
-        |sink: &mut dyn Sink| timeline::replay_with(inputs, &symbols, manner, sink, progress);
-    let report = if options.has_encoder() {
-        handed_over(&mut *sink, interpret)
+    // On two processors those who decode and write leave nothing for one who encodes.
+    let report = if threads > 2 {
+        handed_over(&mut *sink, |sink| interpret(&symbols, manner, sink))
     } else {
-        interpret(&mut *sink)
+        interpret(&symbols, manner, &mut *sink)
     };
     sink.finish()?;
     Ok(report)

@@ -8,6 +8,8 @@ use std::thread::{self, JoinHandle};
 
 use flate2::{Compression, GzBuilder, write::GzEncoder};
 
+use crate::share::Turns;
+
 /// Bytes that are collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -15,7 +17,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 const BUFFERS_UNDER_WAY: usize = 2;
 
 /// The receiving end of an export.
-type Writer = Box<dyn Write + Send>;
+pub(crate) type Writer = Box<dyn Write + Send>;
 
 /// A buffer in front of a writer. The first error is kept, and everything after it dropped.
 pub(crate) struct Output {
@@ -29,6 +31,8 @@ pub(crate) struct Output {
 enum Target {
     Here(Writer),
     Behind(Behind),
+    /// That share of the file.
+    InTurns(Arc<Turns>, u32),
 }
 
 impl Output {
@@ -43,6 +47,14 @@ impl Output {
             Ok(behind) => Target::Behind(behind),
             Err(writer) => Target::Here(writer),
         })
+    }
+
+    /// Writes `share` of a file, and adds to what was written of it.
+    pub(crate) fn in_turns(turns: Arc<Turns>, share: u32, bytes: ByteCount) -> Output {
+        Output {
+            bytes,
+            ..Output::to(Target::InTurns(turns, share))
+        }
     }
 
     fn to(target: Target) -> Output {
@@ -78,6 +90,7 @@ impl Output {
             let written = match &mut self.target {
                 Target::Here(writer) => writer.write_all(&self.buffer),
                 Target::Behind(behind) => behind.hand_over(&mut self.buffer),
+                Target::InTurns(turns, share) => turns.hand_over(*share, &mut self.buffer),
             };
             self.error = written.err();
         }
@@ -103,13 +116,15 @@ impl Output {
             None => match self.target {
                 Target::Here(mut writer) => writer.flush(),
                 Target::Behind(behind) => behind.finish(),
+                // Who has the file finishes it.
+                Target::InTurns(..) => Ok(()),
             },
         }
     }
 }
 
 /// With room for what goes beyond before it is drained.
-fn new_buffer() -> Vec<u8> {
+pub(crate) fn new_buffer() -> Vec<u8> {
     Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 8)
 }
 
@@ -213,7 +228,7 @@ fn ended(thread: Option<JoinHandle<io::Result<()>>>) -> io::Result<()> {
 pub(crate) struct ByteCount(Arc<AtomicU64>);
 
 impl ByteCount {
-    fn add(&self, bytes: usize) {
+    pub(crate) fn add(&self, bytes: usize) {
         // Relaxed: see `ByteCount::count`.
         self.0.fetch_add(bytes as u64, Ordering::Relaxed);
     }

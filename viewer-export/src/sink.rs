@@ -51,6 +51,8 @@ pub struct Process {
     pub name: String,
     /// The id that the operating system gave it; not unique over hosts.
     pub os_pid: u32,
+    /// Whether a process before it in the timeline has the same `os_pid`.
+    pub has_namesake: bool,
     /// The machine that it ran on; empty where it is not known.
     pub host: String,
     /// Its MPI rank, where a launcher told it.

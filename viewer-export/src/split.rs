@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use crate::filter::{KeptEnter, Window};
 use crate::format::Format;
 use crate::output::{ByteCount, Output};
+use crate::share::Share;
 use crate::sink::{
     Argument, Counter, CounterId, Flow, Interval, Location, Ns, Point, Process, ProcessId, Region,
     RegionId, Sink,
@@ -66,7 +67,7 @@ impl Split {
     fn begin_part(&mut self, begin: Ns) {
         let sink = (self.next_output)(self.parts.len() + 1).and_then(|out| {
             self.bytes = out.bytes();
-            self.format.sink(out)
+            self.format.sink(out, Share::whole())
         });
         let sink = match sink {
             Ok(sink) => sink,

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
-use omptrace_tests::trace::Traced;
+use omptrace_tests::env::{Compiler, compile};
+use omptrace_tests::trace::{Traced, Traces, convert, omptrace};
 use omptrace_tests::viewers::{Rows, open_in_ui, query};
 
 use crate::intervals::{Interval, of_chrome, of_text};
@@ -60,6 +62,55 @@ fn the_trace_processor_sees_what_was_written() {
         assert_eq!(number(&results[0], "ns"), ns, "{source}");
         assert_eq!(number(&results[1], "n"), 0, "{source}");
     }
+}
+
+/// Each is a sequence of its own, and they are written side by side.
+#[test]
+fn processes_are_one_timeline() {
+    let traces = Traces::folder();
+    let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
+    for arguments in [["2", "14"], ["2", "3"], ["2", "13"]] {
+        traces.record(Command::new(&program).args(arguments));
+    }
+    let path = traces.path().join("a.pftrace");
+    let mut arguments = vec!["convert", "--jobs", "4", "--to", "perfetto", "-o"];
+    let files = traces.files();
+    let paths = [&path].into_iter().chain(&files);
+    arguments.extend(paths.map(|path| path.to_str().expect("UTF-8")));
+    let output = omptrace(&arguments);
+    assert!(output.status.success(), "{output:?}");
+    let written = pftrace::intervals(&path);
+
+    let mut each = Vec::new();
+    let mut arrows = 0;
+    for file in &files {
+        let path = traces.path().join("one.pftrace");
+        convert(file, "perfetto", &path, &[]);
+        each.extend(pftrace::intervals(&path));
+        arrows += number(&query(&path, &["select count(*) n from flow"])[0], "n");
+    }
+    assert_eq!(written.len(), each.len());
+    assert!(arrows > 0);
+    assert!(fs::metadata(&path).expect("a file").len() > 1 << 20);
+
+    let results = query(
+        &path,
+        &[
+            "select count(distinct upid) n from thread where tid > 0 and name = 'main'",
+            "select count(*) n from slice where dur > 0",
+            "select count(*) n from flow",
+            "with located as (select s.id, upid from slice s join thread_track t on s.track_id = t.id \
+             join thread using (utid)) select count(*) n from flow f \
+             join located a on f.slice_in = a.id join located b on f.slice_out = b.id where a.upid = b.upid",
+            "select count(*) n from slice s join thread_track t on s.track_id = t.id \
+             join thread using (utid) where thread.name = 'main' and s.dur > 0 group by upid",
+            "select count(*) n from slice where name is null",
+        ],
+    );
+    let lasting = written.iter().filter(|slice| slice.end > slice.begin);
+    let numbers = [0, 1, 2, 3, 5].map(|index| number(&results[index], "n"));
+    assert_eq!(numbers, [3, lasting.count() as u64, arrows, arrows, 0]);
+    assert_eq!(results[4].len(), 3);
 }
 
 /// The number in a column of the first row.

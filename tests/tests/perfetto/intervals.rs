@@ -22,10 +22,10 @@ pub(crate) fn of_chrome(path: &Path) -> Vec<Interval> {
     let events = json["traceEvents"].as_array().expect("events");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let nanoseconds = |value: &Value| (value.as_f64().expect("a time") * 1000.0).round() as u64;
-    let mut tracks: BTreeMap<String, String> = BTreeMap::new();
+    let mut tracks: BTreeMap<[String; 2], String> = BTreeMap::new();
     let mut intervals = Vec::new();
     for event in events {
-        let thread = event["tid"].to_string();
+        let thread = ["pid", "tid"].map(|id| event[id].to_string());
         match event["ph"].as_str() {
             Some("M") if event["name"] == "thread_name" => {
                 tracks.insert(thread, text(&event["args"]["name"]));

@@ -86,20 +86,22 @@ impl<'a> Message<'a> {
 /// The slices of a file, each begin with the end of its track that comes next at its depth.
 pub(crate) fn intervals(path: &Path) -> Vec<Interval> {
     let file = fs::read(path).expect("the export is there");
-    let mut names: BTreeMap<u64, String> = BTreeMap::new();
+    // By sequence, then number.
+    let mut names: BTreeMap<(u64, u64), String> = BTreeMap::new();
     let mut tracks: BTreeMap<u64, String> = BTreeMap::new();
     let mut events: Vec<(u64, u64, u64, String)> = Vec::new();
-    let mut default_track = None;
+    let mut default_tracks = BTreeMap::new();
     for (_, packet) in fields(&file) {
         let Field::Bytes(packet) = packet else {
             panic!("a file consists of packets")
         };
         let packet = Message::new(packet);
+        let sequence = packet.number(10).expect("a sequence");
         for (kind, entry) in packet.bytes(12).map(fields).unwrap_or_default() {
             if let (2, Field::Bytes(entry)) = (kind, entry) {
                 let entry = Message::new(entry);
                 let iid = entry.number(1).expect("a number");
-                names.insert(iid, entry.text(2).expect("a name"));
+                names.insert((sequence, iid), entry.text(2).expect("a name"));
             }
         }
         if let Some(track) = packet.message(60) {
@@ -108,14 +110,16 @@ pub(crate) fn intervals(path: &Path) -> Vec<Interval> {
             tracks.insert(track.number(1).expect("a uuid"), name);
         }
         if let Some(defaults) = packet.message(59).and_then(|all| all.message(11)) {
-            default_track = defaults.number(11);
+            default_tracks.insert(sequence, defaults.number(11).expect("a uuid"));
         }
         if let Some(event) = packet.message(11) {
-            let interned = event.number(10).map(|iid| names[&iid].clone());
+            let interned = event.number(10).map(|iid| names[&(sequence, iid)].clone());
             let name = interned.or_else(|| event.text(23)).unwrap_or_default();
             let time = packet.number(8).expect("a time");
-            let (track, kind) = (event.number(11).or(default_track), event.number(9));
-            events.push((time, track.expect("a track"), kind.expect("a type"), name));
+            let track = event
+                .number(11)
+                .unwrap_or_else(|| default_tracks[&sequence]);
+            events.push((time, track, event.number(9).expect("a type"), name));
         }
     }
     // The importer's order: by time, else as in the file.

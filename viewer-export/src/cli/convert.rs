@@ -9,7 +9,7 @@ use std::sync::Arc;
 use omptrace_trace_format::{Reader, Severity};
 use omptrace_viewer_export::{
     ConvertOptions, Format, Otf2Options, Report, Selection, convert, convert_split,
-    convert_to_folder, symbols, threads,
+    convert_to_folder, limit_threads, symbols, threads,
 };
 use parking_lot::Mutex;
 
@@ -27,9 +27,7 @@ use crate::cli::words;
 /// An input cannot be read, or the output not be written.
 pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
     if let Some(jobs) = arguments.jobs {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.get());
-        pool.build_global()
-            .map_err(|error| Failure::because("cannot start threads", &error))?;
+        limit_threads(jobs);
     }
     let readers = inputs::open_all(&arguments.inputs)?;
     let output = match &arguments.output {
@@ -189,7 +187,7 @@ impl Conversion<'_> {
 
     fn with_progress(
         &self,
-        convert: impl FnOnce(&mut dyn FnMut(u64)) -> io::Result<Report>,
+        convert: impl FnOnce(&mut (dyn FnMut(u64) + Send)) -> io::Result<Report>,
     ) -> io::Result<Report> {
         let bar = progress::events("converting", about_events(&self.inputs));
         let report = convert(&mut |events| bar.set_position(events));

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
 use omptrace_trace_format::{Diagnostic, Reader, SealError, Sealed, Severity, seal};
+use omptrace_viewer_export::in_parallel;
 use omptrace_viewer_export::symbols::{self, Table};
-use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::cli::progress;
@@ -35,13 +35,10 @@ pub(crate) struct Done {
 /// Completes all traces; the results are in the order of the jobs.
 pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
     let bar = progress::chunks("completing");
-    let done = jobs
-        .into_par_iter()
-        .map(|job| Done {
-            result: seal_one(&job, &bar),
-            trace: job.trace,
-        })
-        .collect();
+    let done = in_parallel(jobs, |job| Done {
+        result: seal_one(&job, &bar),
+        trace: job.trace,
+    });
     bar.finish_and_clear();
     done
 }

@@ -3,7 +3,6 @@
 //! It goes into a packet of its own, which is written at once: events are kept back for a while, and in the file a number's
 //! meaning must come before its use.
 
-use super::SEQUENCE;
 use super::protobuf as pb;
 use super::schema::{
     NEEDS_INCREMENTAL_STATE, interned, interned_text, packet, source_location, trace,
@@ -19,14 +18,16 @@ const LONGEST_TEXT: usize = 256;
 
 /// Strings of one kind, with their numbers from 1.
 pub(super) struct Texts {
+    sequence: u8,
     /// The kind: a field of `InternedData`.
     field: u32,
     iids: FastMap<Box<str>, u64>,
 }
 
 impl Texts {
-    pub(super) fn new(field: u32) -> Texts {
+    pub(super) fn new(sequence: u8, field: u32) -> Texts {
         Texts {
+            sequence,
             field,
             iids: FastMap::default(),
         }
@@ -52,7 +53,7 @@ impl Texts {
     fn tell(&mut self, out: &mut Vec<u8>, text: &str) -> u64 {
         let iid = self.iids.len() as u64 + 1;
         self.iids.insert(text.into(), iid);
-        interned_data(out, |out| {
+        interned_data(out, self.sequence, |out| {
             pb::message(out, self.field, |out| {
                 pb::uint(out, interned_text::IID, iid);
                 pb::text(out, interned_text::TEXT, text);
@@ -62,8 +63,9 @@ impl Texts {
     }
 }
 
-/// The strings of a trace.
+/// The strings of a sequence.
 pub(super) struct Strings {
+    sequence: u8,
     pub(super) names: Texts,
     pub(super) values: Texts,
     argument_names: Words,
@@ -77,9 +79,9 @@ struct Words {
 }
 
 impl Words {
-    fn new(field: u32) -> Words {
+    fn new(sequence: u8, field: u32) -> Words {
         Words {
-            texts: Texts::new(field),
+            texts: Texts::new(sequence, field),
             iids: ByWord::new(),
         }
     }
@@ -91,12 +93,13 @@ impl Words {
 }
 
 impl Strings {
-    pub(super) fn new() -> Strings {
+    pub(super) fn new(sequence: u8) -> Strings {
         Strings {
-            names: Texts::new(interned::EVENT_NAMES),
-            values: Texts::new(interned::DEBUG_ANNOTATION_STRING_VALUES),
-            argument_names: Words::new(interned::DEBUG_ANNOTATION_NAMES),
-            categories: Words::new(interned::EVENT_CATEGORIES),
+            sequence,
+            names: Texts::new(sequence, interned::EVENT_NAMES),
+            values: Texts::new(sequence, interned::DEBUG_ANNOTATION_STRING_VALUES),
+            argument_names: Words::new(sequence, interned::DEBUG_ANNOTATION_NAMES),
+            categories: Words::new(sequence, interned::EVENT_CATEGORIES),
         }
     }
 
@@ -110,27 +113,27 @@ impl Strings {
     pub(super) fn category(&mut self, out: &mut Vec<u8>, category: Category) -> u64 {
         self.categories.iid(out, category.name())
     }
-}
 
-/// Tells that `iid` means the place `source`.
-pub(super) fn tell_source(out: &mut Vec<u8>, iid: u64, source: &Source) {
-    interned_data(out, |out| {
-        pb::message(out, interned::SOURCE_LOCATIONS, |out| {
-            pb::uint(out, source_location::IID, iid);
-            if let Some((file, line)) = &source.line {
-                pb::text(out, source_location::FILE_NAME, file);
-                pb::uint(out, source_location::LINE_NUMBER, (*line).into());
-            }
-            if let Some(function) = &source.function {
-                pb::text(out, source_location::FUNCTION_NAME, function);
-            }
+    /// Tells that `iid` means the place `source`.
+    pub(super) fn tell_source(&self, out: &mut Vec<u8>, iid: u64, source: &Source) {
+        interned_data(out, self.sequence, |out| {
+            pb::message(out, interned::SOURCE_LOCATIONS, |out| {
+                pb::uint(out, source_location::IID, iid);
+                if let Some((file, line)) = &source.line {
+                    pb::text(out, source_location::FILE_NAME, file);
+                    pb::uint(out, source_location::LINE_NUMBER, (*line).into());
+                }
+                if let Some(function) = &source.function {
+                    pb::text(out, source_location::FUNCTION_NAME, function);
+                }
+            });
         });
-    });
+    }
 }
 
-fn interned_data(out: &mut Vec<u8>, content: impl FnOnce(&mut Vec<u8>)) {
+fn interned_data(out: &mut Vec<u8>, sequence: u8, content: impl FnOnce(&mut Vec<u8>)) {
     pb::message(out, trace::PACKET, |out| {
-        pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE.into());
+        pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, sequence.into());
         pb::uint(out, packet::SEQUENCE_FLAGS, NEEDS_INCREMENTAL_STATE);
         pb::message(out, packet::INTERNED_DATA, content);
     });
@@ -143,7 +146,7 @@ mod tests {
     #[test]
     fn each_text_is_told_once() {
         let mut out = Vec::new();
-        let mut texts = Texts::new(interned::EVENT_NAMES);
+        let mut texts = Texts::new(1, interned::EVENT_NAMES);
         assert_eq!(texts.iid(&mut out, "a"), 1);
         assert_eq!(texts.iid_of_any(&mut out, "b"), Some(2));
         let told = out.len();
@@ -155,7 +158,7 @@ mod tests {
     #[test]
     fn long_texts_are_not_kept() {
         let mut out = Vec::new();
-        let mut texts = Texts::new(interned::EVENT_NAMES);
+        let mut texts = Texts::new(1, interned::EVENT_NAMES);
         let long = "x".repeat(LONGEST_TEXT + 1);
         assert_eq!(texts.iid_of_any(&mut out, &long), None);
         assert!(out.is_empty());

@@ -8,9 +8,9 @@
 //!
 //! A slice is two events: an end says no more than that the newest slice of its track ends. The importer sorts all
 //! packets by time and keeps the file's order among equal times, so a track's events are written in their own order,
-//! and it does not matter that tracks mix. All packets are one sequence and share its interned strings. (A sequence for each
-//! thread would spare events the two bytes of their track, but tell every string to each.) Events of the first location,
-//! which in most programs is the thread that has most of them, name no track: it is the sequence's default.
+//! and it does not matter that tracks mix. All packets of a [`Share`] are one sequence and have its interned strings. (A
+//! sequence for each thread would spare events the two bytes of their track, but tell every string to each.) Events of the
+//! first location, which in most programs is the thread that has most of them, name no track: it is the sequence's default.
 //!
 //! A flow's end is a field of an event at its place and time; that of an interval may stand at either end of its slice.
 //! Where no such event is at hand any more, as for the creation of a task long ago, it gets an instant of its own.
@@ -28,12 +28,13 @@ use std::io;
 
 use crate::fast_map::Fold;
 use crate::output::Output;
+use crate::share::{MOST_SHARES, Share};
 use crate::sink::{
     Argument, Category, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns, Point,
     Process, ProcessId, Region, RegionId, Sink,
 };
 use crate::words::RecentTexts;
-use intern::{Strings, tell_source};
+use intern::Strings;
 use protobuf as pb;
 use schema::{
     BUILTIN_CLOCK_BOOTTIME, BUILTIN_CLOCK_REALTIME, EventType, INCREMENTAL_STATE_CLEARED, clock,
@@ -42,29 +43,32 @@ use schema::{
 use track_event::{EventName, EventTrack};
 use tracks::{ProcessTracks, SystemIds, ThreadTrack};
 
-/// The sequence of all packets.
-const SEQUENCE: u8 = 1;
+// A sequence's number takes one byte.
+const _: () = assert!(MOST_SHARES < pb::ONE_BYTE as usize);
 
 /// Writes Perfetto's format.
 pub(crate) struct Perfetto {
     out: Output,
+    share: Share,
+    /// That of all packets.
+    sequence: u8,
     strings: Strings,
     /// What events are called that belong to no region, as the intervals of tracks.
     names: RecentTexts<EventName>,
     /// What the events of each region are called.
     regions: Vec<EventName>,
-    pids: SystemIds,
     processes: Vec<ProcessTracks>,
     /// By location.
     tracks: Vec<EventTrack>,
     /// By counter.
     counters: Vec<EventTrack>,
-    last_uuid: u64,
+    /// How many uuids were given out.
+    uuids: u64,
     /// The earliest event's time, where notes go; the greatest number where there is none.
     first_event: Ns,
     /// All events' times, mixed.
     times: u64,
-    /// A hash of what makes this trace another than others, but for these.
+    /// A hash of what makes this share another than others, but for these.
     identity: Fold,
 }
 
@@ -78,17 +82,22 @@ enum Called {
 }
 
 impl Perfetto {
-    pub(crate) fn new(out: Output) -> Perfetto {
+    /// The sink that writes `share` of a file. Where that is not all of it, [`end`] is for its owner
+    /// to write.
+    pub(crate) fn new(out: Output, share: Share) -> Perfetto {
+        let sequence = share.number(0) as u8 + 1;
+        let is_first = share.is_first();
         let mut perfetto = Perfetto {
             out,
-            strings: Strings::new(),
+            share,
+            sequence,
+            strings: Strings::new(sequence),
             names: RecentTexts::new(),
             regions: Vec::new(),
-            pids: SystemIds::default(),
             processes: Vec::new(),
             tracks: Vec::new(),
             counters: Vec::new(),
-            last_uuid: 0,
+            uuids: 0,
             first_event: Ns::MAX,
             times: 0,
             identity: Fold::default(),
@@ -96,23 +105,27 @@ impl Perfetto {
         perfetto.packet(|out| {
             pb::uint(out, packet::SEQUENCE_FLAGS, INCREMENTAL_STATE_CLEARED);
             pb::uint(out, packet::FIRST_PACKET_ON_SEQUENCE, 1);
-            tracks::root(out);
+            if is_first {
+                tracks::root(out);
+            }
         });
         perfetto
     }
 
     /// A packet that refers to no interned data.
     fn packet(&mut self, content: impl FnOnce(&mut Vec<u8>)) {
+        let sequence = self.sequence.into();
         pb::message(self.out.buffer(), trace::PACKET, |out| {
-            pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE.into());
+            pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, sequence);
             content(out);
         });
         self.out.written();
     }
 
+    /// That of a track: not 0, which is the root's.
     fn new_uuid(&mut self) -> u64 {
-        self.last_uuid += 1;
-        self.last_uuid
+        self.uuids += 1;
+        self.share.number(self.uuids - 1) + 1
     }
 
     fn plain_track(&mut self, parent: u64, name: &str) -> u64 {
@@ -179,32 +192,40 @@ impl Perfetto {
 
     fn flow_end(&mut self, flow: &Flow, at: Point, field: u32) {
         let location = at.location.0 as usize;
-        if !self.tracks[location].flow(at.time, field, flow.id) {
+        let id = self.share.number(flow.id);
+        if !self.tracks[location].flow(at.time, field, id) {
             let name = self.name(flow.kind.name(), Category::Task);
             self.event(EventType::Instant, at, Called::Text(name), &[]);
-            self.tracks[location].flow(at.time, field, flow.id);
+            self.tracks[location].flow(at.time, field, id);
         }
     }
+}
 
-    /// Viewers know a trace again by this.
-    fn uuid(&mut self) {
-        self.identity.write_u64(self.times);
-        let lsb = self.identity.finish();
-        self.identity.write_u64(1);
-        let msb = self.identity.finish();
-        self.packet(|out| {
-            pb::message(out, packet::TRACE_UUID, |out| {
-                pb::uint(out, trace_uuid::MSB, msb);
-                pb::uint(out, trace_uuid::LSB, lsb);
-            });
+/// What ends the file: the uuid, by which viewers know a trace again.
+pub(crate) fn end(share: &Share) -> Vec<u8> {
+    let mut identity = Fold::default();
+    identity.write_u64(share.identity());
+    let lsb = identity.finish();
+    identity.write_u64(1);
+    let msb = identity.finish();
+    let mut end = Vec::new();
+    pb::message(&mut end, trace::PACKET, |out| {
+        pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, 1);
+        pb::message(out, packet::TRACE_UUID, |out| {
+            pb::uint(out, trace_uuid::MSB, msb);
+            pb::uint(out, trace_uuid::LSB, lsb);
         });
-    }
+    });
+    end
 }
 
 impl Sink for Perfetto {
     /// The timeline's clock counts from its start; importers get from it to the time of day.
     fn start(&mut self, realtime_ns: u64) {
         self.identity.write_u64(realtime_ns);
+        if !self.share.is_first() {
+            return;
+        }
         let (timeline, realtime) = (BUILTIN_CLOCK_BOOTTIME, BUILTIN_CLOCK_REALTIME);
         self.packet(|out| {
             pb::message(out, packet::CLOCK_SNAPSHOT, |out| {
@@ -221,15 +242,16 @@ impl Sink for Perfetto {
 
     fn process(&mut self, process: &Process) {
         self.identity.write(process.name.as_bytes());
+        let rank = self.share.number(process.id.0.into()) as u32;
         let tracks = ProcessTracks {
             uuid: self.new_uuid(),
-            pid: self.pids.id(process.os_pid),
+            pid: tracks::pid(process, rank),
             tids: SystemIds::default(),
             locks: None,
             devices: BTreeMap::new(),
             notes: None,
         };
-        self.packet(|out| tracks::process(out, &tracks, process));
+        self.packet(|out| tracks::process(out, &tracks, rank, process));
         self.processes.push(tracks);
     }
 
@@ -259,8 +281,10 @@ impl Sink for Perfetto {
         if is_default {
             self.packet(|out| tracks::default(out, uuid));
         }
-        self.tracks
-            .push(EventTrack::new((!is_default).then_some(uuid)));
+        self.tracks.push(EventTrack::new(
+            self.sequence,
+            (!is_default).then_some(uuid),
+        ));
     }
 
     fn region(&mut self, region: &Region) {
@@ -277,7 +301,7 @@ impl Sink for Perfetto {
             .filter(|_| tells_place)
             .map(|source| {
                 let iid = u64::from(region.id.0) + 1;
-                tell_source(out, iid, source);
+                self.strings.tell_source(out, iid, source);
                 iid
             });
         let name = self.strings.names.iid(out, &region.name);
@@ -290,7 +314,8 @@ impl Sink for Perfetto {
         let parent = self.processes[counter.process.0 as usize].uuid;
         let uuid = self.new_uuid();
         self.packet(|out| tracks::counter(out, uuid, parent, counter));
-        self.counters.push(EventTrack::new(Some(uuid)));
+        self.counters
+            .push(EventTrack::new(self.sequence, Some(uuid)));
     }
 
     fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
@@ -340,7 +365,10 @@ impl Sink for Perfetto {
             time => time,
         };
         let name = self.name(text, Category::Omptrace);
-        let (mut track, out) = (EventTrack::new(Some(track)), self.out.buffer());
+        let (mut track, out) = (
+            EventTrack::new(self.sequence, Some(track)),
+            self.out.buffer(),
+        );
         track.event(out, EventType::Instant, time, Some(&self.names[name]));
         track.write_newest(out);
     }
@@ -354,7 +382,11 @@ impl Sink for Perfetto {
             track.write_newest(self.out.buffer());
             self.out.written();
         }
-        self.uuid();
+        self.identity.write_u64(self.times);
+        self.share.identify(self.identity.finish());
+        if self.share.is_whole() {
+            self.out.buffer().extend(end(&self.share));
+        }
         self.out.finish()
     }
 }

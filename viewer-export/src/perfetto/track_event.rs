@@ -1,6 +1,5 @@
 //! Events of tracks. A track keeps its newest event back: flows to it may follow.
 
-use super::SEQUENCE;
 use super::fields::{Fields, MOST_BYTES};
 use super::intern::Strings;
 use super::protobuf as pb;
@@ -62,7 +61,7 @@ pub(super) struct EventTrack {
     newest: Fields,
 }
 
-/// The bytes in front of the newest event's `TrackEvent`, the last of which is its length.
+/// The bytes in front of the newest event's `TrackEvent`: the second is the sequence, the last the event's length.
 const FRONT_BYTES: usize = 4;
 /// Bytes of the events that most are, copied apart from the longer ones. The ends of slices have at most
 /// [`pb::SHORT_BYTES`]: to copy what stands behind them would wait for its stores.
@@ -70,11 +69,11 @@ const USUAL_BYTES: usize = 48;
 
 impl EventTrack {
     /// The track that events belong to which name none has no `uuid`.
-    pub(super) fn new(uuid: Option<u64>) -> EventTrack {
+    pub(super) fn new(sequence: u8, uuid: Option<u64>) -> EventTrack {
         let front = |event_type| {
             let mut front = vec![
                 pb::uint_key(packet::TRUSTED_PACKET_SEQUENCE_ID),
-                SEQUENCE,
+                sequence,
                 pb::front_key(packet::TRACK_EVENT),
                 0,
                 pb::uint_key(event::TYPE),
@@ -83,7 +82,7 @@ impl EventTrack {
             if let Some(uuid) = uuid {
                 pb::uint(&mut front, event::TRACK_UUID, uuid);
             }
-            pb::Short::of(&front).expect("uuids count up from 1")
+            pb::Short::of(&front).expect("uuids count up")
         };
         EventTrack {
             fronts: EventType::ALL.map(front),
@@ -201,7 +200,7 @@ impl EventTrack {
         };
         pb::message(out, trace::PACKET, |out| {
             pb::uint(out, packet::TIMESTAMP, time);
-            pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE.into());
+            pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, event[1].into());
             pb::bytes(out, packet::TRACK_EVENT, &event[FRONT_BYTES..]);
         });
     }

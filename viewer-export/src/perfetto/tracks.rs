@@ -25,7 +25,15 @@ use crate::sink::{Counter, Process};
 /// Ids from here on are ours: Linux gives none above 2^22 (`PID_MAX_LIMIT`).
 const FIRST_OWN_ID: u32 = (1 << 22) + 1;
 
-/// Ids of processes, or of the threads of one: those of the operating system where they are known and unique.
+/// An id for the process of that `rank`: the operating system's where it is known and unique.
+pub(super) fn pid(process: &Process, rank: u32) -> u32 {
+    match process.os_pid {
+        known @ 1..FIRST_OWN_ID if !process.has_namesake => known,
+        _ => FIRST_OWN_ID + rank,
+    }
+}
+
+/// Ids of the threads of a process: those of the operating system where they are known and unique.
 #[derive(Default)]
 pub(super) struct SystemIds {
     given: BTreeSet<u32>,
@@ -65,8 +73,8 @@ pub(super) fn root(out: &mut Vec<u8>) {
     });
 }
 
-pub(super) fn process(out: &mut Vec<u8>, tracks: &ProcessTracks, defined: &Process) {
-    let rank = u64::from(defined.id.0);
+pub(super) fn process(out: &mut Vec<u8>, tracks: &ProcessTracks, rank: u32, defined: &Process) {
+    let rank = u64::from(rank);
     pb::message(out, packet::TRACK_DESCRIPTOR, |out| {
         pb::uint(out, track::UUID, tracks.uuid);
         pb::message(out, track::PROCESS, |out| {
@@ -146,6 +154,34 @@ pub(super) fn counter(out: &mut Vec<u8>, uuid: u64, parent: u64, defined: &Count
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sink::ProcessId;
+
+    #[test]
+    fn processes_that_share_an_id_are_told_apart() {
+        let of = |os_pid, has_namesake, rank| {
+            let process = Process {
+                id: ProcessId(0),
+                name: String::new(),
+                os_pid,
+                has_namesake,
+                host: String::new(),
+                rank: None,
+                command_line: Vec::new(),
+                exit_status: None,
+            };
+            pid(&process, rank)
+        };
+        let given = [
+            of(4711, false, 0),
+            of(4711, true, 1),
+            of(0, false, 2),
+            of(u32::MAX, false, 3),
+        ];
+        assert_eq!(
+            given,
+            [4711, FIRST_OWN_ID + 1, FIRST_OWN_ID + 2, FIRST_OWN_ID + 3]
+        );
+    }
 
     #[test]
     fn ids_are_unique() {

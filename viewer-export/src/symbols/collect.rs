@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::BuildHasherDefault;
 
 use omptrace_trace_format::{Event, Reader, Stream};
-use rayon::prelude::*;
 
 use crate::fast_map::Fold;
+use crate::pool::in_parallel;
 use crate::symbols::Instance;
 
 /// Addresses within one module, one less than the return addresses: those of the calls.
@@ -55,11 +55,10 @@ impl Seen {
 
 /// Every module that holds a code address of the trace, and its addresses in order.
 pub(super) fn addresses_by_module(reader: &Reader) -> Vec<(Instance, CodeAddresses)> {
-    let seen = reader
-        .streams()
-        .par_iter()
-        .map(|stream| Seen::in_stream(reader, stream))
-        .reduce(Seen::default, Seen::and);
+    let streams = reader.streams().iter().collect();
+    let seen = in_parallel(streams, |stream| Seen::in_stream(reader, stream))
+        .into_iter()
+        .fold(Seen::default(), Seen::and);
     let mut addresses: CodeAddresses = seen
         .return_addresses
         .iter()

@@ -34,8 +34,8 @@ mod table;
 use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::Reader;
-use rayon::prelude::*;
 
+use crate::pool::in_parallel;
 use collect::CodeAddresses;
 use files::Files;
 use table::ModuleSymbols;
@@ -60,14 +60,12 @@ pub fn resolve(reader: &Reader, options: &Options) -> Table {
     // The loader knows a library by the path that `dlopen` was given.
     let process = reader.metadata().process.as_ref();
     let directory = process.map_or("", |process| &process.directory);
-    let modules = collect::addresses_by_module(reader)
-        .into_par_iter()
-        .map(|(instance, addresses)| {
-            let path = Path::new(directory).join(&instance.path);
-            resolve_module(instance, &path, &addresses, options)
-        })
-        .collect();
-    Table::new(modules)
+    let modules = collect::addresses_by_module(reader);
+    let resolved = in_parallel(modules, |(instance, addresses)| {
+        let path = Path::new(directory).join(&instance.path);
+        resolve_module(instance, &path, &addresses, options)
+    });
+    Table::new(resolved)
 }
 
 impl Table {

@@ -61,6 +61,28 @@ pub struct Report {
     pub exported_bytes: u64,
 }
 
+impl Report {
+    /// The processes that were interpreted as [`Timeline::replay`] takes them from each of so many firsts.
+    pub(crate) fn of_shares(shares: Vec<Report>) -> Report {
+        let end = shares.iter().map(|share| share.end).max().unwrap_or(0);
+        let mut shares: Vec<_> = shares
+            .into_iter()
+            .map(|share| share.processes.into_iter())
+            .collect();
+        let mut processes = Vec::new();
+        // The first share has as many as any.
+        while let Some(process) = shares.first_mut().and_then(Iterator::next) {
+            processes.push(process);
+            processes.extend(shares[1..].iter_mut().filter_map(Iterator::next));
+        }
+        Report {
+            processes,
+            end,
+            ..Report::default()
+        }
+    }
+}
+
 /// What the timeline of one process was made of.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessReport {
@@ -216,57 +238,93 @@ pub(crate) fn replay_with(
     sink: &mut dyn Sink,
     progress: &mut dyn FnMut(u64),
 ) -> Report {
-    let mut inputs = inputs.to_vec();
-    inputs.sort_by_key(|reader| {
-        let rank = reader
-            .metadata()
-            .process
-            .as_ref()
-            .and_then(|process| process.rank);
-        (
-            rank.is_none(),
-            rank,
-            reader.clock().start_realtime_ns(),
-            reader.header().pid,
-            reader.path().to_owned(),
-        )
-    });
-    let starts = inputs
-        .iter()
-        .map(|reader| reader.clock().start_realtime_ns());
-    let origin = starts.filter(|start| *start > 0).min().unwrap_or(0);
-    let mut report = Report {
-        uncertainty_ns: uncertainty(&inputs),
-        ..Report::default()
-    };
-    if origin > 0 {
-        sink.start(origin);
-    }
-    let mut stage = Stage::new(sink, manner.chunks);
-    let mut done = 0;
-    for (reader, number) in inputs.iter().zip(0..) {
-        let start = offset(reader, origin);
-        let mut replay = ProcessReplay {
-            reader,
-            stage: &mut stage,
-            id: ProcessId(number),
-            start,
-            done,
-            ahead: manner.ahead,
-        };
-        let process = replay.run(symbols(reader), &mut report.end, progress);
-        done += process.events;
-        report.processes.push(process);
-    }
-    if report.uncertainty_ns > 0 {
-        let text = format!(
-            "the clocks of the processes were aligned by the time of day; they may be {} ns apart, and more where \
-             the hosts' clocks disagree",
-            report.uncertainty_ns
-        );
-        stage.sink.note(ProcessId(0), &text);
-    }
+    let timeline = Timeline::of(inputs);
+    let mut report = timeline.replay(0, 1, symbols, manner, sink, progress);
+    report.uncertainty_ns = timeline.uncertainty_ns;
     report
+}
+
+/// The processes of a timeline, before they are interpreted.
+pub(crate) struct Timeline<'a> {
+    /// In the timeline's order.
+    inputs: Vec<&'a Reader>,
+    /// The timeline's start, in nanoseconds since 1970; 0 where nobody knows it.
+    origin: u64,
+    /// See [`Report::uncertainty_ns`].
+    pub(crate) uncertainty_ns: u64,
+}
+
+impl<'a> Timeline<'a> {
+    pub(crate) fn of(inputs: &[&'a Reader]) -> Timeline<'a> {
+        let mut inputs = inputs.to_vec();
+        inputs.sort_by_key(|reader| {
+            let rank = reader
+                .metadata()
+                .process
+                .as_ref()
+                .and_then(|process| process.rank);
+            (
+                rank.is_none(),
+                rank,
+                reader.clock().start_realtime_ns(),
+                reader.header().pid,
+                reader.path().to_owned(),
+            )
+        });
+        let starts = inputs
+            .iter()
+            .map(|reader| reader.clock().start_realtime_ns());
+        Timeline {
+            origin: starts.filter(|start| *start > 0).min().unwrap_or(0),
+            uncertainty_ns: uncertainty(&inputs),
+            inputs,
+        }
+    }
+
+    /// Interprets one process of `step`, beginning with that of number `first`, and hands them to `sink`, where they count
+    /// up from 0. The report is of these only.
+    pub(crate) fn replay(
+        &self,
+        first: usize,
+        step: usize,
+        symbols: &dyn Fn(&Reader) -> Table,
+        manner: Manner,
+        sink: &mut dyn Sink,
+        progress: &mut dyn FnMut(u64),
+    ) -> Report {
+        let mut report = Report::default();
+        if self.origin > 0 {
+            sink.start(self.origin);
+        }
+        let mut stage = Stage::new(sink, manner.chunks);
+        let mut done = 0;
+        for (index, number) in (first..self.inputs.len()).step_by(step).zip(0..) {
+            let reader = self.inputs[index];
+            let pid = reader.header().pid;
+            let mut before = self.inputs[..index].iter();
+            let mut replay = ProcessReplay {
+                reader,
+                stage: &mut stage,
+                id: ProcessId(number),
+                has_namesake: before.any(|reader| reader.header().pid == pid),
+                start: offset(reader, self.origin),
+                done,
+                ahead: manner.ahead,
+            };
+            let process = replay.run(symbols(reader), &mut report.end, progress);
+            done += process.events;
+            report.processes.push(process);
+        }
+        if first == 0 && self.uncertainty_ns > 0 {
+            let text = format!(
+                "the clocks of the processes were aligned by the time of day; they may be {} ns apart, and more where \
+                 the hosts' clocks disagree",
+                self.uncertainty_ns
+            );
+            stage.sink.note(ProcessId(0), &text);
+        }
+        report
+    }
 }
 
 /// When the session began on a timeline that starts at `origin`; 0 where the trace does not tell.
@@ -293,6 +351,8 @@ struct ProcessReplay<'a, 's> {
     reader: &'a Reader,
     stage: &'a mut Stage<'s>,
     id: ProcessId,
+    /// Whether a process before this one has the same id of the operating system.
+    has_namesake: bool,
     /// The session's start on the timeline.
     start: Ns,
     /// Events of the processes before this one.
@@ -331,6 +391,7 @@ impl<'a> ProcessReplay<'a, '_> {
             id: self.id,
             name: name.clone(),
             os_pid: self.reader.header().pid,
+            has_namesake: self.has_namesake,
             host: machine.map_or(String::new(), |machine| machine.host.clone()),
             rank: metadata.process.as_ref().and_then(|process| process.rank),
             command_line: command_line(self.reader),

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use ompt_sys as ompt;
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::reader::{Reader, Record, Stream};
-use rayon::prelude::*;
 
 use super::clock::{Bounds, ClockPoint, DeviceClockMap, DeviceClockReport, Translation, choose};
 use super::record::{DataOp, DeviceWork};
 use crate::fast_map::FastMap;
+use crate::pool::in_parallel;
 
 /// Records per stream by which maps of clocks are judged.
 const MOST_SAMPLES: usize = 2000;
@@ -55,11 +55,9 @@ impl Survey {
                 .collect()
         };
         let mut told = Told::default();
-        let of_devices: Vec<Told> = streams(true)
-            .par_iter()
-            .map(|stream| Told::of(reader, stream))
-            .collect();
-        of_devices.into_iter().for_each(|more| told.add(more));
+        in_parallel(streams(true), |stream| Told::of(reader, stream))
+            .into_iter()
+            .for_each(|more| told.add(more));
         let wanted: FastMap<u64, ()> = told
             .samples
             .iter()
@@ -68,14 +66,9 @@ impl Survey {
         let asked: Asked = if wanted.is_empty() {
             Asked::default()
         } else {
-            let of_threads = streams(false);
-            let asked = of_threads
-                .par_iter()
-                .map(|stream| asked(reader, stream, &wanted));
-            asked
-                .flatten_iter()
-                .collect::<Vec<_>>()
+            in_parallel(streams(false), |stream| asked(reader, stream, &wanted))
                 .into_iter()
+                .flatten()
                 .collect()
         };
         told.conclude(&asked, reader.clock().start_realtime_ns())

@@ -1,0 +1,60 @@
+//! Threads for work that falls into parts: as many as there are processors, or as can be had.
+//!
+//! Batch systems and containers bound the threads of a user, on machines with more processors than that.
+
+use std::num::NonZero;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+/// How many threads there may be; as many as there are processors where it is 0.
+static MOST: AtomicUsize = AtomicUsize::new(0);
+/// `None` where there can be no two.
+static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
+
+/// From now on at most so many threads work on what [`in_parallel`] is given; of no effect after its first call.
+pub fn limit_threads(most: NonZero<usize>) {
+    // Relaxed: a number, which orders nothing.
+    MOST.store(most.get(), Ordering::Relaxed);
+}
+
+/// What `work` makes of each part, in the order of the parts.
+pub fn in_parallel<T, R>(parts: Vec<T>, work: impl Fn(T) -> R + Sync + Send) -> Vec<R>
+where
+    T: Send,
+    R: Send,
+{
+    // Few traces have devices, and many only one stream: no threads for those.
+    let pool = match parts.len() {
+        0 | 1 => None,
+        _ => POOL.get_or_init(new_pool).as_ref(),
+    };
+    match pool {
+        Some(pool) => pool.install(|| parts.into_par_iter().map(work).collect()),
+        None => parts.into_iter().map(work).collect(),
+    }
+}
+
+fn new_pool() -> Option<ThreadPool> {
+    // Relaxed: see `limit_threads`.
+    let most = match MOST.load(Ordering::Relaxed) {
+        0 => crate::timeline::processors(),
+        most => most,
+    };
+    std::iter::successors(Some(most), |threads| Some(threads / 2))
+        .take_while(|threads| *threads > 1)
+        .find_map(|threads| ThreadPoolBuilder::new().num_threads(threads).build().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_have_the_order_of_the_parts() {
+        let doubled = in_parallel((0..1000).collect(), |part| 2 * part);
+        assert_eq!(doubled, (0..1000).map(|part| 2 * part).collect::<Vec<_>>());
+    }
+}

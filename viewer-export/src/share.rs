@@ -1,0 +1,377 @@
+//! One file, written by several sinks at once: each has a share of the processes, and they take turns.
+//!
+//! ```text
+//! share 0: processes 0, 8, 16 ... --> sink --> buffers --\
+//! share 1: processes 1, 9, 17 ... --> sink --> buffers ---> one of each in turn --> the file
+//! ```
+//!
+//! The file is the same for any number of threads, whoever is faster: shares and turns depend on the timeline alone. Where
+//! fewer may work than there are shares, who waits for a turn lets another work. Where the system gives no threads, the file
+//! is made without shares: the same timeline, with other numbers.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::output::{Writer, new_buffer};
+
+/// So many shares at most: what is alive of a process is in memory once for each.
+pub(crate) const MOST_SHARES: usize = 8;
+/// Buffers of a share that wait for its turn.
+const MOST_WAITING: usize = 2;
+
+/// Which of the sinks of a file one is.
+#[derive(Clone, Debug)]
+pub(crate) struct Share {
+    number: u32,
+    of: u32,
+    identity: Arc<AtomicU64>,
+}
+
+impl Share {
+    /// That of a sink which writes the whole file.
+    pub(crate) fn whole() -> Share {
+        Share::several(1).remove(0)
+    }
+
+    /// Those of `of` sinks.
+    pub(crate) fn several(of: usize) -> Vec<Share> {
+        let identity = Arc::new(AtomicU64::new(0));
+        let of = of as u32;
+        let share = |number| Share {
+            number,
+            of,
+            identity: identity.clone(),
+        };
+        (0..of).map(share).collect()
+    }
+
+    /// Whether the file begins with this one.
+    pub(crate) fn is_first(&self) -> bool {
+        self.number == 0
+    }
+
+    /// Whether there is no other.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.of == 1
+    }
+
+    /// The number in the file, from 0, of what has the number `own` in this share: no two shares have the same.
+    #[inline(always)]
+    pub(crate) fn number(&self, own: u64) -> u64 {
+        own * u64::from(self.of) + u64::from(self.number)
+    }
+
+    /// Adds to the [`Share::identity`] of the file.
+    pub(crate) fn identify(&self, hash: u64) {
+        // Relaxed: a sum, which is read when all sinks were finished.
+        self.identity.fetch_add(hash, Ordering::Relaxed);
+    }
+
+    /// The sum of what the sinks of the file added.
+    pub(crate) fn identity(&self) -> u64 {
+        // Relaxed: see where it is added to.
+        self.identity.load(Ordering::Relaxed)
+    }
+}
+
+/// A file that shares are written into in turns, one buffer each.
+pub(crate) struct Turns {
+    state: Mutex<State>,
+    /// Somebody may go on.
+    changed: Condvar,
+}
+
+struct State {
+    /// `None` while a thread writes, and where shares cannot be written side by side.
+    writer: Option<Writer>,
+    /// The shares that are not complete: first the one whose turn it is.
+    order: VecDeque<u32>,
+    shares: Vec<Buffers>,
+    /// Buffers that were written.
+    spare: Vec<Vec<u8>>,
+    /// How many more may work.
+    idle: usize,
+    /// Whether all may begin, when that is known.
+    may_begin: Option<bool>,
+    /// Who waits waits in vain: nothing more is written.
+    failed: bool,
+    /// The first error of `writer`.
+    error: Option<io::Error>,
+}
+
+#[derive(Clone, Default)]
+struct Buffers {
+    waiting: VecDeque<Vec<u8>>,
+    has_ended: bool,
+}
+
+impl Turns {
+    /// `workers` of `shares` may work at once.
+    pub(crate) fn new(writer: Writer, shares: usize, workers: usize) -> Arc<Turns> {
+        Arc::new(Turns {
+            state: Mutex::new(State {
+                writer: Some(writer),
+                order: (0..shares as u32).collect(),
+                shares: vec![Buffers::default(); shares],
+                spare: Vec::new(),
+                idle: workers,
+                may_begin: None,
+                failed: false,
+                error: None,
+            }),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// Does `work` for each share, each in a thread of its own, of which the calling thread is one. Gives what came of it by
+    /// share; the writer instead, and nothing was done, where there can be no such threads.
+    pub(crate) fn take<R: Send>(&self, work: &(dyn Fn(u32) -> R + Sync)) -> Result<Vec<R>, Writer> {
+        let in_turns = |share| {
+            let _guard = FailsOnPanic(self);
+            self.begin()?;
+            let result = work(share);
+            self.end(share);
+            Some(result)
+        };
+        let shares = self.state.lock().shares.len() as u32;
+        let results = thread::scope(|scope| {
+            let spawned = (1..shares).map(|share| {
+                let thread = thread::Builder::new().name("omptrace-share".into());
+                thread.spawn_scoped(scope, move || in_turns(share))
+            });
+            let others: io::Result<Vec<_>> = spawned.collect();
+            self.state.lock().may_begin = Some(others.is_ok());
+            self.changed.notify_all();
+            let mut results = vec![in_turns(0)];
+            for other in others.into_iter().flatten() {
+                match other.join() {
+                    Ok(result) => results.push(result),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            results.into_iter().collect::<Option<Vec<R>>>()
+        });
+        // None has begun.
+        let writer = match results {
+            Some(results) => return Ok(results),
+            None => self.state.lock().writer.take(),
+        };
+        Err(writer.expect("there until now"))
+    }
+
+    /// Waits until the calling thread may work; `None` where it may not.
+    fn begin(&self) -> Option<()> {
+        let mut state = self.state.lock();
+        let must_wait = |state: &mut State| match state.may_begin {
+            Some(true) => state.idle == 0 && !state.failed,
+            Some(false) => false,
+            None => true,
+        };
+        self.changed.wait_while(&mut state, must_wait);
+        state.idle = state.idle.saturating_sub(1);
+        state.may_begin?.then_some(())
+    }
+
+    /// `share` has no more buffers.
+    fn end(&self, share: u32) {
+        let mut state = self.state.lock();
+        state.shares[share as usize].has_ended = true;
+        self.write(&mut state);
+        state.idle += 1;
+        self.changed.notify_all();
+    }
+
+    /// Takes what is in `buffer`, which is another then; waits where `share` is too far ahead of the others.
+    ///
+    /// # Errors
+    /// The file cannot be written any more: [`Turns::finish`] tells why.
+    pub(crate) fn hand_over(&self, share: u32, buffer: &mut Vec<u8>) -> io::Result<()> {
+        let is_full = |state: &State| state.shares[share as usize].waiting.len() >= MOST_WAITING;
+        let mut state = self.state.lock();
+        if is_full(&state) && !state.failed {
+            state.idle += 1;
+            self.changed.notify_all();
+            let must_wait =
+                |state: &mut State| !state.failed && (is_full(state) || state.idle == 0);
+            self.changed.wait_while(&mut state, must_wait);
+            state.idle = state.idle.saturating_sub(1);
+        }
+        let next = state.spare.pop().unwrap_or_else(new_buffer);
+        let full = std::mem::replace(buffer, next);
+        state.shares[share as usize].waiting.push_back(full);
+        self.write(&mut state);
+        match state.failed {
+            true => Err(io::Error::other("the file cannot be written any more")),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes the buffers whose turn has come, unless another thread does: it goes on with what others bring meanwhile.
+    fn write(&self, state: &mut MutexGuard<'_, State>) {
+        let Some(mut writer) = state.writer.take() else {
+            return;
+        };
+        while let Some(share) = state.order.front().copied()
+            && !state.failed
+        {
+            let share = &mut state.shares[share as usize];
+            match share.waiting.pop_front() {
+                Some(mut buffer) => {
+                    state.order.rotate_left(1);
+                    self.changed.notify_all();
+                    let written = MutexGuard::unlocked(state, || writer.write_all(&buffer));
+                    if let Err(error) = written {
+                        state.error = Some(error);
+                        state.failed = true;
+                    }
+                    buffer.clear();
+                    state.spare.push(buffer);
+                }
+                None if share.has_ended => drop(state.order.pop_front()),
+                None => break,
+            }
+        }
+        state.writer = Some(writer);
+        self.changed.notify_all();
+    }
+
+    /// Writes what ends the file.
+    ///
+    /// # Errors
+    /// The first error of writing.
+    pub(crate) fn finish(&self, end: &[u8]) -> io::Result<()> {
+        let mut state = self.state.lock();
+        match (state.error.take(), &mut state.writer) {
+            (None, Some(writer)) => {
+                writer.write_all(end)?;
+                writer.flush()
+            }
+            (error, _) => Err(error.unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+}
+
+/// The others must not wait for one that is no more.
+struct FailsOnPanic<'t>(&'t Turns);
+
+impl Drop for FailsOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.state.lock().failed = true;
+            self.0.changed.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    /// What was written, or an error beyond so many bytes.
+    #[derive(Clone)]
+    struct Disk {
+        written: Arc<Mutex<Vec<u8>>>,
+        room: usize,
+    }
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let mut written = self.written.lock();
+            if written.len() + bytes.len() > self.room {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            written.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn disk(room: usize) -> Disk {
+        Disk {
+            written: Arc::default(),
+            room,
+        }
+    }
+
+    /// Each share hands its letter over so often.
+    fn written(disk: &Disk, workers: usize, times: &[usize]) -> io::Result<String> {
+        let turns = Turns::new(Box::new(disk.clone()), times.len(), workers);
+        let at_work = AtomicUsize::new(0);
+        let work = |share| {
+            (0..times[share as usize]).try_for_each(|_| {
+                // Relaxed: the count orders nothing.
+                let others = at_work.fetch_add(1, Ordering::Relaxed);
+                assert!(others < workers, "{others} beside one of {workers}");
+                at_work.fetch_sub(1, Ordering::Relaxed);
+                turns.hand_over(share, &mut vec![b'a' + share as u8])
+            })
+        };
+        let results = turns.take(&work).map_err(drop).expect("threads");
+        assert_eq!(results.len(), times.len());
+        turns.finish(b".")?;
+        Ok(String::from_utf8(disk.written.lock().clone()).expect("letters"))
+    }
+
+    #[test]
+    fn shares_take_turns() {
+        for workers in [1, 2, 3, 9] {
+            for _ in 0..20 {
+                let disk = disk(usize::MAX);
+                let written = written(&disk, workers, &[3, 1, 0, 9, 4]);
+                assert_eq!(
+                    written.expect("no error"),
+                    "abdeadeadededdddd.",
+                    "{workers}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn first_error_is_told_and_ends_all() {
+        for workers in 1..4 {
+            let error = written(&disk(7), workers, &[4; 3]).expect_err("a full disk");
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_one_that_panicked() {
+        let (done, ended) = channel();
+        thread::spawn(move || {
+            let turns = Turns::new(Box::new(disk(usize::MAX)), 4, 2);
+            let work = |share| {
+                assert_ne!(share, 1, "the panic that is wanted");
+                (0..9).try_for_each(|_| turns.hand_over(share, &mut vec![b'a']))
+            };
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                turns.take(&work).is_ok()
+            }));
+            done.send(panicked.is_err())
+        });
+        assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(true));
+    }
+
+    #[test]
+    fn numbers_of_shares_differ() {
+        let shares = Share::several(3);
+        let numbers = shares
+            .iter()
+            .flat_map(|share| (0..4).map(|own| share.number(own)));
+        let mut numbers: Vec<u64> = numbers.collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..12).collect::<Vec<u64>>());
+    }
+}
