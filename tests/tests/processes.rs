@@ -170,7 +170,7 @@ fn a_runtime_that_is_loaded_twice_gives_two_sessions() {
 
 /// glibc closes the runtime under the loader's lock, which a thread that begins wants, too.
 #[test]
-fn a_writer_that_has_not_begun_is_not_waited_for() {
+fn a_thread_of_ours_that_has_not_begun_is_not_waited_for() {
     let shared = ["-shared", "-fPIC"];
     let library = compile(
         "tests/programs/openmp_library.c",
@@ -183,16 +183,21 @@ fn a_writer_that_has_not_begun_is_not_waited_for() {
         &shared,
     );
     let program = compile("tests/programs/dlclose.c", Compiler::Gcc, &["-fno-openmp"]);
-    let traces = Traces::folder();
-    traces.record(
-        Command::new("timeout")
-            .arg("60")
-            .arg(&program)
-            .arg(&library)
-            .env("LD_PRELOAD", late)
-            .env("LD_LIBRARY_PATH", runtime("intel-2026")),
-    );
-    assert_eq!(regions(&traces), [(1, 1), (1, 1)]);
+    // The writer, or what waits for the signal.
+    for mode in ["record", "flight"] {
+        let traces = Traces::folder();
+        traces.record(
+            Command::new("timeout")
+                .arg("60")
+                .arg(&program)
+                .arg(&library)
+                .env("LD_PRELOAD", &late)
+                .env("LD_LIBRARY_PATH", runtime("intel-2026"))
+                .env("OMPTRACE_MODE", mode)
+                .env("OMPTRACE_FLUSH_ON", "SIGUSR2"),
+        );
+        assert_eq!(regions(&traces), [(1, 1), (1, 1)], "{mode}");
+    }
 }
 
 #[test]

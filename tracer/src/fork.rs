@@ -21,6 +21,7 @@ use crate::clock;
 use crate::collector;
 use crate::recorder::{self, Mode, Recorder};
 use crate::session;
+use crate::signal;
 use crate::system;
 use crate::tls;
 
@@ -101,6 +102,7 @@ pub(crate) fn watch() {
 }
 
 fn become_child() {
+    signal::give_back();
     session::forget_streams();
     collector::forget_counts();
     // Relaxed: the child has one thread.

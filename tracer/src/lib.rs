@@ -20,6 +20,7 @@
 //! | [`cold`], [`stream`] | what the hot path leaves |
 //! | [`session`], [`spool`], [`output`], [`writer`] | chunks on their way into the file |
 //! | [`guard`], [`own_file`] | no panic, cancellation or `errno` for the program; files whose descriptors it may close |
+//! | [`own_thread`] | threads of ours, which may have to end under the loader's lock |
 //! | [`signal`] | the signal at which a flight recorder writes what it keeps |
 //! | [`fork`] | children |
 //! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
@@ -57,6 +58,7 @@ mod log;
 mod modules;
 mod output;
 mod own_file;
+mod own_thread;
 mod preload;
 mod recorder;
 mod runtime;

@@ -5,8 +5,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::{OnceLock, PoisonError};
 use std::time::Duration;
 
 use chrono::Local;
@@ -60,9 +60,9 @@ pub(crate) struct Session {
     spool: Spool,
     writer: Option<Writer>,
     /// What waits for the signal to write what is kept.
-    listener: Mutex<Option<Listener>>,
-    /// Held to write a chunk that is kept, or to take it for new events.
-    keeping: Mutex<()>,
+    listener: Mutex<Option<&'static Listener>>,
+    /// Held to write a chunk that is kept, or to take it for new events. Not parking_lot's: see [`crate::own_thread`].
+    keeping: std::sync::Mutex<()>,
     /// Streams that have begun.
     streams: AtomicU32,
     /// Events lost and told.
@@ -217,7 +217,7 @@ impl Session {
             spool,
             writer: level.map(Writer::new),
             listener: Mutex::new(None),
-            keeping: Mutex::new(()),
+            keeping: std::sync::Mutex::new(()),
             streams: AtomicU32::new(0),
             lost: AtomicU64::new(0),
             told_begin: AtomicBool::new(false),
@@ -381,7 +381,7 @@ impl Session {
             .flatten()
             .or_else(|| stream.kept.with(|kept| kept.pop_front()))
             .or_else(|| self.take_chunk(Growth::Beyond))?;
-        let _nobody_writes_it = self.keeping.lock();
+        let _nobody_writes_it = self.keeping();
         self.spool.chunk(index).header().set_state(ChunkState::FREE);
         Some(index)
     }
@@ -395,7 +395,7 @@ impl Session {
     /// Writes what all threads keep, but for the chunks that they are writing into. The chunks stay theirs.
     pub(crate) fn write_kept(&self) {
         for (_, chunk) in self.spool.all() {
-            let _nobody_takes_it = self.keeping.lock();
+            let _nobody_takes_it = self.keeping();
             if chunk.header().is_full() {
                 match self.output.write_chunk(chunk, None) {
                     Ok(_) => chunk.header().set_state(ChunkState::FREE),
@@ -403,6 +403,10 @@ impl Session {
                 }
             }
         }
+    }
+
+    fn keeping(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A chunk that nobody uses.

@@ -5,9 +5,9 @@
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 
 use crate::log::warning;
+use crate::own_thread::OwnThread;
 use crate::session::Session;
 use crate::system;
 
@@ -36,70 +36,85 @@ impl Semaphore {
     }
 }
 
-/// The thread that waits for the signal, and what the signal did before.
-pub(crate) struct Listener {
-    thread: JoinHandle<()>,
-    stop: &'static AtomicBool,
-    before: libc::sigaction,
+extern "C" fn handle(_: c_int) {
+    // The interrupted code may be about to read it.
+    let errno = system::errno();
+    ASKED.post();
+    system::set_errno(errno);
 }
 
-impl std::fmt::Debug for Listener {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Listener").finish_non_exhaustive()
+/// What the signal does.
+fn action() -> libc::sigaction {
+    // SAFETY: all zeros is a valid structure of C, which the call fills.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: `action` is valid for writing.
+    unsafe { libc::sigaction(libc::SIGUSR2, std::ptr::null(), &mut action) };
+    action
+}
+
+fn set_handler(handler: libc::sighandler_t) {
+    // SAFETY: as in `action`.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: a valid action, whose handler does what handlers may.
+    unsafe { libc::sigaction(libc::SIGUSR2, &action, std::ptr::null_mut()) };
+}
+
+fn our_handler() -> libc::sighandler_t {
+    handle as extern "C" fn(c_int) as libc::sighandler_t
+}
+
+/// The signal does again what it did before a listener began: nothing of ours. Where the program has taken the signal for
+/// itself meanwhile, it keeps it. For a forked child, too, which has no thread that listens.
+pub(crate) fn give_back() {
+    if action().sa_sigaction == our_handler() {
+        set_handler(libc::SIG_DFL);
     }
+}
+
+/// The thread that waits for the signal.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    thread: OwnThread<()>,
+    stop: AtomicBool,
 }
 
 impl Listener {
     /// Begins to listen; `None`, and one line, where the program uses the signal itself or no thread can be had.
-    pub(crate) fn start(session: &'static Session) -> Option<Listener> {
-        extern "C" fn handle(_: c_int) {
-            // The interrupted code may be about to read it.
-            let errno = system::errno();
-            ASKED.post();
-            system::set_errno(errno);
-        }
-        // SAFETY: all zeros is a valid structure of C, which the call fills.
-        let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
-        // SAFETY: `before` is valid for writing.
-        unsafe { libc::sigaction(libc::SIGUSR2, std::ptr::null(), &mut before) };
-        if before.sa_sigaction != libc::SIG_DFL {
+    pub(crate) fn start(session: &'static Session) -> Option<&'static Listener> {
+        if action().sa_sigaction != libc::SIG_DFL {
             warning!("the program uses SIGUSR2 itself: it does not write what is kept");
             return None;
         }
         ASKED.begin();
-        let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
-        let run = move || loop {
+        let listener: &'static Listener = Box::leak(Box::new(Listener {
+            thread: OwnThread::new(),
+            stop: AtomicBool::new(false),
+        }));
+        let listen = || loop {
             ASKED.wait();
             // Acquire; pairs with Release in `stop`.
-            if stop.load(Ordering::Acquire) {
-                return;
+            if listener.stop.load(Ordering::Acquire) {
+                return None;
             }
             session.write_kept();
         };
-        let builder = std::thread::Builder::new().name("omptrace-flight".into());
-        let thread = system::without_signals(|| builder.spawn(run))
+        listener
+            .thread
+            .start("omptrace-flight", listen)
             .inspect_err(|error| warning!("cannot start a thread for SIGUSR2: {error}"))
             .ok()?;
-        // SAFETY: as above.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = handle as extern "C" fn(c_int) as libc::sighandler_t;
-        action.sa_flags = libc::SA_RESTART;
-        // SAFETY: a valid action, whose handler does what handlers may.
-        unsafe { libc::sigaction(libc::SIGUSR2, &action, std::ptr::null_mut()) };
-        Some(Listener {
-            thread,
-            stop,
-            before,
-        })
+        set_handler(our_handler());
+        Some(listener)
     }
 
-    /// The signal does again what it did before; the thread is gone.
-    pub(crate) fn stop(self) {
-        // SAFETY: the action that was read before. The library may be unloaded, its handler must not stay.
-        unsafe { libc::sigaction(libc::SIGUSR2, &self.before, std::ptr::null_mut()) };
+    /// Ends it.
+    pub(crate) fn stop(&self) {
+        give_back();
         // Release; pairs with Acquire in the thread.
         self.stop.store(true, Ordering::Release);
         ASKED.post();
-        let _ = self.thread.join();
+        self.thread.end();
     }
 }
