@@ -306,6 +306,11 @@ impl FileHeader {
         }
     }
 
+    /// Whether it is [`FileHeader::sealed`]. That of a session has more bytes, also where it has no spool.
+    pub(crate) fn is_of_sealed_file(&self) -> bool {
+        self.bytes < FILE_HEADER_BYTES
+    }
+
     /// Its bytes. A path for which there is no room ([`MAX_SPOOL_PATH`]) is left out.
     pub fn encode(&self) -> Vec<u8> {
         let mut page = vec![0; self.bytes.max(SEALED_HEADER_BYTES)];

@@ -129,7 +129,7 @@ impl Reader {
         )?;
         let header = match (header, blocks.session) {
             (Ok(header), _) => {
-                if header.path.is_empty() && blocks.without_index {
+                if header.is_of_sealed_file() && blocks.without_index {
                     diagnostics.push(Diagnostic::new(DiagnosticKind::IndexMissing));
                 }
                 header
