@@ -3,8 +3,9 @@
  *     reliability_signals [THREADS 2] [SIGNALS 20000]
  *
  * A timer of 1 kHz, and a thread that sends a signal to one of the team as soon as the one before
- * was handled. The handler tests a lock of its own and flushes. Prints `mutexes N`: the callbacks
- * mutex_acquire, mutex_acquired and mutex_released that were made, by handlers and by the team.
+ * was handled. The handler tests a lock of its own and flushes. Prints `handled N`, how often it ran,
+ * and `mutexes N`: the callbacks mutex_acquire, mutex_acquired and mutex_released that were made, by
+ * handlers (three each at most) and by the team.
  *
  * The team's rounds are limited, since the test looks at each of their events: on a very busy machine,
  * where signals take long, there are fewer of them. */
@@ -95,7 +96,7 @@ int main(int argc, char **argv) {
   setitimer(ITIMER_REAL, &never, NULL);
   pthread_join(sender, NULL);
   mutexes += 3 * 20 * threads * rounds;
-  printf("mutexes %ld\n", mutexes);
+  printf("handled %ld\nmutexes %ld\n", handled, mutexes);
   if (changed_errno)
     fprintf(stderr, "errno changed %d times\n", changed_errno);
   return changed_errno != 0 || sum != 20 * threads * rounds;

@@ -151,14 +151,25 @@ impl Traced {
 }
 
 /// What `omptrace dump --json` says of a trace, a line per event; it must have nothing to say about damage.
+#[track_caller]
 pub fn dump(trace: &Path) -> Vec<Value> {
+    let (events, warnings) = dump_with_warnings(trace);
+    assert_eq!(warnings, "", "{}", trace.display());
+    events
+}
+
+/// As [`dump`], and what it said was wrong with the trace.
+#[track_caller]
+pub fn dump_with_warnings(trace: &Path) -> (Vec<Value>, String) {
     let output = omptrace([Path::new("dump"), trace, Path::new("--json")]);
     assert!(output.status.success(), "{output:?}");
+    let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
     let lines = String::from_utf8(output.stdout).expect("JSON is UTF-8");
-    lines
+    let events = lines
         .lines()
         .map(|line| serde_json::from_str(line).expect("a JSON object per line"))
-        .collect()
+        .collect();
+    (events, warnings)
 }
 
 /// What `omptrace info --json` says of a trace.

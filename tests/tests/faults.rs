@@ -157,16 +157,29 @@ fn what_is_said_where_nobody_listens_does_no_harm() {
 #[test]
 fn a_link_in_the_place_of_the_trace_is_not_followed() {
     let traces = Traces::folder();
-    let victim = traces.path().join("victim");
+    let in_folder = |name: &str| traces.path().join(name);
+    let victim = in_folder("victim");
     fs::write(&victim, "precious").expect("can be written");
-    std::os::unix::fs::symlink(&victim, traces.path().join("x.omptrace")).expect("a link");
-    let mut command = program();
-    traces
-        .trace(&mut command)
-        .env("OMPTRACE_OUTPUT", traces.path().join("x.omptrace"));
-    unharmed(&mut command);
-    assert_eq!(fs::read(&victim).expect("it is there"), b"precious");
-    assert!(traces.path().join("x.2.omptrace").exists());
+    // Also one that leads nowhere, where a file would be made, and one in the spool's place.
+    for (target, link, trace) in [
+        ("victim", "x.omptrace", "x.2.omptrace"),
+        ("nowhere", "y.omptrace", "y.2.omptrace"),
+        ("victim", "z.omptrace.spool", "z.omptrace"),
+        ("nowhere", "w.omptrace.spool", "w.omptrace"),
+    ] {
+        std::os::unix::fs::symlink(in_folder(target), in_folder(link)).expect("a link");
+        let output = in_folder(link.trim_end_matches(".spool"));
+        let mut command = program();
+        traces.trace(&mut command).env("OMPTRACE_OUTPUT", output);
+        unharmed(&mut command);
+        assert_eq!(fs::read(&victim).expect("it is there"), b"precious");
+        assert!(!in_folder("nowhere").exists(), "{link}");
+        assert!(in_folder(link).is_symlink(), "{link}");
+        assert!(
+            counts(&dump(&in_folder(trace)))["parallel_begin"] > 0,
+            "{link}"
+        );
+    }
 }
 
 #[test]

@@ -94,10 +94,10 @@ fn from_environment(name: &str) -> Option<u64> {
     Some(value.parse().expect(name))
 }
 
-/// Moments all over [`MOMENTS_US`], others for each seed: Weyl's sequence with the golden ratio.
+/// Moments all over [`MOMENTS_US`], others for each seed: Weyl's sequence with the golden ratio, shifted by another.
 fn moment(round: u64, seed: u64) -> Duration {
     let step = (round + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let fraction = step.wrapping_add(seed << 40) >> 32;
+    let fraction = step.wrapping_add(seed.wrapping_mul(0xd1b5_4a32_d192_ed03)) >> 32;
     Duration::from_micros((fraction * MOMENTS_US) >> 32)
 }
 

@@ -28,13 +28,18 @@ pub(crate) fn trace(script: &Script) -> Traced {
 }
 
 pub(crate) fn trace_with(script: &Script, runtime: &mut Command) -> Traced {
+    trace_events("all", script, runtime)
+}
+
+/// The same of these events.
+fn trace_events(events: &str, script: &Script, runtime: &mut Command) -> Traced {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (report, output) = play(
         script,
         runtime
             .env("OMP_TOOL_LIBRARIES", env::tool_library())
             .env("OMPTRACE_OUTPUT", folder.path().join("t.omptrace"))
-            .env("OMPTRACE_EVENTS", "all"),
+            .env("OMPTRACE_EVENTS", events),
     );
     Traced {
         report,
@@ -180,6 +185,49 @@ fn records_every_callback() {
         ompt_callbacks_t::VALUES.len()
     );
     check(round, traced.dump());
+}
+
+/// The runtime calls only what is registered, so that what it played tells that.
+#[test]
+fn what_is_left_out_is_not_registered() {
+    let all: HashSet<&str> = sample(generate::one_of_each())
+        .iter()
+        .map(Call::name)
+        .filter(|name| *name != "idle") // Of the drafts alone.
+        .collect();
+    let all_but = |left_out: &[&str]| {
+        let mut wanted = all.clone();
+        wanted.retain(|name| !left_out.contains(name));
+        wanted
+    };
+    let threads = ["thread_begin", "thread_end"];
+    for (events, wanted) in [
+        ("all", all.clone()),
+        ("default", all_but(&["flush"])),
+        ("-task_create", all_but(&["flush", "task_create"])),
+        ("nest_lock", HashSet::from(["nest_lock"])),
+        (
+            "mutex,-mutex_acquire,-lock_init",
+            HashSet::from([
+                "mutex_acquired",
+                "mutex_released",
+                "nest_lock",
+                "lock_destroy",
+            ]),
+        ),
+    ] {
+        let script = script(vec![steps(sample(generate::one_of_each()))]);
+        let traced = trace_events(events, &script, &mut reference_runtime());
+        let round = &traced.report.rounds[0];
+        check(round, traced.dump());
+        let played = round.threads[0].played.iter();
+        let played: HashSet<&str> = played
+            .map(|line| line["event"].as_str().expect("a name"))
+            .collect();
+        // A stream's begin and end are always told.
+        let wanted = wanted.into_iter().chain(threads).collect();
+        assert_eq!(played, wanted, "{events}");
+    }
 }
 
 proptest! {
