@@ -137,6 +137,29 @@ fn a_program_whose_main_thread_left_can_be_read_while_it_stays_and_after_it_was_
     assert_eq!(info(&traces.files()[0])["ending"], "did not finish");
 }
 
+/// The runtime looks things up in the record of that thread at the end of each `critical`, where a tool wants to know of it.
+#[test]
+fn a_program_whose_first_thread_ends_lives_on() {
+    for name in ["llvm-14", "llvm-19", "llvm-21", "intel-2021"] {
+        let traces = Traces::folder();
+        let mut command = program_on(name, "first_thread.c", &["20"]);
+        let output = run(&traces, &mut command);
+        assert_eq!(output.status.code(), Some(0), "{name}: {output:?}");
+        assert_eq!(output.stdout, b"checksum 42\n");
+        one_line(&output, "the thread that used OpenMP first has ended");
+        let trace = traces.only();
+        let events = dump(&trace);
+        assert_eq!(count(&events, "mutex_acquired"), 42, "{name}");
+        assert_eq!(count(&events, "mutex_released"), 2, "{name}");
+        assert!(info(&trace)["messages"].to_string().contains("has ended"));
+
+        // Nothing is missing, and nothing is said.
+        let traces = Traces::folder();
+        traces.record(&mut program_on(name, "first_thread.c", &["0"]));
+        assert_eq!(all_regions(&traces), [[1, 1, 2]], "{name}");
+    }
+}
+
 // Children.
 
 /// Runs `reliability_children`; all its children must end well. Returns the number of regions of the parent.

@@ -21,6 +21,7 @@ use omptrace_trace_format::predict::State;
 use crate::cold;
 use crate::control;
 use crate::devices;
+use crate::first_thread;
 use crate::guard::guarded;
 use crate::stream::Stream;
 use crate::tls;
@@ -379,6 +380,9 @@ callbacks! {
 /// `thread_begin`: the thread's data becomes its stream's number.
 unsafe extern "C" fn thread_begin(thread_type: ompt_thread_t, thread_data: Data) {
     guarded(|| {
+        if thread_type == ompt_thread_initial {
+            first_thread::initial_thread_begins();
+        }
         cold::compact(|state: &State| {
             // SAFETY: valid for the thread's life (OpenMP 5.2, 19.5.2.1), or null.
             let thread_data = unsafe {
@@ -402,6 +406,7 @@ unsafe extern "C" fn thread_end(thread_data: Data) {
             let thread_data = unsafe { id(thread_data) };
             ThreadEnd { thread_data }
         });
+        first_thread::thread_ends();
         cold::leave();
     });
 }

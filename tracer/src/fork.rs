@@ -19,6 +19,7 @@ use omptrace_trace_format::event::Event;
 
 use crate::clock;
 use crate::collector;
+use crate::first_thread;
 use crate::recorder::{self, Mode, Recorder};
 use crate::session;
 use crate::signal;
@@ -103,6 +104,7 @@ pub(crate) fn watch() {
 
 fn become_child() {
     signal::give_back();
+    first_thread::forget();
     session::forget_streams();
     collector::forget_counts();
     // Relaxed: the child has one thread.

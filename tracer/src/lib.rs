@@ -20,6 +20,7 @@
 //! | [`cold`], [`stream`] | what the hot path leaves |
 //! | [`session`], [`spool`], [`output`], [`writer`] | chunks on their way into the file |
 //! | [`guard`], [`own_file`] | no panic, cancellation or `errno` for the program; files whose descriptors it may close |
+//! | [`first_thread`] | what LLVM's runtime cannot tell when its first thread has ended |
 //! | [`own_thread`] | threads of ours, which may have to end under the loader's lock |
 //! | [`signal`] | the signal at which a flight recorder writes what it keeps |
 //! | [`fork`] | children |
@@ -51,6 +52,7 @@ mod control;
 mod devices;
 mod dialect;
 mod facts;
+mod first_thread;
 mod fork;
 mod guard;
 mod lockfree;

@@ -16,6 +16,7 @@ use crate::control;
 use crate::devices;
 use crate::dialect::Dialect;
 use crate::facts;
+use crate::first_thread;
 use crate::fork;
 use crate::guard::contained;
 use crate::log::warning;
@@ -146,7 +147,9 @@ fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
     let states = events.contains(&states::NAME);
     states::read_by(lookup.get_state().filter(|_| states));
     let callbacks = dialect.callbacks(states);
-    for callback in callbacks.iter().filter(|callback| wanted(callback.name)) {
+    let registered = || callbacks.iter().filter(|callback| wanted(callback.name));
+    first_thread::watch(&start.runtime_version, set_callback, registered());
+    for callback in registered() {
         // SAFETY: an entry point of the runtime; the function has the signature that the dialect gives to the number.
         let result = unsafe { set_callback(callback.number, Some(callback.function)) };
         results.insert(
