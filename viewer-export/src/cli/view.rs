@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &View) -> Result<Outcome> {
     if arguments.no_browser || !open_browser(&address) {
         tell_where(server.port());
     }
-    println!("{address}");
+    writeln!(io::stdout(), "{address}")?;
     let fetched = server
         .run(PATIENCE)
         .map_err(|error| Failure::because("cannot hand the trace over", &error))?;

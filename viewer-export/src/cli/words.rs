@@ -2,28 +2,35 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::io::{self, IsTerminal};
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// A plain line of ours among the program's own.
 pub(crate) fn note(text: &str) {
-    eprintln!("omptrace: {text}");
+    say(format_args!("omptrace: {text}"));
 }
 
 /// Something that makes the trace less than it could be.
 pub(crate) fn warning(text: &str) {
-    eprintln!("{}: {text}", paint("warning", "1;33"));
+    say(format_args!("{}: {text}", paint("warning", "1;33")));
 }
 
 /// Why a command could not do its work.
 pub(crate) fn error(text: &str) {
-    eprintln!("{}: {text}", paint("error", "1;31"));
+    say(format_args!("{}: {text}", paint("error", "1;31")));
 }
 
 /// What to do next.
 pub(crate) fn hint(text: &str) {
-    eprintln!("{}: {text}", paint("hint", "1;36"));
+    say(format_args!("{}: {text}", paint("hint", "1;36")));
+}
+
+/// Says a line. Where nobody can hear it - a terminal that is gone, a full disk - the work goes on all the same: its result
+/// and its status are what count.
+fn say(line: fmt::Arguments<'_>) {
+    let _unheard = writeln!(io::stderr(), "{line}");
 }
 
 /// `text` in an ANSI style, where stderr is a terminal whose user wants colours (<https://no-color.org>).
