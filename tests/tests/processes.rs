@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use omptrace_tests::env::{Compiler, RUNTIMES_OF_TR6, compile, program_on, runtime};
+use omptrace_tests::env::{Compiler, RUNTIMES_OF_TR6, compile, limited, program_on, runtime};
 use omptrace_tests::trace::{Traces, count, dump, info, omptrace};
 use serde_json::Value;
 
@@ -166,6 +166,28 @@ fn a_runtime_that_is_loaded_twice_gives_two_sessions() {
         );
         assert_eq!(regions(&traces), expected, "{name}");
     }
+}
+
+#[test]
+fn a_runtime_that_is_loaded_again_and_again_costs_no_descriptors() {
+    let library = compile(
+        "tests/programs/openmp_library.c",
+        Compiler::Clang14,
+        &["-shared", "-fPIC"],
+    );
+    let traces = Traces::folder();
+    let mut command = Command::new(compile(
+        "tests/programs/dlclose.c",
+        Compiler::Gcc,
+        &["-fno-openmp"],
+    ));
+    command
+        .arg(&library)
+        .args(["2", "30"])
+        .env("LD_LIBRARY_PATH", runtime("intel-2026"));
+    limited(&mut command, libc::RLIMIT_NOFILE, 40);
+    traces.record(&mut command);
+    assert_eq!(regions(&traces), [(1, 1); 30]);
 }
 
 /// glibc closes the runtime under the loader's lock, which a thread that begins wants, too.

@@ -201,6 +201,38 @@ fn children_made_under_load_have_exact_traces_and_so_has_their_parent() {
 }
 
 #[test]
+fn a_child_with_its_parents_number_leaves_its_parents_trace_alone() {
+    let ends = program("reliability_extremes.c", &[]);
+    // SAFETY: no arguments.
+    let spaces = if unsafe { libc::geteuid() } == 0 {
+        "-pf"
+    } else {
+        "-rpf"
+    };
+    for compress in ["auto", "off"] {
+        let traces = Traces::folder();
+        let mut command = patient("unshare");
+        command
+            .args([spaces, "--kill-child"])
+            .arg(ends.get_program())
+            .arg("container")
+            .env("LD_LIBRARY_PATH", runtime("llvm-19"))
+            .env("OMPTRACE_COMPRESS", compress);
+        let output = run(&traces, &mut command);
+        assert_eq!(output.stdout, b"done\n", "{output:?}");
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(all_regions(&traces), [[2, 2, 0]], "{compress}");
+    }
+}
+
+#[test]
+fn a_child_is_paused_as_its_parent_was() {
+    let traces = Traces::folder();
+    run(&traces, &mut program("reliability_extremes.c", &["paused"]));
+    assert_eq!(all_regions(&traces), [[0, 0, 0], [1, 1, 0]]);
+}
+
+#[test]
 fn a_child_that_no_library_knows_of_has_a_trace_of_its_own() {
     for how in ["clone_openmp", "clone_loader"] {
         let traces = Traces::folder();
@@ -368,6 +400,21 @@ fn a_disk_that_fills_later_does_not_reach_what_is_reserved() {
 }
 
 #[test]
+fn what_cannot_be_written_stays_in_the_spool() {
+    for compress in ["auto", "off"] {
+        let script = format!(
+            "S=$(mktemp -d); OMPTRACE_SPOOL=$S OMPTRACE_COMPRESS={compress} $3 none 2 1000 || true;
+             $2 dump --json $1/x.omptrace | grep -c mutex_acquired; rm -r $S"
+        );
+        let output = with_small_disk("64k", &script);
+        assert_eq!(
+            output.stdout, b"checksum 2000\n2000\n",
+            "{compress}: {output:?}"
+        );
+    }
+}
+
+#[test]
 fn on_btrfs_a_full_disk_is_no_fault() {
     // It wants new space for a page that has its place, and the program would die of SIGBUS. Only root may mount one: the shim
     // says that every file is on it.
@@ -526,6 +573,25 @@ fn any_limit_that_the_program_can_live_with_it_can_live_with_traced() {
         }
     }
     assert!(lived >= 15 && traced >= 10, "{lived}, {traced}");
+}
+
+#[test]
+fn a_program_that_has_no_memory_left_goes_on() {
+    for (mode, compress) in [("record", "auto"), ("record", "off"), ("flight", "auto")] {
+        let traces = Traces::folder();
+        let mut command = program("reliability_extremes.c", &["memory"]);
+        command
+            .env("OMPTRACE_MODE", mode)
+            .env("OMPTRACE_COMPRESS", compress);
+        let output = run(&traces, &mut command);
+        assert!(output.status.success(), "{mode} {compress}: {output:?}");
+        assert_eq!(output.stdout, b"done\n");
+        let events = dump(&traces.files()[0]);
+        assert!(
+            count(&events, "mutex_acquired") > 10_000,
+            "{mode} {compress}"
+        );
+    }
 }
 
 #[test]

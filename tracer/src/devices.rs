@@ -28,7 +28,6 @@ use crate::cold;
 use crate::guard::guarded;
 use crate::recorder::{self, Mode, Recorder};
 use crate::session::{self, Session};
-use crate::system;
 
 /// Of so many readings of both clocks the tightest counts.
 const CLOCK_READINGS: u32 = 5;
@@ -241,14 +240,9 @@ impl Traced {
     }
 }
 
-/// This process's session.
-fn session() -> Option<&'static Session> {
-    session::current().filter(|session| session.pid == system::process_id())
-}
-
 /// Pauses tracing on all devices, or resumes it.
 pub(crate) fn pause(pause: bool) {
-    let devices = session().map_or(Vec::new(), |session| session.devices.all());
+    let devices = session::of_this_process().map_or(Vec::new(), |session| session.devices.all());
     for traced in devices.iter().filter(|traced| traced.is_tracing()) {
         traced.device.pause(pause);
     }
@@ -256,7 +250,9 @@ pub(crate) fn pause(pause: bool) {
 
 /// All that devices have recorded so far is delivered, and in the file.
 pub(crate) fn flush() {
-    let Some(session) = session() else { return };
+    let Some(session) = session::of_this_process() else {
+        return;
+    };
     for traced in session
         .devices
         .all()
@@ -272,7 +268,9 @@ pub(crate) fn flush() {
 
 /// Ends tracing on all devices.
 pub(crate) fn stop_all() {
-    let Some(session) = session() else { return };
+    let Some(session) = session::of_this_process() else {
+        return;
+    };
     for traced in session.devices.all() {
         traced.stop(session);
     }
@@ -282,7 +280,9 @@ pub(crate) fn stop_all() {
 /// Ends tracing where devices took more memory than they shall have. Called on threads of the program, in callbacks in
 /// which the runtime holds no lock of a buffer.
 pub(crate) fn stop_where_needed() {
-    let Some(session) = session() else { return };
+    let Some(session) = session::of_this_process() else {
+        return;
+    };
     let shall_stop = &session.devices.shall_stop;
     // Relaxed: who comes first does it. Read before it is written: the answer is mostly no.
     if shall_stop.load(Ordering::Relaxed) && shall_stop.swap(false, Ordering::Relaxed) {
@@ -305,7 +305,9 @@ pub(crate) unsafe fn initialized(
     lookup: Option<ompt_function_lookup_t>,
 ) {
     const MOST_NAME: usize = 256;
-    let Some(session) = session() else { return };
+    let Some(session) = session::of_this_process() else {
+        return;
+    };
     let device_type = memory::text(device_type, MOST_NAME).unwrap_or_default();
     // SAFETY: by this function's contract; `finalized` forgets the device.
     let device = unsafe { Device::new(handle, lookup) };
@@ -342,7 +344,9 @@ pub(crate) unsafe fn initialized(
 
 /// A device goes; its entry points are not called any more.
 pub(crate) fn finalized(device_num: c_int) {
-    let Some(session) = session() else { return };
+    let Some(session) = session::of_this_process() else {
+        return;
+    };
     let Some(traced) = session.devices.by_number.lock().get(&device_num).cloned() else {
         return;
     };
@@ -353,7 +357,9 @@ pub(crate) fn finalized(device_num: c_int) {
 
 /// Code was loaded onto a device: its image is kept where its bytes can be read.
 pub(crate) fn loaded(device_num: c_int, module_id: u64, host_addr: u64, bytes: u64) {
-    let Some(session) = session() else { return };
+    let Some(session) = session::of_this_process() else {
+        return;
+    };
     let len = usize::try_from(bytes).unwrap_or(usize::MAX);
     if host_addr == 0 || len == 0 || len > MOST_IMAGE_BYTES {
         return;
@@ -399,7 +405,7 @@ unsafe extern "C" fn request(
 }
 
 fn lend(device_num: c_int) -> Option<Lent> {
-    let session = session()?;
+    let session = session::of_this_process()?;
     let devices = &session.devices;
     // Relaxed: see `of_runtime`.
     let must = !devices.bears_no_buffer.load(Ordering::Relaxed);
@@ -431,7 +437,9 @@ unsafe extern "C" fn complete(
     buffer_owned: c_int,
 ) {
     guarded(|| {
-        let Some(session) = session() else { return };
+        let Some(session) = session::of_this_process() else {
+            return;
+        };
         let Some(traced) = session.devices.meant_by(device_num) else {
             return;
         };

@@ -38,6 +38,9 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 /// The clocks before the first event that this process held back; null where it held none back.
 static SINCE: AtomicPtr<ClockPair> = AtomicPtr::new(std::ptr::null_mut());
 
+/// The parent had paused recording, or ended it, when this child was forked: that goes for the child, too.
+static WAS_PAUSED: AtomicBool = AtomicBool::new(false);
+
 /// This process is a child, and a thread that it does not have may hold the loader's lock for ever.
 static LOADER_IS_LOST: AtomicBool = AtomicBool::new(false);
 
@@ -89,7 +92,9 @@ pub(crate) fn watch() {
             // Patience was not enough.
             LOADER_IS_LOST.store(true, Ordering::Relaxed);
         }
-        if Mode::current() != Mode::Off {
+        if Mode::current() == Mode::Off {
+            session::disown();
+        } else {
             tls::set_recorder(None);
             recorder::forget_all();
             become_child();
@@ -103,6 +108,8 @@ pub(crate) fn watch() {
 }
 
 fn become_child() {
+    // Relaxed: the child has one thread.
+    WAS_PAUSED.store(Mode::current() == Mode::Pause, Ordering::Relaxed);
     signal::give_back();
     first_thread::forget();
     session::forget_streams();
@@ -210,6 +217,7 @@ pub(crate) fn wake_up() {
     let pid = system::process_id();
     // AcqRel; several threads of a child may wake it up: one does.
     if STARTED_FOR.swap(pid, Ordering::AcqRel) != pid {
-        session::start_in_child();
+        // Relaxed: stored when the child had one thread.
+        session::start_in_child(WAS_PAUSED.load(Ordering::Relaxed));
     }
 }

@@ -33,7 +33,7 @@
 //! | [`devices`] | trace buffers, images and clocks of devices |
 //! | [`modules`], [`facts`], [`runtime`] | what the trace says about process and runtime |
 //! | [`config`] | the `OMPTRACE_*` variables |
-//! | [`system`], [`log`] | system calls, one line on stderr |
+//! | [`system`], [`reserve`], [`log`] | system calls, memory where the program has none left, one line on stderr |
 //!
 //! Invariants: on the hot path nothing allocates, locks, formats, makes a system call or loops without bound. No panic
 //! and no failure leaves the tracer: tracing turns itself off, says so in one line, and the program runs on.
@@ -63,6 +63,7 @@ mod own_file;
 mod own_thread;
 mod preload;
 mod recorder;
+mod reserve;
 mod runtime;
 mod sanitizer;
 mod session;

@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use omptrace_trace_format::block::{
     self, BLOCK_HEADER_BYTES, ClockPair, Codec, FILE_HEADER_BYTES, FileHeader,
@@ -71,6 +72,11 @@ impl Output {
     /// See [`OwnFile::move_up`].
     pub(crate) fn move_up(&self) {
         self.file.move_up();
+    }
+
+    /// See [`OwnFile::close`].
+    pub(crate) fn close(&self) {
+        self.file.close();
     }
 
     /// See [`OwnFile::can_be_found`].
@@ -205,9 +211,13 @@ impl Output {
         }
     }
 
-    /// The session ends: slots that were not used are given back if they are the file's end.
-    pub(crate) fn give_slots_back(&self) {
-        let Slots { next, end, .. } = self.slots.lock().take().unwrap_or_default();
+    /// The session ends: slots that were not used are given back if they are the file's end. Not where another thread takes
+    /// one for so long: a signal handler that calls `exit` may have interrupted it, on this very thread. They stay empty then.
+    pub(crate) fn give_slots_back(&self, patience: Duration) {
+        let Some(mut slots) = self.slots.try_lock_for(patience) else {
+            return;
+        };
+        let Slots { next, end, .. } = slots.take().unwrap_or_default();
         // Relaxed, as in `append`.
         let (ours, theirs) = (Ordering::Relaxed, Ordering::Relaxed);
         if self.end.compare_exchange(end, next, ours, theirs).is_err() {

@@ -35,7 +35,12 @@ pub(crate) struct OwnFile {
     path: PathBuf,
     id: FileId,
     descriptor: AtomicI32,
+    /// The number that it had before it moved up; [`NONE`] where it did not.
+    low: AtomicI32,
 }
+
+/// In a descriptor's place.
+const NONE: RawFd = -1;
 
 impl OwnFile {
     /// Creates the file named `wanted`, or the first free name after it: `.2` and so on before the extension. A link is never
@@ -71,6 +76,7 @@ impl OwnFile {
             path,
             id: system::file_id(file.as_fd())?,
             descriptor: AtomicI32::new(file.into_raw_fd()),
+            low: AtomicI32::new(NONE),
         })
     }
 
@@ -99,7 +105,7 @@ impl OwnFile {
     fn descriptor(&self) -> io::Result<BorrowedFd<'_>> {
         // Relaxed, as below: the number is all that is shared.
         let descriptor = self.descriptor.load(Ordering::Relaxed);
-        if self.is_ours(descriptor) {
+        if descriptor != NONE && self.is_ours(descriptor) {
             // SAFETY: open a moment ago. Where the program closes it meanwhile, calls fail: see the module.
             return Ok(unsafe { BorrowedFd::borrow_raw(descriptor) });
         }
@@ -152,6 +158,19 @@ impl OwnFile {
                 .compare_exchange(old, file.as_raw_fd(), ours, ours);
             if moved.is_ok() {
                 let _ = file.into_raw_fd();
+                self.low.store(old, ours);
+            }
+        }
+    }
+
+    /// Gives its descriptors back; no other thread may be using them. Who needs the file all the same opens it again.
+    pub(crate) fn close(&self) {
+        for descriptor in [&self.descriptor, &self.low] {
+            // Relaxed: see `descriptor`.
+            let number = descriptor.swap(NONE, Ordering::Relaxed);
+            if number != NONE && self.is_ours(number) {
+                // SAFETY: our own, which nobody else closes.
+                drop(unsafe { OwnedFd::from_raw_fd(number) });
             }
         }
     }
@@ -159,11 +178,7 @@ impl OwnFile {
 
 impl Drop for OwnFile {
     fn drop(&mut self) {
-        let descriptor = *self.descriptor.get_mut();
-        if self.is_ours(descriptor) {
-            // SAFETY: our own, which nobody else closes.
-            drop(unsafe { OwnedFd::from_raw_fd(descriptor) });
-        }
+        self.close();
     }
 }
 

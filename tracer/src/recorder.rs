@@ -346,12 +346,16 @@ pub(crate) fn take() -> Option<&'static Recorder> {
     Some(new)
 }
 
-/// Waits until no thread is on the cold path, at most `most`.
-pub(crate) fn wait_until_quiet(most: Duration) {
+/// Waits until no thread is on the cold path, at most `most`; whether that is so.
+pub(crate) fn wait_until_quiet(most: Duration) -> bool {
     let start = Instant::now();
-    while all().any(|recorder| recorder.stream.busy.is_busy()) && start.elapsed() < most {
+    while all().any(|recorder| recorder.stream.busy.is_busy()) {
+        if start.elapsed() >= most {
+            return false;
+        }
         std::thread::yield_now();
     }
+    true
 }
 
 /// A forked child has none of its parent's threads.

@@ -90,9 +90,17 @@ pub(crate) fn current() -> Option<&'static Session> {
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
-/// The session of this process, and not that of its parent.
+/// The session of this process, and not that of its parent; the id alone does not tell them apart, since both may be the first
+/// process of a container.
 pub(crate) fn of_this_process() -> Option<&'static Session> {
-    current().filter(|session| session.pid == system::process_id())
+    let is_own = |session: &&Session| session.pid == system::process_id();
+    current().filter(|session| is_own(session) && Mode::current() != Mode::Child)
+}
+
+/// In a forked child that will not be traced: its parent's session is none of its business.
+pub(crate) fn disown() {
+    // Relaxed: the child has one thread.
+    CURRENT.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
 
 /// True while this process has a session.
@@ -124,7 +132,7 @@ pub(crate) fn start(config: Config) -> Result<&'static Session, String> {
 }
 
 /// Starts the session of a forked child, with the settings and the runtime's facts of its parent.
-pub(crate) fn start_in_child() {
+pub(crate) fn start_in_child(is_paused: bool) {
     let Some(parent) = current() else { return };
     match Session::create(parent.config.clone(), parent.modules.told()) {
         Ok(session) => {
@@ -136,6 +144,9 @@ pub(crate) fn start_in_child() {
                 session.tell_runtime(runtime.clone());
             }
             session.install().begin();
+            if is_paused {
+                Mode::Pause.set();
+            }
         }
         Err(message) => {
             Mode::Off.set();
@@ -322,7 +333,7 @@ impl Session {
         if !self.owns(recorder) {
             recorder.end_chunk();
             stream.session.set(self);
-            drop(stream.kept.take());
+            stream.kept.forget();
             stream.sequence.set(0);
             self.streams.fetch_add(1, Ordering::Relaxed);
             self.spool.allow(self.chunks_per_thread());
@@ -371,7 +382,7 @@ impl Session {
     /// gone, then its own oldest.
     fn next_kept(&self, stream: &Stream, old: Option<u32>) -> Option<u32> {
         old.into_iter().for_each(|old| self.keep(stream, old));
-        let may_have_more = stream.kept.with(|kept| kept.len()) < self.chunks_per_thread() as usize;
+        let may_have_more = stream.kept.len() < self.chunks_per_thread() as u32;
         let new = || {
             self.take_chunk(Growth::Allowed)
                 .or_else(|| self.spool.queues.take_full())
@@ -379,7 +390,7 @@ impl Session {
         let index = may_have_more
             .then(new)
             .flatten()
-            .or_else(|| stream.kept.with(|kept| kept.pop_front()))
+            .or_else(|| stream.kept.pop(&self.spool))
             .or_else(|| self.take_chunk(Growth::Beyond))?;
         let _nobody_writes_it = self.keeping();
         self.spool.chunk(index).header().set_state(ChunkState::FREE);
@@ -389,7 +400,7 @@ impl Session {
     /// A full chunk stays where it is.
     fn keep(&self, stream: &Stream, index: u32) {
         self.spool.chunk(index).header().set_state(ChunkState::FULL);
-        stream.kept.with(|kept| kept.push_back(index));
+        stream.kept.push(&self.spool, index);
     }
 
     /// Writes what all threads keep, but for the chunks that they are writing into. The chunks stay theirs.
@@ -441,10 +452,9 @@ impl Session {
                 self.spool.queues.hand_over(index, chunk.header());
                 writer.wake();
             }
-            None => {
-                self.write_own(index);
-                self.release(index);
-            }
+            // What cannot be written stays in the spool, where the reader finds it.
+            None if self.write_own(index).is_some() => self.release(index),
+            None => {}
         }
     }
 
@@ -582,8 +592,8 @@ impl Session {
             Keep::All => last.into_iter().for_each(|last| self.hand_over(last)),
             Keep::Newest => {
                 // New threads take them when they may have no others.
-                let kept = stream.kept.take();
-                for index in kept.into_iter().chain(last) {
+                let kept = std::iter::from_fn(|| stream.kept.pop(&self.spool));
+                for index in kept.chain(last) {
                     let chunk = self.spool.chunk(index);
                     self.spool.queues.hand_over(index, chunk.header());
                 }
@@ -653,7 +663,7 @@ impl Session {
     fn end(&'static self, how: &str) {
         let start = std::time::Instant::now();
         Mode::Off.set();
-        recorder::wait_until_quiet(PATIENCE);
+        let is_quiet = recorder::wait_until_quiet(PATIENCE);
         for recorder in recorder::all().filter(|recorder| self.owns(recorder)) {
             self.tell_last_lost(recorder);
         }
@@ -662,7 +672,7 @@ impl Session {
         }
         let mut packer = self.writer.as_ref().and_then(|writer| writer.stop());
         self.drain(&mut packer);
-        self.output.give_slots_back();
+        self.output.give_slots_back(PATIENCE);
         for (index, chunk) in self.spool.all() {
             let is_kept = self.config.keep == Keep::Newest && chunk.header().is_full();
             if is_kept || chunk.header().take_over() {
@@ -696,6 +706,11 @@ impl Session {
                 "{} was removed or replaced while the program ran: its trace is gone",
                 self.output.path().display()
             );
+        }
+        if is_quiet {
+            // A program that loads its runtime again and again has a session each time.
+            self.output.close();
+            self.spool.close();
         }
         info!("wrote {}", self.output.path().display());
     }

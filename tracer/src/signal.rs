@@ -65,8 +65,8 @@ fn our_handler() -> libc::sighandler_t {
     handle as extern "C" fn(c_int) as libc::sighandler_t
 }
 
-/// The signal does again what it did before a listener began: nothing of ours. Where the program has taken the signal for
-/// itself meanwhile, it keeps it. For a forked child, too, which has no thread that listens.
+/// In a forked child, which has no thread that listens: the signal does again what it did before one began. Where the program
+/// has taken the signal for itself meanwhile, it keeps it.
 pub(crate) fn give_back() {
     if action().sa_sigaction == our_handler() {
         set_handler(libc::SIG_DFL);
@@ -83,7 +83,7 @@ pub(crate) struct Listener {
 impl Listener {
     /// Begins to listen; `None`, and one line, where the program uses the signal itself or no thread can be had.
     pub(crate) fn start(session: &'static Session) -> Option<&'static Listener> {
-        if action().sa_sigaction != libc::SIG_DFL {
+        if ![libc::SIG_DFL, our_handler()].contains(&action().sa_sigaction) {
             warning!("the program uses SIGUSR2 itself: it does not write what is kept");
             return None;
         }
@@ -109,9 +109,8 @@ impl Listener {
         Some(listener)
     }
 
-    /// Ends it.
+    /// Ends it. The handler stays, as the library does: who sends the signal to a process that is about to exit means no harm.
     pub(crate) fn stop(&self) {
-        give_back();
         // Release; pairs with Acquire in the thread.
         self.stop.store(true, Ordering::Release);
         ASKED.post();

@@ -130,6 +130,11 @@ impl Spool {
         self.file.as_ref().map(OwnFile::path)
     }
 
+    /// See [`OwnFile::close`].
+    pub(crate) fn close(&self) {
+        self.file.iter().for_each(OwnFile::close);
+    }
+
     /// The process may have `chunks` more, or fewer, as a thread comes or goes.
     pub(crate) fn allow(&self, chunks: i32) {
         // Relaxed: a bound, not a hand-over.

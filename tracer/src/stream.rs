@@ -1,13 +1,13 @@
 //! What a recorder keeps for the cold path: which stream it is, its chunk, what was lost.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::fork::Held;
 use crate::lockfree::gate::Busy;
 use crate::modules::KnownModules;
 use crate::session::Session;
+use crate::spool::Spool;
 
 /// The cold half of a [`crate::recorder::Recorder`]. All zeros is that of a thread without stream.
 #[derive(Debug)]
@@ -105,34 +105,62 @@ impl Stream {
         self.newest_target.set(0);
         self.modules.forget();
         drop(self.held.take());
-        drop(self.kept.take());
+        self.kept.forget();
     }
 }
 
-/// Indices of chunks, the oldest first. All zeros is none.
+/// Chunks that are kept, the oldest first; the header of each names the next. All zeros is none. None of it is on the heap,
+/// which the program may have used up. Only the stream's thread calls this, on the cold path, or whoever ends the session
+/// when that is quiet.
 #[derive(Debug)]
-pub(crate) struct Kept(Cell<*mut VecDeque<u32>>);
+pub(crate) struct Kept {
+    /// Numbers from 1; 0 is none.
+    oldest: Cell<u32>,
+    newest: Cell<u32>,
+    len: Cell<u32>,
+}
 
 impl Kept {
     const fn new() -> Kept {
-        Kept(Cell::new(std::ptr::null_mut()))
+        Kept {
+            oldest: Cell::new(0),
+            newest: Cell::new(0),
+            len: Cell::new(0),
+        }
     }
 
-    /// Runs `f` with the indices. Only the stream's thread calls this, on the cold path.
-    pub(crate) fn with<T>(&self, f: impl FnOnce(&mut VecDeque<u32>) -> T) -> T {
-        if self.0.get().is_null() {
-            self.0.set(Box::into_raw(Box::default()));
-        }
-        // SAFETY: the box made above, which only this thread uses, and not within `f`.
-        f(unsafe { &mut *self.0.get() })
+    /// How many they are.
+    pub(crate) fn len(&self) -> u32 {
+        self.len.get()
     }
 
-    /// Takes the indices away. Called by the stream's thread, or by whoever ends the session when that is quiet.
-    pub(crate) fn take(&self) -> VecDeque<u32> {
-        match self.0.replace(std::ptr::null_mut()) {
-            none if none.is_null() => VecDeque::new(),
-            // SAFETY: the box made by `with`, which nobody knows any more.
-            kept => *unsafe { Box::from_raw(kept) },
+    /// Keeps the chunk `index` of `spool`.
+    pub(crate) fn push(&self, spool: &Spool, index: u32) {
+        let number = index + 1;
+        spool.chunk(index).header().set_next_kept(0);
+        match self.newest.replace(number) {
+            0 => self.oldest.set(number),
+            before => spool.chunk(before - 1).header().set_next_kept(number),
         }
+        self.len.set(self.len.get() + 1);
+    }
+
+    /// The oldest, which is not kept any more.
+    pub(crate) fn pop(&self, spool: &Spool) -> Option<u32> {
+        let index = self.oldest.get().checked_sub(1)?;
+        let next = spool.chunk(index).header().next_kept();
+        self.oldest.set(next);
+        if next == 0 {
+            self.newest.set(0);
+        }
+        self.len.set(self.len.get() - 1);
+        Some(index)
+    }
+
+    /// Keeps none: those of a session that has ended.
+    pub(crate) fn forget(&self) {
+        self.oldest.set(0);
+        self.newest.set(0);
+        self.len.set(0);
     }
 }

@@ -59,6 +59,9 @@ fn check_file_size(end: u64) -> io::Result<()> {
     }
 }
 
+/// The most parts of [`write_all_at`].
+const MOST_PARTS: usize = 4;
+
 /// Writes all of `parts` at `offset`.
 ///
 /// # Errors
@@ -69,8 +72,12 @@ pub(crate) fn write_all_at(
     mut offset: u64,
 ) -> io::Result<()> {
     check_file_size(offset + parts.iter().map(|part| part.len() as u64).sum::<u64>())?;
-    let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
-    let mut slices = &mut slices[..];
+    // Not on the heap: the program may have used all memory up.
+    let mut slices = [IoSlice::new(&[]); MOST_PARTS];
+    let mut slices = &mut slices[..parts.len()];
+    for (slice, part) in slices.iter_mut().zip(parts) {
+        *slice = IoSlice::new(part);
+    }
     IoSlice::advance_slices(&mut slices, 0);
     while !slices.is_empty() {
         // SAFETY: `IoSlice` is an `iovec`, each valid for its length; there are a few, far below IOV_MAX.

@@ -11,6 +11,7 @@ const CLOCK: usize = 3;
 const NEWEST_ID: usize = 6;
 const PUBLISHED: usize = 7;
 const FAILURE: usize = 8;
+const NEXT_KEPT: usize = 9;
 
 /// Release, but where `cargo xtask sanitize` plants a race ([`crate::sanitizer`]).
 const PUBLISH: Ordering = match cfg!(omptrace_planted = "race") {
@@ -105,6 +106,17 @@ impl Header {
             self.0[FAILURE].store(number as u64, Ordering::Relaxed);
         }
         has_begun
+    }
+
+    /// The number that follows in the list of those that a thread keeps ([`crate::stream::Kept`]); nobody else reads it.
+    pub(crate) fn next_kept(&self) -> u32 {
+        self.word(NEXT_KEPT) as u32
+    }
+
+    /// See [`Header::next_kept`].
+    pub(crate) fn set_next_kept(&self, number: u32) {
+        // Relaxed: for the thread itself, and whoever ends the session when that is quiet.
+        self.0[NEXT_KEPT].store(u64::from(number), Ordering::Relaxed);
     }
 
     /// Its stream and its sequence number there.

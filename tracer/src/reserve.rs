@@ -1,0 +1,144 @@
+//! A reserve of memory, for where the program has used all up.
+//!
+//! Rust aborts a program whose memory does not suffice, but a program in C may well go on. What the tracer needs then is small and
+//! short-lived, so it comes from a piece of the library itself.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::UnsafeCell;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Its size. Pages that are never used are never there.
+const BYTES: usize = 64 << 10;
+
+/// The system's memory, and the reserve behind it.
+pub(crate) struct WithReserve {
+    reserve: UnsafeCell<Reserve>,
+    /// How many pieces of the reserve are in use (upper half), and where its rest begins (lower half). It is whole again when no
+    /// piece is in use.
+    taken: AtomicU64,
+}
+
+#[repr(align(16))]
+struct Reserve {
+    _bytes: [u8; BYTES],
+}
+
+#[global_allocator]
+static MEMORY: WithReserve = WithReserve::new();
+
+// SAFETY: the bytes of the reserve belong to whoever was given them by `take`.
+unsafe impl Sync for WithReserve {}
+
+impl WithReserve {
+    const fn new() -> WithReserve {
+        WithReserve {
+            reserve: UnsafeCell::new(Reserve { _bytes: [0; BYTES] }),
+            taken: AtomicU64::new(0),
+        }
+    }
+
+    /// A piece of the reserve; null where that does not suffice.
+    #[cold]
+    fn take(&self, layout: Layout) -> *mut u8 {
+        let base = self.reserve.get().cast::<u8>();
+        let piece = |taken: u64| {
+            let begin = (taken as u32 as usize).next_multiple_of(layout.align());
+            let end = begin.checked_add(layout.size())?;
+            (end <= BYTES && layout.align() <= align_of::<Reserve>()).then_some((begin, end))
+        };
+        let after = |taken: u64| Some(((taken >> 32) + 1) << 32 | piece(taken)?.1 as u64);
+        // Acquire; pairs with Release in `give_back`: whoever had the bytes before is done with them.
+        match self
+            .taken
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, after)
+        {
+            // SAFETY: within the reserve, by `piece`.
+            Ok(before) => piece(before).map_or(null_mut(), |(begin, _)| unsafe { base.add(begin) }),
+            Err(_) => null_mut(),
+        }
+    }
+
+    /// Whether it is a piece of the reserve.
+    fn has(&self, piece: *mut u8) -> bool {
+        let base = self.reserve.get() as usize;
+        (base..base + BYTES).contains(&(piece as usize))
+    }
+
+    fn give_back(&self) {
+        let after = |taken: u64| match taken >> 32 {
+            0 | 1 => Some(0),
+            pieces => Some((pieces - 1) << 32 | taken & u64::from(u32::MAX)),
+        };
+        // Release; pairs with Acquire in `take`.
+        let (success, failure) = (Ordering::Release, Ordering::Relaxed);
+        let _ = self.taken.fetch_update(success, failure, after);
+    }
+}
+
+// SAFETY: each piece is the system's, or one of the reserve's that nobody else has.
+unsafe impl GlobalAlloc for WithReserve {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's contract.
+        match unsafe { System.alloc(layout) } {
+            none if none.is_null() => self.take(layout),
+            piece => piece,
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's contract.
+        let piece = unsafe { System.alloc_zeroed(layout) };
+        if !piece.is_null() {
+            return piece;
+        }
+        let piece = self.take(layout);
+        if !piece.is_null() {
+            // SAFETY: the piece is as long as the layout says.
+            unsafe { piece.write_bytes(0, layout.size()) };
+        }
+        piece
+    }
+
+    unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
+        if self.has(piece) {
+            self.give_back();
+        } else {
+            // SAFETY: the caller's contract; not of the reserve, so the system's.
+            unsafe { System.dealloc(piece, layout) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_apart_and_come_back_when_all_are_free() {
+        let memory = WithReserve::new();
+        let layout = Layout::from_size_align(40, 16).unwrap();
+        let take = || memory.take(layout) as usize;
+        let pieces = [take(), take(), take()];
+        assert!(
+            pieces
+                .iter()
+                .all(|piece| piece.is_multiple_of(16) && memory.has(*piece as *mut u8))
+        );
+        assert!(pieces.is_sorted_by(|a, b| a + 40 <= *b));
+        memory.give_back();
+        assert!(take() > pieces[2]);
+        (0..3).for_each(|_| memory.give_back());
+        assert_eq!(take(), pieces[0]);
+    }
+
+    #[test]
+    fn what_is_too_much_is_refused() {
+        let memory = WithReserve::new();
+        let layout = |size, align| Layout::from_size_align(size, align).unwrap();
+        assert!(memory.take(layout(BYTES + 1, 1)).is_null());
+        assert!(memory.take(layout(1, 4096)).is_null());
+        assert!(!memory.take(layout(BYTES, 16)).is_null());
+        assert!(memory.take(layout(1, 1)).is_null());
+    }
+}
