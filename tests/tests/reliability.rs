@@ -533,6 +533,40 @@ fn a_trace_that_is_closed_and_removed_is_told_and_the_programs_files_stay_as_the
     }
 }
 
+#[test]
+fn what_is_dropped_before_a_sudden_end_is_counted() {
+    let trace = |on_full: &str| {
+        let traces = Traces::folder();
+        let mut command = program("reliability_ends.c", &["abort", "1", "20000"]);
+        command
+            .env("OMPTRACE_ON_FULL", on_full)
+            .env("OMPTRACE_BUFFER", "256K")
+            .env("OMPTRACE_COMPRESS", "19");
+        run(&traces, &mut command);
+        let (trace, recorded) = (traces.files().remove(0), |events: &[Value]| {
+            let own = |event: &&Value| event["event"].to_string().contains("omptrace_");
+            events.len() - events.iter().filter(own).count()
+        });
+        let info = info(&trace);
+        let untold = info["findings"].as_array().expect("a list").iter();
+        let untold: usize = untold
+            .filter(|finding| finding["name"] == "events_untold")
+            .map(|finding| {
+                let words = finding["text"].as_str().expect("words");
+                let count = words.split(' ').next().expect("a word");
+                count.parse::<usize>().expect("a number")
+            })
+            .sum();
+        let lost = info["lost"].as_u64().expect("a number") as usize;
+        (recorded(&dump_with_warnings(&trace).0), lost + untold)
+    };
+    let (all, none) = trace("write");
+    assert_eq!(none, 0);
+    let (recorded, lost) = trace("drop");
+    assert!(lost > 0);
+    assert_eq!(recorded + lost, all);
+}
+
 // Limits.
 
 #[test]

@@ -185,6 +185,8 @@ pub struct SpoolChunk {
     pub published: u64,
     /// The error number that turned tracing off, whoever owns the chunk; 0 for none.
     pub failure: u64,
+    /// Events that were lost, and that no event tells of, whoever owns the chunk.
+    pub untold: u64,
 }
 
 impl SpoolChunk {
@@ -205,6 +207,7 @@ impl SpoolChunk {
             },
             published: word(7),
             failure: word(8),
+            untold: word(9),
         })
     }
 }

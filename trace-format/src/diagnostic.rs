@@ -103,6 +103,8 @@ kinds! {
         "the spool's header is damaged or of another session; its chunks were ignored";
     SpoolChunkDamaged Error "spool_chunk_damaged"
         "# chunks of the spool have headers that make no sense and were ignored";
+    EventsUntold Error "events_untold"
+        "# events were lost while tracing, and the process did not come to tell where";
     SpoolMoved Note "spool_moved"
         "the spool was found beside the trace, not where the header says";
     SpoolRecycled Note "spool_recycled"

@@ -11,6 +11,7 @@ use crate::fork;
 use crate::recorder::{self, Mode, Recorder};
 use crate::session::{self, Session};
 use crate::start;
+use crate::stream::Stream;
 use crate::tls;
 
 /// Records the compact event that `row` makes. It may be called several times: what it does besides, giving an object
@@ -89,7 +90,7 @@ pub(crate) fn put_on(
             let usable = recorder.has_chunk() && session.owns(recorder);
             let done = usable && put().is_some();
             if !done && session.renew(recorder).and_then(|()| put()).is_none() {
-                recorder.stream.lose(clock::ticks());
+                lose(&recorder.stream);
             }
         });
     });
@@ -126,7 +127,7 @@ fn enter(f: impl FnOnce(&'static Recorder)) {
     let stream = &recorder.stream;
     let nested = stream.busy.enter();
     if nested || recorder.is_storing() {
-        stream.lose(clock::ticks());
+        lose(stream);
         stream.busy.leave(nested);
         return;
     }
@@ -136,6 +137,12 @@ fn enter(f: impl FnOnce(&'static Recorder)) {
         recorder.open();
     }
     stream.busy.leave(false);
+}
+
+/// An event of this stream is lost. A child that has no session yet counts for itself: the spool is its parent's.
+fn lose(stream: &Stream) {
+    let session = session::current().filter(|_| Mode::current() != Mode::Child);
+    stream.lose(clock::ticks(), session);
 }
 
 /// The thread's recorder, a new one where it has none; its stream has a number.
@@ -181,7 +188,7 @@ fn record(
     recorder.put_nowhere(encode);
     stream.stale.set(true);
     if mode != Mode::Pause {
-        stream.lose(clock::ticks());
+        lose(stream);
     }
 }
 

@@ -27,13 +27,14 @@ use crate::config::{CHUNK_BYTES, Compress, Config, Keep, OnFull};
 use crate::devices::Devices;
 use crate::facts;
 use crate::fork;
+use crate::lockfree::header::Header;
 use crate::log::{info, warning};
 use crate::modules::{Loaded, Modules};
 use crate::output::{Names, Output};
 use crate::recorder::{self, Mode, Recorder};
 use crate::sanitizer;
 use crate::signal::Listener;
-use crate::spool::{EVENT_WORDS, Growth, Spool};
+use crate::spool::{self, EVENT_WORDS, Growth, Spool};
 use crate::stream::Stream;
 use crate::system;
 use crate::writer::Writer;
@@ -420,6 +421,12 @@ impl Session {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The header of a chunk of its spool; `None` where there is no such chunk.
+    pub(crate) fn header(&self, index: u32) -> Option<&Header> {
+        let chunk = self.spool.reserved_chunk(index);
+        chunk.map(spool::Chunk::header)
+    }
+
     /// A chunk that nobody uses.
     fn take_chunk(&self, growth: Growth) -> Option<u32> {
         self.spool.take(growth).unwrap_or_else(|error| {
@@ -554,7 +561,7 @@ impl Session {
 
     /// Adds what a stream lost to what the session lost, once.
     fn count_lost(&self, recorder: &Recorder) -> u64 {
-        let lost = recorder.stream.take_lost();
+        let lost = recorder.stream.take_lost(Some(self));
         // Relaxed: only the sum counts.
         self.lost.fetch_add(lost, Ordering::Relaxed);
         lost

@@ -157,6 +157,12 @@ impl Spool {
         }
     }
 
+    /// The chunk `index`, if it is reserved.
+    pub(crate) fn reserved_chunk(&self, index: u32) -> Option<Chunk> {
+        // Acquire; pairs with Release in `grow`.
+        (index < self.reserved.load(Ordering::Acquire)).then(|| self.chunk(index))
+    }
+
     /// The segment `number`, mapped if it was not; called under the lock.
     fn segment(&self, number: usize) -> io::Result<*mut u8> {
         let segment = &self.segments[number];
@@ -296,7 +302,7 @@ pub(crate) struct Chunk {
 
 impl Chunk {
     /// Its header.
-    pub(crate) fn header(&self) -> &Header {
+    pub(crate) fn header<'a>(self) -> &'a Header {
         // SAFETY: `Spool::chunk` gives valid chunks, whose headers are only accessed like this.
         unsafe { &*self.header.cast() }
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::fork::Held;
 use crate::lockfree::gate::Busy;
+use crate::lockfree::header::Header;
 use crate::modules::KnownModules;
 use crate::session::Session;
 use crate::spool::Spool;
@@ -31,6 +32,8 @@ pub(crate) struct Stream {
     pub(crate) stale: Cell<bool>,
     /// Events not recorded, and not told yet. Atomic since signal handlers on the same thread count, too.
     lost: AtomicU64,
+    /// The chunk in whose header they are counted, too: its number from 1, or 0 for none.
+    untold_in: Cell<u32>,
     /// The clock before the first of them.
     pub(crate) lost_since: Cell<u64>,
     /// The newest id given to a target region or data operation, counted from 1.
@@ -61,6 +64,7 @@ impl Stream {
             device_num: Cell::new(0),
             stale: Cell::new(false),
             lost: AtomicU64::new(0),
+            untold_in: Cell::new(0),
             lost_since: Cell::new(0),
             newest_target: Cell::new(0),
             kept: Kept::new(),
@@ -80,18 +84,35 @@ impl Stream {
         self.first_id() | TARGET_BIT | self.newest_target.get()
     }
 
-    /// Counts an event that was not recorded.
-    pub(crate) fn lose(&self, now: u64) {
+    /// Counts an event that was not recorded; also in the header of the stream's last chunk, in case that the process is
+    /// killed before the stream has another one to tell it in.
+    pub(crate) fn lose(&self, now: u64, session: Option<&Session>) {
         // Relaxed: shared only with signal handlers on this thread.
         if self.lost.fetch_add(1, Ordering::Relaxed) == 0 {
             self.lost_since.set(now);
+            let own = |session: &&Session| std::ptr::eq(self.session.get(), *session);
+            // A stream that never had one counts in the first of all.
+            let index = session.filter(own).map_or(0, |_| self.chunk.get());
+            self.untold_in.set(index + 1);
+        }
+        if let Some(header) = self.untold_in(session) {
+            header.add_untold();
         }
     }
 
-    /// How many were counted since this was asked last.
-    pub(crate) fn take_lost(&self) -> u64 {
+    fn untold_in<'s>(&self, session: Option<&'s Session>) -> Option<&'s Header> {
+        session?.header(self.untold_in.get().checked_sub(1)?)
+    }
+
+    /// How many were counted since this was asked last; they are told of now.
+    pub(crate) fn take_lost(&self, session: Option<&Session>) -> u64 {
         // Relaxed: as in `lose`; at the session's end, `Busy` orders it.
-        self.lost.swap(0, Ordering::Relaxed)
+        let lost = self.lost.swap(0, Ordering::Relaxed);
+        if let Some(header) = self.untold_in(session) {
+            header.forget_untold(lost);
+        }
+        self.untold_in.set(0);
+        lost
     }
 
     /// Becomes the new stream `number`.
@@ -101,7 +122,7 @@ impl Stream {
         self.session.set(std::ptr::null());
         self.is_device.set(false);
         self.stale.set(false);
-        self.take_lost();
+        self.take_lost(None);
         self.newest_target.set(0);
         self.modules.forget();
         drop(self.held.take());

@@ -11,7 +11,8 @@ const CLOCK: usize = 3;
 const NEWEST_ID: usize = 6;
 const PUBLISHED: usize = 7;
 const FAILURE: usize = 8;
-const NEXT_KEPT: usize = 9;
+const UNTOLD: usize = 9;
+const NEXT_KEPT: usize = 10;
 
 /// Release, but where `cargo xtask sanitize` plants a race ([`crate::sanitizer`]).
 const PUBLISH: Ordering = match cfg!(omptrace_planted = "race") {
@@ -106,6 +107,18 @@ impl Header {
             self.0[FAILURE].store(number as u64, Ordering::Relaxed);
         }
         has_begun
+    }
+
+    /// Counts an event that is lost, and that no event tells of yet, for whoever reads the spool; whatever chunk this is.
+    pub(crate) fn add_untold(&self) {
+        // Relaxed: only the sum counts.
+        self.0[UNTOLD].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many of [`Header::add_untold`] are told of.
+    pub(crate) fn forget_untold(&self, events: u64) {
+        // Relaxed: as above.
+        self.0[UNTOLD].fetch_sub(events, Ordering::Relaxed);
     }
 
     /// The number that follows in the list of those that a thread keeps ([`crate::stream::Kept`]); nobody else reads it.
