@@ -113,16 +113,27 @@ atomics! {
     AtomicPtr<T>: *mut T,
 }
 
-impl AtomicUsize {
-    #[track_caller]
-    pub(crate) fn fetch_add(&self, value: usize, asked: Ordering) -> usize {
-        self.0.fetch_add(value, granted(asked))
-    }
+/// `AtomicUsize: usize` gives it what counts.
+macro_rules! counters {
+    ($($name:ident: $value:ty),+ $(,)?) => {$(
+        #[allow(dead_code, reason = "not every type needs every operation")]
+        impl $name {
+            #[track_caller]
+            pub(crate) fn fetch_add(&self, value: $value, asked: Ordering) -> $value {
+                self.0.fetch_add(value, granted(asked))
+            }
 
-    #[track_caller]
-    pub(crate) fn fetch_sub(&self, value: usize, asked: Ordering) -> usize {
-        self.0.fetch_sub(value, granted(asked))
-    }
+            #[track_caller]
+            pub(crate) fn fetch_sub(&self, value: $value, asked: Ordering) -> $value {
+                self.0.fetch_sub(value, granted(asked))
+            }
+        }
+    )+};
+}
+
+counters! {
+    AtomicU64: u64,
+    AtomicUsize: usize,
 }
 
 /// In the place of crossbeam's queue, which loom cannot look into: what is popped was pushed before, and `is_empty` says
