@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
         },
     };
     match arguments.split {
-        None if arguments.to.is_folder() => conversion.to_folder(&output)?,
+        None if arguments.to.is_folder() => conversion.to_folder(&output, &readers)?,
         Some(_) if arguments.to.is_folder() => {
             return Err(Failure::new(format!(
                 "{} is a folder and cannot be split",
@@ -113,8 +113,8 @@ impl Conversion<'_> {
         Ok(())
     }
 
-    fn to_folder(&self, output: &Path) -> Result<()> {
-        let folder = Folder::open(output)?;
+    fn to_folder(&self, output: &Path, readers: &[Reader]) -> Result<()> {
+        let folder = Folder::open(output, readers)?;
         let report = self
             .with_progress(|progress| {
                 convert_to_folder(

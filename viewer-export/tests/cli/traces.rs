@@ -1,7 +1,9 @@
 //! What becomes of traces. A shell script plays the traced program: it puts a trace where the tracer would, and notes it
 //! as the tracer does.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::block::{Chunk, ClockPair, Codec, FileHeader};
@@ -232,6 +234,83 @@ fn convert_overwrites_its_own_outputs_and_no_trace() {
     for _ in 0..2 {
         let said = run(omptrace(&folder).args(["convert", "made.omptrace", "--to", "text"]));
         assert_eq!(said.status, Some(0));
+    }
+}
+
+/// Every file below a folder, with its content.
+fn files_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.insert(path.clone(), fs::read(&path).unwrap());
+        }
+    }
+    files
+}
+
+#[test]
+fn an_archive_takes_the_place_of_nothing_else() {
+    let folder = folder_with_trace("an_archive_takes_the_place_of_nothing_else");
+    let archive = |out: &str| {
+        run(omptrace(&folder).args(["convert", "made.omptrace", "--to", "otf2", "-o", out]))
+    };
+    for out in ["with_mine", "with_link", "without_anchor"] {
+        let said = archive(out);
+        assert_eq!(said.status, Some(0), "{}", said.stderr);
+    }
+    fs::write(folder.join("with_mine/traces/mine.omptrace"), "mine").unwrap();
+    fs::rename(folder.join("with_link/traces"), folder.join("mine")).unwrap();
+    symlink("../mine", folder.join("with_link/traces")).unwrap();
+    fs::remove_file(folder.join("without_anchor/traces.otf2")).unwrap();
+    fs::create_dir_all(folder.join("runs/traces")).unwrap();
+    write_trace(&folder.join("runs/traces/run.omptrace"));
+
+    let before = files_below(&folder);
+    for out in ["with_mine", "with_link", "without_anchor", "runs", "."] {
+        let said = archive(out);
+        assert_eq!(said.status, Some(2), "{out}");
+        let words = format!("error: cannot write {out}: ");
+        assert!(said.stderr.starts_with(&words), "{}", said.stderr);
+        assert!(files_below(&folder) == before, "{out}");
+    }
+}
+
+#[test]
+fn an_archive_is_written_into_no_folder_of_its_inputs() {
+    let folder = folder_with_trace("into_no_folder_of_its_inputs");
+    let archive =
+        |input: &str| run(omptrace(&folder).args(["convert", input, "--to", "otf2", "-o", "out"]));
+    assert_eq!(archive("made.omptrace").status, Some(0));
+    // By its name it could be a part of the archive.
+    write_trace(&folder.join("out/traces/7.evt"));
+    let before = files_below(&folder);
+    let said = archive("out/traces/7.evt");
+    assert_eq!(said.status, Some(2));
+    assert!(said.stderr.contains("7.evt is in it"), "{}", said.stderr);
+    assert!(files_below(&folder) == before);
+}
+
+/// A shell may stand in it.
+#[test]
+fn a_folder_that_is_there_stays_when_an_archive_comes() {
+    let folder = folder_with_trace("a_folder_that_is_there_stays");
+    let here = folder.join("here");
+    fs::create_dir(&here).unwrap();
+    let number = fs::metadata(&here).unwrap().ino();
+    let mut first = None;
+    for _ in 0..2 {
+        let mut convert = omptrace(&here);
+        convert.args(["convert", "../made.omptrace", "--to", "otf2", "-o", "."]);
+        let said = run(&mut convert);
+        assert_eq!(said.status, Some(0), "{}", said.stderr);
+        assert_eq!(fs::metadata(&here).unwrap().ino(), number);
+        let files = files_below(&here);
+        assert!(files.contains_key(&here.join("traces.otf2")));
+        assert!(*first.get_or_insert_with(|| files.clone()) == files);
+        assert_eq!(fs::read_dir(&here).unwrap().count(), 4);
     }
 }
 
