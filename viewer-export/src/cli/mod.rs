@@ -43,6 +43,7 @@ mod recover;
 mod registry;
 mod runtime;
 mod sealing;
+mod signals;
 mod stats;
 mod symbolize;
 mod target;

@@ -6,8 +6,9 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
-use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
+
+use crate::cli::signals::{Handler, survive};
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,8 +119,6 @@ extern "C" fn forward(signal: libc::c_int) {
     }
 }
 
-extern "C" fn survive(_signal: libc::c_int) {}
-
 fn send(pid: i32, signal: i32) {
     // SAFETY: `kill` takes any numbers and is async-signal-safe; `__errno_location` returns this thread's `errno`,
     // which a signal handler must leave as it was.
@@ -148,45 +147,5 @@ fn wait_for_end(pid: u32) {
         if result == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             return;
         }
-    }
-}
-
-/// A signal's handler, for as long as this value lives.
-struct Handler {
-    signal: libc::c_int,
-    before: libc::sigaction,
-}
-
-impl Handler {
-    fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Result<Handler> {
-        let mut before = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: asks for the action in force; the kernel writes it to the place given.
-        check(unsafe { libc::sigaction(signal, ptr::null(), before.as_mut_ptr()) })?;
-        // SAFETY: all-zero bytes are a valid `sigaction`, and the kernel has filled it in.
-        let before = unsafe { before.assume_init() };
-        if before.sa_sigaction != libc::SIG_IGN {
-            let mut action = before;
-            action.sa_sigaction = handler as *const () as libc::sighandler_t;
-            action.sa_flags = libc::SA_RESTART;
-            // SAFETY: the handler has the signature for flags without SA_SIGINFO, lives as long as the program, and
-            // does only what is async-signal-safe.
-            check(unsafe { libc::sigaction(signal, &action, ptr::null_mut()) })?;
-        }
-        Ok(Handler { signal, before })
-    }
-}
-
-impl Drop for Handler {
-    fn drop(&mut self) {
-        // SAFETY: gives back the action that `install` was given. It cannot fail for a signal that it worked for.
-        unsafe { libc::sigaction(self.signal, &self.before, ptr::null_mut()) };
-    }
-}
-
-fn check(result: libc::c_int) -> io::Result<()> {
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
     }
 }
