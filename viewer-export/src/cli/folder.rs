@@ -10,6 +10,7 @@ use omptrace_trace_format::Reader;
 use tempfile::TempDir;
 
 use crate::cli::failure::{Failure, Result};
+use crate::cli::unfinished;
 
 /// The file without which a folder is no archive.
 const ANCHOR: &str = "traces.otf2";
@@ -65,11 +66,11 @@ impl Folder {
             }
         };
         // Readable as the user's other folders are: the umask is applied.
-        let unfinished = tempfile::Builder::new()
+        let mut builder = tempfile::Builder::new();
+        builder
             .prefix(".omptrace-")
-            .permissions(Permissions::from_mode(0o777))
-            .tempdir_in(place)
-            .map_err(failed)?;
+            .permissions(Permissions::from_mode(0o777));
+        let unfinished = unfinished::make(|| builder.tempdir_in(place)).map_err(failed)?;
         Ok(Folder {
             unfinished,
             path,
@@ -90,8 +91,10 @@ impl Folder {
         let unfinished = self.unfinished.path();
         let bytes = size(unfinished)?;
         if self.is_there {
-            remove(parts(&self.path, Some(unfinished))?)?;
-            move_archive(unfinished, &self.path)?;
+            unfinished::finish(|| {
+                remove(parts(&self.path, Some(unfinished))?)?;
+                move_archive(unfinished, &self.path)
+            })?;
         } else {
             fs::rename(unfinished, &self.path)?;
             // Under its name it stays.

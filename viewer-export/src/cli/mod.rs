@@ -9,6 +9,7 @@
 //! diagnosis   whether a program can be traced, from its file (program, elf), its libraries (loader) and their
 //!             runtimes (runtime)
 //! convert     makes an export (target, or folder), less of it where asked for (units); view hands one to Perfetto's UI
+//! unfinished  what goes away when a signal ends the program (signals)
 //! recover, symbolize, stats, info, dump, check
 //!             one library call each
 //! ```
@@ -48,6 +49,7 @@ mod stats;
 mod symbolize;
 mod target;
 mod tool;
+mod unfinished;
 mod units;
 mod view;
 mod words;
@@ -61,7 +63,9 @@ use failure::{Outcome, Result};
 
 /// Parses the command line, runs the command, tells what went wrong.
 pub(crate) fn main() -> ExitCode {
-    let status = match run(Arguments::parse().command) {
+    let result = run(Arguments::parse().command);
+    unfinished::settle();
+    let status = match result {
         Ok(outcome) => outcome.status(),
         Err(failure) => failure.tell(),
     };

@@ -1,10 +1,13 @@
-//! Handlers of signals.
+//! Handlers of signals, and what signals do that ask `omptrace` itself to end.
 //!
 //! All unsafe code of setting them is here.
 
-use std::io;
-use std::mem::MaybeUninit;
+use std::io::{self, Read};
+use std::mem::{self, MaybeUninit};
+use std::os::fd::IntoRawFd;
 use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread;
 
 /// A signal's handler, for as long as this value lives. A signal that is ignored stays ignored.
 pub(crate) struct Handler {
@@ -55,3 +58,52 @@ fn check(result: libc::c_int) -> io::Result<()> {
 
 /// A handler for signals that have no effect here.
 pub(crate) extern "C" fn survive(_signal: libc::c_int) {}
+
+/// Has `clean` called, in a thread of its own, when a signal asks this process to end. Then the signal ends it.
+///
+/// # Errors
+/// There is no thread to be had, or no pipe. Signals end the process as ever.
+pub(crate) fn clean_before_end(clean: fn()) -> io::Result<()> {
+    let (mut notes, sender) = io::pipe()?;
+    thread::Builder::new().spawn(move || {
+        let mut signal = [0];
+        if notes.read_exact(&mut signal).is_ok() {
+            clean();
+            end_by(signal[0].into());
+        }
+    })?;
+    // It stays open: a handler may come at any time.
+    NOTES.store(sender.into_raw_fd(), Ordering::SeqCst);
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
+        mem::forget(Handler::install(signal, note)?);
+    }
+    Ok(())
+}
+
+/// The pipe that [`note`] writes to.
+static NOTES: AtomicI32 = AtomicI32::new(-1);
+
+extern "C" fn note(signal: libc::c_int) {
+    // Signals have numbers up to 64.
+    write(NOTES.load(Ordering::SeqCst), &[signal as u8]);
+}
+
+fn end_by(signal: libc::c_int) {
+    // SAFETY: both take any numbers; the default action needs no function.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}
+
+/// Writes what the descriptor takes, for handlers.
+fn write(descriptor: libc::c_int, bytes: &[u8]) {
+    // SAFETY: `write` is async-signal-safe and reads the bytes given; `__errno_location` returns this thread's `errno`,
+    // which a signal handler must leave as it was.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        libc::write(descriptor, bytes.as_ptr().cast(), bytes.len());
+        *errno = before;
+    }
+}

@@ -10,6 +10,7 @@ use omptrace_trace_format::block::FILE_MAGIC;
 use tempfile::NamedTempFile;
 
 use crate::cli::failure::{Failure, Result};
+use crate::cli::unfinished;
 
 /// Where the output goes.
 pub(crate) enum Target {
@@ -60,11 +61,11 @@ impl Target {
             _ => Path::new("."),
         };
         // Readable as the user's other files are: the umask is applied.
-        let unfinished = tempfile::Builder::new()
+        let mut builder = tempfile::Builder::new();
+        builder
             .prefix(".omptrace-")
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder)
-            .map_err(failed)?;
+            .permissions(Permissions::from_mode(0o666));
+        let unfinished = unfinished::make(|| builder.tempfile_in(folder)).map_err(failed)?;
         Ok(Target::File { unfinished, path })
     }
 

@@ -1,10 +1,14 @@
 //! What becomes of traces. A shell script plays the traced program: it puts a trace where the tracer would, and notes it
 //! as the tracer does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use omptrace_trace_format::block::{Chunk, ClockPair, Codec, FileHeader};
 use omptrace_trace_format::event::Event;
@@ -15,6 +19,8 @@ use serde_json::json;
 
 use crate::support::{folder, omptrace, record, run};
 
+/// Chunks enough that a signal comes before they are read.
+const LONG: u32 = 100_000;
 const SESSION: u64 = 1;
 const CLOCK: ClockPair = ClockPair {
     ticks: 1_000_000,
@@ -24,6 +30,11 @@ const CLOCK: ClockPair = ClockPair {
 
 /// A trace with a stream of three events.
 fn write_trace(path: &Path) {
+    write_chunks(path, 1);
+}
+
+/// A trace with a stream of so many chunks, of three events each.
+fn write_chunks(path: &Path, chunks: u32) {
     // No process has this number.
     let header = FileHeader::of_trace(SESSION, u32::MAX, &[]);
     let metadata = json!({
@@ -31,34 +42,36 @@ fn write_trace(path: &Path) {
         "process": {"pid": u32::MAX},
         "clock": {"kind": "tsc", "ticks_per_second": 2.0e9, "uncertainty_ticks": 40},
     });
-    let chunk = Chunk {
-        stream: 1,
-        sequence: 0,
-        clock: CLOCK,
-        first_id: 1 << 40,
-    };
-    let mut state = State::new(chunk.first_id);
-    let mut words = Vec::new();
-    for (row, ticks) in [100, 200, 300].into_iter().enumerate() {
-        let mut out = [0; 64];
-        let event = Event::generate(row, &state, &mut || 7);
-        let len = event.encode(&mut state, ticks, &mut out).unwrap();
-        words.extend_from_slice(&out[..len]);
-    }
-    let mut payload = Vec::new();
-    push_words(&mut payload, &words);
-    let words = u32::try_from(words.len()).unwrap();
     let mut bytes = header.encode();
     bytes.extend(metadata_block(SESSION, CLOCK, &metadata));
-    bytes.extend(chunk_header(
-        SESSION,
-        &chunk,
-        words,
-        3,
-        Codec::RAW,
-        &payload,
-    ));
-    bytes.extend(payload);
+    for sequence in 0..chunks {
+        let chunk = Chunk {
+            stream: 1,
+            sequence,
+            clock: CLOCK,
+            first_id: 1 << 40,
+        };
+        let mut state = State::new(chunk.first_id);
+        let mut words = Vec::new();
+        for (row, ticks) in [100, 200, 300].into_iter().enumerate() {
+            let mut out = [0; 64];
+            let event = Event::generate(row, &state, &mut || 7);
+            let len = event.encode(&mut state, ticks, &mut out).unwrap();
+            words.extend_from_slice(&out[..len]);
+        }
+        let mut payload = Vec::new();
+        push_words(&mut payload, &words);
+        let words = u32::try_from(words.len()).unwrap();
+        bytes.extend(chunk_header(
+            SESSION,
+            &chunk,
+            words,
+            3,
+            Codec::RAW,
+            &payload,
+        ));
+        bytes.extend(payload);
+    }
     fs::write(path, bytes).unwrap();
 }
 
@@ -67,6 +80,34 @@ fn folder_with_trace(test: &str) -> PathBuf {
     let folder = folder(test);
     write_trace(&folder.join("made.omptrace"));
     folder
+}
+
+/// Runs `command` until there is a file whose name passes, and sends it a signal; returns how it ended.
+fn interrupt(
+    command: &mut Command,
+    folder: &Path,
+    signal: i32,
+    passes: impl Fn(&str) -> bool,
+) -> ExitStatus {
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    while !names_in(folder).iter().any(|name| passes(name)) {
+        assert_eq!(child.try_wait().unwrap(), None, "it came to its end");
+        thread::sleep(Duration::from_millis(1));
+    }
+    send(signal, child.id());
+    child.wait().unwrap()
+}
+
+fn send(signal: i32, pid: u32) {
+    // SAFETY: `kill` takes any numbers.
+    assert_eq!(unsafe { libc::kill(pid.cast_signed(), signal) }, 0);
+}
+
+fn names_in(folder: &Path) -> BTreeSet<String> {
+    fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
 }
 
 /// Shell commands that make the trace `name`, as session `note` of the tracer.
@@ -312,6 +353,51 @@ fn a_folder_that_is_there_stays_when_an_archive_comes() {
         assert!(*first.get_or_insert_with(|| files.clone()) == files);
         assert_eq!(fs::read_dir(&here).unwrap().count(), 4);
     }
+}
+
+#[test]
+fn a_conversion_that_a_signal_ends_leaves_nothing() {
+    let folder = folder("a_conversion_that_a_signal_ends");
+    write_chunks(&folder.join("long.omptrace"), LONG);
+    fs::create_dir(folder.join("there")).unwrap();
+    let before = names_in(&folder);
+    let is_unfinished = |name: &str| name.starts_with(".omptrace-");
+    for (options, signal) in [
+        ("--to chrome -o new", libc::SIGINT),
+        ("--to text --split 100K -o new", libc::SIGHUP),
+        ("--to otf2 -o new", libc::SIGTERM),
+        ("--to otf2 -o there", libc::SIGQUIT),
+    ] {
+        let mut convert = omptrace(&folder);
+        convert.args(["convert", "long.omptrace"]);
+        convert.args(options.split_whitespace());
+        let watched = if options.ends_with("there") {
+            folder.join("there")
+        } else {
+            folder.clone()
+        };
+        let status = interrupt(&mut convert, &watched, signal, is_unfinished);
+        assert_eq!(status.signal(), Some(signal), "{options}: {status}");
+        assert_eq!(names_in(&folder), before, "{options}");
+        assert!(names_in(&folder.join("there")).is_empty());
+    }
+}
+
+#[test]
+fn a_conversion_under_nohup_outlives_its_terminal() {
+    let folder = folder("a_conversion_under_nohup");
+    write_chunks(&folder.join("long.omptrace"), LONG);
+    let program = omptrace(&folder).get_program().to_owned();
+    let mut nohup = Command::new("sh");
+    nohup.current_dir(&folder);
+    nohup
+        .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
+        .arg(program);
+    nohup.args(["convert", "long.omptrace", "--to", "text", "-o", "new"]);
+    let is_unfinished = |name: &str| name.starts_with(".omptrace-");
+    let status = interrupt(&mut nohup, &folder, libc::SIGHUP, is_unfinished);
+    assert_eq!(status.code(), Some(0));
+    assert!(folder.join("new").is_file());
 }
 
 #[test]
