@@ -32,7 +32,7 @@ fn is_our_namespace(number: u64) -> bool {
 }
 
 /// When process `pid` started (field 22 of `/proc/PID/stat`); `None` for a zombie too, which writes no more.
-fn started(pid: u32) -> Option<u64> {
+pub(crate) fn started(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field, the program's name in brackets, may hold blanks and brackets.
     let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();

@@ -17,6 +17,7 @@ use crate::codec::{Packer, pack_text};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::event::{Event, decode, is_wide_prefix, split};
 use crate::predict::State;
+use crate::process::started;
 use crate::reader::{Ending, OpenError, Reader};
 use crate::writer::{Index, chunk_header, metadata_header, push_words};
 
@@ -116,11 +117,25 @@ fn news(reader: &Reader, additions: Value) -> Map<String, Value> {
     object
 }
 
-/// A name that no trace has, in the trace's folder: a name is changed at once only within one file system.
-fn temporary(path: &Path) -> PathBuf {
+/// Between the trace's name and the process id in the name of a file that is to become a sealed trace.
+const SEALING: &str = ".sealing.";
+
+/// Where [`seal`] in this process writes what is to become the trace at `path`. A name that no trace has, in the trace's
+/// folder: a name is changed at once only within one file system.
+pub fn temporary(path: &Path) -> PathBuf {
+    // Of a symbolic link, the file behind it is replaced.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".sealing.{}", process::id()));
+    name.push(format!("{SEALING}{}", process::id()));
     path.with_file_name(name)
+}
+
+/// The trace that the file at `path` was to become, where the process that sealed it is gone. On another machine it may
+/// be there: such a file is of no use only when the trace is sealed.
+pub fn interrupted(path: &Path) -> Option<PathBuf> {
+    let (trace, pid) = path.file_name()?.to_str()?.rsplit_once(SEALING)?;
+    let is_gone = started(pid.parse().ok()?).is_none();
+    is_gone.then(|| path.with_file_name(trace))
 }
 
 fn write(

@@ -1,6 +1,8 @@
 //! Completes traces, several at a time: spools taken in, chunks packed, index added.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
@@ -9,7 +11,9 @@ use omptrace_viewer_export::in_parallel;
 use omptrace_viewer_export::symbols::{self, Table};
 use serde_json::Value;
 
+use crate::cli::loader::files_in;
 use crate::cli::progress;
+use crate::cli::unfinished;
 use crate::cli::words;
 
 /// A trace to complete, and what to add to its metadata.
@@ -40,7 +44,26 @@ pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
         trace: job.trace,
     });
     bar.finish_and_clear();
+    remove_interrupted(&done);
     done
+}
+
+/// Removes what a process that was killed left when it sealed one of these traces.
+fn remove_interrupted(done: &[Done]) {
+    let sealed: BTreeSet<PathBuf> = done
+        .iter()
+        .filter(|done| done.result.is_ok())
+        .filter_map(|done| fs::canonicalize(&done.trace).ok())
+        .collect();
+    let folders: BTreeSet<&Path> = sealed.iter().filter_map(|trace| trace.parent()).collect();
+    for file in folders
+        .into_iter()
+        .flat_map(|folder| files_in(folder, |_| true))
+    {
+        if seal::interrupted(&file).is_some_and(|trace| sealed.contains(&trace)) {
+            let _ = fs::remove_file(file);
+        }
+    }
 }
 
 fn seal_one(job: &Job, bar: &ProgressBar) -> Result<Sealed, String> {
@@ -51,6 +74,7 @@ fn seal_one(job: &Job, bar: &ProgressBar) -> Result<Sealed, String> {
     {
         additions[symbols::KEY] = Table::renewed(&reader, options).to_json();
     }
+    unfinished::will_make(seal::temporary(&job.trace));
     seal(&job.trace, additions, &mut |now, of| {
         bar.inc_length(of.saturating_sub(total));
         bar.inc(now.saturating_sub(done));

@@ -26,6 +26,12 @@ pub(crate) fn make<T: AsRef<Path>>(make: impl FnOnce() -> io::Result<T>) -> io::
     Ok(made)
 }
 
+/// The same of a file that is to be made.
+pub(crate) fn will_make(path: PathBuf) {
+    heed_signals();
+    UNFINISHED.lock().push(path);
+}
+
 /// Puts off what signals do until the files have their names.
 pub(crate) fn finish<R>(finish: impl FnOnce() -> R) -> R {
     let _locked = UNFINISHED.lock();

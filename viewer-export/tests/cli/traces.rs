@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{self, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -205,6 +205,51 @@ fn recover_completes_a_folder() {
     assert!(said.stderr.contains("2 files: 6 events"), "{}", said.stderr);
     for name in ["made.omptrace", "other.omptrace"] {
         assert!(Reader::open(&folder.join(name)).unwrap().summary().sealed);
+    }
+}
+
+#[test]
+fn recovering_that_a_signal_ends_leaves_the_trace_as_it_was() {
+    let folder = folder("recovering_that_a_signal_ends");
+    write_chunks(&folder.join("long.omptrace"), LONG);
+    let whole = fs::read(folder.join("long.omptrace")).unwrap();
+    let before = names_in(&folder);
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let mut recover = omptrace(&folder);
+        recover.args(["recover", "long.omptrace"]);
+        let is_unfinished = |name: &str| name.contains(".sealing.");
+        let status = interrupt(&mut recover, &folder, signal, is_unfinished);
+        assert_eq!(status.signal(), Some(signal), "{status}");
+        assert_eq!(names_in(&folder), before);
+        assert!(fs::read(folder.join("long.omptrace")).unwrap() == whole);
+    }
+}
+
+#[test]
+fn recover_removes_what_was_left_of_its_traces_only() {
+    let folder = folder_with_trace("recover_removes_what_was_left");
+    // No process has this number; the test is one that still runs.
+    let gone = u32::MAX;
+    let left = format!("made.omptrace.sealing.{gone}");
+    let others = [
+        format!("made.omptrace.sealing.{}", process::id()),
+        format!("other.omptrace.sealing.{gone}"),
+        "made.omptrace.sealing.notes".to_owned(),
+    ];
+    for name in others.iter().chain([&left]) {
+        fs::write(folder.join(name), "").unwrap();
+    }
+    // The second time, the trace is complete already.
+    for _ in 0..2 {
+        fs::write(folder.join(&left), "").unwrap();
+        let said = run(omptrace(&folder).args(["recover", "made.omptrace"]));
+        assert_eq!(said.status, Some(0), "{}", said.stderr);
+        let names = names_in(&folder);
+        assert!(!names.contains(&left));
+        assert!(
+            others.iter().all(|other| names.contains(other)),
+            "{names:?}"
+        );
     }
 }
 
