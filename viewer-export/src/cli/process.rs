@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use crate::cli::signals::{Handler, survive};
+use crate::cli::signals::{self, Handler, survive};
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,22 +45,25 @@ pub(crate) struct Ran {
 /// While it runs, TERM and HUP are forwarded to it. INT and QUIT come from the terminal, which sends them to the program
 /// as well: here they are only survived. A signal that is ignored stays ignored, in the program too (`nohup`).
 ///
+/// When the program has ended, nothing but QUIT ends this process: its traces and its status are not to be lost.
+///
 /// # Errors
 /// The program cannot be started.
 pub(crate) fn run(command: &mut Command) -> io::Result<Ran> {
     // Signals that a handler catches have their default action again in the program; ignored ones would stay ignored.
-    let _handlers = [
+    let handlers = [
         Handler::install(libc::SIGTERM, forward)?,
         Handler::install(libc::SIGHUP, forward)?,
         Handler::install(libc::SIGINT, survive)?,
-        Handler::install(libc::SIGQUIT, survive)?,
     ];
+    let _quit = Handler::install(libc::SIGQUIT, survive)?;
     let mut child = command.spawn()?;
     let pid = child.id();
     target(pid.cast_signed());
     wait_for_end(pid);
     // From here on the kernel may give the id to another process.
     target(0);
+    signals::survive_most(handlers);
     let status = child.wait()?;
     let end = match status.signal() {
         Some(signal) => End::Signal(signal),

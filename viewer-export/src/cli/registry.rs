@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::cli::failure::{Failure, Result};
+use crate::cli::unfinished;
 
 /// The folder of notes, which goes away with this value.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl Registry {
     /// # Errors
     /// The place for temporary files does not take one.
     pub(crate) fn new() -> Result<Registry> {
-        let folder = TempDir::with_prefix("omptrace-").map_err(|error| {
+        let folder = unfinished::make(|| TempDir::with_prefix("omptrace-")).map_err(|error| {
             Failure::because("cannot make a temporary folder", &error)
                 .hint("name a folder that can be written to in TMPDIR")
         })?;

@@ -80,6 +80,27 @@ pub(crate) fn clean_before_end(clean: fn()) -> io::Result<()> {
     Ok(())
 }
 
+/// From now on nothing but QUIT asks this process to end, and INT is answered. `before` are never given up: no signal comes
+/// between those handlers and these.
+pub(crate) fn survive_most(before: [Handler; 3]) {
+    mem::forget(before);
+    let handlers: [(_, extern "C" fn(libc::c_int)); 3] = [
+        (libc::SIGINT, tell_that_we_survive),
+        (libc::SIGTERM, survive),
+        (libc::SIGHUP, survive),
+    ];
+    for (signal, handler) in handlers {
+        mem::forget(Handler::install(signal, handler));
+    }
+}
+
+extern "C" fn tell_that_we_survive(_signal: libc::c_int) {
+    write(
+        libc::STDERR_FILENO,
+        b"\nomptrace: completing the traces; Ctrl-\\ stops it, and omptrace recover does it later\n",
+    );
+}
+
 /// The pipe that [`note`] writes to.
 static NOTES: AtomicI32 = AtomicI32::new(-1);
 

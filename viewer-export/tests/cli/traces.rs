@@ -103,10 +103,12 @@ fn send(signal: i32, pid: u32) {
     assert_eq!(unsafe { libc::kill(pid.cast_signed(), signal) }, 0);
 }
 
+/// Without the core that QUIT may dump.
 fn names_in(folder: &Path) -> BTreeSet<String> {
     fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !name.starts_with("core"))
         .collect()
 }
 
@@ -194,6 +196,39 @@ fn a_trace_that_cannot_be_completed_is_told_and_the_others_are() {
         "{}",
         said.stderr
     );
+}
+
+/// A user who has no patience.
+#[test]
+fn a_signal_while_record_completes_traces_changes_nothing() {
+    let folder = folder("a_signal_while_record_completes_traces");
+    write_chunks(&folder.join("made.omptrace"), LONG);
+    let script = traced("own.omptrace", "$$.1") + "exit 3";
+    let is_unfinished = |name: &str| name.contains(".sealing.");
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let mut record = record(&folder, &[], &["sh", "-c", &script]);
+        let status = interrupt(&mut record, &folder, signal, is_unfinished);
+        assert_eq!(status.code(), Some(3), "{status}");
+        let own = Reader::open(&folder.join("own.omptrace")).unwrap();
+        assert!(own.summary().sealed);
+    }
+}
+
+#[test]
+fn quit_while_record_completes_traces_leaves_them_as_they_were() {
+    let folder = folder("quit_while_record_completes_traces");
+    write_chunks(&folder.join("made.omptrace"), LONG);
+    let script = traced("own.omptrace", "$$.1");
+    let is_unfinished = |name: &str| name.contains(".sealing.");
+    let mut before = names_in(&folder);
+    before.insert("own.omptrace".to_owned());
+    let mut record = record(&folder, &[], &["sh", "-c", &script]);
+    record.env("TMPDIR", &folder);
+    let status = interrupt(&mut record, &folder, libc::SIGQUIT, is_unfinished);
+    assert_eq!(status.signal(), Some(libc::SIGQUIT), "{status}");
+    assert_eq!(names_in(&folder), before);
+    let own = fs::read(folder.join("own.omptrace")).unwrap();
+    assert!(own == fs::read(folder.join("made.omptrace")).unwrap());
 }
 
 #[test]
