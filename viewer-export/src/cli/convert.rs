@@ -133,6 +133,11 @@ impl Conversion<'_> {
     }
 
     fn to_series(&self, output: &Path, limit_bytes: u64, readers: &[Reader]) -> Result<()> {
+        if output == Path::new("-") {
+            return Err(
+                Failure::new("a series of files cannot go to stdout").hint("name a file with -o")
+            );
+        }
         // Said before anything is written: whether the first can be.
         let first = numbered(output, 1);
         let targets = Arc::new(Mutex::new(vec![(

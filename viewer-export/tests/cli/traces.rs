@@ -322,6 +322,23 @@ fn convert_writes_to_stdout_what_it_writes_to_a_file() {
 }
 
 #[test]
+fn a_series_does_not_go_to_stdout() {
+    let folder = folder_with_trace("a_series_does_not_go_to_stdout");
+    let before = names_in(&folder);
+    let options = ["--to", "text", "--split", "20K", "-o", "-"];
+    let said = run(omptrace(&folder)
+        .args(["convert", "made.omptrace"])
+        .args(options));
+    assert_eq!((said.stdout.as_str(), said.status), ("", Some(2)));
+    assert!(
+        said.stderr.contains("cannot go to stdout"),
+        "{}",
+        said.stderr
+    );
+    assert_eq!(names_in(&folder), before);
+}
+
+#[test]
 fn convert_compresses_by_name_and_the_same_input_gives_the_same_bytes() {
     let folder = folder_with_trace("convert_compresses_by_name");
     let converted = || {
