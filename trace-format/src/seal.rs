@@ -77,7 +77,7 @@ pub fn seal(
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Sealed, SealError> {
     // Of a symbolic link, the file behind it is replaced.
-    let path = fs::canonicalize(path)?;
+    let path = fs::canonicalize(path).map_err(OpenError::Io)?;
     let reader = Reader::open(&path)?;
     if reader.ending() == Ending::Running {
         return Err(SealError::Running);

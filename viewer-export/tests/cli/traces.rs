@@ -244,6 +244,18 @@ fn recover_completes_a_folder() {
 }
 
 #[test]
+fn a_trace_that_is_not_there_cannot_be_read() {
+    let folder = folder("a_trace_that_is_not_there");
+    for command in ["recover", "symbolize"] {
+        let said = run(omptrace(&folder).args([command, "missing"]));
+        assert_eq!(said.status, Some(2));
+        let words = "missing: the trace cannot be read: No such file";
+        assert!(said.stderr.contains(words), "{}", said.stderr);
+        assert!(!said.stderr.contains("room"), "{}", said.stderr);
+    }
+}
+
+#[test]
 fn recovering_that_a_signal_ends_leaves_the_trace_as_it_was() {
     let folder = folder("recovering_that_a_signal_ends");
     write_chunks(&folder.join("long.omptrace"), LONG);
