@@ -1,8 +1,11 @@
 //! Progress on stderr, where that is a terminal. The bars disappear when they are finished.
 
+use std::fmt::Write;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+
+use crate::cli::words;
 
 /// A bar for chunks, whose number is added when it is known.
 pub(crate) fn chunks(doing: &'static str) -> ProgressBar {
@@ -14,14 +17,18 @@ pub(crate) fn events(doing: &'static str, total: u64) -> ProgressBar {
     bar(
         doing,
         total,
-        "{msg} [{bar:30}] {human_pos} events, {per_sec}, {eta} left",
+        "{msg} [{bar:30}] {human_pos} events, {rate}, {eta} left",
     )
 }
 
 fn bar(doing: &'static str, total: u64, template: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template)
         .expect("the templates are constant and were tried")
-        .progress_chars("=> ");
+        .progress_chars("=> ")
+        .with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
+            // Nothing is to be done where it cannot be written.
+            let _ = write!(out, "{}/s", words::number(state.per_sec() as u64));
+        });
     let bar = ProgressBar::new(total)
         .with_message(doing)
         .with_style(style);
