@@ -83,12 +83,12 @@ fn seal_one(job: &Job, bar: &ProgressBar) -> Result<Sealed, String> {
     .map_err(|error| match error {
         SealError::Running => format!(
             "its process is still running; when it has ended: omptrace recover {}",
-            words::shell_path(&job.trace)
+            typed(&job.trace)
         ),
         // It is unharmed, with its spool: a full disk, mostly.
         error @ SealError::Io(_) => format!(
             "{error}; when there is room for it: omptrace recover {}",
-            words::shell_path(&job.trace)
+            typed(&job.trace)
         ),
         error => error.to_string(),
     })
@@ -161,6 +161,16 @@ fn tell_diagnostics(trace: &Path, sealed: &Sealed) {
     }
 }
 
+/// A trace as an argument of a command to be typed: no option, whatever it is called.
+fn typed(trace: &Path) -> String {
+    let near = words::near(trace);
+    if near.as_os_str().as_encoded_bytes().starts_with(b"-") {
+        words::shell_path(&Path::new(".").join(near))
+    } else {
+        words::shell_path(trace)
+    }
+}
+
 /// The command that shows these traces.
 pub(crate) fn next_command(done: &[Done]) -> Option<String> {
     /// More would not be typed but globbed.
@@ -174,7 +184,7 @@ pub(crate) fn next_command(done: &[Done]) -> Option<String> {
     traces.peek()?;
     let mut command = "omptrace view".to_owned();
     for trace in traces.by_ref().take(MOST_NAMES) {
-        let _ = write!(command, " {}", words::shell_path(trace));
+        let _ = write!(command, " {}", typed(trace));
     }
     if traces.next().is_some() {
         command.push_str(" ...");

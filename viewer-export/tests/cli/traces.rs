@@ -198,6 +198,15 @@ fn a_trace_that_cannot_be_completed_is_told_and_the_others_are() {
     );
 }
 
+#[test]
+fn a_trace_called_like_an_option_is_suggested_as_a_path() {
+    let folder = folder_with_trace("a_trace_called_like_an_option");
+    let script = traced("./-x.omptrace", "$$.1");
+    let said = run(&mut record(&folder, &[], &["sh", "-c", &script]));
+    let words = "next: omptrace view ./-x.omptrace";
+    assert!(said.stderr.contains(words), "{}", said.stderr);
+}
+
 /// A user who has no patience.
 #[test]
 fn a_signal_while_record_completes_traces_changes_nothing() {
