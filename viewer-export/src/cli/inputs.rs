@@ -1,5 +1,6 @@
 //! Inputs: traces, and folders of them.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::{OpenError, Reader};
@@ -11,7 +12,7 @@ use crate::cli::loader::files_in;
 /// The traces that the inputs name: a file is one, a folder stands for every `*.omptrace` in it, by name.
 ///
 /// # Errors
-/// An input is not there, or a folder has no trace.
+/// A folder cannot be read, or has no trace.
 pub(crate) fn traces(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let is_trace = |name: &str| {
         Path::new(name)
@@ -21,6 +22,13 @@ pub(crate) fn traces(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut traces = Vec::new();
     for input in inputs {
         if input.is_dir() {
+            // `files_in` finds nothing in a folder that cannot be read.
+            fs::read_dir(input).map_err(|error| {
+                Failure::because(
+                    format!("cannot read the folder {}", input.display()),
+                    &error,
+                )
+            })?;
             let inside = files_in(input, is_trace);
             if inside.is_empty() {
                 return Err(Failure::new(format!(
