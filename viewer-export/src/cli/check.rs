@@ -1,5 +1,6 @@
 //! `omptrace check`: whether traces and archives are sound.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use omptrace_viewer_export::{Finding, check, check_archive};
 
 use crate::cli::arguments::Check;
 use crate::cli::failure::{Failure, Outcome, Result};
-use crate::cli::inputs;
+use crate::cli::inputs::{self, Tally};
 use crate::cli::loader::files_in;
 
 /// Checks one input after the other. One that cannot be read does not keep the others from being checked.
@@ -17,30 +18,30 @@ use crate::cli::loader::files_in;
 /// A trace cannot be read, or stdout not be written to.
 pub(crate) fn run(arguments: &Check) -> Result<Outcome> {
     let mut outcome = Outcome::Success;
-    let (mut inputs, mut unreadable) = (0, 0);
+    let mut tally = Tally::default();
     for input in &arguments.inputs {
         if let Some(anchor) = anchor(input) {
-            inputs += 1;
-            outcome = outcome.max(tell(input, &check_archive(&anchor))?);
+            if tally.take(readable(&anchor)).is_some() {
+                outcome = outcome.max(tell(input, &check_archive(&anchor))?);
+            }
             continue;
         }
-        for trace in inputs::traces(std::slice::from_ref(input))? {
-            inputs += 1;
-            match inputs::open(&trace) {
-                Ok(reader) => outcome = outcome.max(tell(&trace, &check(&reader))?),
-                Err(failure) => {
-                    failure.tell();
-                    unreadable += 1;
-                }
+        for trace in inputs::each(std::slice::from_ref(input)) {
+            if let Some(reader) = tally.take(trace.and_then(|trace| inputs::open(&trace))) {
+                outcome = outcome.max(tell(reader.path(), &check(&reader))?);
             }
         }
     }
-    if unreadable > 0 {
-        return Err(Failure::new(format!(
-            "{unreadable} of {inputs} inputs cannot be read"
-        )));
-    }
+    tally.finish()?;
     Ok(outcome)
+}
+
+/// # Errors
+/// The file cannot be read at all, which is no finding.
+fn readable(anchor: &Path) -> Result<()> {
+    File::open(anchor)
+        .map(drop)
+        .map_err(|error| Failure::because(format!("cannot read {}", anchor.display()), &error))
 }
 
 fn tell(input: &Path, findings: &[Finding]) -> Result<Outcome> {

@@ -6,26 +6,33 @@ use omptrace_viewer_export::Info as Summary;
 
 use crate::cli::arguments::Info;
 use crate::cli::failure::{Outcome, Result};
-use crate::cli::inputs;
+use crate::cli::inputs::{self, Tally};
 
-/// Tells it, for one trace after the other.
+/// Tells it, for one trace after the other. One that cannot be read does not keep the others from being told of.
 ///
 /// # Errors
 /// A trace cannot be read, or stdout not be written to.
 pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
     let mut stdout = BufWriter::new(io::stdout().lock());
-    for (index, trace) in inputs::traces(&arguments.inputs)?.iter().enumerate() {
-        let info = Summary::of(&inputs::open(trace)?);
+    let mut tally = Tally::default();
+    let mut is_first = true;
+    for trace in inputs::each(&arguments.inputs) {
+        let Some(reader) = tally.take(trace.and_then(|trace| inputs::open(&trace))) else {
+            continue;
+        };
+        let info = Summary::of(&reader);
         if arguments.json {
             serde_json::to_writer(&mut stdout, &info).map_err(io::Error::from)?;
             writeln!(stdout)?;
         } else {
-            if index > 0 {
+            if !is_first {
                 writeln!(stdout)?;
             }
+            is_first = false;
             write!(stdout, "{info}")?;
         }
     }
     stdout.flush()?;
+    tally.finish()?;
     Ok(Outcome::Success)
 }

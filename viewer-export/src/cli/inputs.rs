@@ -66,6 +66,48 @@ pub(crate) fn open(trace: &Path) -> Result<Reader> {
     })
 }
 
+/// The traces that the inputs name, one input after the other: see [`traces`].
+pub(crate) fn each(inputs: &[PathBuf]) -> impl Iterator<Item = Result<PathBuf>> {
+    inputs.iter().flat_map(|input| {
+        traces(std::slice::from_ref(input)).map_or_else(
+            |failure| vec![Err(failure)],
+            |traces| traces.into_iter().map(Ok).collect(),
+        )
+    })
+}
+
+/// What became of inputs of which one that cannot be read does not keep the others from being seen.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    inputs: usize,
+    failures: Vec<Failure>,
+}
+
+impl Tally {
+    /// Counts an input; passes on what can be read.
+    pub(crate) fn take<T>(&mut self, input: Result<T>) -> Option<T> {
+        self.inputs += 1;
+        input.map_err(|failure| self.failures.push(failure)).ok()
+    }
+
+    /// # Errors
+    /// An input could not be read.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let unreadable = self.failures.len();
+        match self.failures.pop() {
+            None => Ok(()),
+            Some(failure) if self.inputs == 1 => Err(failure),
+            Some(last) => {
+                for failure in self.failures.into_iter().chain([last]) {
+                    failure.tell();
+                }
+                let what = format!("{unreadable} of {} inputs cannot be read", self.inputs);
+                Err(Failure::new(what))
+            }
+        }
+    }
+}
+
 /// Opens all traces that the inputs name.
 ///
 /// # Errors

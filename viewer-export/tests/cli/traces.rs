@@ -549,6 +549,29 @@ fn info_tells_of_each_trace() {
 }
 
 #[test]
+fn info_and_check_go_on_behind_what_cannot_be_read() {
+    let folder = folder_with_trace("info_and_check_go_on");
+    fs::copy(folder.join("made.omptrace"), folder.join("other.omptrace")).unwrap();
+    fs::write(folder.join("text"), "no trace").unwrap();
+    fs::create_dir(folder.join("empty")).unwrap();
+    for command in ["info", "check"] {
+        let see = |inputs: &[&str]| run(omptrace(&folder).arg(command).args(inputs));
+        let sound = see(&["made.omptrace", "other.omptrace"]);
+        for bad in ["text", "empty", "missing", "missing.otf2"] {
+            let said = see(&["made.omptrace", bad, "other.omptrace"]);
+            assert_eq!(said.status, Some(2), "{command} {bad}");
+            assert_eq!(said.stdout, sound.stdout, "{command} {bad}");
+            for words in [bad, "error: 1 of 3 inputs cannot be read"] {
+                assert!(said.stderr.contains(words), "{}", said.stderr);
+            }
+            let said = see(&[bad]);
+            assert_eq!((said.stdout.as_str(), said.status), ("", Some(2)));
+            assert_eq!(said.stderr.matches("error: ").count(), 1, "{}", said.stderr);
+        }
+    }
+}
+
+#[test]
 fn dump_prints_one_line_per_event() {
     let folder = folder_with_trace("dump_prints_one_line_per_event");
     let said = run(omptrace(&folder).args(["dump", "--json", "made.omptrace"]));
