@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use omptrace_trace_format::{Reader, Severity};
+use omptrace_viewer_export::sink::Ns;
 use omptrace_viewer_export::{
     ConvertOptions, Format, Otf2Options, Report, Selection, convert, convert_split,
     convert_to_folder, limit_threads, symbols, threads,
@@ -109,6 +110,7 @@ impl Conversion<'_> {
             .map_err(cannot_write(output))?;
         told(output, target)?;
         self.tell_size(report.exported_bytes);
+        self.tell_window(report.end);
         tell(&report);
         Ok(())
     }
@@ -128,6 +130,7 @@ impl Conversion<'_> {
             .map_err(cannot_write(output))?;
         let bytes = folder.finish().map_err(cannot_write(output))?;
         words::note(&format!("{}: {}", output.display(), words::bytes(bytes)));
+        self.tell_window(report.end);
         tell(&report);
         Ok(())
     }
@@ -172,6 +175,7 @@ impl Conversion<'_> {
         for (path, target) in std::mem::take(&mut *targets.lock()) {
             told(&path, target)?;
         }
+        self.tell_window(report.end);
         tell(&report);
         Ok(())
     }
@@ -186,6 +190,7 @@ impl Conversion<'_> {
             convert(&self.inputs, self.format, &self.options, writer, progress)
         })?;
         self.tell_size(report.exported_bytes);
+        self.tell_window(report.end);
         tell(&report);
         Ok(report)
     }
@@ -198,6 +203,18 @@ impl Conversion<'_> {
         let report = convert(&mut |events| bar.set_position(events));
         bar.finish_and_clear();
         report
+    }
+
+    /// That nothing is in the window, for the timeline ends before it.
+    fn tell_window(&self, end: Ns) {
+        if let Some((begin, _)) = self.options.selection.window
+            && begin > end
+        {
+            words::warning(&format!(
+                "nothing is within the window: the timeline ends at {}s",
+                end as f64 / 1e9
+            ));
+        }
     }
 
     /// That a file is more than viewers bear.

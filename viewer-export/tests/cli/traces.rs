@@ -343,6 +343,28 @@ fn convert_writes_to_stdout_what_it_writes_to_a_file() {
 }
 
 #[test]
+fn a_window_behind_the_end_is_told() {
+    let folder = folder_with_trace("a_window_behind_the_end");
+    for (window, is_told) in [("0s..1s", false), ("10s..20s", true)] {
+        for options in ["-o out.txt", "-o out.txt --split 1M"] {
+            let said = run(omptrace(&folder)
+                .args([
+                    "convert",
+                    "made.omptrace",
+                    "--to",
+                    "text",
+                    "--window",
+                    window,
+                ])
+                .args(options.split_whitespace()));
+            assert_eq!(said.status, Some(0), "{}", said.stderr);
+            let words = "warning: nothing is within the window: the timeline ends at 0.0";
+            assert_eq!(said.stderr.contains(words), is_told, "{}", said.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_series_does_not_go_to_stdout() {
     let folder = folder_with_trace("a_series_does_not_go_to_stdout");
     let before = names_in(&folder);
