@@ -609,3 +609,34 @@ fn a_runtime_that_speaks_tr2_is_traced() {
         "{words}"
     );
 }
+
+#[test]
+fn the_reason_is_known_where_the_tracer_could_not_begin_or_the_trace_has_gone() {
+    let ends = compile("tests/programs/reliability_ends.c", Compiler::Clang22, &[]);
+    let (traces, ends) = (Traces::folder(), ends.display().to_string());
+    let removes = format!("{ends} _exit; rm $1.omptrace");
+    let clears = format!("{ends} _exit; rm -r $TMPDIR/*");
+    let notes = traces.path().join("notes");
+    fs::create_dir(&notes).expect("a folder");
+    for (output, script, reason) in [
+        (
+            "/proc/x.omptrace",
+            &*ends,
+            "the tracer could not begin: cannot create /proc/x.omptrace",
+        ),
+        (
+            "a.omptrace",
+            &removes.replace("$1", "a"),
+            "a.omptrace was moved or removed",
+        ),
+        ("b.omptrace", &clears, "the program removed the folder"),
+    ] {
+        let mut command = recording(&traces, ["-o", output, "--", "sh", "-c", script]);
+        let output = command
+            .env("TMPDIR", &notes)
+            .output()
+            .expect("omptrace can be run");
+        assert!(said(&output).contains(reason), "{output:?}");
+        assert!(!said(&output).contains("likely reason"), "{output:?}");
+    }
+}

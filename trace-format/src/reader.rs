@@ -272,9 +272,9 @@ impl Reader {
         &self.limits
     }
 
-    /// The file's permissions.
-    pub(crate) fn permissions(&self) -> io::Result<std::fs::Permissions> {
-        Ok(self.file.metadata()?.permissions())
+    /// What the system knows of the file.
+    pub(crate) fn file_metadata(&self) -> io::Result<std::fs::Metadata> {
+        self.file.metadata()
     }
 }
 

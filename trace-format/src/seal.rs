@@ -3,8 +3,10 @@
 //! The sealed file is written beside the trace and takes its name when it is on disk, and only then the spool goes:
 //! whenever sealing is interrupted, the trace is as it was.
 
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::{fmt, mem, process};
 
@@ -117,6 +119,8 @@ fn news(reader: &Reader, additions: Value) -> Map<String, Value> {
     object
 }
 
+/// Bytes that file systems take for a name.
+const LONGEST_NAME: usize = 255;
 /// Between the trace's name and the process id in the name of a file that is to become a sealed trace.
 const SEALING: &str = ".sealing.";
 
@@ -126,7 +130,13 @@ pub fn temporary(path: &Path) -> PathBuf {
     // Of a symbolic link, the file behind it is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!("{SEALING}{}", process::id()));
+    let suffix = format!("{SEALING}{}", process::id());
+    if name.len() + suffix.len() > LONGEST_NAME {
+        let mut hash = DefaultHasher::new();
+        name.hash(&mut hash);
+        name = format!(".{:016x}", hash.finish()).into();
+    }
+    name.push(suffix);
     path.with_file_name(name)
 }
 
@@ -144,8 +154,16 @@ fn write(
     path: &Path,
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<Sealed> {
-    let file = File::create(path)?;
-    file.set_permissions(reader.permissions()?)?;
+    // Anew, and for the user alone until it is as the trace is: never what somebody else has put there.
+    let create = || {
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(0o600).open(path)
+    };
+    let file = create().or_else(|_| fs::remove_file(path).and_then(|()| create()))?;
+    let trace = reader.file_metadata()?;
+    // Only root can give a file away, and only root seals the traces of others.
+    let _ = fchown(&file, Some(trace.uid()), Some(trace.gid()));
+    file.set_permissions(trace.permissions())?;
     let mut output = Output::new(BufWriter::with_capacity(1 << 20, file));
     let sealed = copy(reader, news, &mut output, progress)?;
     let file = output

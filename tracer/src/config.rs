@@ -111,9 +111,6 @@ pub const VARIABLES: &[Variable] = &[
         allowed: "a file name; %e program, %h host, %p process id, %r MPI rank, %t start time, %% a percent sign",
         meaning: "The trace file. A name that is taken gets `.2` and so on before its extension.",
         set: Set::Path(|config, value| {
-            if value.is_empty() {
-                return None;
-            }
             config.output = value.into();
             Some(())
         }),
@@ -149,7 +146,6 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "A signal at which a flight recorder writes what it keeps, and goes on.",
         set: Set::Word(|config, value| {
             config.flush_on_signal = match value {
-                "" => false,
                 "SIGUSR2" => true,
                 _ => return None,
             };
@@ -219,7 +215,7 @@ pub const VARIABLES: &[Variable] = &[
         allowed: "a folder",
         meaning: "Where the memory's file lies while the program runs, for example /dev/shm; else beside the trace.",
         set: Set::Path(|config, value| {
-            config.spool = (!value.is_empty()).then(|| value.into());
+            config.spool = Some(value.into());
             Some(())
         }),
     },
@@ -245,7 +241,7 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "1 switches tracing off.",
         set: Set::Word(|config, value| {
             config.enabled = match value {
-                "0" | "" => true,
+                "0" => true,
                 "1" => false,
                 _ => return None,
             };
@@ -258,7 +254,7 @@ pub const VARIABLES: &[Variable] = &[
         allowed: "a folder",
         meaning: "Where each session notes the path of its trace; `omptrace record` sets it.",
         set: Set::Path(|config, value| {
-            config.registry = (!value.is_empty()).then(|| value.into());
+            config.registry = Some(value.into());
             Some(())
         }),
     },
@@ -285,9 +281,12 @@ impl Config {
             enabled: true,
         };
         for variable in VARIABLES {
-            let default = variable.set.apply(&mut config, variable.default.as_ref());
-            default.expect("a default is allowed");
-            let Some(value) = value_of(variable.name) else {
+            if !variable.default.is_empty() {
+                let default = variable.set.apply(&mut config, variable.default.as_ref());
+                default.expect("a default is allowed");
+            }
+            // An empty value is none: that of a job script's variable that was never set.
+            let Some(value) = value_of(variable.name).filter(|value| !value.is_empty()) else {
                 continue;
             };
             if variable.set.apply(&mut config, &value).is_none() {
@@ -440,9 +439,11 @@ mod tests {
         let config = Config::from_values(|name| match name {
             "OMPTRACE_BUFFER" => Some("1K".into()),
             "OMPTRACE_COMPRESS" => Some("off".into()),
+            "OMPTRACE_EVENTS" => Some("".into()),
             _ => None,
         });
         assert_eq!(config.buffer_bytes, 1 << 20);
         assert_eq!(config.compress, Compress::Off);
+        assert_eq!(Some(config.events), parse_events("default"));
     }
 }

@@ -125,7 +125,12 @@ pub(crate) fn forget_streams() {
 /// # Errors
 /// What could not be done, with what to do about it.
 pub(crate) fn start(config: Config) -> Result<&'static Session, String> {
-    let session = Session::create(config, Vec::new())?;
+    let registry = config.registry.clone();
+    let session = Session::create(config, Vec::new()).inspect_err(|why| {
+        if let Some(folder) = registry {
+            facts::register_failure(&folder, why);
+        }
+    })?;
     // Before any event: from here on a kill leaves a file that says whose it is.
     session.write_metadata(&facts::process(session, false));
     session.tell_of_spool();

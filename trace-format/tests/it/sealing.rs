@@ -5,6 +5,7 @@ use std::fs;
 use omptrace_trace_format::block::{BLOCK_MAGIC, ChunkState, ClockPair, SEALED_HEADER_BYTES};
 use omptrace_trace_format::event::{Event, Lost};
 use omptrace_trace_format::field::Ticks;
+use omptrace_trace_format::seal::temporary;
 use omptrace_trace_format::spool::default_path;
 use omptrace_trace_format::{DiagnosticKind, Ending, Limits, Reader, Sealed, seal};
 use serde_json::{Value, json};
@@ -209,4 +210,26 @@ fn tells_what_it_left_out() {
     let messages = &reader.metadata().messages;
     assert_eq!(messages.len(), 1);
     assert!(messages[0].contains("8 bytes are no block"), "{messages:?}");
+}
+
+#[test]
+fn follows_no_link_in_the_place_of_the_unfinished_file() {
+    let trace = Trace::new().raw(chunk(1, 0), &words(1)).end();
+    let path = trace.write();
+    let victim = path.with_file_name("victim");
+    fs::write(&victim, "precious").unwrap();
+    std::os::unix::fs::symlink(&victim, temporary(&path)).unwrap();
+    seal(&path, json!({}), &mut |_, _| ()).unwrap();
+    assert_eq!(fs::read(&victim).unwrap(), b"precious");
+    assert!(!path.is_symlink() && Reader::open(&path).unwrap().summary().sealed);
+}
+
+#[test]
+fn a_trace_with_the_longest_name_can_be_sealed() {
+    let trace = Trace::new().raw(chunk(1, 0), &words(1)).end();
+    let path = trace.write();
+    let long = path.with_file_name("x".repeat(255));
+    fs::rename(&path, &long).unwrap();
+    seal(&long, json!({}), &mut |_, _| ()).unwrap();
+    assert!(Reader::open(&long).unwrap().summary().sealed);
 }

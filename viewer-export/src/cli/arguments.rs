@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use ompt_sys::ompt_callbacks_t;
 use omptrace_viewer_export::sink::Ns;
 use omptrace_viewer_export::{ArgumentChoice, Enums, FORMATS, Format};
 
@@ -87,14 +88,14 @@ pub(crate) struct Tracer {
     pub(crate) output: Option<PathBuf>,
     /// What to record: a list of `default` (all but flush), `all`, groups and callbacks, as in `default,flush` or
     /// `-mutex` [OMPTRACE_EVENTS]
-    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true, value_parser = events)]
     pub(crate) events: Option<String>,
     /// Memory for events per thread, as in 4M; at least 256K, at most 1G [default: 1M] [OMPTRACE_BUFFER]
     #[arg(long, value_name = "SIZE", value_parser = buffer_size)]
     pub(crate) buffer: Option<String>,
     /// Keep the newest events of each thread only, as many as this much memory holds, as in 64M, and write them at the end:
     /// a flight recorder [OMPTRACE_MODE, OMPTRACE_BUFFER]
-    #[arg(long, value_name = "SIZE", value_parser = buffer_size, conflicts_with_all = ["buffer", "on_full", "compress"])]
+    #[arg(long, value_name = "SIZE", value_parser = flight_size, conflicts_with_all = ["buffer", "on_full", "compress"])]
     pub(crate) flight: Option<String>,
     /// When a thread's memory is full and the disk does not follow: the thread writes events itself, or drops and
     /// counts them [default: write] [OMPTRACE_ON_FULL]
@@ -516,13 +517,65 @@ fn argument_choice() -> impl TypedValueParser<Value = ArgumentChoice> {
     })
 }
 
-/// A size as the tracer reads it: digits, then K, M or G.
+/// The size of a thread's memory, as the tracer takes it.
 fn buffer_size(text: &str) -> Result<String, String> {
+    size(text, "256K", 256 << 10)
+}
+
+/// The same of a flight recorder, which has old events while there are new ones.
+fn flight_size(text: &str) -> Result<String, String> {
+    size(text, "512K", 512 << 10)
+}
+
+/// A size as the tracer reads it: digits, then K, M or G.
+fn size(text: &str, least: &str, least_bytes: u64) -> Result<String, String> {
     let digits = text.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G']);
-    if text.len() - digits.len() > 1 || digits.parse::<u32>().is_err() {
-        return Err("write it as 512K, 4M or 1G".to_owned());
+    let unit = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" => Some(1),
+        "K" => Some(1 << 10),
+        "M" => Some(1 << 20),
+        "G" => Some(1 << 30),
+        _ => None,
+    };
+    let bytes = digits.parse::<u32>().ok().map(u64::from).zip(unit);
+    match bytes.map(|(number, unit)| number * unit) {
+        None => Err("write it as 512K, 4M or 1G".to_owned()),
+        Some(bytes) if !(least_bytes..=1 << 30).contains(&bytes) => {
+            Err(format!("allowed are {least} to 1G"))
+        }
+        Some(_) => Ok(text.to_owned()),
     }
-    Ok(text.to_owned())
+}
+
+/// The groups of callbacks by which a list can name them.
+const GROUPS: [&str; 11] = [
+    "thread", "parallel", "work", "sync", "task", "mutex", "flush", "cancel", "tool", "target",
+    "device",
+];
+
+/// A list of events as the tracer reads it: each item is one that it knows.
+fn events(list: &str) -> Result<String, String> {
+    let callbacks = || {
+        let names = ompt_callbacks_t::VALUES.iter().map(|(name, _)| *name);
+        names.map(|name| name.trim_start_matches("ompt_callback_"))
+    };
+    let is_known = |item: &str| {
+        ["default", "all", "state", "idle"].contains(&item)
+            || GROUPS.contains(&item)
+            || callbacks().any(|name| name == item)
+    };
+    let mut items = list.split(',').map(str::trim);
+    let unknown = items.find(|item| {
+        let name = item.strip_prefix('-').unwrap_or(item);
+        !item.is_empty() && !is_known(name)
+    });
+    match unknown {
+        None => Ok(list.to_owned()),
+        Some(unknown) => Err(format!(
+            "{unknown:?} is neither `default`, `all` or `state`, nor a group ({}), nor a callback such as task_create",
+            GROUPS.join(", ")
+        )),
+    }
 }
 
 /// A level as the tracer reads it.
@@ -542,6 +595,32 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+
+    #[test]
+    fn every_event_that_the_tracer_knows_can_be_named() {
+        for callback in omptrace::callbacks::CALLBACKS {
+            for name in [callback.name, callback.group] {
+                assert_eq!(events(&format!("-{name}")), Ok(format!("-{name}")));
+            }
+        }
+        let is_one = |group: &&str| {
+            let mut callbacks = omptrace::callbacks::CALLBACKS.iter();
+            callbacks.any(|callback| callback.group == *group)
+        };
+        assert!(GROUPS.iter().all(|group| is_one(&group)));
+        assert!(events("default, state,-mutex,").is_ok());
+        assert!(events("default,bogus").unwrap_err().contains("\"bogus\""));
+    }
+
+    #[test]
+    fn sizes_are_those_that_the_tracer_takes() {
+        assert!(buffer_size("256k").is_ok() && buffer_size("1G").is_ok());
+        assert!(buffer_size("255K").is_err() && buffer_size("2G").is_err());
+        assert!(flight_size("256K").is_err() && flight_size("512K").is_ok());
+        assert!(
+            buffer_size("4Q").is_err() && buffer_size("KK").is_err() && buffer_size("é").is_err()
+        );
+    }
 
     #[test]
     fn the_definition_is_sound() {

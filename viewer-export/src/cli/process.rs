@@ -42,7 +42,7 @@ pub(crate) struct Ran {
 
 /// Runs the program and waits for its end.
 ///
-/// While it runs, TERM and HUP are forwarded to it. INT and QUIT come from the terminal, which sends them to the program
+/// While it runs, TERM, HUP, USR1 and USR2 are forwarded to it; batch systems announce the end of a job by one of these. INT and QUIT come from the terminal, which sends them to the program
 /// as well: here they are only survived. A signal that is ignored stays ignored, in the program too (`nohup`).
 ///
 /// When the program has ended, nothing but QUIT ends this process: its traces and its status are not to be lost.
@@ -51,12 +51,14 @@ pub(crate) struct Ran {
 /// The program cannot be started.
 pub(crate) fn run(command: &mut Command) -> io::Result<Ran> {
     // Signals that a handler catches have their default action again in the program; ignored ones would stay ignored.
-    let handlers = [
-        Handler::install(libc::SIGTERM, forward)?,
-        Handler::install(libc::SIGHUP, forward)?,
-        Handler::install(libc::SIGINT, survive)?,
-    ];
+    let forwarded = [libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
+    let mut handlers = Vec::new();
+    for signal in forwarded {
+        handlers.push(Handler::install(signal, forward)?);
+    }
+    handlers.push(Handler::install(libc::SIGINT, survive)?);
     let _quit = Handler::install(libc::SIGQUIT, survive)?;
+    signals::pass_pipe_on(command);
     let mut child = command.spawn()?;
     let pid = child.id();
     target(pid.cast_signed());

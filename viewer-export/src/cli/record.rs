@@ -16,7 +16,7 @@ use crate::cli::libgomp::{self, Decision};
 use crate::cli::loader::Loader;
 use crate::cli::process::{self, End, Ran};
 use crate::cli::program::Program;
-use crate::cli::registry::Registry;
+use crate::cli::registry::{Notes, Registry, Session};
 use crate::cli::sealing::{self, Job};
 use crate::cli::tool::{self, prepended};
 use crate::cli::words;
@@ -66,9 +66,15 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
             process::signal_name(signal)
         ));
     }
-    let jobs = jobs(arguments, &registry, ran, &decision);
+    let notes = registry.notes();
+    let reason = why_no_trace(&notes);
+    let jobs = jobs(arguments, notes.sessions, ran, &decision);
     if jobs.is_empty() {
-        tell_that_nothing_was_traced(&programs, ran.end, &decision, &loader);
+        words::warning("nothing was traced");
+        match reason {
+            Some(reason) => words::note(&reason),
+            None => tell_likely_reason(&programs, ran.end, &decision, &loader),
+        }
     } else {
         let done = sealing::seal_all(jobs);
         sealing::tell(&done);
@@ -158,9 +164,23 @@ fn start(
     })
 }
 
+/// What is known of traces that are not there.
+fn why_no_trace(notes: &Notes) -> Option<String> {
+    if let Some(why) = notes.failures.first() {
+        return Some(format!("the tracer could not begin: {why}"));
+    }
+    if let Some(moved) = notes.moved.first() {
+        return Some(format!(
+            "{} was moved or removed while the program ran; where it is now, omptrace recover completes it",
+            words::near(moved).display()
+        ));
+    }
+    let told = "the program removed the folder in which its traces were noted (see TMPDIR); omptrace recover completes them";
+    notes.is_gone.then(|| told.to_owned())
+}
+
 /// The traces to complete, and what only `record` knows of their processes.
-fn jobs(arguments: &Record, registry: &Registry, ran: Ran, decision: &Decision) -> Vec<Job> {
-    let sessions = registry.sessions();
+fn jobs(arguments: &Record, sessions: Vec<Session>, ran: Ran, decision: &Decision) -> Vec<Job> {
     // A process that executed another program has a session for each; only the last saw the end.
     let last = sessions
         .iter()
@@ -204,13 +224,7 @@ fn additions(arguments: &Record, end: Option<End>, decision: &Decision) -> Value
     }
 }
 
-fn tell_that_nothing_was_traced(
-    programs: &[Program],
-    end: End,
-    decision: &Decision,
-    loader: &Loader,
-) {
-    words::warning("nothing was traced");
+fn tell_likely_reason(programs: &[Program], end: End, decision: &Decision, loader: &Loader) {
     if let Some((refusal, remedy)) = diagnosis::refusals_in_environment().into_iter().next() {
         words::note(&format!("likely reason: {refusal}"));
         words::hint(&remedy);

@@ -25,6 +25,22 @@ pub(crate) struct Session {
     pub(crate) trace: PathBuf,
 }
 
+/// All notes, each list in order. What is no note is passed over.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    /// Sessions whose traces are where they were.
+    pub(crate) sessions: Vec<Session>,
+    /// Traces that are not there any more.
+    pub(crate) moved: Vec<PathBuf>,
+    /// Why processes were not traced: the targets of links named `PID.failed`.
+    pub(crate) failures: Vec<String>,
+    /// The program has removed the folder.
+    pub(crate) is_gone: bool,
+}
+
+/// In the place of a session's number.
+const FAILED: &str = "failed";
+
 impl Registry {
     /// Makes the folder, which only this user can read.
     ///
@@ -43,25 +59,35 @@ impl Registry {
         self.folder.path()
     }
 
-    /// The sessions noted so far, in order of process id and number. What is no note is passed over.
-    pub(crate) fn sessions(&self) -> Vec<Session> {
-        let mut sessions: Vec<Session> = fs::read_dir(self.folder())
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|note| {
-                let name = note.file_name();
-                let (pid, number) = name.to_str()?.split_once('.')?;
-                Some(Session {
-                    pid: pid.parse().ok()?,
-                    number: number.parse().ok()?,
-                    trace: fs::read_link(note.path()).ok()?,
-                })
-            })
-            .filter(|session| session.trace.is_file())
-            .collect();
-        sessions.sort();
-        sessions
+    /// What was noted so far.
+    pub(crate) fn notes(&self) -> Notes {
+        let mut notes = Notes {
+            is_gone: !self.folder().is_dir(),
+            ..Notes::default()
+        };
+        for note in fs::read_dir(self.folder()).into_iter().flatten().flatten() {
+            let name = note.file_name();
+            let place = name.to_str().and_then(|name| name.split_once('.'));
+            let (Some((pid, number)), Ok(target)) = (place, fs::read_link(note.path())) else {
+                continue;
+            };
+            match (pid.parse(), number.parse()) {
+                (Ok(pid), Ok(number)) if target.is_file() => notes.sessions.push(Session {
+                    pid,
+                    number,
+                    trace: target,
+                }),
+                (Ok(_), Ok::<u32, _>(_)) => notes.moved.push(target),
+                (Ok::<u32, _>(_), Err(_)) if number == FAILED => {
+                    notes.failures.push(target.to_string_lossy().into_owned());
+                }
+                _ => {}
+            }
+        }
+        notes.sessions.sort();
+        notes.moved.sort();
+        notes.failures.sort();
+        notes
     }
 }
 
@@ -81,14 +107,18 @@ mod tests {
             symlink(&trace, folder.join(name)).unwrap();
         }
         symlink("/no/such/trace", folder.join("13.1")).unwrap();
+        symlink("the disk is full", folder.join("15.failed")).unwrap();
         fs::write(folder.join("14.1"), "").unwrap();
-        let ids: Vec<_> = registry
-            .sessions()
+        let notes = registry.notes();
+        let ids: Vec<_> = notes
+            .sessions
             .iter()
             .map(|session| (session.pid, session.number))
             .collect();
         assert_eq!(ids, [(9, 1), (9, 2), (12, 1)]);
-        drop(registry);
-        assert!(!folder.exists());
+        assert_eq!(notes.moved, [Path::new("/no/such/trace")]);
+        assert_eq!(notes.failures, ["the disk is full"]);
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(registry.notes().is_gone);
     }
 }

@@ -5,8 +5,10 @@
 use std::io::{self, Read};
 use std::mem::{self, MaybeUninit};
 use std::os::fd::IntoRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 
 /// A signal's handler, for as long as this value lives. A signal that is ignored stays ignored.
@@ -56,6 +58,39 @@ fn check(result: libc::c_int) -> io::Result<()> {
     }
 }
 
+/// Whether SIGPIPE was ignored when this process began: Rust ignores it before `main`, and gives it back its default action in
+/// programs that it starts.
+static PIPE_WAS_IGNORED: AtomicBool = AtomicBool::new(false);
+
+/// Run by the loader, before anything of Rust.
+#[unsafe(link_section = ".init_array")]
+#[used]
+static LOOK_AT_PIPE: extern "C" fn() = {
+    extern "C" fn look() {
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: asks for the action in force; all-zero bytes are a valid `sigaction`, too.
+        let ignored = unsafe {
+            libc::sigaction(libc::SIGPIPE, ptr::null(), action.as_mut_ptr());
+            action.assume_init().sa_sigaction == libc::SIG_IGN
+        };
+        PIPE_WAS_IGNORED.store(ignored, Ordering::SeqCst);
+    }
+    look
+};
+
+/// Lets the program that `command` starts ignore SIGPIPE, where this process was started so.
+pub(crate) fn pass_pipe_on(command: &mut Command) {
+    if PIPE_WAS_IGNORED.load(Ordering::SeqCst) {
+        let ignore = || {
+            // SAFETY: async-signal-safe, as all must be between fork and exec; needs no function.
+            unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+            Ok(())
+        };
+        // SAFETY: see `ignore`.
+        unsafe { command.pre_exec(ignore) };
+    }
+}
+
 /// A handler for signals that have no effect here.
 pub(crate) extern "C" fn survive(_signal: libc::c_int) {}
 
@@ -82,12 +117,14 @@ pub(crate) fn clean_before_end(clean: fn()) -> io::Result<()> {
 
 /// From now on nothing but QUIT asks this process to end, and INT is answered. `before` are never given up: no signal comes
 /// between those handlers and these.
-pub(crate) fn survive_most(before: [Handler; 3]) {
+pub(crate) fn survive_most(before: Vec<Handler>) {
     mem::forget(before);
-    let handlers: [(_, extern "C" fn(libc::c_int)); 3] = [
+    let handlers: [(_, extern "C" fn(libc::c_int)); 5] = [
         (libc::SIGINT, tell_that_we_survive),
         (libc::SIGTERM, survive),
         (libc::SIGHUP, survive),
+        (libc::SIGUSR1, survive),
+        (libc::SIGUSR2, survive),
     ];
     for (signal, handler) in handlers {
         mem::forget(Handler::install(signal, handler));

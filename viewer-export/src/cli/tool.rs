@@ -24,8 +24,7 @@ pub(crate) type Variables = Vec<(&'static str, OsString)>;
 /// It is not there, or its path cannot be told to a runtime.
 pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
     let path = match named {
-        Some(path) => fs::canonicalize(path)
-            .map_err(|error| Failure::because(format!("--tool {}", path.display()), &error))?,
+        Some(path) => named_tool(path)?,
         None => installed()?,
     };
     // The separator of OMP_TOOL_LIBRARIES (OpenMP 5.2, section 21.3.2) cannot be quoted.
@@ -37,6 +36,17 @@ pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
         .hint("copy libomptrace.so to another folder and name it with --tool"));
     }
     Ok(path)
+}
+
+fn named_tool(path: &Path) -> Result<PathBuf> {
+    let what = || format!("--tool {}", path.display());
+    let found = fs::canonicalize(path).map_err(|error| Failure::because(what(), &error))?;
+    if !found.is_file() {
+        return Err(
+            Failure::new(format!("{} is no file", what())).hint(format!("name {LIBRARY} itself"))
+        );
+    }
+    Ok(found)
 }
 
 fn installed() -> Result<PathBuf> {
@@ -86,6 +96,12 @@ pub(crate) fn settings(options: &Tracer) -> Result<Variables> {
     if let Some(spool) = &options.spool {
         let spool = fs::canonicalize(spool)
             .map_err(|error| Failure::because(format!("--spool {}", spool.display()), &error))?;
+        if !spool.is_dir() {
+            return Err(Failure::new(format!(
+                "--spool {} is no folder",
+                spool.display()
+            )));
+        }
         variables.push(("OMPTRACE_SPOOL", spool.into_os_string()));
     }
     Ok(variables)

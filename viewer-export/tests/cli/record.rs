@@ -294,8 +294,8 @@ fn rest(mut output: BufReader<ChildStdout>) -> String {
 }
 
 #[test]
-fn term_and_hup_are_forwarded() {
-    for (signal, status) in [("TERM", 7), ("HUP", 8)] {
+fn term_and_hup_and_the_users_signals_are_forwarded() {
+    for (signal, status) in [("TERM", 7), ("HUP", 8), ("USR1", 9), ("USR2", 10)] {
         let script = format!(
             "trap 'echo {signal}; exit {status}' {signal}; echo ready; while :; do sleep 0.02; done"
         );
@@ -339,13 +339,18 @@ fn int_and_quit_of_the_terminal_reach_the_program_once() {
 #[test]
 fn ignored_signals_stay_ignored() {
     let folder = folder("ignored_signals_stay_ignored");
-    let recorded = record(&folder, &[], &["sh", "-c", "kill -HUP $$; echo alive"]);
-    let mut nohup = Command::new("sh");
-    nohup
-        .current_dir(&folder)
-        .args(["-c", "trap '' HUP; exec \"$@\"", "sh"]);
-    nohup.arg(recorded.get_program()).args(recorded.get_args());
-    assert_eq!(run(&mut nohup).stdout, "alive\n");
+    for signal in ["HUP", "PIPE"] {
+        let script = format!("kill -{signal} $$; echo alive");
+        let recorded = record(&folder, &[], &["sh", "-c", &script]);
+        // Rust ignores PIPE in this process, and gives it back in those that it starts.
+        for (trap, expected) in [("''", "alive\n"), ("-", "")] {
+            let trap = format!("trap {trap} {signal}; exec \"$@\"");
+            let mut around = Command::new("sh");
+            around.current_dir(&folder).args(["-c", &trap, "sh"]);
+            around.arg(recorded.get_program()).args(recorded.get_args());
+            assert_eq!(run(&mut around).stdout, expected, "{signal}: {trap}");
+        }
+    }
 }
 
 #[test]
@@ -376,6 +381,12 @@ fn wrong_usage_is_2() {
     for words in [
         &["record"][..],
         &["record", "--buffer", "much", "--", "true"],
+        &["record", "--buffer", "1K", "--", "true"],
+        &["record", "--flight", "2G", "--", "true"],
+        &["record", "--events", "bogus", "--", "true"],
+        &["record", "--spool", "libomptrace.so", "--", "true"],
+        &["record", "--tool", ".", "--", "true"],
+        &["env", "--events", "default,-nonsense"],
         &["nonsense"],
         &["convert", "x"],
     ] {
@@ -385,4 +396,17 @@ fn wrong_usage_is_2() {
             "{words:?}"
         );
     }
+}
+
+/// Where nobody hears what is said, the program runs all the same, and its status is passed on.
+#[test]
+fn a_full_disk_behind_stderr_changes_nothing() {
+    let folder = folder("a_full_disk_behind_stderr");
+    let mut command = record(&folder, &[], &["sh", "-c", "echo ran; exit 7"]);
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = command.stderr(full).output().unwrap();
+    assert_eq!(
+        (&*output.stdout, output.status.code()),
+        (&b"ran\n"[..], Some(7))
+    );
 }
