@@ -2,7 +2,10 @@
 //!
 //! A damaged trace is read as far as it goes; each flaw is one [`Diagnostic`]. Nothing that was lost is lost silently.
 
+use std::collections::BTreeSet;
 use std::fmt;
+
+use crate::metadata::Found;
 
 /// How much a diagnostic matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,6 +27,11 @@ impl Severity {
             Severity::Error => "error",
         }
     }
+
+    fn named(name: &str) -> Option<Severity> {
+        let mut all = [Severity::Note, Severity::Warning, Severity::Error].into_iter();
+        all.find(|severity| severity.name() == name)
+    }
 }
 
 macro_rules! kinds {
@@ -36,6 +44,8 @@ macro_rules! kinds {
         pub enum DiagnosticKind { $(#[doc = $text] $Kind,)* }
 
         impl DiagnosticKind {
+            const ALL: &[DiagnosticKind] = &[$(DiagnosticKind::$Kind),*];
+
             /// The kind's name for programs.
             pub fn name(self) -> &'static str {
                 match self { $(DiagnosticKind::$Kind => $name,)* }
@@ -119,6 +129,8 @@ kinds! {
         "reading the file failed";
     Suppressed Warning "suppressed"
         "# further diagnostics were left out";
+    UnknownFlaw Warning "unknown_flaw"
+        "a flaw of a kind that this version does not know";
 }
 
 /// One flaw of a trace.
@@ -136,6 +148,9 @@ pub struct Diagnostic {
     pub sequence: Option<u32>,
     /// How many: what is counted depends on the kind.
     pub count: u64,
+    /// True where it was found when the trace was sealed, and cannot be seen in the file as it is now: the place is that in
+    /// the file before.
+    pub while_sealing: bool,
 }
 
 impl Diagnostic {
@@ -148,7 +163,41 @@ impl Diagnostic {
             stream: None,
             sequence: None,
             count: 1,
+            while_sealing: false,
         }
+    }
+
+    /// What sealing wrote down.
+    pub(crate) fn of_sealing(found: &Found) -> Diagnostic {
+        let mut kinds = DiagnosticKind::ALL.iter().copied();
+        let kind = kinds.find(|kind| kind.name() == found.kind);
+        let kind = kind.unwrap_or(DiagnosticKind::UnknownFlaw);
+        Diagnostic {
+            severity: Severity::named(&found.severity).unwrap_or(kind.severity()),
+            kind,
+            offset: found.offset,
+            stream: found.stream,
+            sequence: found.sequence,
+            count: found.count,
+            while_sealing: true,
+        }
+    }
+
+    /// What sealing writes down.
+    pub(crate) fn found(&self) -> Found {
+        Found {
+            severity: self.severity.name().to_owned(),
+            kind: self.kind.name().to_owned(),
+            text: self.words(),
+            offset: self.offset,
+            stream: self.stream,
+            sequence: self.sequence,
+            count: self.count,
+        }
+    }
+
+    fn words(&self) -> String {
+        self.kind.text().replace('#', &self.count.to_string())
     }
 
     /// The same, at `offset` of the file.
@@ -177,8 +226,11 @@ impl Diagnostic {
 /// `error: a chunk is damaged and was skipped (stream 1, chunk 3, byte 8192)`
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self.kind.text().replace('#', &self.count.to_string());
-        write!(f, "{}: {text}", self.severity.name())?;
+        let when = match self.while_sealing {
+            true => "found while sealing: ",
+            false => "",
+        };
+        write!(f, "{}: {when}{}", self.severity.name(), self.words())?;
         let places = [
             self.stream.map(|stream| format!("stream {stream}")),
             self.sequence.map(|sequence| format!("chunk {sequence}")),
@@ -223,6 +275,14 @@ impl Diagnostics {
             .iter_mut()
             .filter(|diagnostic| is_harmless(diagnostic));
         harmless.for_each(|diagnostic| diagnostic.severity = Severity::Note);
+    }
+
+    /// Adds what was found when the trace was sealed, but for what was found again: a gap stays where it is.
+    pub(crate) fn add_of_sealing(&mut self, found: &[Found]) {
+        let seen: BTreeSet<Found> = self.list.iter().map(Diagnostic::found).collect();
+        for found in found.iter().filter(|found| !seen.contains(found)) {
+            self.push(Diagnostic::of_sealing(found));
+        }
     }
 
     /// All so far; the last one tells how many were left out.

@@ -64,6 +64,9 @@ pub struct Metadata {
     /// Words of the tracer about things that went wrong, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
+    /// What was wrong with the trace when it was sealed: [`crate::Reader::diagnostics`] has it, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub found_while_sealing: Vec<Found>,
     /// Keys of newer tracers.
     #[serde(flatten)]
     pub other: BTreeMap<String, Value>,
@@ -248,6 +251,29 @@ pub struct End {
     pub streams: u32,
     /// Events lost in all streams.
     pub lost: u64,
+}
+
+/// A [`crate::Diagnostic`] in writing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Found {
+    /// `warning` or `error`.
+    pub severity: String,
+    /// The kind's name.
+    pub kind: String,
+    /// Words for people.
+    pub text: String,
+    /// Where in the file before it was sealed, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// The stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<u32>,
+    /// The chunk of that stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<u32>,
+    /// How many.
+    pub count: u64,
 }
 
 /// What `omptrace record` knows.

@@ -165,11 +165,14 @@ impl Reader {
             true => DiagnosticKind::ChunksOverwritten,
             false => DiagnosticKind::ChunksMissing,
         };
+        let clock = clock_map(&overlay, &copies, &metadata, &mut diagnostics);
+        let streams = streams_of(&copies, gaps, &limits, &mut diagnostics);
+        diagnostics.add_of_sealing(&metadata.found_while_sealing);
         Ok(Reader {
             path: path.to_path_buf(),
-            clock: clock_map(&overlay, &copies, &metadata, &mut diagnostics),
+            clock,
             ending: find_ending(&header, &metadata, spool.as_ref()),
-            streams: streams_of(&copies, gaps, &limits, &mut diagnostics),
+            streams,
             summary: Summary {
                 file_bytes: len,
                 spool_bytes: spool.as_ref().map_or(0, |spool| spool.bytes),
@@ -218,7 +221,8 @@ impl Reader {
         &self.streams
     }
 
-    /// What was wrong when the trace was opened; what is wrong within chunks, [`Events::take_diagnostics`] tells.
+    /// What was wrong when the trace was opened, and when it was sealed; what is wrong within chunks,
+    /// [`Events::take_diagnostics`] tells.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }

@@ -3,6 +3,7 @@
 //! The sealed file is written beside the trace and takes its name when it is on disk, and only then the spool goes:
 //! whenever sealing is interrupted, the trace is as it was.
 
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufWriter, Write};
@@ -18,6 +19,7 @@ use crate::clock::that_tell;
 use crate::codec::{Packer, pack_text};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::event::{Event, decode, is_wide_prefix, split};
+use crate::metadata::Found;
 use crate::predict::State;
 use crate::process::started;
 use crate::reader::{Ending, OpenError, Reader};
@@ -68,8 +70,8 @@ pub enum SealError {
 /// Seals the trace at `path`: takes the spool in and removes it, packs raw chunks, lays the keys of the JSON object
 /// `additions` over the metadata. `progress` is told how many chunks of all are done.
 ///
-/// Sealing again changes nothing, unless `additions` say something new. Chunks that cannot be read are left out; the
-/// metadata's `messages` then say so.
+/// Sealing again changes nothing, unless `additions` say something new. Chunks that cannot be read are left out;
+/// [`Reader::diagnostics`] of the sealed trace tell of them.
 ///
 /// # Errors
 /// See [`SealError`].
@@ -106,7 +108,10 @@ pub fn seal(
 
 /// True where the file is what sealing makes.
 fn is_sealed(reader: &Reader) -> bool {
-    reader.summary().sealed && reader.header().path.is_empty() && reader.diagnostics().is_empty()
+    let mut diagnostics = reader.diagnostics().iter();
+    reader.summary().sealed
+        && reader.header().path.is_empty()
+        && diagnostics.all(|diagnostic| diagnostic.while_sealing)
 }
 
 /// The keys of `additions` that the metadata lacks or says otherwise.
@@ -222,9 +227,11 @@ fn copy(
     }
     progress(all.len() as u64, all.len() as u64);
     sealed.diagnostics = all_diagnostics(reader, chunks.diagnostics);
-    if let Some(messages) = new_messages(&object, &sealed.diagnostics) {
-        let messages = json!({ "messages": messages });
-        output.metadata(session, ClockPair::default(), &messages)?;
+    let before = &reader.metadata().found_while_sealing;
+    let found = all_found(before, &sealed.diagnostics);
+    if found.len() > before.len() {
+        let found = json!({ "found_while_sealing": found });
+        output.metadata(session, ClockPair::default(), &found)?;
     }
     output.index(session)?;
     sealed.bytes = output.offset;
@@ -255,21 +262,18 @@ fn all_diagnostics(reader: &Reader, mut of_chunks: Diagnostics) -> Vec<Diagnosti
     all.take()
 }
 
-/// The messages of the metadata `object` and those about `diagnostics`, where they are more. What sealing leaves out can
-/// be seen nowhere else afterwards.
-fn new_messages(object: &Value, diagnostics: &[Diagnostic]) -> Option<Vec<Value>> {
-    let mut messages = match object.get("messages") {
-        Some(Value::Array(messages)) => messages.clone(),
-        _ => Vec::new(),
-    };
-    let old_len = messages.len();
-    for diagnostic in diagnostics {
-        let message = Value::from(format!("found while sealing: {diagnostic}"));
-        if diagnostic.severity > Severity::Note && !messages.contains(&message) {
-            messages.push(message);
-        }
-    }
-    (messages.len() > old_len).then_some(messages)
+/// What earlier sealing found, and what of `diagnostics` is new. What sealing leaves out can be seen nowhere else afterwards.
+fn all_found(before: &[Found], diagnostics: &[Diagnostic]) -> Vec<Found> {
+    let mut all = before.to_vec();
+    let known: BTreeSet<&Found> = before.iter().collect();
+    let is_grave = |diagnostic: &&Diagnostic| diagnostic.severity > Severity::Note;
+    let grave = diagnostics.iter().filter(is_grave);
+    let now = grave.filter(|diagnostic| !diagnostic.while_sealing);
+    all.extend(
+        now.map(Diagnostic::found)
+            .filter(|found| !known.contains(found)),
+    );
+    all
 }
 
 /// A sealed file being written.

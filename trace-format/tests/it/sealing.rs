@@ -1,13 +1,14 @@
 //! Sealing keeps every event, and does nothing twice.
 
 use std::fs;
+use std::path::Path;
 
 use omptrace_trace_format::block::{BLOCK_MAGIC, ChunkState, ClockPair, SEALED_HEADER_BYTES};
 use omptrace_trace_format::event::{Event, Lost};
 use omptrace_trace_format::field::Ticks;
 use omptrace_trace_format::seal::temporary;
 use omptrace_trace_format::spool::default_path;
-use omptrace_trace_format::{DiagnosticKind, Ending, Limits, Reader, Sealed, seal};
+use omptrace_trace_format::{DiagnosticKind, Ending, Limits, Reader, Sealed, Severity, seal};
 use serde_json::{Value, json};
 
 use crate::build::{Trace, chunk, clock, encode, read, some_events};
@@ -205,11 +206,84 @@ fn tells_what_it_left_out() {
         .end();
     let sealed = check(&trace, Value::Null);
     assert_eq!(sealed.diagnostics[0].kind, DiagnosticKind::BytesSkipped);
-    let reader = Reader::open(&trace.path()).unwrap();
-    assert_eq!(reader.diagnostics(), []);
-    let messages = &reader.metadata().messages;
-    assert_eq!(messages.len(), 1);
-    assert!(messages[0].contains("8 bytes are no block"), "{messages:?}");
+    let told = told(&trace.path());
+    let [told] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert!(
+        told.starts_with("error: found while sealing: 8 bytes are no block"),
+        "{told}"
+    );
+    let again = seal(&trace.path(), Value::Null, &mut |_, _| ()).unwrap();
+    assert!(!again.is_whole());
+}
+
+#[test]
+fn tells_of_each_damage_once() {
+    // Two chunks are missing, which every reader sees; the first is in no stream's middle.
+    let gap = Trace::new()
+        .raw(chunk(1, 0), &words(1))
+        .raw(chunk(1, 3), &words(2))
+        .end();
+    let path = gap.write();
+    let before = told(&path);
+    assert_eq!(before.len(), 1);
+    for _ in 0..3 {
+        seal(&path, Value::Null, &mut |_, _| ()).unwrap();
+        assert_eq!(told(&path), before);
+    }
+
+    // A sealed trace is cut, and what is left is sealed; then again.
+    let trace = Trace::new()
+        .raw(chunk(1, 0), &words(1))
+        .raw(chunk(2, 0), &words(2))
+        .end();
+    let path = trace.write();
+    seal(&path, Value::Null, &mut |_, _| ()).unwrap();
+    let mut known = 0;
+    for round in 0..2 {
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..bytes.len() * 3 / 4]).unwrap();
+        for index in 0..2 {
+            seal(&path, json!({"added": round * 2 + index}), &mut |_, _| ()).unwrap();
+        }
+        let told = told(&path);
+        assert!(told.len() > known, "round {round}: {told:?}");
+        let mut different = told.clone();
+        different.sort();
+        different.dedup();
+        assert_eq!(different.len(), told.len(), "{told:?}");
+        known = told.len();
+    }
+}
+
+#[test]
+fn knows_what_a_newer_sealing_found() {
+    let found = json!([{"severity": "error", "kind": "newer", "text": "words", "count": 3}, {}]);
+    let trace = Trace::new()
+        .raw(chunk(1, 0), &words(1))
+        .metadata(json!({"found_while_sealing": found}))
+        .end();
+    let path = trace.write();
+    seal(&path, Value::Null, &mut |_, _| ()).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let found = reader.diagnostics();
+    let [newer, empty] = found else {
+        panic!("{found:?}");
+    };
+    assert_eq!(
+        (newer.kind, newer.severity, newer.count),
+        (DiagnosticKind::UnknownFlaw, Severity::Error, 3)
+    );
+    assert_eq!(empty.severity, Severity::Warning);
+    assert_eq!(reader.metadata().found_while_sealing[0].kind, "newer");
+}
+
+/// What a reader tells of the trace at `path`.
+fn told(path: &Path) -> Vec<String> {
+    let reader = Reader::open(path).unwrap();
+    let diagnostics = reader.diagnostics().iter();
+    diagnostics.map(ToString::to_string).collect()
 }
 
 #[test]

@@ -141,14 +141,16 @@ fn lost(sealed: &[&Sealed]) -> String {
     }
 }
 
-fn tell_diagnostics(trace: &Path, sealed: &Sealed) {
+/// Tells what was wrong with a trace; true where there is anything.
+pub(crate) fn tell_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
     /// `info` tells all.
     const MOST_LINES: usize = 5;
 
     let damage = sealed.diagnostics.iter();
     let damage = damage.filter(|diagnostic| diagnostic.severity > Severity::Note);
     let failure = sealed.failure.iter().cloned();
-    let mut worth_telling = failure.chain(damage.map(Diagnostic::to_string));
+    let mut worth_telling = failure.chain(damage.map(Diagnostic::to_string)).peekable();
+    let is_any = worth_telling.peek().is_some();
     for words in worth_telling.by_ref().take(MOST_LINES) {
         words::warning(&format!("{}: {words}", words::near(trace).display()));
     }
@@ -159,6 +161,7 @@ fn tell_diagnostics(trace: &Path, sealed: &Sealed) {
             words::near(trace).display()
         ));
     }
+    is_any
 }
 
 /// A trace as an argument of a command to be typed: no option, whatever it is called.

@@ -10,7 +10,7 @@ use crate::cli::inputs;
 use crate::cli::sealing::{self, Job};
 use crate::cli::words;
 
-/// Names the code of every input, and tells what has no names.
+/// Names the code of every input, and tells what has no names, and what was wrong with the traces.
 ///
 /// # Errors
 /// An input cannot be read, or not be written.
@@ -29,13 +29,11 @@ pub(crate) fn run(arguments: &Symbolize) -> Result<Outcome> {
     let mut outcome = Outcome::Success;
     for done in sealing::seal_all(jobs) {
         let trace = words::near(&done.trace).display().to_string();
-        if let Err(error) = done.result {
-            return Err(Failure::new(format!(
-                "cannot name the code of {trace}: {error}"
-            )));
-        }
+        let cannot = |error| Failure::new(format!("cannot name the code of {trace}: {error}"));
+        let sealed = done.result.map_err(cannot)?;
+        let is_damaged = sealing::tell_diagnostics(&done.trace, &sealed);
         let reader = inputs::open(&done.trace)?;
-        if tell(&trace, &reader) {
+        if tell(&trace, &reader) || is_damaged {
             outcome = Outcome::Findings;
         }
     }

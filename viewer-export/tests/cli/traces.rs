@@ -252,6 +252,39 @@ fn recover_completes_a_folder() {
     }
 }
 
+/// Completing a trace takes the damage out of the file, and keeps that there was some.
+#[test]
+fn what_was_damaged_when_a_trace_was_completed_is_told_by_all() {
+    let folder = folder_with_trace("what_was_damaged_is_told_by_all");
+    let whole = fs::read(folder.join("made.omptrace")).unwrap();
+    let cut = &whole[..whole.len() - 8];
+    let finding = "found while sealing: the file ends 8 bytes before this block does";
+    for command in ["recover", "symbolize"] {
+        fs::write(folder.join("cut.omptrace"), cut).unwrap();
+        let said = run(omptrace(&folder).args([command, "cut.omptrace"]));
+        let told = "cut.omptrace: error: the file ends 8 bytes before";
+        assert!(said.stderr.contains(told), "{command}: {}", said.stderr);
+        let status = [0, 1][usize::from(command == "symbolize")];
+        assert_eq!(said.status, Some(status));
+
+        let again = run(omptrace(&folder).args(["recover", "cut.omptrace"]));
+        assert!(again.stderr.contains("SOME MISSING"), "{}", again.stderr);
+        let check = run(omptrace(&folder).args(["check", "cut.omptrace"]));
+        assert_eq!(check.status, Some(1));
+        assert_eq!(check.stdout.matches(finding).count(), 1, "{}", check.stdout);
+        for all in [
+            &["info", "cut.omptrace"][..],
+            &["stats", "cut.omptrace"],
+            &["dump", "cut.omptrace"],
+            &["convert", "cut.omptrace", "--to", "text", "-o", "-"],
+        ] {
+            let said = run(omptrace(&folder).args(all));
+            let told = said.stdout + &said.stderr;
+            assert!(told.contains(finding), "{all:?}: {told}");
+        }
+    }
+}
+
 #[test]
 fn a_trace_that_is_not_there_cannot_be_read() {
     let folder = folder("a_trace_that_is_not_there");
