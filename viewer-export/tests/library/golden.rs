@@ -109,6 +109,7 @@ golden! {
     unknown_events
     shifted_data_op
     single_without_end
+    taskloop_in_single
     league_without_begin
     cancelled_in_draft
     left_in_draft

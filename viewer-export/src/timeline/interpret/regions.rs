@@ -186,7 +186,9 @@ impl Interpreter<'_, '_> {
         let construct = Construct::Work(e.work_type);
         if e.endpoint == ompt::ompt_scope_begin {
             self.in_task(thread, time, e.task_data);
-            self.end_single(thread, time);
+            if is_worksharing(e.work_type) {
+                self.end_single(thread, time);
+            }
         } else {
             self.end_chunk(thread, time);
             let is_it = |top: &&Frame| top.construct == construct && top.chunks > 0;
@@ -313,6 +315,12 @@ fn schedule(kind: ompt::ompt_work_t) -> Option<&'static str> {
         ompt::ompt_work_loop_other => Some("other"),
         _ => None,
     }
+}
+
+/// Tells what may not be closely nested in a single region (OpenMP 5.2, 17.1). A taskloop may; a distribute region is
+/// strictly nested in a teams region.
+fn is_worksharing(kind: ompt::ompt_work_t) -> bool {
+    !matches!(kind, ompt::ompt_work_taskloop | ompt::ompt_work_distribute)
 }
 
 fn is_barrier(kind: ompt::ompt_sync_region_t) -> bool {
