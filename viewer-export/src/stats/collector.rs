@@ -11,6 +11,7 @@ use crate::sink::{
     Argument, Category, Construct, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns,
     Point, Process, ProcessId, Region, RegionId, Sink, ThreadEvent,
 };
+use crate::stats::parts::{self, JustLeft, Part, Tasks};
 use crate::stats::{ConstructStats, DeviceStats, LockStats, Stats, TeamStats, ThreadStats, Times};
 
 /// Adds up a timeline.
@@ -21,6 +22,7 @@ pub(super) struct Collector {
     constructs: Vec<Collected>,
     /// By location.
     lanes: Vec<Lane>,
+    tasks: Tasks,
     /// Teams of which members are missing, by process and number.
     teams: FastMap<(u32, u64), Team>,
     notes: Vec<String>,
@@ -28,8 +30,22 @@ pub(super) struct Collector {
 
 struct Collected {
     stats: ConstructStats,
+    /// Whether a shortest and a longest are known.
+    has_whole: bool,
     wait: Option<Wait>,
     category: Category,
+}
+
+impl Collected {
+    /// Whether a wait inside goes on after tasks that interrupt it.
+    fn may_wait_on(&self) -> bool {
+        self.category == Category::Sync
+    }
+
+    fn add_whole(&mut self, ns: u64) {
+        let is_first = !std::mem::replace(&mut self.has_whole, true);
+        self.stats.times.add_whole(ns, is_first);
+    }
 }
 
 /// What a thread waits for.
@@ -72,6 +88,9 @@ struct ThreadLane {
     process: u32,
     stats: ThreadStats,
     open: Vec<Open>,
+    just_left: JustLeft,
+    /// The task that is entered next.
+    switched: Option<u64>,
     /// The team whose parallel region is entered next.
     forked: Option<u64>,
     /// The team, and its size, whose implicit task is entered next.
@@ -88,8 +107,12 @@ struct Open {
     inside: u64,
     /// Time of waiting inside.
     waited: u64,
-    /// It holds a wait already: a further one in a barrier or taskwait goes on where a task interrupted it.
-    has_waited: bool,
+    /// Time of the parts before.
+    before: u64,
+    /// The wait in it: a further one in a barrier or taskwait goes on where a task interrupted it.
+    wait: Option<parts::Wait>,
+    /// The explicit task that this is.
+    task: Option<u64>,
     /// The team that this is the implicit task of, and its size.
     team: Option<(u64, u32)>,
 }
@@ -107,6 +130,13 @@ impl Collector {
         let mut left: Vec<_> = std::mem::take(&mut self.teams).into_iter().collect();
         left.sort_unstable_by_key(|(key, _)| *key);
         left.into_iter().for_each(|(_, team)| self.team_ended(team));
+        let mut whole = |region: usize, ns| self.constructs[region].add_whole(ns);
+        self.tasks.end_all(&mut whole);
+        for lane in &mut self.lanes {
+            if let Lane::Thread(lane) = lane {
+                lane.just_left.end(&mut whole);
+            }
+        }
 
         let mut constructs: Vec<ConstructStats> = self
             .constructs
@@ -184,13 +214,13 @@ impl Collector {
 
 impl ThreadLane {
     /// Takes note of a region's end.
-    fn leave(&mut self, constructs: &mut [Collected], end: Ns) -> Option<Left> {
+    fn leave(&mut self, constructs: &mut [Collected], tasks: &mut Tasks, end: Ns) -> Option<Left> {
         let open = self.open.pop()?;
         let construct = &mut constructs[open.region];
         let ns = end.abs_diff(open.begin);
         let own = ns.saturating_sub(open.inside);
         let waited = open.waited + construct.wait.map_or(0, |_| own);
-        construct.stats.times.add(ns, open.is_new);
+        construct.stats.times.add_part(ns, open.is_new);
         construct.stats.self_ns += own;
         construct.stats.waiting_ns += waited;
         match construct.wait {
@@ -200,7 +230,7 @@ impl ThreadLane {
             Some(Wait::WakeUp) => self.stats.wake_up_ns += own,
             None => {}
         }
-        let is_wait = construct.wait.is_some();
+        let is_wait = construct.category == Category::Wait;
         let is_outermost = !self.open.iter().any(|around| around.team.is_some());
         if open.team.is_some() && is_outermost {
             self.stats.parallel_ns += ns;
@@ -209,7 +239,30 @@ impl ThreadLane {
         if let Some(around) = self.open.last_mut() {
             around.inside += ns;
             around.waited += waited;
-            around.has_waited |= is_wait;
+        }
+        let part = Part {
+            region: open.region,
+            ns: open.before + ns,
+            wait: open.wait,
+        };
+        let around = self.open.last_mut();
+        let around = around.filter(|around| is_wait && constructs[around.region].may_wait_on());
+        match (around, open.task) {
+            (Some(around), _) => {
+                if let Some(other) = around.wait.take_if(|wait| wait.region != part.region) {
+                    constructs[other.region].add_whole(other.ns);
+                }
+                let before = around.wait.map_or(0, |wait| wait.ns);
+                around.wait = Some(parts::Wait {
+                    region: part.region,
+                    ns: before + part.ns,
+                });
+            }
+            (None, Some(task)) => {
+                let inside = std::mem::take(&mut self.just_left);
+                tasks.left(self.process, task, part, inside);
+            }
+            (None, None) => self.just_left.push(part),
         }
         let (team, size) = open.team?;
         Some(Left {
@@ -271,6 +324,7 @@ impl Sink for Collector {
                 line,
                 ..ConstructStats::default()
             },
+            has_whole: false,
             wait: Wait::of(region),
             category: region.category,
         });
@@ -288,10 +342,25 @@ impl Sink for Collector {
             return;
         };
         let goes_on = category == Category::Wait
-            && lane.open.last().is_some_and(|around| {
-                around.has_waited && self.constructs[around.region].category == Category::Sync
-            });
+            && lane
+                .open
+                .last()
+                .is_some_and(|around| around.wait.is_some_and(|wait| wait.region == region));
         let is_new = !is_further_part && !goes_on;
+        let task = lane.switched.take_if(|_| category == Category::Task);
+        let mut whole = |region: usize, ns| self.constructs[region].add_whole(ns);
+        let before = match task {
+            _ if !is_further_part => None,
+            Some(task) => self.tasks.resume(lane.process, task).map(|(part, inside)| {
+                lane.just_left.end(&mut whole);
+                lane.just_left = inside;
+                part
+            }),
+            None => lane.just_left.resume(region, &mut whole),
+        };
+        if !is_further_part {
+            lane.just_left.end(&mut whole);
+        }
         if category == Category::Task && is_new {
             lane.stats.tasks += 1;
         }
@@ -302,7 +371,9 @@ impl Sink for Collector {
             is_new,
             inside: 0,
             waited: 0,
-            has_waited: false,
+            before: before.map_or(0, |part| part.ns),
+            wait: before.and_then(|part| part.wait),
+            task,
             team: lane.joined.take_if(|_| category == Category::ImplicitTask),
         });
         let process = lane.process;
@@ -324,7 +395,7 @@ impl Sink for Collector {
             return;
         };
         let process = lane.process;
-        if let Some(left) = lane.leave(&mut self.constructs, at.time) {
+        if let Some(left) = lane.leave(&mut self.constructs, &mut self.tasks, at.time) {
             self.member_ended(process, left.team, left.size, left.working);
         }
     }
@@ -344,6 +415,12 @@ impl Sink for Collector {
         match event {
             ThreadEvent::Fork { team, .. } => lane.forked = Some(team),
             ThreadEvent::TeamBegin { team, size, .. } => lane.joined = Some((team, size)),
+            ThreadEvent::TaskSwitch { task } => lane.switched = Some(task),
+            ThreadEvent::TaskComplete { task } => {
+                let process = lane.process;
+                let mut whole = |region: usize, ns| self.constructs[region].add_whole(ns);
+                self.tasks.end(process, task, &mut whole);
+            }
             _ => {}
         }
     }
@@ -351,13 +428,10 @@ impl Sink for Collector {
     fn interval(&mut self, interval: &Interval<'_>) {
         let ns = interval.end.abs_diff(interval.begin);
         match self.lanes.get_mut(interval.track.0 as usize) {
-            Some(Lane::Lock(lock)) => lock.times.add(ns, true),
+            Some(Lane::Lock(lock)) => lock.times.add(ns),
             Some(Lane::Queue { work, .. }) => match work.get_mut(interval.name) {
-                Some(times) => times.add(ns, true),
-                None => work
-                    .entry(interval.name.to_owned())
-                    .or_default()
-                    .add(ns, true),
+                Some(times) => times.add(ns),
+                None => work.entry(interval.name.to_owned()).or_default().add(ns),
             },
             _ => {}
         }

@@ -8,6 +8,7 @@
 //! for locks, and for the runtime to wake it up; of the rest of its time in a parallel region it *works*.
 
 mod collector;
+mod parts;
 mod table;
 
 use omptrace_trace_format::Reader;
@@ -43,23 +44,34 @@ pub struct Times {
     pub total_ns: u64,
     /// On average, each.
     pub mean_ns: u64,
-    /// The shortest part.
+    /// The shortest, all its parts together.
     pub min_ns: u64,
-    /// The longest part.
+    /// The longest.
     pub max_ns: u64,
 }
 
 impl Times {
-    fn add(&mut self, ns: u64, is_new: bool) {
-        self.min_ns = if self.total_ns == 0 && self.count == 0 {
-            ns
-        } else {
-            self.min_ns.min(ns)
-        };
-        self.max_ns = self.max_ns.max(ns);
+    /// One that took so long.
+    fn add(&mut self, ns: u64) {
+        let is_first = self.count == 0;
+        self.add_part(ns, true);
+        self.add_whole(ns, is_first);
+    }
+
+    /// A part, of one that is new or of one that was counted.
+    fn add_part(&mut self, ns: u64, is_new: bool) {
         self.count += u64::from(is_new);
         self.total_ns += ns;
         self.mean_ns = self.total_ns / self.count.max(1);
+    }
+
+    /// One whose parts took so long together.
+    fn add_whole(&mut self, ns: u64, is_first: bool) {
+        self.min_ns = match is_first {
+            true => ns,
+            false => self.min_ns.min(ns),
+        };
+        self.max_ns = self.max_ns.max(ns);
     }
 }
 

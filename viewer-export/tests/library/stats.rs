@@ -1,5 +1,7 @@
 //! The numbers of traces whose times are known.
 
+use std::fs;
+
 use omptrace_trace_format::Reader;
 use omptrace_viewer_export::{ConstructStats, Stats, TeamStats, Times, symbols};
 
@@ -37,7 +39,7 @@ fn times([count, total_ns, mean_ns, min_ns, max_ns]: [u64; 5]) -> Times {
 fn a_wait_that_tasks_interrupt_is_one() {
     let stats = stats(include_str!("../fixtures/tasks_in_barrier.trace"));
     let wait = construct(&stats, "!$omp implicit barrier wait");
-    assert_eq!(wait.times, times([1, 220, 220, 20, 100]));
+    assert_eq!(wait.times, times([1, 220, 220, 220, 220]));
     assert_eq!((wait.self_ns, wait.waiting_ns), (220, 220));
 
     let task = construct(&stats, "!$omp task @");
@@ -48,6 +50,59 @@ fn a_wait_that_tasks_interrupt_is_one() {
     assert_eq!((thread.parallel_ns, thread.working_ns), (590, 360));
     assert_eq!((thread.barriers_ns, thread.tasks_ns), (220, 10));
     assert_eq!((thread.wake_up_ns, thread.tasks), (10, 2));
+}
+
+/// Whatever is cut, suspended, interrupted or migrates.
+#[test]
+fn the_mean_lies_between_the_shortest_and_the_longest() {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
+    let paths = fs::read_dir(fixtures)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    for path in paths.filter(|path| path.extension().is_some_and(|kind| kind == "trace")) {
+        for construct in stats(&fs::read_to_string(&path).unwrap()).constructs {
+            let Times {
+                min_ns,
+                mean_ns,
+                max_ns,
+                ..
+            } = construct.times;
+            let (name, path) = (construct.name, path.display());
+            assert!(
+                min_ns <= mean_ns && mean_ns <= max_ns,
+                "{path}: {name}: {min_ns} {mean_ns} {max_ns}"
+            );
+        }
+    }
+}
+
+/// The task waits for its own, and goes on elsewhere.
+#[test]
+fn a_task_that_migrates_is_one_with_all_that_is_open_in_it() {
+    let stats = stats(
+        "0   1 thread_begin type=initial\n\
+         0   1 implicit_task begin parallel=? task=1 team=1 index=1 flags=1\n\
+         0   1 parallel_begin task=1 parallel=100 team=2 code=0x1234\n\
+         0   1 implicit_task begin parallel=100 task=101 team=2 index=0\n\
+         0   2 thread_begin type=worker\n\
+         0   2 implicit_task begin parallel=100 task=102 team=2 index=1\n\
+         10  1 task_create task=101 new=103 flags=0x10000004 code=0x1250\n\
+         20  1 task_schedule prior=101 status=switch next=103\n\
+         30  1 sync_region begin kind=taskgroup task=103 code=0x1260\n\
+         35  1 sync_region_wait begin kind=taskgroup task=103 code=0x1260\n\
+         40  1 task_schedule prior=103 status=switch next=101\n\
+         60  2 task_schedule prior=102 status=switch next=103\n\
+         75  2 sync_region_wait end kind=taskgroup task=103 code=0x1260\n\
+         80  2 sync_region end kind=taskgroup task=103 code=0x1260\n\
+         90  2 task_schedule prior=103 status=complete next=102\n\
+         95  2 implicit_task end task=102 team=2 index=1\n\
+         95  1 implicit_task end task=101 team=2 index=0\n\
+         95  1 parallel_end parallel=100 task=1 code=0x1234\n",
+    );
+    let of = |name| construct(&stats, name).times;
+    assert_eq!(of("!$omp task "), times([1, 50, 50, 50, 50]));
+    assert_eq!(of("!$omp taskgroup @"), times([1, 30, 30, 30, 30]));
+    assert_eq!(of("!$omp taskgroup wait"), times([1, 20, 20, 20, 20]));
 }
 
 #[test]

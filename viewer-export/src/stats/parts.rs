@@ -1,0 +1,91 @@
+//! Adding up the parts that a region was cut into.
+//!
+//! A task that is suspended is left, with what is open in it, and entered again when it goes on, perhaps on another thread; a
+//! wait pauses while a task runs on top. The shortest and the longest are those of whole regions, and when a region is left,
+//! nothing tells yet whether it goes on: what was left waits here until something does.
+
+use crate::fast_map::FastMap;
+
+/// What is known of a region that was left and may go on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) region: usize,
+    /// The time of all its parts so far.
+    pub(super) ns: u64,
+    /// The wait in it, which goes on after each task that interrupts it.
+    pub(super) wait: Option<Wait>,
+}
+
+/// A wait in a barrier or taskwait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    pub(super) region: usize,
+    pub(super) ns: u64,
+}
+
+/// The regions of a thread that were left since the last was entered, the outermost last.
+#[derive(Debug, Default)]
+pub(super) struct JustLeft(Vec<Part>);
+
+impl JustLeft {
+    pub(super) fn push(&mut self, part: Part) {
+        self.0.push(part);
+    }
+
+    /// `region` goes on. What is further out does not.
+    pub(super) fn resume(
+        &mut self,
+        region: usize,
+        whole: &mut impl FnMut(usize, u64),
+    ) -> Option<Part> {
+        let index = self.0.iter().rposition(|part| part.region == region)?;
+        self.0.drain(index + 1..).for_each(|part| part.ended(whole));
+        self.0.pop()
+    }
+
+    /// None of them goes on.
+    pub(super) fn end(&mut self, whole: &mut impl FnMut(usize, u64)) {
+        self.0.drain(..).for_each(|part| part.ended(whole));
+    }
+}
+
+impl Part {
+    /// It does not go on: `whole` is told of it, and of the wait in it.
+    pub(super) fn ended(self, whole: &mut impl FnMut(usize, u64)) {
+        whole(self.region, self.ns);
+        if let Some(wait) = self.wait {
+            whole(wait.region, wait.ns);
+        }
+    }
+}
+
+/// Tasks that were left and are not complete, by process and number, with what was open in them.
+#[derive(Debug, Default)]
+pub(super) struct Tasks(FastMap<(u32, u64), (Part, JustLeft)>);
+
+impl Tasks {
+    pub(super) fn left(&mut self, process: u32, task: u64, part: Part, inside: JustLeft) {
+        self.0.insert((process, task), (part, inside));
+    }
+
+    /// The task goes on.
+    pub(super) fn resume(&mut self, process: u32, task: u64) -> Option<(Part, JustLeft)> {
+        self.0.remove(&(process, task))
+    }
+
+    /// The task is complete.
+    pub(super) fn end(&mut self, process: u32, task: u64, whole: &mut impl FnMut(usize, u64)) {
+        if let Some((part, mut inside)) = self.resume(process, task) {
+            part.ended(whole);
+            inside.end(whole);
+        }
+    }
+
+    /// All are.
+    pub(super) fn end_all(&mut self, whole: &mut impl FnMut(usize, u64)) {
+        for (_, (part, mut inside)) in std::mem::take(&mut self.0) {
+            part.ended(whole);
+            inside.end(whole);
+        }
+    }
+}
