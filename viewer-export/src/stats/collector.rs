@@ -175,12 +175,16 @@ impl Collector {
         }
     }
 
+    /// Of a team whose members were not recorded, nothing is known.
     fn team_ended(&mut self, team: Team) {
+        if team.members == 0 {
+            return;
+        }
         let Some(construct) = self.constructs.get_mut(team.region) else {
             return;
         };
         let stats = construct.stats.team.get_or_insert_default();
-        let mean = team.working / u64::from(team.members.max(1));
+        let mean = team.working / u64::from(team.members);
         *stats = TeamStats {
             members: stats.members + u64::from(team.members),
             working_ns: stats.working_ns + team.working,

@@ -15,7 +15,7 @@ use ompt_sys as ompt;
 use omptrace_trace_format::clock::{ClockMap, Stretch};
 use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id, MonitoringChange};
-use omptrace_trace_format::metadata::Schema;
+use omptrace_trace_format::metadata::{Metadata, Schema};
 
 use crate::fast_map::FastMap;
 use crate::names::{Construct, DeviceEvent};
@@ -29,6 +29,7 @@ use crate::timeline::devices::{DeviceReport, Devices};
 use crate::timeline::dialect::Dialect;
 use crate::timeline::locks::{Acquisition, Locks};
 use crate::timeline::repair::Cause;
+use crate::timeline::selection::Selection;
 use crate::timeline::stage::Stage;
 use crate::timeline::tasks::{Task, TaskState, Tasks};
 use crate::timeline::thread::{Frame, Thread};
@@ -37,6 +38,7 @@ use crate::timeline::thread::{Frame, Thread};
 pub(crate) struct Interpreter<'t, 's> {
     stage: &'t mut Stage<'s>,
     dialect: Dialect,
+    selection: Selection,
     clock: SessionClock<'t>,
     /// In the order of the trace's streams.
     threads: Vec<Thread>,
@@ -169,20 +171,20 @@ fn hex(number: impl Into<u64>) -> Value<'static> {
 }
 
 impl<'t, 's> Interpreter<'t, 's> {
-    /// Interprets a process whose threads are `threads`, each with its name.
+    /// Interprets a process of which `metadata` tells, and whose threads are `threads`, each with its name.
     pub(crate) fn new(
         stage: &'t mut Stage<'s>,
-        dialect: Dialect,
+        metadata: &'t Metadata,
         clock: SessionClock<'t>,
         threads: Vec<Thread>,
         thread_names: Vec<String>,
         devices: Devices,
-        schema: &'t [Schema],
     ) -> Self {
         let counters = Counters::new(threads.len());
         Interpreter {
             stage,
-            dialect,
+            dialect: Dialect::of(metadata),
+            selection: Selection::of(metadata),
             clock,
             threads,
             thread_names,
@@ -197,7 +199,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             devices,
             recording: Recording::default(),
             lost: 0,
-            schema,
+            schema: &metadata.schema,
         }
     }
 

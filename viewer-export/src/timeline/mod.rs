@@ -20,6 +20,7 @@ mod locations;
 mod locks;
 pub(crate) mod merge;
 mod repair;
+mod selection;
 mod stage;
 pub(crate) mod stream;
 mod tasks;
@@ -470,16 +471,13 @@ impl<'a> ProcessReplay<'a, '_> {
             map: reader.clock(),
             start: self.start,
         };
-        let dialect = Dialect::of(reader.metadata());
-        let schema = &reader.metadata().schema;
         let mut interpreter = Interpreter::new(
             self.stage,
-            dialect,
+            reader.metadata(),
             clock,
             threads,
             thread_names,
             devices,
-            schema,
         );
         let mut merge = Merge::new(reader, clock, decoding);
         let (mut events, mut end) = (0, self.start);

@@ -49,6 +49,9 @@ causes! {
         "regions had no end and end with the region around them or with the trace";
     /// The event's begin was lost or not delivered.
     EndWithoutBegin Warning "end_without_begin" "ends had no begin and were left out";
+    /// `OMPTRACE_EVENTS` says so.
+    CounterpartLeftOut Note "counterpart_left_out"
+        "events tell one end of what was chosen not to be recorded at the other; they are not shown";
     /// The creation was lost or not delivered.
     UnannouncedTask Warning "unannounced_task" "tasks ran whose creation is not in the trace";
     /// The region's begin was lost or not delivered.

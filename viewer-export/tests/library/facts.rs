@@ -159,3 +159,87 @@ fn more_lost_events_than_a_number_holds_are_that_number() {
     );
     assert_eq!(lost, u64::MAX);
 }
+
+/// A region of two members, a task, a lock and a critical region that each of them enters.
+const EVERYTHING: &str = "0   1 thread_begin type=initial
+0   1 implicit_task begin parallel=? task=1 team=1 index=1 flags=1
+10  1 parallel_begin task=1 parallel=100 team=2 code=0x1234
+10  1 implicit_task begin parallel=100 task=101 team=2 index=0
+10  2 thread_begin type=worker
+10  2 implicit_task begin parallel=100 task=102 team=2 index=1
+20  1 mutex_acquire kind=critical wait_id=0x90 code=0x1250
+21  1 mutex_acquired kind=critical wait_id=0x90 code=0x1250
+22  1 mutex_released kind=critical wait_id=0x90 code=0x1250
+23  1 mutex_acquire kind=lock wait_id=0x98 code=0x1260
+24  1 mutex_acquired kind=lock wait_id=0x98 code=0x1260
+25  1 mutex_released kind=lock wait_id=0x98 code=0x1260
+30  2 mutex_acquire kind=critical wait_id=0x90 code=0x1250
+31  2 mutex_acquired kind=critical wait_id=0x90 code=0x1250
+32  2 mutex_released kind=critical wait_id=0x90 code=0x1250
+40  1 task_create task=101 new=103 code=0x1270
+50  1 task_schedule prior=101 status=switch next=103
+51  1 task_create task=103 new=1030 code=0x1280
+52  1 sync_region begin kind=taskwait task=103 code=0x1290
+54  1 task_schedule prior=103 status=switch next=1030
+56  1 task_schedule prior=1030 status=complete next=103
+58  1 sync_region end kind=taskwait task=103 code=0x1290
+60  1 task_schedule prior=103 status=complete next=101
+70  2 implicit_task end task=102 team=2 index=1
+70  1 implicit_task end task=101 team=2 index=0
+75  1 parallel_end parallel=100 task=1 code=0x1234
+80  2 thread_end
+90  1 implicit_task end task=1 flags=1
+";
+
+/// The trace of [`EVERYTHING`] where `callback` was not wanted.
+fn without(callback: &str) -> String {
+    let name = |line: &str| {
+        line.split_whitespace()
+            .nth(2)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let wanted = || EVERYTHING.lines().filter(|line| name(line) != callback);
+    let names: Vec<String> = wanted().map(name).collect();
+    let settings = format!(
+        r#"{{"settings": {{"OMPTRACE_EVENTS": "{}"}}}}"#,
+        names.join(",")
+    );
+    let lines: Vec<&str> = wanted().collect();
+    format!("process app\nmetadata {settings}\n{}\n", lines.join("\n"))
+}
+
+#[test]
+fn what_was_not_wanted_is_no_contradiction() {
+    let (mut contradictions, mut notes) = (0, 0);
+    for callback in [
+        "thread_begin",
+        "thread_end",
+        "implicit_task",
+        "parallel_begin",
+        "parallel_end",
+        "task_create",
+        "task_schedule",
+        "mutex_acquire",
+        "mutex_acquired",
+        "mutex_released",
+    ] {
+        let text = match callback {
+            // Who is not told of a task gives it no id.
+            "task_create" => without(callback)
+                .replace("=1030", "=?")
+                .replace("=103", "=?"),
+            _ => without(callback),
+        };
+        let findings = with_trace(&text, check);
+        let is_note = |finding: &Finding| finding.severity == Severity::Note;
+        assert!(findings.iter().all(is_note), "-{callback}: {findings:?}");
+        notes += findings.len();
+
+        // The same events of a runtime that lacks them.
+        let text = without(callback).replace("OMPTRACE_EVENTS", "OTHER");
+        contradictions += with_trace(&text, check).len();
+    }
+    assert_eq!(notes, 5, "what shows one end only");
+    assert!(contradictions >= 6, "{contradictions}");
+}

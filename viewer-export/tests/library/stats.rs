@@ -153,6 +153,28 @@ fn locks_tell_how_long_they_were_held() {
     assert_eq!(stats.threads[1].locks_ns, 4);
 }
 
+/// The ends of holds, or the members of teams, were not wanted.
+#[test]
+fn what_was_not_recorded_has_no_numbers() {
+    let without = |callback: &str| {
+        let text = include_str!("../fixtures/locks_out_of_order.trace");
+        let lines = text.lines().filter(|line| !line.contains(callback));
+        let lines: Vec<&str> = lines.collect();
+        let wanted =
+            "parallel_begin,parallel_end,implicit_task,mutex_acquire,mutex_acquired,mutex_released";
+        let wanted = wanted.replace(callback, "");
+        let settings = format!(r#"{{"settings": {{"OMPTRACE_EVENTS": "{wanted}"}}}}"#);
+        stats(&format!(
+            "process app\nmetadata {settings}\n{}",
+            lines.join("\n")
+        ))
+    };
+    assert_eq!(without("mutex_released").locks.len(), 0);
+    let teams = without("implicit_task").constructs.into_iter();
+    let teams: Vec<_> = teams.filter_map(|construct| construct.team).collect();
+    assert_eq!(teams, []);
+}
+
 #[test]
 fn devices_tell_what_they_did() {
     let stats = stats(include_str!("../fixtures/device_records.trace"));

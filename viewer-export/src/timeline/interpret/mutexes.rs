@@ -5,6 +5,9 @@ use super::*;
 impl Interpreter<'_, '_> {
     #[inline(never)]
     pub(super) fn mutex_acquire(&mut self, thread: usize, time: Ns, e: &MutexAcquire) {
+        if !self.selection.mutex_waits {
+            return self.repair(thread, time, Cause::CounterpartLeftOut);
+        }
         let construct = Construct::MutexWait(e.kind);
         let frame = Frame::new(
             construct,
@@ -84,11 +87,18 @@ impl Interpreter<'_, '_> {
             has_track,
         };
         let names = &self.thread_names;
-        let release = self.locks.acquired(self.stage, names, acquisition);
+        // The wait is left next.
+        let release = match self.selection.mutex_holds {
+            true => self.locks.acquired(self.stage, names, acquisition),
+            false => None,
+        };
         match wait {
             Some(construct) => self.close(thread, time, construct, e.wait_id.0),
-            None if self.dialect.mutexes_without_wait => {}
+            None if self.dialect.mutexes_without_wait || !self.selection.mutex_waits => {}
             None => self.repair(thread, time, Cause::EndWithoutBegin),
+        }
+        if !self.selection.mutex_holds {
+            return self.repair(thread, time, Cause::CounterpartLeftOut);
         }
         if !has_track {
             let construct = Construct::MutexHold(e.kind);
@@ -108,6 +118,9 @@ impl Interpreter<'_, '_> {
 
     #[inline(never)]
     pub(super) fn mutex_released(&mut self, thread: usize, time: Ns, e: &MutexReleased) {
+        if !self.selection.mutex_holds {
+            return self.repair(thread, time, Cause::CounterpartLeftOut);
+        }
         let at = self.threads[thread].point(time);
         let (names, wait_id) = (&self.thread_names, e.wait_id.0);
         let was_held = self.locks.released(self.stage, names, wait_id, thread, at);

@@ -7,6 +7,9 @@ impl Interpreter<'_, '_> {
     pub(super) fn parallel_begin(&mut self, thread: usize, time: Ns, e: &ParallelBegin) {
         self.in_task(thread, time, e.encountering_task_data);
         self.count_thread(thread, time);
+        if !self.selection.regions {
+            return self.repair(thread, time, Cause::CounterpartLeftOut);
+        }
         let construct = if e.flags.contains(ompt::ompt_parallel_league) {
             Construct::Teams
         } else {
@@ -39,6 +42,9 @@ impl Interpreter<'_, '_> {
     /// All members end now: those that have reported it, and those that will do so late, or never.
     #[inline(never)]
     pub(super) fn parallel_end(&mut self, thread: usize, time: Ns, e: &ParallelEnd) {
+        if !self.selection.regions {
+            return self.repair(thread, time, Cause::CounterpartLeftOut);
+        }
         let key = self.region_that_ends(thread, e);
         if key != e.parallel_data.0 && !self.dialect.joins_without_region {
             self.repair(thread, time, Cause::MisnamedRegion);
@@ -125,7 +131,7 @@ impl Interpreter<'_, '_> {
             }
             None => {
                 // The process's initial task belongs to a region that no runtime announces.
-                if construct != Construct::InitialTask {
+                if construct != Construct::InitialTask && self.selection.regions {
                     self.repair(thread, time, Cause::UnannouncedRegion);
                 }
                 let region = self.stage.region(construct, Address(0), std::iter::empty());

@@ -13,6 +13,9 @@ impl Interpreter<'_, '_> {
             return self.initial_task_create(thread, time, e);
         }
         self.in_task(thread, time, e.encountering_task_data);
+        if !self.selection.tasks {
+            return self.repair(thread, time, Cause::CounterpartLeftOut);
+        }
         let construct = if flags.contains(ompt::ompt_task_target) {
             Construct::TargetTask
         } else if flags.contains(ompt::ompt_task_taskwait) {
@@ -66,6 +69,8 @@ impl Interpreter<'_, '_> {
         status: ompt::ompt_task_status_t,
         next: Id,
     ) {
+        // Where creations are not recorded, no task has an id: what is switched to is new, and on top of what it interrupts.
+        let is_nameless = next == Id::UNSET && !self.selection.tasks;
         match status {
             // These do not switch: the thread goes on with what it does.
             ompt::ompt_task_early_fulfill => self.task_fulfilled(thread, time, prior),
@@ -79,13 +84,18 @@ impl Interpreter<'_, '_> {
                 let cancelled = status == ompt::ompt_task_cancel;
                 self.leave_task(thread, time, prior, cancelled);
                 self.task_is_done(thread, time, prior);
-                self.run_task(thread, time, next);
+                if !is_nameless {
+                    self.run_task(thread, time, next);
+                }
             }
             // Its code has run; it is complete when its event is fulfilled.
             ompt::ompt_task_detach => {
                 self.leave_task(thread, time, prior, false);
-                self.run_task(thread, time, next);
+                if !is_nameless {
+                    self.run_task(thread, time, next);
+                }
             }
+            _ if is_nameless => self.start_unannounced(thread, time, next),
             _ => self.run_task(thread, time, next),
         }
     }
@@ -195,6 +205,9 @@ impl Interpreter<'_, '_> {
             return self.suspend_above(thread, time, index);
         }
         let Some(alive) = self.tasks.get_mut(&task.0) else {
+            if !self.selection.implicit_tasks {
+                return self.suspend_all(thread, time);
+            }
             return self.start_unannounced(thread, time, task);
         };
         match std::mem::replace(&mut alive.state, TaskState::OnThread(thread)) {
@@ -214,7 +227,9 @@ impl Interpreter<'_, '_> {
     fn start_unannounced(&mut self, thread: usize, time: Ns, task: Id) {
         if task.known().is_some() {
             self.unannounced_tasks += 1;
-            self.repair(thread, time, Cause::UnannouncedTask);
+            if self.selection.tasks {
+                self.repair(thread, time, Cause::UnannouncedTask);
+            }
         }
         let construct = Construct::Task;
         let region = self.region(thread, construct, Address(0));
@@ -234,6 +249,27 @@ impl Interpreter<'_, '_> {
     /// would be in the way of its end.
     fn suspend_above(&mut self, thread: usize, time: Ns, index: usize) {
         let depth = self.threads[thread].task_end(index);
+        self.suspend_from(thread, time, depth);
+    }
+
+    /// The implicit task goes on, which is not on the stack: all explicit tasks inside of the innermost parallel region are
+    /// suspended.
+    fn suspend_all(&mut self, thread: usize, time: Ns) {
+        let stack = self.threads[thread].stack();
+        let is_region =
+            |frame: &Frame| matches!(frame.construct, Construct::Parallel | Construct::Teams);
+        let inside = stack
+            .iter()
+            .rposition(is_region)
+            .map_or(0, |index| index + 1);
+        let first = stack[inside..].iter().position(Frame::is_task);
+        if let Some(distance) = first {
+            self.suspend_from(thread, time, inside + distance);
+        }
+    }
+
+    /// The tasks from `depth` of the thread's stack on are suspended.
+    fn suspend_from(&mut self, thread: usize, time: Ns, depth: usize) {
         let top = self.threads[thread].stack().len();
         if depth == top {
             return;
