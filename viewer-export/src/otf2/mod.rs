@@ -202,7 +202,7 @@ impl Otf2 {
     fn at(&mut self, at: Point) -> Option<(usize, u64)> {
         let thread = self.thread(at.location)? as usize;
         let time = at.time.unsigned_abs();
-        if !self.threads[thread].has_begun {
+        if !self.threads[thread].is_seen {
             self.begin_thread(thread, time);
         }
         self.threads[thread].end_pause(time);
@@ -216,9 +216,13 @@ impl Otf2 {
         if !self.threads[main].has_begun {
             self.begin_program(main, time);
         }
-        if thread != main {
+        if !self.threads[thread].has_begun {
             self.enter_root(thread, time);
         }
+        let thread = &mut self.threads[thread];
+        thread.is_seen = true;
+        // What a thread is told late, as a flush, may have begun before the events of others.
+        thread.first = thread.first.min(time);
     }
 
     fn begin_program(&mut self, main: usize, time: u64) {
@@ -283,6 +287,8 @@ impl Otf2 {
                 let root = self.root(index);
                 let thread = &mut self.threads[index];
                 let end = if is_main { times.last } else { thread.last };
+                // A wait whose region never came goes on until now.
+                thread.leave_acquired(&mut self.tasks, &mut self.teams, thread.last);
                 thread.run(
                     &mut self.tasks,
                     &mut self.teams,
@@ -485,6 +491,7 @@ impl Sink for Otf2 {
             first: 0,
             last: 0,
             has_begun: false,
+            is_seen: false,
         });
     }
 
@@ -525,7 +532,10 @@ impl Sink for Otf2 {
         }
         match construct {
             Construct::MutexWait(kind) if is_region(kind) => open.state = State::Waiting,
-            Construct::MutexHold(kind) if is_region(kind) => open.state = State::Holding,
+            Construct::MutexHold(kind) if is_region(kind) => {
+                thread.holds();
+                open.state = State::Holding;
+            }
             _ => {}
         }
         thread.open.push(open);

@@ -41,8 +41,10 @@ pub(super) struct Thread {
     pub(super) first: u64,
     /// The time of the newest event, or of its end.
     pub(super) last: u64,
-    /// It has events.
+    /// It has events: perhaps only the program's begin, which an event of another thread told.
     pub(super) has_begun: bool,
+    /// It has events of its own.
+    pub(super) is_seen: bool,
 }
 
 /// A region that is open on the timeline.
@@ -133,6 +135,8 @@ impl Thread {
     ) {
         // It may have run another in between.
         let between = self.task();
+        // The end of a task that lies elsewhere may have been told since.
+        let since = since.map(|since| since.max(self.last));
         if let Some(since) = since
             && since < time
             && self.current != between
@@ -148,7 +152,12 @@ impl Thread {
     fn switch(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64, task: Task) {
         self.current = task;
         let name = match task {
-            Task::Implicit(place) => self.teams[place as usize].implicit_task(),
+            // Where tasks moved that make no sense, a region may be of a team that has ended.
+            Task::Implicit(place) => {
+                let innermost = *self.membership();
+                let team = self.teams.get(place as usize).copied();
+                team.unwrap_or(innermost).implicit_task()
+            }
             Task::Explicit(task) => match tasks.name(task) {
                 Some(name) => name,
                 None => self.create(tasks, teams, time, task),
@@ -205,7 +214,7 @@ impl Thread {
 
     /// Ends the waits that go on around a critical, atomic or ordered region, if that has ended.
     #[inline]
-    fn leave_acquired(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64) {
+    pub(super) fn leave_acquired(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64) {
         let is_acquired = |top: &Open| top.state == State::Acquired;
         if self.open.last().is_some_and(is_acquired) {
             self.leave_all_acquired(tasks, teams, time);
@@ -266,6 +275,15 @@ impl Thread {
             && top.state == State::Waiting
         {
             top.state = State::Acquires;
+        }
+    }
+
+    /// The thread is in what it got. A wait that is not over by then is for something else, as where events were lost.
+    pub(super) fn holds(&mut self) {
+        if let Some(top) = self.open.last_mut()
+            && top.state == State::Acquires
+        {
+            top.state = State::Waiting;
         }
     }
 

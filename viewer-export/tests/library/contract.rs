@@ -1,10 +1,14 @@
 //! Whatever a trace says, in whatever order: interpretation does not panic, and every sink is called as
 //! [`omptrace_viewer_export::sink`] promises.
 
+use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::io;
 
+use omptrace_trace_format::Severity;
 use omptrace_viewer_export::sink::*;
 use omptrace_viewer_export::timeline::replay;
+use omptrace_viewer_export::{ConvertOptions, Format, check_archive, convert_to_folder};
 
 use crate::fixture;
 
@@ -17,6 +21,13 @@ struct Contract {
     /// The time of each counter's newest sample.
     counters: Vec<Ns>,
     flows: Vec<u64>,
+    /// The order of each lock's newest acquisition.
+    acquisitions: HashMap<u64, u32>,
+    held: HashSet<(u64, u32)>,
+    /// Teams that were forked, and those that threads are in. In nonsense a task may take them to another thread, or never
+    /// go on.
+    forked: Vec<u64>,
+    teams: Vec<u64>,
 }
 
 struct CheckedLocation {
@@ -31,6 +42,12 @@ fn has_regions(kind: LocationKind) -> bool {
         kind,
         LocationKind::Thread { .. } | LocationKind::Device { .. }
     )
+}
+
+/// Tasks that a thread switches between have teams each: the newest need not end first.
+fn remove_newest(begun: &mut Vec<u64>, team: u64) {
+    let place = begun.iter().rposition(|begun| *begun == team);
+    begun.remove(place.expect("only what has begun ends"));
 }
 
 impl Contract {
@@ -51,6 +68,7 @@ impl Contract {
         for location in &self.locations {
             assert_eq!(location.open, 0, "everything is closed at the end");
         }
+        assert!(self.held.is_empty(), "every lock is released");
     }
 }
 
@@ -102,6 +120,32 @@ impl Sink for Contract {
     fn instant(&mut self, at: Point, region: RegionId, _: &[Argument<'_>]) {
         assert!(region.0 < self.regions);
         self.thread(at);
+    }
+
+    fn wants_thread_events(&self) -> bool {
+        true
+    }
+
+    fn thread_event(&mut self, at: Point, event: ThreadEvent) {
+        if event == (ThreadEvent::Recording { on: true }) {
+            return;
+        }
+        self.thread(at);
+        match event {
+            ThreadEvent::Fork { team, .. } => self.forked.push(team),
+            ThreadEvent::Join { team } => remove_newest(&mut self.forked, team),
+            ThreadEvent::TeamBegin { team, .. } => self.teams.push(team),
+            ThreadEvent::TeamEnd { team } => remove_newest(&mut self.teams, team),
+            ThreadEvent::TaskCreate { region, .. } => assert!(region.0 < self.regions),
+            ThreadEvent::AcquireLock { lock, order } => {
+                let newest = self.acquisitions.entry(lock).or_default();
+                *newest += 1;
+                assert_eq!(*newest, order);
+                self.held.insert((lock, order));
+            }
+            ThreadEvent::ReleaseLock { lock, order } => assert!(self.held.remove(&(lock, order))),
+            _ => {}
+        }
     }
 
     fn interval(&mut self, interval: &Interval<'_>) {
@@ -288,6 +332,67 @@ fn nonsense_keeps_the_contract() {
         });
         assert!(outcome.is_ok(), "seed {seed}:\n{text}");
     }
+}
+
+/// Faults that say what the trace says: that its tasks, teams and locks make no sense.
+const FAULTS_OF_TRACES: [&str; 12] = [
+    "fork_join",
+    "location_group",
+    "lock",
+    "lock_order",
+    "nesting",
+    "not_a_member",
+    "not_left",
+    "task_not_complete",
+    "task_not_left",
+    "task_twice",
+    "task_unknown",
+    "team",
+];
+
+/// What is wrong with the archive that `text` becomes: the faults' names, and words about them.
+fn archive_faults(text: &str) -> Vec<(&'static str, String)> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let readers = fixture::open(text, folder.path());
+    let archive = folder.path().join("archive");
+    fs::create_dir(&archive).expect("a folder");
+    let inputs: Vec<_> = readers.iter().collect();
+    let otf2 = Format::by_name("otf2").expect("a format");
+    let options = ConvertOptions::default();
+    convert_to_folder(&inputs, otf2, &options, &archive, &mut |_| {}).expect("a folder");
+    check_archive(&archive.join("traces.otf2"))
+        .into_iter()
+        .filter(|found| found.severity > Severity::Note)
+        .map(|found| (found.name, found.text))
+        .collect()
+}
+
+#[test]
+fn nonsense_makes_readable_archives() {
+    for seed in 1..=100 {
+        let text = nonsense(seed);
+        let mut faults = archive_faults(&text);
+        faults.retain(|(name, _)| !FAULTS_OF_TRACES.contains(name));
+        assert!(faults.is_empty(), "seed {seed}: {faults:?}\n{text}");
+    }
+}
+
+#[test]
+fn main_thread_begins_before_others_in_an_archive() {
+    let faults = archive_faults(
+        "2 2 implicit_task begin task=1 flags=1\n\
+         7 1 lost begin=1 events=3\n",
+    );
+    assert!(faults.is_empty(), "{faults:?}");
+}
+
+#[test]
+fn wait_for_another_region_than_the_thread_got_ends_in_an_archive() {
+    let faults = archive_faults(
+        "0 1 mutex_acquire kind=ordered wait_id=1\n\
+         1 1 mutex_acquired kind=critical wait_id=2\n",
+    );
+    assert!(faults.is_empty(), "{faults:?}");
 }
 
 #[test]
