@@ -4,9 +4,10 @@
 use std::io;
 
 use libfuzzer_sys::fuzz_target;
+use omptrace_fuzz::archive;
 use omptrace_trace_format::block::{BLOCK_HEADER_BYTES, BlockHeader, BlockKind, ClockPair, Codec};
 use omptrace_trace_format::codec::pack_text;
-use omptrace_viewer_export::{ConvertOptions, FORMATS, Info, check, convert};
+use omptrace_viewer_export::{ConvertOptions, FORMATS, Info, Stats, check, convert};
 
 fuzz_target!(|data: &[u8]| {
     let packed = pack_text(data, 1);
@@ -20,17 +21,18 @@ fuzz_target!(|data: &[u8]| {
     serde_json::to_vec(&Info::of(&reader)).expect("no key is anything but a text");
     Info::of(&reader).to_string();
     check(&reader);
-    for format in FORMATS.iter().filter(|format| !format.is_folder()) {
+    let inputs = [&reader];
+    let options = ConvertOptions::default();
+    for format in FORMATS {
+        if format.is_folder() {
+            archive::is_sound(&inputs, format, &options);
+            continue;
+        }
         let out = Box::new(io::sink());
-        convert(
-            &[&reader],
-            format,
-            &ConvertOptions::default(),
-            out,
-            &mut |_| (),
-        )
-        .expect("nothing is written");
+        convert(&inputs, format, &options, out, &mut |_| ()).expect("nothing is written");
     }
+    let (stats, _) = Stats::of(&inputs, &options.symbols);
+    stats.to_string();
 });
 
 /// A metadata block; its check sums are made right when it is opened.

@@ -4,6 +4,9 @@
 //! its first `OMPTSPOL` the spool: bytes per chunk (4), and the chunks. Check sums and sessions are made right in both,
 //! or hardly any mutation would get past them: [`repair`].
 
+pub mod archive;
+pub mod choice;
+
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;

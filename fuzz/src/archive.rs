@@ -1,0 +1,31 @@
+//! Archives of OTF2, in a folder in memory.
+
+use omptrace_trace_format::{Reader, Severity};
+use omptrace_viewer_export::{ConvertOptions, Format, check_archive, convert_to_folder};
+
+/// Faults that say what the trace says: that its tasks, teams and locks make no sense, or that no thread is wanted.
+const FAULTS_OF_TRACES: [&str; 12] = [
+    "fork_join",
+    "location_group",
+    "lock",
+    "lock_order",
+    "nesting",
+    "not_a_member",
+    "not_left",
+    "task_not_complete",
+    "task_not_left",
+    "task_twice",
+    "task_unknown",
+    "team",
+];
+
+/// Converts the inputs to an archive, which can be read and is as OTF2 wants it.
+pub fn is_sound(inputs: &[&Reader], format: &Format, options: &ConvertOptions) {
+    let folder = tempfile::tempdir_in(crate::memory()).expect("a folder");
+    convert_to_folder(inputs, format, options, folder.path(), &mut |_| ())
+        .expect("memory can be written");
+    let mut findings = check_archive(&folder.path().join("traces.otf2"));
+    findings
+        .retain(|found| found.severity > Severity::Note && !FAULTS_OF_TRACES.contains(&found.name));
+    assert!(findings.is_empty(), "{findings:?}");
+}
