@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -91,17 +90,34 @@ fn count(case: &Case<'_>, tool: &Tool) -> Result<Instructions> {
         } else {
             &mut sum.tool
         };
-        *place += total(&path)?;
+        let text = fs::read_to_string(&path)?;
+        *place += total(&text).ok_or_else(|| format!("{} has no total", path.display()))?;
     }
-    Ok(sum)
+    match sum.program > 0.0 {
+        true => Ok(sum),
+        false => Err("callgrind has counted nothing on the program's thread".into()),
+    }
 }
 
-/// The sum that a file of callgrind ends with.
-fn total(path: &Path) -> Result<f64> {
-    let text = fs::read_to_string(path)?;
-    let totals = text
-        .lines()
-        .rev()
-        .find_map(|line| line.strip_prefix("totals: "));
-    Ok(totals.map_or(Ok(0.0), str::parse)?)
+/// The sum that a file of callgrind ends with; nothing of a file that is empty.
+fn total(text: &str) -> Option<f64> {
+    if text.is_empty() {
+        return Some(0.0);
+    }
+    let mut lines = text.lines().rev();
+    let totals = lines.find_map(|line| line.strip_prefix("totals: "))?;
+    totals.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_callgrind_has_a_total_or_is_empty() {
+        assert_eq!(total("fn=main\n1 20\n\ntotals: 4211\n"), Some(4211.0));
+        assert_eq!(total(""), Some(0.0));
+        assert_eq!(total("fn=main\n1 20\n"), None);
+        assert_eq!(total("totals: many\n"), None);
+    }
 }

@@ -37,6 +37,7 @@ use crate::process::{self, cargo, target};
 use crate::requirements::Purpose;
 use crate::setup;
 
+use baseline::Cases;
 use programs::{Case, Programs};
 use report::{CaseReport, Report};
 use tools::{Left, Tools};
@@ -158,11 +159,11 @@ fn short(bench: &Bench, programs: &Programs, tools: &Tools) -> Result<()> {
     if let Some(path) = &bench.json {
         write_json(path, &counted)?;
     }
-    baseline::compare(&counted)?;
-    match &bench.filter[..] {
-        "" => parts(),
-        _ => Ok(()),
+    if !bench.filter.is_empty() {
+        return baseline::compare(&counted, Cases::Some);
     }
+    baseline::compare(&counted, Cases::All)?;
+    parts()
 }
 
 /// Instructions of the parts that events go through after the hot path; their limits stand beside them.
