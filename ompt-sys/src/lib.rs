@@ -55,7 +55,7 @@
 //!
 //! # How it is kept right
 //!
-//! `tests/header.rs` compiles C against each `omp-tools.h` that it finds and compares sizes, offsets, types, values.
+//! `tests/header/main.rs` compiles C against each `omp-tools.h` that it finds and compares sizes, offsets, types, values.
 
 #![no_std]
 // The names are those of the C header.

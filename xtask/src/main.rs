@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The other commands are steps of these two, or what a packager and the documentation need.
-//! Each installs what it needs first ([`setup`]); `--no-install` only tells what is missing.
+//! All but `fuzz` and `install`, which need no more than compilers, install what they need first ([`setup`]);
+//! `--no-install` only tells what is missing.
 
 mod bench;
 mod demo;
