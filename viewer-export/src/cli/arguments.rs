@@ -86,7 +86,7 @@ pub(crate) struct Tracer {
     /// [default: %e.%p.omptrace] [OMPTRACE_OUTPUT]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// What to record: a list of `default` (all but flush), `all`, groups and callbacks, as in `default,flush` or
+    /// What to record: a list of `default` (all but flush and state), `all`, groups and callbacks, as in `default,flush` or
     /// `-mutex` [OMPTRACE_EVENTS]
     #[arg(long, value_name = "LIST", allow_hyphen_values = true, value_parser = events)]
     pub(crate) events: Option<String>,
