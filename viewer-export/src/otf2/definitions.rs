@@ -162,7 +162,9 @@ impl Otf2 {
 
     fn clock_properties(&self) -> ClockProperties {
         let ProcessTimes { first, last } = self.times();
-        let realtime = self.start_realtime_ns.map(|start| start + first);
+        let realtime = self
+            .start_realtime_ns
+            .map(|start| start.saturating_add(first));
         ClockProperties {
             timer_resolution: TIMER_RESOLUTION,
             global_offset: first,
