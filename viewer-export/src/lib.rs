@@ -44,7 +44,6 @@ mod words;
 use std::io::{self, Write};
 use std::num::NonZero;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use hand_over::handed_over;
 use omptrace_trace_format::Reader;
@@ -151,7 +150,8 @@ fn side_by_side(
     let turns = Turns::new(out, shares.len(), workers);
     let timeline = Timeline::of(inputs);
     let bytes = ByteCount::default();
-    let (done, progress) = (AtomicU64::new(0), Mutex::new(progress));
+    // Both under one lock, or who is told would see the sum go back.
+    let progress = Mutex::new((0, progress));
 
     let reports = turns.take(&|number| {
         let out = Output::in_turns(turns.clone(), number, bytes.clone());
@@ -159,9 +159,9 @@ fn side_by_side(
         let mut told = 0;
         let mut progress = |events| {
             let more = events - std::mem::replace(&mut told, events);
-            // Relaxed: a sum, which orders nothing.
-            let done = more + done.fetch_add(more, Ordering::Relaxed);
-            (*progress.lock())(done);
+            let (done, progress) = &mut *progress.lock();
+            *done += more;
+            progress(*done);
         };
         let (first, step) = (number as usize, shares.len());
         replay(options, workers, sink, &mut |symbols, manner, sink| {
