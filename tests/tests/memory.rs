@@ -18,6 +18,9 @@ const TASKS: &str = "tests/programs/tasks.c";
 /// Fights for locks, ten per size.
 const LOCKS: &str = "tests/programs/locks.c";
 
+/// Threads that set and unset locks of their own.
+const THREADS: &str = "tests/programs/many_threads.c";
+
 /// The most memory that a process has used when it ended well. The kernel begins to count with what this process had used
 /// before it became the other: so nothing large is kept here.
 fn peak_kib(child: Child) -> i64 {
@@ -56,6 +59,26 @@ fn memory_does_not_grow_with_the_number_of_events() {
                 large < small + 6 * 1024,
                 "{program}, {command:?}: {small} KiB, then {large} KiB"
             );
+        }
+    }
+}
+
+/// Of several processes that are converted side by side, each has its own; `--jobs 1` changes nothing about that.
+#[test]
+fn memory_of_processes_side_by_side_is_bounded() {
+    const MOST_KIB: i64 = 256 * 1024;
+    let traces = Traces::folder();
+    let program = compile(THREADS, Compiler::Clang22, &[]);
+    for _ in 0..8 {
+        traces.record(Command::new(&program).args(["at_once", "64", "5000"]));
+    }
+    for format in ["chrome", "perfetto"] {
+        for jobs in ["1", "8"] {
+            let mut omptrace = Command::new(omptrace_program());
+            let arguments = ["convert", "--jobs", jobs, "--to", format, "-o", "/dev/null"];
+            omptrace.args(arguments).arg(traces.path());
+            let peak = peak_kib(omptrace.spawn().expect("omptrace can be run"));
+            assert!(peak < MOST_KIB, "{format}, {jobs}: {peak} KiB");
         }
     }
 }

@@ -52,7 +52,7 @@ use symbols::Table;
 use timeline::Timeline;
 
 use output::{ByteCount, Output, Writer};
-use share::{MOST_SHARES, Share, Turns};
+use share::{Share, Turns, shares_for};
 use sink::Sink;
 use split::Split;
 
@@ -121,8 +121,13 @@ pub fn convert(
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> io::Result<Report> {
     let mut out = options.compressed(out);
-    if inputs.len() > 1 && format.has_shares() {
-        out = match side_by_side(inputs, format, options, out, progress) {
+    let shares = match format.has_shares() {
+        true => shares_for(inputs.iter().map(|reader| reader.streams().len())),
+        false => 1,
+    };
+    if shares > 1 {
+        let shares = Share::several(shares);
+        out = match side_by_side(inputs, format, options, shares, out, progress) {
             Ok(report) => return report,
             Err(out) => out,
         };
@@ -137,15 +142,15 @@ pub fn convert(
     })
 }
 
-/// [`convert`] of several processes. Gives `out` back where there cannot be as many threads as that takes.
+/// [`convert`] of several processes, of which each of `shares` takes some. Gives `out` back where there cannot be as many threads as that takes.
 fn side_by_side(
     inputs: &[&Reader],
     format: &Format,
     options: &ConvertOptions,
+    shares: Vec<Share>,
     out: Writer,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> Result<io::Result<Report>, Writer> {
-    let shares = Share::several(inputs.len().min(MOST_SHARES));
     let workers = options.threads().min(shares.len());
     let turns = Turns::new(out, shares.len(), workers);
     let timeline = Timeline::of(inputs);

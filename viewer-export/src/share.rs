@@ -19,10 +19,25 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::output::{Writer, new_buffer};
 
-/// So many shares at most: what is alive of a process is in memory once for each.
+/// So many shares at most: what is alive of a process is in memory once for each, however few may work.
 pub(crate) const MOST_SHARES: usize = 8;
+/// Streams of all shares together, each with up to a MiB: what is decoded of it, and its chunk.
+const MOST_STREAMS: usize = 192;
 /// Buffers of a share that wait for its turn.
 const MOST_WAITING: usize = 2;
+
+/// How many shares a file has whose processes have so many streams each: the largest may come at the same time.
+pub(crate) fn shares_for(streams: impl Iterator<Item = usize>) -> usize {
+    let mut streams: Vec<usize> = streams.collect();
+    streams.sort_unstable_by(|a, b| b.cmp(a));
+    let mut together = 0;
+    let fits = |streams: &&usize| {
+        together += **streams;
+        together <= MOST_STREAMS
+    };
+    let fitting = streams.iter().take(MOST_SHARES).take_while(fits).count();
+    fitting.max(1)
+}
 
 /// Which of the sinks of a file one is.
 #[derive(Clone, Debug)]
@@ -322,6 +337,17 @@ mod tests {
         assert_eq!(results.len(), times.len());
         turns.finish(b".")?;
         Ok(String::from_utf8(disk.written.lock().clone()).expect("letters"))
+    }
+
+    #[test]
+    fn processes_of_many_streams_have_fewer_shares() {
+        let shares = |streams: &[usize]| shares_for(streams.iter().copied());
+        assert_eq!(shares(&[4; 3]), 3);
+        assert_eq!(shares(&[4; 100]), MOST_SHARES);
+        assert_eq!(shares(&[64; 100]), 3);
+        assert_eq!(shares(&[2, 150, 40, 7]), 2);
+        assert_eq!(shares(&[2, 1000]), 1);
+        assert_eq!(shares(&[]), 1);
     }
 
     #[test]
