@@ -39,7 +39,11 @@ pub(super) fn of_archive(processes: &[Summary]) -> Vec<(String, String)> {
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in processes.iter().flat_map(of_process) {
         match value {
-            Property::Number(number) => *numbers.entry(name).or_default() += number,
+            // Damaged traces tell of any number.
+            Property::Number(number) => {
+                let sum = numbers.entry(name).or_default();
+                *sum = sum.saturating_add(number);
+            }
             Property::Text(text) => {
                 let texts = texts.entry(name).or_default();
                 if !texts.contains(&text) {
@@ -88,5 +92,15 @@ mod tests {
             property("OMPTRACE::VERSION"),
             Some(env!("CARGO_PKG_VERSION"))
         );
+    }
+
+    #[test]
+    fn counts_of_damaged_traces_have_an_end() {
+        let process = Summary {
+            lost: u64::MAX,
+            ..Summary::default()
+        };
+        let lost = ("OMPTRACE::LOST_EVENTS".to_owned(), u64::MAX.to_string());
+        assert!(of_archive(&[process.clone(), process]).contains(&lost));
     }
 }
