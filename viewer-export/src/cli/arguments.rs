@@ -607,7 +607,7 @@ mod tests {
             let mut callbacks = omptrace::callbacks::CALLBACKS.iter();
             callbacks.any(|callback| callback.group == *group)
         };
-        assert!(GROUPS.iter().all(|group| is_one(&group)));
+        assert!(GROUPS.iter().all(is_one));
         assert!(events("default, state,-mutex,").is_ok());
         assert!(events("default,bogus").unwrap_err().contains("\"bogus\""));
     }

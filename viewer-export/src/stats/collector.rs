@@ -12,7 +12,7 @@ use crate::sink::{
     Point, Process, ProcessId, Region, RegionId, Sink, ThreadEvent,
 };
 use crate::stats::parts::{self, JustLeft, Part, Tasks};
-use crate::stats::{ConstructStats, DeviceStats, LockStats, Stats, TeamStats, ThreadStats, Times};
+use crate::stats::{ConstructStats, DeviceStats, LockStats, Stats, ThreadStats, Times, add};
 
 /// Adds up a timeline.
 #[derive(Default)]
@@ -185,12 +185,10 @@ impl Collector {
         };
         let stats = construct.stats.team.get_or_insert_default();
         let mean = team.working / u64::from(team.members);
-        *stats = TeamStats {
-            members: stats.members + u64::from(team.members),
-            working_ns: stats.working_ns + team.working,
-            longest_ns: stats.longest_ns + team.longest,
-            imbalance_ns: stats.imbalance_ns + (team.longest - mean),
-        };
+        stats.members += u64::from(team.members);
+        add(&mut stats.working_ns, team.working);
+        add(&mut stats.longest_ns, team.longest);
+        add(&mut stats.imbalance_ns, team.longest.saturating_sub(mean));
     }
 
     /// A member of `team`, which has `size`, worked so long.
@@ -199,7 +197,7 @@ impl Collector {
             return;
         };
         known.members += 1;
-        known.working += working;
+        add(&mut known.working, working);
         known.longest = known.longest.max(working);
         if known.members >= size
             && let Some(complete) = self.teams.remove(&(process, team))
@@ -223,30 +221,32 @@ impl ThreadLane {
         let construct = &mut constructs[open.region];
         let ns = end.abs_diff(open.begin);
         let own = ns.saturating_sub(open.inside);
-        let waited = open.waited + construct.wait.map_or(0, |_| own);
+        let waited = open
+            .waited
+            .saturating_add(construct.wait.map_or(0, |_| own));
         construct.stats.times.add_part(ns, open.is_new);
-        construct.stats.self_ns += own;
-        construct.stats.waiting_ns += waited;
+        add(&mut construct.stats.self_ns, own);
+        add(&mut construct.stats.waiting_ns, waited);
         match construct.wait {
-            Some(Wait::Barrier) => self.stats.barriers_ns += own,
-            Some(Wait::Tasks) => self.stats.tasks_ns += own,
-            Some(Wait::Lock) => self.stats.locks_ns += own,
-            Some(Wait::WakeUp) => self.stats.wake_up_ns += own,
+            Some(Wait::Barrier) => add(&mut self.stats.barriers_ns, own),
+            Some(Wait::Tasks) => add(&mut self.stats.tasks_ns, own),
+            Some(Wait::Lock) => add(&mut self.stats.locks_ns, own),
+            Some(Wait::WakeUp) => add(&mut self.stats.wake_up_ns, own),
             None => {}
         }
         let is_wait = construct.category == Category::Wait;
         let is_outermost = !self.open.iter().any(|around| around.team.is_some());
         if open.team.is_some() && is_outermost {
-            self.stats.parallel_ns += ns;
-            self.stats.working_ns += ns.saturating_sub(waited);
+            add(&mut self.stats.parallel_ns, ns);
+            add(&mut self.stats.working_ns, ns.saturating_sub(waited));
         }
         if let Some(around) = self.open.last_mut() {
-            around.inside += ns;
-            around.waited += waited;
+            add(&mut around.inside, ns);
+            add(&mut around.waited, waited);
         }
         let part = Part {
             region: open.region,
-            ns: open.before + ns,
+            ns: open.before.saturating_add(ns),
             wait: open.wait,
         };
         let around = self.open.last_mut();
@@ -259,7 +259,7 @@ impl ThreadLane {
                 let before = around.wait.map_or(0, |wait| wait.ns);
                 around.wait = Some(parts::Wait {
                     region: part.region,
-                    ns: before + part.ns,
+                    ns: before.saturating_add(part.ns),
                 });
             }
             (None, Some(task)) => {

@@ -50,6 +50,11 @@ pub struct Times {
     pub max_ns: u64,
 }
 
+/// Adds `ns` to `sum`, which stays the greatest number where times are nonsense.
+fn add(sum: &mut u64, ns: u64) {
+    *sum = sum.saturating_add(ns);
+}
+
 impl Times {
     /// One that took so long.
     fn add(&mut self, ns: u64) {
@@ -61,7 +66,7 @@ impl Times {
     /// A part, of one that is new or of one that was counted.
     fn add_part(&mut self, ns: u64, is_new: bool) {
         self.count += u64::from(is_new);
-        self.total_ns += ns;
+        add(&mut self.total_ns, ns);
         self.mean_ns = self.total_ns / self.count.max(1);
     }
 
