@@ -303,7 +303,7 @@ pub(crate) struct Chunk {
 impl Chunk {
     /// Its header.
     pub(crate) fn header<'a>(self) -> &'a Header {
-        // SAFETY: `Spool::chunk` gives valid chunks, whose headers are only accessed like this.
+        // SAFETY: `Spool::chunk` gives valid chunks, which stay mapped, and whose headers are only accessed like this.
         unsafe { &*self.header.cast() }
     }
 
