@@ -317,7 +317,14 @@ fn a_call_that_fails_costs_events_and_no_more() {
             // The others fail before any event, some before anything is known.
             let in_the_middle = fails.ends_with(":12");
             let (_, warnings) = dump_with_warnings(&trace);
-            assert!(!in_the_middle || warnings.is_empty(), "{fails}: {warnings}");
+            // A thread may have been about to store an event when tracing went off.
+            let mut others = warnings
+                .lines()
+                .filter(|line| !line.contains("events were lost"));
+            assert!(
+                !in_the_middle || others.next().is_none(),
+                "{fails}: {warnings}"
+            );
             assert_eq!(finds(&trace, "tracing_off"), in_the_middle, "{fails}");
         }
     }
