@@ -31,7 +31,8 @@ fn run(traces: &Traces, command: &mut Command) -> Output {
 /// `program`, which does not wait for ever for what does not come.
 fn patient(program: &str) -> Command {
     let mut command = Command::new("timeout");
-    command.args(["120", program]);
+    // unshare survives anything less.
+    command.args(["--signal=KILL", "120", program]);
     command
 }
 
