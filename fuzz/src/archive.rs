@@ -3,21 +3,10 @@
 use omptrace_trace_format::{Reader, Severity};
 use omptrace_viewer_export::{ConvertOptions, Format, check_archive, convert_to_folder};
 
-/// Faults that say what the trace says: that its tasks, teams and locks make no sense, or that no thread is wanted.
-const FAULTS_OF_TRACES: [&str; 12] = [
-    "fork_join",
-    "location_group",
-    "lock",
-    "lock_order",
-    "nesting",
-    "not_a_member",
-    "not_left",
-    "task_not_complete",
-    "task_not_left",
-    "task_twice",
-    "task_unknown",
-    "team",
-];
+use faults::FAULTS_OF_TRACES;
+
+#[path = "../../viewer-export/tests/library/faults.rs"]
+mod faults;
 
 /// Converts the inputs to an archive, which can be read and is as OTF2 wants it.
 pub fn is_sound(inputs: &[&Reader], format: &Format, options: &ConvertOptions) {

@@ -142,7 +142,8 @@ pub fn convert(
     })
 }
 
-/// [`convert`] of several processes, of which each of `shares` takes some. Gives `out` back where there cannot be as many threads as that takes.
+/// [`convert`] of several processes, of which each of `shares` takes some. Gives `out` back where there cannot be as many
+/// threads as that takes.
 fn side_by_side(
     inputs: &[&Reader],
     format: &Format,

@@ -10,6 +10,7 @@ use omptrace_viewer_export::sink::*;
 use omptrace_viewer_export::timeline::replay;
 use omptrace_viewer_export::{ConvertOptions, Format, check_archive, convert_to_folder};
 
+use crate::faults::FAULTS_OF_TRACES;
 use crate::fixture;
 
 /// Checks each call against the promises.
@@ -333,22 +334,6 @@ fn nonsense_keeps_the_contract() {
         assert!(outcome.is_ok(), "seed {seed}:\n{text}");
     }
 }
-
-/// Faults that say what the trace says: that its tasks, teams and locks make no sense.
-const FAULTS_OF_TRACES: [&str; 12] = [
-    "fork_join",
-    "location_group",
-    "lock",
-    "lock_order",
-    "nesting",
-    "not_a_member",
-    "not_left",
-    "task_not_complete",
-    "task_not_left",
-    "task_twice",
-    "task_unknown",
-    "team",
-];
 
 /// What is wrong with the archive that `text` becomes: the faults' names, and words about them.
 fn archive_faults(text: &str) -> Vec<(&'static str, String)> {

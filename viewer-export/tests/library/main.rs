@@ -2,6 +2,7 @@
 
 mod contract;
 mod facts;
+mod faults;
 mod fixture;
 mod golden;
 mod stats;
