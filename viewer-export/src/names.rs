@@ -242,6 +242,14 @@ fn data_op_name(kind: ompt::ompt_target_data_op_t) -> String {
     format!("!$omp target data {}", spelled(kind.name(), kind.0))
 }
 
+/// What OpenMP's constructs begin with in names that Score-P's tools read.
+const SENTINEL: &str = "!$omp ";
+
+/// A region's name for people: where all is OpenMP, the sentinel says nothing, and a narrow slice has room for nothing else.
+pub fn short_name(name: &str) -> &str {
+    name.strip_prefix(SENTINEL).unwrap_or(name)
+}
+
 /// A place in the program.
 struct Place {
     /// What follows `@` in names.
@@ -545,6 +553,12 @@ mod tests {
             }
         }
         assert_eq!(keys.len(), 2 * (5 * 6 + 6));
+    }
+
+    #[test]
+    fn short_names_begin_with_the_construct() {
+        assert_eq!(short_name("!$omp parallel @a.c:7"), "parallel @a.c:7");
+        assert_eq!(short_name("omp_set_lock @a.c:7"), "omp_set_lock @a.c:7");
     }
 
     #[test]

@@ -21,7 +21,7 @@ use std::io;
 
 use ompt_sys as ompt;
 
-pub use crate::names::{Construct, DeviceEvent};
+pub use crate::names::{Construct, DeviceEvent, short_name};
 
 /// Nanoseconds since the timeline's start.
 pub type Ns = i64;
