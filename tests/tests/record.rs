@@ -82,6 +82,109 @@ fn programs_of_gcc_run_on_the_runtime_of_llvm() {
     }
 }
 
+/// Half on one runtime and half on another, such programs gave wrong results, hung or crashed.
+#[test]
+fn programs_that_the_runtime_of_llvm_cannot_run_keep_libgomp() {
+    const SOURCE: &str = "tests/programs/gcc_beyond_llvm.c";
+    let gcc = |case| compile(SOURCE, Compiler::Gcc, &[case]);
+    let fortran = compile(
+        "tests/programs/gcc_long_integers.f90",
+        Compiler::Gfortran,
+        &["-fdefault-integer-8"],
+    );
+    for (program, function) in [
+        (gcc("-DDETACH"), "omp_fulfill_event"),
+        (gcc("-DTARGET_TEAMS"), "GOMP_target_ext, GOMP_teams4"),
+        (gcc("-DTARGET_DEPEND"), "GOMP_target_ext"),
+        (gcc("-DNUM_TEAMS"), "omp_set_num_teams"),
+        (
+            gcc("-DALLOCATOR"),
+            "omp_destroy_allocator, omp_init_allocator",
+        ),
+        (gcc("-DSCOPE"), "GOMP_scope_start"),
+        (gcc("-DSCAN"), "GOMP_loop_start"),
+        (fortran, "omp_set_num_threads_8_"),
+    ] {
+        let traces = Traces::folder();
+        let output = record(&traces, ["--".as_ref(), program.as_os_str()]);
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            "right\n",
+            "{function}: {output:?}"
+        );
+        let said = said(&output);
+        let reason = format!("cannot do what it calls: {function} (called by");
+        assert!(said.contains(&reason), "{said}");
+        assert!(said.contains("--libgomp replace"), "{said}");
+        assert!(traces.all_files().is_empty(), "{said}");
+
+        let doctor = Command::new(omptrace_program())
+            .arg("doctor")
+            .arg(&program)
+            .output()
+            .expect("omptrace can be run");
+        let said = String::from_utf8_lossy(&doctor.stdout);
+        assert!(said.contains(&reason), "{said}");
+    }
+}
+
+#[test]
+fn replacing_libgomp_can_be_insisted_on() {
+    let program = compile(
+        "tests/programs/gcc_beyond_llvm.c",
+        Compiler::Gcc,
+        &["-DNUM_TEAMS"],
+    );
+    let traces = Traces::folder();
+    let insisting = ["--libgomp".as_ref(), "replace".as_ref(), "--".as_ref()];
+    let output = record(&traces, insisting.into_iter().chain([program.as_os_str()]));
+    let said = said(&output);
+    assert!(said.contains("omp_set_num_teams"), "{said}");
+    assert!(said.contains("results may be wrong"), "{said}");
+    assert_eq!(traces.all_files().len(), 1, "{said}");
+}
+
+/// No symbol tells how a loop counts.
+#[test]
+fn a_death_on_the_runtime_of_llvm_is_no_riddle() {
+    let program = compile(
+        "tests/programs/gcc_beyond_llvm.c",
+        Compiler::Gcc,
+        &["-DCOUNTS_DOWN"],
+    );
+    let traces = Traces::folder();
+    let output = recording(&traces, [OsStr::new("--"), program.as_os_str()])
+        .output()
+        .expect("omptrace can be run");
+    assert_eq!(output.status.code(), Some(128 + 6), "{output:?}");
+    let said = said(&output);
+    assert!(said.contains("--libgomp keep"), "{said}");
+    assert!(said.contains("taskloop that counts down"), "{said}");
+}
+
+/// What a program loads while it runs is known when it has run.
+#[test]
+fn a_library_loaded_later_that_runs_on_two_runtimes_is_told() {
+    let library = compile(
+        "tests/programs/gcc_beyond_llvm_library.c",
+        Compiler::Gcc,
+        &["-shared", "-fPIC"],
+    );
+    let traces = Traces::folder();
+    let ask = "import ctypes, sys; print(ctypes.CDLL(bytes.fromhex(sys.argv[1]).decode()).work())";
+    let path: String = library
+        .as_os_str()
+        .as_bytes()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let mut command = recording(&traces, ["--"]);
+    let output = ended_well(command.arg(python()).args(["-c", ask, &path]));
+    let said = said(&output);
+    assert!(said.contains("ran on two OpenMP runtimes"), "{said}");
+    assert!(said.contains("omp_set_num_teams"), "{said}");
+}
+
 /// What `python_extension.py` loads.
 fn extension_by_gcc() -> PathBuf {
     compile(

@@ -2,10 +2,13 @@
 //! one that left no trace.
 
 use std::env;
-use std::path::Path;
 
 use serde::Serialize;
 
+use crate::cli::entries;
+use crate::cli::libgomp::{Decision, StandIn};
+use crate::cli::loader::Loader;
+use crate::cli::process::End;
 use crate::cli::program::{Kind, Program};
 use crate::cli::runtime::{self, Vendor};
 
@@ -39,6 +42,19 @@ pub(crate) enum Traceable {
 pub(crate) const INSTALL_LIBOMP: &str = "install LLVM's OpenMP runtime (Debian, Ubuntu: apt install libomp5; Fedora: \
      dnf install libomp; conda: conda install llvm-openmp), or name one with --libomp";
 
+/// What records a program although LLVM's runtime lacks some of what it calls.
+pub(crate) const INSIST: &str = "build it with clang, or insist with --libgomp replace: it then runs on two runtimes at once, \
+     so its results may be wrong, and it may crash";
+
+/// Why a runtime cannot take the place of libgomp, as the end of a sentence.
+pub(crate) fn cannot_replace(stand_in: &StandIn) -> String {
+    format!(
+        "{} cannot do what it calls: {}",
+        stand_in.libomp.display(),
+        entries::described(&stand_in.lacking)
+    )
+}
+
 /// What makes runtimes be traced that look for no tool, where they cannot be seen before the run.
 const WITH_AN_OLD_RUNTIME: &str =
     "if a runtime older than OpenMP 5.0 comes into play, record with --preload";
@@ -60,7 +76,7 @@ impl Diagnosis {
     }
 
     /// Looks at a program; `stand_in` is the runtime that may take the place of libgomp.
-    pub(crate) fn of(program: &Program, stand_in: Option<&Path>) -> Diagnosis {
+    pub(crate) fn of(program: &Program, stand_in: Option<&StandIn>) -> Diagnosis {
         let path = program.path.display();
         if program.privileged {
             return Diagnosis::new(
@@ -152,7 +168,7 @@ fn without_runtime(program: &Program, openmp_inside: bool) -> Diagnosis {
     }
 }
 
-fn with_runtimes(program: &Program, stand_in: Option<&Path>) -> Diagnosis {
+fn with_runtimes(program: &Program, stand_in: Option<&StandIn>) -> Diagnosis {
     let path = program.path.display();
     let missing = program
         .runtimes()
@@ -171,10 +187,18 @@ fn with_runtimes(program: &Program, stand_in: Option<&Path>) -> Diagnosis {
     if program.needs_libgomp() {
         let needs = format!("{path} needs GCC's libgomp, which has no tools interface");
         return match stand_in {
-            Some(libomp) => Diagnosis::new(
+            Some(stand_in) if stand_in.lacking.is_empty() => Diagnosis::new(
                 Traceable::Replaced,
-                format!("{needs}; it can run on {} instead", libomp.display()),
+                format!(
+                    "{needs}; it can run on {} instead",
+                    stand_in.libomp.display()
+                ),
             ),
+            Some(stand_in) => Diagnosis::new(
+                Traceable::No,
+                format!("{needs}, and {}", cannot_replace(stand_in)),
+            )
+            .remedy(INSIST),
             None => Diagnosis::new(Traceable::No, needs).remedy(INSTALL_LIBOMP),
         };
     }
@@ -210,6 +234,32 @@ fn with_runtimes(program: &Program, stand_in: Option<&Path>) -> Diagnosis {
             _ => "take a newer release of the runtime",
         }),
     }
+}
+
+/// What to try where a program died on LLVM's runtime that was built for GCC's.
+pub(crate) fn hint_at_death(
+    end: End,
+    decision: &Decision,
+    programs: &[Program],
+    loader: &Loader,
+) -> Option<String> {
+    // A shell or a launcher passes the death of its program on as a status.
+    let died = [libc::SIGABRT, libc::SIGSEGV, libc::SIGBUS]
+        .iter()
+        .any(|&signal| end == End::Signal(signal) || end == End::Exit(128 + signal));
+    let (Decision::ReplaceBy(stand_in), true) = (decision, died) else {
+        return None;
+    };
+    let hazards = entries::hazards_of(programs, loader);
+    let known = if hazards.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", hazards.join("; "))
+    };
+    Some(format!(
+        "if the program ends well with --libgomp keep, it is {} in libgomp's place that it cannot run on{known}",
+        stand_in.libomp.display()
+    ))
 }
 
 /// What in the environment keeps every program from being traced, with what to do about it.

@@ -150,7 +150,7 @@ fn judge(word: &OsStr, arguments: &Doctor, loader: &Loader) -> Result<Verdict> {
         std::slice::from_ref(&program),
         loader,
     )?;
-    let diagnosis = Diagnosis::of(&program, stand_in.as_deref());
+    let diagnosis = Diagnosis::of(&program, stand_in.as_ref());
     let command = format!("omptrace record -- {}", words::shell_word(word));
     Ok(Verdict {
         command: (diagnosis.traceable != Traceable::No).then_some(command),

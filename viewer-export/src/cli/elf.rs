@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use object::elf::{self, FileHeader64};
-use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
+use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, Sym};
 use object::{Endianness, Object, ObjectSymbol, ReadCache};
 
 /// A program or a library.
@@ -63,6 +63,65 @@ pub(crate) fn defines(path: &Path, names: &[&str]) -> bool {
     })
 }
 
+/// A dynamic symbol, with the version that the object gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DynamicSymbol {
+    /// Its name.
+    pub(crate) name: String,
+    /// The object defines it; else it refers to another object's.
+    pub(crate) is_defined: bool,
+    /// The name of its version, if it has one.
+    version: Option<String>,
+    /// Only a reference that names its version may find it: `name@version`, and not `name@@version`.
+    is_hidden: bool,
+}
+
+impl DynamicSymbol {
+    /// Whether the loader would bind `reference` to this definition (glibc, `check_match` in `elf/dl-lookup.c`).
+    pub(crate) fn satisfies(&self, reference: &DynamicSymbol) -> bool {
+        let fits = match (&self.version, &reference.version) {
+            (Some(version), Some(wanted)) => version == wanted,
+            (None, Some(_)) | (_, None) => !self.is_hidden,
+        };
+        self.is_defined && self.name == reference.name && fits
+    }
+}
+
+/// The dynamic symbols whose names pass; none where the file cannot be read.
+pub(crate) fn dynamic_symbols(path: &Path, passes: impl Fn(&str) -> bool) -> Vec<DynamicSymbol> {
+    let Ok(file) = File::open(path) else {
+        return Vec::new();
+    };
+    symbols(&ReadCache::new(file), passes).unwrap_or_default()
+}
+
+fn symbols(
+    data: &ReadCache<File>,
+    passes: impl Fn(&str) -> bool,
+) -> object::Result<Vec<DynamicSymbol>> {
+    let header = FileHeader64::<Endianness>::parse(data)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, data)?;
+    let table = sections.symbols(endian, data, elf::SHT_DYNSYM)?;
+    let versions = sections.versions(endian, data)?.unwrap_or_default();
+    let mut found = Vec::new();
+    for (index, symbol) in table.enumerate() {
+        let name = String::from_utf8_lossy(table.symbol_name(endian, symbol)?);
+        if !passes(&name) {
+            continue;
+        }
+        let version_index = versions.version_index(endian, index);
+        let version = versions.version(version_index.index())?;
+        found.push(DynamicSymbol {
+            name: name.into_owned(),
+            is_defined: !symbol.is_undefined(endian),
+            version: version.map(|version| String::from_utf8_lossy(version.name()).into_owned()),
+            is_hidden: version_index.is_hidden(),
+        });
+    }
+    Ok(found)
+}
+
 /// The machine in the first bytes of an ELF file, where it is not this one. Bytes 18 and 19 are `e_machine`; on the
 /// machines that this program is built for, their order is the file's.
 fn foreign(start: &[u8; 20]) -> Option<&'static str> {
@@ -115,4 +174,39 @@ fn native(data: &ReadCache<File>) -> object::Result<Native> {
 
 fn folders(list: &str) -> Vec<String> {
     list.split(':').map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `name`, `name@version` or `name@@version`.
+    fn symbol(text: &str, is_defined: bool) -> DynamicSymbol {
+        let (name, version) = text.split_once('@').unzip();
+        DynamicSymbol {
+            name: name.unwrap_or(text).to_owned(),
+            is_defined,
+            version: version.map(|version| version.trim_start_matches('@').to_owned()),
+            is_hidden: version.is_some_and(|version| !version.starts_with('@')),
+        }
+    }
+
+    #[test]
+    fn versions_match_as_the_loader_matches_them() {
+        for (definition, reference, binds) in [
+            ("f@@VERSION", "f@OMP_5.0.1", false),
+            ("f@OMP_1.0", "f@OMP_1.0", true),
+            ("f", "f@OMP_5.0.1", true),
+            ("f@@VERSION", "f", true),
+            ("f@OMP_1.0", "f", false),
+            ("g", "f", false),
+        ] {
+            let (definition, reference) = (symbol(definition, true), symbol(reference, false));
+            assert_eq!(
+                definition.satisfies(&reference),
+                binds,
+                "{definition:?} {reference:?}"
+            );
+        }
+    }
 }

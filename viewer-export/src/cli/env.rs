@@ -22,10 +22,10 @@ pub(crate) fn run(arguments: &Env) -> Result<Outcome> {
     }
     // Which programs will run is not known: only what is asked for is done.
     if arguments.libgomp.libgomp == WhenLibgomp::Replace
-        && let Decision::ReplaceBy(libomp) =
+        && let Decision::ReplaceBy(stand_in) =
             libgomp::decide(&arguments.libgomp, &[], &Loader::new())?
     {
-        lines.push(prepend("LD_PRELOAD", libomp.as_os_str()));
+        lines.push(prepend("LD_PRELOAD", stand_in.libomp.as_os_str()));
     }
     if arguments.tracer.preload {
         lines.push(prepend("LD_PRELOAD", library.as_os_str()));

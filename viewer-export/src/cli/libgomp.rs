@@ -8,19 +8,31 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::arguments::{Libgomp, WhenLibgomp};
 use crate::cli::diagnosis::INSTALL_LIBOMP;
+use crate::cli::entries::{self, Lacking};
 use crate::cli::failure::{Failure, Result};
 use crate::cli::loader::Loader;
 use crate::cli::packages;
 use crate::cli::program::Program;
 use crate::cli::runtime;
 
+/// The runtime that may take the place of libgomp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StandIn {
+    /// Its file.
+    pub(crate) libomp: PathBuf,
+    /// What it cannot do for the programs.
+    pub(crate) lacking: Vec<Lacking>,
+}
+
 /// What becomes of libgomp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// It stays, if it is there at all.
     Keep,
-    /// This runtime takes its place.
-    ReplaceBy(PathBuf),
+    /// This runtime takes its place, although it may lack something: the user insists.
+    ReplaceBy(StandIn),
+    /// It stays, because this runtime lacks what the programs need.
+    CannotReplaceBy(StandIn),
     /// It should be replaced, and there is nothing to do it with.
     NothingInstalled,
 }
@@ -41,7 +53,12 @@ pub(crate) fn decide(options: &Libgomp, programs: &[Program], loader: &Loader) -
         return Ok(Decision::Keep);
     }
     match stand_in(options.libomp.as_deref(), programs, loader)? {
-        Some(libomp) => Ok(Decision::ReplaceBy(libomp)),
+        Some(stand_in)
+            if options.libgomp == WhenLibgomp::Replace || stand_in.lacking.is_empty() =>
+        {
+            Ok(Decision::ReplaceBy(stand_in))
+        }
+        Some(stand_in) => Ok(Decision::CannotReplaceBy(stand_in)),
         None if options.libgomp == WhenLibgomp::Replace => Err(Failure::new(
             "--libgomp replace: no OpenMP runtime is installed that could take libgomp's place",
         )
@@ -51,8 +68,7 @@ pub(crate) fn decide(options: &Libgomp, programs: &[Program], loader: &Loader) -
     }
 }
 
-/// The runtime to preload: the one named, else one that a program needs beside libgomp, or that is among the
-/// packages of an interpreter (two in one process would be too many), else the newest installed.
+/// The runtime to preload, with what it lacks for the programs.
 ///
 /// # Errors
 /// The one named is not there, or has no tools interface.
@@ -60,7 +76,17 @@ pub(crate) fn stand_in(
     named: Option<&Path>,
     programs: &[Program],
     loader: &Loader,
-) -> Result<Option<PathBuf>> {
+) -> Result<Option<StandIn>> {
+    let libomp = choose(named, programs, loader)?;
+    Ok(libomp.map(|libomp| StandIn {
+        lacking: entries::lacking_in(&libomp, programs, loader),
+        libomp,
+    }))
+}
+
+/// The runtime to preload: the one named, else one that a program needs beside libgomp, or that is among the
+/// packages of an interpreter (two in one process would be too many), else the newest installed.
+fn choose(named: Option<&Path>, programs: &[Program], loader: &Loader) -> Result<Option<PathBuf>> {
     if let Some(named) = named {
         let path = fs::canonicalize(named)
             .map_err(|error| Failure::because(format!("--libomp {}", named.display()), &error))?;

@@ -4,7 +4,7 @@
 //! arguments   the command line's definition; man makes the man page and the completions of it
 //! record      runs a program (process) with the tracer (tool), finds its traces (registry), completes them (sealing)
 //! env         the same variables for job scripts
-//! libgomp     whether LLVM's runtime takes the place of GCC's
+//! libgomp     whether LLVM's runtime takes the place of GCC's: only where it has all that is called (entries)
 //! doctor      what can be traced here; asks each runtime (probe)
 //! diagnosis   whether a program can be traced, from its file (program, elf), its libraries (loader) and their
 //!             runtimes (runtime)
@@ -26,6 +26,7 @@ mod disk;
 mod doctor;
 mod dump;
 mod elf;
+mod entries;
 mod env;
 mod failure;
 mod folder;

@@ -1,23 +1,25 @@
 //! `omptrace record`: runs a program with the tracer, then completes its traces.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use omptrace_trace_format::metadata;
+use omptrace_trace_format::{Reader, metadata};
 use omptrace_viewer_export::symbols::{self, Table};
 use serde_json::{Value, json};
 
 use crate::cli::arguments::{Record, Symbols, WhenLibgomp};
 use crate::cli::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
+use crate::cli::entries;
 use crate::cli::failure::{Failure, Outcome, Result};
 use crate::cli::libgomp::{self, Decision};
 use crate::cli::loader::Loader;
 use crate::cli::process::{self, End, Ran};
 use crate::cli::program::Program;
 use crate::cli::registry::{Notes, Registry, Session};
-use crate::cli::sealing::{self, Job};
+use crate::cli::sealing::{self, Done, Job};
 use crate::cli::tool::{self, prepended};
 use crate::cli::words;
 
@@ -44,8 +46,8 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     let decision = libgomp::decide(&arguments.libgomp, &programs, &loader)?;
     tell_decision(&decision, &programs, arguments.libgomp.libgomp);
     let stand_in = match &decision {
-        Decision::ReplaceBy(libomp) => Some(libomp.as_path()),
-        Decision::Keep | Decision::NothingInstalled => None,
+        Decision::ReplaceBy(stand_in) => Some(stand_in.libomp.as_path()),
+        Decision::Keep | Decision::CannotReplaceBy(_) | Decision::NothingInstalled => None,
     };
     let needs_tool = stand_in.is_none() && programs.iter().any(Program::needs_preloaded_tool);
     let tool = (arguments.tracer.preload || needs_tool).then_some(library.as_path());
@@ -66,6 +68,9 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
             process::signal_name(signal)
         ));
     }
+    if let Some(hint) = diagnosis::hint_at_death(ran.end, &decision, &programs, &loader) {
+        words::hint(&hint);
+    }
     let notes = registry.notes();
     let reason = why_no_trace(&notes);
     let jobs = jobs(arguments, notes.sessions, ran, &decision);
@@ -78,6 +83,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     } else {
         let done = sealing::seal_all(jobs);
         sealing::tell(&done);
+        tell_of_mixed(&done, &decision, &loader);
         if let Some(command) = sealing::next_command(&done) {
             words::note(&format!("next: {command}"));
         }
@@ -122,10 +128,25 @@ fn tell_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
             );
         }
         Decision::Keep => {}
-        Decision::ReplaceBy(libomp) => words::note(&format!(
-            "{} takes the place of GCC's libgomp, which cannot be traced (--libgomp keep prevents it)",
-            libomp.display()
-        )),
+        Decision::ReplaceBy(stand_in) => {
+            words::note(&format!(
+                "{} takes the place of GCC's libgomp, which cannot be traced (--libgomp keep prevents it)",
+                stand_in.libomp.display()
+            ));
+            if !stand_in.lacking.is_empty() {
+                words::warning(&format!(
+                    "{}: results may be wrong, and the program may crash",
+                    diagnosis::cannot_replace(stand_in)
+                ));
+            }
+        }
+        Decision::CannotReplaceBy(stand_in) => {
+            words::warning(&format!(
+                "the program keeps GCC's libgomp, which cannot be traced: {}",
+                diagnosis::cannot_replace(stand_in)
+            ));
+            words::hint(diagnosis::INSIST);
+        }
         Decision::NothingInstalled => {
             words::warning("the program needs GCC's libgomp, which cannot be traced");
             words::hint(INSTALL_LIBOMP);
@@ -162,6 +183,37 @@ fn start(
         Failure::because(format!("cannot run {}", command[0].display()), &error)
             .status(if not_found { 127 } else { 126 })
     })
+}
+
+/// Tells of libraries that were loaded while programs ran, and that call what the runtime in libgomp's place lacks.
+fn tell_of_mixed(done: &[Done], decision: &Decision, loader: &Loader) {
+    let Decision::ReplaceBy(stand_in) = decision else {
+        return;
+    };
+    let traces = done.iter().filter(|done| done.result.is_ok());
+    let modules: BTreeSet<PathBuf> = traces
+        .filter_map(|done| Reader::open(&done.trace).ok())
+        .filter_map(|reader| Table::from_metadata(reader.metadata()))
+        .flat_map(|table| {
+            let paths = table.instances().map(|module| PathBuf::from(&module.path));
+            paths.collect::<Vec<_>>()
+        })
+        .collect();
+    let mut lacking = entries::lacking_for(
+        &stand_in.libomp,
+        modules.iter().map(PathBuf::as_path),
+        loader,
+    );
+    lacking.retain(|lacking| !stand_in.lacking.contains(lacking));
+    if lacking.is_empty() {
+        return;
+    }
+    words::warning(&format!(
+        "the program ran on two OpenMP runtimes, so its results may be wrong: {} lacks {}",
+        stand_in.libomp.display(),
+        entries::described(&lacking)
+    ));
+    words::hint("record with --libgomp keep: nothing that runs on libgomp is traced then");
 }
 
 /// What is known of traces that are not there.
@@ -214,8 +266,8 @@ fn additions(arguments: &Record, end: Option<End>, decision: &Decision) -> Value
         Some(End::Signal(signal)) => record.signal = Some(signal),
         None => {}
     }
-    if let Decision::ReplaceBy(libomp) = decision {
-        record.libgomp_replaced_by = Some(libomp.to_string_lossy().into_owned());
+    if let Decision::ReplaceBy(stand_in) = decision {
+        record.libgomp_replaced_by = Some(stand_in.libomp.to_string_lossy().into_owned());
     }
     match arguments.symbols {
         // A trace that brings no names along is one whose names nobody looks up.
@@ -235,11 +287,13 @@ fn tell_likely_reason(programs: &[Program], end: End, decision: &Decision, loade
         return;
     };
     let stand_in = match decision {
-        Decision::ReplaceBy(libomp) => Some(libomp.clone()),
+        Decision::ReplaceBy(stand_in) | Decision::CannotReplaceBy(stand_in) => {
+            Some(stand_in.clone())
+        }
         Decision::Keep => libgomp::stand_in(None, programs, loader).ok().flatten(),
         Decision::NothingInstalled => None,
     };
-    let diagnosis = Diagnosis::of(program, stand_in.as_deref());
+    let diagnosis = Diagnosis::of(program, stand_in.as_ref());
     let path = program.path.display();
     let (reason, remedy) = match (diagnosis.traceable, decision) {
         (Traceable::Replaced, Decision::Keep) => (
@@ -256,6 +310,10 @@ fn tell_likely_reason(programs: &[Program], end: End, decision: &Decision, loade
             ),
             Some(HOW_TOOLS_ARE_FOUND.to_owned()),
         ),
+        // Said before the run, with what to do.
+        (Traceable::No, Decision::CannotReplaceBy(_)) if program.needs_libgomp() => {
+            (format!("{path} ran on GCC's libgomp"), None)
+        }
         (Traceable::Unknown, Decision::ReplaceBy(_)) if diagnosis.remedy.is_none() => {
             (diagnosis.reason, Some(HOW_TOOLS_ARE_FOUND.to_owned()))
         }

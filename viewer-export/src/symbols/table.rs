@@ -208,6 +208,11 @@ impl Table {
             .filter_map(|module| Some((&module.instance, module.problem?)))
     }
 
+    /// The modules that hold addresses, those of OpenMP runtimes too.
+    pub fn instances(&self) -> impl Iterator<Item = &Instance> {
+        self.modules.iter().map(|module| &module.instance)
+    }
+
     /// How many addresses are named, of each quality: by module only, by function, by line. Those in OpenMP runtimes do
     /// not count.
     pub fn counts(&self) -> [usize; 3] {

@@ -60,6 +60,38 @@ fn stays_when_told_to() {
     );
 }
 
+/// What the loader would not bind to the stand-in would stay libgomp's.
+#[test]
+fn stays_where_the_stand_in_lacks_a_function_at_its_version() {
+    let folder = folder("stays_where_the_stand_in_lacks_a_function_at_its_version");
+    // To libgomp, `omp_fulfill_event` has the version OMP_5.0.1.
+    let source = PROGRAM.replace(
+        "return 0;",
+        "if (preload == \"\") omp_fulfill_event(0); return 0;",
+    );
+    compile(&folder, "app", &source, &["-fopenmp"]);
+    fs::write(folder.join("versions"), "VERSION { omp_fulfill_event; };").unwrap();
+    let with_it = format!("{STAND_IN} void omp_fulfill_event(int event) {{}}");
+    let versioned = "-Wl,--version-script=versions";
+    for (source, flags, is_replaced) in [
+        (STAND_IN, &["-shared", "-fPIC"][..], false),
+        (&with_it, &["-shared", "-fPIC", versioned], false),
+        (&with_it, &["-shared", "-fPIC"], true),
+    ] {
+        compile(&folder, "libomp.so.5", source, flags);
+        let command = &mut record(&folder, &["--libomp", "libomp.so.5"], &["./app"]);
+        let said = run(command.env("OMP_NUM_THREADS", "3"));
+        assert_eq!(
+            said.stdout.starts_with("77 "),
+            is_replaced,
+            "{}",
+            said.stderr
+        );
+        let lacks = "cannot do what it calls: omp_fulfill_event (called by ./app)";
+        assert_eq!(said.stderr.contains(lacks), !is_replaced, "{}", said.stderr);
+    }
+}
+
 #[test]
 fn is_found_behind_rpath_and_under_another_name() {
     let folder = folder("is_found_behind_rpath_and_under_another_name");
