@@ -79,6 +79,10 @@ quirks! {
     tasks_without_switch
         "tasks end that were not reported to run"
         |metadata| generation(metadata) == "TR2";
+    /// Both let tools ask for ids that the runtime counts.
+    ids_of_runtime
+        "ids are the runtime's own, those of regions counted apart from those of tasks"
+        |metadata| ["TR2", COLLECTOR_API].contains(&generation(metadata));
     /// Its events have no place for it.
     members_without_index
         "the members of a team are not numbered: they count in the order in which they begin"

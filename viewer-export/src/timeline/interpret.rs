@@ -5,6 +5,7 @@
 //! (docs/performance.md).
 
 mod commands;
+mod joins;
 mod mutexes;
 mod regions;
 mod tasks;
@@ -27,12 +28,14 @@ use crate::timeline::counters::Counters;
 use crate::timeline::dependences::Dependences as TaskDependences;
 use crate::timeline::devices::{DeviceReport, Devices};
 use crate::timeline::dialect::Dialect;
+use crate::timeline::given_ids::GivenIds;
 use crate::timeline::locks::{Acquisition, Locks};
 use crate::timeline::repair::Cause;
 use crate::timeline::selection::Selection;
 use crate::timeline::stage::Stage;
 use crate::timeline::tasks::{Task, TaskState, Tasks};
 use crate::timeline::thread::{Frame, Thread};
+use joins::Join;
 
 /// Interprets the merged events of one process.
 pub(crate) struct Interpreter<'t, 's> {
@@ -47,6 +50,11 @@ pub(crate) struct Interpreter<'t, 's> {
     /// The members of a team that has ended: a buffer for the next.
     spare_members: Vec<Member>,
     tasks: Tasks,
+    /// A task was detached or offloaded, so tasks may be unfinished when the region of a team of one reports its end.
+    has_proxy_tasks: bool,
+    joins: Vec<Join>,
+    /// Ids of regions and of tasks of all kinds.
+    given_ids: GivenIds,
     /// Tasks that ran without an id.
     unset_tasks: u64,
     /// Tasks that ran before they were created, or never were.
@@ -191,6 +199,9 @@ impl<'t, 's> Interpreter<'t, 's> {
             teams: FastMap::default(),
             spare_members: Vec::new(),
             tasks: Tasks::default(),
+            has_proxy_tasks: false,
+            joins: Vec::new(),
+            given_ids: GivenIds::default(),
             unset_tasks: 0,
             unannounced_tasks: 0,
             dependences: TaskDependences::default(),
@@ -594,23 +605,28 @@ impl<'t, 's> Interpreter<'t, 's> {
     }
 
     /// An event of `task` begins: what other tasks have open above it on this thread has ended unseen, and so has a
-    /// parallel region that it encountered.
+    /// parallel region that it encountered. `region` is the parallel region that the event names, if it names one.
     #[inline]
-    fn in_task(&mut self, thread: usize, time: Ns, task: Id) {
+    fn in_task(&mut self, thread: usize, time: Ns, region: Id, task: Id) {
         let is_it = |frame: &Frame| frame.is_task() && frame.key == task.0;
         if !self.threads[thread].stack().last().is_some_and(is_it) {
-            self.end_above_task(thread, time, task);
+            self.end_above_task(thread, time, region, task);
         }
     }
 
-    fn end_above_task(&mut self, thread: usize, time: Ns, task: Id) {
+    /// In a serialized region that an explicit task encounters, LLVM passes that region with the implicit task of the
+    /// region around. So where the event names the innermost region, a task outside of that is no sign of anything.
+    fn end_above_task(&mut self, thread: usize, time: Ns, region: Id, task: Id) {
+        let inside = self.threads[thread].innermost_member_of(region);
+        let from = inside.unwrap_or_default();
         let stack = self.threads[thread].stack();
-        let Some(index) = stack
+        let Some(distance) = stack[from..]
             .iter()
             .rposition(|frame| frame.is_task() && frame.key == task.0)
         else {
             return;
         };
+        let index = from + distance;
         let own = index + 1..self.threads[thread].task_end(index);
         let is_parallel =
             |frame: &Frame| matches!(frame.construct, Construct::Parallel | Construct::Teams);

@@ -14,6 +14,7 @@ mod counters;
 mod dependences;
 mod devices;
 mod dialect;
+mod given_ids;
 mod helpers;
 pub(crate) mod interpret;
 mod locations;

@@ -44,6 +44,12 @@ causes! {
     /// thread may then have begun a region with.
     MisnamedRegion Note "misnamed_region"
         "ends of parallel regions named another thread's region and end that of their own task";
+    /// LLVM waits for detached tasks of a team of one when it has reported the region's end.
+    EndBeforeTasks Note "end_before_tasks"
+        "parallel regions of one thread reported their end before their tasks were complete and end with the last of these";
+    /// LLVM does so where it runs tasks of a team that is over.
+    EndedTask Note "ended_task"
+        "switches went to tasks that had ended; the thread goes on with the task around";
     /// The event was lost, not delivered, or the program died first.
     MissingEnd Warning "missing_end"
         "regions had no end and end with the region around them or with the trace";

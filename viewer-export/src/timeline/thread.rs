@@ -12,6 +12,7 @@
 //! * times never go back.
 
 use ompt_sys as ompt;
+use omptrace_trace_format::field::Id;
 
 use crate::names::Construct;
 use crate::sink::{Argument, LocationId, Ns, Point, RegionId, ThreadEvent, Value, argument};
@@ -439,6 +440,19 @@ impl Thread {
         true
     }
 
+    /// The implicit task `task`, which has reported its end, goes on until the tasks of its region are complete. False where
+    /// it has not reported it.
+    pub(crate) fn end_with_tasks(&mut self, task: u64) -> bool {
+        let Some(index) = self.implicit_task(task) else {
+            return false;
+        };
+        let frame = &mut self.stack[index];
+        if frame.ended {
+            frame.limit = Ns::MAX;
+        }
+        frame.ended
+    }
+
     /// The parallel region whose implicit task is `task` has ended at `time`, and so has the task; later ends are late.
     pub(crate) fn region_ended(&mut self, stage: &mut Stage<'_>, time: Ns, task: u64) {
         let Some(index) = self.implicit_task(task) else {
@@ -465,6 +479,15 @@ impl Thread {
     pub(crate) fn innermost_implicit_task(&self) -> Option<u64> {
         let index = self.stack.last()?.implicit_task?;
         Some(self.stack[index as usize].key)
+    }
+
+    /// The place of the innermost implicit task, if it is a member's of the parallel region `region`.
+    pub(crate) fn innermost_member_of(&self, region: Id) -> Option<usize> {
+        let index = self.stack.last()?.implicit_task? as usize;
+        match self.stack[index].event {
+            Some(ThreadEvent::TeamBegin { team, .. }) if Id(team) == region => Some(index),
+            _ => None,
+        }
     }
 
     /// Whether the thread is in a parallel region that goes on.

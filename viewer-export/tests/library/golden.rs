@@ -100,6 +100,7 @@ golden! {
     tasks_on_top_of_tasks
     untied_migration
     detached_task
+    ended_task_named
     locks_out_of_order
     failed_test_lock
     missing_ends
@@ -109,6 +110,7 @@ golden! {
     unknown_events
     shifted_data_op
     single_without_end
+    single_in_nested_serialized
     taskloop_in_single
     league_without_begin
     cancelled_in_draft

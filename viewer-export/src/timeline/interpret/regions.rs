@@ -5,7 +5,7 @@ use super::*;
 impl Interpreter<'_, '_> {
     #[inline(never)]
     pub(super) fn parallel_begin(&mut self, thread: usize, time: Ns, e: &ParallelBegin) {
-        self.in_task(thread, time, e.encountering_task_data);
+        self.in_task(thread, time, Id::NULL, e.encountering_task_data);
         self.count_thread(thread, time);
         if !self.selection.regions {
             return self.repair(thread, time, Cause::CounterpartLeftOut);
@@ -25,7 +25,10 @@ impl Interpreter<'_, '_> {
             "requested_parallelism": uint(e.requested_parallelism),
         ];
         self.threads[thread].open(self.stage, time, frame, arguments);
-        if e.parallel_data.known().is_some() {
+        if let Some(parallel) = e.parallel_data.known() {
+            if !self.dialect.ids_of_runtime {
+                self.given_ids.insert(parallel);
+            }
             let team = Team {
                 begin: time,
                 encountering_task: e.encountering_task_data,
@@ -35,7 +38,7 @@ impl Interpreter<'_, '_> {
                 actual_parallelism: 0,
                 members: std::mem::take(&mut self.spare_members),
             };
-            self.teams.insert(e.parallel_data.0, team);
+            self.teams.insert(parallel, team);
         }
     }
 
@@ -49,6 +52,12 @@ impl Interpreter<'_, '_> {
         if key != e.parallel_data.0 && !self.dialect.joins_without_region {
             self.repair(thread, time, Cause::MisnamedRegion);
         }
+        if !self.waits_for_tasks(thread, time, key) {
+            self.end_region(thread, time, key);
+        }
+    }
+
+    pub(super) fn end_region(&mut self, thread: usize, time: Ns, key: u64) {
         let Some(mut team) = self.teams.remove(&key) else {
             return self.close(thread, time, Construct::Parallel, key);
         };
@@ -106,6 +115,9 @@ impl Interpreter<'_, '_> {
             && self.threads[thread].stack().iter().any(is_it)
         {
             return;
+        }
+        if let Some(task) = e.task_data.known() {
+            self.given_ids.insert(task);
         }
         let mut index = e.index;
         let frame = match self.teams.get_mut(&e.parallel_data.0) {
@@ -191,7 +203,7 @@ impl Interpreter<'_, '_> {
     pub(super) fn work(&mut self, thread: usize, time: Ns, e: &Work) {
         let construct = Construct::Work(e.work_type);
         if e.endpoint == ompt::ompt_scope_begin {
-            self.in_task(thread, time, e.task_data);
+            self.in_task(thread, time, e.parallel_data, e.task_data);
             if is_worksharing(e.work_type) {
                 self.end_single(thread, time);
             }
@@ -274,7 +286,7 @@ impl Interpreter<'_, '_> {
     #[inline(never)]
     pub(super) fn sync_region(&mut self, thread: usize, time: Ns, e: &SyncRegion) {
         if e.endpoint == ompt::ompt_scope_begin {
-            self.in_task(thread, time, e.task_data);
+            self.in_task(thread, time, e.parallel_data, e.task_data);
             if is_barrier(e.kind) {
                 self.end_single(thread, time);
             }

@@ -12,7 +12,7 @@ impl Interpreter<'_, '_> {
         if flags.contains(ompt::ompt_task_initial) {
             return self.initial_task_create(thread, time, e);
         }
-        self.in_task(thread, time, e.encountering_task_data);
+        self.in_task(thread, time, Id::NULL, e.encountering_task_data);
         if !self.selection.tasks {
             return self.repair(thread, time, Cause::CounterpartLeftOut);
         }
@@ -25,6 +25,8 @@ impl Interpreter<'_, '_> {
         } else {
             Construct::Task
         };
+        let is_undeferred = flags.contains(ompt::ompt_task_undeferred);
+        self.has_proxy_tasks |= construct == Construct::TargetTask && !is_undeferred;
         let at = self.threads[thread].point(time);
         let Some(new_task) = e.new_task_data.known() else {
             return;
@@ -37,10 +39,12 @@ impl Interpreter<'_, '_> {
             implicit_task: self.threads[thread].innermost_implicit_task(),
             state: TaskState::Created,
             // An undeferred task runs at once in the same place.
-            created: (!flags.contains(ompt::ompt_task_undeferred)).then_some(at),
+            created: (!is_undeferred).then_some(at),
             links: None,
         };
         let region = task.region;
+        self.given_ids.insert(new_task);
+        self.count_unfinished(task.implicit_task, true);
         self.tasks.insert(new_task, task);
         let task = new_task;
         self.stage
@@ -85,19 +89,21 @@ impl Interpreter<'_, '_> {
                 self.leave_task(thread, time, prior, cancelled);
                 self.task_is_done(thread, time, prior);
                 if !is_nameless {
-                    self.run_task(thread, time, next);
+                    self.run_task(thread, time, prior, next);
                 }
             }
             // Its code has run; it is complete when its event is fulfilled.
             ompt::ompt_task_detach => {
+                self.has_proxy_tasks = true;
                 self.leave_task(thread, time, prior, false);
                 if !is_nameless {
-                    self.run_task(thread, time, next);
+                    self.run_task(thread, time, prior, next);
                 }
             }
             _ if is_nameless => self.start_unannounced(thread, time, next),
-            _ => self.run_task(thread, time, next),
+            _ => self.run_task(thread, time, prior, next),
         }
+        self.end_joins(time);
     }
 
     fn task_fulfilled(&mut self, thread: usize, time: Ns, task: Id) {
@@ -137,6 +143,7 @@ impl Interpreter<'_, '_> {
         let Some(done) = self.tasks.remove(&task.0) else {
             return;
         };
+        self.count_unfinished(done.implicit_task, false);
         self.dependences.forget_children(task.0);
         let at = self.threads[thread].point(time);
         // Elsewhere, the end of its code tells.
@@ -186,8 +193,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// From now on the thread runs `task`.
-    fn run_task(&mut self, thread: usize, time: Ns, task: Id) {
+    /// From now on the thread runs `task` instead of `prior`.
+    fn run_task(&mut self, thread: usize, time: Ns, prior: Id, task: Id) {
         if task == Id::NULL {
             return;
         }
@@ -205,6 +212,9 @@ impl Interpreter<'_, '_> {
             return self.suspend_above(thread, time, index);
         }
         let Some(alive) = self.tasks.get_mut(&task.0) else {
+            if self.given_ids.contains(task.0) {
+                return self.run_ended(thread, time, prior);
+            }
             if !self.selection.implicit_tasks {
                 return self.suspend_all(thread, time);
             }
@@ -220,6 +230,17 @@ impl Interpreter<'_, '_> {
                 let frames = self.take_from(other, time, task.0);
                 self.threads[thread].resume(self.stage, time, frames);
             }
+        }
+    }
+
+    /// The task that runs from now on has ended: LLVM goes on naming the task that it ran before, where it runs tasks of a
+    /// team that is over. So the thread is in the task around `prior`.
+    #[cold]
+    fn run_ended(&mut self, thread: usize, time: Ns, prior: Id) {
+        self.repair(thread, time, Cause::EndedTask);
+        let is_it = |frame: &Frame| frame.is_explicit_task() && frame.key == prior.0;
+        if let Some(depth) = self.threads[thread].stack().iter().rposition(is_it) {
+            self.suspend_from(thread, time, depth);
         }
     }
 

@@ -1,0 +1,82 @@
+//! The ids of tasks and regions that were given out so far: tells a task that has ended from one whose creation is missing.
+
+use crate::fast_map::FastMap;
+
+/// The tracer's ids hold the number of the stream above these bits, and below a number that counts up.
+const NUMBER_BITS: u32 = 40;
+
+/// Stops a trace whose ids have a gap behind each. Ids behind that many gaps count as never given.
+const MAX_RANGES: usize = 1 << 16;
+
+/// Ids that were given out. Each stream counts its ids up, so a range per stream holds them all; a lost event leaves a gap.
+#[derive(Default)]
+pub(crate) struct GivenIds {
+    /// By stream: ranges in ascending order, each with its first and last id.
+    streams: FastMap<u64, Vec<(u64, u64)>>,
+    /// The number of ranges in all.
+    ranges: usize,
+}
+
+impl GivenIds {
+    /// The id is given to something new.
+    #[inline]
+    pub(crate) fn insert(&mut self, id: u64) {
+        let ranges = self.streams.entry(id >> NUMBER_BITS).or_default();
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == id => *last = id,
+            Some((_, last)) if *last >= id => {}
+            _ if self.ranges < MAX_RANGES => {
+                self.ranges += 1;
+                ranges.push((id, id));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the id was given out.
+    pub(crate) fn contains(&self, id: u64) -> bool {
+        let Some(ranges) = self.streams.get(&(id >> NUMBER_BITS)) else {
+            return false;
+        };
+        let behind = ranges.partition_point(|(first, _)| *first <= id);
+        behind > 0 && id <= ranges[behind - 1].1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_each_stream_are_one_range() {
+        let mut given = GivenIds::default();
+        for number in 1..1000 {
+            for stream in 1..4 {
+                given.insert(stream << NUMBER_BITS | number);
+            }
+        }
+        assert_eq!(given.ranges, 3);
+        assert!(given.contains(2 << NUMBER_BITS | 500));
+        assert!(!given.contains(2 << NUMBER_BITS | 1000));
+        assert!(!given.contains(7));
+    }
+
+    #[test]
+    fn ids_of_lost_events_were_not_given() {
+        let mut given = GivenIds::default();
+        for id in [5, 6, 9, u64::MAX - 2] {
+            given.insert(id);
+        }
+        let is_given = [4, 5, 6, 7, 8, 9, 10].map(|id| given.contains(id));
+        assert_eq!(is_given, [false, true, true, false, false, true, false]);
+    }
+
+    #[test]
+    fn gaps_are_bounded() {
+        let mut given = GivenIds::default();
+        for id in 1..2 * MAX_RANGES as u64 {
+            given.insert(2 * id);
+        }
+        assert_eq!(given.ranges, MAX_RANGES);
+    }
+}
