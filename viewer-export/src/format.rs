@@ -22,6 +22,8 @@ pub struct Format {
     pub description: &'static str,
     /// Larger files, before compression, are more than a viewer bears.
     pub viewer_bytes: Option<u64>,
+    /// Regions that lie in more others are left out, since viewers drop them.
+    pub(crate) max_depth: Option<usize>,
     kind: Kind,
 }
 
@@ -39,6 +41,9 @@ enum Kind {
     Folder(fn(&Path, Otf2Options, usize) -> io::Result<Box<dyn Sink>>),
 }
 
+/// Perfetto's importer has room for 512.
+const PERFETTO_DEPTH: Option<usize> = Some(500);
+
 /// All formats, in the order of the help text.
 pub const FORMATS: &[Format] = &[
     Format {
@@ -47,6 +52,7 @@ pub const FORMATS: &[Format] = &[
         description: "Chrome trace events (JSON), for ui.perfetto.dev and chrome://tracing",
         // Catapult keeps the text as one string, of which V8 allows 2^29 - 24 characters.
         viewer_bytes: Some(500_000_000),
+        max_depth: PERFETTO_DEPTH,
         kind: Kind::Records {
             sink: |out, share| Box::new(Chrome::new(out, share)),
             end: |_| chrome::END.to_vec(),
@@ -58,6 +64,7 @@ pub const FORMATS: &[Format] = &[
         description: "Perfetto's own format, for ui.perfetto.dev: a third of the bytes, and more to see",
         // The importer takes 150 bytes of memory per slice and 75 per argument; 4 GB is what 32 bits address.
         viewer_bytes: Some(800_000_000),
+        max_depth: PERFETTO_DEPTH,
         kind: Kind::Records {
             sink: |out, share| Box::new(Perfetto::new(out, share)),
             end: perfetto::end,
@@ -68,6 +75,7 @@ pub const FORMATS: &[Format] = &[
         extension: "txt",
         description: "indented text, one block per thread, for reading and comparing",
         viewer_bytes: None,
+        max_depth: None,
         kind: Kind::File(|out| Box::new(Text::new(out))),
     },
     Format {
@@ -75,6 +83,7 @@ pub const FORMATS: &[Format] = &[
         extension: "otf2",
         description: "an OTF2 archive (a folder), for Vampir, Scalasca, Cube and other tools of HPC",
         viewer_bytes: None,
+        max_depth: None,
         kind: Kind::Folder(|folder, options, locations| {
             Ok(Box::new(Otf2::new(folder, options, locations)?))
         }),

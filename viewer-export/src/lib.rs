@@ -135,7 +135,7 @@ pub fn convert(
     let out = options.output(out);
     let bytes = out.bytes();
     let sink = format.sink(out, Share::whole())?;
-    let report = replay_all(inputs, options, sink, progress)?;
+    let report = replay_all(inputs, format, options, sink, progress)?;
     Ok(Report {
         exported_bytes: bytes.count(),
         ..report
@@ -170,9 +170,15 @@ fn side_by_side(
             progress(*done);
         };
         let (first, step) = (number as usize, shares.len());
-        replay(options, workers, sink, &mut |symbols, manner, sink| {
-            timeline.replay(first, step, symbols, manner, sink, &mut progress)
-        })
+        replay(
+            format,
+            options,
+            workers,
+            sink,
+            &mut |symbols, manner, sink| {
+                timeline.replay(first, step, symbols, manner, sink, &mut progress)
+            },
+        )
     })?;
     let end = format.end(&shares[0]);
     bytes.add(end.len());
@@ -200,7 +206,7 @@ pub fn convert_to_folder(
 ) -> io::Result<Report> {
     let locations = inputs.iter().map(|reader| reader.streams().len()).sum();
     let sink = format.folder_sink(folder, options.otf2, locations)?;
-    replay_all(inputs, options, sink, progress)
+    replay_all(inputs, format, options, sink, progress)
 }
 
 /// [`convert`] to a series of files in the order of time, each complete by itself, of about `limit_bytes` each before
@@ -221,17 +227,18 @@ pub fn convert_split(
     // Processes are written one after the other, each from the first file to the last.
     let limit_bytes = limit_bytes / inputs.len().max(1) as u64;
     let split = Split::new(format, Box::new(next_output), limit_bytes);
-    replay_all(inputs, options, Box::new(split), progress)
+    replay_all(inputs, format, options, Box::new(split), progress)
 }
 
 /// Interprets all processes, one after the other, into `sink`, and finishes that.
 fn replay_all(
     inputs: &[&Reader],
+    format: &Format,
     options: &ConvertOptions,
     sink: Box<dyn Sink>,
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Report> {
-    replay(options, 1, sink, &mut |symbols, manner, sink| {
+    replay(format, options, 1, sink, &mut |symbols, manner, sink| {
         timeline::replay_with(inputs, symbols, manner, sink, progress)
     })
 }
@@ -240,8 +247,9 @@ fn replay_all(
 type Interpret<'a> =
     dyn FnMut(&dyn Fn(&Reader) -> Table, timeline::Manner, &mut dyn Sink) -> Report + 'a;
 
-/// Interprets what `options` select into `sink`, and finishes that: the work of one of so many `workers`.
+/// Interprets what `options` select into `sink`, which is of `format`, and finishes that: the work of one of `workers`.
 fn replay(
+    format: &Format,
     options: &ConvertOptions,
     workers: usize,
     sink: Box<dyn Sink>,
@@ -251,6 +259,7 @@ fn replay(
     let threads = options.threads() / workers;
     let manner = timeline::Manner {
         chunks: options.chunks,
+        max_depth: format.max_depth,
         ahead: threads > 1,
     };
     let symbols = |reader: &Reader| Table::of(reader, &options.symbols);

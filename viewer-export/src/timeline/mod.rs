@@ -214,6 +214,8 @@ pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(
 pub(crate) struct Manner {
     /// Show each chunk of a loop that is not static.
     pub(crate) chunks: bool,
+    /// Leave out what lies in more regions than these.
+    pub(crate) max_depth: Option<usize>,
     /// Let another thread decode.
     pub(crate) ahead: bool,
 }
@@ -222,6 +224,7 @@ impl Default for Manner {
     fn default() -> Manner {
         Manner {
             chunks: false,
+            max_depth: None,
             ahead: processors() > 1,
         }
     }
@@ -298,7 +301,7 @@ impl<'a> Timeline<'a> {
         if self.origin > 0 {
             sink.start(self.origin);
         }
-        let mut stage = Stage::new(sink, manner.chunks);
+        let mut stage = Stage::new(sink, manner);
         let mut done = 0;
         for (index, number) in (first..self.inputs.len()).step_by(step).zip(0..) {
             let reader = self.inputs[index];

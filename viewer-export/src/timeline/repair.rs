@@ -66,7 +66,7 @@ causes! {
     /// An endpoint other than begin, end and beginend.
     UnknownEndpoint Warning "unknown_endpoint" "events were neither begin nor end and were left out";
     /// Perfetto shows no more than 512 levels.
-    TooDeep Warning "too_deep" "regions were nested too deeply and were left out";
+    TooDeep Warning "too_deep" "regions were nested deeper than can be shown and were left out";
     /// A damaged chunk, or a clock that is not the same on all processors.
     TimeWentBack Warning "time_went_back"
         "events were older than their predecessor in the stream and were moved to its time";

@@ -8,6 +8,7 @@ use crate::sink::{
     RegionId, Sink, ThreadEvent,
 };
 use crate::symbols::Table;
+use crate::timeline::Manner;
 use crate::timeline::repair::Repairs;
 
 pub(crate) struct Stage<'s> {
@@ -16,6 +17,8 @@ pub(crate) struct Stage<'s> {
     pub(crate) names: Names,
     /// Whether the chunks of loops are wanted.
     pub(crate) chunks: bool,
+    /// Regions that lie in as many others, or more, are not shown.
+    pub(crate) max_depth: usize,
     /// Repairs of the process that is interpreted now.
     pub(crate) repairs: Repairs,
     /// When recording was off last, in the process that is interpreted now.
@@ -27,12 +30,13 @@ pub(crate) struct Stage<'s> {
 }
 
 impl<'s> Stage<'s> {
-    pub(crate) fn new(sink: &'s mut dyn Sink, chunks: bool) -> Stage<'s> {
+    pub(crate) fn new(sink: &'s mut dyn Sink, manner: Manner) -> Stage<'s> {
         Stage {
             wants_thread_events: sink.wants_thread_events(),
             sink,
             names: Names::default(),
-            chunks,
+            chunks: manner.chunks,
+            max_depth: manner.max_depth.unwrap_or(usize::MAX),
             repairs: Repairs::default(),
             pause: None,
             process: ProcessId(0),

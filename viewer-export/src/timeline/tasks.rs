@@ -55,4 +55,6 @@ pub(crate) enum TaskState {
     OnThread(usize),
     /// It is suspended and its regions wait for a thread.
     Suspended(Vec<Frame>),
+    /// It runs, nested too deep to be on a stack.
+    Hidden,
 }

@@ -19,8 +19,9 @@ use crate::sink::{Argument, LocationId, Ns, Point, RegionId, ThreadEvent, Value,
 use crate::timeline::repair::Cause;
 use crate::timeline::stage::Stage;
 
-/// Perfetto's importer drops what is deeper.
-const MAX_DEPTH: usize = 500;
+/// Stops a trace of begins only, each of whose ends is looked for in all of them. What is deeper is left out; formats whose
+/// viewers have room for less [show less](crate::format::Format).
+const MAX_DEPTH: usize = 1 << 16;
 
 /// An open region.
 #[derive(Clone, Debug)]
@@ -138,7 +139,7 @@ pub(crate) struct Thread {
     stack: Vec<Frame>,
     /// The time of the newest thing on this thread.
     last: Ns,
-    /// Regions left out above the deepest that is shown.
+    /// Regions deeper than [`MAX_DEPTH`], which are on no stack.
     hidden: usize,
     /// Construct and key of regions that made way: their ends are still to come, late.
     awaited: Vec<(Construct, u64)>,
@@ -203,7 +204,8 @@ impl Thread {
         arguments: &[Argument<'_>],
     ) {
         self.close_overdue(stage, time);
-        if self.stack.len() >= MAX_DEPTH {
+        let depth = self.stack.len();
+        if depth >= MAX_DEPTH {
             return self.hide(stage, time);
         }
         let at = self.point(time);
@@ -213,7 +215,9 @@ impl Thread {
             && !top.paused
         {
             top.paused = true;
-            stage.sink.leave(at, &[]);
+            if depth <= stage.max_depth {
+                stage.sink.leave(at, &[]);
+            }
         }
         // A team is joined once; a task is switched to each time that it goes on.
         if let Some(event) = frame.event
@@ -221,7 +225,11 @@ impl Thread {
         {
             stage.thread_event(at, event);
         }
-        stage.sink.enter(at, frame.region, arguments);
+        if depth < stage.max_depth {
+            stage.sink.enter(at, frame.region, arguments);
+        } else {
+            stage.repairs.add(Cause::TooDeep, self.stream, time);
+        }
         self.push(Frame {
             begin: at.time,
             ..frame
@@ -232,6 +240,18 @@ impl Thread {
     fn hide(&mut self, stage: &mut Stage<'_>, time: Ns) {
         self.hidden += 1;
         stage.repairs.add(Cause::TooDeep, self.stream, time);
+    }
+
+    /// Whether what begins now is hidden.
+    pub(crate) fn is_full(&self) -> bool {
+        self.stack.len() >= MAX_DEPTH
+    }
+
+    /// The end of a task that is on no stack comes. False where it is not hidden, either.
+    pub(crate) fn end_hidden(&mut self) -> bool {
+        let is_hidden = self.hidden > 0;
+        self.hidden -= usize::from(is_hidden);
+        is_hidden
     }
 
     #[inline(always)]
@@ -259,9 +279,12 @@ impl Thread {
     #[inline(never)]
     fn wait_on(&mut self, stage: &mut Stage<'_>, time: Ns) -> Option<Construct> {
         let at = self.point(time);
+        let is_shown = self.stack.len() <= stage.max_depth;
         if let Some(top) = self.stack.last_mut() {
             top.paused = false;
-            stage.sink.enter(at, top.region, &[]);
+            if is_shown {
+                stage.sink.enter(at, top.region, &[]);
+            }
         }
         self.wait()
     }
@@ -304,7 +327,8 @@ impl Thread {
         }
     }
 
-    /// As [`Thread::close`], where others are open above it, or it is hidden.
+    /// As [`Thread::close`], where others are open above it, or it is hidden. What has no key may lie in a hidden task, and
+    /// counts as that; the end of a region with a key shows that all above it have ended.
     #[inline(never)]
     fn close_beneath(
         &mut self,
@@ -314,13 +338,12 @@ impl Thread {
         key: u64,
         arguments: &[Argument<'_>],
     ) -> bool {
-        if self.hidden > 0 {
-            self.hidden -= 1;
-            return true;
+        if self.hidden > 0 && key == 0 {
+            return self.end_hidden();
         }
         let is_it = |frame: &Frame| frame.construct == construct && frame.key == key;
         let Some(index) = self.stack.iter().rposition(is_it) else {
-            return self.end_awaited(stage, time, construct, key);
+            return self.end_hidden() || self.end_awaited(stage, time, construct, key);
         };
         let time = self.end_time(stage, time);
         if construct == Construct::Phase {
@@ -360,7 +383,8 @@ impl Thread {
     #[inline(always)]
     fn leave(&mut self, stage: &mut Stage<'_>, time: Ns, arguments: &[Argument<'_>]) -> Frame {
         let frame = self.stack.pop().expect("callers leave only what is open");
-        if !frame.paused {
+        self.hidden = 0;
+        if !frame.paused && self.stack.len() < stage.max_depth {
             stage.sink.leave(self.point(time), arguments);
         }
         if let Some(event) = frame.event.and_then(ThreadEvent::counterpart) {
@@ -384,7 +408,6 @@ impl Thread {
         self.close_above(stage, time, 0, |frame| {
             frame.cause_of_missing_end().map(|_| Cause::MissingEnd)
         });
-        self.hidden = 0;
     }
 
     /// Takes the regions `from..to` out, so that those above go on without them. `arguments` are those of the end of
@@ -397,9 +420,10 @@ impl Thread {
         to: usize,
         arguments: &[Argument<'_>],
     ) -> Vec<Frame> {
+        self.hidden = 0;
         for depth in (from..self.stack.len()).rev() {
             let arguments = if depth == from { arguments } else { &[] };
-            if !self.stack[depth].paused {
+            if !self.stack[depth].paused && depth < stage.max_depth {
                 stage.sink.leave(self.point(time), arguments);
             }
         }

@@ -380,20 +380,99 @@ fn wait_for_another_region_than_the_thread_got_ends_in_an_archive() {
     assert!(faults.is_empty(), "{faults:?}");
 }
 
+/// Tasks of which each runs inside of the one before, and whose ends come.
+fn nested_tasks(count: u64) -> String {
+    let first = "0 1 implicit_task begin task=1 flags=1\n".to_owned();
+    let begins = (2..2 + count).map(|task| {
+        let parent = task - 1;
+        format!(
+            "{task} 1 task_create task={parent} new={task} flags=0x8000004\n\
+             {task} 1 task_schedule prior={parent} status=switch next={task}\n"
+        )
+    });
+    let ends = (2..2 + count).rev().map(|task| {
+        let (time, parent) = (2 * (2 + count) - task, task - 1);
+        format!("{time} 1 task_schedule prior={task} status=complete next={parent}\n")
+    });
+    let end = 3 * (2 + count);
+    let last = format!("{end} 1 implicit_task end task=1 flags=1\n");
+    let first = std::iter::once(first);
+    first.chain(begins).chain(ends).chain([last]).collect()
+}
+
+/// How often each cause was met, and how many slices of tasks the Chrome format has.
+fn converted(text: &str) -> (Vec<(&'static str, u64)>, usize) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let readers = fixture::open(text, folder.path());
+    let out = fixture::Shared::default();
+    let report = omptrace_viewer_export::convert(
+        &[&readers[0]],
+        omptrace_viewer_export::Format::by_name("chrome").expect("a format"),
+        &omptrace_viewer_export::ConvertOptions::default(),
+        Box::new(out.clone()),
+        &mut |_| {},
+    )
+    .expect("memory can be written");
+    let repairs = report.processes[0].repairs.iter();
+    let repairs = repairs.map(|repair| (repair.cause.name(), repair.count));
+    let slices = String::from_utf8(out.bytes()).expect("UTF-8");
+    (
+        repairs.collect(),
+        slices.matches("\"cat\":\"task\"").count(),
+    )
+}
+
 #[test]
-fn regions_that_never_end_are_shown_to_a_depth() {
-    let text: String = (0..2000)
-        .map(|time| format!("{time} 1 work begin kind=taskloop\n"))
-        .collect();
+fn viewers_get_what_they_can_show_and_archives_get_all() {
+    let text = nested_tasks(600);
+    let (repairs, slices) = converted(&text);
+    assert_eq!((repairs, slices), (vec![("too_deep", 101)], 499));
+    assert_eq!(archive_faults(&text), []);
+}
+
+#[test]
+fn tasks_that_are_too_deep_for_a_stack_are_complete() {
+    const MORE: u64 = 100;
+    let text = nested_tasks((1 << 16) - 1 + MORE);
     let folder = tempfile::tempdir().expect("a folder");
     let readers = fixture::open(&text, folder.path());
     let mut contract = Contract::default();
     let report = replay(&[&readers[0]], &mut contract, &mut |_| {});
     contract.is_closed();
-    assert!(
-        report.processes[0]
-            .notes()
-            .iter()
-            .any(|note| note.1.contains("too deeply"))
-    );
+    let repairs = report.processes[0].repairs.iter();
+    let repairs: Vec<_> = repairs
+        .map(|repair| (repair.cause.name(), repair.count))
+        .collect();
+    assert_eq!(repairs, [("too_deep", MORE)]);
+    assert_eq!(archive_faults(&text), []);
+}
+
+#[test]
+fn regions_that_never_end_are_shown_to_a_depth() {
+    let text: String = (0..2000)
+        .map(|time| format!("{time} 1 work begin kind=taskloop\n"))
+        .collect();
+    let (repairs, _) = converted(&text);
+    assert_eq!(repairs, [("missing_end", 2000), ("too_deep", 1500)]);
+}
+
+#[test]
+fn a_missing_end_among_hidden_regions_shifts_no_other() {
+    let count = (1 << 16) - 1;
+    let text = nested_tasks(count);
+    let deepest = count + 1;
+    let hidden = format!("{deepest} 1 sync_region begin kind=taskwait\n");
+    let at = text.find(" status=complete").expect("ends");
+    let at = text[..at].rfind('\n').expect("lines") + 1;
+    let text = [&text[..at], &hidden, &text[at..]].concat();
+    let folder = tempfile::tempdir().expect("a folder");
+    let readers = fixture::open(&text, folder.path());
+    let mut contract = Contract::default();
+    let report = replay(&[&readers[0]], &mut contract, &mut |_| {});
+    contract.is_closed();
+    let repairs = report.processes[0].repairs.iter();
+    let repairs: Vec<_> = repairs
+        .map(|repair| (repair.cause.name(), repair.count))
+        .collect();
+    assert_eq!(repairs, [("too_deep", 1)]);
 }

@@ -123,7 +123,8 @@ impl Interpreter<'_, '_> {
         let mut open = self.threads[thread].stack().iter().rev();
         let Some(construct) = open.find(is_it).map(|frame| frame.construct) else {
             // A task that was cancelled before it ran has nothing to end.
-            let is_expected = cancelled || self.dialect.tasks_without_switch;
+            let is_expected =
+                cancelled || self.dialect.tasks_without_switch || self.threads[thread].end_hidden();
             if !is_expected && task.known().is_some() {
                 self.repair(thread, time, Cause::EndWithoutBegin);
             }
@@ -181,7 +182,7 @@ impl Interpreter<'_, '_> {
             .filter_map(|(id, task)| match task.state {
                 TaskState::Created => Some((*id, false)),
                 TaskState::Suspended(_) => Some((*id, true)),
-                TaskState::OnThread(_) => None,
+                TaskState::OnThread(_) | TaskState::Hidden => None,
             })
             .collect();
         unfinished.sort_unstable();
@@ -203,8 +204,8 @@ impl Interpreter<'_, '_> {
         if self.unannounced_tasks == 0
             && let Some(alive) = self.tasks.get_mut(&task.0).filter(is_new)
         {
-            alive.state = TaskState::OnThread(thread);
             let on = &mut self.threads[thread];
+            alive.state = state_on(thread, on);
             return start_task(self.stage, on, time, task.0, alive);
         }
         let is_it = |frame: &Frame| frame.is_task() && frame.key == task.0;
@@ -223,6 +224,7 @@ impl Interpreter<'_, '_> {
         match std::mem::replace(&mut alive.state, TaskState::OnThread(thread)) {
             TaskState::Created => {
                 let on = &mut self.threads[thread];
+                alive.state = state_on(thread, on);
                 start_task(self.stage, on, time, task.0, alive);
             }
             TaskState::Suspended(frames) => self.threads[thread].resume(self.stage, time, frames),
@@ -230,6 +232,7 @@ impl Interpreter<'_, '_> {
                 let frames = self.take_from(other, time, task.0);
                 self.threads[thread].resume(self.stage, time, frames);
             }
+            TaskState::Hidden => alive.state = TaskState::Hidden,
         }
     }
 
@@ -370,6 +373,15 @@ impl Interpreter<'_, '_> {
                 }
             }
         }
+    }
+}
+
+/// What a task becomes that starts on `thread`, which has this number.
+#[inline]
+fn state_on(number: usize, thread: &Thread) -> TaskState {
+    match thread.is_full() {
+        false => TaskState::OnThread(number),
+        true => TaskState::Hidden,
     }
 }
 
