@@ -52,6 +52,8 @@ pub(crate) struct Interpreter<'t, 's> {
     tasks: Tasks,
     /// A task was detached or offloaded, so tasks may be unfinished when the region of a team of one reports its end.
     has_proxy_tasks: bool,
+    /// Undeferred tasks that have not started: they depend on such a task, which the runtime may not report as one.
+    delayed_tasks: usize,
     joins: Vec<Join>,
     /// Ids of regions and of tasks of all kinds.
     given_ids: GivenIds,
@@ -200,6 +202,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             spare_members: Vec::new(),
             tasks: Tasks::default(),
             has_proxy_tasks: false,
+            delayed_tasks: 0,
             joins: Vec::new(),
             given_ids: GivenIds::default(),
             unset_tasks: 0,

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use ompt_sys as ompt;
+
 use crate::fast_map::FastMap;
 use crate::names::Construct;
 use crate::sink::{Point, RegionId};
@@ -29,6 +31,12 @@ pub(crate) struct Task {
 }
 
 impl Task {
+    /// Whether it is undeferred and has not run: it waits for a task that it depends on.
+    pub(crate) fn is_delayed(&self) -> bool {
+        let is_undeferred = self.flags & ompt::ompt_task_undeferred.0 != 0;
+        is_undeferred && matches!(self.state, TaskState::Created)
+    }
+
     pub(crate) fn links(&mut self) -> &mut Links {
         self.links.get_or_insert_default()
     }

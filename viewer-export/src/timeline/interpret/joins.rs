@@ -20,7 +20,8 @@ pub(super) struct Join {
 impl Interpreter<'_, '_> {
     /// `region` has reported its end. True if it waits for its tasks: then it ends with the last of them.
     pub(super) fn waits_for_tasks(&mut self, thread: usize, time: Ns, region: u64) -> bool {
-        if !self.has_proxy_tasks || self.dialect.task_ends_unreported {
+        let may_wait = self.has_proxy_tasks || self.delayed_tasks > 0;
+        if !may_wait || self.dialect.task_ends_unreported {
             return false;
         }
         let Some([(member, implicit_task)]) = self.teams.get(&region).map(|team| &team.members[..])

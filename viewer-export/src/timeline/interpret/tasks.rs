@@ -27,6 +27,7 @@ impl Interpreter<'_, '_> {
         };
         let is_undeferred = flags.contains(ompt::ompt_task_undeferred);
         self.has_proxy_tasks |= construct == Construct::TargetTask && !is_undeferred;
+        self.delayed_tasks += usize::from(is_undeferred);
         let at = self.threads[thread].point(time);
         let Some(new_task) = e.new_task_data.known() else {
             return;
@@ -45,7 +46,9 @@ impl Interpreter<'_, '_> {
         let region = task.region;
         self.given_ids.insert(new_task);
         self.count_unfinished(task.implicit_task, true);
-        self.tasks.insert(new_task, task);
+        if let Some(old) = self.tasks.insert(new_task, task) {
+            self.delayed_tasks -= usize::from(old.is_delayed());
+        }
         let task = new_task;
         self.stage
             .thread_event(at, ThreadEvent::TaskCreate { task, region });
@@ -144,6 +147,7 @@ impl Interpreter<'_, '_> {
         let Some(done) = self.tasks.remove(&task.0) else {
             return;
         };
+        self.delayed_tasks -= usize::from(done.is_delayed());
         self.count_unfinished(done.implicit_task, false);
         self.dependences.forget_children(task.0);
         let at = self.threads[thread].point(time);
@@ -205,6 +209,7 @@ impl Interpreter<'_, '_> {
             && let Some(alive) = self.tasks.get_mut(&task.0).filter(is_new)
         {
             let on = &mut self.threads[thread];
+            self.delayed_tasks -= usize::from(alive.is_delayed());
             alive.state = state_on(thread, on);
             return start_task(self.stage, on, time, task.0, alive);
         }
@@ -221,6 +226,7 @@ impl Interpreter<'_, '_> {
             }
             return self.start_unannounced(thread, time, task);
         };
+        self.delayed_tasks -= usize::from(alive.is_delayed());
         match std::mem::replace(&mut alive.state, TaskState::OnThread(thread)) {
             TaskState::Created => {
                 let on = &mut self.threads[thread];
