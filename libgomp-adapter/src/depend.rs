@@ -1,0 +1,252 @@
+//! Dependences, as GCC passes them, and the waits for them (OpenMP 5.2, 15.9; 19.5.2.8).
+
+use core::ffi::{c_int, c_void};
+use core::ptr;
+
+use ompt_sys::*;
+
+use crate::libgomp::{self, Serving};
+use crate::model::Task;
+use crate::thread::{Call, Thread};
+use crate::{thread, tool};
+
+/// An `omp_depend_t`: an address, and how it is depended on.
+#[repr(C)]
+struct DependObject {
+    address: *mut c_void,
+    kind: usize,
+}
+
+/// The kinds of a [`DependObject`].
+fn kind_of_object(kind: usize) -> ompt_dependence_type_t {
+    match kind {
+        1 => ompt_dependence_type_in,
+        2 => ompt_dependence_type_out,
+        3 => ompt_dependence_type_inout,
+        4 => ompt_dependence_type_mutexinoutset,
+        _ => ompt_dependence_type_inoutset,
+    }
+}
+
+/// Reports a task's dependences. GCC lists `[all, out, addresses...]`, or, since GCC 9, `[0, all, out, mutexinoutset,
+/// in, addresses..., depend objects...]`. It does not tell `out` from `inout`.
+///
+/// # Safety
+/// `list` is one of the two.
+pub(crate) unsafe fn report(task: &Task, list: *const *mut c_void) {
+    if crate::callbacks::get(ompt_callback_dependences).is_null() {
+        return;
+    }
+    // SAFETY: by the caller's promise, here and below.
+    let word = |place: usize| unsafe { list.add(place).read() };
+    let number = |place: usize| word(place) as usize;
+    let (all, outs, mutexes, ins, first) = match number(0) {
+        0 => (number(1), number(2), number(3), number(4), 5),
+        all => (all, number(1), 0, all.saturating_sub(number(1)), 2),
+    };
+    let dependence = |place: usize| {
+        let address = word(first + place);
+        let (address, kind) = if place < outs {
+            (address, ompt_dependence_type_inout)
+        } else if place < outs + mutexes {
+            (address, ompt_dependence_type_mutexinoutset)
+        } else if place < outs + mutexes + ins {
+            (address, ompt_dependence_type_in)
+        } else {
+            // SAFETY: the rest are depend objects.
+            let object = unsafe { &*address.cast::<DependObject>() };
+            (object.address, kind_of_object(object.kind))
+        };
+        ompt_dependence_t {
+            variable: ompt_data_t { ptr: address },
+            dependence_type: kind,
+        }
+    };
+    let dependences: Vec<ompt_dependence_t> = (0..all).map(dependence).collect();
+    report!(
+        ompt_callback_dependences as ompt_callback_dependences_t,
+        task.data(),
+        dependences.as_ptr(),
+        all as c_int
+    );
+}
+
+entry! {
+    fn GOMP_taskwait(), call => {
+        let real = real!(call.gomp, GOMP_taskwait);
+        let Some(thread) = call.observed() else {
+            // SAFETY: the program's own call.
+            return unsafe { real() };
+        };
+        thread.wait(ompt_sync_region_taskwait, &call, real);
+    }
+}
+
+/// What a `taskwait` with dependences is to a tool: a task without code.
+const TASKWAIT_FLAGS: ompt_task_flag_t = ompt_task_flag_t(
+    ompt_task_explicit.0 | ompt_task_taskwait.0 | ompt_task_undeferred.0 | ompt_task_mergeable.0,
+);
+
+impl Thread {
+    /// Reports the task that a `taskwait` with dependences is, which is complete.
+    ///
+    /// # Safety
+    /// `list` as in [`report`].
+    unsafe fn report_taskwait_task(&self, list: *const *mut c_void, call: &Call) {
+        let task = self.tasks.take();
+        self.create_task(task, TASKWAIT_FLAGS, true, call.code);
+        // SAFETY: by the caller's promise.
+        unsafe { report(task, list) };
+        report!(
+            ompt_callback_task_schedule as ompt_callback_task_schedule_t,
+            task.data(),
+            ompt_taskwait_complete,
+            ptr::null_mut()
+        );
+        task.ran.set(true);
+        self.release(task);
+    }
+}
+
+entry! {
+    fn GOMP_taskwait_depend(list: *mut *mut c_void), call => {
+        let real = real!(call.gomp, GOMP_taskwait_depend);
+        let Some(thread) = call.observed() else {
+            // SAFETY: the program's own call.
+            return unsafe { real(list) };
+        };
+        thread.begin_wait(ompt_sync_region_taskwait, &call);
+        // SAFETY: the program's own call, with such a list.
+        unsafe {
+            real(list);
+            thread.report_taskwait_task(list, &call);
+        }
+        thread.end_wait(ompt_sync_region_taskwait, &call);
+    }
+}
+
+entry! {
+    fn GOMP_taskgroup_start(), call => {
+        // SAFETY: the program's own call.
+        unsafe { real!(call.gomp, GOMP_taskgroup_start)() };
+        if let Some(thread) = call.observed() {
+            let task = thread.task();
+            report!(ompt_callback_sync_region as ompt_callback_sync_region_t, ompt_sync_region_taskgroup, ompt_scope_begin, task.parallel_data(), task.data(), call.code);
+        }
+    }
+}
+
+entry! {
+    fn GOMP_taskgroup_end(), call => {
+        let real = real!(call.gomp, GOMP_taskgroup_end);
+        let Some(thread) = call.observed() else {
+            // SAFETY: the program's own call.
+            return unsafe { real() };
+        };
+        thread.begin_taskgroup_wait(&call);
+        // SAFETY: the program's own call.
+        unsafe { real() };
+        thread.end_wait(ompt_sync_region_taskgroup, &call);
+    }
+}
+
+impl Thread {
+    /// The thread waits at the end of its task group.
+    pub(crate) fn begin_taskgroup_wait(&self, call: &Call) {
+        let task = self.task();
+        task.set_enter_frame(call.frame);
+        report!(
+            ompt_callback_sync_region_wait as ompt_callback_sync_region_t,
+            ompt_sync_region_taskgroup,
+            ompt_scope_begin,
+            task.parallel_data(),
+            task.data(),
+            call.code
+        );
+        self.state.set(ompt_state_wait_taskgroup);
+    }
+}
+
+// `ordered` with `doacross`: the functions take as many arguments as the loop has dimensions, and libgomp alone knows
+// how many. So all registers and the stack stay as they are, and the call goes on in libgomp.
+
+/// Reports a doacross dependence, and finds libgomp's function. `which` is a place in the order below.
+unsafe extern "C-unwind" fn doacross(return_address: *const c_void, which: usize) -> *const c_void {
+    let gomp = match libgomp::serving(return_address) {
+        Serving::Libgomp(gomp) => gomp,
+        Serving::TailCall => match thread::existing() {
+            Some(thread) => thread.gomp.get(),
+            None => libgomp::missing("a doacross function"),
+        },
+    };
+    let kind = if which < 2 {
+        ompt_dependence_type_sink
+    } else {
+        ompt_dependence_type_source
+    };
+    if !gomp.has_ompt
+        && tool::is_active()
+        && let Some(task) = thread::existing().and_then(Thread::current)
+    {
+        let dependence = ompt_dependence_t {
+            variable: ompt_data_none,
+            dependence_type: kind,
+        };
+        report!(
+            ompt_callback_dependences as ompt_callback_dependences_t,
+            task.data(),
+            &raw const dependence,
+            1
+        );
+    }
+    match which {
+        0 => real!(gomp, GOMP_doacross_wait) as *const c_void,
+        1 => real!(gomp, GOMP_doacross_ull_wait) as *const c_void,
+        2 => real!(gomp, GOMP_doacross_post) as *const c_void,
+        _ => real!(gomp, GOMP_doacross_ull_post) as *const c_void,
+    }
+}
+
+/// Keeps all registers that may hold arguments, and jumps to what `{}` returns.
+#[cfg(target_arch = "x86_64")]
+macro_rules! go_on_in_libgomp {
+    ($which:literal) => {
+        concat!(
+            ".cfi_startproc\n push rdi\n push rsi\n push rdx\n push rcx\n push r8\n push r9\n push rax\n .cfi_adjust_cfa_offset 56\n \
+             mov rdi, [rsp + 56]\n mov esi, ", $which, "\n call {}\n mov r11, rax\n \
+             pop rax\n pop r9\n pop r8\n pop rcx\n pop rdx\n pop rsi\n pop rdi\n .cfi_adjust_cfa_offset -56\n jmp r11\n .cfi_endproc"
+        )
+    };
+}
+
+/// Keeps all registers that may hold arguments, and jumps to what `{}` returns.
+#[cfg(target_arch = "aarch64")]
+macro_rules! go_on_in_libgomp {
+    ($which:literal) => {
+        concat!(
+            ".cfi_startproc\n stp x29, x30, [sp, #-80]!\n .cfi_adjust_cfa_offset 80\n .cfi_rel_offset x29, 0\n .cfi_rel_offset x30, 8\n \
+             stp x0, x1, [sp, #16]\n stp x2, x3, [sp, #32]\n stp x4, x5, [sp, #48]\n stp x6, x7, [sp, #64]\n \
+             mov x0, x30\n mov x1, #", $which, "\n bl {}\n mov x16, x0\n \
+             ldp x0, x1, [sp, #16]\n ldp x2, x3, [sp, #32]\n ldp x4, x5, [sp, #48]\n ldp x6, x7, [sp, #64]\n \
+             ldp x29, x30, [sp], #80\n .cfi_adjust_cfa_offset -80\n .cfi_restore x29\n .cfi_restore x30\n br x16\n .cfi_endproc"
+        )
+    };
+}
+
+macro_rules! doacross_entries {
+    ($($name:ident: $which:literal;)*) => {$(
+        // SAFETY: libgomp has a variadic function of this name; the registers and the stack reach it unchanged.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        unsafe extern "C-unwind" fn $name() {
+            core::arch::naked_asm!(go_on_in_libgomp!($which), sym doacross)
+        }
+    )*};
+}
+
+doacross_entries! {
+    GOMP_doacross_wait: 0;
+    GOMP_doacross_ull_wait: 1;
+    GOMP_doacross_post: 2;
+    GOMP_doacross_ull_post: 3;
+}

@@ -1,0 +1,52 @@
+//! `libomptgomp.so`: the OpenMP tools interface (OMPT) for programs that run on GCC's libgomp, which has none.
+//!
+//! A program preloads the library. It defines libgomp's entry points, calls libgomp's own behind each of them, and
+//! reports to a tool what an OpenMP runtime with OMPT would report (OpenMP 5.2, chapter 19). It knows nothing of
+//! omptrace: any tool can use it, and it finds the tool as the specification says (19.2.2).
+//!
+//! It is written from libgomp's calling interface: names, signatures and flags, for which the sources are GCC's
+//! `libgomp.map` and `libgomp_g.h`.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`entry`] | how an exported function learns its caller's return address and frame |
+//! | [`libgomp`] | the real functions, one set for each libgomp in the process, and which set serves a caller |
+//! | [`tool`] | the search for a tool, the entry points that it gets, the end |
+//! | [`callbacks`] | the callbacks that the tool registered |
+//! | [`model`] | threads, teams and tasks, as OMPT sees them |
+//! | [`thread`] | the calling thread, its begin and its end |
+//! | [`parallel`], [`worksharing`], [`barrier`], [`mutex`] | the entry points of these constructs |
+//! | [`task`], [`taskloop`], [`depend`] | explicit tasks, and what they wait for |
+//! | [`cancel`], [`target`], [`control`] | the rest |
+//!
+//! What libgomp's interface does not show is not reported: static loops, `masked`, `atomic` and most reductions are
+//! inlined by GCC, and dependences between tasks are resolved within libgomp.
+
+#![allow(
+    non_snake_case,
+    non_upper_case_globals,
+    reason = "exported names are libgomp's, numbers those of OMPT's header"
+)]
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+
+#[macro_use]
+mod entry;
+#[macro_use]
+mod libgomp;
+#[macro_use]
+mod callbacks;
+
+mod barrier;
+mod cancel;
+mod control;
+mod depend;
+mod model;
+mod mutex;
+mod parallel;
+mod pool;
+mod target;
+mod task;
+mod taskloop;
+mod thread;
+mod tool;
+mod worksharing;

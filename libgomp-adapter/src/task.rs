@@ -1,0 +1,422 @@
+//! Explicit tasks (OpenMP 5.2, 12.5; 19.5.2.7 and 19.5.2.10).
+//!
+//! libgomp copies a task's data, or has it copied by a function of GCC's. A [`Header`] that names the [`Task`] goes
+//! before the data and is copied with it; [`run`] takes it off again.
+
+use core::ffi::{c_int, c_long, c_uint, c_void};
+use core::mem::MaybeUninit;
+use core::ptr;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use ompt_sys::*;
+
+use crate::libgomp::{CopyFunction, Libgomp, Outlined};
+use crate::model::{Task, event};
+use crate::taskloop::Taskloop;
+use crate::thread::{self, Call, Thread};
+use crate::{depend, tool};
+
+/// What GCC passes as flags of `GOMP_task` and `GOMP_taskloop`.
+pub(crate) mod flag {
+    pub(crate) const UNTIED: u32 = 1;
+    pub(crate) const FINAL: u32 = 1 << 1;
+    pub(crate) const MERGEABLE: u32 = 1 << 2;
+    pub(crate) const DEPEND: u32 = 1 << 3;
+    pub(crate) const UP: u32 = 1 << 8;
+    pub(crate) const GRAINSIZE: u32 = 1 << 9;
+    pub(crate) const IF: u32 = 1 << 10;
+    pub(crate) const NOGROUP: u32 = 1 << 11;
+    pub(crate) const REDUCTION: u32 = 1 << 12;
+    pub(crate) const DETACH: u32 = 1 << 13;
+    pub(crate) const STRICT: u32 = 1 << 14;
+}
+
+/// What lies before a task's data.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Header {
+    /// Words that libgomp writes or reads as the first of the data: the event of a detachable task; a taskloop's first
+    /// iteration, its end, its reductions.
+    pub(crate) words: [*mut c_void; 3],
+    /// Of `GOMP_task`.
+    pub(crate) task: Option<&'static Task>,
+    /// Of `GOMP_taskloop`.
+    pub(crate) taskloop: *const Taskloop,
+    pub(crate) function: Outlined,
+    pub(crate) copy: Option<CopyFunction>,
+    /// The program's data, where it is not copied behind the header.
+    pub(crate) original: *mut c_void,
+    pub(crate) is_detachable: bool,
+    /// From the header to the data.
+    pub(crate) size: usize,
+}
+
+impl Header {
+    /// The data that belong to a header at `at`.
+    ///
+    /// # Safety
+    /// `at` is where libgomp, or the program's call, has this header.
+    pub(crate) unsafe fn data(&self, at: *mut c_void) -> *mut c_void {
+        if !self.original.is_null() && self.copy.is_none() {
+            self.original
+        } else {
+            // SAFETY: the data lie `size` bytes behind the header.
+            unsafe { at.byte_add(self.size) }
+        }
+    }
+}
+
+/// The least alignment that libgomp is asked for: a header's.
+const MIN_ALIGN: usize = 16;
+
+/// A header's size in front of data of that alignment, and the alignment of both.
+pub(crate) fn layout(align: c_long) -> (usize, usize) {
+    let align = (align.max(0) as usize).next_power_of_two().max(MIN_ALIGN);
+    (size_of::<Header>().next_multiple_of(align), align)
+}
+
+/// How many bytes of header and data are put together on the stack.
+const MAX_ON_STACK: usize = 1024;
+
+/// Calls `with` with a copy of the header and, behind it, of `size` bytes of data.
+///
+/// # Safety
+/// `data` has `size` bytes.
+pub(crate) unsafe fn with_block<T>(
+    header: &Header,
+    align: usize,
+    data: *const c_void,
+    size: usize,
+    with: impl FnOnce(*mut c_void) -> T,
+) -> T {
+    #[repr(align(128))]
+    struct OnStack(MaybeUninit<[u8; MAX_ON_STACK]>);
+    let all = header.size + size;
+    // SAFETY: `block` has room for the header and the data.
+    let fill = |block: *mut u8| unsafe {
+        block.cast::<Header>().write(*header);
+        if size > 0 {
+            ptr::copy_nonoverlapping(data.cast::<u8>(), block.add(header.size), size);
+        }
+    };
+    if all <= MAX_ON_STACK && align <= align_of::<OnStack>() {
+        let mut block = OnStack(MaybeUninit::uninit());
+        let block: *mut u8 = block.0.as_mut_ptr().cast();
+        fill(block);
+        return with(block.cast());
+    }
+    let Ok(layout) = Layout::from_size_align(all, align) else {
+        // As much data does not exist in memory.
+        handle_alloc_error(Layout::new::<Header>());
+    };
+    // SAFETY: the size is not 0.
+    let block = unsafe { alloc(layout) };
+    if block.is_null() {
+        handle_alloc_error(layout);
+    }
+    fill(block);
+    let result = with(block.cast());
+    // SAFETY: allocated above. A task that is run later has a copy of libgomp's.
+    unsafe { dealloc(block, layout) };
+    result
+}
+
+/// The copy function of a task whose data have one.
+pub(crate) unsafe extern "C-unwind" fn copy(to: *mut c_void, from: *mut c_void) {
+    // SAFETY: libgomp passes room for a header and data, and the header that it was given; that names the data and the
+    // program's own function.
+    unsafe {
+        let header = from.cast::<Header>().read();
+        to.cast::<Header>().write(header);
+        if let Some(copy) = header.copy {
+            copy(to.byte_add(header.size), header.original);
+        }
+    }
+}
+
+/// The tasks whose event may still be fulfilled.
+static EVENTS: LazyLock<Mutex<HashMap<usize, &'static Task>>> = LazyLock::new(Mutex::default);
+
+fn events() -> MutexGuard<'static, HashMap<usize, &'static Task>> {
+    EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Thread {
+    /// Makes a task that was taken from the pool a child of the current one, and reports it.
+    #[inline(always)]
+    pub(crate) fn create_task(
+        &self,
+        task: &'static Task,
+        flags: ompt_task_flag_t,
+        has_dependences: bool,
+        code: *const c_void,
+    ) {
+        self.create_child(self.task(), task, flags, has_dependences, code);
+    }
+
+    /// As [`Thread::create_task`], of the task `parent`.
+    pub(crate) fn create_child(
+        &self,
+        parent: &'static Task,
+        task: &'static Task,
+        flags: ompt_task_flag_t,
+        has_dependences: bool,
+        code: *const c_void,
+    ) {
+        let team = parent.team.get().unwrap_or_else(|| self.team());
+        task.begin(team, Some(parent), flags, 0);
+        parent.hold();
+        report!(
+            ompt_callback_task_create as ompt_callback_task_create_t,
+            parent.data(),
+            parent.frame(),
+            task.data(),
+            flags.0 as c_int,
+            has_dependences.into(),
+            code,
+        );
+        if tool::is_cancellable() {
+            task.hold();
+            let mut last = team.created.load(Ordering::Relaxed);
+            loop {
+                task.sibling.set(last);
+                // Release: pairs with the acquire of whoever takes the list at the region's end.
+                match team.created.compare_exchange_weak(
+                    last,
+                    ptr::from_ref(task).cast_mut(),
+                    Ordering::Release,
+                    Ordering::Relaxed,
+                ) {
+                    Ok(_) => break,
+                    Err(other) => last = other,
+                }
+            }
+        }
+    }
+
+    /// The OMPT flags of a task that GCC's code creates.
+    pub(crate) fn task_flags(
+        &self,
+        gomp: &Libgomp,
+        flags: c_uint,
+        is_deferred: bool,
+    ) -> ompt_task_flag_t {
+        let mut result = ompt_task_explicit;
+        for (bit, flag) in [
+            (flag::UNTIED, ompt_task_untied),
+            (flag::FINAL, ompt_task_final),
+            (flag::MERGEABLE, ompt_task_mergeable),
+        ] {
+            if flags & bit != 0 {
+                result = result | flag;
+            }
+        }
+        // SAFETY: libgomp's function, without arguments.
+        if !is_deferred || self.is_outside_regions() || unsafe { real!(gomp, omp_in_final)() } != 0
+        {
+            result = result | ompt_task_undeferred;
+        }
+        result
+    }
+
+    /// Runs a task's function: switches to it, and back when it is complete. `begun` is called in between.
+    ///
+    /// # Safety
+    /// `function` is the task's, and `data` its data.
+    #[inline(always)]
+    pub(crate) unsafe fn run_task(
+        &self,
+        task: &'static Task,
+        function: Outlined,
+        data: *mut c_void,
+        begun: impl FnOnce(),
+    ) {
+        let prior = self.task();
+        let state = self.state.get();
+        task.thread_num.set(prior.thread_num.get());
+        task.ran.set(true);
+        report_schedule(prior, ompt_task_switch, task.data());
+        self.set_current(Some(task));
+        let outer = self.function.replace(function as *const c_void);
+        self.state.set(ompt_state_work_parallel);
+        begun();
+        let here = 0u8;
+        task.set_exit_frame((&raw const here).cast_mut().cast());
+        // SAFETY: by the caller's promise.
+        unsafe { function(data) };
+        self.function.set(outer);
+        self.state.set(state);
+        // AcqRel: pairs with `fulfill`, of which only one comes first.
+        let is_detached = task.event.load(Ordering::Relaxed) != event::NONE
+            && task
+                .event
+                .compare_exchange(
+                    event::OPEN,
+                    event::DETACHED,
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                )
+                .is_ok();
+        let status = if is_detached {
+            ompt_task_detach
+        } else {
+            ompt_task_complete
+        };
+        report_schedule(task, status, prior.data());
+        self.set_current(Some(prior));
+        self.release(task);
+    }
+}
+
+/// Reports that a thread stops a task, and what it runs then.
+#[inline(always)]
+fn report_schedule(prior: &Task, status: ompt_task_status_t, next: *mut ompt_data_t) {
+    report!(
+        ompt_callback_task_schedule as ompt_callback_task_schedule_t,
+        prior.data(),
+        status,
+        next
+    );
+}
+
+/// Runs a task in place of its function. `block` is a [`Header`], and the data where they were copied.
+unsafe extern "C-unwind" fn run(block: *mut c_void) {
+    // SAFETY: `GOMP_task` below passed such a block to libgomp.
+    let header = unsafe { block.cast::<Header>().read() };
+    let (Some(thread), Some(task)) = (thread::existing(), header.task) else {
+        return;
+    };
+    // SAFETY: as above.
+    unsafe {
+        let data = header.data(block);
+        if header.is_detachable {
+            // libgomp wrote the event there. The variable of the program may be gone by now, so it is not written.
+            data.cast::<*mut c_void>().write(header.words[0]);
+            remember_event(header.words[0], task);
+        }
+        thread.run_task(task, header.function, data, || ());
+    }
+}
+
+/// Takes note of a task's event, until it is fulfilled.
+fn remember_event(event: *mut c_void, task: &'static Task) {
+    if task.event.load(Ordering::Acquire) != event::FULFILLED
+        && events().insert(event as usize, task).is_none()
+    {
+        task.hold();
+    }
+}
+
+/// An event is fulfilled (OpenMP 5.2, 18.10.1).
+fn fulfill(call: &Call, event: usize) {
+    if !call.is_active() {
+        return;
+    }
+    let Some(task) = events().remove(&event) else {
+        return;
+    };
+    // AcqRel: pairs with the end of `run_task`, of which only one comes first.
+    let is_early = task
+        .event
+        .compare_exchange(
+            event::OPEN,
+            event::FULFILLED,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        )
+        .is_ok();
+    let status = if is_early {
+        ompt_task_early_fulfill
+    } else {
+        ompt_task_late_fulfill
+    };
+    report_schedule(task, status, ptr::null_mut());
+    match thread::existing() {
+        Some(thread) => thread.release(task),
+        // A thread that is none of OpenMP's has no pool: the task is never used again where it was the last to know.
+        None => {
+            task.release();
+        }
+    }
+}
+
+entry! {
+    fn omp_fulfill_event(event: usize), call => {
+        fulfill(&call, event);
+        // SAFETY: the program's own call.
+        unsafe { real!(call.gomp, omp_fulfill_event)(event) }
+    }
+}
+
+entry! {
+    fn omp_fulfill_event_(event: *mut usize), call => {
+        // SAFETY: Fortran passes the address of the event; the program's own call.
+        unsafe {
+            fulfill(&call, event.read());
+            real!(call.gomp, omp_fulfill_event_)(event)
+        }
+    }
+}
+
+entry_in_memory! {
+    fn GOMP_task(function: Outlined, data: *mut c_void, copy_data: Option<CopyFunction>, size: c_long, align: c_long, is_deferred: bool, flags: c_uint, dependences: *mut *mut c_void, priority: c_int, detach: *mut c_void), call => {
+        let real = real!(call.gomp, GOMP_task);
+        let Some(thread) = call.observed() else {
+            // SAFETY: the program's own call.
+            return unsafe { real(function, data, copy_data, size, align, is_deferred, flags, dependences, priority, detach) };
+        };
+        let encountering = thread.task();
+        let task = thread.tasks.take();
+        let has_dependences = flags & flag::DEPEND != 0;
+        let is_detachable = flags & flag::DETACH != 0;
+        encountering.set_enter_frame(call.frame);
+        thread.create_task(task, thread.task_flags(call.gomp, flags, is_deferred), has_dependences, call.code);
+        if has_dependences {
+            // SAFETY: GCC passes such a list.
+            unsafe { depend::report(task, dependences) };
+        }
+        if is_detachable {
+            task.event.store(event::OPEN, Ordering::Relaxed);
+            task.hold();
+        }
+        let (header_size, align) = layout(align);
+        let size = size.max(0) as usize;
+        let mut header = Header {
+            words: [ptr::null_mut(); 3],
+            task: Some(task),
+            taskloop: ptr::null(),
+            function,
+            copy: copy_data,
+            original: ptr::null_mut(),
+            is_detachable,
+            size: header_size,
+        };
+        // SAFETY: the program's own call, with a function of the same type and data that hold the program's.
+        let create = |block: *mut c_void, copy: Option<CopyFunction>, size: usize| unsafe {
+            real(run, block, copy, size as c_long, align as c_long, is_deferred, flags, dependences, priority, detach);
+        };
+        if copy_data.is_some() {
+            header.original = data;
+            create((&raw mut header).cast(), Some(copy), header_size + size);
+        } else if !is_deferred {
+            // It runs now, on the program's own data.
+            header.original = data;
+            create((&raw mut header).cast(), None, size_of::<Header>());
+        } else {
+            // SAFETY: the program's data have that size.
+            unsafe { with_block(&header, align, data, size, |block| create(block, None, header_size + size)) };
+        }
+        if is_detachable {
+            // From now on the program knows the event.
+            if !task.ran.get() {
+                // SAFETY: libgomp wrote the event to the program's variable.
+                remember_event(unsafe { detach.cast::<*mut c_void>().read() }, task);
+            }
+            thread.release(task);
+        }
+        encountering.set_enter_frame(ptr::null_mut());
+    }
+}

@@ -1,0 +1,209 @@
+//! Taskloops (OpenMP 5.2, 12.6; 19.5.2.5 to 19.5.2.7).
+//!
+//! libgomp creates the tasks of a taskloop within one call, so they are reported before it. Which chunk runs as which
+//! of them is decided when it begins.
+
+use core::ffi::{c_int, c_long, c_uint, c_void};
+use core::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ompt_sys::*;
+
+use crate::libgomp::{CopyFunction, Libgomp, Outlined};
+use crate::model::{Task, Work};
+use crate::task::{Header, copy, flag, layout, with_block};
+use crate::thread;
+use crate::worksharing::{trip_count, unsigned_trip_count};
+
+/// The tasks of a taskloop.
+pub(crate) struct Taskloop {
+    work: Work,
+    encountering: &'static Task,
+    flags: ompt_task_flag_t,
+    code: *const c_void,
+    tasks: Vec<&'static Task>,
+    /// How many chunks have begun.
+    begun: AtomicUsize,
+    /// How many parts of the program still need this: chunks that have not ended, and the call that made it.
+    users: AtomicUsize,
+}
+
+impl Taskloop {
+    /// One fewer needs it; the last frees it.
+    ///
+    /// # Safety
+    /// `this` came from `Box::into_raw`, and the caller was counted.
+    unsafe fn release(this: *const Taskloop) {
+        // SAFETY: by the caller's promise. AcqRel: all uses come before the last one's.
+        unsafe {
+            if (*this).users.fetch_sub(1, Ordering::AcqRel) == 1 {
+                drop(Box::from_raw(this.cast_mut()));
+            }
+        }
+    }
+}
+
+/// How many tasks libgomp makes of `trips` iterations, by the clauses `grainsize` and `num_tasks` (OpenMP 5.2, 12.6).
+fn task_count(gomp: &Libgomp, trips: u64, flags: c_uint, number: u64) -> u64 {
+    if flags & flag::GRAINSIZE != 0 {
+        let grain = number.max(1);
+        return if flags & flag::STRICT != 0 {
+            trips.div_ceil(grain)
+        } else {
+            (trips / grain).max(1)
+        };
+    }
+    let tasks = match number {
+        // SAFETY: libgomp's function, without arguments.
+        0 => unsafe { real!(gomp, omp_get_num_threads)() as u64 },
+        number => number,
+    };
+    tasks.min(trips)
+}
+
+/// Runs a chunk in place of the taskloop's function. `block` is a [`Header`], and the data where they were copied.
+unsafe extern "C-unwind" fn run(block: *mut c_void) {
+    // SAFETY: `GOMP_taskloop` passed such a block to libgomp, whose header names a taskloop that waits for this chunk.
+    let (header, taskloop) = unsafe {
+        let header = block.cast::<Header>().read();
+        (header, &*header.taskloop)
+    };
+    let Some(thread) = thread::existing() else {
+        return;
+    };
+    let place = taskloop.begun.fetch_add(1, Ordering::Relaxed);
+    let is_foreseen = place < taskloop.tasks.len();
+    let task = if is_foreseen {
+        taskloop.tasks[place]
+    } else {
+        let task = thread.tasks.take();
+        thread.create_child(
+            taskloop.encountering,
+            task,
+            taskloop.flags,
+            false,
+            taskloop.code,
+        );
+        task
+    };
+    let [first, end, _] = header.words;
+    // SAFETY: libgomp wrote the chunk into the header; the function reads it in the first words of the data.
+    unsafe {
+        let data = header.data(block);
+        data.cast::<*mut c_void>().write(first);
+        data.cast::<*mut c_void>().add(1).write(end);
+        thread.run_task(task, header.function, data, || {
+            thread.report_chunk(
+                ompt_dispatch_taskloop_chunk,
+                taskloop.work,
+                first as i64,
+                end as i64,
+            );
+        });
+        if is_foreseen {
+            Taskloop::release(taskloop);
+        }
+    }
+}
+
+macro_rules! taskloops {
+    ($($name:ident: $type:ty, |$flags:ident, $first:ident, $end:ident, $step:ident| $trips:expr;)*) => {$(
+        entry_in_memory! {
+            fn $name(function: Outlined, data: *mut c_void, copy_data: Option<CopyFunction>, size: c_long, align: c_long, $flags: c_uint, number: u64, priority: c_int, $first: $type, $end: $type, $step: $type), call => {
+                let real = real!(call.gomp, $name);
+                let trips = $trips;
+                let Some(thread) = call.observed().filter(|_| trips > 0) else {
+                    // SAFETY: the program's own call.
+                    return unsafe { real(function, data, copy_data, size, align, $flags, number, priority, $first, $end, $step) };
+                };
+                let task = thread.task();
+                let has_group = $flags & flag::NOGROUP == 0;
+                // Creation and the wait for the tasks are told apart by a task group of our own. With reductions
+                // libgomp needs its own.
+                let has_own_group = has_group && $flags & flag::REDUCTION == 0;
+                task.set_enter_frame(call.frame);
+                if has_group {
+                    report!(ompt_callback_sync_region as ompt_callback_sync_region_t, ompt_sync_region_taskgroup, ompt_scope_begin, task.parallel_data(), task.data(), call.code);
+                }
+                if has_own_group {
+                    // SAFETY: libgomp's function, without arguments.
+                    unsafe { real!(call.gomp, GOMP_taskgroup_start)() };
+                }
+                let work = Work { kind: ompt_work_taskloop, count: trips, first: $first as i64, step: match $step as i64 { 0 => 1, step => step } };
+                report!(ompt_callback_work as ompt_callback_work_t, work.kind, ompt_scope_begin, task.parallel_data(), task.data(), trips, call.code);
+                let ompt_flags = thread.task_flags(call.gomp, $flags, $flags & flag::IF != 0);
+                let count = task_count(call.gomp, trips, $flags, number) as usize;
+                let tasks: Vec<&'static Task> = (0..count)
+                    .map(|_| {
+                        let child = thread.tasks.take();
+                        thread.create_task(child, ompt_flags, false, call.code);
+                        child
+                    })
+                    .collect();
+                let taskloop: *const Taskloop = Box::into_raw(Box::new(Taskloop {
+                    work,
+                    encountering: task,
+                    flags: ompt_flags,
+                    code: call.code,
+                    tasks,
+                    begun: AtomicUsize::new(0),
+                    users: AtomicUsize::new(count + 1),
+                }));
+                let (header_size, align) = layout(align);
+                let size = size.max(0) as usize;
+                let mut header = Header {
+                    words: [ptr::null_mut(); 3],
+                    task: None,
+                    taskloop,
+                    function,
+                    copy: copy_data,
+                    original: ptr::null_mut(),
+                    is_detachable: false,
+                    size: header_size,
+                };
+                if $flags & flag::REDUCTION != 0 {
+                    // SAFETY: the data's third word names the reductions.
+                    header.words[2] = unsafe { data.cast::<*mut c_void>().add(2).read() };
+                }
+                let real_flags = if has_own_group { $flags | flag::NOGROUP } else { $flags };
+                // SAFETY: the program's own call, with a function of the same type and data that hold the program's.
+                let create = |block: *mut c_void, copy: Option<CopyFunction>| unsafe {
+                    real(run, block, copy, (header_size + size) as c_long, align as c_long, real_flags, number, priority, $first, $end, $step);
+                };
+                if copy_data.is_some() {
+                    header.original = data;
+                    create((&raw mut header).cast(), Some(copy));
+                } else {
+                    // SAFETY: the program's data have that size.
+                    unsafe { with_block(&header, align, data, size, |block| create(block, None)) };
+                }
+                report!(ompt_callback_work as ompt_callback_work_t, work.kind, ompt_scope_end, task.parallel_data(), task.data(), trips, call.code);
+                if has_group {
+                    thread.begin_taskgroup_wait(&call);
+                    if has_own_group {
+                        // SAFETY: ends the group begun above.
+                        unsafe { real!(call.gomp, GOMP_taskgroup_end)() };
+                    }
+                    thread.end_wait(ompt_sync_region_taskgroup, &call);
+                    // SAFETY: this call is still counted.
+                    let loop_ = unsafe { &*taskloop };
+                    // Chunks that were cancelled never begin.
+                    let begun = loop_.begun.load(Ordering::Relaxed).min(loop_.tasks.len());
+                    for task in &loop_.tasks[begun..] {
+                        thread.release(task);
+                        // SAFETY: the chunk was counted, and does not come any more.
+                        unsafe { Taskloop::release(taskloop) };
+                    }
+                }
+                // SAFETY: this call was counted.
+                unsafe { Taskloop::release(taskloop) };
+                task.set_enter_frame(ptr::null_mut());
+            }
+        }
+    )*};
+}
+
+taskloops! {
+    GOMP_taskloop: c_long, |flags, first, end, step| trip_count(first, end, step);
+    GOMP_taskloop_ull: u64, |flags, first, end, step| unsigned_trip_count(flags & flag::UP != 0, first, end, step);
+}

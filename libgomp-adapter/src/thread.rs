@@ -1,0 +1,369 @@
+//! The calling thread: what OMPT knows of it, its begin and its end.
+
+use core::cell::{Cell, UnsafeCell};
+use core::ffi::{c_int, c_uint, c_void};
+use core::ptr;
+use std::sync::OnceLock;
+
+use ompt_sys::*;
+
+use crate::entry::CallSite;
+use crate::libgomp::{self, Libgomp, Serving};
+use crate::model::{Task, Team};
+use crate::pool::{Pool, Pooled};
+use crate::tool;
+
+/// A thread between its begin and its end, as the tool sees them. Only the thread itself uses it.
+pub(crate) struct Thread {
+    data: UnsafeCell<ompt_data_t>,
+    /// The task that it runs; `None` for a worker between regions.
+    current: Cell<Option<&'static Task>>,
+    /// An implicit task whose end is not reported yet: the thread waits in libgomp until its next region.
+    pub(crate) pending: Cell<Option<&'static Task>>,
+    /// The region that the thread begins, until its own implicit task begins.
+    pub(crate) starting: Cell<*const Team>,
+    /// The libgomp that it last called, or that called it.
+    pub(crate) gomp: Cell<&'static Libgomp>,
+    /// The outlined function that it runs, which is the code address of that function's tail calls.
+    pub(crate) function: Cell<*const c_void>,
+    pub(crate) state: Cell<ompt_state_t>,
+    pub(crate) wait_id: Cell<ompt_wait_id_t>,
+    pub(crate) tasks: Pool<Task>,
+    pub(crate) teams: Pool<Team>,
+    /// The size of the last team that it led outside of other regions: its pool of threads has at most that many.
+    pub(crate) led: Cell<c_uint>,
+    /// The libgomp of that team.
+    pub(crate) led_of: Cell<&'static Libgomp>,
+    /// libgomp may have made a team of one outside of all regions. Its next region then hangs at times.
+    pub(crate) has_artificial_team: Cell<bool>,
+    /// The initial task of a thread that is not a worker.
+    initial: Option<&'static Task>,
+}
+
+/// The pointer to the calling thread's [`Thread`]: eight bytes of initial-exec storage, NULL before its begin.
+mod place {
+    use super::Thread;
+
+    core::arch::global_asm!(
+        ".pushsection .tbss,\"awT\",%nobits",
+        ".p2align 3",
+        ".hidden omptgomp_thread",
+        ".globl omptgomp_thread",
+        ".type omptgomp_thread,%object",
+        ".size omptgomp_thread,8",
+        "omptgomp_thread: .zero 8",
+        ".popsection",
+    );
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn address() -> *mut *const Thread {
+        let place;
+        // SAFETY: computes the address of the thread's own eight bytes; the linker fills in their offset.
+        unsafe {
+            core::arch::asm!(
+                "mov {p}, qword ptr [rip + omptgomp_thread@GOTTPOFF]",
+                "add {p}, qword ptr fs:[0]",
+                p = out(reg) place,
+                options(readonly, nostack, pure)
+            );
+        }
+        place
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    #[inline(always)]
+    fn address() -> *mut *const Thread {
+        let place;
+        // SAFETY: computes the address of the thread's own eight bytes; the linker fills in their offset.
+        unsafe {
+            core::arch::asm!(
+                "adrp {o}, :gottprel:omptgomp_thread",
+                "ldr {o}, [{o}, :gottprel_lo12:omptgomp_thread]",
+                "mrs {p}, tpidr_el0",
+                "add {p}, {p}, {o}",
+                o = out(reg) _, p = out(reg) place,
+                options(readonly, nostack, preserves_flags, pure)
+            );
+        }
+        place
+    }
+
+    #[inline(always)]
+    pub(super) fn get() -> *const Thread {
+        // SAFETY: the address is valid for as long as the thread runs, and only this thread uses it.
+        unsafe { *address() }
+    }
+
+    pub(super) fn set(thread: *const Thread) {
+        // SAFETY: as in `get`.
+        unsafe { *address() = thread }
+    }
+}
+
+/// The calling thread, if it has begun.
+#[inline(always)]
+pub(crate) fn existing() -> Option<&'static Thread> {
+    // SAFETY: NULL, or a `Thread` that only this thread frees, in `end`, after which it uses no reference.
+    unsafe { place::get().as_ref() }
+}
+
+/// The destructor of this key ends a thread.
+static KEY: OnceLock<libc::pthread_key_t> = OnceLock::new();
+
+/// Lets threads end by themselves; before the first of them begins.
+pub(crate) fn prepare() {
+    KEY.get_or_init(|| {
+        let mut key = 0;
+        // SAFETY: the function outlives all threads, since the library is never unloaded (`tool`).
+        unsafe { libc::pthread_key_create(&raw mut key, Some(on_thread_exit)) };
+        key
+    });
+}
+
+unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
+    end();
+}
+
+/// Begins the calling thread (OpenMP 5.2, 19.5.2.1), and the initial task of one that is not a worker.
+#[cold]
+#[inline(never)]
+pub(crate) fn begin(kind: ompt_thread_t, gomp: &'static Libgomp) -> &'static Thread {
+    let initial = (kind == ompt_thread_initial).then(|| {
+        let (team, task): (&Team, &Task) = (Team::leaked(), Task::leaked());
+        team.gomp.set(Some(gomp));
+        task.begin(team, None, ompt_task_initial, 0);
+        task
+    });
+    let thread: &Thread = Box::leak(Box::new(Thread {
+        data: UnsafeCell::new(ompt_data_none),
+        current: Cell::new(initial),
+        pending: Cell::new(None),
+        starting: Cell::new(ptr::null()),
+        gomp: Cell::new(gomp),
+        function: Cell::new(ptr::null()),
+        state: Cell::new(ompt_state_work_serial),
+        wait_id: Cell::new(ompt_wait_id_none),
+        tasks: Pool::new(),
+        teams: Pool::new(),
+        led: Cell::new(0),
+        led_of: Cell::new(gomp),
+        has_artificial_team: Cell::new(false),
+        initial,
+    }));
+    place::set(thread);
+    if let Some(key) = KEY.get() {
+        // SAFETY: the key exists; any value that is not NULL has the destructor called.
+        unsafe { libc::pthread_setspecific(*key, ptr::from_ref(thread).cast()) };
+    }
+    report!(
+        ompt_callback_thread_begin as ompt_callback_thread_begin_t,
+        kind,
+        thread.data()
+    );
+    if let Some(task) = initial {
+        report!(
+            ompt_callback_implicit_task as ompt_callback_implicit_task_t,
+            ompt_scope_begin,
+            task.parallel_data(),
+            task.data(),
+            1,
+            1,
+            ompt_task_initial.0 as c_int,
+        );
+    }
+    thread
+}
+
+/// Ends the calling thread, if it has begun, and what it has not reported the end of.
+pub(crate) fn end() {
+    let Some(thread) = existing() else { return };
+    thread.report_late_end();
+    if let Some(task) = thread.initial
+        && thread
+            .current
+            .get()
+            .is_some_and(|current| ptr::eq(current, task))
+    {
+        thread.report_implicit_task_end(task, 0, 1, ompt_task_initial);
+    }
+    report!(
+        ompt_callback_thread_end as ompt_callback_thread_end_t,
+        thread.data()
+    );
+    place::set(ptr::null());
+    if let Some(task) = thread.initial {
+        if let Some(team) = task.team.get() {
+            thread.teams.give_back(team);
+        }
+        thread.tasks.give_back(task);
+    }
+    thread.tasks.leave_to_others();
+    thread.teams.leave_to_others();
+    // SAFETY: `begin` made it by `Box::leak`; no other thread refers to it, and this one does so no more.
+    drop(unsafe { Box::from_raw(ptr::from_ref(thread).cast_mut()) });
+}
+
+impl Thread {
+    /// The word that the tool keeps with the thread.
+    pub(crate) fn data(&self) -> *mut ompt_data_t {
+        self.data.get()
+    }
+
+    /// Whether it runs its initial task: outside of all regions.
+    pub(crate) fn is_outside_regions(&self) -> bool {
+        match (self.initial, self.current.get()) {
+            (Some(initial), Some(current)) => ptr::eq(initial, current),
+            _ => false,
+        }
+    }
+
+    /// The task that it runs, if it runs one.
+    pub(crate) fn current(&self) -> Option<&'static Task> {
+        self.current.get()
+    }
+
+    /// The task that it runs. A thread that calls libgomp's entry points runs one.
+    #[inline(always)]
+    pub(crate) fn task(&self) -> &'static Task {
+        match self.current.get() {
+            Some(task) => task,
+            None => self.adopt_initial_task(),
+        }
+    }
+
+    /// A worker that calls libgomp outside of all regions, as in the destructor of a thread-local variable, runs a
+    /// task that was never reported.
+    #[cold]
+    fn adopt_initial_task(&self) -> &'static Task {
+        let (team, task): (&Team, &Task) = (self.teams.take(), self.tasks.take());
+        team.gomp.set(Some(self.gomp.get()));
+        task.begin(team, None, ompt_task_initial, 0);
+        self.current.set(Some(task));
+        task
+    }
+
+    /// The team of the task that it runs.
+    #[inline(always)]
+    pub(crate) fn team(&self) -> &'static Team {
+        match self.task().team.get() {
+            Some(team) => team,
+            None => self.teams.take(),
+        }
+    }
+
+    /// From now on it runs `task`.
+    #[inline(always)]
+    pub(crate) fn set_current(&self, task: Option<&'static Task>) {
+        self.current.set(task);
+    }
+
+    /// Reports the end of an initial or implicit task.
+    pub(crate) fn report_implicit_task_end(
+        &self,
+        task: &Task,
+        size: c_uint,
+        index: c_uint,
+        flags: ompt_task_flag_t,
+    ) {
+        report!(
+            ompt_callback_implicit_task as ompt_callback_implicit_task_t,
+            ompt_scope_end,
+            ptr::null_mut(),
+            task.data(),
+            size,
+            index,
+            flags.0 as c_int,
+        );
+    }
+
+    /// Reports the end of the implicit task that was still [`Thread::pending`]. Its team may be gone, so that
+    /// `parallel_data` is NULL, as the specification allows (OpenMP 5.2, 19.5.2.11 and 19.5.2.13).
+    pub(crate) fn report_late_end(&self) {
+        let Some(task) = self.pending.take() else {
+            return;
+        };
+        task.team.set(None);
+        crate::barrier::report_end(
+            ompt_sync_region_barrier_implicit_parallel,
+            ptr::null_mut(),
+            task,
+            ptr::null(),
+        );
+        self.report_implicit_task_end(task, 0, task.thread_num.get() as c_uint, ompt_task_implicit);
+        self.set_current(None);
+        self.tasks.give_back(task);
+    }
+
+    /// Fewer know an explicit task; its ancestors, too, where it was the last who knew them.
+    pub(crate) fn release(&self, task: &'static Task) {
+        let mut task = task;
+        while task.is_explicit() && task.release() {
+            let parent = task.parent.get();
+            self.tasks.give_back(task);
+            match parent {
+                Some(parent) => task = parent,
+                None => return,
+            }
+        }
+    }
+}
+
+/// A call of one of the exported functions.
+pub(crate) struct Call {
+    /// What serves the caller.
+    pub(crate) gomp: &'static Libgomp,
+    /// The return address in the program (`codeptr_ra`).
+    pub(crate) code: *const c_void,
+    /// The frame address of the exported function.
+    pub(crate) frame: *mut c_void,
+    is_active: bool,
+}
+
+impl Call {
+    /// Finds out what serves the caller, and searches for the tool at the first call of the process.
+    #[inline(always)]
+    pub(crate) fn enter(site: CallSite) -> Call {
+        let (gomp, code) = match libgomp::serving(site.return_address) {
+            Serving::Libgomp(gomp) => (gomp, site.return_address),
+            Serving::TailCall => caller_of_tail_call(),
+        };
+        Call {
+            gomp,
+            code,
+            frame: site.frame,
+            is_active: !gomp.has_ompt && tool::is_active(),
+        }
+    }
+
+    /// Whether a tool observes the call.
+    pub(crate) fn is_active(&self) -> bool {
+        self.is_active
+    }
+
+    /// The calling thread, which begins where it has not, if a tool observes it.
+    #[inline(always)]
+    pub(crate) fn observed(&self) -> Option<&'static Thread> {
+        if !self.is_active {
+            return None;
+        }
+        match existing() {
+            Some(thread) => {
+                thread.gomp.set(self.gomp);
+                Some(thread)
+            }
+            None => Some(begin(ompt_thread_initial, self.gomp)),
+        }
+    }
+}
+
+#[cold]
+fn caller_of_tail_call() -> (&'static Libgomp, *const c_void) {
+    if let Some(thread) = existing() {
+        return (thread.gomp.get(), thread.function.get());
+    }
+    match libgomp::any() {
+        Some(gomp) => (gomp, ptr::null()),
+        None => libgomp::missing("a function of libgomp"),
+    }
+}

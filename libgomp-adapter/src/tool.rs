@@ -1,0 +1,492 @@
+//! The search for a tool, what it may ask, and its end (OpenMP 5.2, 19.2, 19.5.1 and 19.6.1).
+
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::ptr;
+use std::env;
+use std::ffi::{CString, OsStr};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, Ordering};
+
+use ompt_sys::*;
+
+use crate::libgomp::{self, Libgomp};
+use crate::{callbacks, parallel, thread};
+
+/// OpenMP 5.2, as `_OPENMP` says it.
+const OPENMP_VERSION: c_uint = 202_111;
+const RUNTIME_VERSION: &CStr = c"GNU libgomp through libomptgomp";
+
+/// What is known of the tool.
+mod state {
+    pub(super) const NOT_SEARCHED: u8 = 0;
+    pub(super) const NONE: u8 = 1;
+    pub(super) const ACTIVE: u8 = 2;
+}
+
+static STATE: AtomicU8 = AtomicU8::new(state::NOT_SEARCHED);
+static SEARCH: Once = Once::new();
+static TOOL: AtomicPtr<ompt_start_tool_result_t> = AtomicPtr::new(ptr::null_mut());
+/// Regions may be cancelled, and their tasks discarded.
+static IS_CANCELLABLE: AtomicBool = AtomicBool::new(false);
+/// Regions end with a barrier of their own, after which their ends are reported.
+static HAS_EXACT_ENDS: AtomicBool = AtomicBool::new(false);
+/// The process that found the tool; a child of it has none of its threads.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+
+/// Whether a tool observes the program; searches for one at the first call.
+#[inline(always)]
+pub(crate) fn is_active() -> bool {
+    // Acquire: pairs with the release in `search`, behind which the callbacks are registered.
+    match STATE.load(Ordering::Acquire) {
+        state::ACTIVE => true,
+        state::NOT_SEARCHED => search_once(),
+        _ => false,
+    }
+}
+
+/// Whether `OMP_CANCELLATION` allows cancellation.
+#[inline(always)]
+pub(crate) fn is_cancellable() -> bool {
+    // Relaxed: set before the tool is active.
+    IS_CANCELLABLE.load(Ordering::Relaxed)
+}
+
+/// Whether regions shall end with a barrier of their own. Not where they may be cancelled: no barrier may be added then.
+#[inline(always)]
+pub(crate) fn has_exact_ends() -> bool {
+    // Relaxed: set before the tool is active.
+    HAS_EXACT_ENDS.load(Ordering::Relaxed) && !is_cancellable()
+}
+
+#[cold]
+#[inline(never)]
+fn search_once() -> bool {
+    SEARCH.call_once(search);
+    STATE.load(Ordering::Acquire) == state::ACTIVE
+}
+
+fn is_true(value: &OsStr) -> bool {
+    value.eq_ignore_ascii_case("true") || value == "1"
+}
+
+fn search() {
+    IS_CANCELLABLE.store(
+        env::var_os("OMP_CANCELLATION").is_some_and(|value| is_true(&value)),
+        Ordering::Relaxed,
+    );
+    HAS_EXACT_ENDS.store(
+        env::var_os("OMPTGOMP_EXACT_ENDS").is_some_and(|value| is_true(&value)),
+        Ordering::Relaxed,
+    );
+    let is_disabled =
+        env::var_os("OMP_TOOL").is_some_and(|value| value.eq_ignore_ascii_case("disabled"));
+    let tool = if is_disabled { None } else { find() };
+    let is_active = tool.is_some_and(start);
+    let found = if is_active {
+        state::ACTIVE
+    } else {
+        state::NONE
+    };
+    // Release: pairs with the acquire in `is_active`.
+    STATE.store(found, Ordering::Release);
+}
+
+/// The first tool that wants to be used: the program's own, else the first of `OMP_TOOL_LIBRARIES` (OpenMP 5.2, 19.2.2).
+fn find() -> Option<*mut ompt_start_tool_result_t> {
+    if let Some(tool) = ask(libc::RTLD_DEFAULT) {
+        return Some(tool);
+    }
+    let libraries = env::var_os("OMP_TOOL_LIBRARIES")?;
+    for library in libraries.as_bytes().split(|byte| *byte == b':') {
+        let Ok(library) = CString::new(library) else {
+            continue;
+        };
+        if library.is_empty() {
+            continue;
+        }
+        // SAFETY: loads the library that the user names.
+        let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY) };
+        if handle.is_null() {
+            continue;
+        }
+        match ask(handle) {
+            Some(tool) => return Some(tool),
+            None => {
+                // SAFETY: the handle is not used any more.
+                unsafe { libc::dlclose(handle) };
+            }
+        }
+    }
+    None
+}
+
+/// Asks the `ompt_start_tool` that `handle` finds whether it wants to be used.
+fn ask(handle: *mut c_void) -> Option<*mut ompt_start_tool_result_t> {
+    // SAFETY: a handle and a string.
+    let function = unsafe { libc::dlsym(handle, c"ompt_start_tool".as_ptr()) };
+    if function.is_null() {
+        return None;
+    }
+    // SAFETY: a function of this name has this signature (OpenMP 5.2, 19.3.1).
+    let result = unsafe {
+        let function: ompt_start_tool_t = core::mem::transmute(function);
+        function(OPENMP_VERSION, RUNTIME_VERSION.as_ptr())
+    };
+    (!result.is_null()).then_some(result)
+}
+
+/// Initializes the tool; false where it wants no events.
+fn start(tool: *mut ompt_start_tool_result_t) -> bool {
+    // SAFETY: the tool's result stays valid until its finalize returns (OpenMP 5.2, 19.3.1).
+    let Some(initialize) = (unsafe { (*tool).initialize }) else {
+        return false;
+    };
+    thread::prepare();
+    // SAFETY: no arguments.
+    PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+    TOOL.store(tool, Ordering::Relaxed);
+    // SAFETY: the tool's own function and data.
+    let wants_events = unsafe { initialize(lookup, 0, &raw mut (*tool).tool_data) } != 0;
+    if wants_events {
+        // SAFETY: the function stays where it is: nothing unloads a preloaded library.
+        unsafe { libc::atexit(at_exit) };
+    }
+    wants_events
+}
+
+extern "C" fn at_exit() {
+    if STATE.load(Ordering::Acquire) != state::ACTIVE {
+        return;
+    }
+    // SAFETY: no arguments.
+    let is_child = unsafe { libc::getpid() } != PROCESS.load(Ordering::Relaxed);
+    if let Some(thread) = thread::existing()
+        && !is_child
+        && thread.is_outside_regions()
+    {
+        parallel::end_threads_of_pool(thread);
+        thread::end();
+    }
+    // SAFETY: no thread of the program is bound to be in the tool: it is exiting.
+    unsafe { finalize_tool() };
+}
+
+/// The entry points that the tool may ask for (OpenMP 5.2, 19.6.1).
+unsafe extern "C" fn lookup(name: *const c_char) -> Option<ompt_interface_fn_t> {
+    // SAFETY: the tool passes a string.
+    let name = unsafe { CStr::from_ptr(name) };
+    /// The address of a function as its own type has it.
+    macro_rules! entry_points {
+        ($($text:literal => $function:ident as $type:ty,)*) => {
+            match name.to_bytes() {
+                $($text => {
+                    let function: $type = $function;
+                    #[allow(clippy::useless_transmute, reason = "one of them has this type itself")]
+                    // SAFETY: the tool casts it back to the type of this name.
+                    Some(unsafe { core::mem::transmute::<$type, ompt_interface_fn_t>(function) })
+                })*
+                _ => None,
+            }
+        };
+    }
+    entry_points! {
+        b"ompt_set_callback" => set_callback as ompt_set_callback_t,
+        b"ompt_get_callback" => get_callback as ompt_get_callback_t,
+        b"ompt_get_thread_data" => get_thread_data as ompt_get_thread_data_t,
+        b"ompt_get_parallel_info" => get_parallel_info as ompt_get_parallel_info_t,
+        b"ompt_get_task_info" => get_task_info as ompt_get_task_info_t,
+        b"ompt_get_task_memory" => get_task_memory as ompt_get_task_memory_t,
+        b"ompt_get_state" => get_state as ompt_get_state_t,
+        b"ompt_enumerate_states" => enumerate_states as ompt_enumerate_states_t,
+        b"ompt_enumerate_mutex_impls" => enumerate_mutex_impls as ompt_enumerate_mutex_impls_t,
+        b"ompt_get_unique_id" => get_unique_id as ompt_get_unique_id_t,
+        b"ompt_finalize_tool" => finalize_tool as ompt_finalize_tool_t,
+        b"ompt_get_num_procs" => get_num_procs as ompt_get_num_procs_t,
+        b"ompt_get_num_places" => get_num_places as ompt_get_num_places_t,
+        b"ompt_get_place_proc_ids" => get_place_proc_ids as ompt_get_place_proc_ids_t,
+        b"ompt_get_place_num" => get_place_num as ompt_get_place_num_t,
+        b"ompt_get_partition_place_nums" => get_partition_place_nums as ompt_get_partition_place_nums_t,
+        b"ompt_get_proc_id" => get_proc_id as ompt_get_proc_id_t,
+        b"ompt_get_num_devices" => get_num_devices as ompt_get_num_devices_t,
+        b"ompt_get_target_info" => get_target_info as ompt_get_target_info_t,
+    }
+}
+
+unsafe extern "C" fn set_callback(
+    event: ompt_callbacks_t,
+    callback: Option<ompt_callback_t>,
+) -> ompt_set_result_t {
+    callbacks::set(event, callback)
+}
+
+unsafe extern "C" fn get_callback(
+    event: ompt_callbacks_t,
+    callback: *mut Option<ompt_callback_t>,
+) -> c_int {
+    if event.0 == 0 || event.0 > ompt_callback_error.0 {
+        return 0;
+    }
+    let registered = callbacks::get(event);
+    if registered.is_null() {
+        return 0;
+    }
+    // SAFETY: the tool passes a place for the callback, which it registered itself.
+    unsafe {
+        callback.write(Some(core::mem::transmute::<*mut (), ompt_callback_t>(
+            registered,
+        )))
+    };
+    1
+}
+
+unsafe extern "C" fn get_thread_data() -> *mut ompt_data_t {
+    thread::existing().map_or(ptr::null_mut(), thread::Thread::data)
+}
+
+unsafe extern "C" fn get_parallel_info(
+    ancestor_level: c_int,
+    parallel_data: *mut *mut ompt_data_t,
+    team_size: *mut c_int,
+) -> c_int {
+    let mut team = thread::existing()
+        .and_then(thread::Thread::current)
+        .and_then(|task| task.team.get());
+    for _ in 0..ancestor_level {
+        team = team.and_then(|team| team.parent.get());
+    }
+    let Some(team) = team else { return 0 };
+    // SAFETY: each is NULL or a place of the tool's (OpenMP 5.2, 19.6.1.13).
+    unsafe {
+        write(parallel_data, team.data());
+        write(team_size, team.size.load(Ordering::Relaxed));
+    }
+    2
+}
+
+unsafe extern "C" fn get_task_info(
+    ancestor_level: c_int,
+    flags: *mut c_int,
+    task_data: *mut *mut ompt_data_t,
+    task_frame: *mut *mut ompt_frame_t,
+    parallel_data: *mut *mut ompt_data_t,
+    thread_num: *mut c_int,
+) -> c_int {
+    let mut task = thread::existing().and_then(thread::Thread::current);
+    for _ in 0..ancestor_level {
+        task = task.and_then(|task| task.parent.get());
+    }
+    let Some(task) = task else { return 0 };
+    // SAFETY: each is NULL or a place of the tool's (OpenMP 5.2, 19.6.1.14).
+    unsafe {
+        write(flags, task.flags().0 as c_int);
+        write(task_data, task.data());
+        write(task_frame, task.frame());
+        write(parallel_data, task.parallel_data());
+        write(thread_num, task.thread_num.get());
+    }
+    2
+}
+
+/// Writes `value` unless `place` is NULL.
+///
+/// # Safety
+/// `place` is NULL or valid for writing.
+unsafe fn write<T>(place: *mut T, value: T) {
+    if !place.is_null() {
+        // SAFETY: by the caller's promise.
+        unsafe { place.write(value) };
+    }
+}
+
+unsafe extern "C" fn get_task_memory(
+    addr: *mut *mut c_void,
+    size: *mut usize,
+    _block: c_int,
+) -> c_int {
+    // SAFETY: NULL or places of the tool's (OpenMP 5.2, 19.6.1.15).
+    unsafe {
+        write(addr, ptr::null_mut());
+        write(size, 0);
+    }
+    0
+}
+
+unsafe extern "C" fn get_state(wait_id: *mut ompt_wait_id_t) -> c_int {
+    let Some(thread) = thread::existing() else {
+        return ompt_state_undefined.0 as c_int;
+    };
+    // SAFETY: NULL or a place of the tool's (OpenMP 5.2, 19.6.1.12).
+    unsafe { write(wait_id, thread.wait_id.get()) };
+    thread.state.get().0 as c_int
+}
+
+/// The states that a thread may be in, in the order of their enumeration.
+const STATES: &[(ompt_state_t, &CStr)] = &[
+    (ompt_state_undefined, c"ompt_state_undefined"),
+    (ompt_state_work_serial, c"ompt_state_work_serial"),
+    (ompt_state_work_parallel, c"ompt_state_work_parallel"),
+    (
+        ompt_state_wait_barrier_implicit_parallel,
+        c"ompt_state_wait_barrier_implicit_parallel",
+    ),
+    (
+        ompt_state_wait_barrier_implicit_workshare,
+        c"ompt_state_wait_barrier_implicit_workshare",
+    ),
+    (
+        ompt_state_wait_barrier_explicit,
+        c"ompt_state_wait_barrier_explicit",
+    ),
+    (
+        ompt_state_wait_barrier_implementation,
+        c"ompt_state_wait_barrier_implementation",
+    ),
+    (ompt_state_wait_taskwait, c"ompt_state_wait_taskwait"),
+    (ompt_state_wait_taskgroup, c"ompt_state_wait_taskgroup"),
+    (ompt_state_wait_lock, c"ompt_state_wait_lock"),
+    (ompt_state_wait_critical, c"ompt_state_wait_critical"),
+    (ompt_state_wait_atomic, c"ompt_state_wait_atomic"),
+    (ompt_state_wait_ordered, c"ompt_state_wait_ordered"),
+    (ompt_state_idle, c"ompt_state_idle"),
+];
+
+unsafe extern "C" fn enumerate_states(
+    current_state: c_int,
+    next_state: *mut c_int,
+    next_state_name: *mut *const c_char,
+) -> c_int {
+    let current = STATES
+        .iter()
+        .position(|(state, _)| state.0 as c_int == current_state);
+    let Some((state, name)) = current.and_then(|current| STATES.get(current + 1)) else {
+        return 0;
+    };
+    // SAFETY: places of the tool's (OpenMP 5.2, 19.6.1.1).
+    unsafe {
+        write(next_state, state.0 as c_int);
+        write(next_state_name, name.as_ptr());
+    }
+    1
+}
+
+/// The one way of mutual exclusion that is reported.
+pub(crate) const MUTEX_IMPLEMENTATION: c_uint = 1;
+
+unsafe extern "C" fn enumerate_mutex_impls(
+    current_impl: c_int,
+    next_impl: *mut c_int,
+    next_impl_name: *mut *const c_char,
+) -> c_int {
+    if current_impl != ompt_mutex_impl_none {
+        return 0;
+    }
+    // SAFETY: places of the tool's (OpenMP 5.2, 19.6.1.2).
+    unsafe {
+        write(next_impl, MUTEX_IMPLEMENTATION as c_int);
+        write(next_impl_name, c"libgomp".as_ptr());
+    }
+    1
+}
+
+unsafe extern "C" fn get_unique_id() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// Finalizes the tool, once (OpenMP 5.2, 19.6.1.19).
+unsafe extern "C" fn finalize_tool() {
+    let tool = TOOL.swap(ptr::null_mut(), Ordering::AcqRel);
+    if tool.is_null() {
+        return;
+    }
+    // SAFETY: the result of `ompt_start_tool`, which is valid until this returns.
+    unsafe {
+        if let Some(finalize) = (*tool).finalize {
+            finalize(&raw mut (*tool).tool_data);
+        }
+    }
+    STATE.store(state::NONE, Ordering::Release);
+    callbacks::clear();
+}
+
+/// The libgomp that answers the tool's questions.
+fn gomp() -> Option<&'static Libgomp> {
+    match thread::existing() {
+        Some(thread) => Some(thread.gomp.get()),
+        None => libgomp::any(),
+    }
+}
+
+unsafe extern "C" fn get_num_procs() -> c_int {
+    // SAFETY: libgomp's function, without arguments; so below.
+    gomp().map_or(0, |gomp| unsafe { real!(gomp, omp_get_num_procs)() })
+}
+
+unsafe extern "C" fn get_num_places() -> c_int {
+    gomp()
+        .and_then(|gomp| gomp.omp_get_num_places)
+        // SAFETY: as above.
+        .map_or(0, |function| unsafe { function() })
+}
+
+unsafe extern "C" fn get_place_num() -> c_int {
+    gomp()
+        .and_then(|gomp| gomp.omp_get_place_num)
+        // SAFETY: as above.
+        .map_or(-1, |function| unsafe { function() })
+}
+
+unsafe extern "C" fn get_place_proc_ids(place: c_int, size: c_int, ids: *mut c_int) -> c_int {
+    let Some(gomp) = gomp() else { return 0 };
+    let (Some(count), Some(list)) = (gomp.omp_get_place_num_procs, gomp.omp_get_place_proc_ids)
+    else {
+        return 0;
+    };
+    // SAFETY: libgomp writes as many numbers as it has said, for which the tool has room.
+    unsafe {
+        let count = count(place);
+        if count <= size {
+            list(place, ids);
+        }
+        count
+    }
+}
+
+unsafe extern "C" fn get_partition_place_nums(size: c_int, places: *mut c_int) -> c_int {
+    let Some(gomp) = gomp() else { return 0 };
+    let (Some(count), Some(list)) = (
+        gomp.omp_get_partition_num_places,
+        gomp.omp_get_partition_place_nums,
+    ) else {
+        return 0;
+    };
+    // SAFETY: as in `get_place_proc_ids`.
+    unsafe {
+        let count = count();
+        if count <= size {
+            list(places);
+        }
+        count
+    }
+}
+
+unsafe extern "C" fn get_proc_id() -> c_int {
+    // SAFETY: no arguments.
+    unsafe { libc::sched_getcpu() }
+}
+
+unsafe extern "C" fn get_num_devices() -> c_int {
+    gomp()
+        .and_then(|gomp| gomp.omp_get_num_devices)
+        // SAFETY: libgomp's function, without arguments.
+        .map_or(0, |function| unsafe { function() })
+}
+
+unsafe extern "C" fn get_target_info(
+    _device_num: *mut u64,
+    _target_id: *mut ompt_id_t,
+    _host_op_id: *mut ompt_id_t,
+) -> c_int {
+    0
+}
