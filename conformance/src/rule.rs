@@ -1,0 +1,63 @@
+//! The rules of the specification that are checked, and what broke them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Declares [`Rule`], [`RULES`] and their texts from one table.
+macro_rules! rules {
+    ($($name:ident: $section:literal, $text:literal;)*) => {
+        /// A rule of the tools interface.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Rule { $($name),* }
+
+        /// All rules: section of OpenMP 5.2, text.
+        const RULES: &[(Rule, &str, &str)] = &[$((Rule::$name, $section, $text)),*];
+    };
+}
+
+rules! {
+    ThreadHasBegun: "19.5.2.1", "events come from threads that have begun";
+    ThreadBeginsOnce: "19.5.2.1", "a thread begins once";
+    ThreadEndsLast: "19.5.2.2", "a thread that ends has ended all that it began";
+    ThreadData: "19.6.1.5", "ompt_get_thread_data returns the data of the thread that began";
+    ParallelBegins: "19.5.2.3", "a parallel region ends once, after it began";
+    ImplicitTaskHasRegion: "19.5.2.11", "an implicit task begins with its parallel region";
+    TaskBegins: "19.5.2.7", "a task ends once, after it was created";
+    CurrentTask: "19.6.1.14", "the task of an event is the current one of ompt_get_task_info";
+    CurrentRegion: "19.6.1.13", "the region of an event is that of ompt_get_task_info and ompt_get_parallel_info";
+    ThreadNumber: "19.6.1.14", "a thread's number is below the size of its team";
+    PriorTask: "19.5.2.10", "the prior task of task_schedule is the current one";
+    EnterFrame: "19.4.4.29", "a task that enters the runtime has an enter frame";
+    CodeAddress: "19.5.2", "an event of the program's code has a code address";
+    CodeOfProgram: "19.5.2", "a code address lies outside of the runtime";
+    Nesting: "19.5.2", "what began last ends first";
+}
+
+static BROKEN: [AtomicU64; RULES.len()] = [const { AtomicU64::new(0) }; RULES.len()];
+static EXAMPLES: Mutex<[Option<String>; RULES.len()]> = Mutex::new([const { None }; RULES.len()]);
+
+/// Counts that `rule` was broken, unless `kept`; the first example is kept.
+#[inline]
+pub(crate) fn check(rule: Rule, kept: bool, example: impl FnOnce() -> String) {
+    // Relaxed: only sums are needed.
+    if !kept && BROKEN[rule as usize].fetch_add(1, Ordering::Relaxed) == 0 {
+        EXAMPLES.lock().unwrap_or_else(PoisonError::into_inner)[rule as usize] = Some(example());
+    }
+}
+
+/// How often a rule was broken, and the lines that say which.
+pub(crate) fn report() -> (u64, String) {
+    let examples = EXAMPLES.lock().unwrap_or_else(PoisonError::into_inner);
+    let (mut all, mut lines) = (0, String::new());
+    for &(rule, section, text) in RULES {
+        let count = BROKEN[rule as usize].load(Ordering::Relaxed);
+        if count > 0 {
+            all += count;
+            let example = examples[rule as usize].as_deref().unwrap_or("");
+            lines += &format!(
+                "{count} times not so: {text} (OpenMP 5.2, {section}); first: {example}\n"
+            );
+        }
+    }
+    (all, lines)
+}
