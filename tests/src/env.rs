@@ -453,6 +453,22 @@ pub fn omptrace_program() -> PathBuf {
     existing(product().join("omptrace"))
 }
 
+/// `libomptgomp.so`, which gives libgomp the tools interface, as built for this run of the tests.
+///
+/// # Panics
+/// It does not compile.
+pub fn libgomp_adapter() -> PathBuf {
+    existing(product().join("libomptgomp.so"))
+}
+
+/// `libomptconformance.so`, the tool that checks what a runtime reports, as built for this run of the tests.
+///
+/// # Panics
+/// It does not compile.
+pub fn conformance_tool() -> PathBuf {
+    existing(product().join("libomptconformance.so"))
+}
+
 /// The folder of the build being tested: what `cargo xtask test` made and named, else a build made now.
 fn product() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
@@ -468,6 +484,8 @@ fn product() -> &'static Path {
                 "--quiet",
                 "--package=omptrace-tracer",
                 "--package=omptrace-viewer-export",
+                "--package=omptrace-libgomp-adapter",
+                "--package=ompt-conformance",
             ])
             .current_dir(root());
         run(&mut command);

@@ -23,8 +23,10 @@ pub(crate) fn run(prefix: &Path) -> Result<()> {
     let program = fs::read(release().join("omptrace"))?;
     let library = fs::read(release().join("libomptrace.so"))?;
     place(prefix, "bin/omptrace", &program, 0o755)?;
-    // The program looks for the library in ../lib.
+    // The program looks for the libraries in ../lib.
     place(prefix, "lib/libomptrace.so", &library, 0o755)?;
+    let adapter = fs::read(release().join("libomptgomp.so"))?;
+    place(prefix, "lib/libomptgomp.so", &adapter, 0o755)?;
     place(
         prefix,
         "share/man/man1/omptrace.1",

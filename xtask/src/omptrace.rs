@@ -12,7 +12,7 @@ pub(crate) fn release() -> PathBuf {
     target().join("release")
 }
 
-/// Builds the program and the library for release.
+/// Builds the program and the libraries for release.
 ///
 /// # Errors
 /// They do not compile.
@@ -22,6 +22,8 @@ pub(crate) fn build() -> Result<()> {
         "--release",
         "--package=omptrace-tracer",
         "--package=omptrace-viewer-export",
+        "--package=omptrace-libgomp-adapter",
+        "--package=ompt-conformance",
     ]))
 }
 
