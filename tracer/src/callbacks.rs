@@ -23,8 +23,10 @@ use crate::control;
 use crate::devices;
 use crate::first_thread;
 use crate::guard::guarded;
+use crate::join_barrier;
 use crate::stream::Stream;
 use crate::tls;
+use crate::undeferred;
 
 /// A callback of the table.
 #[derive(Clone, Copy)]
@@ -81,6 +83,29 @@ macro_rules! callbacks {
             if !done {
                 // SAFETY: the arguments of this call.
                 unsafe { surprised($($argument),*) }
+            }
+        }
+    };
+    // `$first` runs before the twin for surprises.
+    (@ hot $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr; first $first:expr) => {
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) {
+            #[inline(never)]
+            unsafe extern "C" fn twin($($argument: $type),*) {
+                callbacks!(@ warm surprised ($($argument: $type),*) |$state| $row);
+                // SAFETY: the arguments of this call.
+                unsafe {
+                    $first;
+                    surprised($($argument),*)
+                }
+            }
+            #[allow(unused_variables, reason = "rows without ids need no state")]
+            let done = tls::recorder().try_put_predicted(|$state: &State| {
+                // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
+                unsafe { $row }
+            });
+            if !done {
+                // SAFETY: the arguments of this call.
+                unsafe { twin($($argument),*) }
             }
         }
     };
@@ -180,18 +205,7 @@ callbacks! {
             flags: ompt_parallel_flag_t(flags as u32),
             codeptr_ra: address(codeptr_ra),
         };
-    task: hot task_create(encountering_task_data: Data, encountering_task_frame: Frame, new_task_data: Data,
-        flags: c_int, has_dependences: c_int, codeptr_ra: Code) |state| {
-        let frame = frame(encountering_task_frame);
-        TaskCreate {
-            has_dependences: has_dependences as u32,
-            encountering_task_data: id(encountering_task_data),
-            exit_frame: frame.0, enter_frame: frame.1, exit_frame_flags: frame.2, enter_frame_flags: frame.3,
-            new_task_data: new_id(state, new_task_data),
-            flags: ompt_task_flag_t(flags as u32),
-            codeptr_ra: address(codeptr_ra),
-        }
-    };
+    task: own task_create;
     task: own task_schedule;
     parallel: own implicit_task;
     target: cold target(kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: c_int, task_data: Data,
@@ -235,8 +249,7 @@ callbacks! {
         };
     mutex: hot mutex_released(kind: ompt_mutex_t, wait_id: u64, codeptr_ra: Code) |state|
         MutexReleased { kind, wait_id: Address(wait_id), codeptr_ra: address(codeptr_ra) };
-    task: cold dependences(task_data: Data, deps: *const ompt_dependence_t, ndeps: c_int) |stream|
-        Dependences { task_data: id(task_data), deps: dependences_of(deps, ndeps).into(), ndeps };
+    task: own dependences;
     task: hot task_dependence(src_task_data: Data, sink_task_data: Data) |state|
         TaskDependence { src_task_data: id(src_task_data), sink_task_data: id(sink_task_data) };
     work: hot work(work_type: ompt_work_t, endpoint: ompt_scope_endpoint_t, parallel_data: Data, task_data: Data,
@@ -418,7 +431,8 @@ callbacks! { @ hot task_switch(prior_task_data: Data, prior_task_status: ompt_ta
         prior_task_status,
         prior_task_data: id(prior_task_data),
         next_task_data: id(next_task_data),
-    }
+    };
+    first join_barrier::task_is_suspended(prior_task_data)
 }
 callbacks! { @ hot task_complete(prior_task_data: Data, prior_task_status: ompt_task_status_t, next_task_data: Data) |state|
     TaskComplete {
@@ -436,6 +450,79 @@ unsafe extern "C" fn task_schedule(prior: Data, status: ompt_task_status_t, next
             task_switch(prior, status, next)
         }
     }
+}
+
+callbacks! { @ hot free_task_create(encountering_task_data: Data, encountering_task_frame: Frame, new_task_data: Data,
+    flags: c_int, has_dependences: c_int, codeptr_ra: Code) |state| {
+    let frame = frame(encountering_task_frame);
+    TaskCreate {
+        has_dependences: has_dependences as u32,
+        encountering_task_data: id(encountering_task_data),
+        exit_frame: frame.0, enter_frame: frame.1, exit_frame_flags: frame.2, enter_frame_flags: frame.3,
+        new_task_data: new_id(state, new_task_data),
+        flags: ompt_task_flag_t(flags as u32),
+        codeptr_ra: address(codeptr_ra),
+    }
+}}
+// The task of a taskwait keeps what the runtime has there, which the reader understands: LLVM's has one place per thread for
+// all of them, also those that the thread begins while it waits in another, and aborts if a tool wrote to it.
+callbacks! { @ warm dependent_task_create(encountering_task_data: Data, encountering_task_frame: Frame, new_task_data: Data,
+    flags: c_int, has_dependences: c_int, codeptr_ra: Code) |state| {
+    let frame = frame(encountering_task_frame);
+    TaskCreate {
+        has_dependences: has_dependences as u32,
+        encountering_task_data: id(encountering_task_data),
+        exit_frame: frame.0, enter_frame: frame.1, exit_frame_flags: frame.2, enter_frame_flags: frame.3,
+        new_task_data: if is_taskwait(flags) { id(new_task_data) } else { new_id(state, new_task_data) },
+        flags: ompt_task_flag_t(flags as u32),
+        codeptr_ra: address(codeptr_ra),
+    }
+}}
+pub(crate) unsafe extern "C" fn task_create(
+    encountering_task_data: Data,
+    encountering_task_frame: Frame,
+    new_task_data: Data,
+    flags: c_int,
+    has_dependences: c_int,
+    codeptr_ra: Code,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        if has_dependences == 0 && !is_taskwait(flags) {
+            free_task_create(
+                encountering_task_data,
+                encountering_task_frame,
+                new_task_data,
+                flags,
+                has_dependences,
+                codeptr_ra,
+            );
+        } else {
+            dependent_task_create(
+                encountering_task_data,
+                encountering_task_frame,
+                new_task_data,
+                flags,
+                has_dependences,
+                codeptr_ra,
+            );
+            guarded(|| undeferred::task_is_created(is_taskwait(flags)));
+        }
+    }
+}
+
+/// Whether the task is that of a `taskwait` with dependences, or waits for those of an undeferred task.
+fn is_taskwait(flags: c_int) -> bool {
+    ompt_task_flag_t(flags as u32).contains(ompt_task_taskwait)
+}
+
+callbacks! { @ cold record_dependences(task_data: Data, deps: *const ompt_dependence_t, ndeps: c_int) |stream|
+    Dependences { task_data: id(task_data), deps: dependences_of(deps, ndeps).into(), ndeps }
+}
+unsafe extern "C" fn dependences(task_data: Data, deps: *const ompt_dependence_t, ndeps: c_int) {
+    // SAFETY: the arguments of this call.
+    unsafe { record_dependences(task_data, deps, ndeps) };
+    tls::recorder().stream.collecting.end();
 }
 
 callbacks! { @ hot implicit_task_begin(endpoint: ompt_scope_endpoint_t, parallel_data: Data, task_data: Data,

@@ -64,6 +64,7 @@ pub(crate) fn leave() {
         return;
     }
     recorder.close();
+    recorder.stream.collecting.end();
     tls::set_recorder(None);
     // Else whoever ends the session finds the chunk where it is.
     if Mode::current() != Mode::Off {

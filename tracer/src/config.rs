@@ -42,6 +42,8 @@ pub(crate) struct Config {
     pub(crate) output: OsString,
     /// Names of the callbacks to register.
     pub(crate) events: Vec<&'static str>,
+    /// Those of them that the user named one by one: recorded although a runtime is known to do harm there.
+    pub(crate) insisted: Vec<&'static str>,
     /// Whether SIGUSR2 makes a flight recorder write what it keeps.
     pub(crate) flush_on_signal: bool,
     /// What is kept.
@@ -121,7 +123,7 @@ pub const VARIABLES: &[Variable] = &[
         allowed: "a list, separated by commas, of `default`, `all`, groups, callbacks and `state`; `-` in front takes away",
         meaning: "What is recorded. `default` is all but `flush` and `state`, which tells what threads do and wait for when implicit tasks and waits for mutexes begin and end.",
         set: Set::Word(|config, value| {
-            config.events = parse_events(value)?;
+            (config.events, config.insisted) = parse_events(value)?;
             Some(())
         }),
     },
@@ -270,6 +272,7 @@ impl Config {
         let mut config = Config {
             output: OsString::new(),
             events: Vec::new(),
+            insisted: Vec::new(),
             flush_on_signal: false,
             keep: Keep::All,
             buffer_bytes: 0,
@@ -361,9 +364,11 @@ fn recordable() -> impl Iterator<Item = (&'static str, &'static str)> {
     callbacks.chain([(states::NAME, states::NAME)])
 }
 
-/// What is meant by a list like `parallel,task,-flush`. A list that begins by taking away takes from `default`.
-fn parse_events(list: &str) -> Option<Vec<&'static str>> {
+/// What is meant by a list like `parallel,task,-flush`, and what it names by its own name. A list that begins by taking away
+/// takes from `default`.
+fn parse_events(list: &str) -> Option<(Vec<&'static str>, Vec<&'static str>)> {
     let mut chosen: Vec<&'static str> = Vec::new();
+    let mut insisted: Vec<&'static str> = Vec::new();
     for (index, item) in list
         .split(',')
         .map(str::trim)
@@ -374,7 +379,7 @@ fn parse_events(list: &str) -> Option<Vec<&'static str>> {
             .strip_prefix('-')
             .map_or((true, item), |name| (false, name));
         if index == 0 && !adds {
-            chosen = parse_events("default")?;
+            (chosen, _) = parse_events("default")?;
         }
         let matches = |(own, group): &(&str, &str)| match name {
             "all" => true,
@@ -386,11 +391,13 @@ fn parse_events(list: &str) -> Option<Vec<&'static str>> {
             return None;
         }
         chosen.retain(|name| !names.contains(name));
+        insisted.retain(|name| !names.contains(name));
         if adds {
+            insisted.extend(names.iter().filter(|own| **own == name));
             chosen.extend(names);
         }
     }
-    Some(chosen)
+    Some((chosen, insisted))
 }
 
 #[cfg(test)]
@@ -398,7 +405,7 @@ mod tests {
     use super::*;
 
     fn names(list: &str) -> Option<Vec<&'static str>> {
-        let chosen = parse_events(list)?;
+        let (chosen, _) = parse_events(list)?;
         let all = recordable().map(|(name, _)| name);
         Some(all.filter(|name| chosen.contains(name)).collect())
     }
@@ -426,6 +433,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_named_by_its_own_name_is_insisted_on() {
+        let insisted = |list| parse_events(list).unwrap().1;
+        assert_eq!(insisted("default,task"), [""; 0]);
+        assert_eq!(insisted("default,dependences"), ["dependences"]);
+        assert_eq!(insisted("dependences,-task"), [""; 0]);
+    }
+
+    #[test]
     fn sizes_have_units() {
         assert_eq!(parse_bytes("256K"), Some(256 << 10));
         assert_eq!(parse_bytes("3m"), Some(3 << 20));
@@ -444,6 +459,6 @@ mod tests {
         });
         assert_eq!(config.buffer_bytes, 1 << 20);
         assert_eq!(config.compress, Compress::Off);
-        assert_eq!(Some(config.events), parse_events("default"));
+        assert_eq!(Some((config.events, Vec::new())), parse_events("default"));
     }
 }

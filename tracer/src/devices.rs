@@ -26,6 +26,7 @@ use parking_lot::Mutex;
 use crate::clock;
 use crate::cold;
 use crate::guard::guarded;
+use crate::quirks::Quirk;
 use crate::recorder::{self, Mode, Recorder};
 use crate::session::{self, Session};
 
@@ -37,8 +38,6 @@ const CLOCK_DISTANCE: Duration = Duration::from_millis(10);
 const MOST_IMAGE_BYTES: usize = 16 << 20;
 /// Bytes of an image in one event.
 const IMAGE_PART: usize = 64 << 10;
-/// Runtimes that bear a request which gets no buffer. AMD's would write through the null pointer.
-const BEAR_NO_BUFFER: &[&str] = &["omptrace reference runtime"];
 
 /// The devices of a session.
 #[derive(Debug)]
@@ -47,7 +46,7 @@ pub(crate) struct Devices {
     by_number: Mutex<BTreeMap<i32, Arc<Traced>>>,
     /// Images that were kept: where they lay, and their length.
     images: Mutex<Vec<(u64, u64)>>,
-    bears_no_buffer: AtomicBool,
+    accepts_no_buffer: AtomicBool,
     /// A device took more memory than it shall have.
     shall_stop: AtomicBool,
 }
@@ -82,18 +81,16 @@ impl Devices {
             buffers: Buffers::new(buffer_bytes),
             by_number: Mutex::default(),
             images: Mutex::default(),
-            bears_no_buffer: AtomicBool::new(false),
+            accepts_no_buffer: AtomicBool::new(false),
             shall_stop: AtomicBool::new(false),
         }
     }
 
     /// The runtime calls itself so.
     pub(crate) fn of_runtime(&self, version: &str) {
-        let bears = BEAR_NO_BUFFER
-            .iter()
-            .any(|start| version.starts_with(start));
+        let accepts = Quirk::AcceptsNoBuffer.is_of(version);
         // Relaxed: stored before any device is traced.
-        self.bears_no_buffer.store(bears, Ordering::Relaxed);
+        self.accepts_no_buffer.store(accepts, Ordering::Relaxed);
     }
 
     fn all(&self) -> Vec<Arc<Traced>> {
@@ -408,7 +405,7 @@ fn lend(device_num: c_int) -> Option<Lent> {
     let session = session::of_this_process()?;
     let devices = &session.devices;
     // Relaxed: see `of_runtime`.
-    let must = !devices.bears_no_buffer.load(Ordering::Relaxed);
+    let must = !devices.accepts_no_buffer.load(Ordering::Relaxed);
     let lent = devices.buffers.lend(must);
     let is_last = lent.is_none_or(|lent| lent.is_last);
     if is_last && must {

@@ -23,6 +23,8 @@ use omptrace_trace_format::event::Idle;
 use crate::callbacks::{self, CALLBACKS, Callback};
 use crate::cold;
 use crate::guard::guarded;
+use crate::join_barrier;
+use crate::quirks::Quirk;
 use crate::states;
 
 /// A generation of the tools interface.
@@ -69,14 +71,15 @@ impl Dialect {
         }
     }
 
-    /// The callbacks that it has; those that record states, where they are wanted.
-    pub(crate) fn callbacks(self, states: bool) -> Vec<Callback> {
+    /// The callbacks that it has, for a runtime of this `version`; those that record states, where they are wanted.
+    pub(crate) fn callbacks(self, version: &str, states: bool) -> Vec<Callback> {
         let callbacks = match self {
             Dialect::V5 => CALLBACKS.to_vec(),
             Dialect::Tr6 => of_draft(tr6::ompt_callbacks_t::VALUES),
             Dialect::Tr4 => of_draft(tr4::ompt_callbacks_t::VALUES),
         };
         let own: &[_] = match self {
+            Dialect::V5 if Quirk::WantsTaskwaitDataEmpty.is_of(version) => join_barrier::CALLBACKS,
             Dialect::V5 => &[],
             Dialect::Tr6 | Dialect::Tr4 => WITH_OTHER_ARGUMENTS,
         };
@@ -294,7 +297,7 @@ mod tests {
         const OF_THE_HOST: usize = 23;
 
         for (dialect, idle) in [(Dialect::Tr6, 31), (Dialect::Tr4, 29)] {
-            let callbacks = dialect.callbacks(false);
+            let callbacks = dialect.callbacks("", false);
             assert_eq!(callbacks.len(), OF_THE_HOST);
             assert!(
                 callbacks

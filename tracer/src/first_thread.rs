@@ -21,6 +21,7 @@ use crate::callbacks::Callback;
 use crate::dialect::Function;
 use crate::guard::guarded;
 use crate::log::warning;
+use crate::quirks::Quirk;
 use crate::session;
 use crate::system;
 
@@ -38,13 +39,6 @@ struct Watch {
     told: AtomicBool,
 }
 
-/// Whether a runtime that calls itself so is one of these.
-fn is_concerned(version: &str) -> bool {
-    ["LLVM", "Intel"]
-        .iter()
-        .any(|name| version.starts_with(name))
-}
-
 /// A runtime of this `version` begins, with these callbacks registered.
 pub(crate) fn watch<'a>(
     version: &str,
@@ -55,7 +49,8 @@ pub(crate) fn watch<'a>(
         .map(|callback| (callback.name, (callback.number, callback.function)))
         .collect();
     let released = functions.get("mutex_released").map(|(number, _)| *number);
-    let watch = released.filter(|_| is_concerned(version)).map(|released| {
+    let is_concerned = Quirk::CrashesWithoutFirstThread.is_of(version);
+    let watch = released.filter(|_| is_concerned).map(|released| {
         Box::into_raw(Box::new(Watch {
             set_callback,
             released,

@@ -25,6 +25,7 @@ use crate::session;
 use crate::signal;
 use crate::system;
 use crate::tls;
+use crate::undeferred;
 
 /// How long a fork waits for other threads to leave the loader, and they for a fork: a signal handler that forks, or
 /// that a fork is interrupted by, would wait for its own thread.
@@ -112,6 +113,7 @@ fn become_child() {
     WAS_PAUSED.store(Mode::current() == Mode::Pause, Ordering::Relaxed);
     signal::give_back();
     first_thread::forget();
+    undeferred::forget();
     session::forget_streams();
     collector::forget_counts();
     // Relaxed: the child has one thread.

@@ -20,7 +20,10 @@
 //! | [`cold`], [`stream`] | what the hot path leaves |
 //! | [`session`], [`spool`], [`output`], [`writer`] | chunks on their way into the file |
 //! | [`guard`], [`own_file`] | no panic, cancellation or `errno` for the program; files whose descriptors it may close |
-//! | [`first_thread`] | what LLVM's runtime cannot tell when its first thread has ended |
+//! | [`quirks`] | the table of faults of runtimes that would harm the program |
+//! | [`first_thread`] | what LLVM's runtime cannot report when its first thread has ended |
+//! | [`join_barrier`] | the place in LLVM's runtime that must be empty where a taskwait with dependences begins |
+//! | [`undeferred`] | the dependences of undeferred tasks, which corrupt the heap of LLVM's runtime |
 //! | [`own_thread`] | threads of ours, which may have to end under the loader's lock |
 //! | [`signal`] | the signal at which a flight recorder writes what it keeps |
 //! | [`fork`] | children |
@@ -55,6 +58,7 @@ mod facts;
 mod first_thread;
 mod fork;
 mod guard;
+mod join_barrier;
 mod lockfree;
 mod log;
 mod modules;
@@ -62,6 +66,7 @@ mod output;
 mod own_file;
 mod own_thread;
 mod preload;
+mod quirks;
 mod recorder;
 mod reserve;
 mod runtime;
@@ -76,4 +81,5 @@ mod sync;
 mod system;
 mod tls;
 mod tr2;
+mod undeferred;
 mod writer;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
-use ompt_sys::{ompt_data_t, ompt_function_lookup_t, ompt_start_tool_result_t};
+use ompt_sys::{
+    ompt_callback_sync_region_wait, ompt_data_t, ompt_function_lookup_t, ompt_start_tool_result_t,
+};
 use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::metadata::{Registration, Runtime};
 use parking_lot::Mutex;
@@ -19,11 +21,13 @@ use crate::facts;
 use crate::first_thread;
 use crate::fork;
 use crate::guard::contained;
+use crate::join_barrier;
 use crate::log::warning;
 use crate::runtime::{self, Lookup};
 use crate::session::{self, Session};
 use crate::states;
 use crate::system;
+use crate::undeferred;
 
 /// What the runtime said in `ompt_start_tool`, for `initialize`.
 #[derive(Debug)]
@@ -139,6 +143,7 @@ fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
         .set_callback()
         .ok_or("the OpenMP runtime has no ompt_set_callback")?;
     let events = start.config.events.clone();
+    let insisted = start.config.insisted.clone();
     let prepared = Prepared::new(start.config)?;
     prepared.session.devices.of_runtime(&start.runtime_version);
     let mut results = BTreeMap::new();
@@ -146,9 +151,17 @@ fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
     let wanted = |name| events.contains(&name) || ["thread_begin", "thread_end"].contains(&name);
     let states = events.contains(&states::NAME);
     states::read_by(lookup.get_state().filter(|_| states));
-    let callbacks = dialect.callbacks(states);
+    let callbacks = dialect.callbacks(&start.runtime_version, states);
     let registered = || callbacks.iter().filter(|callback| wanted(callback.name));
     first_thread::watch(&start.runtime_version, set_callback, registered());
+    let mut may_be_taken_back = registered().filter(|callback| !insisted.contains(&callback.name));
+    undeferred::watch(
+        &start.runtime_version,
+        set_callback,
+        may_be_taken_back
+            .find(|callback| callback.name == "dependences")
+            .map(|callback| callback.number),
+    );
     for callback in registered() {
         // SAFETY: an entry point of the runtime; the function has the signature that the dialect gives to the number.
         let result = unsafe { set_callback(callback.number, Some(callback.function)) };
@@ -160,6 +173,10 @@ fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
                 meaning: dialect.set_result(result).unwrap_or("unknown").into(),
             },
         );
+    }
+    if let Some(function) = join_barrier::needs_wait(&start.runtime_version, &results) {
+        // SAFETY: as above.
+        unsafe { set_callback(ompt_callback_sync_region_wait, Some(function)) };
     }
     let runtime = lookup.describe(dialect.name(), &start.runtime_version, start.omp_version);
     prepared.begin(runtime, results);

@@ -4,11 +4,13 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::fork::Held;
+use crate::join_barrier::Joining;
 use crate::lockfree::gate::Busy;
 use crate::lockfree::header::Header;
 use crate::modules::KnownModules;
 use crate::session::Session;
 use crate::spool::Spool;
+use crate::undeferred::Collecting;
 
 /// The cold half of a [`crate::recorder::Recorder`]. All zeros is that of a thread without stream.
 #[derive(Debug)]
@@ -21,6 +23,10 @@ pub(crate) struct Stream {
     pub(crate) chunk: Cell<u32>,
     /// Words of the chunk for events.
     pub(crate) chunk_words: Cell<usize>,
+    /// The implicit task that waits at the end of its region.
+    pub(crate) joining: Joining,
+    /// Whether the runtime may be collecting the dependences of a task that this thread created.
+    pub(crate) collecting: Collecting,
     /// The session of the chunk; null before the first.
     pub(crate) session: Cell<*const Session>,
     /// Whether the thread is on the cold path.
@@ -58,6 +64,8 @@ impl Stream {
             sequence: Cell::new(0),
             chunk: Cell::new(0),
             chunk_words: Cell::new(0),
+            joining: Joining::new(),
+            collecting: Collecting::new(),
             session: Cell::new(std::ptr::null()),
             busy: Busy(AtomicBool::new(false)),
             is_device: Cell::new(false),
@@ -121,6 +129,8 @@ impl Stream {
         self.sequence.set(0);
         self.session.set(std::ptr::null());
         self.is_device.set(false);
+        self.joining.forget();
+        self.collecting.end();
         self.stale.set(false);
         self.take_lost(None);
         self.newest_target.set(0);

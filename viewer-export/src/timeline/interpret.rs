@@ -300,7 +300,7 @@ impl<'t, 's> Interpreter<'t, 's> {
                     e.next_task_data,
                 );
             }
-            Event::TaskDependence(e) => self.task_dependence(e),
+            Event::TaskDependence(e) => self.task_dependence(thread, e),
             Event::Dependences(e) => self.dependences(thread, time, e),
 
             Event::MutexAcquire(e) => self.mutex_acquire(thread, time, e),

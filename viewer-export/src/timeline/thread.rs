@@ -143,6 +143,8 @@ pub(crate) struct Thread {
     hidden: usize,
     /// Construct and key of regions that made way: their ends are still to come, late.
     awaited: Vec<(Construct, u64)>,
+    /// The tasks of taskwaits that this thread is in, which have no id of the tracer: the innermost last.
+    pub(crate) taskwaits: Vec<u64>,
 }
 
 impl Thread {
@@ -155,6 +157,7 @@ impl Thread {
             last: start,
             hidden: 0,
             awaited: Vec::new(),
+            taskwaits: Vec::new(),
         }
     }
 

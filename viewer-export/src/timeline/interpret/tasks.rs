@@ -29,8 +29,16 @@ impl Interpreter<'_, '_> {
         self.has_proxy_tasks |= construct == Construct::TargetTask && !is_undeferred;
         self.delayed_tasks += usize::from(is_undeferred);
         let at = self.threads[thread].point(time);
-        let Some(new_task) = e.new_task_data.known() else {
-            return;
+        let new_task = match e.new_task_data {
+            Id::UNSET if construct == Construct::TaskwaitTask => {
+                let taskwait = self.name_of_unset();
+                self.threads[thread].taskwaits.push(taskwait);
+                taskwait
+            }
+            other => match other.known() {
+                Some(new_task) => new_task,
+                None => return,
+            },
         };
         let task = Task {
             construct,
@@ -85,7 +93,13 @@ impl Interpreter<'_, '_> {
                 self.task_fulfilled(thread, time, prior);
                 self.task_is_done(thread, time, prior);
             }
-            ompt::ompt_taskwait_complete => self.task_is_done(thread, time, prior),
+            ompt::ompt_taskwait_complete => {
+                let taskwait = self.taskwait_if_unset(thread, prior);
+                self.threads[thread]
+                    .taskwaits
+                    .retain(|open| *open != taskwait.0);
+                self.task_is_done(thread, time, taskwait);
+            }
 
             ompt::ompt_task_complete | ompt::ompt_task_cancel => {
                 let cancelled = status == ompt::ompt_task_cancel;
@@ -107,6 +121,18 @@ impl Interpreter<'_, '_> {
             _ => self.run_task(thread, time, prior, next),
         }
         self.end_joins(time);
+    }
+
+    /// The task that the thread's runtime means. The task of a taskwait has no id: the tracer leaves its data alone, since LLVM's
+    /// runtime has one place per thread for all of them and aborts where a tool wrote to it. A thread is in several
+    /// taskwaits where it runs tasks while it waits; what it reports is about the innermost.
+    fn taskwait_if_unset(&self, thread: usize, task: Id) -> Id {
+        let is_alive = |task: &&u64| self.tasks.contains_key(*task);
+        let mut open = self.threads[thread].taskwaits.iter().rev();
+        match open.find(is_alive) {
+            Some(taskwait) if task == Id::UNSET => Id(*taskwait),
+            _ => task,
+        }
     }
 
     fn task_fulfilled(&mut self, thread: usize, time: Ns, task: Id) {
@@ -328,8 +354,9 @@ impl Interpreter<'_, '_> {
     }
 
     /// An edge that the lists of dependences may lack: of a runtime that does not report them, or of a list that was cut.
-    pub(super) fn task_dependence(&mut self, e: &TaskDependence) {
-        let (source, sink) = (e.src_task_data.0, e.sink_task_data.0);
+    pub(super) fn task_dependence(&mut self, thread: usize, e: &TaskDependence) {
+        let sink = self.taskwait_if_unset(thread, e.sink_task_data).0;
+        let source = e.src_task_data.0;
         if let Some(source) = self.tasks.get_mut(&source) {
             let links = source.links();
             if links.node.as_ref().is_none_or(|node| node.precedes(sink)) {
@@ -346,7 +373,8 @@ impl Interpreter<'_, '_> {
             Some(ompt::ompt_dependence_type_source | ompt::ompt_dependence_type_sink)
         );
         if !is_doacross {
-            return self.task_depends(e);
+            let task = self.taskwait_if_unset(thread, e.task_data);
+            return self.task_depends(task, e);
         }
         let kind = kind.and_then(|kind| kind.name()).unwrap_or("unknown");
         let arguments =
@@ -355,8 +383,8 @@ impl Interpreter<'_, '_> {
     }
 
     /// Finds the tasks that this one depends on. An arrow from each of them comes where it starts.
-    fn task_depends(&mut self, e: &Dependences<'_>) {
-        let id = e.task_data.0;
+    fn task_depends(&mut self, task: Id, e: &Dependences<'_>) {
+        let id = task.0;
         let Some(task) = self.tasks.get_mut(&id) else {
             return;
         };
