@@ -122,6 +122,7 @@ golden! {
     dynamic_loop
     hidden_helpers
     dependences
+    taskwaits_without_id
     contended_critical
     device_records
     device_repairs
