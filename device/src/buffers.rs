@@ -8,7 +8,13 @@ use parking_lot::Mutex;
 /// Buffers that are kept for the next request.
 const MOST_KEPT: usize = 8;
 /// Bytes of all buffers at once; a request beyond gets none.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
+/// No buffer is smaller, unless the user wants that. A record takes up to 112 bytes, and a runtime that finds no room for one
+/// may write through a null pointer.
+const MIN_BYTES: usize = 4 << 10;
+/// Where less than half of the memory is left, a buffer takes so small a part of it: a runtime may keep one for each pair of a
+/// thread and a device, for good.
+const PART: usize = 16;
 
 /// All buffers of a session. Their memory is never given back to the system while the session goes on: a runtime that
 /// completes a buffer twice must not read memory that is gone.
@@ -26,6 +32,8 @@ struct State {
     kept: Vec<Box<[u64]>>,
     /// All that were made.
     made: usize,
+    /// Their bytes.
+    used: usize,
 }
 
 /// A buffer for a device.
@@ -55,22 +63,41 @@ impl Buffers {
         let mut state = self.state.lock();
         let kept = state.kept.pop();
         let is_new = kept.is_none();
-        let is_last =
-            is_new && (state.made + 1).saturating_mul(self.bytes) > MOST_BYTES.max(self.bytes);
+        let new_bytes = self.next_bytes(state.used);
+        let is_last = is_new && state.made > 0 && state.used + new_bytes > MAX_BYTES;
         if is_last && !must {
             return None;
         }
-        let mut buffer = kept.unwrap_or_else(|| vec![0; self.bytes / 8].into());
-        state.made += usize::from(is_new);
+        let mut buffer = kept.unwrap_or_else(|| vec![0; new_bytes / 8].into());
+        if is_new {
+            state.made += 1;
+            state.used += new_bytes;
+        }
         let address = buffer.as_mut_ptr() as usize;
+        let bytes = size_of_val::<[u64]>(&buffer);
         let is_extra = is_new && state.made > MOST_KEPT;
         state.lent.insert(address, buffer);
         Some(Lent {
             address,
-            bytes: self.bytes,
+            bytes,
             is_extra,
             is_last,
         })
+    }
+
+    /// The size of a new buffer beside those of `used` bytes.
+    fn next_bytes(&self, used: usize) -> usize {
+        let left = MAX_BYTES.saturating_sub(used);
+        if left >= MAX_BYTES / 2 {
+            return self.bytes;
+        }
+        let part = (left / PART).next_multiple_of(8);
+        self.bytes.min(part.max(MIN_BYTES))
+    }
+
+    /// Whether a buffer waits for the next request.
+    pub fn has_kept(&self) -> bool {
+        !self.state.lock().kept.is_empty()
     }
 
     /// Where the buffer at `address` lies, if a device has it.
@@ -111,9 +138,14 @@ mod tests {
 
     #[test]
     fn has_a_limit_that_only_a_must_passes() {
-        let buffers = Buffers::new(MOST_BYTES / 16);
+        let buffers = Buffers::new(MAX_BYTES / 64);
         let lent: Vec<Lent> = std::iter::from_fn(|| buffers.lend(false)).collect();
-        assert_eq!(lent.len(), 16);
+        // More pairs of a thread and a device than 64, whose buffers get smaller.
+        assert!(lent.len() > 128, "{}", lent.len());
+        assert!(lent[..32].iter().all(|lent| lent.bytes == MAX_BYTES / 64));
+        assert!(lent.iter().all(|lent| lent.bytes >= MIN_BYTES));
+        let all: usize = lent.iter().map(|lent| lent.bytes).sum();
+        assert!(all <= MAX_BYTES && all > MAX_BYTES - MIN_BYTES, "{all}");
         let extra: Vec<bool> = lent.iter().map(|lent| lent.is_extra).collect();
         assert_eq!(extra[6..10], [false, false, true, true]);
         let more = buffers.lend(true).expect("one more");
@@ -122,7 +154,7 @@ mod tests {
 
     #[test]
     fn has_one_buffer_at_least_whatever_its_size() {
-        let buffers = Buffers::new(2 * MOST_BYTES);
+        let buffers = Buffers::new(2 * MAX_BYTES);
         assert!(buffers.lend(false).is_some_and(|lent| !lent.is_last));
         assert_eq!(buffers.lend(false), None);
     }

@@ -168,12 +168,12 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "OMPTRACE_DEVICE_BUFFER",
-        default: "1M",
-        allowed: "bytes, with K, M or G; at least 64, at most 64M",
-        meaning: "Size of the buffers that devices write their records to; up to 64M of them.",
+        default: "64K",
+        allowed: "bytes, with K, M or G; at least 4K, at most 64M",
+        meaning: "Size of the buffers that devices write their records to; up to 64M of them. The last ones are smaller.",
         set: Set::Word(|config, value| {
             let bytes = parse_bytes(value)?;
-            (64..=64 << 20)
+            (4 << 10..=64 << 20)
                 .contains(&bytes)
                 .then(|| config.device_buffer_bytes = bytes)
         }),

@@ -3,7 +3,9 @@
 //! ```text
 //! device_initialize: bind, clock, start          host callbacks, on threads of the program
 //! request, complete: a buffer; its records       on any thread, at any time, several at once
-//! device_finalize: flush, stop, clock            or the tool's finalize, where the runtime does not say
+//! device_finalize: clock                         the runtime has delivered all, and stopped (OpenMP 5.2, 19.5.2.20)
+//! the program ends tracing, the tool's finalize: flush twice, stop, clock
+//! fork: flush twice, stop before it; start again in the parent
 //! ```
 //!
 //! A completion may come out of a call of ours (flush, stop), so no lock is held during calls into the runtime.
@@ -60,6 +62,8 @@ struct Traced {
     num_procs: i32,
     setup: Mutex<Setup>,
     is_tracing: AtomicBool,
+    /// It was tracing when this process began to fork.
+    stopped_for_fork: AtomicBool,
     counts: Counts,
     /// When the clocks were read last, `CLOCK_MONOTONIC`.
     clock_read_ns: AtomicU64,
@@ -97,6 +101,12 @@ impl Devices {
         self.by_number.lock().values().cloned().collect()
     }
 
+    /// The same for a thread that may have been interrupted while it has the lock: none where it does not get it in time.
+    fn all_within(&self, patience: Duration) -> Vec<Arc<Traced>> {
+        let devices = self.by_number.try_lock_for(patience);
+        devices.map_or(Vec::new(), |devices| devices.values().cloned().collect())
+    }
+
     /// The device that a runtime means by `device_num`: old ones of AMD say 0 whichever it is.
     fn meant_by(&self, device_num: i32) -> Option<Arc<Traced>> {
         let devices = self.by_number.lock();
@@ -128,7 +138,7 @@ impl Devices {
 
 impl Traced {
     fn is_tracing(&self) -> bool {
-        // Relaxed: entry points bear being called a moment too late or too early.
+        // Relaxed: entry points may be called a moment too late or too early.
         self.is_tracing.load(Ordering::Relaxed)
     }
 
@@ -153,13 +163,34 @@ impl Traced {
         }
     }
 
-    fn stop(&self, session: &'static Session) {
+    /// Ends tracing; false where it had ended.
+    fn stop(&self, session: &'static Session) -> bool {
         // Relaxed: see `is_tracing`.
-        if self.is_tracing.swap(false, Ordering::Relaxed) {
+        let was_tracing = self.is_tracing.swap(false, Ordering::Relaxed);
+        if was_tracing {
+            // AMD's runtime returns from a flush before the last records are delivered, and drops them when tracing stops. A
+            // second flush returns when the first is through.
+            self.device.flush();
             self.device.flush();
             self.device.stop();
             self.read_clock(session);
         }
+        was_tracing
+    }
+
+    /// Starts tracing, as far as the device offers that.
+    fn start(&self, session: &'static Session) {
+        let setup = self.device.start(request, complete);
+        // Relaxed: see `is_tracing`.
+        self.is_tracing
+            .store(setup.format.is_some(), Ordering::Relaxed);
+        if setup.format.is_some() {
+            self.read_clock(session);
+            if Mode::current() == Mode::Pause {
+                self.device.pause(true);
+            }
+        }
+        *self.setup.lock() = setup;
     }
 
     /// As [`Traced::read_clock`], not too often: a buffer may hold a single record.
@@ -171,23 +202,28 @@ impl Traced {
         }
     }
 
-    /// Records how far device and host have counted.
+    /// Records how far device and host have counted, and what the runtime makes of that.
     fn read_clock(&self, session: &'static Session) {
+        if let Some(device_time) = self.read_only_clock(session)
+            && let Some(translation) = self.translation(device_time)
+        {
+            self.record(session, |put| put(&translation));
+        }
+    }
+
+    /// Records how far device and host have counted; gives the device's time.
+    fn read_only_clock(&self, session: &'static Session) -> Option<u64> {
         let reading = || {
             let before = clock::ticks();
             let device_time = self.device.time()?;
             Some((before, device_time, clock::ticks()))
         };
         let readings = (0..CLOCK_READINGS).map_while(|_| reading());
-        let Some((before, device_time, after)) =
-            readings.min_by_key(|(before, _, after)| after.wrapping_sub(*before))
-        else {
-            return;
-        };
+        let (before, device_time, after) =
+            readings.min_by_key(|(before, _, after)| after.wrapping_sub(*before))?;
         // Relaxed: one reading more or less does not matter.
         self.clock_read_ns
             .store(clock::system_ns(libc::CLOCK_MONOTONIC), Ordering::Relaxed);
-        let translation = self.translation(device_time);
         self.record(session, |put| {
             put(&DeviceClock {
                 device_num: self.device_num,
@@ -195,8 +231,8 @@ impl Traced {
                 device_time,
                 after: Ticks(after),
             });
-            translation.iter().for_each(|translation| put(translation));
         });
+        Some(device_time)
     }
 
     /// What the runtime makes of a time on the device's clock.
@@ -283,7 +319,14 @@ pub(crate) fn stop_where_needed() {
     let shall_stop = &session.devices.shall_stop;
     // Relaxed: who comes first does it. Read before it is written: the answer is mostly no.
     if shall_stop.load(Ordering::Relaxed) && shall_stop.swap(false, Ordering::Relaxed) {
-        for traced in session.devices.all() {
+        let devices = session.devices.all();
+        for traced in devices.iter().filter(|traced| traced.is_tracing()) {
+            traced.device.flush();
+        }
+        if session.devices.buffers.has_kept() {
+            return;
+        }
+        for traced in devices {
             let problem = "tracing was stopped: no buffer was left";
             traced.setup.lock().problems.push(problem.into());
         }
@@ -315,6 +358,7 @@ pub(crate) unsafe fn initialized(
         device,
         setup: Mutex::default(),
         is_tracing: AtomicBool::new(false),
+        stopped_for_fork: AtomicBool::new(false),
         counts: Counts::default(),
         clock_read_ns: AtomicU64::new(0),
         stream: Mutex::default(),
@@ -324,22 +368,40 @@ pub(crate) unsafe fn initialized(
         .by_number
         .lock()
         .insert(device_num, traced.clone());
-    let setup = traced.device.start(request, complete);
-    // Relaxed: see `is_tracing`.
-    traced
-        .is_tracing
-        .store(setup.format.is_some(), Ordering::Relaxed);
-    if setup.format.is_some() {
-        traced.read_clock(session);
-        if Mode::current() == Mode::Pause {
-            traced.device.pause(true);
-        }
-    }
-    *traced.setup.lock() = setup;
+    traced.start(session);
     session.devices.tell(session);
 }
 
-/// A device goes; its entry points are not called any more.
+/// This process will fork: AMD's runtime delivers records on a thread that the child does not have, and which it waits for
+/// when it ends, if devices are traced. The calling thread may have been interrupted in the middle of anything.
+pub(crate) fn before_fork(patience: Duration) {
+    let Some(session) = session::of_this_process() else {
+        return;
+    };
+    for traced in session.devices.all_within(patience) {
+        let is_free = traced.stream.try_lock_for(patience).is_some();
+        if is_free && traced.stop(session) {
+            // Relaxed: read by the same thread.
+            traced.stopped_for_fork.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// This process has forked, and is the parent.
+pub(crate) fn after_fork(patience: Duration) {
+    let Some(session) = session::of_this_process() else {
+        return;
+    };
+    for traced in session.devices.all_within(patience) {
+        // Relaxed: written by the same thread.
+        if traced.stopped_for_fork.swap(false, Ordering::Relaxed) {
+            traced.start(session);
+        }
+    }
+}
+
+/// A device goes. The runtime has delivered its records and stopped its tracing before; AMD's would crash in any entry point but
+/// that of the clock.
 pub(crate) fn finalized(device_num: c_int) {
     let Some(session) = session::of_this_process() else {
         return;
@@ -347,7 +409,10 @@ pub(crate) fn finalized(device_num: c_int) {
     let Some(traced) = session.devices.by_number.lock().get(&device_num).cloned() else {
         return;
     };
-    traced.stop(session);
+    // Relaxed: see `is_tracing`.
+    if traced.is_tracing.swap(false, Ordering::Relaxed) {
+        traced.read_only_clock(session);
+    }
     traced.leave(session);
     session.devices.tell(session);
 }

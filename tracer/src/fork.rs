@@ -19,7 +19,9 @@ use omptrace_trace_format::event::Event;
 
 use crate::clock;
 use crate::collector;
+use crate::devices;
 use crate::first_thread;
+use crate::guard::contained;
 use crate::recorder::{self, Mode, Recorder};
 use crate::session;
 use crate::signal;
@@ -75,6 +77,8 @@ pub(crate) fn outside_forks<T>(f: impl FnOnce() -> T) -> Option<T> {
 pub(crate) fn watch() {
     static DONE: AtomicU32 = AtomicU32::new(0);
     extern "C" fn before() {
+        // Before the fork is announced: what a device delivers now may need the loader.
+        let _ = contained(|| devices::before_fork(PATIENCE));
         // SeqCst; pairs with `outside_forks`.
         FORKS.fetch_add(1, Ordering::SeqCst);
         let start = Instant::now();
@@ -85,6 +89,7 @@ pub(crate) fn watch() {
     extern "C" fn in_parent() {
         // SeqCst; pairs with `outside_forks`.
         FORKS.fetch_sub(1, Ordering::SeqCst);
+        let _ = contained(|| devices::after_fork(PATIENCE));
     }
     extern "C" fn in_child() {
         // Relaxed: the child has one thread.

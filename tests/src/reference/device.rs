@@ -40,6 +40,8 @@ pub struct Device {
     pub missing: Vec<String>,
     /// Completions come on a thread that no callback has announced.
     pub foreign_threads: bool,
+    /// Of a buffer it uses no more bytes than these, unless they are 0.
+    pub uses_bytes: usize,
     /// What it does wrong, or in an unusual way.
     pub misbehaviours: Vec<Misbehaviour>,
 }
@@ -73,8 +75,8 @@ pub struct Clock {
 pub enum Misbehaviour {
     /// `ompt_set_trace_ompt` answers `ompt_set_never`.
     RefusesOmpt,
-    /// `ompt_set_trace_ompt` refuses to take all kinds at once, and takes them one by one.
-    RefusesAllAtOnce,
+    /// `ompt_set_trace_ompt` knows the kinds by their first numbers only.
+    RefusesEmi,
     /// `ompt_set_trace_native` answers `ompt_set_never`.
     RefusesNative,
     /// `ompt_start_trace` fails.
@@ -115,7 +117,46 @@ pub enum Misbehaviour {
     ReusesIds,
     /// `host_op_id` and `target_id` are in each other's place.
     SwapsIds,
+    /// From `device_finalize` on, `ompt_flush_trace`, `ompt_stop_trace` and `ompt_advance_buffer_cursor` abort. AMD's.
+    EntryPointsDieAtFinalize,
+    /// Each thread has a buffer, which is the tool's again when it is full, and never else. AMD's.
+    BufferPerThread,
+    /// `ompt_stop_trace` drops what was not delivered. AMD's.
+    StopDropsUndelivered,
+    /// `ompt_flush_trace` returns before the records are delivered, on a thread of the runtime; a further one returns when those
+    /// are. AMD's.
+    FlushReturnsEarly,
+    /// A target region aborts where records of target regions are wanted. AMD's, on a thread without a task.
+    DiesOfTargetRecords,
+    /// A record takes [`BIG_RECORD_BYTES`], and the program aborts where a buffer has no room for one. AMD's.
+    BigRecords,
+    /// A child that is forked while the device is traced never ends. AMD's.
+    ChildHangs,
 }
+
+/// What AMD's runtime does.
+pub const AMDS: &[Misbehaviour] = &[
+    Misbehaviour::EntryPointsDieAtFinalize,
+    Misbehaviour::BufferPerThread,
+    Misbehaviour::StopDropsUndelivered,
+    Misbehaviour::FlushReturnsEarly,
+    Misbehaviour::DiesOfTargetRecords,
+    Misbehaviour::BigRecords,
+    Misbehaviour::ChildHangs,
+];
+/// The entry points that AMD's runtime lacks.
+pub const MISSING_AMDS: &[&str] = &[
+    "get_device_num_procs",
+    "get_buffer_limits",
+    "pause_trace",
+    "set_trace_native",
+    "get_record_native",
+    "get_record_abstract",
+];
+/// Bytes of a record of [`Misbehaviour::BigRecords`].
+pub const BIG_RECORD_BYTES: usize = size_of::<ompt_record_ompt_t>() + 8;
+/// How long a flush of [`Misbehaviour::FlushReturnsEarly`] takes.
+const FLUSH_TAKES: Duration = Duration::from_millis(5);
 
 /// What a device really did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,7 +202,13 @@ struct Trace {
         ompt_callback_buffer_complete_t,
     )>,
     is_paused: bool,
-    filling: Option<Buffer>,
+    is_finalized: bool,
+    /// The tool wants records of target regions.
+    wants_targets: bool,
+    /// By thread, where each has its own.
+    filling: BTreeMap<u64, Buffer>,
+    /// Flushes that go on.
+    flushes: Vec<JoinHandle<()>>,
     full: Vec<Buffer>,
     written: u64,
     played: Played,
@@ -258,6 +305,34 @@ pub(super) fn storm(device: u32, records: u64) {
     }
 }
 
+/// The runtime is about to report that the device goes: by then it has delivered everything, and tracing has stopped (OpenMP
+/// 5.2, 19.5.2.20).
+pub(super) fn finalizes(device: i32) {
+    let devices = DEVICES.get().map_or(&[][..], Vec::as_slice);
+    let Some(device) = devices.get(device as usize) else {
+        return;
+    };
+    device.wait_for_flushes();
+    if device.trace().callbacks.is_some() && !device.does(Misbehaviour::CompletesAfterStop) {
+        device.flush_now(true);
+    }
+    device.stop();
+    device.trace().is_finalized = true;
+}
+
+/// Whether this process, a child, would wait for ever for a thread that it does not have.
+pub(super) fn child_hangs() -> bool {
+    let mut devices = DEVICES.get().into_iter().flatten();
+    devices
+        .any(|device| device.does(Misbehaviour::ChildHangs) && device.trace().callbacks.is_some())
+}
+
+/// Ends the process as a runtime does that writes through a null pointer.
+fn die(why: &str) -> ! {
+    eprintln!("reference runtime: {why}");
+    std::process::abort()
+}
+
 /// The time that operations are told in.
 pub(super) fn host_ns() -> u64 {
     let mut time = libc::timespec {
@@ -303,6 +378,7 @@ impl Running {
 
     fn record_bytes(&self) -> usize {
         match self.script.format {
+            Format::Ompt if self.does(Misbehaviour::BigRecords) => BIG_RECORD_BYTES,
             Format::Ompt => size_of::<ompt_record_ompt_t>(),
             Format::Native => size_of::<NativeRecord>(),
         }
@@ -328,16 +404,13 @@ impl Running {
         let Some(mut trace) = self.make_room(bytes) else {
             return;
         };
-        let Some(buffer) = &mut trace.filling else {
+        let writer = self.writer();
+        let Some(buffer) = trace.filling.get_mut(&writer) else {
             trace.played.dropped += 1;
             return;
         };
         let at = buffer.address + buffer.used;
         buffer.used += bytes;
-        let end = buffer.address + buffer.used;
-        ENDS.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(buffer.address, end);
         trace.written += 1;
         let is_second = trace.written % 2 == 0;
         // SAFETY: the buffer has room for it, the tool promised that it can be written.
@@ -355,13 +428,23 @@ impl Running {
             None => trace.played.alone += 1,
         }
         if self.does(Misbehaviour::CompletesInParts)
-            && let Some(buffer) = trace.filling
+            && let Some(buffer) = trace.filling.get(&writer).copied()
         {
             drop(trace);
             self.complete(buffer, false);
-            if let Some(buffer) = &mut self.trace().filling {
+            if let Some(buffer) = self.trace().filling.get_mut(&writer) {
                 buffer.delivered = buffer.used;
             }
+        }
+    }
+
+    /// Whose buffer the calling thread writes to.
+    fn writer(&self) -> u64 {
+        if self.does(Misbehaviour::BufferPerThread) {
+            // SAFETY: it only asks the kernel.
+            unsafe { libc::gettid() as u64 }
+        } else {
+            0
         }
     }
 
@@ -369,13 +452,18 @@ impl Running {
     fn make_room(&self, bytes: usize) -> Option<MutexGuard<'_, Trace>> {
         let mut trace = self.trace();
         let (request, _) = trace.callbacks.filter(|_| !trace.is_paused)?;
+        if trace.wants_targets && self.does(Misbehaviour::DiesOfTargetRecords) {
+            die("a record of a target region on a thread without a task");
+        }
+        let writer = self.writer();
         if trace
             .filling
+            .get(&writer)
             .is_some_and(|buffer| buffer.used + bytes <= buffer.bytes)
         {
             return Some(trace);
         }
-        let full = trace.filling.take();
+        let full = trace.filling.remove(&writer);
         trace.full.extend(full);
         let waits =
             self.does(Misbehaviour::ReversesBuffers) || self.does(Misbehaviour::KeepsBuffers);
@@ -390,13 +478,23 @@ impl Running {
         let (mut address, mut size) = (ptr::null_mut(), 0);
         // SAFETY: the tool's callback, with places that it can write.
         unsafe { request(self.said_number(), &mut address, &mut size) };
+        if self.script.uses_bytes > 0 {
+            size = size.min(self.script.uses_bytes);
+        }
+        let has_room = !address.is_null() && size >= bytes;
+        if !has_room && self.does(Misbehaviour::BigRecords) {
+            die("no room for a record");
+        }
         let mut trace = self.trace();
-        trace.filling = (!address.is_null() && size >= bytes).then_some(Buffer {
-            address: address as usize,
-            bytes: size,
-            used: 0,
-            delivered: 0,
-        });
+        if has_room {
+            let buffer = Buffer {
+                address: address as usize,
+                bytes: size,
+                used: 0,
+                delivered: 0,
+            };
+            trace.filling.insert(writer, buffer);
+        }
         Some(trace)
     }
 
@@ -406,16 +504,21 @@ impl Running {
             return;
         };
         let mut calls = Vec::new();
+        ENDS.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(buffer.address, buffer.address + buffer.used);
+        let in_parts =
+            self.does(Misbehaviour::CompletesInParts) || self.does(Misbehaviour::BufferPerThread);
         let begin = (buffer.address + buffer.delivered) as u64;
         let mut bytes = buffer.used - buffer.delivered;
         if self.does(Misbehaviour::TooManyBytes) {
             bytes += buffer.bytes + (1 << 20);
         }
         if bytes > 0 && buffer.used > buffer.delivered {
-            let is_last = owned && !self.does(Misbehaviour::CompletesInParts);
+            let is_last = owned && !in_parts;
             calls.push((buffer.address, bytes, begin, is_last));
         }
-        if owned && self.does(Misbehaviour::CompletesInParts) {
+        if owned && in_parts {
             calls.push((buffer.address, 0, 0, true));
         }
         if owned && self.does(Misbehaviour::CompletesTwice) {
@@ -439,22 +542,79 @@ impl Running {
         }
     }
 
-    /// Delivers all that there is; `stop`: and gives all buffers back.
-    fn flush(&self, stop: bool) {
+    /// Has all delivered that there is; `stop`: and gives all buffers back.
+    fn flush(&'static self, stop: bool) {
+        if stop || !self.does(Misbehaviour::FlushReturnsEarly) {
+            return self.flush_now(stop);
+        }
+        self.wait_for_flushes();
+        let flush = thread::spawn(|| {
+            thread::sleep(FLUSH_TAKES);
+            self.flush_now(false);
+        });
+        self.trace().flushes.push(flush);
+    }
+
+    fn wait_for_flushes(&self) {
+        let flushes = mem::take(&mut self.trace().flushes);
+        for flush in flushes {
+            flush.join().expect("no delivery panics");
+        }
+    }
+
+    fn flush_now(&self, stop: bool) {
         let mut trace = self.trace();
         let keeps = self.does(Misbehaviour::KeepsBuffers) && !stop;
         if keeps {
             return;
         }
         let mut buffers = mem::take(&mut trace.full);
-        buffers.extend(trace.filling.take());
+        let mut partly = Vec::new();
+        if self.does(Misbehaviour::BufferPerThread) {
+            for buffer in trace.filling.values_mut() {
+                partly.push(*buffer);
+                buffer.delivered = buffer.used;
+            }
+        } else {
+            buffers.extend(mem::take(&mut trace.filling).into_values());
+        }
         drop(trace);
+        partly
+            .into_iter()
+            .for_each(|buffer| self.complete(buffer, false));
         if self.does(Misbehaviour::ReversesBuffers) {
             buffers.reverse();
         }
         buffers
             .into_iter()
             .for_each(|buffer| self.complete(buffer, true));
+    }
+
+    /// Tracing stops.
+    fn stop(&'static self) {
+        if self.does(Misbehaviour::CompletesAfterStop) {
+            let late = thread::spawn(|| {
+                thread::sleep(Duration::from_millis(2));
+                self.flush_now(true);
+                self.trace().callbacks = None;
+            });
+            LATE.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(late);
+            return;
+        }
+        if !self.does(Misbehaviour::StopDropsUndelivered) {
+            self.flush_now(true);
+        }
+        self.trace().callbacks = None;
+        self.wait_for_flushes();
+    }
+
+    /// Where the runtime has deleted what its entry points need.
+    fn must_be_alive(&self, entry_point: &str) {
+        if self.trace().is_finalized && self.does(Misbehaviour::EntryPointsDieAtFinalize) {
+            die(&format!("{entry_point} after device_finalize"));
+        }
     }
 
     fn ids(&self, operation: &Operation) -> (u64, u64) {
@@ -634,8 +794,16 @@ unsafe extern "C" fn set_trace_ompt(
         {
             ompt_set_never
         }
-        Some(device) if device.does(Misbehaviour::RefusesAllAtOnce) && kind == 0 => ompt_set_error,
-        Some(_) => ompt_set_always,
+        Some(device)
+            if device.does(Misbehaviour::RefusesEmi) && kind >= ompt_callback_target_emi.0 =>
+        {
+            ompt_set_error
+        }
+        Some(device) => {
+            let of_targets = [0, ompt_callback_target.0, ompt_callback_target_emi.0];
+            device.trace().wants_targets |= of_targets.contains(&kind);
+            ompt_set_always
+        }
     }
 }
 
@@ -684,6 +852,7 @@ unsafe extern "C" fn pause_trace(device: *mut ompt_device_t, begin_pause: c_int)
 
 unsafe extern "C" fn flush_trace(device: *mut ompt_device_t) -> c_int {
     of_handle(device).map_or(0, |device| {
+        device.must_be_alive("ompt_flush_trace");
         if !device.does(Misbehaviour::CompletesAfterStop) {
             device.flush(false);
         }
@@ -692,22 +861,9 @@ unsafe extern "C" fn flush_trace(device: *mut ompt_device_t) -> c_int {
 }
 
 unsafe extern "C" fn stop_trace(device: *mut ompt_device_t) -> c_int {
-    let stop = |device: &'static Running| {
-        device.flush(true);
-        device.trace().callbacks = None;
-    };
     of_handle(device).map_or(0, |device| {
-        if device.does(Misbehaviour::CompletesAfterStop) {
-            let late = thread::spawn(move || {
-                thread::sleep(Duration::from_millis(2));
-                stop(device);
-            });
-            LATE.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(late);
-        } else {
-            stop(device);
-        }
+        device.must_be_alive("ompt_stop_trace");
+        device.stop();
         1
     })
 }
@@ -722,6 +878,7 @@ unsafe extern "C" fn advance_buffer_cursor(
     let Some(device) = of_handle(device) else {
         return 0;
     };
+    device.must_be_alive("ompt_advance_buffer_cursor");
     if device.does(Misbehaviour::EndlessCursor) {
         return 1;
     }

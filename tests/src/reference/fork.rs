@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::player::{PlayedThread, Report, lock};
 use super::script::{Script, Step};
-use super::{collector, tr2};
+use super::{collector, device, tr2};
 
 /// A fork; the thread that forks waits for the child.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -100,6 +100,7 @@ impl Fork {
             .write_all(&played)
             .expect("the parent reads what the child says");
         drop(parent);
+        assert!(!device::child_hangs(), "this child would never end");
         match self.end {
             // SAFETY: it ends the process, and nothing else.
             ChildEnd::QuickExit => unsafe { libc::_exit(0) },

@@ -198,6 +198,9 @@ impl Stage {
     }
 
     fn make(&self, call: &Call, log: &Mutex<PlayedThread>) {
+        if let Call::DeviceFinalize { device_num } = call {
+            device::finalizes(*device_num);
+        }
         context::enter(call, &self.slots);
         let made = call.make(&self.slots);
         context::leave(call, &self.slots);

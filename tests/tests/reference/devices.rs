@@ -6,8 +6,10 @@ use std::path::PathBuf;
 
 use ompt_sys::*;
 use omptrace_tests::reference::argument::{Address, ControlArgument, Lookup, Text};
-use omptrace_tests::reference::device::{Clock, Device, Format, Misbehaviour, Operation, Played};
-use omptrace_tests::reference::{Call, Offload, Round, Script, Step};
+use omptrace_tests::reference::device::{
+    AMDS, Clock, Device, Format, MISSING_AMDS, Misbehaviour, Operation, Played,
+};
+use omptrace_tests::reference::{Call, ChildEnd, Fork, Offload, Round, Script, Step};
 use omptrace_tests::trace;
 use omptrace_tests::{env, otf2};
 use omptrace_trace_format::Reader;
@@ -17,6 +19,8 @@ use crate::{play, reference_runtime};
 
 /// Bytes of a record of the reference runtime in the standard format.
 const RECORD_BYTES: usize = size_of::<ompt_record_ompt_t>();
+/// The smallest buffer that a user can ask for.
+const MIN_BUFFER: usize = 4 << 10;
 /// Operations of a target region.
 const OPERATIONS: usize = 5;
 /// Target regions per device.
@@ -70,14 +74,24 @@ fn script(devices: Vec<Device>) -> Script {
     }
 }
 
+/// Traces with buffers of which the devices use so many bytes, fewer than the tracer lends.
 fn trace(script: &Script, buffer_bytes: usize) -> Traced {
+    let mut script = script.clone();
+    for device in &mut script.devices {
+        device.uses_bytes = buffer_bytes;
+    }
+    trace_with(&script, buffer_bytes.max(MIN_BUFFER))
+}
+
+/// Traces with buffers of so many bytes.
+fn trace_with(script: &Script, lent_bytes: usize) -> Traced {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (report, output) = play(
         script,
         reference_runtime()
             .env("OMP_TOOL_LIBRARIES", env::tool_library())
             .env("OMPTRACE_OUTPUT", folder.path().join("t.omptrace"))
-            .env("OMPTRACE_DEVICE_BUFFER", buffer_bytes.to_string()),
+            .env("OMPTRACE_DEVICE_BUFFER", lent_bytes.to_string()),
     );
     assert!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
@@ -432,7 +446,7 @@ fn says_what_is_missing_and_shows_what_the_host_saw() {
     for (device, problem) in [
         (
             refusing(RefusesOmpt),
-            "ompt_set_trace_ompt answered never for all kinds",
+            "ompt_set_trace_ompt answered never for target_data_op, never for target_submit",
         ),
         (refusing(RefusesStart), "ompt_start_trace refused"),
         (
@@ -485,11 +499,10 @@ fn does_without_what_it_does_not_need() {
         };
         check(missing, &trace(&script(vec![device]), 3 * RECORD_BYTES));
     }
-    let refuses = with(&[Misbehaviour::RefusesAllAtOnce]);
-    check(
-        "kind by kind",
-        &trace(&script(vec![refuses]), 3 * RECORD_BYTES),
-    );
+    let refuses = with(&[Misbehaviour::RefusesEmi]);
+    let traced = trace(&script(vec![refuses]), 3 * RECORD_BYTES);
+    check("first numbers only", &traced);
+    assert_eq!(traced.device()["problems"], Value::Array(vec![]));
 }
 
 /// A device that keeps its buffers and writes more than all of them hold.
@@ -511,20 +524,25 @@ fn greedy(runtime_version: &str) -> Script {
 #[test]
 fn a_device_that_keeps_its_buffers_gets_no_more_than_the_limit() {
     const BUFFER: usize = 4 << 20;
-    let traced = trace(&greedy(""), BUFFER);
-    let room = (64 << 20) / BUFFER * (BUFFER / RECORD_BYTES);
-    assert_eq!(traced.played[0].alone, room as u64);
+    let traced = trace_with(&greedy(""), BUFFER);
+    let room = ((64 << 20) / RECORD_BYTES) as u64;
+    // A part of a record may be left at the end of each buffer.
+    let written = traced.played[0].alone;
+    assert!(
+        written <= room && written > room - 200,
+        "{written} of {room}"
+    );
     assert_eq!(
         traced.count("records"),
-        room as u64 + traced.count("dropped records")
+        written + traced.count("dropped records")
     );
     assert!(traced.count("without a buffer left") > 0);
-    assert_eq!(traced.count("beyond those that are kept"), 8);
+    assert!(traced.count("beyond those that are kept") > 8);
 }
 
 #[test]
 fn a_device_that_must_have_buffers_is_stopped_at_the_limit() {
-    let traced = trace(&greedy("some other runtime"), 4 << 20);
+    let traced = trace_with(&greedy("some other runtime"), 4 << 20);
     let device = traced.device();
     assert!(
         device["problems"]
@@ -538,6 +556,112 @@ fn a_device_that_must_have_buffers_is_stopped_at_the_limit() {
         traced.played[0].alone + traced.played[0].operations.len() as u64
     );
     assert!(traced.played[0].operations.len() < OPERATIONS_PLAYED);
+}
+
+/// A device as AMD's runtime has them.
+fn amds() -> Device {
+    Device {
+        missing: MISSING_AMDS.iter().map(|name| name.to_string()).collect(),
+        ..with(AMDS)
+    }
+}
+
+/// Only the first thread initializes and finalizes the device.
+fn on_threads(threads: u32, between: &[Step]) -> Vec<Vec<Step>> {
+    let (begin, end) = (Step::Sync(1), Step::Sync(2));
+    let life_of = |thread: u32| {
+        let regions = Step::Offload(Offload {
+            device: 0,
+            slot: 2 * thread,
+            times: REGIONS,
+            busy_us: 3,
+        });
+        let again = between.iter().cloned().chain([regions.clone()]);
+        let again: Vec<Step> = if between.is_empty() || thread > 0 {
+            Vec::new()
+        } else {
+            again.collect()
+        };
+        let steps = [vec![begin.clone(), regions], again, vec![end.clone()]].concat();
+        if thread > 0 {
+            return steps;
+        }
+        // The device is there before the others begin, and goes after they have ended.
+        life(0, steps)
+    };
+    (0..threads).map(life_of).collect()
+}
+
+/// The records of device 0 in any order: threads have buffers of their own.
+#[track_caller]
+fn check_unordered(what: &str, traced: &Traced, operations: usize) {
+    let sorted = |mut records: Vec<(u64, u64, bool)>| {
+        records.sort_unstable();
+        records
+    };
+    assert_eq!(traced.played[0].operations.len(), operations, "{what}");
+    assert_eq!(
+        sorted(traced.records(0)),
+        sorted(truth(&traced.played[0])),
+        "{what}"
+    );
+}
+
+#[test]
+fn amds_devices_are_drained_and_their_programs_end() {
+    for bytes in [MIN_BUFFER, 5000, 1 << 20] {
+        for threads in [1, 6] {
+            let mut script = script(vec![amds()]);
+            script.rounds[0].threads = on_threads(threads, &[]);
+            let traced = trace_with(&script, bytes);
+            let operations = threads as usize * OPERATIONS_PLAYED;
+            check_unordered(&format!("{bytes}, {threads}"), &traced, operations);
+        }
+    }
+}
+
+/// As by `omp_control_tool`, after which the device goes on.
+#[test]
+fn amds_devices_are_drained_where_tracing_ends_early() {
+    let end = Step::from(Call::ControlTool {
+        command: omp_control_tool_end.0.into(),
+        modifier: 0,
+        arg: ControlArgument::Address(0),
+        codeptr_ra: Address(0),
+    });
+    let mut script = script(vec![amds()]);
+    script.rounds[0].threads = on_threads(1, &[end]);
+    let traced = trace_with(&script, 64 << 10);
+    check_unordered("end", &traced, OPERATIONS_PLAYED);
+}
+
+#[test]
+fn a_child_of_a_program_with_amds_devices_ends_and_its_parent_is_traced_on() {
+    for end in [ChildEnd::Exit, ChildEnd::QuickExit] {
+        let fork = Step::from(Fork {
+            end,
+            ..Fork::default()
+        });
+        let mut script = script(vec![amds()]);
+        script.rounds[0].threads = on_threads(1, &[fork]);
+        let traced = trace_with(&script, 64 << 10);
+        check_unordered("fork", &traced, 2 * OPERATIONS_PLAYED);
+    }
+}
+
+#[test]
+fn a_buffer_is_no_smaller_than_a_record() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (_, output) = play(
+        &script(vec![amds()]),
+        reference_runtime()
+            .env("OMP_TOOL_LIBRARIES", env::tool_library())
+            .env("OMPTRACE_OUTPUT", folder.path().join("t.omptrace"))
+            .env("OMPTRACE_DEVICE_BUFFER", "100"),
+    );
+    assert!(output.status.success(), "{output:?}");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(words.contains("at least 4K"), "{words}");
 }
 
 #[test]
