@@ -6,7 +6,7 @@
  *                barrier at the end of the region. Prints `checksum 144`
  * nested         a taskwait whose thread runs tasks with taskwaits meanwhile. Prints `checksum 5`
  * regions        each thread of three regions has a taskwait. Prints `checksum 9`
- * mutexinoutset  20 deferred tasks, 20 undeferred ones that have that dependence behind two others. Prints `checksum 40`
+ * mutexinoutset  20 deferred tasks, 20 undeferred ones that have that dependence, alone or behind two others. Prints `checksum 40`
  * inoutset       the same (clang 22). Prints `checksum 40`
  * both           one thread creates deferred tasks with dependences while another creates an undeferred one.
  *                Prints `checksum 2001`
@@ -63,12 +63,22 @@ static int sets(const char *how) {
   }
   for (int i = 0; i < 20; i++) {
 #ifdef INOUTSET
+    if (how[0] == 'i' && i % 2 == 0) {
+#pragma omp task if (0) depend(inoutset : z) shared(n)
+      n++;
+      continue;
+    }
     if (how[0] == 'i') {
 #pragma omp task if (0) depend(in : x) depend(inout : y) depend(inoutset : z) shared(n)
       n++;
       continue;
     }
 #endif
+    if (i % 2 == 0) {
+#pragma omp task if (0) depend(mutexinoutset : z) shared(n)
+      n++;
+      continue;
+    }
 #pragma omp task if (0) depend(in : x) depend(inout : y) depend(mutexinoutset : z) shared(n)
     n++;
   }
