@@ -2,9 +2,9 @@
 
 use std::process::{Command, Output};
 
-use omptrace_tests::env::{Compiler, compile, program_on};
+use omptrace_tests::env::{Compiler, compile, omptrace_program, program_on, runtime};
 use omptrace_tests::trace::{Traces, count, dump, info, omptrace};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Those whose runtime reports the task of a taskwait, and aborts if a tool wrote to it.
 const RUNTIMES: &[&str] = &[
@@ -25,8 +25,8 @@ const WAYS: &[(&str, &str, usize)] = &[
     ("regions", "checksum 9\n", 9),
     ("mutexinoutset", "checksum 40\n", 20),
 ];
-/// What the trace says where dependences were taken back.
-const MESSAGE: &str = "not recorded from the first undeferred task with dependences on";
+/// What is reported where dependences were taken back.
+const WHY: &str = "not recorded from the first undeferred task with dependences on";
 
 fn run(traces: &Traces, command: &mut Command) -> Output {
     traces.trace(command).output().expect("it can be run")
@@ -63,10 +63,8 @@ fn a_task_that_waits_for_dependences_harms_nobody_and_is_recorded() {
             assert_eq!(begun, ended, "{name} {how}");
             assert!(*waits == 0 || begun == *waits, "{name} {how}: {begun}");
             assert!(begun > 0, "{name} {how}");
-            let is_told = info(&traces.only())["messages"]
-                .to_string()
-                .contains(MESSAGE);
-            assert!(is_told, "{name} {how}");
+            let why = info(&traces.only())["withheld"]["dependences"].clone();
+            assert!(why.to_string().contains(WHY), "{name} {how}: {why}");
         }
     }
 }
@@ -86,7 +84,63 @@ fn dependences_are_recorded_up_to_the_first_undeferred_task_and_beyond_for_who_n
         command.env("OMPTRACE_EVENTS", "default,dependences");
         let events = lives(&traces, &mut command, "checksum 9\n");
         assert_eq!(count(&events, "dependences"), 18, "{name}");
-        assert_eq!(info(&traces.only())["messages"], Value::Array(vec![]));
+        assert_eq!(info(&traces.only())["withheld"], json!({}));
+    }
+}
+
+#[test]
+fn record_and_check_report_what_was_withheld() {
+    let traces = Traces::folder();
+    let mut program = program_on("llvm-19", "undeferred_tasks.c", &["nested"]);
+    let output = Command::new(omptrace_program())
+        .args(["record", "-o"])
+        .arg(traces.path().join("%p.omptrace"))
+        .arg("--")
+        .arg(program.get_program())
+        .arg("nested")
+        .env("LD_LIBRARY_PATH", runtime("llvm-19"))
+        .output()
+        .expect("omptrace can be run");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(words.matches(WHY).count(), 1, "{words}");
+    let checked = omptrace(["check".as_ref(), traces.only().as_os_str()]);
+    assert!(checked.status.success());
+    let words = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(
+        words.contains(&format!("note: dependences: {WHY}")),
+        "{words}"
+    );
+
+    // Nothing is missing, and nothing is said.
+    let traces = Traces::folder();
+    traces.record(program.env("OMPTRACE_EVENTS", "default,dependences"));
+    let checked = omptrace(["check".as_ref(), traces.only().as_os_str()]);
+    assert!(!String::from_utf8_lossy(&checked.stdout).contains(WHY));
+}
+
+/// The signal is all that can be seen from outside.
+#[test]
+fn record_says_how_to_find_out_who_killed_a_program() {
+    for (how, signal) in [("abort", 6), ("segv", 11)] {
+        let traces = Traces::folder();
+        let program = program_on("llvm-19", "reliability_ends.c", &[how]);
+        let output = Command::new(omptrace_program())
+            .args(["record", "-o"])
+            .arg(traces.path().join("%p.omptrace"))
+            .arg("--")
+            .arg(program.get_program())
+            .arg(how)
+            .env("LD_LIBRARY_PATH", runtime("llvm-19"))
+            .output()
+            .expect("omptrace can be run");
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            words.contains(&format!("was killed by signal {signal}")),
+            "{how}: {words}"
+        );
+        for hint in ["run it without omptrace", "--events default,-dependences"] {
+            assert!(words.contains(hint), "{how}: {words}");
+        }
     }
 }
 

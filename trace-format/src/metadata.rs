@@ -64,6 +64,9 @@ pub struct Metadata {
     /// Words of the tracer about things that went wrong, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
+    /// Callbacks that were not registered, or taken back, for the runtime would have harmed the program: why.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub withheld: BTreeMap<String, String>,
     /// What was wrong with the trace when it was sealed: [`crate::Reader::diagnostics`] has it, too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub found_while_sealing: Vec<Found>,

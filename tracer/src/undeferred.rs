@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use ompt_sys::{ompt_callbacks_t, ompt_set_callback_t};
+use serde_json::json;
 
 use crate::quirks::Quirk;
 use crate::recorder;
@@ -30,9 +31,9 @@ use crate::tls;
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// What the trace says where the callback was taken back.
-const MESSAGE: &str = "dependences: not recorded from the first undeferred task with dependences on (`if`, `taskwait depend`). \
-    This OpenMP runtime writes beyond its memory there if a tool asks and one is mutexinoutset or inoutset. \
-    OMPTRACE_EVENTS=default,dependences records them all the same";
+const WHY: &str = "not recorded from the first undeferred task with dependences on (if clause, taskwait depend): this OpenMP \
+    runtime corrupts its memory there if a tool asks and one of them is mutexinoutset or inoutset; \
+    --events default,dependences records them all the same";
 
 /// What is needed to take the callback back; null where it stays.
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(null_mut());
@@ -130,7 +131,7 @@ fn take_back(watch: &Watch) {
     // Release; pairs with Acquire in `task_is_created` and above.
     STATE.store(TAKEN, Ordering::Release);
     if let Some(session) = session::of_this_process() {
-        session.tell_messages(vec![MESSAGE.to_owned()]);
+        session.write_metadata(&json!({ "withheld": { "dependences": WHY } }));
     }
 }
 

@@ -39,7 +39,14 @@ impl fmt::Display for Finding {
 /// announced. Ordered by severity, the worst first. The trace is sound unless a warning or an error is among them.
 pub fn check(reader: &Reader) -> Vec<Finding> {
     let report = replay(&[reader], &mut Nothing, &mut |_| {});
-    report.processes.first().map_or_else(Vec::new, findings)
+    let mut findings = report.processes.first().map_or_else(Vec::new, findings);
+    let withheld = reader.metadata().withheld.iter();
+    findings.extend(withheld.map(|(callback, why)| Finding {
+        severity: Severity::Note,
+        name: "withheld_callback",
+        text: format!("{callback}: {why}"),
+    }));
+    findings
 }
 
 /// What the report of an interpreted process gives cause to say.

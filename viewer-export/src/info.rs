@@ -51,6 +51,8 @@ pub struct Info {
     pub size: SizeInfo,
     /// What the tracer said about things that went wrong.
     pub messages: Vec<String>,
+    /// Callbacks that the tracer did not ask for, since the runtime would have harmed the program: why.
+    pub withheld: BTreeMap<String, String>,
     /// What is not as it should be, the worst first.
     pub findings: Vec<Finding>,
 }
@@ -183,6 +185,7 @@ impl Info {
             lost: process.lost,
             size: size(reader, process.events),
             messages: metadata.messages.clone(),
+            withheld: metadata.withheld.clone(),
             findings: findings(&process),
         }
     }
@@ -383,6 +386,12 @@ impl fmt::Display for Info {
             lines.list(&format!("device {number}"), &device_lines(device))?;
         }
         lines.list("messages", &self.messages)?;
+        let withheld: Vec<String> = self
+            .withheld
+            .iter()
+            .map(|(callback, why)| format!("{callback}: {why}"))
+            .collect();
+        lines.list("withheld", &withheld)?;
         lines.list("findings", &self.findings)
     }
 }

@@ -32,6 +32,7 @@ mod failure;
 mod folder;
 mod info;
 mod inputs;
+mod killed;
 mod libgomp;
 mod loader;
 mod man;

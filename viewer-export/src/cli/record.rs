@@ -14,6 +14,7 @@ use crate::cli::arguments::{Record, Symbols, WhenLibgomp};
 use crate::cli::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
 use crate::cli::entries;
 use crate::cli::failure::{Failure, Outcome, Result};
+use crate::cli::killed;
 use crate::cli::libgomp::{self, Decision};
 use crate::cli::loader::Loader;
 use crate::cli::process::{self, End, Ran};
@@ -68,6 +69,9 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
             process::signal_name(signal)
         ));
     }
+    for hint in killed::hints(ran.end) {
+        words::hint(hint);
+    }
     if let Some(hint) = diagnosis::hint_at_death(ran.end, &decision, &programs, &loader) {
         words::hint(&hint);
     }
@@ -83,6 +87,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     } else {
         let done = sealing::seal_all(jobs);
         sealing::tell(&done);
+        sealing::report_withheld(&done);
         tell_of_mixed(&done, &decision, &loader);
         if let Some(command) = sealing::next_command(&done) {
             words::note(&format!("next: {command}"));

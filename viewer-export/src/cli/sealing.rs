@@ -133,6 +133,23 @@ pub(crate) fn tell(done: &[Done]) {
     }
 }
 
+/// Reports callbacks that the tracer left out to keep a program unharmed, each once for all traces.
+pub(crate) fn report_withheld(done: &[Done]) {
+    /// Of the ranks of a large job, the first ones show what there is to see.
+    const MAX_TRACES: usize = 12;
+
+    let sealed = done.iter().filter(|done| done.result.is_ok());
+    let withheld: BTreeSet<String> = sealed
+        .take(MAX_TRACES)
+        .filter_map(|done| Reader::open(&done.trace).ok())
+        .flat_map(|reader| reader.metadata().withheld.clone())
+        .map(|(callback, why)| format!("{callback}: {why}"))
+        .collect();
+    for words in withheld {
+        words::note(&words);
+    }
+}
+
 fn lost(sealed: &[&Sealed]) -> String {
     match sealed.iter().map(|sealed| sealed.lost).sum() {
         0 if sealed.iter().all(|sealed| sealed.is_whole()) => "none lost".to_owned(),
