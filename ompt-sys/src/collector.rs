@@ -126,5 +126,15 @@ open_enum! {
         THR_ODWT_STATE = 10,
         /// Waiting to enter an atomic region.
         THR_ATWT_STATE = 11,
+        /// TAU's wrapper of libgomp only, as those that follow: creating a task.
+        THR_TASK_CREATE_STATE = 12,
+        /// Between tasks.
+        THR_TASK_SCHEDULE_STATE = 13,
+        /// Suspending a task.
+        THR_TASK_SUSPEND_STATE = 14,
+        /// Stealing a task.
+        THR_TASK_STEAL_STATE = 15,
+        /// Ending a task.
+        THR_TASK_FINISH_STATE = 16,
     }
 }

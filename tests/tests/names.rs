@@ -427,7 +427,7 @@ fn an_address_of_the_runtime_takes_the_place_around() {
     let text = text(folder);
     let around = place("names_inside.c", "around", "");
     assert!(
-        text.contains(&format!("!$omp barrier @{}", around.trim())),
+        text.contains(&format!("!$omp barrier inside @{}", around.trim())),
         "{text}"
     );
     assert!(text.contains("!$omp taskloop @names_inside.c:"), "{text}");

@@ -156,8 +156,12 @@ static EVENTS: &[(OMP_COLLECTORAPI_EVENT, &str, Meaning)] = &[
     ),
 ];
 
-/// Numbers of a runtime's own events that are tried.
-const OWN_EVENTS: u32 = 32;
+/// Numbers of a runtime's own events that are tried: those behind the events of the specification, which TAU has, and the
+/// first of those that the specification leaves to runtimes.
+const OWN_EVENTS: [std::ops::Range<u32>; 2] = [
+    OMP_EVENT_THR_END_ATWT.0 + 1..64,
+    OMP_EVENT_THR_RESERVED_IMPL.0..OMP_EVENT_THR_RESERVED_IMPL.0 + 32,
+];
 
 /// Looks for a runtime among the libraries behind `handle`, as `dlsym` does, and starts tracing it if there is none yet.
 pub(crate) fn look_in(handle: *mut c_void) {
@@ -209,11 +213,10 @@ fn register_all(
         .iter()
         .filter(|(_, name, _)| chosen.contains(name))
         .map(|(event, ..)| *event);
-    let own = (0..OWN_EVENTS)
-        .map(|number| OMP_COLLECTORAPI_EVENT(OMP_EVENT_THR_RESERVED_IMPL.0 + number));
+    let own = OWN_EVENTS.into_iter().flatten().map(OMP_COLLECTORAPI_EVENT);
     let registered = |event: OMP_COLLECTORAPI_EVENT| {
         let answer = register(event).make(api);
-        let is_own = event >= OMP_EVENT_THR_RESERVED_IMPL;
+        let is_own = event > OMP_EVENT_THR_END_ATWT;
         let is_none = is_own && answer == Answer::Code(OMP_ERRCODE_UNKNOWN);
         let registration = Registration {
             number: event.0,
@@ -236,6 +239,7 @@ fn describe(api: *mut c_void) -> Runtime {
         entry_points: vec!["__omp_collector_api".into()],
         states: OMP_COLLECTOR_API_THR_STATE::VALUES
             .iter()
+            .filter(|(_, number)| *number <= THR_ATWT_STATE.0)
             .map(|(name, number)| (*number, (*name).into()))
             .collect(),
         mutex_impls: BTreeMap::new(),

@@ -255,6 +255,19 @@ struct Place {
     /// What follows `@` in names.
     text: String,
     source: Option<Source>,
+    /// The construct lies somewhere in what is at that place.
+    is_around: bool,
+}
+
+impl Place {
+    /// That of a construct somewhere inside of what is here: its own line is not known.
+    fn around(&self) -> Place {
+        Place {
+            text: self.text.clone(),
+            source: None,
+            is_around: true,
+        }
+    }
 }
 
 /// What is known of a construct's code address.
@@ -331,6 +344,8 @@ pub(crate) struct Names {
     by_name: HashMap<(Category, String, Option<Source>), RegionId>,
     /// The place of each region, where it has one in the program.
     places: Vec<Option<Rc<Place>>>,
+    /// The construct of each region.
+    constructs: Vec<Construct>,
 }
 
 impl Names {
@@ -418,11 +433,20 @@ impl Names {
             );
             return self.named(sink, construct, name);
         };
-        let key = Key::new(construct, around.0.into());
+        // Not at the same place, whether or not the runtime passes an address.
+        let key = Key::new(
+            construct,
+            u64::from(around.0) << 1 | u64::from(codeptr_ra.0 > 0),
+        );
         if let Some(region) = self.by_surroundings.get(key) {
             return region;
         }
-        let place = self.places[around.0 as usize].clone();
+        let mut place = self.places[around.0 as usize].clone();
+        let is_elsewhere =
+            codeptr_ra != Address(0) && !is_part_of(construct, self.constructs[around.0 as usize]);
+        if is_elsewhere {
+            place = place.map(|place| Rc::new(place.around()));
+        }
         let region = self.region_at(sink, construct, place);
         self.by_surroundings.insert(key, region);
         region
@@ -436,7 +460,8 @@ impl Names {
     ) -> RegionId {
         let (mut name, _) = construct.describe();
         if let Some(place) = &place {
-            name = format!("{name} @{}", place.text);
+            let inside = if place.is_around { "inside " } else { "" };
+            name = format!("{name} {inside}@{}", place.text);
         }
         let source = place.as_ref().and_then(|place| place.source.clone());
         let region = self.intern(sink, construct, name, source);
@@ -476,6 +501,7 @@ impl Names {
         });
         self.by_name.insert(key, id);
         self.places.push(None);
+        self.constructs.push(construct);
         id
     }
 
@@ -485,6 +511,7 @@ impl Names {
             return Some(Place {
                 text: format!("{:#x}", codeptr_ra.0),
                 source: None,
+                is_around: false,
             });
         };
         let source = Source {
@@ -494,6 +521,7 @@ impl Names {
         (!symbol.in_runtime).then(|| Place {
             text: symbol.to_string(),
             source: (source != Source::default()).then_some(source),
+            is_around: false,
         })
     }
 
@@ -518,6 +546,40 @@ impl Names {
         let holds = |module: &&Module<'_>| (module.start.0..module.end.0).contains(&call);
         let module = self.modules.iter().rev().find(holds)?;
         Some(self.symbols.lookup(module, codeptr_ra))
+    }
+}
+
+/// Whether a construct whose code address is one of the runtime is a part of what is around it, at the same place. Others
+/// end a function by a call, and that function may be at any line inside.
+fn is_part_of(construct: Construct, around: Construct) -> bool {
+    match construct {
+        Construct::Task | Construct::UntiedTask => {
+            around == Construct::Work(ompt::ompt_work_taskloop)
+        }
+        Construct::SyncRegion(
+            ompt::ompt_sync_region_barrier_implicit
+            | ompt::ompt_sync_region_barrier_implicit_parallel
+            | ompt::ompt_sync_region_barrier_teams,
+        ) => true,
+        Construct::Parallel
+        | Construct::Teams
+        | Construct::TargetTask
+        | Construct::TaskwaitTask
+        | Construct::Work(_)
+        | Construct::Masked
+        | Construct::SyncRegion(_)
+        | Construct::MutexInit(_)
+        | Construct::MutexDestroy(_)
+        | Construct::NestLockAgain(_)
+        | Construct::Target(_)
+        | Construct::Flush
+        | Construct::Cancel
+        | Construct::ControlTool
+        | Construct::Error => false,
+        Construct::MutexWait(_) | Construct::MutexHold(_) => {
+            matches!(around, Construct::MutexWait(_) | Construct::MutexHold(_))
+        }
+        _ => true,
     }
 }
 

@@ -7,6 +7,7 @@ use std::process::Output;
 use ompt_sys::collector::*;
 use omptrace_tests::env;
 use omptrace_tests::reference::argument::Line;
+use omptrace_tests::reference::collector::{openuh, tau};
 use omptrace_tests::reference::player::PlayedRound;
 use omptrace_tests::reference::{Collect, Report, Round, Script, Step};
 use omptrace_tests::trace::{Counts, convert, counts, dump, info, omptrace};
@@ -193,6 +194,64 @@ fn a_program_is_counted_exactly_and_its_timeline_is_sound() {
     ] {
         assert_eq!(slices(name), count, "{name}");
     }
+}
+
+/// The slices and instants of a name, by category.
+fn shown(file: &Path, names: &[&str]) -> Vec<usize> {
+    let out = file.with_extension("json");
+    convert(file, "chrome", &out, &[]);
+    let json: Value =
+        serde_json::from_slice(&std::fs::read(&out).expect("the export")).expect("JSON");
+    let events = json["traceEvents"].as_array().expect("events");
+    let count = |name: &&str| {
+        let is_begin = |event: &&Value| ["B", "X", "i"].iter().any(|ph| event["ph"] == *ph);
+        let shown = events.iter().filter(is_begin);
+        let short = |event: &Value| {
+            let name = event["name"].as_str().unwrap_or_default();
+            name.trim_start_matches("!$omp ").to_owned()
+        };
+        shown.filter(|event| short(event) == **name).count()
+    };
+    names.iter().map(count).collect()
+}
+
+#[test]
+fn what_openuh_tells_twice_is_shown_once() {
+    let traced = trace(openuh(), "writes-no-error-code-of-ids");
+    assert_eq!(String::from_utf8_lossy(&traced.output.stderr), "");
+    let file = traced.file();
+    check_threads(&traced.report.rounds[0], tracer::dump(&file));
+    let judged = omptrace([Path::new("check"), &file]);
+    let said = String::from_utf8_lossy(&judged.stderr);
+    assert!(
+        judged.status.success() && !said.contains("warning"),
+        "{said}"
+    );
+    let names = [
+        "parallel",
+        "ordered",
+        "ordered wait",
+        "implicit barrier wait",
+        "idle",
+    ];
+    assert_eq!(shown(&file, &names), [2, 2, 1, 3, 1]);
+}
+
+#[test]
+fn events_and_states_of_tau_are_shown() {
+    let traced = trace(tau(), "tells-of-tasks");
+    assert_eq!(String::from_utf8_lossy(&traced.output.stderr), "");
+    let file = traced.file();
+    check_threads(&traced.report.rounds[0], tracer::dump(&file));
+    let judged = omptrace([Path::new("check"), &file]);
+    let said = String::from_utf8_lossy(&judged.stderr);
+    assert!(
+        judged.status.success() && !said.contains("warning"),
+        "{said}"
+    );
+    let names = ["parallel", "event of the runtime's own", "state: overhead"];
+    // FORK, creating, scheduling and finishing.
+    assert_eq!(shown(&file, &names), [1, 5, 4]);
 }
 
 #[test]

@@ -58,12 +58,12 @@ quirks! {
     task_ends_unreported
         "tasks that are cancelled before they run are not reported to end, nor are some untied tasks"
         |metadata| is_draft(metadata);
-    /// When a region has ended, the thread is in the one around it.
-    /// Its JOIN comes when the region is left.
+    /// By the document, the thread is in the region around when JOIN comes; in OpenUH it still is in the one that ends, whose
+    /// id nested regions have, too.
     joins_without_region
         "the end of a parallel region does not name it: it is the innermost that the thread encountered"
         |metadata| generation(metadata) == COLLECTOR_API;
-    /// They are not those of OMPT.
+    /// They are not those of OMPT. Those of TAU's wrapper, 12 to 16, are of the runtime's work for tasks.
     states_of_collector
         "the states of threads have the numbers of the Collector API"
         |metadata| generation(metadata) == COLLECTOR_API;
@@ -209,6 +209,11 @@ numbers! {
         ompt_task_others => ompt_task_switch,
     }
     thread_state: collector::OMP_COLLECTOR_API_THR_STATE => ompt_state_t {
+        THR_TASK_CREATE_STATE => ompt_state_overhead,
+        THR_TASK_SCHEDULE_STATE => ompt_state_overhead,
+        THR_TASK_SUSPEND_STATE => ompt_state_overhead,
+        THR_TASK_STEAL_STATE => ompt_state_overhead,
+        THR_TASK_FINISH_STATE => ompt_state_overhead,
         THR_OVHD_STATE => ompt_state_overhead,
         THR_WORK_STATE => ompt_state_work_parallel,
         THR_IBAR_STATE => ompt_state_wait_barrier_implicit,

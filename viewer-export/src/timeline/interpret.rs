@@ -4,6 +4,7 @@
 //! a region always is: a call costs as much as what it does. Inlined into one function, they did worse than with calls
 //! (docs/performance.md).
 
+pub(crate) mod collector;
 mod commands;
 mod joins;
 mod mutexes;
@@ -35,6 +36,7 @@ use crate::timeline::selection::Selection;
 use crate::timeline::stage::Stage;
 use crate::timeline::tasks::{Task, TaskState, Tasks};
 use crate::timeline::thread::{Frame, Thread};
+use collector::RepeatedForks;
 use joins::Join;
 
 /// Interprets the merged events of one process.
@@ -55,6 +57,7 @@ pub(crate) struct Interpreter<'t, 's> {
     /// Undeferred tasks that have not started: they depend on such a task, which the runtime may not report as one.
     delayed_tasks: usize,
     joins: Vec<Join>,
+    repeated_forks: RepeatedForks,
     /// Ids of regions and of tasks of all kinds.
     given_ids: GivenIds,
     /// Tasks that ran without an id.
@@ -189,6 +192,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         threads: Vec<Thread>,
         thread_names: Vec<String>,
         devices: Devices,
+        repeated_forks: RepeatedForks,
     ) -> Self {
         let counters = Counters::new(threads.len());
         Interpreter {
@@ -204,6 +208,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             has_proxy_tasks: false,
             delayed_tasks: 0,
             joins: Vec::new(),
+            repeated_forks,
             given_ids: GivenIds::default(),
             unset_tasks: 0,
             unannounced_tasks: 0,
@@ -241,7 +246,7 @@ impl<'t, 's> Interpreter<'t, 's> {
 
             Event::Idle(e) => {
                 let scope = Scope::new(e.endpoint, Construct::Idle);
-                self.scope(thread, time, scope, &[]);
+                self.flat_scope(thread, time, scope, &[]);
             }
 
             Event::ThreadState(e) => {
@@ -253,12 +258,12 @@ impl<'t, 's> Interpreter<'t, 's> {
             Event::MutexWait(e) => {
                 let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
                 let scope = Scope::new(e.endpoint, Construct::MutexWait(e.kind));
-                self.scope(thread, time, scope, wait_id);
+                self.flat_scope(thread, time, scope, wait_id);
             }
             Event::Ordered(e) => {
                 let construct = Construct::MutexHold(ompt::ompt_mutex_ordered);
                 let region = arguments!["parallel_data": id(e.parallel_data)];
-                self.scope(thread, time, Scope::new(e.endpoint, construct), region);
+                self.flat_scope(thread, time, Scope::new(e.endpoint, construct), region);
             }
             // The stack of the thread that forks shows it.
             Event::ParentRegion(_) => {}

@@ -39,6 +39,7 @@ pub use repair::{Cause, Place, Repair, Repairs};
 use crate::sink::{LocationId, LocationKind, Ns, Process, ProcessId, Sink, Summary};
 use crate::symbols::{Problem, Table};
 use devices::{Devices, Survey, device_name};
+use interpret::collector::repeated_forks;
 use interpret::{Interpreter, SessionClock};
 use merge::Merge;
 use stage::Stage;
@@ -482,6 +483,7 @@ impl<'a> ProcessReplay<'a, '_> {
             threads,
             thread_names,
             devices,
+            repeated_forks(reader),
         );
         let mut merge = Merge::new(reader, clock, decoding);
         let (mut events, mut end) = (0, self.start);

@@ -44,6 +44,11 @@ causes! {
     /// thread may then have begun a region with.
     MisnamedRegion Note "misnamed_region"
         "ends of parallel regions named another thread's region and end that of their own task";
+    /// OpenUH tells FORK, ordered regions and waits for them more than once.
+    ToldAgain Note "told_again" "begins came again of what had begun; they are one with the first";
+    /// OpenUH and TAU: a thread that was idle before tracing began, and the end of a wait that did not take place.
+    EndAlone Note "end_alone"
+        "ends of idle times and of waits had no begin: these began before the trace, or there was nothing to wait for";
     /// LLVM waits for detached tasks of a team of one when it has reported the region's end.
     EndBeforeTasks Note "end_before_tasks"
         "parallel regions of one thread reported their end before their tasks were complete and end with the last of these";

@@ -5,4 +5,5 @@ mod facts;
 mod faults;
 mod fixture;
 mod golden;
+mod openuh;
 mod stats;

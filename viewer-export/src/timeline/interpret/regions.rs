@@ -5,6 +5,9 @@ use super::*;
 impl Interpreter<'_, '_> {
     #[inline(never)]
     pub(super) fn parallel_begin(&mut self, thread: usize, time: Ns, e: &ParallelBegin) {
+        if self.is_told_again(thread, time, e.parallel_data.0) {
+            return;
+        }
         self.in_task(thread, time, Id::NULL, e.encountering_task_data);
         self.count_thread(thread, time);
         if !self.selection.regions {

@@ -1,0 +1,60 @@
+//! Traces of OpenUH's runtime, which has the Collector API and which nobody installs any more: `tests/historic/openuh_*`, recorded
+//! on the real thing. A program of known structure, two repetitions on three threads, called it as OpenUH's compiler does.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use omptrace_trace_format::{Reader, Severity};
+use omptrace_viewer_export::{Stats, check, symbols};
+
+const REPETITIONS: u64 = 2;
+
+fn open(name: &str) -> Reader {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/historic");
+    Reader::open(&folder.join(format!("{name}.omptrace"))).expect("a trace")
+}
+
+/// How often each construct occurs.
+fn counts(name: &str) -> BTreeMap<String, u64> {
+    let stats = Stats::of(&[&open(name)], &symbols::Options::default()).0;
+    let constructs = stats.constructs.into_iter();
+    constructs
+        .map(|construct| (construct.name, construct.times.count))
+        .collect()
+}
+
+/// What was repaired. None of it is more than a note.
+fn repairs(name: &str) -> Vec<&'static str> {
+    let findings = check(&open(name));
+    let is_note = |finding: &omptrace_viewer_export::Finding| finding.severity == Severity::Note;
+    assert!(findings.iter().all(is_note), "{findings:?}");
+    let mut names: Vec<_> = findings.iter().map(|finding| finding.name).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn threads_that_were_idle_before_are_no_reason_for_a_warning() {
+    assert_eq!(counts("openuh_par")["!$omp parallel"], REPETITIONS);
+    // The two other threads are idle when the trace ends.
+    assert_eq!(repairs("openuh_par"), ["end_alone", "missing_end"]);
+}
+
+#[test]
+fn ordered_regions_are_as_many_as_iterations() {
+    let counts = counts("openuh_ordered");
+    assert_eq!(counts["!$omp ordered"], 20 * REPETITIONS);
+    assert!(
+        counts["!$omp ordered wait"] <= 20 * REPETITIONS,
+        "{counts:?}"
+    );
+    let expected = ["end_alone", "missing_end", "told_again"];
+    assert_eq!(repairs("openuh_ordered"), expected);
+}
+
+#[test]
+fn nested_regions_are_apart_though_their_ids_are_not() {
+    // Two threads have an inner region each.
+    assert_eq!(counts("openuh_nested")["!$omp parallel"], 3 * REPETITIONS);
+    assert_eq!(repairs("openuh_nested"), ["end_alone", "missing_end"]);
+}
