@@ -556,6 +556,10 @@ fn is_part_of(construct: Construct, around: Construct) -> bool {
         Construct::Task | Construct::UntiedTask => {
             around == Construct::Work(ompt::ompt_work_taskloop)
         }
+        // LLVM begins the taskgroup that a taskloop has first, and passes its address.
+        Construct::Work(ompt::ompt_work_taskloop) => {
+            around == Construct::SyncRegion(ompt::ompt_sync_region_taskgroup)
+        }
         Construct::SyncRegion(
             ompt::ompt_sync_region_barrier_implicit
             | ompt::ompt_sync_region_barrier_implicit_parallel
