@@ -294,7 +294,7 @@ impl Config {
             };
             if variable.set.apply(&mut config, &value).is_none() {
                 warning!(
-                    "{}={}: not allowed; using {:?}. Allowed: {}",
+                    "{}={}: not allowed; using \"{}\". Allowed: {}",
                     variable.name,
                     value.to_string_lossy(),
                     variable.default,
@@ -335,7 +335,10 @@ impl Config {
             ),
             (
                 "OMPTRACE_ON_FULL".into(),
-                format!("{:?}", self.on_full).to_lowercase(),
+                match self.on_full {
+                    OnFull::Write => "write".into(),
+                    OnFull::Drop => "drop".into(),
+                },
             ),
             ("OMPTRACE_COMPRESS".into(), compress),
         ])

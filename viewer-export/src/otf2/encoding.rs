@@ -3,6 +3,8 @@
 //! Numbers are *compressed* - a byte that tells how many follow, then so many of the lowest, none for 0 - or *full*, of a
 //! fixed width. A reference that is undefined has all bits set, which compressed is the one byte `ff`.
 
+use std::fmt;
+
 use super::buffer::Out;
 
 /// A value as a field of a record.
@@ -380,6 +382,29 @@ pub(super) enum Kind {
     CallingContext,
     InterruptGenerator,
     Callpath,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::String => "string",
+            Kind::Attribute => "attribute",
+            Kind::SystemTreeNode => "system tree node",
+            Kind::LocationGroup => "location group",
+            Kind::Location => "location",
+            Kind::Region => "region",
+            Kind::Group => "group",
+            Kind::MetricMember => "metric member",
+            Kind::Metric => "metric",
+            Kind::Comm => "communicator",
+            Kind::Parameter => "parameter",
+            Kind::RmaWin => "RMA window",
+            Kind::SourceCodeLocation => "source code location",
+            Kind::CallingContext => "calling context",
+            Kind::InterruptGenerator => "interrupt generator",
+            Kind::Callpath => "call path",
+        })
+    }
 }
 
 references! {

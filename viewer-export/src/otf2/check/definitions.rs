@@ -211,7 +211,7 @@ impl Definitions {
             } else {
                 Fault::Undefined
             };
-            faults.add(fault, || format!("{name} refers to {kind:?} {number}"));
+            faults.add(fault, || format!("{name} refers to {kind} {number}"));
         }
         if self.clock.is_none() {
             faults.add(Fault::ClockProperties, || "none".to_owned());
@@ -329,7 +329,7 @@ impl LocalDefinitions {
                     if let Some(kind) = mapped_kind(table.mapping_type) {
                         if !numbers.mapped.insert(kind) {
                             faults.add(Fault::DefinedTwice, || {
-                                format!("mapping table of {kind:?} in {}", path.display())
+                                format!("mapping table of the kind {kind} in {}", path.display())
                             });
                         }
                         numbers.add(kind, table.mappings);

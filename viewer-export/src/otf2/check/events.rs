@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::fmt;
 use std::path::Path;
 
 use super::definitions::{Definitions, LocalDefinitions, LocationFacts};
@@ -17,11 +18,32 @@ const PARAMETER_INT64: u8 = 1;
 const PARAMETER_UINT64: u8 = 2;
 
 /// A task by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct TaskName {
     team: CommRef,
     creating_thread: u32,
     generation: u32,
+}
+
+impl fmt::Display for TaskName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TaskName {
+            team: CommRef(team),
+            creating_thread,
+            generation,
+        } = self;
+        write!(
+            f,
+            "task {generation} that thread {creating_thread} of team {team} created"
+        )
+    }
+}
+
+/// The entries of a map in the order of their keys: of several faults, the first is the same in each run.
+fn in_order<K: Ord, V>(map: &HashMap<K, V>) -> Vec<(&K, &V)> {
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_unstable_by_key(|(key, _)| *key);
+    entries
 }
 
 /// Whose regions are open.
@@ -569,18 +591,18 @@ impl<'a> Judge<'a> {
                 }
             }
         }
-        for task in self.early.keys() {
-            self.faults.add(Fault::TaskUnknown, || format!("{task:?}"));
+        for (task, _) in in_order(&self.early) {
+            self.faults.add(Fault::TaskUnknown, || task.to_string());
         }
-        for (task, open) in &self.tasks {
+        for (task, open) in in_order(&self.tasks) {
             let fault = if open.is_empty() {
                 Fault::TaskNotComplete
             } else {
                 Fault::NotLeft
             };
-            self.faults.add(fault, || format!("{task:?}"));
+            self.faults.add(fault, || task.to_string());
         }
-        for (lock, orders) in &self.locks {
+        for (lock, orders) in in_order(&self.locks) {
             let mut words = orders.iter().rev();
             let newest = words.next().copied().unwrap_or(0);
             let has_gap =
@@ -590,7 +612,7 @@ impl<'a> Judge<'a> {
                     .add(Fault::LockOrder, || format!("lock {lock} has a gap"));
             }
         }
-        for (group, program) in &self.programs {
+        for (group, program) in in_order(&self.programs) {
             let first = program.first.unwrap_or(0);
             let is_enclosing = match (program.begin, program.end) {
                 (None, None) => true,

@@ -314,6 +314,33 @@ fn faults_of_events_are_found() {
     }
 }
 
+/// Several of a kind are found, and the same is the first in each run; it is named in words.
+#[test]
+fn the_first_fault_of_a_kind_is_named_in_words() {
+    let created = "4 create 0 0 9; 4 create 0 0 2; 4 create 0 0 5; 4 create 0 1 3; 4 create 0 0 1";
+    let events = SOUND.map(|events| events.replace("4 create 0 0 1", created));
+    let unknown = "7 enter 2; 7 switch 0 1 8; 7 switch 0 0 7; 7 switch 0 0 1";
+    let events = events.map(|events| events.replace("7 enter 2", unknown));
+    for _ in 0..20 {
+        let sample = Sample::new([&events[0], &events[1]]);
+        let findings = check_archive(&sample.path("traces.otf2"));
+        let text = |name: &str| {
+            let found = findings.iter().find(|finding| finding.name == name);
+            found.unwrap_or_else(|| panic!("{name} in {findings:?}")).text.clone()
+        };
+        let not_complete = text("task_not_complete");
+        assert!(
+            not_complete.ends_with("(6; first: task 2 that thread 0 of team 0 created)"),
+            "{not_complete}"
+        );
+        let unknown = text("task_unknown");
+        assert!(
+            unknown.ends_with("(2; first: task 7 that thread 0 of team 0 created)"),
+            "{unknown}"
+        );
+    }
+}
+
 fn patch(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = fs::read(path).expect("a file");
     change(&mut bytes);
