@@ -71,6 +71,7 @@ impl Stretch {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClockMap {
     knots: Vec<Knot>,
+    start_raw_ns: u64,
     start_realtime_ns: u64,
     realtime_uncertainty_ns: u64,
 }
@@ -113,6 +114,7 @@ impl ClockMap {
         for knot in &mut map.knots {
             knot.ns = knot.ns.saturating_sub(zero);
         }
+        map.start_raw_ns = start.monotonic_raw_ns;
         map.start_realtime_ns = start.realtime_ns;
         let read = clock.map_or(0.0, |clock| clock.uncertainty_ticks as f64 * rate);
         map.realtime_uncertainty_ns = (read as u64).saturating_add(realtime_drift(&pairs));
@@ -126,6 +128,7 @@ impl ClockMap {
                 ns: 0,
                 ns_per_tick,
             }],
+            start_raw_ns: 0,
             start_realtime_ns: 0,
             realtime_uncertainty_ns: 0,
         }
@@ -149,6 +152,11 @@ impl ClockMap {
             least: i64::MIN.saturating_sub(knot.ns),
             most: most_ns.saturating_sub(knot.ns),
         }
+    }
+
+    /// `CLOCK_MONOTONIC_RAW` at the session's start, in nanoseconds; 0 where unknown.
+    pub fn start_raw_ns(&self) -> u64 {
+        self.start_raw_ns
     }
 
     /// `CLOCK_REALTIME` at the session's start, in nanoseconds since 1970; 0 where unknown.

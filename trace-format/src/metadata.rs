@@ -123,6 +123,10 @@ pub struct Process {
     /// When the process started, in clock ticks since boot (field 22 of `/proc/PID/stat`): with the id, and on the
     /// same host, it tells this process from a later one.
     pub started: u64,
+    /// The same as a reading of `CLOCK_MONOTONIC_RAW`, which the pairs of clocks in the trace have: good to a clock tick,
+    /// mostly 10 ms, and never after the true start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_raw_ns: Option<i64>,
     /// The namespace of both ids (`/proc/PID/ns/pid`): a container has its own. 0 where it is not known.
     pub pid_namespace: u64,
     /// The executable's path.
@@ -254,6 +258,9 @@ pub struct End {
     pub streams: u32,
     /// Events lost in all streams.
     pub lost: u64,
+    /// `CLOCK_MONOTONIC_RAW` when it ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw_ns: Option<u64>,
 }
 
 /// A [`crate::Diagnostic`] in writing.
@@ -291,6 +298,12 @@ pub struct Record {
     /// The signal that killed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
+    /// `CLOCK_MONOTONIC_RAW` before that process was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_raw_ns: Option<u64>,
+    /// `CLOCK_MONOTONIC_RAW` when it had ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_raw_ns: Option<u64>,
     /// The library that stood in for libgomp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub libgomp_replaced_by: Option<String>,

@@ -12,6 +12,7 @@ use omptrace_trace_format::metadata::{
     Clock, Machine, Metadata, Process, Processors, Registration, Runtime, Schema,
 };
 
+use crate::clock;
 use crate::log::warning;
 use crate::runtime::Lookup;
 use crate::session::Session;
@@ -45,13 +46,15 @@ pub(crate) fn rank() -> Option<u32> {
 
 /// The first block: who is traced, where, with which settings.
 pub(crate) fn process(session: &Session, forked: bool) -> Metadata {
+    let started = started();
     Metadata {
         tracer: Some(concat!("omptrace ", env!("CARGO_PKG_VERSION")).into()),
         start: Some(Local::now().to_rfc3339()),
         process: Some(Process {
             pid: session.pid,
             parent_pid: std::os::unix::process::parent_id(),
-            started: started().unwrap_or(0),
+            started: started.unwrap_or(0),
+            started_raw_ns: started.and_then(started_raw_ns),
             pid_namespace: fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino()),
             executable: fs::read_link("/proc/self/exe")
                 .unwrap_or_default()
@@ -181,6 +184,16 @@ fn started() -> Option<u64> {
         .nth(19)?
         .parse()
         .ok()
+}
+
+/// `CLOCK_MONOTONIC_RAW` when the process started, which was so many clock ticks after the system's.
+fn started_raw_ns(started: u64) -> Option<i64> {
+    let since_boot = started.checked_mul(1_000_000_000)? / system::clock_ticks_per_second()?;
+    // Both clocks run on; what lies between the two readings makes the start no later.
+    let raw = clock::system_ns(libc::CLOCK_MONOTONIC_RAW);
+    let age = clock::system_ns(libc::CLOCK_BOOTTIME).checked_sub(since_boot)?;
+    // 0 ticks are what some kernels and sandboxes say that do not know it.
+    (started > 0).then_some(i64::try_from(raw).ok()?.checked_sub_unsigned(age)?)
 }
 
 /// The value of the first line of `path` that begins with `name`, behind its colon. What follows is not read: of large

@@ -702,7 +702,10 @@ impl Session {
             self.streams.load(Ordering::Relaxed),
             self.lost.load(Ordering::Relaxed),
         );
-        let mut end = json!({ "end": { "how": how, "streams": streams, "lost": lost } });
+        let raw_ns = clock::system_ns(libc::CLOCK_MONOTONIC_RAW);
+        let mut end = json!({
+            "end": { "how": how, "streams": streams, "lost": lost, "raw_ns": raw_ns }
+        });
         if let Some(failure) = self.failure() {
             end["failure"] = failure.to_string().into();
         }

@@ -367,6 +367,13 @@ pub(crate) fn affinity() -> Option<libc::cpu_set_t> {
     }
 }
 
+/// The unit in which `/proc` tells when processes started; `None` where the system does not say.
+pub(crate) fn clock_ticks_per_second() -> Option<u64> {
+    // SAFETY: takes and gives numbers only.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    u64::try_from(ticks).ok().filter(|ticks| *ticks > 0)
+}
+
 /// How many processors are online; 0 where that is not known.
 pub(crate) fn processors() -> u32 {
     // SAFETY: a plain call.

@@ -38,6 +38,8 @@ pub(crate) struct Ran {
     pub(crate) pid: u32,
     /// How it ended.
     pub(crate) end: End,
+    /// `CLOCK_MONOTONIC_RAW` before it was started, and when it had ended.
+    pub(crate) raw_ns: (u64, u64),
 }
 
 /// Runs the program and waits for its end.
@@ -59,10 +61,12 @@ pub(crate) fn run(command: &mut Command) -> io::Result<Ran> {
     handlers.push(Handler::install(libc::SIGINT, survive)?);
     let _quit = Handler::install(libc::SIGQUIT, survive)?;
     signals::pass_pipe_on(command);
+    let started = raw_ns();
     let mut child = command.spawn()?;
     let pid = child.id();
     target(pid.cast_signed());
     wait_for_end(pid);
+    let ended = raw_ns();
     // From here on the kernel may give the id to another process.
     target(0);
     signals::survive_most(handlers);
@@ -71,7 +75,22 @@ pub(crate) fn run(command: &mut Command) -> io::Result<Ran> {
         Some(signal) => End::Signal(signal),
         None => End::Exit(status.code().unwrap_or_default()),
     };
-    Ok(Ran { pid, end })
+    Ok(Ran {
+        pid,
+        end,
+        raw_ns: (started, ended),
+    })
+}
+
+/// The clock that traces have, in nanoseconds.
+fn raw_ns() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is valid for writing; the clock exists on every Linux, and an error leaves zeros.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &mut time) };
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 /// The name of a signal, as in `kill -l`, with its number.

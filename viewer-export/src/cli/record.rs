@@ -249,7 +249,7 @@ fn jobs(arguments: &Record, sessions: Vec<Session>, ran: Ran, decision: &Decisio
         .map(|session| {
             let saw_the_end = session.pid == ran.pid && Some(session.number) == last;
             Job {
-                additions: additions(arguments, saw_the_end.then_some(ran.end), decision),
+                additions: additions(arguments, saw_the_end.then_some(ran), decision),
                 symbols: (arguments.symbols == Symbols::Embed).then(symbols::Options::default),
                 trace: session.trace,
             }
@@ -257,7 +257,7 @@ fn jobs(arguments: &Record, sessions: Vec<Session>, ran: Ran, decision: &Decisio
         .collect()
 }
 
-fn additions(arguments: &Record, end: Option<End>, decision: &Decision) -> Value {
+fn additions(arguments: &Record, ran: Option<Ran>, decision: &Decision) -> Value {
     let mut record = metadata::Record {
         command_line: arguments
             .program
@@ -266,10 +266,13 @@ fn additions(arguments: &Record, end: Option<End>, decision: &Decision) -> Value
             .collect(),
         ..metadata::Record::default()
     };
-    match end {
-        Some(End::Exit(status)) => record.exit_status = Some(status),
-        Some(End::Signal(signal)) => record.signal = Some(signal),
-        None => {}
+    if let Some(ran) = ran {
+        match ran.end {
+            End::Exit(status) => record.exit_status = Some(status),
+            End::Signal(signal) => record.signal = Some(signal),
+        }
+        let (started, ended) = ran.raw_ns;
+        (record.started_raw_ns, record.ended_raw_ns) = (Some(started), Some(ended));
     }
     if let Decision::ReplaceBy(stand_in) = decision {
         record.libgomp_replaced_by = Some(stand_in.libomp.to_string_lossy().into_owned());
