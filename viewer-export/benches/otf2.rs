@@ -84,11 +84,17 @@ fn write(folder: &Path, pairs: u64) -> f64 {
         rank: None,
         command_line: Vec::new(),
         exit_status: None,
+        lifetime: Lifetime::default(),
+        reports: Reports::default(),
     });
     sink.location(&Location {
         id: location,
         process,
-        kind: LocationKind::Thread { os_tid: 1 },
+        kind: LocationKind::Thread {
+            os_tid: 1,
+            stream: 1,
+            role: ThreadRole::Main,
+        },
         name: "main".to_owned(),
     });
     for id in 0..REGIONS {

@@ -368,7 +368,9 @@ impl NotedWork {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::{Construct, FlowKind, LocationKind, Value, argument};
+    use crate::sink::{
+        Construct, FlowKind, Lifetime, LocationKind, Reports, ThreadRole, Value, argument,
+    };
 
     /// Writes down what it is told.
     #[derive(Default)]
@@ -441,11 +443,17 @@ mod tests {
             rank: Some(12),
             command_line: vec!["program".to_owned()],
             exit_status: Some(13),
+            lifetime: Lifetime::default(),
+            reports: Reports::default(),
         });
         sink.location(&Location {
             id: location,
             process,
-            kind: LocationKind::Thread { os_tid: 14 },
+            kind: LocationKind::Thread {
+                os_tid: 14,
+                stream: 15,
+                role: ThreadRole::Worker,
+            },
             name: "thread".to_owned(),
         });
         sink.region(&Region {

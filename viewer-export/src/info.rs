@@ -8,8 +8,8 @@ use omptrace_trace_format::{Ending, Reader, Stream};
 use serde::Serialize;
 
 use crate::check::{Finding, findings};
-use crate::nothing::Nothing;
 use crate::pool::in_parallel;
+use crate::stats::{Collector, ProcessStats};
 use crate::timeline::{
     DeviceReport, Dialect, ThreadIntroduction, introductions, process_name, replay,
 };
@@ -25,8 +25,15 @@ pub struct Info {
     pub machine: MachineInfo,
     /// When it began: RFC 3339.
     pub start: String,
-    /// From the session's start to the last event.
-    pub duration_ns: i64,
+    /// From the process's start to its end; from the session's start to the last event where the trace does not tell these.
+    pub duration_ns: u64,
+    /// How long the process had run when the session began; left out where the trace does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_tracing_ns: Option<u64>,
+    /// What the main thread spent outside of parallel regions: in all, before the first, between, after the last. Left out
+    /// where that was not seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serial: Option<SerialInfo>,
     /// How it ended, in words.
     pub ending: String,
     /// What `omptrace record` knew: the command, its exit status or signal, the library that stood in for libgomp.
@@ -55,6 +62,36 @@ pub struct Info {
     pub withheld: BTreeMap<String, String>,
     /// What is not as it should be, the worst first.
     pub findings: Vec<Finding>,
+}
+
+/// Time outside of parallel regions.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct SerialInfo {
+    /// All of it.
+    pub total_ns: u64,
+    /// Before the first parallel region.
+    pub before_ns: u64,
+    /// Between parallel regions.
+    pub between_ns: u64,
+    /// After the last.
+    pub after_ns: u64,
+    /// The same in words.
+    #[serde(skip)]
+    words: String,
+}
+
+impl SerialInfo {
+    fn of(process: &ProcessStats) -> Option<SerialInfo> {
+        Some(SerialInfo {
+            total_ns: process.serial_ns?,
+            before_ns: process.serial_before_ns?,
+            between_ns: process.serial_between_ns?,
+            after_ns: process.serial_after_ns?,
+            words: process
+                .serial_words()
+                .map(|(serial, place)| format!("{serial}: {place}"))?,
+        })
+    }
 }
 
 /// The traced program.
@@ -159,7 +196,10 @@ impl Info {
     /// Reads the whole trace.
     pub fn of(reader: &Reader) -> Info {
         let metadata = reader.metadata();
-        let report = replay(&[reader], &mut Nothing, &mut |_| {});
+        let mut collector = Collector::default();
+        let report = replay(&[reader], &mut collector, &mut |_| {});
+        let lived = collector.stats().processes.into_iter().next();
+        let lived = lived.unwrap_or_default();
         let process = report.processes.into_iter().next().unwrap_or_default();
         let all = reader.streams().iter().collect();
         let counts = in_parallel(all, |stream| Counts::of(reader, stream));
@@ -172,7 +212,9 @@ impl Info {
             program: program(reader),
             machine: machine(reader),
             start: metadata.start.clone().unwrap_or_default(),
-            duration_ns: report.end,
+            duration_ns: lived.duration_ns,
+            before_tracing_ns: lived.before_tracing_ns,
+            serial: SerialInfo::of(&lived),
             ending: ending(reader),
             record: metadata.record.clone(),
             runtime: runtime(reader),
@@ -351,10 +393,10 @@ impl fmt::Display for Info {
         lines.line("directory", &self.program.directory)?;
         lines.line("machine", &machine_line(&self.machine))?;
         lines.line("start", &self.start)?;
-        lines.line(
-            "duration",
-            &format!("{:.6} s", self.duration_ns as f64 / 1e9),
-        )?;
+        lines.line("duration", &duration_line(self))?;
+        if let Some(serial) = &self.serial {
+            lines.line("serial", &serial.words)?;
+        }
         lines.line("end", &self.ending)?;
         lines.line("runtime", &runtime_line(&self.runtime))?;
         lines.line("library", &self.runtime.path)?;
@@ -414,6 +456,20 @@ impl Lines<'_, '_> {
             .iter()
             .zip(words)
             .try_for_each(|(item, word)| self.line(word, &item.to_string()))
+    }
+}
+
+fn duration_line(info: &Info) -> String {
+    let seconds = |ns: u64| format!("{:.6} s", ns as f64 / 1e9);
+    let duration = seconds(info.duration_ns);
+    match info.before_tracing_ns {
+        Some(before) => format!(
+            "{duration} from start to end of the process; tracing began after {}",
+            seconds(before)
+        ),
+        None => format!(
+            "{duration} since tracing began; the trace does not tell when the process started"
+        ),
     }
 }
 

@@ -64,7 +64,10 @@ pub use info::Info;
 pub use otf2::{Enums, Otf2Options, check_archive};
 pub use pool::{in_parallel, limit_threads};
 pub use split::NextFile;
-pub use stats::{ConstructStats, DeviceStats, LockStats, Stats, TeamStats, ThreadStats, Times};
+pub use stats::{
+    ConstructStats, DeviceStats, Layout, LockStats, LoopStats, ProcessStats, Stats, TeamStats,
+    ThreadStats, Times,
+};
 pub use timeline::{Cause, ProcessReport, Repair, Repairs, Report};
 
 /// How to convert.

@@ -118,6 +118,18 @@ pub enum DeviceEvent {
 }
 
 impl Construct {
+    /// Whether it is the handing out of a part of a loop.
+    pub(crate) fn is_chunk(self) -> bool {
+        matches!(
+            self,
+            Construct::Dispatch(
+                ompt::ompt_dispatch_ws_loop_chunk
+                    | ompt::ompt_dispatch_taskloop_chunk
+                    | ompt::ompt_dispatch_distribute_chunk
+            )
+        )
+    }
+
     /// Construct's name and category. Enumerators that the specification lacks show as numbers.
     fn describe(self) -> (String, Category) {
         use Category as C;
@@ -140,6 +152,10 @@ impl Construct {
             Construct::TargetTask => fixed("!$omp target task", C::Task),
             Construct::TaskwaitTask => fixed("!$omp taskwait depend", C::Task),
             Construct::TaskFulfill => fixed("task fulfilled", C::Task),
+            // Who tests a lock does not wait for it.
+            Construct::MutexWait(
+                kind @ (ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock),
+            ) => (mutex_wait_name(kind), C::Mutex),
             Construct::MutexWait(kind) => (mutex_wait_name(kind), C::Wait),
             Construct::MutexHold(kind) => (mutex_hold_name(kind), C::Mutex),
             Construct::MutexInit(kind) => (lock_routine("omp_init", kind), C::Mutex),

@@ -22,6 +22,7 @@ use std::io;
 use ompt_sys as ompt;
 
 pub use crate::names::{Construct, DeviceEvent, short_name};
+pub use crate::timeline::Reports;
 
 /// Nanoseconds since the timeline's start.
 pub type Ns = i64;
@@ -61,6 +62,21 @@ pub struct Process {
     pub command_line: Vec<String>,
     /// The program's exit status, where somebody waited for it.
     pub exit_status: Option<i32>,
+    /// When the process lived.
+    pub lifetime: Lifetime,
+    /// What its runtime reports.
+    pub reports: Reports,
+}
+
+/// When a process lived. Its start lies before the tracer's, so it may lie before the timeline's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lifetime {
+    /// When the tracer began.
+    pub traced_from: Ns,
+    /// When the process started; `None` where the trace does not tell.
+    pub started: Option<Ns>,
+    /// When it ended, or else the tracer; `None` where that was before its time.
+    pub ended: Option<Ns>,
 }
 
 /// What the timeline of a process was made of.
@@ -72,6 +88,8 @@ pub struct Summary {
     pub runtime: String,
     /// The generation of its tools interface.
     pub dialect: String,
+    /// The time of its last event.
+    pub end: Ns,
     /// Events read.
     pub events: u64,
     /// Events that the tracer had lost.
@@ -95,6 +113,34 @@ pub struct Location {
     pub name: String,
 }
 
+/// What a thread is to people, in the order of display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ThreadRole {
+    /// The process's first thread.
+    Main,
+    /// A thread that the runtime made for parallel regions.
+    Worker,
+    /// A further thread of the program's own that uses OpenMP.
+    Initial,
+    /// A thread of the runtime's own, for target tasks that nobody waits for.
+    Helper,
+    /// The runtime did not say.
+    Other,
+}
+
+impl ThreadRole {
+    /// The role's name in exports.
+    pub fn name(self) -> &'static str {
+        match self {
+            ThreadRole::Main => "main",
+            ThreadRole::Worker => "worker",
+            ThreadRole::Initial => "initial",
+            ThreadRole::Helper => "helper",
+            ThreadRole::Other => "other",
+        }
+    }
+}
+
 /// What a location is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocationKind {
@@ -102,6 +148,10 @@ pub enum LocationKind {
     Thread {
         /// The id.
         os_tid: u32,
+        /// The number of its stream in the trace.
+        stream: u32,
+        /// What it is to people.
+        role: ThreadRole,
     },
     /// A device: around its queues. Holds nested regions and instants: what the tracer did with its stream.
     Device {
@@ -114,7 +164,10 @@ pub enum LocationKind {
         device_num: i32,
     },
     /// Holds intervals: who held the lock, and when.
-    Lock,
+    Lock {
+        /// What the runtime calls it: mostly its address.
+        wait_id: u64,
+    },
     /// Holds intervals: when recording was off.
     Track,
 }
@@ -388,6 +441,34 @@ pub enum ThreadEvent {
     Recording {
         /// Whether they are.
         on: bool,
+    },
+    /// A region that was cut goes on: the part that is entered next is of the region that was left.
+    GoesOn,
+    /// A loop is entered next.
+    Loop {
+        /// How it is scheduled.
+        schedule: ompt::ompt_work_t,
+    },
+    /// The thread got these in the loop that is left next.
+    Chunks {
+        /// How many chunks.
+        chunks: u64,
+        /// Their iterations.
+        iterations: u64,
+    },
+    /// A lock is made.
+    InitLock {
+        /// The lock.
+        lock: u64,
+        /// Where: the region of the instant that comes next.
+        region: RegionId,
+    },
+    /// The thread asks for a lock, critical, atomic or ordered region; the wait for it is entered next.
+    AwaitLock {
+        /// The lock.
+        lock: u64,
+        /// Whether another thread has it.
+        is_held: bool,
     },
 }
 

@@ -151,7 +151,7 @@ impl Sink for Text {
         let section = self.sections.add();
         let name = location.name.clone();
         let title = match location.kind {
-            LocationKind::Thread { os_tid } if os_tid > 0 => {
+            LocationKind::Thread { os_tid, .. } if os_tid > 0 => {
                 format!("\n{name} (thread {os_tid})\n")
             }
             _ => format!("\n{name}\n"),

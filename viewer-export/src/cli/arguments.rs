@@ -409,8 +409,11 @@ pub(crate) struct Stats {
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
+    /// Only the first N constructs, locks, and works of each queue of a device
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
     /// For programs
-    #[arg(long)]
+    #[arg(long, conflicts_with = "top")]
     pub(crate) json: bool,
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use omptrace_trace_format::Reader;
-use omptrace_viewer_export::{Stats as Numbers, symbols};
+use omptrace_viewer_export::{Layout, Stats as Numbers, symbols};
 
 use crate::cli::arguments::Stats;
 use crate::cli::convert::tell;
@@ -26,9 +26,29 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
         serde_json::to_writer(&mut stdout, &stats).map_err(io::Error::from)?;
         writeln!(stdout)?;
     } else {
-        write!(stdout, "{stats}")?;
+        let layout = Layout {
+            width: Some(width()),
+            top: arguments.top,
+        };
+        write!(stdout, "{}", stats.tables(layout))?;
     }
     stdout.flush()?;
     tell(&report);
     Ok(Outcome::Success)
+}
+
+/// The letters of a line: as `COLUMNS` says, else as many as the terminal has.
+fn width() -> usize {
+    /// Where nothing tells, as in a pipe or a file.
+    const USUAL: usize = 80;
+
+    let told = std::env::var("COLUMNS").ok();
+    let told = told.and_then(|columns| columns.parse().ok());
+    let of_terminal = || {
+        let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+        Some(usize::from(width.0))
+    };
+    told.or_else(of_terminal)
+        .filter(|width| *width > 0)
+        .unwrap_or(USUAL)
 }

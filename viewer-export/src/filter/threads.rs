@@ -69,7 +69,7 @@ impl Threads {
     }
 
     fn is_wanted(&mut self, location: &Location) -> bool {
-        let LocationKind::Thread { os_tid } = location.kind else {
+        let LocationKind::Thread { os_tid, .. } = location.kind else {
             return true;
         };
         let thread = ThreadName {

@@ -450,7 +450,7 @@ impl Sink for Otf2 {
 
     fn location(&mut self, location: &Location) {
         let os_tid = match location.kind {
-            LocationKind::Thread { os_tid } => os_tid,
+            LocationKind::Thread { os_tid, .. } => os_tid,
             LocationKind::Device { device_num } => {
                 self.streams.device(device_num, &location.name);
                 return self.locations.push(Place::Nowhere);
@@ -588,6 +588,12 @@ impl Sink for Otf2 {
                 thread.next = Some(task);
                 return;
             }
+            // Attributes of the regions tell these.
+            ThreadEvent::GoesOn
+            | ThreadEvent::Loop { .. }
+            | ThreadEvent::Chunks { .. }
+            | ThreadEvent::InitLock { .. }
+            | ThreadEvent::AwaitLock { .. } => return,
             _ => {}
         }
         let state = &mut self.threads[thread];
@@ -624,9 +630,7 @@ impl Sink for Otf2 {
                 let mode = MEASUREMENT_OFF;
                 self.threads[thread].event(time, &MeasurementOnOff { mode });
             }
-            ThreadEvent::TeamEnd { .. }
-            | ThreadEvent::TaskSwitch { .. }
-            | ThreadEvent::TaskComplete { .. } => {}
+            _ => {}
         }
     }
 

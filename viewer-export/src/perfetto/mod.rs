@@ -257,7 +257,7 @@ impl Sink for Perfetto {
 
     fn location(&mut self, location: &Location) {
         let uuid = match location.kind {
-            LocationKind::Thread { os_tid } => self.thread_track(location, os_tid),
+            LocationKind::Thread { os_tid, .. } => self.thread_track(location, os_tid),
             LocationKind::Device { device_num } => {
                 let parent = self.processes[location.process.0 as usize].uuid;
                 let uuid = self.plain_track(parent, &location.name);
@@ -271,7 +271,7 @@ impl Sink for Perfetto {
                 let parent = around.copied().unwrap_or(process.uuid);
                 self.plain_track(parent, &location.name)
             }
-            LocationKind::Lock => self.lock_track(location.process, &location.name),
+            LocationKind::Lock { .. } => self.lock_track(location.process, &location.name),
             LocationKind::Track => {
                 let parent = self.processes[location.process.0 as usize].uuid;
                 self.plain_track(parent, &location.name)

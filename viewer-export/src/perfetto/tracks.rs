@@ -154,7 +154,7 @@ pub(super) fn counter(out: &mut Vec<u8>, uuid: u64, parent: u64, defined: &Count
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::ProcessId;
+    use crate::sink::{Lifetime, ProcessId, Reports};
 
     #[test]
     fn processes_that_share_an_id_are_told_apart() {
@@ -168,6 +168,8 @@ mod tests {
                 rank: None,
                 command_line: Vec::new(),
                 exit_status: None,
+                lifetime: Lifetime::default(),
+                reports: Reports::default(),
             };
             pid(&process, rank)
         };

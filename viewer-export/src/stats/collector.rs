@@ -1,7 +1,7 @@
 //! Adds up a timeline as it comes.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use ompt_sys as ompt;
@@ -9,31 +9,62 @@ use ompt_sys as ompt;
 use crate::fast_map::FastMap;
 use crate::sink::{
     Argument, Category, Construct, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns,
-    Point, Process, ProcessId, Region, RegionId, Sink, ThreadEvent,
+    Point, Process, ProcessId, Region, RegionId, Sink, Summary, ThreadEvent, ThreadRole,
 };
+use crate::stats::account::{Account, Doing, Kind, Wait, outside};
+use crate::stats::locks::Locks;
 use crate::stats::parts::{self, JustLeft, Part, Tasks};
-use crate::stats::{ConstructStats, DeviceStats, LockStats, Stats, ThreadStats, Times, add};
+use crate::stats::{
+    ConstructStats, DeviceStats, ProcessStats, Stats, ThreadStats, Times, add, unknown,
+};
+use crate::timeline::schedule;
 
 /// Adds up a timeline.
 #[derive(Default)]
-pub(super) struct Collector {
-    processes: Vec<String>,
+pub(crate) struct Collector {
+    processes: Vec<Traced>,
     /// By region.
     constructs: Vec<Collected>,
     /// By location.
     lanes: Vec<Lane>,
     tasks: Tasks,
-    /// Teams of which members are missing, by process and number.
+    /// Teams of which something is missing, by process and number.
     teams: FastMap<(u32, u64), Team>,
+    locks: Locks,
     notes: Vec<String>,
+}
+
+/// A process, and what is known of it.
+struct Traced {
+    process: Process,
+    /// The time of the last thing that was seen.
+    last: Ns,
+    stats: ProcessStats,
+}
+
+impl Traced {
+    fn begin(&self) -> Ns {
+        let lifetime = self.process.lifetime;
+        lifetime.started.unwrap_or(lifetime.traced_from)
+    }
+
+    fn end(&self) -> Ns {
+        let ended = self.process.lifetime.ended;
+        ended.map_or(self.last, |ended| ended.max(self.last))
+    }
 }
 
 struct Collected {
     stats: ConstructStats,
     /// Whether a shortest and a longest are known.
     has_whole: bool,
-    wait: Option<Wait>,
+    kind: Kind,
     category: Category,
+    is_chunk: bool,
+    /// It is the attempt to get a lock that may be another thread's.
+    is_test: bool,
+    /// The schedules of a loop.
+    schedules: BTreeSet<&'static str>,
 }
 
 impl Collected {
@@ -46,55 +77,83 @@ impl Collected {
         let is_first = !std::mem::replace(&mut self.has_whole, true);
         self.stats.times.add_whole(ns, is_first);
     }
-}
 
-/// What a thread waits for.
-#[derive(Clone, Copy)]
-enum Wait {
-    Barrier,
-    Tasks,
-    Lock,
-    WakeUp,
-}
-
-impl Wait {
-    fn of(region: &Region) -> Option<Wait> {
-        match region.construct {
-            _ if region.category != Category::Wait => None,
-            Construct::MutexWait(_) => Some(Wait::Lock),
-            Construct::ParallelWakeUp | Construct::TeamsWakeUp => Some(Wait::WakeUp),
-            Construct::SyncRegionWait(
-                ompt::ompt_sync_region_taskwait | ompt::ompt_sync_region_taskgroup,
-            ) => Some(Wait::Tasks),
-            _ => Some(Wait::Barrier),
+    fn add_loop(&mut self, of_loop: &OpenLoop, ns: u64) {
+        self.schedules.extend(of_loop.schedule.and_then(schedule));
+        if of_loop.chunks > 0 {
+            let stats = self.stats.of_loop.get_or_insert_default();
+            add(&mut stats.chunks, of_loop.chunks);
+            add(&mut stats.iterations, of_loop.iterations);
+            add(&mut stats.chunks_ns, ns);
         }
+    }
+
+    fn stats(mut self) -> ConstructStats {
+        if !self.schedules.is_empty() {
+            let schedules: Vec<&str> = self.schedules.into_iter().collect();
+            self.stats.schedule = Some(schedules.join(", "));
+        }
+        if matches!(self.kind, Kind::Parallel) {
+            self.stats.waiting_ns = self.stats.team.and_then(|team| {
+                let total = u128::from(self.stats.times.total_ns);
+                let waiting = total * u128::from(team.waiting_ns);
+                u64::try_from(waiting.checked_div(team.members_ns.into())?).ok()
+            });
+        }
+        if let Some(of_loop) = &mut self.stats.of_loop {
+            of_loop.chunk_mean_ns = of_loop.chunks_ns / of_loop.chunks;
+            of_loop.iterations_per_chunk = of_loop.iterations as f64 / of_loop.chunks as f64;
+        }
+        self.stats.self_mean_ns = self.stats.self_ns / self.stats.times.count.max(1);
+        self.stats
     }
 }
 
 /// A location: a thread with its open regions, a lock, a device's queue.
 enum Lane {
     Thread(Box<ThreadLane>),
-    Lock(LockStats),
+    Lock {
+        process: u32,
+        wait_id: u64,
+        times: Times,
+    },
     Queue {
-        process: String,
+        process: u32,
         name: String,
         work: BTreeMap<String, Times>,
     },
     Other,
 }
 
-#[derive(Default)]
 struct ThreadLane {
     process: u32,
     stats: ThreadStats,
+    account: Account,
+    role: ThreadRole,
+    /// Something was seen of the thread.
+    has_begun: bool,
     open: Vec<Open>,
     just_left: JustLeft,
-    /// The task that is entered next.
-    switched: Option<u64>,
-    /// The team whose parallel region is entered next.
-    forked: Option<u64>,
-    /// The team, and its size, whose implicit task is entered next.
+    next: Next,
+    /// Chunks and iterations of the loop that is left next.
+    chunks: Option<(u64, u64)>,
+}
+
+/// What is known of the region that is entered next.
+#[derive(Clone, Copy, Default)]
+struct Next {
+    /// It is a further part.
+    goes_on: bool,
+    /// The explicit task that it is.
+    task: Option<u64>,
+    /// The team that it is the parallel region of, and since when that is formed.
+    forked: Option<(u64, Ns)>,
+    /// The team, and its size, that it is the implicit task of.
     joined: Option<(u64, u32)>,
+    /// The schedule of the loop that it is.
+    schedule: Option<ompt::ompt_work_t>,
+    /// The lock that it is the wait for, and whether another thread has that.
+    lock: Option<(u64, bool)>,
 }
 
 /// An open region.
@@ -103,6 +162,13 @@ struct Open {
     begin: Ns,
     /// Whether it is more than a further part of one that was cut.
     is_new: bool,
+    /// It is a wait.
+    is_wait: bool,
+    /// What the thread does while it is the innermost.
+    doing: Doing,
+    in_parallel: bool,
+    /// It is the program's; else the runtime's own.
+    is_counted: bool,
     /// Time of the regions inside.
     inside: u64,
     /// Time of waiting inside.
@@ -115,18 +181,41 @@ struct Open {
     task: Option<u64>,
     /// The team that this is the implicit task of, and its size.
     team: Option<(u64, u32)>,
+    /// The team that this is the parallel region of.
+    forked: Option<u64>,
+    of_loop: Option<OpenLoop>,
+    lock: Option<(u64, bool)>,
 }
 
-/// A parallel region some of whose members have not ended.
+#[derive(Clone, Copy, Default)]
+struct OpenLoop {
+    schedule: Option<ompt::ompt_work_t>,
+    chunks: u64,
+    iterations: u64,
+}
+
+/// A parallel region that has not ended, or some of whose members have not.
 struct Team {
     region: usize,
+    begin: Ns,
+    end: Option<Ns>,
+    /// Members that have ended, and how many there are once one of them tells.
     members: u32,
+    size: Option<u32>,
     working: u64,
+    waiting: u64,
     longest: u64,
 }
 
+impl Team {
+    fn is_complete(&self) -> bool {
+        self.end.is_some() && self.size.is_some_and(|size| self.members >= size)
+    }
+}
+
 impl Collector {
-    pub(super) fn stats(mut self) -> Stats {
+    /// The numbers. What devices and locks did is sorted by time.
+    pub(crate) fn stats(mut self) -> Stats {
         let mut left: Vec<_> = std::mem::take(&mut self.teams).into_iter().collect();
         left.sort_unstable_by_key(|(key, _)| *key);
         left.into_iter().for_each(|(_, team)| self.team_ended(team));
@@ -138,24 +227,39 @@ impl Collector {
             }
         }
 
+        let begin = self.processes.iter().map(Traced::begin).min().unwrap_or(0);
+        let end = self.processes.iter().map(Traced::end).max().unwrap_or(0);
+        let names: Vec<String> = self
+            .constructs
+            .iter()
+            .map(|construct| construct.stats.name.clone())
+            .collect();
         let mut constructs: Vec<ConstructStats> = self
             .constructs
             .into_iter()
-            .map(|construct| construct.stats)
-            .filter(|stats| stats.times.count > 0)
+            .filter(|construct| construct.stats.times.count > 0 && !construct.is_chunk)
+            .map(Collected::stats)
             .collect();
         constructs.sort_by_key(|stats| Reverse((stats.self_ns, stats.times.total_ns)));
         let (mut threads, mut locks, mut devices) = (Vec::new(), Vec::new(), Vec::new());
         for lane in self.lanes {
             match lane {
                 Lane::Thread(lane) => threads.push(lane.stats),
-                Lane::Lock(stats) => locks.push(stats),
+                Lane::Lock {
+                    process,
+                    wait_id,
+                    times,
+                } => {
+                    let name = &self.processes[process as usize].process.name;
+                    locks.push(self.locks.stats(process, name, wait_id, times, &names));
+                }
                 Lane::Queue {
                     process,
                     name,
                     work,
                 } => devices.extend(work.into_iter().map(|(what, times)| DeviceStats {
-                    process: process.clone(),
+                    process: self.processes[process as usize].process.name.clone(),
+                    process_id: process,
                     queue: name.clone(),
                     name: what,
                     times,
@@ -163,10 +267,16 @@ impl Collector {
                 Lane::Other => {}
             }
         }
+        Locks::number(&mut locks);
         devices.sort_by_key(|stats| Reverse(stats.times.total_ns));
         locks.sort_by_key(|stats| Reverse(stats.times.total_ns));
         Stats {
-            duration_ns: 0,
+            duration_ns: end.abs_diff(begin),
+            processes: self
+                .processes
+                .into_iter()
+                .map(|traced| traced.stats)
+                .collect(),
             constructs,
             threads,
             locks,
@@ -184,22 +294,27 @@ impl Collector {
             return;
         };
         let stats = construct.stats.team.get_or_insert_default();
-        let mean = team.working / u64::from(team.members);
-        stats.members += u64::from(team.members);
+        let members = u64::from(team.members);
+        let mean = team.working / members;
+        stats.members += members;
         add(&mut stats.working_ns, team.working);
         add(&mut stats.longest_ns, team.longest);
         add(&mut stats.imbalance_ns, team.longest.saturating_sub(mean));
+        if let Some(end) = team.end {
+            // Where events make no sense, a member may be seen for longer than its region.
+            let all = end.abs_diff(team.begin).saturating_mul(members);
+            add(&mut stats.waiting_ns, team.waiting.min(all));
+            add(&mut stats.members_ns, all);
+        }
     }
 
-    /// A member of `team`, which has `size`, worked so long.
-    fn member_ended(&mut self, process: u32, team: u64, size: u32, working: u64) {
+    /// Numbers of a team are known once all of it has ended.
+    fn change_team(&mut self, process: u32, team: u64, change: impl FnOnce(&mut Team)) {
         let Some(known) = self.teams.get_mut(&(process, team)) else {
             return;
         };
-        known.members += 1;
-        add(&mut known.working, working);
-        known.longest = known.longest.max(working);
-        if known.members >= size
+        change(known);
+        if known.is_complete()
             && let Some(complete) = self.teams.remove(&(process, team))
         {
             self.team_ended(complete);
@@ -212,6 +327,18 @@ impl Collector {
             _ => None,
         }
     }
+
+    /// Something was seen on a thread.
+    fn saw(processes: &mut [Traced], lane: &mut ThreadLane, time: Ns) {
+        let traced = &mut processes[lane.process as usize];
+        traced.last = traced.last.max(time);
+        let doing = match lane.open.last() {
+            Some(open) => open.doing,
+            None => outside(lane.role, &traced.process.reports, lane.has_begun),
+        };
+        lane.account.until(time, doing);
+        lane.has_begun = true;
+    }
 }
 
 impl ThreadLane {
@@ -223,23 +350,18 @@ impl ThreadLane {
         let own = ns.saturating_sub(open.inside);
         let waited = open
             .waited
-            .saturating_add(construct.wait.map_or(0, |_| own));
-        construct.stats.times.add_part(ns, open.is_new);
-        add(&mut construct.stats.self_ns, own);
-        add(&mut construct.stats.waiting_ns, waited);
-        match construct.wait {
-            Some(Wait::Barrier) => add(&mut self.stats.barriers_ns, own),
-            Some(Wait::Tasks) => add(&mut self.stats.tasks_ns, own),
-            Some(Wait::Lock) => add(&mut self.stats.locks_ns, own),
-            Some(Wait::WakeUp) => add(&mut self.stats.wake_up_ns, own),
-            None => {}
+            .saturating_add(if open.is_wait { own } else { 0 });
+        if open.is_counted {
+            construct.stats.times.add_part(ns, open.is_new);
+            add(&mut construct.stats.self_ns, own);
+            add(construct.stats.waiting_ns.get_or_insert(0), waited);
+            let chunks = self.chunks.take();
+            if let Some(mut of_loop) = open.of_loop {
+                (of_loop.chunks, of_loop.iterations) = chunks.unwrap_or_default();
+                construct.add_loop(&of_loop, ns);
+            }
         }
         let is_wait = construct.category == Category::Wait;
-        let is_outermost = !self.open.iter().any(|around| around.team.is_some());
-        if open.team.is_some() && is_outermost {
-            add(&mut self.stats.parallel_ns, ns);
-            add(&mut self.stats.working_ns, ns.saturating_sub(waited));
-        }
         if let Some(around) = self.open.last_mut() {
             add(&mut around.inside, ns);
             add(&mut around.waited, waited);
@@ -268,50 +390,81 @@ impl ThreadLane {
             }
             (None, None) => self.just_left.push(part),
         }
-        let (team, size) = open.team?;
         Some(Left {
-            team,
-            size,
+            begin: open.begin,
+            forked: open.forked,
+            member_of: open.team,
             working: ns.saturating_sub(waited),
+            waited,
         })
     }
 }
 
-/// A member whose implicit task was left.
+/// A region that was left.
 struct Left {
-    team: u64,
-    size: u32,
+    begin: Ns,
+    /// The team that it was the parallel region of.
+    forked: Option<u64>,
+    /// The team, and its size, that it was the implicit task of.
+    member_of: Option<(u64, u32)>,
     working: u64,
+    waited: u64,
 }
 
 impl Sink for Collector {
     fn process(&mut self, process: &Process) {
-        self.processes.push(process.name.clone());
+        self.processes.push(Traced {
+            last: process.lifetime.traced_from,
+            process: process.clone(),
+            stats: ProcessStats::default(),
+        });
     }
 
     fn location(&mut self, location: &Location) {
-        let process = self.processes[location.process.0 as usize].clone();
+        let process = location.process.0;
+        let traced = &self.processes[process as usize];
         let name = location.name.clone();
         self.lanes.push(match location.kind {
-            LocationKind::Thread { .. } => Lane::Thread(Box::new(ThreadLane {
-                process: location.process.0,
-                stats: ThreadStats {
+            LocationKind::Thread {
+                os_tid,
+                stream,
+                role,
+            } => {
+                let is_of_process =
+                    |lane: &&Lane| matches!(lane, Lane::Thread(lane) if lane.process == process);
+                let before = self.lanes.iter().filter(is_of_process).count();
+                Lane::Thread(Box::new(ThreadLane {
                     process,
-                    name,
-                    ..ThreadStats::default()
-                },
-                ..ThreadLane::default()
-            })),
+                    stats: ThreadStats {
+                        process: traced.process.name.clone(),
+                        process_id: process,
+                        rank: traced.process.rank,
+                        name,
+                        number: before as u32,
+                        stream,
+                        tid: os_tid,
+                        role: role.name(),
+                        ..ThreadStats::default()
+                    },
+                    account: Account::new(traced.begin()),
+                    role,
+                    has_begun: false,
+                    open: Vec::new(),
+                    just_left: JustLeft::default(),
+                    next: Next::default(),
+                    chunks: None,
+                }))
+            }
             LocationKind::DeviceQueue { .. } => Lane::Queue {
                 process,
                 name,
                 work: BTreeMap::new(),
             },
-            LocationKind::Lock => Lane::Lock(LockStats {
+            LocationKind::Lock { wait_id } => Lane::Lock {
                 process,
-                name,
+                wait_id,
                 times: Times::default(),
-            }),
+            },
             LocationKind::Device { .. } | LocationKind::Track => Lane::Other,
         });
     }
@@ -329,8 +482,11 @@ impl Sink for Collector {
                 ..ConstructStats::default()
             },
             has_whole: false,
-            wait: Wait::of(region),
+            kind: Kind::of(region),
             category: region.category,
+            is_chunk: region.construct.is_chunk(),
+            is_test: region.construct == Construct::MutexWait(ompt::ompt_mutex_test_lock),
+            schedules: BTreeSet::new(),
         });
     }
 
@@ -338,23 +494,49 @@ impl Sink for Collector {
 
     fn count(&mut self, _: CounterId, _: Ns, _: i64) {}
 
-    fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
+    fn enter(&mut self, at: Point, region: RegionId, _: &[Argument<'_>]) {
         let region = region.0 as usize;
-        let category = self.constructs[region].category;
-        let is_further_part = arguments.iter().any(|argument| argument.name == "part");
+        let construct = &self.constructs[region];
+        let (category, kind) = (construct.category, construct.kind);
         let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) else {
             return;
         };
+        Self::saw(&mut self.processes, lane, at.time);
+        let reports = self.processes[lane.process as usize].process.reports;
+        let next = std::mem::take(&mut lane.next);
+        let around = lane.open.last();
         let goes_on = category == Category::Wait
-            && lane
-                .open
-                .last()
-                .is_some_and(|around| around.wait.is_some_and(|wait| wait.region == region));
-        let is_new = !is_further_part && !goes_on;
-        let task = lane.switched.take_if(|_| category == Category::Task);
+            && around.is_some_and(|around| around.wait.is_some_and(|wait| wait.region == region));
+        let is_new = !next.goes_on && !goes_on;
+
+        let is_task = matches!(kind, Kind::Task);
+        let is_counted = lane.role != ThreadRole::Helper
+            || is_task
+            || around.is_some_and(|around| around.is_counted);
+        let begins_parallel = match (lane.role, kind) {
+            (ThreadRole::Helper, _) => is_task,
+            (_, Kind::Parallel | Kind::Wait(Wait::WakeUp)) => true,
+            (ThreadRole::Worker | ThreadRole::Other, _) => {
+                !matches!(kind, Kind::Idle | Kind::Tracer)
+            }
+            _ => next.joined.is_some(),
+        };
+        let in_parallel = begins_parallel || around.is_some_and(|around| around.in_parallel);
+        let wait = kind.wait(&reports);
+        let doing = match (kind, wait) {
+            (_, Some(wait)) if in_parallel => Doing::Waiting(wait),
+            (Kind::Idle, _) => Doing::Idle,
+            _ if in_parallel => Doing::Working,
+            (Kind::Tracer, _) => {
+                around.map_or_else(|| outside(lane.role, &reports, true), |around| around.doing)
+            }
+            _ if lane.role == ThreadRole::Helper => Doing::Idle,
+            _ => Doing::Serial,
+        };
+
         let mut whole = |region: usize, ns| self.constructs[region].add_whole(ns);
-        let before = match task {
-            _ if !is_further_part => None,
+        let before = match next.task {
+            _ if !next.goes_on => None,
             Some(task) => self.tasks.resume(lane.process, task).map(|(part, inside)| {
                 lane.just_left.end(&mut whole);
                 lane.just_left = inside;
@@ -362,30 +544,43 @@ impl Sink for Collector {
             }),
             None => lane.just_left.resume(region, &mut whole),
         };
-        if !is_further_part {
+        if !next.goes_on {
             lane.just_left.end(&mut whole);
         }
-        if category == Category::Task && is_new {
+        if is_task && is_new {
             lane.stats.tasks += 1;
         }
-        let forked = lane.forked.take_if(|_| category == Category::Parallel);
         lane.open.push(Open {
             region,
             begin: at.time,
             is_new,
+            is_wait: wait.is_some() || matches!(kind, Kind::Idle),
+            doing,
+            in_parallel,
+            is_counted,
             inside: 0,
             waited: 0,
             before: before.map_or(0, |part| part.ns),
             wait: before.and_then(|part| part.wait),
-            task,
-            team: lane.joined.take_if(|_| category == Category::ImplicitTask),
+            task: next.task,
+            team: next.joined,
+            forked: next.forked.map(|(team, _)| team),
+            of_loop: next.schedule.map(|schedule| OpenLoop {
+                schedule: Some(schedule),
+                ..OpenLoop::default()
+            }),
+            lock: next.lock,
         });
         let process = lane.process;
-        if let Some(team) = forked {
+        if let Some((team, begin)) = next.forked.filter(|_| is_counted && reports.members) {
             let new = Team {
                 region,
+                begin,
+                end: None,
                 members: 0,
+                size: None,
                 working: 0,
+                waiting: 0,
                 longest: 0,
             };
             if let Some(old) = self.teams.insert((process, team), new) {
@@ -398,13 +593,41 @@ impl Sink for Collector {
         let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) else {
             return;
         };
+        Self::saw(&mut self.processes, lane, at.time);
         let process = lane.process;
-        if let Some(left) = lane.leave(&mut self.constructs, &mut self.tasks, at.time) {
-            self.member_ended(process, left.team, left.size, left.working);
+        if let Some(open) = lane.open.last()
+            && let Some((lock, _)) = open.lock
+            && self.constructs[open.region].is_test
+        {
+            self.locks.not_acquired(process, lock);
+        }
+        let Some(left) = lane.leave(&mut self.constructs, &mut self.tasks, at.time) else {
+            return;
+        };
+        if let Some((team, size)) = left.member_of {
+            self.change_team(process, team, |team| {
+                // From the begin of the region on, the member is awaited.
+                let late = left.begin.saturating_sub(team.begin).max(0).cast_unsigned();
+                team.members += 1;
+                team.size = Some(size);
+                add(&mut team.working, left.working);
+                add(&mut team.waiting, left.waited.saturating_add(late));
+                team.longest = team.longest.max(left.working);
+            });
+        }
+        if let Some(team) = left.forked {
+            self.change_team(process, team, |team| team.end = Some(at.time));
         }
     }
 
-    fn instant(&mut self, _: Point, region: RegionId, _: &[Argument<'_>]) {
+    fn instant(&mut self, at: Point, region: RegionId, _: &[Argument<'_>]) {
+        if let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) {
+            Self::saw(&mut self.processes, lane, at.time);
+            let innermost = lane.open.last();
+            if lane.role == ThreadRole::Helper && !innermost.is_some_and(|open| open.is_counted) {
+                return;
+            }
+        }
         self.constructs[region.0 as usize].stats.times.count += 1;
     }
 
@@ -416,14 +639,29 @@ impl Sink for Collector {
         let Some(lane) = self.thread(at) else {
             return;
         };
+        let process = lane.process;
         match event {
-            ThreadEvent::Fork { team, .. } => lane.forked = Some(team),
-            ThreadEvent::TeamBegin { team, size, .. } => lane.joined = Some((team, size)),
-            ThreadEvent::TaskSwitch { task } => lane.switched = Some(task),
+            ThreadEvent::Fork { team, .. } => lane.next.forked = Some((team, at.time)),
+            ThreadEvent::TeamBegin { team, size, .. } => lane.next.joined = Some((team, size)),
+            ThreadEvent::TaskSwitch { task } => lane.next.task = Some(task),
+            ThreadEvent::GoesOn => lane.next.goes_on = true,
+            ThreadEvent::Loop { schedule } => lane.next.schedule = Some(schedule),
+            ThreadEvent::Chunks { chunks, iterations } => lane.chunks = Some((chunks, iterations)),
             ThreadEvent::TaskComplete { task } => {
-                let process = lane.process;
                 let mut whole = |region: usize, ns| self.constructs[region].add_whole(ns);
                 self.tasks.end(process, task, &mut whole);
+            }
+            ThreadEvent::InitLock { lock, region } => {
+                self.locks.made(process, lock, region.0 as usize);
+            }
+            ThreadEvent::AwaitLock { lock, is_held } => lane.next.lock = Some((lock, is_held)),
+            ThreadEvent::AcquireLock { lock, .. } => {
+                let innermost = lane.open.last_mut();
+                let asked = innermost.and_then(|open| {
+                    let (_, is_held) = open.lock.take_if(|(asked, _)| *asked == lock)?;
+                    Some((open.region, is_held, at.time.abs_diff(open.begin)))
+                });
+                self.locks.acquired(process, lock, asked);
             }
             _ => {}
         }
@@ -432,7 +670,7 @@ impl Sink for Collector {
     fn interval(&mut self, interval: &Interval<'_>) {
         let ns = interval.end.abs_diff(interval.begin);
         match self.lanes.get_mut(interval.track.0 as usize) {
-            Some(Lane::Lock(lock)) => lock.times.add(ns),
+            Some(Lane::Lock { times, .. }) => times.add(ns),
             Some(Lane::Queue { work, .. }) => match work.get_mut(interval.name) {
                 Some(times) => times.add(ns),
                 None => work.entry(interval.name.to_owned()).or_default().add(ns),
@@ -444,9 +682,42 @@ impl Sink for Collector {
     fn flow(&mut self, _: &Flow) {}
 
     fn note(&mut self, process: ProcessId, text: &str) {
-        let process = self.processes.get(process.0 as usize);
-        let process = process.map_or("", String::as_str);
-        self.notes.push(format!("{process}: {text}"));
+        let name = &self.processes[process.0 as usize].process.name;
+        self.notes.push(format!("{name}: {text}"));
+    }
+
+    fn summary(&mut self, process: ProcessId, summary: &Summary) {
+        let traced = &mut self.processes[process.0 as usize];
+        traced.last = traced.last.max(summary.end);
+        let (begin, end) = (traced.begin(), traced.end());
+        let mut main = None;
+        let mut threads = 0;
+        for lane in &mut self.lanes {
+            let Lane::Thread(lane) = lane else { continue };
+            if lane.process != process.0 {
+                continue;
+            }
+            // What has not ended by now is not known to go on.
+            let doing = match lane.role {
+                ThreadRole::Main => Doing::Serial,
+                _ => Doing::Idle,
+            };
+            lane.account.until(end, doing);
+            lane.stats.duration_ns = end.abs_diff(begin);
+            lane.stats
+                .set(&lane.account, &traced.process.reports, lane.role);
+            threads += 1;
+            if lane.role == ThreadRole::Main {
+                main = Some(&lane.account);
+            }
+        }
+        traced.stats = ProcessStats::of(&traced.process, begin, end, threads, main);
+        let name = &traced.process.name;
+        let unknown = unknown(&traced.process.reports);
+        traced.stats.unknown = unknown.map(str::to_owned).collect();
+        let notes = traced.stats.unknown.iter();
+        self.notes
+            .extend(notes.map(|note| format!("{name}: {note}")));
     }
 
     fn failed(&self) -> bool {

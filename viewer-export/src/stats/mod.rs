@@ -1,28 +1,37 @@
-//! A timeline in numbers: where the parallel time went, per construct and per thread.
+//! A timeline in numbers: where the parallel time went, per construct, thread and process.
 //!
 //! ```text
 //! timeline --> Collector (a Sink) --> Stats --> table, JSON
 //! ```
 //!
-//! All times are of threads: what two threads spend side by side counts twice. A thread *waits* at barriers, for tasks,
-//! for locks, and for the runtime to wake it up; of the rest of its time in a parallel region it *works*.
+//! Times of constructs are of threads: what two threads spend side by side counts twice. A thread *waits* at barriers, for
+//! tasks, for locks, and for the runtime to wake it up; of the rest of its time in a parallel region it *works*. Outside of
+//! parallel regions it runs the program's *serial* part, or is *idle*. At each moment it does one of these, so that they add
+//! up, to the nanosecond, to the time that its process lived.
 
+mod account;
 mod collector;
+mod locks;
 mod parts;
 mod table;
 
 use omptrace_trace_format::Reader;
 use serde::Serialize;
 
+use crate::sink::{Ns, Process, ThreadRole};
 use crate::symbols::{self, Table};
-use crate::timeline::{Manner, Report, replay_with};
-use collector::Collector;
+use crate::timeline::{Manner, Report, Reports, replay_with};
+use account::Account;
+pub(crate) use collector::Collector;
+pub use table::Layout;
 
 /// Numbers of one timeline, made of one or more traces.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Stats {
-    /// From the timeline's start to its last event.
+    /// From the start of the first process to the end of the last.
     pub duration_ns: u64,
+    /// The processes, in the timeline's order.
+    pub processes: Vec<ProcessStats>,
     /// The constructs of all processes, those with the most time of their own first.
     pub constructs: Vec<ConstructStats>,
     /// The threads, in the timeline's order.
@@ -33,6 +42,97 @@ pub struct Stats {
     pub devices: Vec<DeviceStats>,
     /// What is missing in the numbers or was mended.
     pub notes: Vec<String>,
+}
+
+/// A process, from its start to its end.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ProcessStats {
+    /// Its number in these numbers.
+    pub id: u32,
+    /// Its name: program, rank where there is one, process id.
+    pub name: String,
+    /// The id that the operating system gave it.
+    pub pid: u32,
+    /// The machine that it ran on; empty where it is not known.
+    pub host: String,
+    /// Its MPI rank, where a launcher told it.
+    pub rank: Option<u32>,
+    /// From its start to its end; where the trace does not tell these, from the tracer's begin, to the last event.
+    pub duration_ns: u64,
+    /// How long it had run when the tracer began; `None` where the trace does not tell.
+    pub before_tracing_ns: Option<u64>,
+    /// Its threads that were seen.
+    pub threads: u32,
+    /// What the main thread spent outside of parallel regions; `None` where that was not seen, as for the next three.
+    pub serial_ns: Option<u64>,
+    /// Of that, before the first parallel region.
+    pub serial_before_ns: Option<u64>,
+    /// Of that, between parallel regions.
+    pub serial_between_ns: Option<u64>,
+    /// Of that, after the last parallel region.
+    pub serial_after_ns: Option<u64>,
+    /// What these numbers cannot know, and why.
+    pub unknown: Vec<String>,
+}
+
+impl ProcessStats {
+    fn of(process: &Process, begin: Ns, end: Ns, threads: u32, main: Option<&Account>) -> Self {
+        let lifetime = process.lifetime;
+        let before = |started: Ns| lifetime.traced_from.abs_diff(started);
+        let serial = main.map(Account::serial);
+        ProcessStats {
+            id: process.id.0,
+            name: process.name.clone(),
+            pid: process.os_pid,
+            host: process.host.clone(),
+            rank: process.rank,
+            duration_ns: end.abs_diff(begin),
+            before_tracing_ns: lifetime.started.map(before),
+            threads,
+            serial_ns: main.map(|main| main.serial),
+            serial_before_ns: serial.map(|serial| serial.before),
+            serial_between_ns: serial.map(|serial| serial.between),
+            serial_after_ns: serial.map(|serial| serial.after),
+            unknown: Vec::new(),
+        }
+    }
+}
+
+/// What cannot be known of a process whose runtime reports no more than this, in words.
+fn unknown(reports: &Reports) -> impl Iterator<Item = &'static str> {
+    let rows = [
+        (
+            !reports.members,
+            "when threads are in parallel regions, how long these wait for them, and imbalance: the members of teams were not \
+             reported",
+        ),
+        (
+            !reports.barriers && !reports.barrier_waits,
+            "waits at barriers: they were not reported, and count as work",
+        ),
+        (
+            !reports.taskwaits && !reports.taskwait_waits,
+            "waits in taskwaits: they were not reported, and count as work",
+        ),
+        (
+            !reports.taskgroup_waits,
+            "waits at the end of taskgroups: they were not reported, and count as work",
+        ),
+        (
+            !reports.lock_waits,
+            "waits for locks: they were not reported, and count as work",
+        ),
+        (
+            !reports.critical_waits,
+            "waits for critical regions: they were not reported, and count as work",
+        ),
+        (
+            !reports.tasks,
+            "explicit tasks: when they run was not reported, and what they do counts where it was done",
+        ),
+    ];
+    let applies = |(is_unknown, words): (bool, &'static str)| is_unknown.then_some(words);
+    rows.into_iter().filter_map(applies)
 }
 
 /// Counts and times of what happens more than once.
@@ -101,18 +201,42 @@ pub struct ConstructStats {
     pub times: Times,
     /// Of `total_ns`, that with no other construct inside.
     pub self_ns: u64,
-    /// Of `total_ns`, that in which the thread waited, here or inside.
-    pub waiting_ns: u64,
+    /// `self_ns` of one, on average.
+    pub self_mean_ns: u64,
+    /// Of `total_ns`, that in which the thread waited, here or inside. Of a parallel region, what its members waited, on
+    /// average, from its begin on. `None` where nothing tells, and of what has no duration.
+    pub waiting_ns: Option<u64>,
     /// Of parallel regions only.
     #[serde(flatten)]
     pub team: Option<TeamStats>,
+    /// How a loop is scheduled, where the runtime tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
+    /// Of loops that are not static only: of those, runtimes report no chunk but a thread's first.
+    #[serde(flatten)]
+    pub of_loop: Option<LoopStats>,
 }
 
 impl ConstructStats {
     /// The share of the time that was spent waiting, 0 to 1.
-    pub fn wait_share(&self) -> f64 {
-        share(self.waiting_ns, self.times.total_ns)
+    pub fn wait_share(&self) -> Option<f64> {
+        Some(share(self.waiting_ns?, self.times.total_ns))
     }
+}
+
+/// What the threads of a loop got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct LoopStats {
+    /// Chunks.
+    pub chunks: u64,
+    /// Iterations in them.
+    pub iterations: u64,
+    /// The time of the loops that had them.
+    pub chunks_ns: u64,
+    /// The time of a chunk, on average.
+    pub chunk_mean_ns: u64,
+    /// The iterations of a chunk, on average.
+    pub iterations_per_chunk: f64,
 }
 
 /// How well parallel regions at one place used their threads.
@@ -120,6 +244,11 @@ impl ConstructStats {
 pub struct TeamStats {
     /// Members of all teams.
     pub members: u64,
+    /// The time of the regions, once for each member.
+    pub members_ns: u64,
+    /// Of that, what the members waited: for their wake-up, at barriers, for tasks and for locks.
+    #[serde(rename = "members_waiting_ns")]
+    pub waiting_ns: u64,
     /// What the members worked.
     pub working_ns: u64,
     /// What those members worked that worked longest in their region.
@@ -135,27 +264,83 @@ impl TeamStats {
     }
 }
 
-/// What a thread did.
+/// What a thread did. What cannot be known is `None`; [`ProcessStats::unknown`] says why.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ThreadStats {
     /// Its process.
     pub process: String,
+    /// The number of its process in these numbers.
+    pub process_id: u32,
+    /// The MPI rank of its process.
+    pub rank: Option<u32>,
     /// Its name.
     pub name: String,
-    /// Time as a member of parallel regions; nested ones count once.
-    pub parallel_ns: u64,
+    /// Its number in its process: 0 for main, then the order of display.
+    pub number: u32,
+    /// The number of its stream in the trace.
+    pub stream: u32,
+    /// Its id in the operating system; 0 where that is not known.
+    pub tid: u32,
+    /// What it is: `main`, `worker`, `initial`, `helper` (one of the runtime's own) or `other`.
+    pub role: &'static str,
+    /// From the start of its process to its end: the sum of `parallel_ns`, `serial_ns`, `idle_ns` and `unknown_ns`.
+    pub duration_ns: u64,
+    /// Time as a member of parallel regions; nested ones count once. Of a helper: time in explicit tasks. The sum of the
+    /// next five.
+    pub parallel_ns: Option<u64>,
     /// Of that, what it did not wait.
-    pub working_ns: u64,
+    pub working_ns: Option<u64>,
     /// Waiting at barriers.
-    pub barriers_ns: u64,
-    /// Waiting for tasks to complete.
-    pub tasks_ns: u64,
+    pub barriers_ns: Option<u64>,
+    /// Waiting in taskwaits and at the end of taskgroups.
+    pub taskwaits_ns: Option<u64>,
     /// Waiting for locks, critical, atomic and ordered regions.
-    pub locks_ns: u64,
+    pub locks_ns: Option<u64>,
     /// From the begin of parallel regions until it was there.
-    pub wake_up_ns: u64,
+    pub wake_up_ns: Option<u64>,
+    /// Outside of parallel regions, running the program; with what it waited there.
+    pub serial_ns: u64,
+    /// In no parallel region, and not running the program: before it was made, between regions, after its end.
+    pub idle_ns: Option<u64>,
+    /// What is in none of these.
+    pub unknown_ns: u64,
     /// Explicit tasks that it began.
     pub tasks: u64,
+    /// `taskwaits_ns`, as version 0.1.0 called it.
+    pub tasks_ns: Option<u64>,
+}
+
+impl ThreadStats {
+    /// Takes the times over from `account`, as far as the runtime reports what they are made of.
+    fn set(&mut self, account: &Account, reports: &Reports, role: ThreadRole) {
+        let known = |ns: u64, is_reported: bool| (is_reported || ns > 0).then_some(ns);
+        // Of a thread that is always the program's, being in a region shows; of others, being a member.
+        let has_place = account.unknown == 0 && (reports.members || reports.idle)
+            || matches!(role, ThreadRole::Main | ThreadRole::Initial);
+        self.working_ns = has_place.then_some(account.working);
+        self.parallel_ns = has_place.then_some(account.parallel());
+        self.idle_ns = has_place.then_some(account.idle);
+        self.barriers_ns = known(account.barriers, reports.barriers || reports.barrier_waits);
+        self.taskwaits_ns = known(
+            account.taskwaits,
+            reports.taskwaits || reports.taskwait_waits,
+        );
+        self.tasks_ns = self.taskwaits_ns;
+        self.locks_ns = known(account.locks, reports.lock_waits || reports.critical_waits);
+        self.wake_up_ns = known(account.wake_up, reports.members);
+        self.serial_ns = account.serial;
+        let in_parallel = self.parallel_ns.unwrap_or_else(|| {
+            let waits = [
+                self.barriers_ns,
+                self.taskwaits_ns,
+                self.locks_ns,
+                self.wake_up_ns,
+            ];
+            waits.into_iter().flatten().sum()
+        });
+        let shown = in_parallel + account.serial + self.idle_ns.unwrap_or(0);
+        self.unknown_ns = self.duration_ns.saturating_sub(shown);
+    }
 }
 
 /// Numbers of a lock.
@@ -163,8 +348,22 @@ pub struct ThreadStats {
 pub struct LockStats {
     /// Its process.
     pub process: String,
-    /// Its name.
+    /// The number of its process in these numbers.
+    pub process_id: u32,
+    /// Its name in the timeline, with its address.
     pub name: String,
+    /// Its number: the locks of a process in the order in which they were made or first asked for.
+    pub number: usize,
+    /// Where it was made, or else first asked for: `omp_init_lock @locks.c:12`.
+    pub place: Option<String>,
+    /// How often a thread got it.
+    pub acquisitions: u64,
+    /// How often another thread had it when a thread asked for it that got it.
+    pub waits: u64,
+    /// From asking to getting it, all together.
+    pub waiting_ns: u64,
+    /// How often `omp_test_lock` did not get it.
+    pub failures: u64,
     /// How often and how long it was held.
     #[serde(flatten)]
     pub times: Times,
@@ -175,6 +374,8 @@ pub struct LockStats {
 pub struct DeviceStats {
     /// Its process.
     pub process: String,
+    /// The number of its process in these numbers.
+    pub process_id: u32,
     /// The queue's name.
     pub queue: String,
     /// What was done: a kernel, a copy.
@@ -199,10 +400,6 @@ impl Stats {
         let table = |reader: &Reader| Table::of(reader, symbols);
         let manner = Manner::default();
         let report = replay_with(inputs, &table, manner, &mut collector, &mut |_| {});
-        let stats = Stats {
-            duration_ns: report.end.unsigned_abs(),
-            ..collector.stats()
-        };
-        (stats, report)
+        (collector.stats(), report)
     }
 }

@@ -9,6 +9,7 @@ use crate::names::Construct;
 use crate::sink::CounterId;
 use crate::sink::Ns;
 use crate::timeline::stage::Stage;
+use crate::timeline::thread::Thread;
 
 /// Changes that are closer together are one.
 const RESOLUTION_NS: Ns = 1_000;
@@ -68,6 +69,8 @@ pub(crate) struct Counters {
 struct Counted {
     wait: Option<Count>,
     is_active: bool,
+    /// What the runtime does for itself is not counted.
+    is_helper: bool,
 }
 
 /// One number. The sink knows it once it was not 0.
@@ -81,10 +84,14 @@ struct Counter {
 }
 
 impl Counters {
-    pub(crate) fn new(threads: usize) -> Counters {
+    pub(crate) fn new(threads: &[Thread]) -> Counters {
+        let counted = |thread: &Thread| Counted {
+            is_helper: thread.is_helper,
+            ..Counted::default()
+        };
         Counters {
             counters: [Counter::default(); Count::NUMBER],
-            threads: vec![Counted::default(); threads],
+            threads: threads.iter().map(counted).collect(),
         }
     }
 
@@ -99,7 +106,7 @@ impl Counters {
     ) {
         let wait = wait.map(Count::of_wait);
         let before = std::mem::replace(&mut self.threads[thread].wait, wait);
-        if before != wait {
+        if before != wait && !self.threads[thread].is_helper {
             self.change_wait(stage, time, before, wait);
         }
     }
@@ -129,7 +136,7 @@ impl Counters {
     ) {
         let was_active = std::mem::replace(&mut self.threads[thread].is_active, is_active);
         let change = i64::from(is_active) - i64::from(was_active);
-        if change != 0 {
+        if change != 0 && !self.threads[thread].is_helper {
             self.add(stage, Count::ActiveThreads, time, change);
         }
     }

@@ -11,6 +11,8 @@ mod mutexes;
 mod regions;
 mod tasks;
 
+pub(crate) use regions::schedule;
+
 use std::collections::BTreeMap;
 
 use ompt_sys as ompt;
@@ -194,7 +196,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         devices: Devices,
         repeated_forks: RepeatedForks,
     ) -> Self {
-        let counters = Counters::new(threads.len());
+        let counters = Counters::new(&threads);
         Interpreter {
             stage,
             dialect: Dialect::of(metadata),
@@ -323,13 +325,10 @@ impl<'t, 's> Interpreter<'t, 's> {
             }
             Event::LockInit(e) => {
                 let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
-                self.instant(
-                    thread,
-                    time,
-                    Construct::MutexInit(e.kind),
-                    e.codeptr_ra,
-                    wait_id,
-                );
+                let construct = Construct::MutexInit(e.kind);
+                let (lock, region) = (e.wait_id.0, self.region(thread, construct, e.codeptr_ra));
+                self.thread_event(thread, time, ThreadEvent::InitLock { lock, region });
+                self.instant(thread, time, construct, e.codeptr_ra, wait_id);
             }
             Event::LockDestroy(e) => {
                 let wait_id = arguments!["wait_id": hex(e.wait_id.0)];

@@ -5,6 +5,7 @@ use omptrace_trace_format::event::Event;
 use omptrace_trace_format::field::{Address, Id};
 use omptrace_trace_format::reader::Reader;
 
+use crate::sink::ThreadRole;
 use crate::timeline::helpers;
 
 /// What the process's first thread is called.
@@ -56,28 +57,16 @@ impl ThreadIntroduction {
         self.thread_type == Some(ompt::ompt_thread_initial)
     }
 
-    fn role(&self) -> Role {
+    /// What the thread is to people; a device's stream is no thread.
+    pub(crate) fn role(&self) -> ThreadRole {
         match self.thread_type {
-            _ if self.device_num.is_some() => Role::Device,
-            _ if self.is_helper => Role::Helper,
-            Some(ompt::ompt_thread_initial) => Role::Initial,
-            Some(ompt::ompt_thread_worker) => Role::Worker,
-            _ => Role::Other,
+            _ if self.name == MAIN => ThreadRole::Main,
+            _ if self.is_helper => ThreadRole::Helper,
+            Some(ompt::ompt_thread_initial) => ThreadRole::Initial,
+            Some(ompt::ompt_thread_worker) => ThreadRole::Worker,
+            _ => ThreadRole::Other,
         }
     }
-}
-
-/// What a thread is to people, in the order of display.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Role {
-    Main,
-    Worker,
-    /// Not main: a thread of the program's own that uses OpenMP.
-    Initial,
-    Helper,
-    Other,
-    /// No thread at all.
-    Device,
 }
 
 /// The threads of all streams, in the order of [`Reader::streams`], named.
@@ -136,13 +125,15 @@ fn name(threads: &mut [ThreadIntroduction], main: Option<usize>) {
     let (mut workers, mut initial, mut helpers, mut others) = (0, 1, 0, 0);
     for index in display_order(threads) {
         let thread = &mut threads[index];
-        thread.name = match thread.role() {
+        thread.name = match (thread.device_num, thread.role()) {
             _ if Some(index) == main => continue,
-            Role::Worker => numbered("OpenMP worker", &mut workers),
-            Role::Initial | Role::Main => numbered("initial thread", &mut initial),
-            Role::Helper => numbered("hidden helper", &mut helpers),
-            Role::Other => numbered("thread", &mut others),
-            Role::Device => format!("device {}", thread.device_num.unwrap_or_default()),
+            (Some(device_num), _) => format!("device {device_num}"),
+            (None, ThreadRole::Worker) => numbered("OpenMP worker", &mut workers),
+            (None, ThreadRole::Initial | ThreadRole::Main) => {
+                numbered("initial thread", &mut initial)
+            }
+            (None, ThreadRole::Helper) => numbered("hidden helper", &mut helpers),
+            (None, ThreadRole::Other) => numbered("thread", &mut others),
         };
     }
 }
@@ -166,12 +157,12 @@ fn main_thread(threads: &[ThreadIntroduction], pid: u32) -> Option<usize> {
 /// threads, hidden helpers, the rest.
 pub(crate) fn display_order(threads: &[ThreadIntroduction]) -> Vec<usize> {
     let rank = |thread: &ThreadIntroduction| {
-        let role = if thread.name == MAIN {
-            Role::Main
-        } else {
-            thread.role()
-        };
-        (role, thread.team.map(|team| team.index), thread.stream)
+        (
+            thread.device_num.is_some(),
+            thread.role(),
+            thread.team.map(|team| team.index),
+            thread.stream,
+        )
     };
     let mut order: Vec<usize> = (0..threads.len()).collect();
     order.sort_by_key(|index| rank(&threads[*index]));

@@ -201,8 +201,10 @@ impl Lock {
             },
         });
         if hold.has_track {
-            let new_track =
-                || stage.location(LocationKind::Lock, format!("lock {:#x}", self.wait_id));
+            let new_track = || {
+                let wait_id = self.wait_id;
+                stage.location(LocationKind::Lock { wait_id }, format!("lock {wait_id:#x}"))
+            };
             let track = *self.track.get_or_insert_with(new_track);
             stage.sink.interval(&Interval {
                 track,

@@ -21,6 +21,7 @@ mod locations;
 mod locks;
 pub(crate) mod merge;
 mod repair;
+mod reports;
 mod selection;
 mod stage;
 pub(crate) mod stream;
@@ -33,10 +34,12 @@ use omptrace_trace_format::{Diagnostic, DiagnosticKind, Ending, Reader, Severity
 
 pub use devices::{ClockSource, DeviceClockReport, DeviceReport};
 pub use dialect::Dialect;
+pub(crate) use interpret::schedule;
 pub(crate) use locations::{ThreadIntroduction, display_order, introductions};
 pub use repair::{Cause, Place, Repair, Repairs};
+pub use reports::Reports;
 
-use crate::sink::{LocationId, LocationKind, Ns, Process, ProcessId, Sink, Summary};
+use crate::sink::{Lifetime, LocationId, LocationKind, Ns, Process, ProcessId, Sink, Summary};
 use crate::symbols::{Problem, Table};
 use devices::{Devices, Survey, device_name};
 use interpret::collector::repeated_forks;
@@ -405,6 +408,8 @@ impl<'a> ProcessReplay<'a, '_> {
                 .record
                 .as_ref()
                 .and_then(|record| record.exit_status),
+            lifetime: lifetime(self.reader, self.start),
+            reports: Reports::of(metadata),
         };
         self.stage.sink.process(&process);
         let introductions = introductions(self.reader);
@@ -440,11 +445,13 @@ impl<'a> ProcessReplay<'a, '_> {
         for (_, note) in report.notes() {
             self.stage.sink.note(self.id, &note);
         }
-        self.stage.sink.summary(self.id, &self.summary(&report));
+        self.stage
+            .sink
+            .summary(self.id, &self.summary(&report, read.end));
         report
     }
 
-    fn summary(&self, report: &ProcessReport) -> Summary {
+    fn summary(&self, report: &ProcessReport, end: Ns) -> Summary {
         let metadata = self.reader.metadata();
         let runtime = metadata.runtime.as_ref();
         let is_damage = |diagnostic: &&Diagnostic| diagnostic.severity > Severity::Note;
@@ -453,6 +460,7 @@ impl<'a> ProcessReplay<'a, '_> {
             tracer: metadata.tracer.clone().unwrap_or_default(),
             runtime: report.runtime.clone(),
             dialect: runtime.map_or(String::new(), |runtime| runtime.dialect.clone()),
+            end,
             events: report.events,
             lost: report.lost,
             damages: report.diagnostics.iter().filter(is_damage).count() as u64,
@@ -533,6 +541,8 @@ impl<'a> ProcessReplay<'a, '_> {
                 None => {
                     let kind = LocationKind::Thread {
                         os_tid: thread.os_tid,
+                        stream: thread.stream,
+                        role: thread.role(),
                     };
                     self.stage.location(kind, thread.name.clone())
                 }
@@ -540,7 +550,7 @@ impl<'a> ProcessReplay<'a, '_> {
             by_stream.insert(index, location);
         }
         let new_thread = |(thread, location): (&ThreadIntroduction, LocationId)| {
-            Thread::new(location, thread.stream, self.start)
+            Thread::new(location, thread.stream, thread.is_helper, self.start)
         };
         let states = threads
             .iter()
@@ -572,6 +582,34 @@ impl<'a> ProcessReplay<'a, '_> {
 fn device_type(reader: &Reader, device_num: i32) -> &str {
     let device = reader.metadata().devices.get(&device_num);
     device.map_or("", |device| &device.r#type)
+}
+
+/// When the process lived, on a timeline on which its session starts at `start`.
+pub(crate) fn lifetime(reader: &Reader, start: Ns) -> Lifetime {
+    let metadata = reader.metadata();
+    let zero = i64::try_from(reader.clock().start_raw_ns()).unwrap_or(0);
+    let on_timeline = |raw_ns: i64| raw_ns.saturating_sub(zero).saturating_add(start);
+    let reading = |raw_ns: Option<u64>| i64::try_from(raw_ns?).ok().map(on_timeline);
+    let record = metadata.record.as_ref();
+    let seen = record.and_then(|record| reading(record.started_raw_ns));
+    let told = metadata.process.as_ref();
+    let told = told.and_then(|process| process.started_raw_ns.map(on_timeline));
+    // Neither is after the true start, so the later is the better. And the tracer was there after it.
+    let started = seen
+        .max(told)
+        .filter(|started| *started <= start && zero > 0);
+    // A session without an end was killed, and what its threads did then is not known.
+    let end = metadata.end.as_ref().filter(|_| metadata.failure.is_none());
+    let ended = end.and_then(|end| {
+        let tracer = reading(end.raw_ns);
+        let process = record.and_then(|record| reading(record.ended_raw_ns));
+        tracer.max(process).filter(|_| zero > 0)
+    });
+    Lifetime {
+        traced_from: start,
+        started,
+        ended,
+    }
 }
 
 fn command_line(reader: &Reader) -> Vec<String> {

@@ -136,6 +136,8 @@ impl Frame {
 pub(crate) struct Thread {
     pub(crate) location: LocationId,
     pub(crate) stream: u32,
+    /// It is a [hidden helper](crate::timeline::helpers).
+    pub(crate) is_helper: bool,
     stack: Vec<Frame>,
     /// The time of the newest thing on this thread.
     last: Ns,
@@ -149,10 +151,11 @@ pub(crate) struct Thread {
 
 impl Thread {
     /// A thread on which nothing has happened since `start`.
-    pub(crate) fn new(location: LocationId, stream: u32, start: Ns) -> Thread {
+    pub(crate) fn new(location: LocationId, stream: u32, is_helper: bool, start: Ns) -> Thread {
         Thread {
             location,
             stream,
+            is_helper,
             stack: Vec::new(),
             last: start,
             hidden: 0,
@@ -229,6 +232,9 @@ impl Thread {
             stage.thread_event(at, event);
         }
         if depth < stage.max_depth {
+            if frame.part > 1 {
+                stage.thread_event(at, ThreadEvent::GoesOn);
+            }
             stage.sink.enter(at, frame.region, arguments);
         } else {
             stage.repairs.add(Cause::TooDeep, self.stream, time);

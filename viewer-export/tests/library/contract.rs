@@ -137,7 +137,9 @@ impl Sink for Contract {
             ThreadEvent::Join { team } => remove_newest(&mut self.forked, team),
             ThreadEvent::TeamBegin { team, .. } => self.teams.push(team),
             ThreadEvent::TeamEnd { team } => remove_newest(&mut self.teams, team),
-            ThreadEvent::TaskCreate { region, .. } => assert!(region.0 < self.regions),
+            ThreadEvent::TaskCreate { region, .. } | ThreadEvent::InitLock { region, .. } => {
+                assert!(region.0 < self.regions);
+            }
             ThreadEvent::AcquireLock { lock, order } => {
                 let newest = self.acquisitions.entry(lock).or_default();
                 *newest += 1;
@@ -199,7 +201,7 @@ impl Random {
 }
 
 /// A trace of events that need not make sense, about few things so that they meet.
-fn nonsense(seed: u64) -> String {
+pub(crate) fn nonsense(seed: u64) -> String {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut text = String::new();
     let mut time = 0;

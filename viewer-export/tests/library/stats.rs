@@ -3,8 +3,11 @@
 use std::fs;
 
 use omptrace_trace_format::Reader;
-use omptrace_viewer_export::{ConstructStats, Stats, TeamStats, Times, symbols};
+use omptrace_viewer_export::{
+    ConstructStats, ProcessStats, Stats, TeamStats, ThreadStats, Times, symbols,
+};
 
+use crate::contract::nonsense;
 use crate::fixture;
 
 fn stats(text: &str) -> Stats {
@@ -40,39 +43,113 @@ fn a_wait_that_tasks_interrupt_is_one() {
     let stats = stats(include_str!("../fixtures/tasks_in_barrier.trace"));
     let wait = construct(&stats, "!$omp implicit barrier wait");
     assert_eq!(wait.times, times([1, 220, 220, 220, 220]));
-    assert_eq!((wait.self_ns, wait.waiting_ns), (220, 220));
+    assert_eq!((wait.self_ns, wait.waiting_ns), (220, Some(220)));
 
     let task = construct(&stats, "!$omp task @");
     assert_eq!(task.times, times([2, 180, 90, 80, 100]));
-    assert_eq!((task.self_ns, task.waiting_ns), (150, 10));
+    assert_eq!((task.self_ns, task.waiting_ns), (150, Some(10)));
 
     let thread = &stats.threads[0];
-    assert_eq!((thread.parallel_ns, thread.working_ns), (590, 360));
-    assert_eq!((thread.barriers_ns, thread.tasks_ns), (220, 10));
-    assert_eq!((thread.wake_up_ns, thread.tasks), (10, 2));
+    // The wake-up is of the region, too.
+    assert_eq!(
+        (thread.parallel_ns, thread.working_ns),
+        (Some(600), Some(360))
+    );
+    assert_eq!(
+        (thread.barriers_ns, thread.taskwaits_ns),
+        (Some(220), Some(10))
+    );
+    assert_eq!((thread.wake_up_ns, thread.tasks), (Some(10), 2));
+}
+
+/// The texts of all fixtures, with their names.
+fn fixtures() -> Vec<(String, String)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
+    let paths = fs::read_dir(folder).unwrap();
+    let paths = paths.map(|entry| entry.unwrap().path());
+    paths
+        .filter(|path| path.extension().is_some_and(|kind| kind == "trace"))
+        .map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            (path.display().to_string(), text)
+        })
+        .collect()
 }
 
 /// Whatever is cut, suspended, interrupted or migrates.
 #[test]
 fn the_mean_lies_between_the_shortest_and_the_longest() {
-    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
-    let paths = fs::read_dir(fixtures)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    for path in paths.filter(|path| path.extension().is_some_and(|kind| kind == "trace")) {
-        for construct in stats(&fs::read_to_string(&path).unwrap()).constructs {
+    for (path, text) in fixtures() {
+        for construct in stats(&text).constructs {
             let Times {
                 min_ns,
                 mean_ns,
                 max_ns,
                 ..
             } = construct.times;
-            let (name, path) = (construct.name, path.display());
+            let name = construct.name;
             assert!(
                 min_ns <= mean_ns && mean_ns <= max_ns,
                 "{path}: {name}: {min_ns} {mean_ns} {max_ns}"
             );
         }
+    }
+}
+
+/// At each moment a thread does one thing: what it did adds up, to the nanosecond, to the time of its process.
+fn adds_up(name: &str, stats: &Stats) {
+    for thread in &stats.threads {
+        let ThreadStats {
+            parallel_ns,
+            working_ns,
+            barriers_ns,
+            taskwaits_ns,
+            locks_ns,
+            wake_up_ns,
+            serial_ns,
+            idle_ns,
+            unknown_ns,
+            duration_ns,
+            ..
+        } = *thread;
+        let sum = |parts: &[Option<u64>]| parts.iter().map(|part| part.unwrap_or(0)).sum::<u64>();
+        let parts = [working_ns, barriers_ns, taskwaits_ns, locks_ns, wake_up_ns];
+        if let Some(parallel_ns) = parallel_ns {
+            assert_eq!(parallel_ns, sum(&parts), "{name}: {thread:?}");
+        }
+        let whole = sum(&parts) + sum(&[Some(serial_ns), idle_ns, Some(unknown_ns)]);
+        assert_eq!(whole, duration_ns, "{name}: {thread:?}");
+        let process = &stats.processes[thread.process_id as usize];
+        assert_eq!(duration_ns, process.duration_ns, "{name}: {thread:?}");
+        if thread.role == "main" {
+            let serial = [
+                process.serial_before_ns,
+                process.serial_between_ns,
+                process.serial_after_ns,
+            ];
+            assert_eq!(sum(&serial), serial_ns, "{name}: {process:?}");
+        }
+    }
+    if let [process] = &stats.processes[..] {
+        assert_eq!(process.duration_ns, stats.duration_ns, "{name}");
+    }
+    for construct in &stats.constructs {
+        let total = construct.times.total_ns;
+        assert!(construct.self_ns <= total, "{name}: {construct:?}");
+        assert!(
+            construct.waiting_ns.unwrap_or(0) <= total,
+            "{name}: {construct:?}"
+        );
+    }
+}
+
+#[test]
+fn the_times_of_each_thread_add_up_to_that_of_its_process() {
+    for (path, text) in fixtures() {
+        adds_up(&path, &stats(&text));
+    }
+    for seed in 1..=300 {
+        adds_up(&format!("seed {seed}"), &stats(&nonsense(seed)));
     }
 }
 
@@ -129,6 +206,8 @@ fn imbalance_is_what_an_even_spread_would_save() {
     // One worked 400 ns; the other came 50 ns late, worked 50 and waited till the region ended at 500.
     let expected = TeamStats {
         members: 2,
+        members_ns: 800,
+        waiting_ns: 350,
         working_ns: 450,
         longest_ns: 400,
         imbalance_ns: 175,
@@ -136,8 +215,12 @@ fn imbalance_is_what_an_even_spread_would_save() {
     assert_eq!(construct(&stats, "!$omp parallel @").team, Some(expected));
     let members = construct(&stats, "!$omp implicit task @");
     assert_eq!(members.times, times([2, 750, 375, 350, 400]));
-    assert_eq!(members.waiting_ns, 300);
-    assert_eq!(members.wait_share(), 0.4);
+    assert_eq!(members.waiting_ns, Some(300));
+    assert_eq!(members.wait_share(), Some(0.4));
+    // Of 400 ns the late member waited 50 for its wake-up and 300 at the barrier: 175 each.
+    let region = construct(&stats, "!$omp parallel @");
+    assert_eq!(region.times.total_ns, 400);
+    assert_eq!(region.waiting_ns, Some(175));
 }
 
 #[test]
@@ -150,7 +233,7 @@ fn locks_tell_how_long_they_were_held() {
     assert_eq!(held("lock 0xb"), times([1, 12, 12, 12, 12]));
     // From 11 until the worker gets it at 20, and from then to the end.
     assert_eq!(held("lock 0xa"), times([2, 89, 44, 9, 80]));
-    assert_eq!(stats.threads[1].locks_ns, 4);
+    assert_eq!(stats.threads[1].locks_ns, Some(4));
 }
 
 /// The ends of holds, or the members of teams, were not wanted.
@@ -186,4 +269,175 @@ fn devices_tell_what_they_did() {
         .collect();
     let expected = [("device 0 kernels 2", 200), ("device 0 kernels", 150)];
     assert_eq!(kernels, expected);
+}
+
+/// Callbacks that a runtime granted.
+fn granted(dialect: &str, callbacks: &[&str]) -> String {
+    let registration = |callback: &&str| {
+        format!(r#""{callback}": {{"number": 1, "result": 5, "meaning": "always"}}"#)
+    };
+    let callbacks: Vec<String> = callbacks.iter().map(registration).collect();
+    format!(
+        "process app\nmetadata {{\"runtime\": {{\"dialect\": \"{dialect}\"}}, \"callbacks\": {{{}}}}}\n",
+        callbacks.join(", ")
+    )
+}
+
+/// Runtimes older than OpenMP 5.0 report it.
+#[test]
+fn a_thread_without_a_region_is_idle_and_not_at_a_barrier() {
+    let stats = stats(
+        "0   1 thread_begin type=initial\n\
+         0   1 implicit_task begin parallel=? task=1 team=1 index=1 flags=1\n\
+         10  1 parallel_begin task=1 parallel=100 team=2 code=0x1234\n\
+         10  1 implicit_task begin parallel=100 task=101 team=2 index=0\n\
+         10  2 thread_begin type=worker\n\
+         10  2 implicit_task begin parallel=100 task=102 team=2 index=1\n\
+         30  2 implicit_task end task=102 team=2 index=1\n\
+         30  1 implicit_task end task=101 team=2 index=0\n\
+         30  1 parallel_end parallel=100 task=1 code=0x1234\n\
+         30  2 idle begin\n\
+         80  2 idle end\n\
+         90  1 implicit_task end task=1 flags=1\n",
+    );
+    adds_up("idle", &stats);
+    let worker = &stats.threads[1];
+    assert_eq!(
+        (worker.parallel_ns, worker.barriers_ns),
+        (Some(20), Some(0))
+    );
+    assert_eq!((worker.serial_ns, worker.idle_ns), (0, Some(70)));
+    let main = &stats.threads[0];
+    assert_eq!((main.parallel_ns, main.serial_ns), (Some(20), 70));
+    let process = &stats.processes[0];
+    assert_eq!(process.serial_before_ns, Some(10));
+    assert_eq!(process.serial_after_ns, Some(60));
+}
+
+/// LLVM 3.8 to 5.0 report the region only.
+#[test]
+fn a_taskwait_without_waits_is_the_wait_less_the_tasks_in_it() {
+    let events = "0   1 thread_begin type=initial\n\
+         0   1 implicit_task begin parallel=? task=1 team=1 index=1 flags=1\n\
+         0   1 parallel_begin task=1 parallel=100 team=1 code=0x1234\n\
+         0   1 implicit_task begin parallel=100 task=101 team=1 index=0\n\
+         10  1 task_create task=101 new=103 flags=4 code=0x1250\n\
+         20  1 sync_region begin kind=taskwait task=101 code=0x1260\n\
+         30  1 task_schedule prior=101 status=switch next=103\n\
+         70  1 task_schedule prior=103 status=complete next=101\n\
+         90  1 sync_region end kind=taskwait task=101 code=0x1260\n\
+         95  1 implicit_task end task=101 team=1 index=0\n\
+         95  1 parallel_end parallel=100 task=1 code=0x1234\n";
+    let with = |callbacks: &[&str]| {
+        let stats = stats(&(granted("5.x", callbacks) + events));
+        adds_up("taskwait", &stats);
+        stats
+    };
+    let others = ["implicit_task", "task_schedule", "sync_region"];
+    let without_waits = with(&others);
+    let thread = &without_waits.threads[0];
+    assert_eq!(
+        (thread.taskwaits_ns, thread.working_ns),
+        (Some(30), Some(65))
+    );
+    assert_eq!(
+        construct(&without_waits, "!$omp taskwait").waiting_ns,
+        Some(30)
+    );
+    // Where waits are reported, there was none.
+    let with_waits = with(&[&others[..], &["sync_region_wait"]].concat());
+    assert_eq!(with_waits.threads[0].taskwaits_ns, Some(0));
+    // Where nothing is, nobody knows.
+    let nothing = with(&others[..2]);
+    assert_eq!(nothing.threads[0].locks_ns, None);
+    let unknown = &nothing.processes[0].unknown;
+    assert!(
+        unknown.iter().any(|words| words.contains("locks")),
+        "{unknown:?}"
+    );
+}
+
+/// The Collector API reports no members, but when threads are idle.
+#[test]
+fn who_is_not_idle_works_where_members_are_not_reported() {
+    let callbacks = ["FORK", "JOIN", "THR_BEGIN_IDLE", "THR_BEGIN_IBAR"];
+    let stats = stats(
+        &(granted("Collector API", &callbacks)
+            + "0   1 thread_info os_tid=10\n\
+               10  1 parallel_begin parallel=1\n\
+               12  2 thread_info os_tid=11\n\
+               12  2 idle begin\n\
+               15  2 idle end\n\
+               60  1 sync_region_wait begin kind=barrier_implicit parallel=1\n\
+               75  2 sync_region_wait begin kind=barrier_implicit parallel=1\n\
+               80  2 sync_region_wait end kind=barrier_implicit parallel=1\n\
+               80  2 idle begin\n\
+               90  1 sync_region_wait end kind=barrier_implicit parallel=1\n\
+               90  1 parallel_end parallel=1\n\
+               99  1 control_tool command=1\n"),
+    );
+    adds_up("collector", &stats);
+    let [main, worker] = &stats.threads[..] else {
+        panic!("two threads: {stats:?}");
+    };
+    assert_eq!((main.parallel_ns, main.working_ns), (Some(80), Some(50)));
+    assert_eq!((main.barriers_ns, main.serial_ns), (Some(30), 19));
+    assert_eq!(
+        (worker.parallel_ns, worker.working_ns),
+        (Some(65), Some(60))
+    );
+    assert_eq!((worker.barriers_ns, worker.idle_ns), (Some(5), Some(34)));
+    // There are no taskwaits in it.
+    assert_eq!((main.taskwaits_ns, main.wake_up_ns), (None, None));
+    assert_eq!(construct(&stats, "!$omp parallel").waiting_ns, None);
+}
+
+/// A process that had run for 1000 ns when the tracer began, whose clock said 1,000,000 then, and ran for 100 more when that
+/// had ended.
+#[test]
+fn a_process_counts_from_its_own_start_to_its_own_end() {
+    let of_record =
+        r#""record": {"exit_status": 0, "started_raw_ns": 999200, "ended_raw_ns": 1000700}"#;
+    let with = |further: &str| {
+        let process =
+            r#""process": {"pid": 10, "executable": "/bin/app", "started_raw_ns": 999000}"#;
+        let end = r#""end": {"how": "finalize", "raw_ns": 1000600}"#;
+        stats(&format!(
+            "process app\nmetadata {{{process}, {end}{further}}}\n\
+             0   1 thread_info os_tid=10\n\
+             0   1 thread_begin type=initial\n\
+             0   1 implicit_task begin parallel=? task=1 team=1 index=1 flags=1\n\
+             100 1 parallel_begin task=1 parallel=100 team=1 code=0x1234\n\
+             100 1 implicit_task begin parallel=100 task=101 team=1 index=0\n\
+             400 1 implicit_task end task=101 team=1 index=0\n\
+             400 1 parallel_end parallel=100 task=1 code=0x1234\n\
+             500 1 implicit_task end task=1 flags=1\n"
+        ))
+    };
+    let alone = with("");
+    adds_up("alone", &alone);
+    let process = &alone.processes[0];
+    assert_eq!(process.duration_ns, 1600);
+    assert_eq!(process.before_tracing_ns, Some(1000));
+    let serial = |process: &ProcessStats| {
+        [
+            process.serial_before_ns,
+            process.serial_between_ns,
+            process.serial_after_ns,
+        ]
+    };
+    assert_eq!(serial(process), [Some(1100), Some(0), Some(200)]);
+    // The one that started it knows it better.
+    let recorded = with(&format!(", {of_record}"));
+    adds_up("recorded", &recorded);
+    assert_eq!(recorded.duration_ns, 1500);
+    assert_eq!(
+        serial(&recorded.processes[0]),
+        [Some(900), Some(0), Some(300)]
+    );
+    let text = recorded.to_string();
+    assert!(
+        text.starts_with("1.50 us from start to end of the process\n"),
+        "{text}"
+    );
 }

@@ -326,7 +326,10 @@ fn the_first_fault_of_a_kind_is_named_in_words() {
         let findings = check_archive(&sample.path("traces.otf2"));
         let text = |name: &str| {
             let found = findings.iter().find(|finding| finding.name == name);
-            found.unwrap_or_else(|| panic!("{name} in {findings:?}")).text.clone()
+            found
+                .unwrap_or_else(|| panic!("{name} in {findings:?}"))
+                .text
+                .clone()
         };
         let not_complete = text("task_not_complete");
         assert!(

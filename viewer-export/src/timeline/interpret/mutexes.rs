@@ -9,13 +9,17 @@ impl Interpreter<'_, '_> {
             return self.repair(thread, time, Cause::CounterpartLeftOut);
         }
         let construct = Construct::MutexWait(e.kind);
+        let holder = self.locks.holder(e.wait_id.0);
+        let holder = holder.filter(|holder| *holder != thread);
         let frame = Frame::new(
             construct,
             e.wait_id.0,
             self.region(thread, construct, e.codeptr_ra),
-        );
-        let holder = self.locks.holder(e.wait_id.0);
-        let holder = holder.filter(|holder| *holder != thread);
+        )
+        .with(ThreadEvent::AwaitLock {
+            lock: e.wait_id.0,
+            is_held: holder.is_some(),
+        });
         let all = arguments![
             "wait_id": hex(e.wait_id.0),
             "held_by": Value::Text(holder.map_or("", |holder| &self.thread_names[holder])),

@@ -214,8 +214,11 @@ impl Interpreter<'_, '_> {
             self.end_chunk(thread, time);
             let is_it = |top: &&Frame| top.construct == construct && top.chunks > 0;
             if let Some(top) = self.threads[thread].stack().last().filter(is_it) {
-                let got =
-                    arguments!["chunks": uint(top.chunks), "iterations": uint(top.iterations)];
+                let (chunks, iterations) = (top.chunks, top.iterations);
+                let got = arguments!["chunks": uint(chunks), "iterations": uint(iterations)];
+                // The loop may have ended before `time`: the region is left when it did.
+                let before = self.threads[thread].last();
+                self.thread_event(thread, before, ThreadEvent::Chunks { chunks, iterations });
                 self.threads[thread].close(self.stage, time, construct, 0, got);
                 return;
             }
@@ -229,6 +232,12 @@ impl Interpreter<'_, '_> {
             Some(_) => &all[..],
             None => &all[..2],
         };
+        if e.endpoint == ompt::ompt_scope_begin && is_loop(e.work_type) {
+            let schedule = e.work_type;
+            let region = self.region(thread, construct, e.codeptr_ra);
+            let frame = Frame::new(construct, 0, region).with(ThreadEvent::Loop { schedule });
+            return self.threads[thread].open(self.stage, time, frame, arguments);
+        }
         let scope = Scope::new(e.endpoint, construct).at(e.codeptr_ra);
         self.scope(thread, time, scope, arguments);
     }
@@ -327,8 +336,12 @@ fn reports_all_chunks(construct: Construct) -> bool {
     )
 }
 
+fn is_loop(kind: ompt::ompt_work_t) -> bool {
+    kind == ompt::ompt_work_loop || schedule(kind).is_some()
+}
+
 /// How a loop is scheduled, where the runtime tells.
-fn schedule(kind: ompt::ompt_work_t) -> Option<&'static str> {
+pub(crate) fn schedule(kind: ompt::ompt_work_t) -> Option<&'static str> {
     match kind {
         ompt::ompt_work_loop_static => Some("static"),
         ompt::ompt_work_loop_dynamic => Some("dynamic"),

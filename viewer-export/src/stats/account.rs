@@ -1,0 +1,193 @@
+//! What a thread does at each moment: one thing at a time, so that the parts add up to the time that its process lived.
+
+use ompt_sys as ompt;
+
+use crate::sink::{Category, Construct, Ns, Region, ThreadRole};
+use crate::stats::add;
+use crate::timeline::Reports;
+
+/// What a thread waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    Barrier,
+    Tasks,
+    Lock,
+    WakeUp,
+}
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// It is in a parallel region and does not wait.
+    Working,
+    /// It is in a parallel region and waits.
+    Waiting(Wait),
+    /// It runs the program outside of parallel regions, or waits there.
+    Serial,
+    /// It is in no parallel region and runs nothing of the program.
+    Idle,
+    /// Nothing tells.
+    Unknown,
+}
+
+/// What a region is to these numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// Being in it makes a thread one of a parallel region's.
+    Parallel,
+    /// Waiting, whatever the runtime reports.
+    Wait(Wait),
+    /// It is the wait where the runtime does not report the waits in it.
+    BarrierRegion,
+    /// As [`Kind::BarrierRegion`].
+    TaskwaitRegion,
+    Idle,
+    Task,
+    /// What the tracer did for itself.
+    Tracer,
+    Other,
+}
+
+impl Kind {
+    pub(super) fn of(region: &Region) -> Kind {
+        match region.construct {
+            Construct::Parallel | Construct::Teams => Kind::Parallel,
+            Construct::ParallelWakeUp | Construct::TeamsWakeUp => Kind::Wait(Wait::WakeUp),
+            Construct::Idle => Kind::Idle,
+            // Who tests a lock does not wait for it.
+            Construct::MutexWait(ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock) => {
+                Kind::Other
+            }
+            Construct::MutexWait(_) => Kind::Wait(Wait::Lock),
+            Construct::SyncRegionWait(kind) => Kind::Wait(waits_for(kind)),
+            Construct::SyncRegion(ompt::ompt_sync_region_taskwait) => Kind::TaskwaitRegion,
+            // The code of the program in it is no wait.
+            Construct::SyncRegion(
+                ompt::ompt_sync_region_taskgroup | ompt::ompt_sync_region_reduction,
+            ) => Kind::Other,
+            Construct::SyncRegion(_) => Kind::BarrierRegion,
+            _ => match region.category {
+                Category::Task => Kind::Task,
+                Category::Omptrace => Kind::Tracer,
+                _ => Kind::Other,
+            },
+        }
+    }
+
+    /// What a thread waits for that is in such a region, and in none inside.
+    pub(super) fn wait(self, reports: &Reports) -> Option<Wait> {
+        match self {
+            Kind::Wait(wait) => Some(wait),
+            Kind::BarrierRegion if !reports.barrier_waits => Some(Wait::Barrier),
+            Kind::TaskwaitRegion if !reports.taskwait_waits => Some(Wait::Tasks),
+            _ => None,
+        }
+    }
+}
+
+fn waits_for(kind: ompt::ompt_sync_region_t) -> Wait {
+    match kind {
+        ompt::ompt_sync_region_taskwait | ompt::ompt_sync_region_taskgroup => Wait::Tasks,
+        _ => Wait::Barrier,
+    }
+}
+
+/// The time of a thread, by what it did.
+#[derive(Clone, Debug)]
+pub(super) struct Account {
+    /// Until when it is known.
+    until: Ns,
+    pub(super) working: u64,
+    pub(super) barriers: u64,
+    pub(super) taskwaits: u64,
+    pub(super) locks: u64,
+    pub(super) wake_up: u64,
+    pub(super) serial: u64,
+    pub(super) idle: u64,
+    pub(super) unknown: u64,
+    /// Of `serial`, that before the first parallel region and that until the end of the last.
+    first: Option<u64>,
+    last: u64,
+}
+
+/// Serial time, by where it lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Serial {
+    pub(super) before: u64,
+    pub(super) between: u64,
+    pub(super) after: u64,
+}
+
+impl Account {
+    /// That of a thread whose process began at `begin`.
+    pub(super) fn new(begin: Ns) -> Account {
+        Account {
+            until: begin,
+            working: 0,
+            barriers: 0,
+            taskwaits: 0,
+            locks: 0,
+            wake_up: 0,
+            serial: 0,
+            idle: 0,
+            unknown: 0,
+            first: None,
+            last: 0,
+        }
+    }
+
+    /// Until `time`, the thread did this.
+    pub(super) fn until(&mut self, time: Ns, doing: Doing) {
+        if time <= self.until {
+            return;
+        }
+        let ns = time.abs_diff(self.until);
+        self.until = time;
+        match doing {
+            Doing::Working => self.working += ns,
+            Doing::Waiting(Wait::Barrier) => self.barriers += ns,
+            Doing::Waiting(Wait::Tasks) => self.taskwaits += ns,
+            Doing::Waiting(Wait::Lock) => self.locks += ns,
+            Doing::Waiting(Wait::WakeUp) => self.wake_up += ns,
+            Doing::Serial => self.serial += ns,
+            Doing::Idle => self.idle += ns,
+            Doing::Unknown => self.unknown += ns,
+        }
+        if matches!(doing, Doing::Working | Doing::Waiting(_)) {
+            self.first.get_or_insert(self.serial);
+            self.last = self.serial;
+        }
+    }
+
+    pub(super) fn parallel(&self) -> u64 {
+        let parts = [self.working, self.barriers, self.taskwaits, self.locks];
+        let mut sum = self.wake_up;
+        parts.iter().for_each(|part| add(&mut sum, *part));
+        sum
+    }
+
+    pub(super) fn serial(&self) -> Serial {
+        let before = self.first.unwrap_or(self.serial);
+        let until_last = self.first.map_or(self.serial, |_| self.last);
+        Serial {
+            before,
+            between: until_last - before,
+            after: self.serial - until_last,
+        }
+    }
+}
+
+/// What a thread of this role does while no region is open on it. `has_begun`: something was seen of it.
+pub(super) fn outside(role: ThreadRole, reports: &Reports, has_begun: bool) -> Doing {
+    match role {
+        ThreadRole::Main => Doing::Serial,
+        ThreadRole::Worker | ThreadRole::Other if !reports.members && has_begun => {
+            if reports.idle {
+                Doing::Working
+            } else {
+                Doing::Unknown
+            }
+        }
+        _ => Doing::Idle,
+    }
+}
