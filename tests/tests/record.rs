@@ -82,6 +82,122 @@ fn programs_of_gcc_run_on_the_runtime_of_llvm() {
     }
 }
 
+/// libgomp's constructor binds the first thread; LLVM's runtime took its place for the machine.
+#[test]
+fn programs_see_the_processors_that_they_see_without_the_tracer() {
+    let program = compile("tests/programs/gcc_binding.c", Compiler::Gcc, &[]);
+    for (name, value) in [
+        ("OMP_PROC_BIND", "close"),
+        ("OMP_PROC_BIND", "true"),
+        ("OMP_PROC_BIND", "false"),
+        ("OMP_PLACES", "cores"),
+        ("OMP_PLACES", "{1},{0}"),
+        ("GOMP_CPU_AFFINITY", "0-1"),
+        ("OMP_DYNAMIC", "false"),
+    ] {
+        for (launcher, arguments) in [
+            (&["env"][..], &["wide", "narrow"][..]),
+            (&["taskset", "--cpu-list", "1"], &["wide"]),
+            (&["sh", "-c", "\"$@\"; exit $?", "sh"], &["wide"]),
+        ] {
+            for argument in arguments {
+                let mut alone = Command::new(launcher[0]);
+                alone.args(&launcher[1..]).arg(&program).arg(argument);
+                let alone = ended_well(alone.env(name, value));
+                let traces = Traces::folder();
+                let mut recorded = recording(&traces, ["--"]);
+                recorded.args(launcher).arg(&program).arg(argument);
+                let recorded = ended_well(recorded.env(name, value));
+                // One that binds itself before OpenMP starts is left alone; libgomp had looked earlier. libgomp counts places
+                // on processors that it may not use.
+                let may_differ = *argument == "narrow"
+                    || launcher[0] == "taskset" && value.contains(char::is_numeric);
+                let is_same = recorded.stdout == alone.stdout;
+                assert!(
+                    is_same || may_differ,
+                    "{name}={value} {launcher:?} {recorded:?} {alone:?}"
+                );
+                let is_told = said(&recorded).contains("on GCC's libgomp it is");
+                assert_eq!(is_told, !is_same, "{recorded:?} {alone:?}");
+                assert_eq!(traces.all_files().len(), 1, "{recorded:?}");
+            }
+        }
+    }
+}
+
+/// libgomp passes such a value over, LLVM's runtime does not.
+#[test]
+fn what_a_program_sees_otherwise_is_told() {
+    let program = compile("tests/programs/gcc_loops.c", Compiler::Gcc, &[]);
+    let traces = Traces::folder();
+    let mut command = recording(&traces, [OsStr::new("--"), program.as_os_str()]);
+    let output = ended_well(command.env("OMP_NUM_THREADS", "7,"));
+    let words = "omp_get_max_threads was 7 in the recorded program; on GCC's libgomp it is";
+    assert!(said(&output).contains(words), "{}", said(&output));
+}
+
+/// They have another C library, or other registers: libraries made for this machine's would end them, or be complained of.
+#[test]
+fn children_that_cannot_take_what_is_preloaded_run_as_they_do_alone() {
+    let program = compile("tests/programs/gcc_binding.c", Compiler::Gcc, &[]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let built = |compiler: &str, name: &str, flags: &[&str]| {
+        let child = folder.path().join(name);
+        let mut command = Command::new(compiler);
+        command.args(flags).arg("-o").arg(&child);
+        let source = if name == "of_32_bits" {
+            "no_library.c"
+        } else {
+            "hello.c"
+        };
+        ended_well(command.arg(root().join("tests/programs").join(source)));
+        child
+    };
+    for child in [
+        built("musl-gcc", "of_musl", &[]),
+        built("musl-gcc", "of_musl_alone", &["-static"]),
+        built("gcc", "static", &["-static"]),
+        built("gcc", "usual", &[]),
+        built(
+            "gcc",
+            "of_32_bits",
+            &[
+                "-m32",
+                "-nostdlib",
+                "-no-pie",
+                "-fno-pic",
+                "-rdynamic",
+                "-Wl,--dynamic-linker=/lib/ld-linux.so.2",
+                "-Wl,--no-as-needed",
+                "-L/lib32",
+                "-l:libc.so.6",
+            ],
+        ),
+    ] {
+        let run = |command: &mut Command| {
+            let arguments = ["child".as_ref(), child.as_os_str()];
+            ended_well(command.env("OMP_NUM_THREADS", "2").args(arguments))
+        };
+        let traces = Traces::folder();
+        let alone = run(&mut Command::new(&program));
+        let recorded = run(&mut recording(
+            &traces,
+            [OsStr::new("--"), program.as_os_str()],
+        ));
+        assert_eq!(
+            String::from_utf8_lossy(&recorded.stdout),
+            String::from_utf8_lossy(&alone.stdout),
+            "{child:?}"
+        );
+        assert!(recorded.stdout.ends_with(b"hello\n"), "{recorded:?}");
+        let from_others = said(&recorded);
+        let mut from_others = from_others
+            .lines()
+            .filter(|line| !line.starts_with("omptrace: "));
+        assert_eq!(from_others.next(), None, "{child:?}");
+    }
+}
+
 /// Half on one runtime and half on another, such programs gave wrong results, hung or crashed.
 #[test]
 fn programs_that_the_runtime_of_llvm_cannot_run_keep_libgomp() {

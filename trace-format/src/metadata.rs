@@ -188,6 +188,26 @@ pub struct Processors {
     pub num_devices: i32,
     /// The processors of each place, `ompt_get_place_proc_ids`.
     pub places: Vec<Vec<i32>>,
+    /// `omp_get_max_threads`, where the program was outside of regions and a libgomp was replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_threads: Option<i32>,
+    /// What the program would see without the tracer, where the runtime took the place of GCC's libgomp.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of_libgomp: Option<OfLibgomp>,
+}
+
+/// What a libgomp that another runtime took the place of says of the same process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OfLibgomp {
+    /// Its file.
+    pub path: String,
+    /// `omp_get_num_procs`.
+    pub num_procs: i32,
+    /// `omp_get_num_places`: 0 where it binds no threads.
+    pub num_places: i32,
+    /// `omp_get_max_threads`, before the program changed it.
+    pub max_threads: i32,
 }
 
 /// One callback's registration.

@@ -9,7 +9,7 @@ use std::path::Path;
 use chrono::Local;
 use omptrace_trace_format::event;
 use omptrace_trace_format::metadata::{
-    Clock, Machine, Metadata, Process, Processors, Registration, Runtime, Schema,
+    Clock, Machine, Metadata, OfLibgomp, Process, Processors, Registration, Runtime, Schema,
 };
 
 use crate::clock;
@@ -120,8 +120,10 @@ pub(crate) fn runtime(
 }
 
 /// The third block: what runtimes know only on a thread that has begun.
-pub(crate) fn processors(lookup: Lookup) -> Metadata {
+pub(crate) fn processors(lookup: Lookup, of_libgomp: Option<OfLibgomp>) -> Metadata {
     let processors = Processors {
+        max_threads: of_libgomp.as_ref().and_then(|_| lookup.max_threads()),
+        of_libgomp,
         num_procs: lookup.num_procs(),
         num_devices: lookup.num_devices(),
         places: lookup.places(),

@@ -30,6 +30,7 @@
 //! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
 //! | [`tr2`] | the callbacks of OMPT of 2014 |
 //! | [`collector`], [`preload`] | the Collector API, and how a runtime is found that looks for no tool |
+//! | [`libgomp`] | GCC's runtime beside the one that took its place |
 //! | [`states`] | what threads are doing, for who asks for it |
 //! | [`sanitizer`] | what `cargo xtask sanitize` needs |
 //! | [`control`] | `omp_control_tool` |
@@ -59,6 +60,7 @@ mod first_thread;
 mod fork;
 mod guard;
 mod join_barrier;
+mod libgomp;
 mod lockfree;
 mod log;
 mod modules;

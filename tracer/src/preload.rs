@@ -23,7 +23,7 @@ static CONSTRUCTOR: extern "C" fn() = {
 };
 
 /// The scope of the program and the libraries that it was started with. `RTLD_DEFAULT` would be that of this library too.
-fn global_scope() -> *mut c_void {
+pub(crate) fn global_scope() -> *mut c_void {
     // SAFETY: without a name it loads nothing.
     unsafe { of_c_library()(std::ptr::null(), libc::RTLD_LAZY) }
 }
@@ -73,6 +73,10 @@ pub(crate) unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mu
 
 /// The function that a call of `dlopen` goes on in.
 unsafe extern "C" fn choose(name: *const c_char, _flags: c_int) -> Dlopen {
+    // Behind LLVM's runtime in libgomp's place, nothing is looked for.
+    if !is_in_global_scope() {
+        return of_c_library();
+    }
     // Of a call before this one, which could not be looked at.
     collector::look_in(global_scope());
     // SAFETY: the program's argument is null or a C string.
@@ -97,7 +101,7 @@ unsafe extern "C" fn load_and_look(name: *const c_char, flags: c_int) -> *mut c_
 }
 
 /// The C library's `dlopen`.
-fn of_c_library() -> Dlopen {
+pub(crate) fn of_c_library() -> Dlopen {
     unsafe extern "C" fn none(_: *const c_char, _: c_int) -> *mut c_void {
         std::ptr::null_mut()
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::{transmute, transmute_copy};
+use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -136,7 +137,7 @@ impl Lookup {
             version: version.into(),
             omp_version,
             dialect: dialect.into(),
-            path: self.library().unwrap_or_default(),
+            path: self.library().map(real_folder).unwrap_or_default(),
             entry_points: names.map(String::from).collect(),
             states: self.states(),
             mutex_impls: self.mutex_impls(),
@@ -197,6 +198,11 @@ impl Lookup {
         entry.map_or(0, |get| unsafe { get() })
     }
 
+    /// Threads of a region, as `omp_get_max_threads` says outside of regions; on a thread that has begun.
+    pub(crate) fn max_threads(self) -> Option<i32> {
+        crate::libgomp::max_threads(self.0 as *const _)
+    }
+
     /// Devices; on a thread that has begun.
     pub(crate) fn num_devices(self) -> i32 {
         // SAFETY: OpenMP 5.2, 19.6.1.17.
@@ -230,6 +236,16 @@ impl Lookup {
             processors
         };
         (0..places).map(processors).collect()
+    }
+}
+
+/// The path by the real name of its folder: `omptrace record` preloads runtimes by a link that goes away.
+fn real_folder(path: String) -> String {
+    let named = Path::new(&path);
+    let folder = named.parent().and_then(|folder| folder.canonicalize().ok());
+    match (folder, named.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name).to_string_lossy().into_owned(),
+        _ => path,
     }
 }
 

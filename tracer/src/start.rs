@@ -22,6 +22,7 @@ use crate::first_thread;
 use crate::fork;
 use crate::guard::contained;
 use crate::join_barrier;
+use crate::libgomp;
 use crate::log::warning;
 use crate::runtime::{self, Lookup};
 use crate::session::{self, Session};
@@ -65,6 +66,7 @@ pub(crate) extern "C" fn ompt_start_tool(
     runtime_version: *const c_char,
 ) -> *mut ompt_start_tool_result_t {
     let start = || {
+        libgomp::before_runtime();
         // SAFETY: the runtime passes a C string of its own.
         let runtime_version = unsafe { runtime::text(runtime_version) };
         tell_of_second(&runtime_version);
@@ -221,7 +223,7 @@ pub(crate) fn program_uses_openmp(session: &Session) {
     if let Some(lookup) = Lookup::current()
         && session.shall_ask_runtime()
     {
-        session.write_metadata(&facts::processors(lookup));
+        session.write_metadata(&facts::processors(lookup, libgomp::replaced()));
     }
 }
 

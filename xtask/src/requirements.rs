@@ -227,6 +227,20 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         source: Source::Apt(&["gfortran"]),
     },
     Requirement {
+        name: "musl",
+        why: "makes programs that cannot take libraries made for glibc",
+        purpose: Purpose::Tests,
+        test: Test::Runs(&["musl-gcc", "--version"]),
+        source: Source::Apt(&["musl-tools"]),
+    },
+    Requirement {
+        name: "32-bit C library",
+        why: "runs programs that cannot take 64-bit libraries",
+        purpose: Purpose::Tests,
+        test: Test::Files(&["/lib/ld-linux.so.2", "/lib32/libc.so.6"]),
+        source: Source::Apt(&["libc6-i386"]),
+    },
+    Requirement {
         name: "Open MPI",
         why: "its mpirun starts programs of MPI and OpenMP to be traced",
         purpose: Purpose::Tests,

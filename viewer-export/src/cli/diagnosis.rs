@@ -6,6 +6,7 @@ use std::env;
 use serde::Serialize;
 
 use crate::cli::entries;
+use crate::cli::killed;
 use crate::cli::libgomp::{Decision, StandIn};
 use crate::cli::loader::Loader;
 use crate::cli::process::End;
@@ -243,11 +244,7 @@ pub(crate) fn hint_at_death(
     programs: &[Program],
     loader: &Loader,
 ) -> Option<String> {
-    // A shell or a launcher passes the death of its program on as a status.
-    let died = [libc::SIGABRT, libc::SIGSEGV, libc::SIGBUS]
-        .iter()
-        .any(|&signal| end == End::Signal(signal) || end == End::Exit(128 + signal));
-    let (Decision::ReplaceBy(stand_in), true) = (decision, died) else {
+    let (Decision::ReplaceBy(stand_in), true) = (decision, killed::is_fault(end)) else {
         return None;
     };
     let hazards = entries::hazards_of(programs, loader);

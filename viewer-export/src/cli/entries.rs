@@ -91,6 +91,21 @@ pub(crate) fn hazards_of(programs: &[Program], loader: &Loader) -> Vec<&'static 
     hazards
 }
 
+/// Whether one of the programs and libraries, or of those that they need, calls one of the functions.
+pub(crate) fn calls_one_of<'a>(
+    functions: &[&str],
+    objects: impl IntoIterator<Item = &'a Path>,
+    loader: &Loader,
+) -> bool {
+    let mut scopes = objects.into_iter().map(|object| scope_of(object, loader));
+    scopes.any(|scope| {
+        scope.iter().any(|object| {
+            let mut calls = object.references();
+            calls.any(|call| functions.contains(&&*call.name))
+        })
+    })
+}
+
 /// A program or library and all libraries that it needs, in the order in which the loader looks for symbols; empty where
 /// it is none for this machine.
 fn scope_of(object: &Path, loader: &Loader) -> Vec<Object> {

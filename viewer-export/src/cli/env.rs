@@ -7,6 +7,7 @@ use crate::cli::arguments::{Env, WhenLibgomp};
 use crate::cli::failure::{Outcome, Result};
 use crate::cli::libgomp::{self, Decision};
 use crate::cli::loader::Loader;
+use crate::cli::preload;
 use crate::cli::tool;
 use crate::cli::words;
 
@@ -21,14 +22,13 @@ pub(crate) fn run(arguments: &Env) -> Result<Outcome> {
         lines.push(format!("export {name}={}", words::shell_word(&value)));
     }
     // Which programs will run is not known: only what is asked for is done.
-    if arguments.libgomp.libgomp == WhenLibgomp::Replace
-        && let Decision::ReplaceBy(stand_in) =
-            libgomp::decide(&arguments.libgomp, &[], &Loader::new())?
-    {
-        lines.push(prepend("LD_PRELOAD", stand_in.libomp.as_os_str()));
-    }
-    if arguments.tracer.preload {
-        lines.push(prepend("LD_PRELOAD", library.as_os_str()));
+    let decision = match arguments.libgomp.libgomp {
+        WhenLibgomp::Replace => libgomp::decide(&arguments.libgomp, &[], &Loader::new())?,
+        WhenLibgomp::Auto | WhenLibgomp::Keep => Decision::Keep,
+    };
+    let preloaded = preload::libraries(&decision, &library, arguments.tracer.preload);
+    for library in preloaded.into_iter().rev() {
+        lines.push(prepend("LD_PRELOAD", preload::named(library)?));
     }
     let mut stdout = io::stdout().lock();
     for line in lines {

@@ -15,11 +15,19 @@ const OF_FAULTS: &[c_int] = &[
     libc::SIGSEGV,
 ];
 
+/// Whether a fault of code ended the program.
+pub(crate) fn is_fault(end: End) -> bool {
+    OF_FAULTS.iter().any(|signal| is_of(end, *signal))
+}
+
+/// A shell or a launcher passes the death of its program on as a status.
+fn is_of(end: End, signal: c_int) -> bool {
+    end == End::Signal(signal) || end == End::Exit(128 + signal)
+}
+
 /// What to try after this end; nothing where it shows no fault.
 pub(crate) fn hints(end: End) -> Vec<&'static str> {
-    // A shell or a launcher passes the death of its program on as a status.
-    let is_of = |signal: c_int| end == End::Signal(signal) || end == End::Exit(128 + signal);
-    if !OF_FAULTS.iter().any(|signal| is_of(*signal)) {
+    if !is_fault(end) {
         return Vec::new();
     }
     let mut hints = vec![
@@ -27,7 +35,7 @@ pub(crate) fn hints(end: End) -> Vec<&'static str> {
         "if it lives then, leave out the events at which runtimes are known to crash: --events default,-dependences; \
          then --events default,-task,-mutex; then --events parallel",
     ];
-    if is_of(libc::SIGABRT) {
+    if is_of(end, libc::SIGABRT) {
         hints.push("\"OMP: Error #13: Assertion failure\" on stderr means that the OpenMP runtime ended it");
     }
     hints

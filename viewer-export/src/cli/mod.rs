@@ -3,6 +3,7 @@
 //! ```text
 //! arguments   the command line's definition; man makes the man page and the completions of it
 //! record      runs a program (process) with the tracer (tool), finds its traces (registry), completes them (sealing)
+//! preload     what the loader loads into programs before their own libraries
 //! env         the same variables for job scripts
 //! libgomp     whether LLVM's runtime takes the place of GCC's: only where it has all that is called (entries)
 //! doctor      what can be traced here; asks each runtime (probe)
@@ -37,6 +38,7 @@ mod libgomp;
 mod loader;
 mod man;
 mod packages;
+mod preload;
 mod probe;
 mod process;
 mod program;
@@ -44,6 +46,7 @@ mod progress;
 mod record;
 mod recover;
 mod registry;
+mod replaced;
 mod runtime;
 mod sealing;
 mod signals;

@@ -1,26 +1,26 @@
 //! `omptrace record`: runs a program with the tracer, then completes its traces.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use omptrace_trace_format::{Reader, metadata};
+use omptrace_trace_format::metadata;
 use omptrace_viewer_export::symbols::{self, Table};
 use serde_json::{Value, json};
 
 use crate::cli::arguments::{Record, Symbols, WhenLibgomp};
 use crate::cli::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
-use crate::cli::entries;
 use crate::cli::failure::{Failure, Outcome, Result};
 use crate::cli::killed;
 use crate::cli::libgomp::{self, Decision};
 use crate::cli::loader::Loader;
+use crate::cli::preload::{self, Preload};
 use crate::cli::process::{self, End, Ran};
 use crate::cli::program::Program;
 use crate::cli::registry::{Notes, Registry, Session};
-use crate::cli::sealing::{self, Done, Job};
+use crate::cli::replaced;
+use crate::cli::sealing::{self, Job};
 use crate::cli::tool::{self, prepended};
 use crate::cli::words;
 
@@ -44,24 +44,34 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
 
     let loader = Loader::new();
     let programs = programs(&arguments.program, &loader);
-    let decision = libgomp::decide(&arguments.libgomp, &programs, &loader)?;
-    tell_decision(&decision, &programs, arguments.libgomp.libgomp);
-    let stand_in = match &decision {
-        Decision::ReplaceBy(stand_in) => Some(stand_in.libomp.as_path()),
-        Decision::Keep | Decision::CannotReplaceBy(_) | Decision::NothingInstalled => None,
+    let refusals = diagnosis::refusals_in_environment();
+    let decision = match &*refusals {
+        [] => libgomp::decide(&arguments.libgomp, &programs, &loader)?,
+        // Nothing will be traced, so nothing need run on another runtime.
+        _ => Decision::Keep,
     };
-    let needs_tool = stand_in.is_none() && programs.iter().any(Program::needs_preloaded_tool);
-    let tool = (arguments.tracer.preload || needs_tool).then_some(library.as_path());
-    if tool.or(stand_in).is_some() {
-        let preloaded = tool.into_iter().chain(stand_in);
-        variables.push(("LD_PRELOAD", prepended(preloaded, "LD_PRELOAD")));
-    }
-    for (refusal, remedy) in diagnosis::refusals_in_environment() {
-        words::warning(&refusal);
-        words::hint(&remedy);
+    tell_decision(&decision, &programs, arguments.libgomp.libgomp);
+    let is_replaced = matches!(decision, Decision::ReplaceBy(_));
+    let needs_tool = !is_replaced && programs.iter().any(Program::needs_preloaded_tool);
+    let looks_for_runtimes = arguments.tracer.preload || needs_tool;
+    let preload = match &*preload::libraries(&decision, &library, looks_for_runtimes) {
+        [] => None,
+        libraries => Some(Preload::new(libraries)?),
+    };
+    variables.extend(
+        preload
+            .as_ref()
+            .map(|preload| ("LD_PRELOAD", preload.value())),
+    );
+    for (refusal, remedy) in &refusals {
+        words::warning(refusal);
+        words::hint(remedy);
     }
 
     let ran = start(&arguments.program, &variables, programs.first())?;
+    if let Some(preload) = preload {
+        preload.end();
+    }
     if let End::Signal(signal) = ran.end {
         words::note(&format!(
             "{} was killed by {}",
@@ -88,7 +98,9 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         let done = sealing::seal_all(jobs);
         sealing::tell(&done);
         sealing::report_withheld(&done);
-        tell_of_mixed(&done, &decision, &loader);
+        if let Decision::ReplaceBy(stand_in) = &decision {
+            replaced::tell(&done, stand_in, &programs, &loader);
+        }
         if let Some(command) = sealing::next_command(&done) {
             words::note(&format!("next: {command}"));
         }
@@ -188,37 +200,6 @@ fn start(
         Failure::because(format!("cannot run {}", command[0].display()), &error)
             .status(if not_found { 127 } else { 126 })
     })
-}
-
-/// Tells of libraries that were loaded while programs ran, and that call what the runtime in libgomp's place lacks.
-fn tell_of_mixed(done: &[Done], decision: &Decision, loader: &Loader) {
-    let Decision::ReplaceBy(stand_in) = decision else {
-        return;
-    };
-    let traces = done.iter().filter(|done| done.result.is_ok());
-    let modules: BTreeSet<PathBuf> = traces
-        .filter_map(|done| Reader::open(&done.trace).ok())
-        .filter_map(|reader| Table::from_metadata(reader.metadata()))
-        .flat_map(|table| {
-            let paths = table.instances().map(|module| PathBuf::from(&module.path));
-            paths.collect::<Vec<_>>()
-        })
-        .collect();
-    let mut lacking = entries::lacking_for(
-        &stand_in.libomp,
-        modules.iter().map(PathBuf::as_path),
-        loader,
-    );
-    lacking.retain(|lacking| !stand_in.lacking.contains(lacking));
-    if lacking.is_empty() {
-        return;
-    }
-    words::warning(&format!(
-        "the program ran on two OpenMP runtimes, so its results may be wrong: {} lacks {}",
-        stand_in.libomp.display(),
-        entries::described(&lacking)
-    ));
-    words::hint("record with --libgomp keep: nothing that runs on libgomp is traced then");
 }
 
 /// What is known of traces that are not there.

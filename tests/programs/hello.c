@@ -1,0 +1,7 @@
+// A child that uses no OpenMP.
+#include <stdio.h>
+
+int main(void) {
+    puts("hello");
+    return 0;
+}
