@@ -24,6 +24,7 @@ use crate::devices;
 use crate::first_thread;
 use crate::guard::guarded;
 use crate::join_barrier;
+use crate::recorder::Mode;
 use crate::stream::Stream;
 use crate::tls;
 use crate::undeferred;
@@ -607,6 +608,10 @@ unsafe extern "C" fn device_initialize(
 
 callbacks! { @ cold tell_device_finalize(device_num: c_int) |stream| DeviceFinalize { device_num } }
 unsafe extern "C" fn device_finalize(device_num: c_int) {
+    // A child that has used no OpenMP ends, and its runtime lets its parent's devices go: no reason for a trace of its own.
+    if Mode::current() == Mode::Child {
+        return;
+    }
     guarded(|| devices::finalized(device_num));
     // SAFETY: the argument of this call.
     unsafe { tell_device_finalize(device_num) };

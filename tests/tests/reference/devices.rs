@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::fs;
 use std::path::PathBuf;
 
 use ompt_sys::*;
@@ -638,14 +639,18 @@ fn amds_devices_are_drained_where_tracing_ends_early() {
 #[test]
 fn a_child_of_a_program_with_amds_devices_ends_and_its_parent_is_traced_on() {
     for end in [ChildEnd::Exit, ChildEnd::QuickExit] {
+        let finalize = Call::DeviceFinalize { device_num: 0 };
         let fork = Step::from(Fork {
             end,
+            steps: vec![finalize.into()],
             ..Fork::default()
         });
         let mut script = script(vec![amds()]);
         script.rounds[0].threads = on_threads(1, &[fork]);
         let traced = trace_with(&script, 64 << 10);
         check_unordered("fork", &traced, 2 * OPERATIONS_PLAYED);
+        let files = fs::read_dir(traced.folder.path()).expect("the folder is there");
+        assert_eq!(files.count(), 1, "the child has used no OpenMP");
     }
 }
 
