@@ -63,6 +63,9 @@ causes! {
     /// `OMPTRACE_EVENTS` says so.
     CounterpartLeftOut Note "counterpart_left_out"
         "events tell one end of what was chosen not to be recorded at the other; they are not shown";
+    /// Without `task_create`, tasks have no ids by which those that are resumed could be told from those that begin.
+    PartOfTask Note "part_of_task"
+        "tasks whose creation was not recorded were suspended: each part of them shows as a task, so there are fewer tasks than that";
     /// The creation was lost or not delivered.
     UnannouncedTask Warning "unannounced_task" "tasks ran whose creation is not in the trace";
     /// The region's begin was lost or not delivered.

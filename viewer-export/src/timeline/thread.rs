@@ -79,6 +79,11 @@ impl Frame {
         }
     }
 
+    /// What the thread does with others when the region has ended for good.
+    pub(crate) fn end_of_event(&self) -> Option<ThreadEvent> {
+        self.event.and_then(ThreadEvent::counterpart)
+    }
+
     /// When it began, or went on after it was cut.
     pub(crate) fn begin(&self) -> Ns {
         self.begin
@@ -396,7 +401,7 @@ impl Thread {
         if !frame.paused && self.stack.len() < stage.max_depth {
             stage.sink.leave(self.point(time), arguments);
         }
-        if let Some(event) = frame.event.and_then(ThreadEvent::counterpart) {
+        if let Some(event) = frame.end_of_event() {
             stage.thread_event(self.point(time), event);
         }
         frame

@@ -478,3 +478,9 @@ fn a_missing_end_among_hidden_regions_shifts_no_other() {
         .collect();
     assert_eq!(repairs, [("too_deep", 1)]);
 }
+
+#[test]
+fn parts_of_tasks_without_ids_are_complete_in_an_archive() {
+    let faults = archive_faults(include_str!("../fixtures/untied_without_creation.trace"));
+    assert_eq!(faults, []);
+}

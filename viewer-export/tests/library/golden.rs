@@ -99,6 +99,7 @@ golden! {
     taken_early
     tasks_on_top_of_tasks
     untied_migration
+    untied_without_creation
     detached_task
     ended_task_named
     locks_out_of_order

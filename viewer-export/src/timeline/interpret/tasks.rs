@@ -335,6 +335,12 @@ impl Interpreter<'_, '_> {
             let task = frames.split_off(bottom);
             if let Some(alive) = self.tasks.get_mut(&task[0].key) {
                 alive.state = TaskState::Suspended(task);
+            } else if task[0].key == Id::UNSET.0 {
+                // Nothing tells it from others when it is resumed: what follows is another task.
+                self.repair(thread, time, Cause::PartOfTask);
+                if let Some(complete) = task[0].end_of_event() {
+                    self.thread_event(thread, time, complete);
+                }
             } else {
                 self.repair(thread, time, Cause::MissingEnd);
             }
