@@ -55,7 +55,7 @@ pub fn trace(data: &[u8], spool: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let Some((size, chunks)) = chunks.get(8..).and_then(|rest| rest.split_first_chunk()) else {
         return (file, Vec::new());
     };
-    let header = FileHeader::of_spool(SESSION, 0, u32::from_le_bytes(*size));
+    let header = FileHeader::of_spool(SESSION, 0, u32::from_le_bytes(*size), &[]);
     (file, [&header.encode()[..], chunks].concat())
 }
 

@@ -9,7 +9,7 @@ use std::process::Command;
 use omptrace_tests::env::{Compiler, compile, omptrace_program, root, runtime, tool_library};
 use omptrace_trace_format::event::{Event, Module};
 use omptrace_trace_format::field::{Address, ModuleChange};
-use omptrace_trace_format::{Reader, seal};
+use omptrace_trace_format::{InDoubt, Reader, seal};
 use omptrace_viewer_export::symbols::{KEY, Options, Problem, Table, resolve};
 use serde_json::json;
 use tempfile::TempDir;
@@ -311,6 +311,7 @@ fn a_trace_keeps_its_names_without_the_program() {
     seal(
         &traced.trace,
         json!({ KEY: table.to_json() }),
+        InDoubt::Refuse,
         &mut |_, _| {},
     )
     .expect("sealed");

@@ -18,9 +18,10 @@
 //! | 28..32 | length of the spool's path |
 //! | 32..36 | CRC-32 of all other bytes |
 //! | 36..40 | bytes of the header, behind which the first block begins; 0 stands for 4096 |
-//! | 40.. | absolute path of the spool, in the file system's bytes; empty once the file is sealed |
+//! | 40.. | absolute path of the spool, in the file system's bytes; empty once the spool was sealed into the file |
 //!
-//! While a session runs, the header is a page, so that it has room for the path. That of a sealed file has 40 bytes.
+//! While a session runs, the header is a page, so that it has room for the path. That of a sealed file has 40 bytes, unless
+//! the spool was missing when the file was sealed: then it keeps the path, and the spool can still be added.
 //!
 //! Bytes that no table names are zero.
 //!
@@ -56,7 +57,8 @@
 //! # The spool
 //!
 //! Chunks in memory that are shared with a file, so that the kernel keeps them when the process is killed.
-//! A page like the file header (magic `OMPTSPOL`, 28..32 bytes per chunk), then chunks of that size. A chunk is
+//! A page like the file header (magic `OMPTSPOL`, 28..32 bytes per chunk, 40.. absolute path of the trace up to a zero),
+//! then chunks of that size. A chunk is
 //! sixteen words of header, the words of its events behind it:
 //!
 //! | word | what |
@@ -227,7 +229,7 @@ pub struct FileHeader {
     pub pid: u32,
     /// In a spool, bytes per chunk; in a trace file, the length of `path`.
     pub chunk_bytes: u32,
-    /// In a trace file, the spool's path; in a spool, empty.
+    /// In a trace file, the spool's path; in a spool, the trace's, which older tracers did not write.
     pub path: Vec<u8>,
 }
 
@@ -291,12 +293,12 @@ impl FileHeader {
         }
     }
 
-    /// That of a spool whose chunks have so many bytes.
-    pub fn of_spool(session: u64, pid: u32, chunk_bytes: u32) -> FileHeader {
+    /// That of the spool of the trace at `trace`, whose chunks have `chunk_bytes`.
+    pub fn of_spool(session: u64, pid: u32, chunk_bytes: u32, trace: &[u8]) -> FileHeader {
         FileHeader {
             magic: SPOOL_MAGIC,
             chunk_bytes,
-            ..FileHeader::of_trace(session, pid, &[])
+            ..FileHeader::of_trace(session, pid, trace)
         }
     }
 
@@ -378,7 +380,9 @@ impl FileHeader {
         let page = page.get(..bytes).ok_or(HeaderError::TooShort)?;
         let number = u32_at(page, 28);
         let path_len = if magic == SPOOL_MAGIC {
-            0
+            let path = page.get(PATH_OFFSET..).unwrap_or_default();
+            let end = path.iter().position(|byte| *byte == 0);
+            end.unwrap_or(path.len())
         } else {
             number as usize
         };

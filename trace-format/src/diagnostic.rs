@@ -108,7 +108,7 @@ kinds! {
     ChunkTwice Note "chunk_twice"
         "# chunks are in the file more than once; they were counted once";
     SpoolMissing Error "spool_missing"
-        "the spool is gone and the session has no end; the newest events of each stream are missing";
+        "the spool cannot be found or read, and the session has no end; the newest events of each stream are missing";
     SpoolDamaged Error "spool_damaged"
         "the spool's header is damaged or of another session; its chunks were ignored";
     SpoolChunkDamaged Error "spool_chunk_damaged"
@@ -244,12 +244,16 @@ impl fmt::Display for Diagnostic {
     }
 }
 
+const _: () = assert!(DiagnosticKind::ALL.len() <= u64::BITS as usize);
+
 /// Diagnostics up to a limit, and how many came after it.
 #[derive(Debug, Default)]
 pub(crate) struct Diagnostics {
     list: Vec<Diagnostic>,
     limit: usize,
     suppressed: u64,
+    /// A bit for each kind that came.
+    kinds: u64,
 }
 
 impl Diagnostics {
@@ -261,7 +265,10 @@ impl Diagnostics {
     }
 
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
-        if self.list.len() < self.limit {
+        let kind = 1 << diagnostic.kind as u32;
+        // The first of a kind is always kept: the kind may forbid to seal the trace.
+        if self.list.len() < self.limit || self.kinds & kind == 0 {
+            self.kinds |= kind;
             self.list.push(diagnostic);
         } else {
             self.suppressed += 1;

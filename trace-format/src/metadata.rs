@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::event;
+use crate::lock::Reach;
 
 /// All metadata blocks of a file, laid over each other. Every key may be missing: the process may have died before
 /// it was written, or the block may be damaged.
@@ -42,6 +43,9 @@ pub struct Metadata {
     /// The session's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
+    /// The lock that the tracer holds on the file while it records; missing where it could not be had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lock: Option<Lock>,
     /// The tracer's settings in force, by the name of their variable.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
@@ -156,6 +160,22 @@ pub struct Machine {
     pub cpus: u32,
     /// Kernel name and release.
     pub kernel: String,
+    /// The number of the kernel's boot (`/proc/sys/kernel/random/boot_id`): containers share it, and no other host has
+    /// it. Empty where it is not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub boot: String,
+}
+
+/// The tracer's lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lock {
+    /// The device of the file's file system, where the process ran.
+    pub device: u64,
+    /// The file's number there.
+    pub inode: u64,
+    /// Who sees the lock.
+    pub reach: Reach,
 }
 
 /// The OpenMP runtime.

@@ -20,8 +20,8 @@ use crate::codec::unpack_text;
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
 pub use crate::events::{Events, Record};
 use crate::limits::Limits;
+use crate::liveness::{self, Doubt, Liveness};
 use crate::metadata::Metadata;
-use crate::process::is_running;
 use crate::scan::{Block, Blocks, checked_payload, find_blocks, read_block, read_up_to};
 use crate::spool::{Spool, default_path};
 pub use crate::streams::Stream;
@@ -35,6 +35,8 @@ pub struct Reader {
     limits: Limits,
     header: FileHeader,
     spool: Option<Spool>,
+    /// The spool has events that the file has not, and it was not there.
+    lacks_spool: bool,
     metadata: Metadata,
     /// All that the metadata blocks say, as text: values take many times the memory, and there may be thousands of readers.
     metadata_text: Vec<u8>,
@@ -60,7 +62,7 @@ pub enum OpenError {
 /// How the session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It has not: the process runs on this machine.
+    /// It has not: the process still runs.
     Running,
     /// The tracer wrote all it had; [`Metadata::end`] says why.
     Ended,
@@ -68,6 +70,8 @@ pub enum Ending {
     Killed(i32),
     /// The process is gone and the tracer wrote no end.
     DidNotFinish,
+    /// The tracer wrote no end, and whether the process still runs cannot be seen from here.
+    Unknown(Doubt),
 }
 
 /// What a trace consists of.
@@ -153,7 +157,10 @@ impl Reader {
         if unknown > 0 {
             diagnostics.push(Diagnostic::new(DiagnosticKind::MetadataKey).count(unknown));
         }
-        if spool.is_none() && !spool_path.is_empty() && metadata.end.is_none() {
+        // Where tracing was turned off, the tracer wrote an end and left the spool.
+        let needs_spool = metadata.end.is_none() || metadata.failure.is_some();
+        let lacks_spool = spool.is_none() && !spool_path.is_empty() && needs_spool;
+        if lacks_spool {
             diagnostics.push(Diagnostic::new(DiagnosticKind::SpoolMissing));
         }
         let copies = all_copies(&blocks, spool.as_ref());
@@ -171,7 +178,7 @@ impl Reader {
         Ok(Reader {
             path: path.to_path_buf(),
             clock,
-            ending: find_ending(&header, &metadata, spool.as_ref()),
+            ending: find_ending(&file, path, &header, &metadata, spool.as_ref()),
             streams,
             summary: Summary {
                 file_bytes: len,
@@ -184,6 +191,7 @@ impl Reader {
             limits,
             header,
             spool,
+            lacks_spool,
             metadata,
             metadata_text: serde_json::to_vec(&overlay.object).unwrap_or_default(),
             metadata_clocks: overlay.clocks,
@@ -267,8 +275,19 @@ impl Reader {
     }
 
     /// The spool that was taken in.
-    pub(crate) fn spool_path(&self) -> Option<&Path> {
-        self.spool.as_ref().map(|spool| &*spool.path)
+    pub(crate) fn spool(&self) -> Option<&Spool> {
+        self.spool.as_ref()
+    }
+
+    /// True where the spool has events that the file has not, and it was not there.
+    pub(crate) fn lacks_spool(&self) -> bool {
+        self.lacks_spool
+    }
+
+    /// True where the session's end is written, and its tracer is about to remove the spool.
+    pub(crate) fn is_finishing(&self) -> bool {
+        self.ending == Ending::Ended
+            && liveness::is_finishing(&self.file, &self.path, self.header.pid, &self.metadata)
     }
 
     /// The limits that the trace was opened with.
@@ -418,15 +437,25 @@ fn clock_map(
     ClockMap::new(start, pairs, metadata.clock.as_ref(), diagnostics)
 }
 
-fn find_ending(header: &FileHeader, metadata: &Metadata, spool: Option<&Spool>) -> Ending {
+fn find_ending(
+    file: &File,
+    path: &Path,
+    header: &FileHeader,
+    metadata: &Metadata,
+    spool: Option<&Spool>,
+) -> Ending {
     let signal = metadata.record.as_ref().and_then(|record| record.signal);
-    match signal {
-        _ if metadata.end.is_some() => Ending::Ended,
-        Some(signal) => Ending::Killed(signal),
-        None if is_running(header.pid, metadata, spool.map(|spool| &*spool.path)) => {
-            Ending::Running
-        }
-        None => Ending::DidNotFinish,
+    if metadata.end.is_some() {
+        return Ending::Ended;
+    }
+    if let Some(signal) = signal {
+        return Ending::Killed(signal);
+    }
+    let spool = spool.map(|spool| &*spool.path);
+    match liveness::of(file, path, header.pid, metadata, spool) {
+        Liveness::Running => Ending::Running,
+        Liveness::Ended => Ending::DidNotFinish,
+        Liveness::Unknown(doubt) => Ending::Unknown(doubt),
     }
 }
 

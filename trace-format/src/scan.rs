@@ -88,7 +88,7 @@ fn read_index(file: &File, len: u64, session: Option<u64>, limits: &Limits) -> i
     let mut bytes = Vec::new();
     let tail = len.saturating_sub(INDEX_TAIL_BYTES as u64);
     read_up_to(file, &mut bytes, tail, INDEX_TAIL_BYTES)?;
-    if bytes.len() < INDEX_TAIL_BYTES || bytes[8..] != INDEX_MAGIC {
+    if bytes.get(INDEX_TAIL_BYTES - 8..) != Some(&INDEX_MAGIC) {
         return Ok(Index::Absent);
     }
     let offset = u64_at(&bytes, 0);
@@ -98,17 +98,24 @@ fn read_index(file: &File, len: u64, session: Option<u64>, limits: &Limits) -> i
         return Ok(Index::Damaged);
     }
     read_up_to(file, &mut bytes, offset, size as usize)?;
-    let header = BlockHeader::decode(&bytes).filter(|header| {
-        header.kind == BlockKind::INDEX
-            && session.is_none_or(|session| session == header.session)
-            && header.stride() == size
-            && header.payload_crc == crc32fast::hash(&bytes[BLOCK_HEADER_BYTES..])
-    });
-    let Some(header) = header else {
-        return Ok(Index::Damaged);
-    };
-    let entries = &bytes[BLOCK_HEADER_BYTES..bytes.len() - INDEX_TAIL_BYTES];
-    Ok(entries_of(entries, header.session, offset).map_or(Index::Damaged, Index::Sound))
+    let blocks = indexed_blocks(&bytes, size, session, offset);
+    Ok(blocks.map_or(Index::Damaged, Index::Sound))
+}
+
+/// The blocks that the index `bytes` lists, which has `size` bytes and begins at `offset`. A crafted one may have a payload
+/// that is shorter than its tail.
+fn indexed_blocks(bytes: &[u8], size: u64, session: Option<u64>, offset: u64) -> Option<Blocks> {
+    let header = BlockHeader::decode(bytes)?;
+    let payload = bytes.get(BLOCK_HEADER_BYTES..)?;
+    let is_index = header.kind == BlockKind::INDEX
+        && session.is_none_or(|session| session == header.session)
+        && header.stride() == size
+        && header.payload_crc == crc32fast::hash(payload);
+    let entries = payload.len().checked_sub(INDEX_TAIL_BYTES)?;
+    if !is_index {
+        return None;
+    }
+    entries_of(payload.get(..entries)?, header.session, offset)
 }
 
 /// The blocks that an index lists; `None` where they overlap, or lie outside the file.

@@ -1,15 +1,18 @@
 //! Sealing a trace: one file, complete in itself, packed, with an index at its end.
 //!
 //! The sealed file is written beside the trace and takes its name when it is on disk, and only then the spool goes:
-//! whenever sealing is interrupted, the trace is as it was.
+//! whenever sealing is interrupted, the trace is as it was. What has another trace's name, or lies elsewhere, stays.
 
 use std::collections::BTreeSet;
-use std::fs::{self, OpenOptions};
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
-use std::{fmt, mem, process};
+use std::time::{Duration, Instant};
+use std::{fmt, mem, process, thread};
 
 use serde_json::{Map, Value, json};
 
@@ -17,12 +20,14 @@ use crate::block::{BLOCK_HEADER_BYTES, ClockPair, Codec};
 use crate::chunks::Stored;
 use crate::clock::that_tell;
 use crate::codec::{Packer, pack_text};
-use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Severity};
 use crate::event::{Event, decode, is_wide_prefix, split};
+use crate::liveness::{Doubt, boot, pid_namespace, started};
+use crate::lock::{self, Purpose, Reach, State as LockState};
 use crate::metadata::Found;
 use crate::predict::State;
-use crate::process::started;
 use crate::reader::{Ending, OpenError, Reader};
+use crate::spool::{Spool, default_path};
 use crate::writer::{Index, chunk_header, metadata_header, push_words};
 
 /// zstd's level. The program has ended and the processors are free, so that more can be had than while it ran.
@@ -45,6 +50,8 @@ pub struct Sealed {
     pub bytes: u64,
     /// What was wrong with the trace before it was sealed.
     pub diagnostics: Vec<Diagnostic>,
+    /// A spool whose events are in the sealed trace and that stays: it is another trace's too, or could not be removed.
+    pub spool_left: Option<PathBuf>,
 }
 
 impl Sealed {
@@ -63,56 +70,195 @@ pub enum SealError {
     Open(OpenError),
     /// The process that writes it still runs.
     Running,
+    /// Whether that process still runs cannot be seen from here.
+    Unknown(Doubt),
+    /// Another program is sealing it.
+    Busy,
+    /// Somebody else replaced it, or wrote to it, meanwhile.
+    Changed,
+    /// It has more than this version can read, and sealing would drop it.
+    Unreadable(Diagnostic),
     /// The sealed file cannot be written.
     Io(io::Error),
 }
 
+/// What [`seal`] does with a trace whose process may still run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InDoubt {
+    /// It leaves the trace alone.
+    #[default]
+    Refuse,
+    /// It seals the trace: the caller knows that the process has ended.
+    Seal,
+}
+
+/// How long a program waits for another one that seals the same trace.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often it asks.
+const PAUSE: Duration = Duration::from_millis(20);
+
 /// Seals the trace at `path`: takes the spool in and removes it, packs raw chunks, lays the keys of the JSON object
-/// `additions` over the metadata. `progress` is told how many chunks of all are done.
+/// `additions` over the metadata. `progress` is called with how many chunks of all are done.
 ///
-/// Sealing again changes nothing, unless `additions` say something new. Chunks that cannot be read are left out;
-/// [`Reader::diagnostics`] of the sealed trace tell of them.
+/// Sealing again changes nothing, unless `additions` say something new. Chunks that are damaged are left out;
+/// [`Reader::diagnostics`] of the sealed trace report them.
 ///
 /// # Errors
 /// See [`SealError`].
 pub fn seal(
     path: &Path,
     additions: Value,
+    in_doubt: InDoubt,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Sealed, SealError> {
     // Of a symbolic link, the file behind it is replaced.
     let path = fs::canonicalize(path).map_err(OpenError::Io)?;
+    let locked = lock_trace(&path)?;
     let reader = Reader::open(&path)?;
-    if reader.ending() == Ending::Running {
-        return Err(SealError::Running);
+    if let Some(locked) = &locked
+        && id(&locked.metadata()?) != id(&reader.file_metadata()?)
+    {
+        return Err(SealError::Changed);
+    }
+    match reader.ending() {
+        Ending::Running => return Err(SealError::Running),
+        Ending::Unknown(doubt) if in_doubt == InDoubt::Refuse => {
+            return Err(SealError::Unknown(doubt));
+        }
+        _ if reader.is_finishing() => return Err(SealError::Running),
+        _ => {}
     }
     let news = news(&reader, additions);
-    if is_sealed(&reader) && news.is_empty() {
+    let sealed = if is_sealed(&reader) && news.is_empty() {
         let counted = copy(&reader, news, &mut Output::new(io::sink()), progress)?;
-        return Ok(Sealed {
+        Sealed {
             bytes: reader.summary().file_bytes,
+            spool_left: remove_leftover_spool(&reader, &path),
             ..counted
-        });
-    }
-    let temporary = temporary(&path);
-    let sealed = write(&reader, news, &temporary, progress)
-        .and_then(|sealed| fs::rename(&temporary, &path).map(|()| sealed))
-        .inspect_err(|_| {
-            let _ = fs::remove_file(&temporary);
-        })?;
-    if let Some(spool) = reader.spool_path() {
-        fs::remove_file(spool)?;
-    }
+        }
+    } else {
+        replace(&reader, news, &path, progress)?
+    };
+    remove_interrupted(&path);
     Ok(sealed)
+}
+
+/// Puts a sealed file in the place of the trace, and removes the spool.
+fn replace(
+    reader: &Reader,
+    news: Map<String, Value>,
+    path: &Path,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Sealed, SealError> {
+    let temporary = temporary(path);
+    let written = write(reader, news, &temporary, progress).and_then(|(sealed, _locked)| {
+        if !is_unchanged(reader, path)? {
+            return Err(SealError::Changed);
+        }
+        fs::rename(&temporary, path)?;
+        Ok(sealed)
+    });
+    let sealed = written.inspect_err(|_| {
+        let _ = fs::remove_file(&temporary);
+    })?;
+    // The new name must be on disk before the spool goes: they may lie on two file systems. One that cannot do that for
+    // folders keeps their order.
+    if let Some(folder) = path.parent() {
+        let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    }
+    let spool_left = match reader.spool() {
+        Some(spool) => remove_spool(spool, path),
+        None => remove_leftover_spool(reader, path),
+    };
+    Ok(Sealed {
+        spool_left,
+        ..sealed
+    })
+}
+
+/// Takes the lock of those who seal the trace; `None` where such locks cannot be had.
+fn lock_trace(path: &Path) -> Result<Option<File>, SealError> {
+    let since = Instant::now();
+    loop {
+        let Ok(file) = OpenOptions::new().read(true).write(true).open(path) else {
+            return Ok(None);
+        };
+        match lock::take(&file, Purpose::Sealing) {
+            Err(_) => return Ok(None),
+            // The one who had the lock has put another file there.
+            Ok(true) if fs::metadata(path).is_ok_and(|now| !is_same(&file, &now)) => {}
+            Ok(true) => return Ok(Some(file)),
+            Ok(false) if since.elapsed() > PATIENCE => return Err(SealError::Busy),
+            Ok(false) => thread::sleep(PAUSE),
+        }
+    }
+}
+
+fn id(file: &fs::Metadata) -> (u64, u64) {
+    (file.dev(), file.ino())
+}
+
+fn is_same(file: &File, found: &fs::Metadata) -> bool {
+    file.metadata().is_ok_and(|file| id(&file) == id(found))
+}
+
+/// True where the file at `path` is the one that `reader` reads, and as long as it was.
+fn is_unchanged(reader: &Reader, path: &Path) -> io::Result<bool> {
+    let (now, then) = (fs::metadata(path)?, reader.file_metadata()?);
+    Ok(id(&now) == id(&then) && now.len() == reader.summary().file_bytes)
+}
+
+/// Removes the spool where it belongs to this trace alone; else returns its path.
+fn remove_spool(spool: &Spool, trace: &Path) -> Option<PathBuf> {
+    let is_removed = spool.belongs_to(trace)
+        && match fs::remove_file(&spool.path) {
+            Ok(()) => true,
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+    (!is_removed).then(|| spool.path.clone())
+}
+
+/// Removes the spool that a program left beside a sealed trace: it was killed before it removed the spool itself.
+fn remove_leftover_spool(reader: &Reader, path: &Path) -> Option<PathBuf> {
+    let has_no_spool = reader.summary().sealed && reader.header().path.is_empty();
+    let mut found = reader.metadata().found_while_sealing.iter();
+    // Older versions sealed a trace without its spool for good.
+    let was_missing = found.any(|found| STAYS.iter().any(|kind| kind.name() == found.kind));
+    if !has_no_spool || was_missing {
+        return None;
+    }
+    let spool = Spool::find(
+        path,
+        default_path(path).as_os_str().as_bytes(),
+        Some(reader.header().session),
+        reader.limits(),
+        &mut Diagnostics::new(0),
+    )?;
+    remove_spool(&spool, path)
 }
 
 /// True where the file is what sealing makes.
 fn is_sealed(reader: &Reader) -> bool {
     let mut diagnostics = reader.diagnostics().iter();
     reader.summary().sealed
-        && reader.header().path.is_empty()
-        && diagnostics.all(|diagnostic| diagnostic.while_sealing)
+        && (reader.header().path.is_empty() || reader.lacks_spool())
+        && diagnostics.all(|diagnostic| diagnostic.while_sealing || stays(reader, diagnostic))
 }
+
+/// What a reader of the sealed trace finds again.
+const STAYS: [DiagnosticKind; 2] = [DiagnosticKind::SpoolMissing, DiagnosticKind::SpoolDamaged];
+
+fn stays(reader: &Reader, diagnostic: &Diagnostic) -> bool {
+    reader.lacks_spool() && STAYS.contains(&diagnostic.kind)
+}
+
+/// Flaws of the reader, and none of the trace: another reader, or another try, finds what this one leaves out.
+const OF_READER: [DiagnosticKind; 4] = [
+    DiagnosticKind::LimitReached,
+    DiagnosticKind::ReadFailed,
+    DiagnosticKind::UnknownBlock,
+    DiagnosticKind::ChunkCodec,
+];
 
 /// The keys of `additions` that the metadata lacks or says otherwise.
 fn news(reader: &Reader, additions: Value) -> Map<String, Value> {
@@ -126,45 +272,87 @@ fn news(reader: &Reader, additions: Value) -> Map<String, Value> {
 
 /// Bytes that file systems take for a name.
 const LONGEST_NAME: usize = 255;
-/// Between the trace's name and the process id in the name of a file that is to become a sealed trace.
+/// Between the trace's name and the process in the name of a file that is to become a sealed trace.
 const SEALING: &str = ".sealing.";
 
-/// Where [`seal`] in this process writes what is to become the trace at `path`. A name that no trace has, in the trace's
-/// folder: a name is changed at once only within one file system.
+/// Where [`seal`] in this process writes what is to become the trace at `path`. A name that no trace has, and no other
+/// process of any host, in the trace's folder: a name is changed at once only within one file system.
 pub fn temporary(path: &Path) -> PathBuf {
     // Of a symbolic link, the file behind it is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut name = temporary_prefix(&path);
+    name.push(own_suffix());
+    path.with_file_name(name)
+}
+
+/// What the names of all such files begin with.
+fn temporary_prefix(path: &Path) -> OsString {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
-    let suffix = format!("{SEALING}{}", process::id());
-    if name.len() + suffix.len() > LONGEST_NAME {
+    if name.len() + SEALING.len() + own_suffix().len() > LONGEST_NAME {
         let mut hash = DefaultHasher::new();
         name.hash(&mut hash);
         name = format!(".{:016x}", hash.finish()).into();
     }
-    name.push(suffix);
-    path.with_file_name(name)
+    name.push(SEALING);
+    name
 }
 
-/// The trace that the file at `path` was to become, where the process that sealed it is gone. On another machine it may
-/// be there: such a file is of no use only when the trace is sealed.
-pub fn interrupted(path: &Path) -> Option<PathBuf> {
-    let (trace, pid) = path.file_name()?.to_str()?.rsplit_once(SEALING)?;
-    let is_gone = started(pid.parse().ok()?).is_none();
-    is_gone.then(|| path.with_file_name(trace))
+/// The process's id, then what another process with this id differs in: its host, its container, its start.
+fn own_suffix() -> String {
+    let pid = process::id();
+    let mut hash = DefaultHasher::new();
+    (boot(), pid_namespace(), started(pid)).hash(&mut hash);
+    format!("{pid:010}.{:016x}", hash.finish())
 }
 
+/// Removes what programs left that were killed while they sealed the trace at `path`, which is sealed now.
+fn remove_interrupted(path: &Path) {
+    let prefix = temporary_prefix(path);
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let suffix = name.as_bytes().strip_prefix(prefix.as_bytes());
+        // Older versions wrote the process id alone.
+        let pid = suffix.and_then(|suffix| suffix.split(|byte| *byte == b'.').next());
+        let pid = pid.and_then(|pid| str::from_utf8(pid).ok()?.parse().ok());
+        if pid.is_some_and(|pid| is_interrupted(&entry.path(), pid)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// True where the program that wrote `file` is gone: it had this process id, and the lock on the file.
+fn is_interrupted(file: &Path, pid: u32) -> bool {
+    let Ok(opened) = OpenOptions::new()
+        .read(true)
+        .custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK)
+        .open(file)
+    else {
+        return false;
+    };
+    let reach = Reach::of(file);
+    let nobody_elsewhere = match lock::state(&opened, Purpose::Sealing) {
+        LockState::Held => false,
+        LockState::Free => reach != Reach::Unknown,
+        LockState::Unsupported => reach == Reach::Kernel,
+    };
+    nobody_elsewhere && started(pid).is_none()
+}
+
+/// Writes the sealed file; its lock is held as long as the file is not closed.
 fn write(
     reader: &Reader,
     news: Map<String, Value>,
     path: &Path,
     progress: &mut dyn FnMut(u64, u64),
-) -> io::Result<Sealed> {
+) -> Result<(Sealed, File), SealError> {
     // Anew, and for the user alone until it is as the trace is: never what somebody else has put there.
     let create = || {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(0o600).open(path)
     };
     let file = create().or_else(|_| fs::remove_file(path).and_then(|()| create()))?;
+    let _ = lock::take(&file, Purpose::Sealing);
     let trace = reader.file_metadata()?;
     // Only root can give a file away, and only root seals the traces of others.
     let _ = fchown(&file, Some(trace.uid()), Some(trace.gid()));
@@ -176,7 +364,7 @@ fn write(
         .into_inner()
         .map_err(io::IntoInnerError::into_error)?;
     file.sync_all()?;
-    Ok(sealed)
+    Ok((sealed, file))
 }
 
 /// Writes a sealed file of all that `reader` can read, `news` laid over its metadata.
@@ -185,7 +373,7 @@ fn copy(
     news: Map<String, Value>,
     output: &mut Output<impl Write>,
     progress: &mut dyn FnMut(u64, u64),
-) -> io::Result<Sealed> {
+) -> Result<Sealed, SealError> {
     let session = reader.header().session;
     output.header(reader)?;
     let mut object = reader.metadata_object();
@@ -227,8 +415,14 @@ fn copy(
     }
     progress(all.len() as u64, all.len() as u64);
     sealed.diagnostics = all_diagnostics(reader, chunks.diagnostics);
+    let mut news = sealed.diagnostics.iter();
+    if let Some(flaw) = news.find(|news| !news.while_sealing && OF_READER.contains(&news.kind)) {
+        return Err(SealError::Unreadable(flaw.clone()));
+    }
     let before = &reader.metadata().found_while_sealing;
-    let found = all_found(before, &sealed.diagnostics);
+    let lasting = sealed.diagnostics.iter();
+    let lasting = lasting.filter(|diagnostic| !stays(reader, diagnostic));
+    let found = all_found(before, lasting);
     if found.len() > before.len() {
         let found = json!({ "found_while_sealing": found });
         output.metadata(session, ClockPair::default(), &found)?;
@@ -263,11 +457,14 @@ fn all_diagnostics(reader: &Reader, mut of_chunks: Diagnostics) -> Vec<Diagnosti
 }
 
 /// What earlier sealing found, and what of `diagnostics` is new. What sealing leaves out can be seen nowhere else afterwards.
-fn all_found(before: &[Found], diagnostics: &[Diagnostic]) -> Vec<Found> {
+fn all_found<'d>(
+    before: &[Found],
+    diagnostics: impl Iterator<Item = &'d Diagnostic>,
+) -> Vec<Found> {
     let mut all = before.to_vec();
     let known: BTreeSet<&Found> = before.iter().collect();
     let is_grave = |diagnostic: &&Diagnostic| diagnostic.severity > Severity::Note;
-    let grave = diagnostics.iter().filter(is_grave);
+    let grave = diagnostics.filter(is_grave);
     let now = grave.filter(|diagnostic| !diagnostic.while_sealing);
     all.extend(
         now.map(Diagnostic::found)
@@ -293,7 +490,10 @@ impl<W: Write> Output<W> {
     }
 
     fn header(&mut self, reader: &Reader) -> io::Result<()> {
-        let header = reader.header().sealed();
+        let header = match reader.lacks_spool() {
+            true => reader.header().clone(),
+            false => reader.header().sealed(),
+        };
         self.offset = header.bytes as u64;
         self.out.write_all(&header.encode())
     }
@@ -348,6 +548,16 @@ impl fmt::Display for SealError {
         match self {
             SealError::Open(error) => error.fmt(f),
             SealError::Running => f.write_str("the process that writes the trace still runs"),
+            SealError::Unknown(doubt) => write!(
+                f,
+                "whether the process that writes the trace still runs cannot be seen here: {doubt}"
+            ),
+            SealError::Busy => f.write_str("another program is completing the trace"),
+            SealError::Changed => f.write_str("another program changed the trace meanwhile"),
+            SealError::Unreadable(flaw) => write!(
+                f,
+                "the trace stays as it is, since events that this version cannot read would be lost: {flaw}"
+            ),
             SealError::Io(error) => write!(f, "the sealed trace cannot be written: {error}"),
         }
     }
@@ -357,8 +567,8 @@ impl std::error::Error for SealError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             SealError::Open(error) => Some(error),
-            SealError::Running => None,
             SealError::Io(error) => Some(error),
+            _ => None,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! What the traced process left in its spool: the newest chunks of each stream (layout: [`crate::block`]).
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::ops::RangeInclusive;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::block::{
@@ -12,6 +13,7 @@ use crate::block::{
 };
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
 use crate::limits::Limits;
+use crate::lock::is_same_entry;
 use crate::scan::read_up_to;
 
 const HEADER_BYTES: usize = CHUNK_HEADER_WORDS * 8;
@@ -30,6 +32,8 @@ pub fn default_path(trace: &Path) -> PathBuf {
 pub(crate) struct Spool {
     file: File,
     pub(crate) path: PathBuf,
+    /// Where the header says that the trace is.
+    trace: PathBuf,
     pub(crate) session: u64,
     pub(crate) bytes: u64,
     /// Words that a chunk holds.
@@ -54,7 +58,7 @@ pub(crate) struct Recycled;
 impl Spool {
     /// The spool of `session`, beside the trace or at the path that the trace's header names; `None` where there is
     /// no such file. `path` is empty for a sealed trace, which has no spool. Of a copied trace, the copied spool comes first:
-    /// the other is still the original's.
+    /// the other is still the original's. Both files may have got other names since.
     pub(crate) fn find(
         trace: &Path,
         path: &[u8],
@@ -65,7 +69,7 @@ impl Spool {
         let named = Path::new(std::ffi::OsStr::from_bytes(path));
         let beside = trace.with_file_name(named.file_name()?);
         let mut is_damaged = false;
-        for path in [&*beside, named] {
+        for path in [&*beside, &*default_path(trace), named] {
             let Ok(file) = File::open(path) else { continue };
             let spool = Spool::read(file, path.to_path_buf(), session, limits, diagnostics);
             if spool.is_some() {
@@ -103,6 +107,7 @@ impl Spool {
         let mut spool = Spool {
             file,
             path,
+            trace: PathBuf::from(OsString::from_vec(header.path)),
             session: header.session,
             bytes,
             capacity: (chunk_bytes - HEADER_BYTES) as u64 / 8,
@@ -111,6 +116,20 @@ impl Spool {
         };
         spool.list(chunk_bytes, limits, diagnostics);
         Some(spool)
+    }
+
+    /// True where the spool is that of the trace at `trace` and of no other: it lies beside it under the trace's name, or
+    /// its header names this very trace. Whoever copies, links or renames one of both has the other elsewhere.
+    pub(crate) fn belongs_to(&self, trace: &Path) -> bool {
+        let is_same_file = || {
+            let (found, read) = (fs::symlink_metadata(&self.path), self.file.metadata());
+            let (Ok(found), Ok(read)) = (found, read) else {
+                return false;
+            };
+            (found.dev(), found.ino()) == (read.dev(), read.ino())
+        };
+        let is_beside = is_same_entry(&self.path, &default_path(trace));
+        (is_beside || is_same_entry(&self.trace, trace)) && is_same_file()
     }
 
     /// Reads the headers of all chunks.

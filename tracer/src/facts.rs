@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use chrono::Local;
 use omptrace_trace_format::event;
+use omptrace_trace_format::liveness;
 use omptrace_trace_format::metadata::{
     Clock, Machine, Metadata, OfLibgomp, Process, Processors, Registration, Runtime, Schema,
 };
@@ -55,7 +56,7 @@ pub(crate) fn process(session: &Session, forked: bool) -> Metadata {
             parent_pid: std::os::unix::process::parent_id(),
             started: started.unwrap_or(0),
             started_raw_ns: started.and_then(started_raw_ns),
-            pid_namespace: fs::metadata("/proc/self/ns/pid").map_or(0, |found| found.ino()),
+            pid_namespace: liveness::pid_namespace(),
             executable: fs::read_link("/proc/self/exe")
                 .unwrap_or_default()
                 .to_string_lossy()
@@ -77,7 +78,9 @@ pub(crate) fn process(session: &Session, forked: bool) -> Metadata {
                 |_| String::new(),
                 |release| format!("Linux {}", release.trim()),
             ),
+            boot: liveness::boot(),
         }),
+        lock: session.lock(),
         environment: std::env::vars_os()
             .map(|(name, value)| {
                 (

@@ -98,6 +98,9 @@ pub(crate) fn watch() {
             // Patience was not enough.
             LOADER_IS_LOST.store(true, Ordering::Relaxed);
         }
+        if let Some(parent) = session::current() {
+            parent.let_go();
+        }
         if Mode::current() == Mode::Off {
             session::disown();
         } else {

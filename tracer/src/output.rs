@@ -16,6 +16,7 @@ use omptrace_trace_format::block::{
     self, BLOCK_HEADER_BYTES, ClockPair, Codec, FILE_HEADER_BYTES, FileHeader,
 };
 use omptrace_trace_format::codec::Packer;
+use omptrace_trace_format::metadata::Lock;
 use omptrace_trace_format::writer;
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -34,6 +35,8 @@ const MOST_SLOTS: u64 = 8;
 #[derive(Debug)]
 pub(crate) struct Output {
     file: OwnFile,
+    /// The lock on the file; `None` where there is none.
+    lock: Option<Lock>,
     session: u64,
     /// Where the next block goes: whoever adds its length owns the bytes before.
     end: AtomicU64,
@@ -51,13 +54,15 @@ struct Slots {
 }
 
 impl Output {
-    /// Creates the file: see [`OwnFile::create`].
+    /// Creates the file and locks it: see [`OwnFile::create`], [`OwnFile::lock`].
     ///
     /// # Errors
     /// What the system said.
     pub(crate) fn create(wanted: &Path, session: u64) -> io::Result<Output> {
+        let file = OwnFile::create(wanted)?;
         Ok(Output {
-            file: OwnFile::create(wanted)?,
+            lock: file.lock(),
+            file,
             session,
             end: AtomicU64::new(FILE_HEADER_BYTES as u64),
             slots: Mutex::new(Some(Slots::default())),
@@ -67,6 +72,26 @@ impl Output {
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
+    }
+
+    /// The lock on it.
+    pub(crate) fn lock(&self) -> Option<&Lock> {
+        self.lock.as_ref()
+    }
+
+    /// See [`OwnFile::unlock`].
+    pub(crate) fn unlock(&self) {
+        self.file.unlock();
+    }
+
+    /// See [`OwnFile::let_go`].
+    pub(crate) fn let_go(&self) {
+        self.file.let_go();
+    }
+
+    /// See [`OwnFile::remove_name`].
+    pub(crate) fn remove_name(&self) {
+        self.file.remove_name();
     }
 
     /// See [`OwnFile::move_up`].

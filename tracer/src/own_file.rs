@@ -14,9 +14,12 @@
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+
+use omptrace_trace_format::lock::{self, Purpose, Reach};
+use omptrace_trace_format::metadata::Lock;
 
 use crate::system::{self, FileId};
 
@@ -37,6 +40,8 @@ pub(crate) struct OwnFile {
     descriptor: AtomicI32,
     /// The number that it had before it moved up; [`NONE`] where it did not.
     low: AtomicI32,
+    /// The page that keeps the lock: see [`OwnFile::lock`]. Null where there is no lock.
+    pin: AtomicPtr<u8>,
 }
 
 /// In a descriptor's place.
@@ -77,7 +82,64 @@ impl OwnFile {
             id: system::file_id(file.as_fd())?,
             descriptor: AtomicI32::new(file.into_raw_fd()),
             low: AtomicI32::new(NONE),
+            pin: AtomicPtr::default(),
         })
+    }
+
+    /// Locks the file for the process that records into it, so that no other program takes it for a finished trace. `None`
+    /// where the system has no such locks.
+    ///
+    /// A program that closes every descriptor closes those of the lock, and opening the file again brings it not back to
+    /// everybody who looked meanwhile. So one page is mapped, which holds on to the lock until the process ends or executes
+    /// another program. Nobody touches the page, and a forked child does not get it.
+    pub(crate) fn lock(&self) -> Option<Lock> {
+        let taken = self.with(|file| {
+            if !lock::take(file, Purpose::Recording)? {
+                return Err(io::Error::other("another process has it"));
+            }
+            system::map_pin(file).inspect_err(|_| _ = lock::give_back(file, Purpose::Recording))
+        });
+        // Relaxed: only its address is shared.
+        self.pin.store(taken.ok()?, Ordering::Relaxed);
+        let (device, inode) = self.id;
+        Some(Lock {
+            device,
+            inode,
+            reach: Reach::of(&self.path),
+        })
+    }
+
+    /// Gives the lock back, also for children that were forked without anybody's knowledge.
+    pub(crate) fn unlock(&self) {
+        // Relaxed: see `lock`.
+        let pin = self.pin.swap(std::ptr::null_mut(), Ordering::Relaxed);
+        if pin.is_null() {
+            return;
+        }
+        // Relaxed: see `descriptor`. One that the program closed is not opened again: the page has the lock alone then.
+        let number = self.descriptor.load(Ordering::Relaxed);
+        if number != NONE && self.is_ours(number) {
+            // SAFETY: open a moment ago; a number that is closed is an error.
+            let file = unsafe { BorrowedFd::borrow_raw(number) };
+            let _ = lock::give_back(file, Purpose::Recording);
+        }
+        system::unmap_pin(pin);
+    }
+
+    /// In a forked child: its parent's lock goes with the parent, whatever the child does.
+    pub(crate) fn let_go(&self) {
+        // Relaxed: the child has one thread. It did not get the page.
+        self.pin.store(std::ptr::null_mut(), Ordering::Relaxed);
+        self.close();
+    }
+
+    /// Removes the file's name, unless another file has it by now.
+    pub(crate) fn remove_name(&self) {
+        let found = std::fs::symlink_metadata(&self.path);
+        if found.is_ok_and(|found| (found.dev(), found.ino()) == self.id) {
+            // A file that is gone already is as good.
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 
     /// Its name when it was created.
@@ -163,8 +225,10 @@ impl OwnFile {
         }
     }
 
-    /// Gives its descriptors back; no other thread may be using them. Who needs the file all the same opens it again.
+    /// Gives the lock and its descriptors back; no other thread may be using them. Who needs the file all the same opens it
+    /// again.
     pub(crate) fn close(&self) {
+        self.unlock();
         for descriptor in [&self.descriptor, &self.low] {
             // Relaxed: see `descriptor`.
             let number = descriptor.swap(NONE, Ordering::Relaxed);

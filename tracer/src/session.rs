@@ -17,6 +17,7 @@ use omptrace_trace_format::event::{
     BufferFlush, DeviceStream, Lost, MAX_COMPACT_WORDS, Monitoring, ThreadInfo, WideRow,
 };
 use omptrace_trace_format::field::{MonitoringChange, Text, Ticks};
+use omptrace_trace_format::metadata::Lock;
 use omptrace_trace_format::predict::State;
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -204,7 +205,7 @@ impl Session {
             Output::create(&wanted, number).map_err(|error| cannot("create", &wanted, error))?;
         let make_spool = || -> Result<Spool, String> {
             let path = spool_path(&config, &output);
-            let spool = Spool::create(&path, number, pid)
+            let spool = Spool::create(&path, number, pid, output.path())
                 .map_err(|error| cannot("make the spool", &path, error))?;
             let path = spool.path().unwrap_or(Path::new(""));
             let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
@@ -215,7 +216,7 @@ impl Session {
             Ok(spool)
         };
         let spool = make_spool().inspect_err(|_| {
-            let _ = std::fs::remove_file(output.path());
+            output.remove_name();
         })?;
         let level = match (config.keep, config.compress) {
             (Keep::All, Compress::Level(level)) => Some(level),
@@ -262,6 +263,17 @@ impl Session {
         }
         self.record();
         info!("tracing into {}", self.output.path().display());
+    }
+
+    /// The lock on the trace.
+    pub(crate) fn lock(&self) -> Option<Lock> {
+        self.output.lock().cloned()
+    }
+
+    /// In a forked child: the parent's files are closed, so that its lock ends with it.
+    pub(crate) fn let_go(&self) {
+        self.output.let_go();
+        self.spool.let_go();
     }
 
     /// See [`crate::own_file::OwnFile::move_up`].
@@ -673,6 +685,12 @@ impl Session {
     }
 
     fn end(&'static self, how: &str) {
+        self.write_end(how);
+        // The trace is as complete as it will be.
+        self.output.unlock();
+    }
+
+    fn write_end(&'static self, how: &str) {
         let start = std::time::Instant::now();
         Mode::Off.set();
         let is_quiet = recorder::wait_until_quiet(PATIENCE);

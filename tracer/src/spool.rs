@@ -13,6 +13,7 @@
 //! trace is complete at a regular end, and a kill takes what was not written yet.
 
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -73,21 +74,22 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// Makes the spool `path`, or by the next free name, or in memory of its own: see the module.
+    /// Makes the spool `path` of the trace at `trace`, or by the next free name, or in memory of its own: see the module.
     ///
     /// # Errors
     /// What the system said: the folder, the disk, the address space.
-    pub(crate) fn create(path: &Path, session: u64, pid: u32) -> io::Result<Spool> {
+    pub(crate) fn create(path: &Path, session: u64, pid: u32, trace: &Path) -> io::Result<Spool> {
         let mut file = OwnFile::create(path)?;
         if file.with(system::faults_when_full).unwrap_or(false) {
-            let _ = std::fs::remove_file(file.path());
+            file.remove_name();
             let elsewhere = Path::new(SHARED_MEMORY).join(path.file_name().unwrap_or_default());
             file = match OwnFile::create(&elsewhere) {
                 Ok(file) => file,
                 Err(error) => return Spool::in_memory(&elsewhere, &error),
             };
         }
-        let header = FileHeader::of_spool(session, pid, CHUNK_BYTES as u32);
+        let trace = trace.as_os_str().as_bytes();
+        let header = FileHeader::of_spool(session, pid, CHUNK_BYTES as u32, trace);
         let mapped = file
             .with(|file| system::write_all_at(file, &[&header.encode()], 0))
             .and_then(|()| first_segment(Some(&file)));
@@ -95,7 +97,7 @@ impl Spool {
             Ok((first, capacity)) => return Ok(Spool::new(Some(file), first, capacity)),
             Err(error) => error,
         };
-        let _ = std::fs::remove_file(file.path());
+        file.remove_name();
         if !may_not_be_mapped(&error) {
             return Err(error);
         }
@@ -133,6 +135,11 @@ impl Spool {
     /// See [`OwnFile::close`].
     pub(crate) fn close(&self) {
         self.file.iter().for_each(OwnFile::close);
+    }
+
+    /// See [`OwnFile::let_go`].
+    pub(crate) fn let_go(&self) {
+        self.file.iter().for_each(OwnFile::let_go);
     }
 
     /// The process may have `chunks` more, or fewer, as a thread comes or goes.
@@ -240,17 +247,15 @@ impl Spool {
             return;
         };
         let chunks = self.all().count() * CHUNK_BYTES;
-        // A file that is gone already is as good.
-        let remove = || drop(std::fs::remove_file(file.path()));
-        let removed = file.with(|file| {
+        let removed = file.with(|descriptor| {
             // Not before there is a descriptor: the file may have to be opened again, by its name.
-            remove();
+            file.remove_name();
             // The space too: the mapping would hold it until the process ends. Chunks keep reading as zeros, stores fill
             // new pages. The header stays: where the name could not be removed, the file is a spool without chunks.
-            system::give_back(file, FILE_HEADER_BYTES, chunks)
+            system::give_back(descriptor, FILE_HEADER_BYTES, chunks)
         });
         if removed.is_err() {
-            remove();
+            file.remove_name();
         }
     }
 }

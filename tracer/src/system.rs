@@ -210,6 +210,29 @@ pub(crate) fn map_shared(file: BorrowedFd<'_>, offset: usize, len: usize) -> io:
     Ok(unsafe { base.cast::<u8>().add(before) })
 }
 
+/// Maps a page of the file, which keeps the file's description open; nobody can touch it, and no child of fork gets it.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn map_pin(file: BorrowedFd<'_>) -> io::Result<*mut u8> {
+    let (access, flags) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_NORESERVE);
+    let (address, len) = (std::ptr::null_mut(), page_bytes());
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let page = unsafe { libc::mmap(address, len, access, flags, file.as_raw_fd(), 0) };
+    if page == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the page was just mapped. Failure gives it to children, no more.
+    unsafe { libc::madvise(page, len, libc::MADV_DONTFORK) };
+    Ok(page.cast())
+}
+
+/// Gives the page of [`map_pin`] back.
+pub(crate) fn unmap_pin(page: *mut u8) {
+    // SAFETY: made by `map_pin`, and touched by nobody.
+    unsafe { libc::munmap(page.cast(), page_bytes()) };
+}
+
 /// Maps `len` bytes of zeroed private memory for the life of the process. None may be touched before [`open_memory`].
 ///
 /// # Errors

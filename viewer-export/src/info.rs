@@ -303,6 +303,9 @@ fn ending(reader: &Reader) -> String {
         Ending::Ended => format!("ended ({end})"),
         Ending::Killed(signal) => format!("killed by signal {signal}"),
         Ending::DidNotFinish => "did not finish".to_owned(),
+        Ending::Unknown(doubt) => {
+            format!("did not finish, or still runs: that cannot be seen here, since {doubt}")
+        }
     }
 }
 

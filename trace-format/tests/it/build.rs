@@ -176,7 +176,7 @@ impl Trace {
     /// A chunk in the spool.
     pub(crate) fn spooled(mut self, chunk: Chunk, state: ChunkState, words: &[u64]) -> Trace {
         if self.spool.is_empty() {
-            let header = FileHeader::of_spool(SESSION, u32::MAX, SPOOL_CHUNK_BYTES as u32);
+            let header = FileHeader::of_spool(SESSION, u32::MAX, SPOOL_CHUNK_BYTES as u32, &[]);
             self.spool.extend(header.encode());
         }
         let mut all = vec![
@@ -214,6 +214,26 @@ impl Trace {
         if !self.spool.is_empty() {
             fs::write(default_path(&path), &self.spool).expect("the folder is ours");
         }
+        path
+    }
+
+    /// The same with the spool in another folder, whose header names the trace or, as that of older tracers, does not.
+    pub(crate) fn write_with_spool_in(&self, folder: &Path, names_the_trace: bool) -> PathBuf {
+        let path = self.path();
+        let spool = folder.join("test.omptrace.spool");
+        let header = FileHeader::of_trace(SESSION, u32::MAX, spool.as_os_str().as_encoded_bytes());
+        let mut file = header.encode();
+        file.extend(&self.file[header.bytes..]);
+        fs::write(&path, file).expect("the folder is ours");
+        let named = if names_the_trace {
+            path.as_os_str().as_encoded_bytes()
+        } else {
+            &[]
+        };
+        let header = FileHeader::of_spool(SESSION, u32::MAX, SPOOL_CHUNK_BYTES as u32, named);
+        let mut bytes = header.encode();
+        bytes.extend(&self.spool[header.bytes..]);
+        fs::write(&spool, bytes).expect("the folder is ours");
         path
     }
 

@@ -97,7 +97,13 @@ fn a_trace_is_read_up_to_any_cut() {
 fn a_sealed_trace_is_read_up_to_any_cut() {
     let trace = small_trace();
     let path = trace.write();
-    seal(&path, Value::Null, &mut |_, _| ()).unwrap();
+    seal(
+        &path,
+        Value::Null,
+        omptrace_trace_format::InDoubt::Refuse,
+        &mut |_, _| (),
+    )
+    .unwrap();
     check_cuts(&trace, &fs::read(path).unwrap());
 }
 
@@ -111,7 +117,13 @@ fn no_flipped_byte_of_a_trace_goes_unseen() {
 fn no_flipped_byte_of_a_sealed_trace_goes_unseen() {
     let trace = small_trace();
     let path = trace.write();
-    seal(&path, Value::Null, &mut |_, _| ()).unwrap();
+    seal(
+        &path,
+        Value::Null,
+        omptrace_trace_format::InDoubt::Refuse,
+        &mut |_, _| (),
+    )
+    .unwrap();
     check_flips(&trace, &fs::read(path).unwrap());
 }
 

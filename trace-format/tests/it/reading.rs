@@ -272,7 +272,12 @@ fn reads_the_trace_of_a_running_process() {
     let path = trace.write();
     let reader = Reader::open(&path).unwrap();
     assert_eq!(reader.ending(), Ending::Running);
-    let refused = omptrace_trace_format::seal(&path, json!({}), &mut |_, _| ());
+    let refused = omptrace_trace_format::seal(
+        &path,
+        json!({}),
+        omptrace_trace_format::InDoubt::Refuse,
+        &mut |_, _| (),
+    );
     assert!(matches!(
         refused,
         Err(omptrace_trace_format::SealError::Running)

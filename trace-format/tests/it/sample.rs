@@ -54,7 +54,13 @@ fn make_v1() -> Vec<u8> {
         .raw(chunk(2, 0), &cut)
         .end();
     let path = trace.write();
-    seal(&path, Value::Null, &mut |_, _| ()).unwrap();
+    seal(
+        &path,
+        Value::Null,
+        omptrace_trace_format::InDoubt::Refuse,
+        &mut |_, _| (),
+    )
+    .unwrap();
     fs::read(path).unwrap()
 }
 

@@ -3,15 +3,20 @@
 use std::fs;
 use std::path::Path;
 
-use omptrace_trace_format::block::{BLOCK_MAGIC, ChunkState, ClockPair, SEALED_HEADER_BYTES};
+use omptrace_trace_format::block::{
+    BLOCK_MAGIC, BlockHeader, BlockKind, Chunk, ChunkState, ClockPair, Codec, SEALED_HEADER_BYTES,
+};
 use omptrace_trace_format::event::{Event, Lost};
 use omptrace_trace_format::field::Ticks;
+use omptrace_trace_format::lock::{self, Purpose};
 use omptrace_trace_format::seal::temporary;
 use omptrace_trace_format::spool::default_path;
-use omptrace_trace_format::{DiagnosticKind, Ending, Limits, Reader, Sealed, Severity, seal};
+use omptrace_trace_format::{
+    DiagnosticKind, Doubt, Ending, InDoubt, Limits, Reader, SealError, Sealed, Severity, seal,
+};
 use serde_json::{Value, json};
 
-use crate::build::{Trace, chunk, clock, encode, read, some_events};
+use crate::build::{SESSION, Trace, chunk, clock, encode, read, some_events};
 
 fn words(seed: u64) -> Vec<u64> {
     encode(chunk(1, 0).first_id, &some_events(seed))
@@ -21,13 +26,13 @@ fn words(seed: u64) -> Vec<u64> {
 fn check(trace: &Trace, additions: Value) -> Sealed {
     let path = trace.write();
     let before = read(&path);
-    let sealed = seal(&path, additions.clone(), &mut |_, _| ()).unwrap();
+    let sealed = seal(&path, additions.clone(), InDoubt::Refuse, &mut |_, _| ()).unwrap();
     let after = read(&path);
     assert_eq!(after.events, before.events);
     assert_eq!(sealed.events, after.events.len() as u64);
     let bytes = fs::read(&path).unwrap();
     assert_eq!(sealed.bytes, bytes.len() as u64);
-    let again = seal(&path, additions, &mut |_, _| ()).unwrap();
+    let again = seal(&path, additions, InDoubt::Refuse, &mut |_, _| ()).unwrap();
     assert_eq!(
         (again.events, again.lost, again.bytes),
         (sealed.events, sealed.lost, sealed.bytes)
@@ -148,10 +153,232 @@ fn leaves_the_spool_of_the_original_when_a_copy_is_sealed() {
     let copy = elsewhere.path().join(path.file_name().unwrap());
     fs::copy(&path, &copy).unwrap();
     fs::copy(default_path(&path), default_path(&copy)).unwrap();
-    let sealed = seal(&copy, Value::Null, &mut |_, _| ()).unwrap();
+    let sealed = seal(&copy, Value::Null, InDoubt::Refuse, &mut |_, _| ()).unwrap();
     assert_eq!(sealed.events as usize, Event::ROWS);
     assert!(!default_path(&copy).exists());
     assert_eq!(read(&path).events.len(), Event::ROWS);
+}
+
+/// What belongs to a trace of another name, or in another folder, stays, whichever way the trace came here.
+#[test]
+fn leaves_the_spool_of_the_original_when_a_copy_without_one_is_sealed() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other_folder = elsewhere.path().join("test.omptrace");
+    let ways: [(&str, fn(&Path, &Path)); 3] = [
+        ("copied", |from, to| _ = fs::copy(from, to).unwrap()),
+        ("linked", |from, to| fs::hard_link(from, to).unwrap()),
+        ("renamed", |from, to| fs::rename(from, to).unwrap()),
+    ];
+    for (way, bring) in ways {
+        let trace = Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
+        let same_folder = trace.path().with_file_name("copy.omptrace");
+        for copy in [&other_folder, &same_folder] {
+            let path = trace.write();
+            let _ = fs::remove_file(copy);
+            bring(&path, copy);
+            let spool = default_path(&path);
+            let before = fs::read(&spool).unwrap();
+            let sealed = seal(copy, json!({}), InDoubt::Refuse, &mut |_, _| ()).unwrap();
+            assert_eq!(sealed.events as usize, Event::ROWS, "{way}");
+            assert_eq!(fs::read(&spool).unwrap(), before, "{way}");
+            assert_eq!(sealed.spool_left, Some(spool.clone()), "{way}");
+            assert_eq!(read(copy).events.len(), Event::ROWS, "{way}");
+            if way != "renamed" {
+                assert_eq!(read(&path).events.len(), Event::ROWS, "{way}");
+            }
+        }
+    }
+}
+
+#[test]
+fn removes_a_spool_elsewhere_that_names_the_trace() {
+    for names_the_trace in [true, false] {
+        let trace = Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
+        let elsewhere = tempfile::tempdir().unwrap();
+        let path = trace.write_with_spool_in(elsewhere.path(), names_the_trace);
+        let spool = elsewhere.path().join("test.omptrace.spool");
+        let sealed = seal(&path, json!({}), InDoubt::Refuse, &mut |_, _| ()).unwrap();
+        assert_eq!(sealed.events as usize, Event::ROWS);
+        assert_eq!(spool.exists(), !names_the_trace);
+        assert_eq!(sealed.spool_left, (!names_the_trace).then_some(spool));
+    }
+}
+
+#[test]
+fn a_spool_that_was_missing_can_be_added_later() {
+    let trace = Trace::new().raw(chunk(2, 0), &words(2)).spooled(
+        chunk(1, 0),
+        ChunkState::ACTIVE,
+        &words(1),
+    );
+    let path = trace.write();
+    let (spool, away) = (default_path(&path), path.with_file_name("away"));
+    fs::rename(&spool, &away).unwrap();
+    for _ in 0..2 {
+        let sealed = seal(&path, json!({"a": 1}), InDoubt::Refuse, &mut |_, _| ()).unwrap();
+        assert_eq!(sealed.events as usize, Event::ROWS);
+        assert_eq!(told(&path).len(), 1);
+        assert!(Reader::open(&path).unwrap().summary().sealed);
+    }
+    fs::rename(&away, &spool).unwrap();
+    let sealed = seal(&path, json!({}), InDoubt::Refuse, &mut |_, _| ()).unwrap();
+    assert_eq!(sealed.events as usize, 2 * Event::ROWS);
+    assert_eq!(told(&path), Vec::<String>::new());
+    assert!(!spool.exists());
+}
+
+/// What one is left with when a program is killed right before each step of sealing.
+#[test]
+fn completes_what_a_killed_sealing_left() {
+    let trace = || Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
+    let done = trace();
+    let sealed_path = done.write();
+    seal(&sealed_path, json!({}), InDoubt::Refuse, &mut |_, _| ()).unwrap();
+    let sealed_bytes = fs::read(sealed_path).unwrap();
+    for step in ["make", "write", "rename", "remove the spool"] {
+        let trace = trace();
+        let path = trace.write();
+        // No process has this number.
+        let half = path.with_file_name(format!("test.omptrace.sealing.{}", u32::MAX - 1));
+        match step {
+            "make" => {}
+            "write" => fs::write(&half, &sealed_bytes[..sealed_bytes.len() / 2]).unwrap(),
+            "rename" => fs::write(&half, &sealed_bytes).unwrap(),
+            _ => fs::write(&path, &sealed_bytes).unwrap(),
+        }
+        let sealed = seal(&path, json!({}), InDoubt::Refuse, &mut |_, _| ()).unwrap();
+        assert_eq!(sealed.events as usize, Event::ROWS, "{step}");
+        assert_eq!(fs::read(&path).unwrap(), sealed_bytes, "{step}");
+        let folder = fs::read_dir(path.parent().unwrap()).unwrap();
+        assert_eq!(folder.count(), 1, "{step}: the trace alone is left");
+    }
+}
+
+/// As a folder where others' files may not be removed.
+#[test]
+fn a_spool_that_cannot_be_removed_is_no_failure() {
+    let trace = Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
+    let path = trace.write();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (folder, spool) = (elsewhere.path().join("folder"), default_path(&path));
+    fs::create_dir(&folder).unwrap();
+    let other = folder.join(spool.file_name().unwrap());
+    fs::rename(&spool, &other).unwrap();
+    // A link in the spool's place is no spool, and its target is in nobody's way.
+    std::os::unix::fs::symlink(&other, &spool).unwrap();
+    let sealed = seal(&path, json!({}), InDoubt::Refuse, &mut |_, _| ()).unwrap();
+    assert_eq!(sealed.events as usize, Event::ROWS);
+    assert!(Reader::open(&path).unwrap().summary().sealed);
+    assert_eq!(sealed.spool_left, Some(spool));
+    assert!(other.exists());
+}
+
+/// A block of a kind, and a chunk of a codec, that a newer version writes.
+#[test]
+fn leaves_a_trace_alone_that_it_cannot_read_whole() {
+    let newer_block = BlockHeader {
+        kind: BlockKind(77),
+        ..header_of(chunk(1, 1))
+    };
+    let newer_codec = BlockHeader {
+        codec: Codec(77),
+        ..header_of(chunk(1, 1))
+    };
+    for header in [newer_block, newer_codec] {
+        let trace = Trace::new()
+            .raw(chunk(1, 0), &words(1))
+            .bytes(&header.encode())
+            .end();
+        let path = trace.write();
+        let before = fs::read(&path).unwrap();
+        let refused = seal(&path, json!({}), InDoubt::Seal, &mut |_, _| ());
+        assert!(matches!(refused, Err(SealError::Unreadable(_))));
+        assert_eq!(fs::read(&path).unwrap(), before);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+}
+
+fn header_of(chunk: Chunk) -> BlockHeader {
+    BlockHeader {
+        kind: BlockKind::CHUNK,
+        codec: Codec::RAW,
+        payload_bytes: 0,
+        payload_crc: 0,
+        stream: chunk.stream,
+        sequence: chunk.sequence,
+        clock: chunk.clock,
+        first_id: chunk.first_id,
+        words: 0,
+        events: 0,
+        session: SESSION,
+    }
+}
+
+/// A process of another host that may still write: nothing changes until somebody insists.
+#[test]
+fn refuses_a_trace_whose_process_cannot_be_seen() {
+    let trace = Trace::with_metadata(json!({
+        "process": {"pid": 1, "started": 5},
+        "machine": {"boot": "another"},
+    }))
+    .spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
+    let path = trace.write();
+    let before = (
+        fs::read(&path).unwrap(),
+        fs::read(default_path(&path)).unwrap(),
+    );
+    assert_eq!(
+        Reader::open(&path).unwrap().ending(),
+        Ending::Unknown(Doubt::OtherHost)
+    );
+    let refused = seal(&path, json!({}), InDoubt::Refuse, &mut |_, _| ());
+    assert!(matches!(refused, Err(SealError::Unknown(Doubt::OtherHost))));
+    let after = (
+        fs::read(&path).unwrap(),
+        fs::read(default_path(&path)).unwrap(),
+    );
+    assert_eq!(before, after);
+
+    // Nor does anybody insist on a process that holds the lock.
+    let tracer = fs::File::options().write(true).open(&path).unwrap();
+    assert!(lock::take(&tracer, Purpose::Recording).unwrap());
+    let refused = seal(&path, json!({}), InDoubt::Seal, &mut |_, _| ());
+    assert!(matches!(refused, Err(SealError::Running)));
+    drop(tracer);
+    let sealed = seal(&path, json!({}), InDoubt::Seal, &mut |_, _| ()).unwrap();
+    assert_eq!(sealed.events as usize, Event::ROWS);
+}
+
+#[test]
+fn several_programs_seal_one_after_the_other() {
+    let trace = Trace::new().raw(chunk(2, 0), &words(2)).spooled(
+        chunk(1, 0),
+        ChunkState::ACTIVE,
+        &words(1),
+    );
+    let path = trace.write();
+    let sealed: Vec<_> = std::thread::scope(|scope| {
+        let seal = |index| {
+            let path = &path;
+            scope.spawn(move || {
+                let additions = json!({format!("by{index}"): index});
+                seal(path, additions, InDoubt::Refuse, &mut |_, _| ())
+            })
+        };
+        let running: Vec<_> = (0..8).map(seal).collect();
+        running.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    for sealed in sealed {
+        assert_eq!(sealed.unwrap().events as usize, 2 * Event::ROWS);
+    }
+    let reader = Reader::open(&path).unwrap();
+    let additions = reader
+        .metadata()
+        .other
+        .keys()
+        .filter(|key| key.starts_with("by"));
+    assert_eq!(additions.count(), 8);
+    assert_eq!(told(&path), Vec::<String>::new());
 }
 
 #[test]
@@ -214,7 +441,7 @@ fn tells_what_it_left_out() {
         told.starts_with("error: found while sealing: 8 bytes are no block"),
         "{told}"
     );
-    let again = seal(&trace.path(), Value::Null, &mut |_, _| ()).unwrap();
+    let again = seal(&trace.path(), Value::Null, InDoubt::Refuse, &mut |_, _| ()).unwrap();
     assert!(!again.is_whole());
 }
 
@@ -229,7 +456,7 @@ fn tells_of_each_damage_once() {
     let before = told(&path);
     assert_eq!(before.len(), 1);
     for _ in 0..3 {
-        seal(&path, Value::Null, &mut |_, _| ()).unwrap();
+        seal(&path, Value::Null, InDoubt::Refuse, &mut |_, _| ()).unwrap();
         assert_eq!(told(&path), before);
     }
 
@@ -239,13 +466,19 @@ fn tells_of_each_damage_once() {
         .raw(chunk(2, 0), &words(2))
         .end();
     let path = trace.write();
-    seal(&path, Value::Null, &mut |_, _| ()).unwrap();
+    seal(&path, Value::Null, InDoubt::Refuse, &mut |_, _| ()).unwrap();
     let mut known = 0;
     for round in 0..2 {
         let bytes = fs::read(&path).unwrap();
         fs::write(&path, &bytes[..bytes.len() * 3 / 4]).unwrap();
         for index in 0..2 {
-            seal(&path, json!({"added": round * 2 + index}), &mut |_, _| ()).unwrap();
+            seal(
+                &path,
+                json!({"added": round * 2 + index}),
+                InDoubt::Refuse,
+                &mut |_, _| (),
+            )
+            .unwrap();
         }
         let told = told(&path);
         assert!(told.len() > known, "round {round}: {told:?}");
@@ -265,7 +498,7 @@ fn knows_what_a_newer_sealing_found() {
         .metadata(json!({"found_while_sealing": found}))
         .end();
     let path = trace.write();
-    seal(&path, Value::Null, &mut |_, _| ()).unwrap();
+    seal(&path, Value::Null, InDoubt::Refuse, &mut |_, _| ()).unwrap();
     let reader = Reader::open(&path).unwrap();
     let found = reader.diagnostics();
     let [newer, empty] = found else {
@@ -293,7 +526,7 @@ fn follows_no_link_in_the_place_of_the_unfinished_file() {
     let victim = path.with_file_name("victim");
     fs::write(&victim, "precious").unwrap();
     std::os::unix::fs::symlink(&victim, temporary(&path)).unwrap();
-    seal(&path, json!({}), &mut |_, _| ()).unwrap();
+    seal(&path, json!({}), InDoubt::Refuse, &mut |_, _| ()).unwrap();
     assert_eq!(fs::read(&victim).unwrap(), b"precious");
     assert!(!path.is_symlink() && Reader::open(&path).unwrap().summary().sealed);
 }
@@ -304,6 +537,6 @@ fn a_trace_with_the_longest_name_can_be_sealed() {
     let path = trace.write();
     let long = path.with_file_name("x".repeat(255));
     fs::rename(&path, &long).unwrap();
-    seal(&long, json!({}), &mut |_, _| ()).unwrap();
+    seal(&long, json!({}), InDoubt::Refuse, &mut |_, _| ()).unwrap();
     assert!(Reader::open(&long).unwrap().summary().sealed);
 }

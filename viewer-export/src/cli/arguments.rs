@@ -232,6 +232,13 @@ Examples:
   omptrace recover app.omptrace
   omptrace recover traces/")]
 pub(crate) struct Recover {
+    /// Complete also traces of which it cannot be seen here whether their processes have ended
+    ///
+    /// Of a process on another host or in another container, nothing may be seen but the lock that it holds on its trace,
+    /// and not every file system shows that. Use this when you know that the processes have ended: of one that
+    /// runs, all that it records from now on would be lost.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Traces, or folders of them
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,

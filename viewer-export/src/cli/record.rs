@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use omptrace_trace_format::metadata;
+use omptrace_trace_format::{InDoubt, metadata};
 use omptrace_viewer_export::symbols::{self, Table};
 use serde_json::{Value, json};
 
@@ -232,6 +232,7 @@ fn jobs(arguments: &Record, sessions: Vec<Session>, ran: Ran, decision: &Decisio
             Job {
                 additions: additions(arguments, saw_the_end.then_some(ran), decision),
                 symbols: (arguments.symbols == Symbols::Embed).then(symbols::Options::default),
+                in_doubt: InDoubt::Refuse,
                 trace: session.trace,
             }
         })

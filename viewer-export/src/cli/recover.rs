@@ -1,5 +1,6 @@
 //! `omptrace recover`: completes the traces that `record` did not.
 
+use omptrace_trace_format::InDoubt;
 use serde_json::json;
 
 use crate::cli::arguments::Recover;
@@ -18,6 +19,10 @@ pub(crate) fn run(arguments: &Recover) -> Result<Outcome> {
             trace,
             additions: json!({}),
             symbols: None,
+            in_doubt: match arguments.force {
+                true => InDoubt::Seal,
+                false => InDoubt::Refuse,
+            },
         })
         .collect();
     let done = sealing::seal_all(jobs);

@@ -1,17 +1,14 @@
 //! Completes traces, several at a time: spools taken in, chunks packed, index added.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
-use omptrace_trace_format::{Diagnostic, Reader, SealError, Sealed, Severity, seal};
+use omptrace_trace_format::{Diagnostic, InDoubt, Reader, SealError, Sealed, Severity, seal};
 use omptrace_viewer_export::in_parallel;
 use omptrace_viewer_export::symbols::{self, Table};
 use serde_json::Value;
 
-use crate::cli::loader::files_in;
 use crate::cli::progress;
 use crate::cli::unfinished;
 use crate::cli::words;
@@ -25,6 +22,8 @@ pub(crate) struct Job {
     pub(crate) additions: Value,
     /// Where to look for the names of code, which are added too; `None` where they are not looked up.
     pub(crate) symbols: Option<symbols::Options>,
+    /// What to do where it cannot be seen whether the trace's process has ended.
+    pub(crate) in_doubt: InDoubt,
 }
 
 /// What became of a job.
@@ -44,26 +43,7 @@ pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
         trace: job.trace,
     });
     bar.finish_and_clear();
-    remove_interrupted(&done);
     done
-}
-
-/// Removes what a process that was killed left when it sealed one of these traces.
-fn remove_interrupted(done: &[Done]) {
-    let sealed: BTreeSet<PathBuf> = done
-        .iter()
-        .filter(|done| done.result.is_ok())
-        .filter_map(|done| fs::canonicalize(&done.trace).ok())
-        .collect();
-    let folders: BTreeSet<&Path> = sealed.iter().filter_map(|trace| trace.parent()).collect();
-    for file in folders
-        .into_iter()
-        .flat_map(|folder| files_in(folder, |_| true))
-    {
-        if seal::interrupted(&file).is_some_and(|trace| sealed.contains(&trace)) {
-            let _ = fs::remove_file(file);
-        }
-    }
 }
 
 fn seal_one(job: &Job, bar: &ProgressBar) -> Result<Sealed, String> {
@@ -75,7 +55,7 @@ fn seal_one(job: &Job, bar: &ProgressBar) -> Result<Sealed, String> {
         additions[symbols::KEY] = Table::renewed(&reader, options).to_json();
     }
     unfinished::will_make(seal::temporary(&job.trace));
-    seal(&job.trace, additions, &mut |now, of| {
+    seal(&job.trace, additions, job.in_doubt, &mut |now, of| {
         bar.inc_length(of.saturating_sub(total));
         bar.inc(now.saturating_sub(done));
         (done, total) = (now, of);
@@ -83,6 +63,14 @@ fn seal_one(job: &Job, bar: &ProgressBar) -> Result<Sealed, String> {
     .map_err(|error| match error {
         SealError::Running => format!(
             "its process is still running; when it has ended: omptrace recover {}",
+            typed(&job.trace)
+        ),
+        error @ SealError::Unknown(_) => format!(
+            "{error}; when you know that it has ended: omptrace recover --force {}",
+            typed(&job.trace)
+        ),
+        error @ (SealError::Busy | SealError::Changed) => format!(
+            "{error}; then again: omptrace recover {}",
             typed(&job.trace)
         ),
         // It is unharmed, with its spool: a full disk, mostly.
@@ -125,6 +113,13 @@ pub(crate) fn tell(done: &[Done]) {
     }
     for (trace, sealed) in sealed() {
         tell_diagnostics(trace, sealed);
+        if let Some(spool) = &sealed.spool_left {
+            words::note(&format!(
+                "{}: its events in {} were added; that file stays, since it may be another trace's",
+                words::near(trace).display(),
+                words::near(spool).display()
+            ));
+        }
     }
     for done in done {
         if let Err(error) = &done.result {

@@ -1,6 +1,6 @@
 //! `omptrace symbolize`: stores functions and source lines in traces.
 
-use omptrace_trace_format::Reader;
+use omptrace_trace_format::{InDoubt, Reader};
 use omptrace_viewer_export::symbols::{self, Quality, Table};
 use serde_json::json;
 
@@ -24,6 +24,7 @@ pub(crate) fn run(arguments: &Symbolize) -> Result<Outcome> {
             trace,
             additions: json!({}),
             symbols: Some(options.clone()),
+            in_doubt: InDoubt::Refuse,
         })
         .collect();
     let mut outcome = Outcome::Success;
