@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 
 use omptrace_trace_format::block::{
     BLOCK_HEADER_BYTES, BLOCK_MAGIC, BlockKind, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader,
-    SPOOL_MAGIC,
+    INDEX_MAGIC, SPOOL_MAGIC,
 };
 use omptrace_trace_format::{Limits, Reader};
 
@@ -26,6 +26,7 @@ const SESSION: u64 = 1;
 const DAMAGED: [u8; 4] = *b"BAD!";
 /// Bytes of an index's payload for each block, and behind the last.
 const INDEX_ENTRY_BYTES: usize = 8 + BLOCK_HEADER_BYTES;
+const INDEX_TAIL_BYTES: usize = 16;
 
 /// Opens `data` as a trace, if it can be one.
 pub fn open(data: &[u8]) -> Option<Reader> {
@@ -77,6 +78,14 @@ fn repair(file: &mut [u8]) {
                 repair_index(before, payload);
             }
             header[12..16].copy_from_slice(&crc32fast::hash(payload).to_le_bytes());
+            if header[16] == BlockKind::INDEX.0 && len < INDEX_TAIL_BYTES {
+                // As if the tail were there: it lies in the header's last bytes, in part or as a whole.
+                let tail = BLOCK_HEADER_BYTES + len.next_multiple_of(8) - INDEX_TAIL_BYTES;
+                let place = &mut header[tail..];
+                place[..8].copy_from_slice(&(before.len() as u64).to_le_bytes());
+                let room = place.len() - 8;
+                place[8..].copy_from_slice(&INDEX_MAGIC[..room]);
+            }
         }
         header[72..80].copy_from_slice(&SESSION.to_le_bytes());
         let crc = crc32fast::hash(&header[12..]);
@@ -93,7 +102,7 @@ fn repair_index(file: &[u8], payload: &mut [u8]) {
             entry[8..].copy_from_slice(header);
         }
     }
-    if let Some(tail) = payload.len().checked_sub(16) {
+    if let Some(tail) = payload.len().checked_sub(INDEX_TAIL_BYTES) {
         payload[tail..tail + 8].copy_from_slice(&(file.len() as u64).to_le_bytes());
     }
 }

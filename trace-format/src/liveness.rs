@@ -139,7 +139,13 @@ pub(crate) fn of(
     metadata: &Metadata,
     spool: Option<&Path>,
 ) -> Liveness {
-    Evidence::of(file, path, pid, metadata).decide(
+    let evidence = Evidence::of(file, path, pid, metadata);
+    let is_mapped = |spool: &Path| match evidence.place {
+        // Where the metadata is missing, the header's process id is all there is.
+        Place::Unrecorded => started(pid).is_some() && has_mapped(pid, spool),
+        _ => is_mapped(spool),
+    };
+    evidence.decide(
         || spool.is_some_and(is_mapped),
         || Reach::of(path) == Reach::Kernel,
     )
@@ -343,7 +349,7 @@ mod tests {
             let found = of(
                 file.as_file(),
                 file.path(),
-                1,
+                std::process::id(),
                 &Metadata::default(),
                 Some(spool),
             );
