@@ -7,13 +7,16 @@ use crate::process::{cargo, run};
 use crate::requirements::Purpose;
 use crate::setup;
 
-/// Kills, fuzzes and runs the tests of what is rare for hours.
+/// Kills, runs random programs, fuzzes and runs the tests of what is rare for hours.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Soak {
     /// How many programs are killed at a random moment
     #[arg(long, default_value_t = 1000)]
     kills: u32,
-    /// Another number gives other moments
+    /// How many random programs of each compiler are compared with their traces
+    #[arg(long, default_value_t = 500)]
+    programs: u32,
+    /// Another number gives other moments, and other programs
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// How often the tests of crashes, children, signals and limits run
@@ -39,6 +42,11 @@ pub(crate) fn run_all(arguments: &Soak, install: bool) -> Result<()> {
     run(test("kills")
         .env("OMPTRACE_TEST_KILLS", arguments.kills.to_string())
         .env("OMPTRACE_TEST_SEED", arguments.seed.to_string()))?;
+    // Those below are what `cargo xtask test` runs.
+    let first = arguments.seed.saturating_mul(1_000_000);
+    run(test("random_programs")
+        .env("OMPTRACE_TEST_PROGRAMS", arguments.programs.to_string())
+        .env("OMPTRACE_TEST_SEED", first.to_string()))?;
     for _ in 0..arguments.rounds {
         for name in ["reliability", "processes", "counts"] {
             run(&mut test(name))?;

@@ -2,12 +2,14 @@
 
 use std::fs;
 
-use omptrace_trace_format::block::{BLOCK_HEADER_BYTES, ChunkState, FILE_HEADER_BYTES};
+use omptrace_trace_format::block::{
+    BLOCK_HEADER_BYTES, BlockHeader, BlockKind, ChunkState, ClockPair, Codec, FILE_HEADER_BYTES,
+};
 use omptrace_trace_format::event::Event;
-use omptrace_trace_format::{OpenError, Reader, seal};
+use omptrace_trace_format::{DiagnosticKind, OpenError, Reader, seal};
 use serde_json::Value;
 
-use crate::build::{Found, Trace, chunk, encode, overwrite, read, read_all, some_events};
+use crate::build::{Found, SESSION, Trace, chunk, encode, overwrite, read, read_all, some_events};
 
 /// Each test reads its trace once for each byte, so that the chunks are small.
 const CHUNK_EVENTS: usize = Event::ROWS.div_ceil(5);
@@ -125,6 +127,52 @@ fn no_flipped_byte_of_a_sealed_trace_goes_unseen() {
     )
     .unwrap();
     check_flips(&trace, &fs::read(path).unwrap());
+}
+
+/// Such an index has a sound header and check sum; its tail lies in the header itself, or is a part of one.
+#[test]
+fn an_index_that_is_shorter_than_its_tail_is_damage() {
+    let trace = small_trace();
+    let whole = read_bytes(&trace, trace.file()).unwrap();
+    for payload in [0, 8, 16, 24] {
+        let mut file = trace.file().to_vec();
+        let offset = file.len() as u64;
+        let index = BlockHeader {
+            kind: BlockKind::INDEX,
+            codec: Codec::RAW,
+            payload_bytes: payload,
+            payload_crc: 0,
+            stream: 0,
+            sequence: 0,
+            clock: ClockPair::default(),
+            first_id: 0,
+            words: 0,
+            events: 0,
+            session: SESSION,
+        };
+        let mut block = index.encode().to_vec();
+        block.resize(BLOCK_HEADER_BYTES + payload as usize, 0);
+        let tail = block.len() - 16;
+        block[tail..tail + 8].copy_from_slice(&offset.to_le_bytes());
+        block[tail + 8..].copy_from_slice(b"OMPTINDX");
+        let (header, rest) = block.split_at_mut(BLOCK_HEADER_BYTES);
+        header[12..16].copy_from_slice(&crc32fast::hash(rest).to_le_bytes());
+        let crc = crc32fast::hash(&header[12..]);
+        header[8..12].copy_from_slice(&crc.to_le_bytes());
+        file.extend(&block);
+        let found = read_bytes(&trace, &file).unwrap();
+        let kinds = found.kinds();
+        // 16 bytes are a tail and no entry: an index of nothing.
+        let is_sound = payload == 16;
+        assert_eq!(
+            kinds.contains(&DiagnosticKind::IndexDamaged),
+            !is_sound,
+            "{payload}"
+        );
+        if !is_sound {
+            assert_eq!(found.events, whole.events, "{payload}");
+        }
+    }
 }
 
 #[test]

@@ -154,7 +154,7 @@ impl Counters {
         let counter = &mut self.counters[count as usize];
         if counter
             .changed
-            .is_some_and(|since| time - since >= RESOLUTION_NS)
+            .is_some_and(|since| time.saturating_sub(since) >= RESOLUTION_NS)
         {
             counter.tell(stage, count);
         }

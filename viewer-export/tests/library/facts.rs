@@ -1,7 +1,9 @@
 //! What `dump`, `info` and `check` tell of these traces.
 
 use omptrace_trace_format::{Reader, Severity};
-use omptrace_viewer_export::{Finding, Info, check, dump_json, dump_text};
+use omptrace_viewer_export::{
+    ConvertOptions, FORMATS, Finding, Info, check, convert, dump_json, dump_text,
+};
 
 use crate::fixture::{self, Shared};
 
@@ -242,4 +244,60 @@ fn what_was_not_wanted_is_no_contradiction() {
     }
     assert_eq!(notes, 5, "what shows one end only");
     assert!(contradictions >= 6, "{contradictions}");
+}
+
+/// Numbers of a trace are whatever it says: here, more memory than any counter can show, and given back again.
+#[test]
+fn the_memory_of_a_device_adds_up_beyond_any_counter() {
+    const ALLOCATIONS: u64 = 40_000;
+    let operation = |time: u64, rest: String| {
+        let both = |endpoint| {
+            format!("{time} 1 target_data_op_emi {endpoint} target=100 op={time} {rest}\n")
+        };
+        [both("begin"), both("end")].concat()
+    };
+    let allocate = (1..=ALLOCATIONS).map(|number| {
+        let (address, bytes) = (number << 20, u64::MAX);
+        operation(
+            number,
+            format!(
+                "kind=alloc src=0x1 src_device=1 dest={address:#x} dest_device=0 bytes={bytes}"
+            ),
+        )
+    });
+    let delete = (1..=ALLOCATIONS).map(|number| {
+        let address = number << 20;
+        operation(
+            ALLOCATIONS + number,
+            format!("kind=delete src={address:#x} src_device=0 dest=0x0 dest_device=1 bytes=0"),
+        )
+    });
+    let text: String = allocate.chain(delete).collect();
+    let chrome = FORMATS
+        .iter()
+        .find(|format| format.name == "chrome")
+        .expect("a format");
+    let json = with_trace(&text, |reader| {
+        let out = Shared::default();
+        let options = ConvertOptions::default();
+        convert(
+            &[reader],
+            chrome,
+            &options,
+            Box::new(out.clone()),
+            &mut |_| {},
+        )
+        .expect("memory can be written");
+        String::from_utf8(out.bytes()).expect("UTF-8")
+    });
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let events = json["traceEvents"].as_array().expect("events").iter();
+    let shown: Vec<i64> = events
+        .filter(|event| event["name"] == "in use on device 0")
+        .map(|event| event["args"]["bytes"].as_i64().expect("a number"))
+        .collect();
+    assert_eq!(shown.len() as u64, 2 * ALLOCATIONS);
+    assert_eq!(shown[0], 1 << 48);
+    assert_eq!(shown.iter().max(), Some(&i64::MAX));
+    assert_eq!(shown.last(), Some(&0));
 }

@@ -390,9 +390,11 @@ impl LocalDefinitions {
         let next = next.clamp(1, offsets.len() - 1);
         let ((begin, from), (end, to)) = (offsets[next - 1], offsets[next]);
         let passed = (i128::from(time) - i128::from(begin)) as f64;
-        let slope = (i128::from(to) - i128::from(from)) as f64 / (end - begin) as f64;
-        let offset = i128::from(from) + (passed * slope).round() as i128;
-        u64::try_from(i128::from(time) + offset).unwrap_or(0)
+        // An archive may state two offsets of one moment, and in any order: the line between them is steep without bound.
+        let distance = (i128::from(end) - i128::from(begin)) as f64;
+        let slope = (i128::from(to) - i128::from(from)) as f64 / distance;
+        let offset = i128::from(from).saturating_add((passed * slope).round() as i128);
+        u64::try_from(i128::from(time).saturating_add(offset)).unwrap_or(0)
     }
 }
 
@@ -436,5 +438,9 @@ mod tests {
         let bent = [(100, 10), (200, 20), (300, -80)];
         assert_eq!(times(&bent), [0, 110, 165, 220, 220]);
         assert_eq!(times(&[(100, -90), (200, -90)]), [0, 10, 60, 110, 210]);
+        // What makes no sense gives some time, and no panic.
+        times(&[(100, i64::MAX), (100, i64::MIN)]);
+        times(&[(200, i64::MIN), (100, i64::MAX)]);
+        times(&[(0, i64::MAX), (u64::MAX, i64::MAX)]);
     }
 }

@@ -391,3 +391,34 @@ fn missing_files_are_found() {
     check("traces/1.def", &["missing_definitions"]);
     check("traces/1.evt", &["missing_file"]);
 }
+
+/// Each byte of each file changed in several ways, and each file cut at each byte.
+#[test]
+fn no_byte_of_any_file_makes_it_panic() {
+    /// Records, and not the rest of a chunk.
+    const BYTES: usize = 300;
+
+    let sample = Sample::new(SOUND);
+    for file in [
+        "traces.otf2",
+        "traces.def",
+        "traces/0.def",
+        "traces/0.evt",
+        "traces/1.evt",
+    ] {
+        let path = sample.path(file);
+        let sound = fs::read(&path).expect("a file");
+        for at in 0..sound.len().min(BYTES) {
+            for byte in [0, 1, 0x80, 0xff, sound[at] ^ 1] {
+                let mut bytes = sound.clone();
+                bytes[at] = byte;
+                fs::write(&path, bytes).expect("written");
+                sample.faults();
+            }
+            fs::write(&path, &sound[..at]).expect("written");
+            sample.faults();
+        }
+        fs::write(&path, sound).expect("written");
+    }
+    assert_eq!(sample.faults(), [""; 0]);
+}

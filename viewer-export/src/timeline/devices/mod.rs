@@ -146,7 +146,7 @@ const MOST_BYTES: u64 = 1 << 48;
 struct Memory {
     counter: Option<CounterId>,
     bytes: FastMap<u64, u64>,
-    in_use: i64,
+    in_use: Sum,
 }
 
 impl Devices {
@@ -504,9 +504,23 @@ impl Memory {
         if change == 0 {
             return;
         }
-        self.in_use += change;
+        let in_use = self.in_use.add(change);
         let new = || stage.counter(format!("in use on device {device_num}"), "bytes");
         let counter = *self.counter.get_or_insert_with(new);
-        stage.sink.count(counter, time, self.in_use);
+        stage.sink.count(counter, time, in_use);
+    }
+}
+
+/// The sum of a counter whose changes a trace may state as it likes. It is exact; a counter shows it between 0 and
+/// its largest value.
+#[derive(Debug, Default)]
+struct Sum(i128);
+
+impl Sum {
+    /// Adds a change, and returns what the counter shows.
+    fn add(&mut self, change: i64) -> i64 {
+        // A trace cannot have the 2^64 changes that it takes to come near the limit.
+        self.0 = self.0.saturating_add(change.into());
+        i64::try_from(self.0.max(0)).unwrap_or(i64::MAX)
     }
 }

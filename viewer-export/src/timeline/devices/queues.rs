@@ -7,8 +7,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
 
-use super::QueueKind;
 use super::record::{DataOp, Work};
+use super::{QueueKind, Sum};
 use crate::sink::{
     Argument, Category, CounterId, DeviceWork, FlowKind, Interval, LocationId, LocationKind, Ns,
     Point, Source, Value, argument,
@@ -265,7 +265,7 @@ fn arguments(placed: &Placed) -> Vec<Argument<'_>> {
 struct Rate {
     name: String,
     counter: Option<CounterId>,
-    value: i64,
+    value: Sum,
     ends: BinaryHeap<Reverse<(Ns, i64)>>,
     last: Ns,
 }
@@ -275,7 +275,7 @@ impl Rate {
         Rate {
             name,
             counter: None,
-            value: 0,
+            value: Sum::default(),
             ends: BinaryHeap::new(),
             last: 0,
         }
@@ -283,7 +283,10 @@ impl Rate {
 
     fn add(&mut self, stage: &mut Stage<'_>, begin: Ns, end: Ns, bytes: u64) {
         const NS_PER_MICROSECOND: u64 = 1000;
-        let Some(ns) = u64::try_from(end - begin).ok().filter(|ns| *ns > 0) else {
+        let Some(ns) = u64::try_from(end.saturating_sub(begin))
+            .ok()
+            .filter(|ns| *ns > 0)
+        else {
             return;
         };
         // Bytes per microsecond are megabytes per second.
@@ -307,8 +310,7 @@ impl Rate {
     fn change(&mut self, stage: &mut Stage<'_>, time: Ns, by: i64) {
         let new = || stage.counter(std::mem::take(&mut self.name), "MB/s");
         let counter = *self.counter.get_or_insert_with(new);
-        self.value = self.value.saturating_add(by);
         self.last = self.last.max(time);
-        stage.sink.count(counter, self.last, self.value.max(0));
+        stage.sink.count(counter, self.last, self.value.add(by));
     }
 }
