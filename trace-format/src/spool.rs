@@ -78,7 +78,8 @@ impl Spool {
                 }
                 return spool;
             }
-            is_damaged = true;
+            // What only has the name that the spool would have today may be anything.
+            is_damaged |= path.file_name() == named.file_name();
         }
         if is_damaged {
             diagnostics.push(Diagnostic::new(DiagnosticKind::SpoolDamaged));
