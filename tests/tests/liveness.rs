@@ -154,7 +154,8 @@ const RUNNING: &str = "still running";
 /// From here, from a container, from another host; and the other way round.
 #[test]
 fn a_running_process_is_seen_from_everywhere_and_its_end_too() {
-    let elsewhere: [(&str, fn() -> Command); 3] = [
+    type Start = fn() -> Command;
+    let elsewhere: [(&str, Start); 3] = [
         ("here", plain),
         ("a container", || in_container("exec \"$@\"")),
         ("another host", || {
