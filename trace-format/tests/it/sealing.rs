@@ -164,7 +164,8 @@ fn leaves_the_spool_of_the_original_when_a_copy_is_sealed() {
 fn leaves_the_spool_of_the_original_when_a_copy_without_one_is_sealed() {
     let elsewhere = tempfile::tempdir().unwrap();
     let other_folder = elsewhere.path().join("test.omptrace");
-    let ways: [(&str, fn(&Path, &Path)); 3] = [
+    type Bring = fn(&Path, &Path);
+    let ways: [(&str, Bring); 3] = [
         ("copied", |from, to| _ = fs::copy(from, to).unwrap()),
         ("linked", |from, to| fs::hard_link(from, to).unwrap()),
         ("renamed", |from, to| fs::rename(from, to).unwrap()),

@@ -1,5 +1,6 @@
 //! Completes traces, several at a time: spools taken in, chunks packed, index added.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
