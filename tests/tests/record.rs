@@ -198,6 +198,95 @@ fn children_that_cannot_take_what_is_preloaded_run_as_they_do_alone() {
     }
 }
 
+/// Its runtime finds it before it looks for those that `OMP_TOOL_LIBRARIES` names.
+#[test]
+fn a_program_with_a_tool_of_its_own_is_told_before_and_after() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tool = compile("tests/programs/own_tool.c", Compiler::Clang22, &["-c"]);
+    let library = compile(
+        "tests/programs/own_tool.c",
+        Compiler::Clang22,
+        &["-shared", "-fPIC"],
+    );
+    let built = |name: &str, with: &Path| {
+        let program = folder.path().join(name);
+        let rpath = format!("-Wl,-rpath,{}", with.parent().expect("a folder").display());
+        ended_well(
+            Command::new(Compiler::Clang22.path())
+                .args(["-fopenmp", "-rdynamic", "-Wl,--no-as-needed", &rpath, "-o"])
+                .arg(&program)
+                .arg(root().join("tests/programs/tasks.c"))
+                .arg(with),
+        );
+        program
+    };
+    let inside = built("inside", &tool);
+    let beside = built("beside", &library);
+    for (program, remedy) in [(&inside, "without that tool"), (&beside, "--preload")] {
+        let doctor = Command::new(omptrace_program())
+            .arg("doctor")
+            .arg(program)
+            .output()
+            .expect("omptrace can be run");
+        let told = String::from_utf8_lossy(&doctor.stdout).into_owned();
+        assert!(
+            told.contains("cannot be traced") && told.contains("ompt_start_tool"),
+            "{told}"
+        );
+        assert!(told.contains(remedy), "{told}");
+        let traces = Traces::folder();
+        let output = record(
+            &traces,
+            [
+                "--".as_ref(),
+                program.as_os_str(),
+                "2".as_ref(),
+                "4".as_ref(),
+            ],
+        );
+        let said = said(&output);
+        assert!(
+            said.contains("ompt_start_tool") && said.contains(remedy),
+            "{said}"
+        );
+        assert!(
+            said.contains("likely reason: the OMPT tool of its own"),
+            "{said}"
+        );
+    }
+    let traces = Traces::folder();
+    let arguments = [
+        "--preload".as_ref(),
+        "--".as_ref(),
+        beside.as_os_str(),
+        "2".as_ref(),
+        "4".as_ref(),
+    ];
+    let output = record(&traces, arguments);
+    assert_eq!(traces.all_files().len(), 1, "{output:?}");
+}
+
+#[test]
+fn code_in_a_folder_whose_name_is_no_text_has_names() {
+    let traces = Traces::folder();
+    let folder = traces.path().join(OsStr::from_bytes(b"caf\xe9"));
+    fs::create_dir(&folder).expect("a folder");
+    let program = folder.join("app");
+    let original = compile("tests/programs/tasks.c", Compiler::Clang22, &["-g"]);
+    fs::copy(original, &program).expect("it can be copied");
+    let arguments = [
+        "-o".as_ref(),
+        "x.omptrace".as_ref(),
+        "--".as_ref(),
+        program.as_os_str(),
+    ];
+    let output = record(&traces, arguments);
+    let trace = traces.path().join("x.omptrace");
+    let stats = omptrace_tests::trace::omptrace([Path::new("stats"), &trace]);
+    let told = String::from_utf8_lossy(&stats.stdout).into_owned();
+    assert!(told.contains("tasks.c:"), "{told} {output:?}");
+}
+
 /// Half on one runtime and half on another, such programs gave wrong results, hung or crashed.
 #[test]
 fn programs_that_the_runtime_of_llvm_cannot_run_keep_libgomp() {

@@ -259,6 +259,55 @@ pub(crate) fn hint_at_death(
     ))
 }
 
+/// Why a program's own OMPT tool keeps it from being traced, and what to do about it.
+pub(crate) fn refusal_by_own_tool(
+    program: &Program,
+    is_preloaded: bool,
+    loader: &Loader,
+) -> Option<(String, String)> {
+    let path = program.path.display();
+    let tool = entries::own_tool(program, loader)?;
+    let comes_first = "(ompt_start_tool), which comes before the tracer: it cannot be traced";
+    if tool == program.path {
+        Some((
+            format!("{path} has an OMPT tool of its own {comes_first}"),
+            "link the program without that tool".to_owned(),
+        ))
+    } else if is_preloaded {
+        None
+    } else {
+        Some((
+            format!(
+                "{path} has an OMPT tool in {} {comes_first}",
+                tool.display()
+            ),
+            "record with --preload: the tracer comes first then, and that tool is not active"
+                .to_owned(),
+        ))
+    }
+}
+
+/// What is good to know of a program before it is recorded, each with what to do about it.
+pub(crate) fn remarks_on(
+    program: &Program,
+    is_preloaded: bool,
+    loader: &Loader,
+) -> Vec<(String, String)> {
+    let path = program.path.display();
+    let refusal = refusal_by_own_tool(program, is_preloaded, loader);
+    let mut remarks: Vec<_> = refusal.into_iter().collect();
+    if entries::has_thread_sanitizer(program, loader) {
+        remarks.push((
+            format!(
+                "{path} is built with ThreadSanitizer, for which LLVM's runtime loads Archer where it finds it; the tracer takes \
+                 Archer's place"
+            ),
+            "without Archer, ThreadSanitizer reports races that are none: look for races without omptrace".to_owned(),
+        ));
+    }
+    remarks
+}
+
 /// What in the environment keeps every program from being traced, with what to do about it.
 pub(crate) fn refusals_in_environment() -> Vec<(String, String)> {
     let mut refusals = Vec::new();

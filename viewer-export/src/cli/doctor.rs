@@ -94,8 +94,18 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
         .collect();
     problems.extend(refused_by_all(&runtimes));
     problems.extend(full_disks());
+    let remarks = match arguments.program.as_ref() {
+        Some(word) => Program::find(word, &loader).map_or_else(Vec::new, |program| {
+            // The verdict tells of a tool of its own.
+            diagnosis::remarks_on(&program, true, &loader)
+        }),
+        None => Vec::new(),
+    };
+    let remarks = remarks
+        .into_iter()
+        .map(|(what, remedy)| Remark { what, remedy });
     let report = Report {
-        notes: notes(&loader, &tool),
+        notes: notes(&loader, &tool).into_iter().chain(remarks).collect(),
         tool,
         runtimes,
         program,
@@ -150,7 +160,16 @@ fn judge(word: &OsStr, arguments: &Doctor, loader: &Loader) -> Result<Verdict> {
         std::slice::from_ref(&program),
         loader,
     )?;
-    let diagnosis = Diagnosis::of(&program, stand_in.as_ref());
+    let mut diagnosis = Diagnosis::of(&program, stand_in.as_ref());
+    if diagnosis.traceable == Traceable::Yes
+        && let Some((reason, remedy)) = diagnosis::refusal_by_own_tool(&program, false, loader)
+    {
+        diagnosis = Diagnosis {
+            traceable: Traceable::No,
+            reason,
+            remedy: Some(remedy),
+        };
+    }
     let command = format!("omptrace record -- {}", words::shell_word(word));
     Ok(Verdict {
         command: (diagnosis.traceable != Traceable::No).then_some(command),

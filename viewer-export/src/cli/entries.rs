@@ -91,6 +91,30 @@ pub(crate) fn hazards_of(programs: &[Program], loader: &Loader) -> Vec<&'static 
     hazards
 }
 
+/// The program or library of its that has an OMPT tool, which a runtime takes before those of `OMP_TOOL_LIBRARIES`.
+pub(crate) fn own_tool(program: &Program, loader: &Loader) -> Option<PathBuf> {
+    // LLVM's runtime defines the function itself, for who defines none.
+    if runtime::is_linked_statically(&program.path) {
+        return None;
+    }
+    let paths = scope_of(&program.path, loader);
+    paths.into_iter().map(|object| object.path).find(|path| {
+        let symbols = elf::dynamic_symbols(path, |name| name == "ompt_start_tool");
+        runtime::vendor(path).is_none() && symbols.iter().any(|symbol| symbol.is_defined)
+    })
+}
+
+/// Whether the program is one of ThreadSanitizer's.
+pub(crate) fn has_thread_sanitizer(program: &Program, loader: &Loader) -> bool {
+    let is_its = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libtsan.") || name.starts_with("libclang_rt.tsan")
+    };
+    let scope = scope_of(&program.path, loader);
+    scope.iter().any(|object| is_its(&object.path))
+        || !scope.is_empty() && elf::defines(&program.path, &["__tsan_init"])
+}
+
 /// Whether one of the programs and libraries, or of those that they need, calls one of the functions.
 pub(crate) fn calls_one_of<'a>(
     functions: &[&str],

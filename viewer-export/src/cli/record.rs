@@ -63,6 +63,12 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
             .as_ref()
             .map(|preload| ("LD_PRELOAD", preload.value())),
     );
+    for program in &programs {
+        for (remark, remedy) in diagnosis::remarks_on(program, preload.is_some(), &loader) {
+            words::warning(&remark);
+            words::hint(&remedy);
+        }
+    }
     for (refusal, remedy) in &refusals {
         words::warning(refusal);
         words::hint(remedy);
@@ -276,6 +282,10 @@ fn tell_likely_reason(programs: &[Program], end: End, decision: &Decision, loade
     let Some(program) = programs.last() else {
         return;
     };
+    if diagnosis::refusal_by_own_tool(program, false, loader).is_some() {
+        words::note("likely reason: the OMPT tool of its own, as said before the run");
+        return;
+    }
     let stand_in = match decision {
         Decision::ReplaceBy(stand_in) | Decision::CannotReplaceBy(stand_in) => {
             Some(stand_in.clone())

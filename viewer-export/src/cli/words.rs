@@ -89,7 +89,7 @@ pub(crate) fn bytes(value: u64) -> String {
 /// A word as `sh` reads it: quoted where that is needed.
 pub(crate) fn shell_word(word: &OsStr) -> String {
     let Some(text) = word.to_str() else {
-        return format!("$'{}'", word.as_encoded_bytes().escape_ascii());
+        return printed(word.as_encoded_bytes());
     };
     let plain = |character: char| {
         character.is_alphanumeric()
@@ -102,6 +102,18 @@ pub(crate) fn shell_word(word: &OsStr) -> String {
         text.to_owned()
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// Bytes that are no text, as `sh` makes them: POSIX has no `$'...'`. A command's last line breaks are cut off, so they follow.
+fn printed(bytes: &[u8]) -> String {
+    let end = bytes.iter().rposition(|byte| *byte != b'\n');
+    let (inside, line_breaks) = bytes.split_at(end.map_or(0, |last| last + 1));
+    let octal: String = inside.iter().map(|byte| format!("\\{byte:03o}")).collect();
+    let quoted = format!("\"$(printf '{octal}')\"");
+    match line_breaks {
+        [] => quoted,
+        _ => format!("{quoted}'{}'", "\n".repeat(line_breaks.len())),
     }
 }
 
@@ -142,6 +154,27 @@ mod tests {
         assert_eq!(bytes(1_349_999), "1.3 MB");
         assert_eq!(bytes(999_999), "1.0 MB");
         assert_eq!(bytes(256_000_000), "256 MB");
+    }
+
+    #[test]
+    fn every_word_is_the_same_in_sh() {
+        use std::os::unix::ffi::OsStrExt;
+
+        for word in [
+            &b"a b"[..],
+            b"100% \xff\n'",
+            b"\xff\n\n",
+            b"it's",
+            b"",
+            b"\\x41 \xe9$HOME",
+        ] {
+            let quoted = shell_word(OsStr::from_bytes(word));
+            let said = std::process::Command::new("sh")
+                .args(["-c", &format!("printf %s {quoted}")])
+                .output()
+                .unwrap();
+            assert_eq!(said.stdout, word, "{quoted}");
+        }
     }
 
     #[test]

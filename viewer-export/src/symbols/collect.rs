@@ -4,7 +4,10 @@
 //! event's time: streams can then be read in parallel and in any order, and a name too many costs nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::OsString;
 use std::hash::BuildHasherDefault;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 use omptrace_trace_format::{Event, Reader, Stream};
 
@@ -20,8 +23,8 @@ const RECENT_BITS: u32 = 8;
 
 #[derive(Default)]
 struct Seen {
-    /// Where each module lay: start and end.
-    modules: BTreeSet<(Instance, u64, u64)>,
+    /// Where each module lay: its path as it is, which need not be text, start and end.
+    modules: BTreeSet<(Instance, Vec<u8>, u64, u64)>,
     return_addresses: HashSet<u64, BuildHasherDefault<Fold>>,
 }
 
@@ -32,9 +35,10 @@ impl Seen {
         let mut recent = [0; 1 << RECENT_BITS];
         for record in reader.events(stream) {
             if let Event::Module(module) = &record.event {
-                let range = (module.start.0, module.end.0);
+                let path = module.path.0.as_deref().unwrap_or_default().to_vec();
+                let (start, end) = (module.start.0, module.end.0);
                 seen.modules
-                    .insert((Instance::of(module), range.0, range.1));
+                    .insert((Instance::of(module), path, start, end));
             }
             let code = record.event.code();
             let slot = code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT_BITS);
@@ -54,7 +58,7 @@ impl Seen {
 }
 
 /// Every module that holds a code address of the trace, and its addresses in order.
-pub(super) fn addresses_by_module(reader: &Reader) -> Vec<(Instance, CodeAddresses)> {
+pub(super) fn addresses_by_module(reader: &Reader) -> Vec<((Instance, PathBuf), CodeAddresses)> {
     let streams = reader.streams().iter().collect();
     let seen = in_parallel(streams, |stream| Seen::in_stream(reader, stream))
         .into_iter()
@@ -65,13 +69,13 @@ pub(super) fn addresses_by_module(reader: &Reader) -> Vec<(Instance, CodeAddress
         .filter_map(|address| address.checked_sub(1))
         .collect();
     addresses.sort_unstable();
-    let mut by_module: BTreeMap<Instance, CodeAddresses> = BTreeMap::new();
-    for (instance, start, end) in seen.modules {
+    let mut by_module: BTreeMap<(Instance, PathBuf), CodeAddresses> = BTreeMap::new();
+    for (instance, path, start, end) in seen.modules {
         let first = addresses.partition_point(|address| *address < start);
         let count = addresses[first..].partition_point(|address| *address < end);
         if count > 0 {
             by_module
-                .entry(instance)
+                .entry((instance, OsString::from_vec(path).into()))
                 .or_default()
                 .extend(&addresses[first..first + count]);
         }

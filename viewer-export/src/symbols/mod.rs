@@ -61,8 +61,8 @@ pub fn resolve(reader: &Reader, options: &Options) -> Table {
     let process = reader.metadata().process.as_ref();
     let directory = process.map_or("", |process| &process.directory);
     let modules = collect::addresses_by_module(reader);
-    let resolved = in_parallel(modules, |(instance, addresses)| {
-        let path = Path::new(directory).join(&instance.path);
+    let resolved = in_parallel(modules, |((instance, path), addresses)| {
+        let path = Path::new(directory).join(path);
         resolve_module(instance, &path, &addresses, options)
     });
     Table::new(resolved)
