@@ -72,6 +72,7 @@ pub mod start;
 pub mod tr2;
 pub mod tr4;
 pub mod tr6;
+pub mod tr7;
 pub mod types;
 
 pub use callbacks::*;

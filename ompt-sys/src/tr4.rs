@@ -24,7 +24,19 @@ pub type ompt_initialize_t =
 /// Finalizes the tool.
 pub type ompt_finalize_t = unsafe extern "C" fn(fns: *mut ompt_fns_t);
 
+/// The number of `idle` in LLVM's development in the spring of 2017, the first to have this interface; it refuses
+/// [`ompt_callback_idle`]. Its types of tasks are [`ompt_task_type_t`].
+pub const ompt_callback_idle_of_early_2017: ompt_callbacks_t = ompt_callbacks_t(13);
+
 open_enum! {
+    /// The types of tasks in LLVM's development in the spring of 2017: no flags.
+    ompt_task_type_t, "ompt_task_" {
+        ompt_task_initial = 1,
+        ompt_task_implicit = 2,
+        ompt_task_explicit = 3,
+        ompt_task_target = 4,
+    }
+
     /// Numbers of the callbacks. There is none for code that is loaded onto a device, so that all from `sync_region_wait`
     /// on are two lower than in TR6.
     ompt_callbacks_t, "ompt_callback_" {

@@ -1,6 +1,5 @@
-//! What TR6 and TR7, the drafts of OpenMP 5.0 of November 2017 and July 2018, declare otherwise than OpenMP 5.0 itself,
-//! as the runtimes that were built to them deliver it: LLVM 6 and 7, Intel 2018.0.3 and 2019.0. All else is as in the
-//! rest of this crate.
+//! What TR6, the draft of OpenMP 5.0 of November 2017, declares otherwise than OpenMP 5.0 itself, as the runtimes that were
+//! built to it deliver it: LLVM 6 and 7, Intel 2018.0.3 and 2019.0. All else is as in the rest of this crate.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::fmt;
