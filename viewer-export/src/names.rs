@@ -56,10 +56,16 @@ pub enum Construct {
     TaskwaitTask,
     /// The event of a detachable task was fulfilled.
     TaskFulfill,
+    /// A task was created in a runtime that does not tell when tasks run.
+    TaskCreated,
+    /// A task was completed there.
+    TaskCompleted,
     /// Waiting for a lock, critical, atomic or ordered region.
     MutexWait(ompt::ompt_mutex_t),
     /// Being in a critical, atomic or ordered region.
     MutexHold(ompt::ompt_mutex_t),
+    /// A mutex was released that was not reported to be acquired.
+    MutexReleased(ompt::ompt_mutex_t),
     /// A lock is made.
     MutexInit(ompt::ompt_mutex_t),
     /// A lock is destroyed.
@@ -156,8 +162,11 @@ impl Construct {
             Construct::MutexWait(
                 kind @ (ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock),
             ) => (mutex_wait_name(kind), C::Mutex),
+            Construct::TaskCreated => fixed("task created", C::Task),
+            Construct::TaskCompleted => fixed("task completed", C::Task),
             Construct::MutexWait(kind) => (mutex_wait_name(kind), C::Wait),
             Construct::MutexHold(kind) => (mutex_hold_name(kind), C::Mutex),
+            Construct::MutexReleased(kind) => (mutex_released_name(kind), C::Mutex),
             Construct::MutexInit(kind) => (lock_routine("omp_init", kind), C::Mutex),
             Construct::MutexDestroy(kind) => (lock_routine("omp_destroy", kind), C::Mutex),
             Construct::NestLockAgain(ompt::ompt_scope_end) => {
@@ -228,6 +237,13 @@ fn sync_region_name(kind: ompt::ompt_sync_region_t) -> String {
 
 fn mutex_hold_name(kind: ompt::ompt_mutex_t) -> String {
     format!("!$omp {}", spelled(kind.name(), kind.0))
+}
+
+fn mutex_released_name(kind: ompt::ompt_mutex_t) -> String {
+    match kind {
+        ompt::ompt_mutex_lock | ompt::ompt_mutex_nest_lock => lock_routine("omp_unset", kind),
+        _ => mutex_hold_name(kind) + " released",
+    }
 }
 
 fn mutex_wait_name(kind: ompt::ompt_mutex_t) -> String {

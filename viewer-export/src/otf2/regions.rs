@@ -98,7 +98,11 @@ impl Enums {
             C::MutexHold(ompt::ompt_mutex_ordered) => {
                 called(role::ORDERED_SBLOCK, "!$omp ordered sblock")
             }
+            C::MutexReleased(
+                ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered,
+            ) => unknown(role::CODE),
             C::MutexWait(_) | C::MutexHold(_) | C::MutexInit(_) | C::MutexDestroy(_) => routine(),
+            C::MutexReleased(_) => routine(),
             C::NestLockAgain(_) | C::ControlTool => routine(),
             C::Target(_) => construct(role::TASK_WAIT),
             C::TargetDataOp(kind) => construct(data_op_role(kind)),
@@ -106,9 +110,8 @@ impl Enums {
             C::Dispatch(ompt::ompt_dispatch_section) => called(role::SECTION, "!$omp section"),
             C::Flush => construct(role::FLUSH),
             C::Cancel => construct(self.cancel_role()),
-            C::Dispatch(_) | C::Chunk | C::Doacross | C::TaskFulfill | C::Error => {
-                unknown(role::CODE)
-            }
+            C::Dispatch(_) | C::Chunk | C::Doacross | C::Error => unknown(role::CODE),
+            C::TaskFulfill | C::TaskCreated | C::TaskCompleted => unknown(role::CODE),
             C::Phase => construct(role::CODE),
             C::ThreadState(_) | C::CollectorEvent | C::BufferFlush | C::Lost | C::Unknown => {
                 construct(role::ARTIFICIAL)

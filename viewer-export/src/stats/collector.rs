@@ -65,6 +65,8 @@ struct Collected {
     is_test: bool,
     /// The schedules of a loop.
     schedules: BTreeSet<&'static str>,
+    /// Where nothing tells when tasks run, their ends do.
+    completes_task: bool,
 }
 
 impl Collected {
@@ -487,6 +489,7 @@ impl Sink for Collector {
             is_chunk: region.construct.is_chunk(),
             is_test: region.construct == Construct::MutexWait(ompt::ompt_mutex_test_lock),
             schedules: BTreeSet::new(),
+            completes_task: region.construct == Construct::TaskCompleted,
         });
     }
 
@@ -621,14 +624,16 @@ impl Sink for Collector {
     }
 
     fn instant(&mut self, at: Point, region: RegionId, _: &[Argument<'_>]) {
+        let construct = &mut self.constructs[region.0 as usize];
         if let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) {
             Self::saw(&mut self.processes, lane, at.time);
             let innermost = lane.open.last();
             if lane.role == ThreadRole::Helper && !innermost.is_some_and(|open| open.is_counted) {
                 return;
             }
+            lane.stats.tasks += u64::from(construct.completes_task);
         }
-        self.constructs[region.0 as usize].stats.times.count += 1;
+        construct.stats.times.count += 1;
     }
 
     fn wants_thread_events(&self) -> bool {

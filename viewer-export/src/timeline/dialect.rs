@@ -1,10 +1,10 @@
 //! How runtimes differ from the specification: one row per quirk, chosen by what the trace says of its runtime.
 
 use ompt_sys as ompt;
-use ompt_sys::{collector, tr2, tr6};
+use ompt_sys::{collector, tr2, tr4, tr6, tr7};
 use omptrace_trace_format::event::{Event, TargetDataOp};
 use omptrace_trace_format::field::{Address, Field};
-use omptrace_trace_format::metadata::Metadata;
+use omptrace_trace_format::metadata::{Metadata, Registration};
 
 /// Turns a row `name "words" |metadata| condition` into a field of [`Dialect`] and an entry of [`Dialect::quirks`].
 macro_rules! quirks {
@@ -36,11 +36,11 @@ quirks! {
     /// GCC's code on LLVM's or Intel's runtime. The next worksharing region or barrier of the task shows that it ended.
     single_without_end
         "the thread that executes a single region may not report its end (code built by GCC)"
-        |metadata| is_libomp(metadata);
+        |metadata| is_libomp(metadata) && !is_tr2(metadata);
     /// LLVM up to 8.0, Intel 2018 to 2020, none of which tells its version; the last reports it in both ways.
     initial_task_created
         "the initial task may be reported by task_create"
-        |metadata| is_libomp(metadata);
+        |metadata| is_libomp(metadata) && !is_tr2(metadata);
     /// Intel 2022 and 2023 grant the EMI form and deliver only the old one, with an endpoint in front.
     shifted_target_data_op
         "target_data_op has an endpoint in front of its arguments"
@@ -48,11 +48,23 @@ quirks! {
     /// LLVM 6 and 7, Intel 2018.0.3 and 2019, and LLVM's development before them.
     numbers_of_drafts
         "kinds of synchronization, of mutexes and of dependences, and task status, have the numbers of TR4 and TR6, drafts of OpenMP 5.0"
-        |metadata| is_draft(metadata);
+        |metadata| ["TR4", "TR6"].contains(&generation(metadata)) && !is_tr7(metadata);
+    /// LLVM's development from September to December 2018.
+    numbers_of_tr7
+        "kinds of mutexes and task status have the numbers of TR7, a draft of OpenMP 5.0"
+        |metadata| is_tr7(metadata);
+    /// LLVM's development in the spring of 2017, which refuses `flush` and `idle` under TR4's numbers.
+    tasks_typed_by_number
+        "types of tasks are numbers from 1 to 4, not flags"
+        |metadata| has_types_of_early_tr4(metadata);
+    /// LLVM 3.9 to 5.0: not in the report.
+    dependences_of_drafts
+        "types of dependences have the numbers of TR4"
+        |metadata| is_tr2(metadata);
     /// LLVM up to 9, Intel 2018.0.3 and 2019. Where a runtime of that version reports the begins, nothing is changed by this.
     league_tasks_without_begin
         "the implicit tasks of a teams construct may be reported only when they end"
-        |metadata| is_draft(metadata) || version(metadata) == LLVM_BEFORE_11;
+        |metadata| is_draft(metadata) || version(metadata) == LLVM_BEFORE_11 && !is_tr2(metadata);
     /// Intel 2018.0.3 and 2019: tasks of a taskgroup that is cancelled; and, once in some thousand times, an untied task whose
     /// last parts two threads run at the same time (each says that the task is left).
     task_ends_unreported
@@ -67,26 +79,43 @@ quirks! {
     states_of_collector
         "the states of threads have the numbers of the Collector API"
         |metadata| generation(metadata) == COLLECTOR_API;
-    /// LLVM 3.7 to 5.0.
+    /// LLVM 3.7 to 5.0, and the first runtimes of TR4.
     states_of_tr2
         "the states of threads have the numbers of TR2"
-        |metadata| generation(metadata) == "TR2";
+        |metadata| is_tr2(metadata) || has_types_of_early_tr4(metadata);
     /// The report wants a wait only where a thread waits, and LLVM 3.7 reports neither waits nor acquisitions of locks.
     mutexes_without_wait
         "mutexes are acquired and released without the events before"
-        |metadata| generation(metadata) == "TR2";
-    /// Nor do all of its runtimes tell when tasks are switched.
+        |metadata| is_tr2(metadata);
+    /// The switch to the next task comes first.
+    tasks_end_when_left
+        "tasks are reported to end after they were left"
+        |metadata| is_tr2(metadata);
+    /// The report: 0 stands for no task. LLVM from 3.8 on never announces initial tasks, and has told of the end of a worker's
+    /// implicit task before the worker runs what is left at the region's end.
+    tasks_beneath_unannounced
+        "threads switch from and to tasks that are not announced: none (0) at the end of regions, and initial tasks"
+        |metadata| is_tr2(metadata);
+    /// LLVM 3.7 to 5.0. An untied task is created once more each time that it goes on.
+    tasks_created_when_they_run
+        "tasks are reported to be created when they begin to run, on the thread that runs them"
+        |metadata| is_tr2(metadata) && version(metadata) == LLVM_BEFORE_11;
+    /// LLVM 3.7.
     tasks_without_switch
-        "tasks end that were not reported to run"
-        |metadata| generation(metadata) == "TR2";
+        "the runtime does not report when threads switch tasks"
+        |metadata| is_tr2(metadata) && is_refused(metadata, "task_switch");
+    /// LLVM 3.7 to 5.0: the end comes with the barrier of the single region.
+    single_others_without_end
+        "threads that do not execute a single region may not report its end (nowait)"
+        |metadata| is_tr2(metadata);
     /// Both let tools ask for ids that the runtime counts.
     ids_of_runtime
         "ids are the runtime's own, those of regions counted apart from those of tasks"
         |metadata| ["TR2", COLLECTOR_API].contains(&generation(metadata));
     /// Its events have no place for it.
     members_without_index
-        "the members of a team are not numbered: they count in the order in which they begin"
-        |metadata| generation(metadata) == "TR2";
+        "the members of a team are not numbered: only the thread that encountered the region is known to be number 0"
+        |metadata| is_tr2(metadata);
 }
 
 /// The profiling interface of 2007.
@@ -97,7 +126,29 @@ const LLVM_BEFORE_11: &str = "Intel(R) OMP version: 5.0.20140926";
 
 /// A generation between TR2 and OpenMP 5.0.
 fn is_draft(metadata: &Metadata) -> bool {
-    ["TR4", "TR6"].contains(&generation(metadata))
+    ["TR4", "TR6", "TR7"].contains(&generation(metadata))
+}
+
+fn is_tr2(metadata: &Metadata) -> bool {
+    generation(metadata) == "TR2"
+}
+
+/// Tracers up to 0.1.0 took TR7 for TR6. TR7 has another callback under the number of TR6's `idle`, which LLVM never
+/// delivers; TR6's runtimes deliver theirs, or have no such number.
+fn is_tr7(metadata: &Metadata) -> bool {
+    let never = tr6::ompt_set_never.0;
+    let is_taken_for_tr6 = generation(metadata) == "TR6"
+        && result(metadata, "idle").is_some_and(|result| result == never);
+    is_taken_for_tr6 || generation(metadata) == "TR7"
+}
+
+/// Runtimes of TR4 whose `idle` has not the draft's number: they refuse that.
+fn has_types_of_early_tr4(metadata: &Metadata) -> bool {
+    let is_early = |idle: &Registration| {
+        idle.result == tr6::ompt_set_error.0
+            || idle.number == tr4::ompt_callback_idle_of_early_2017.0
+    };
+    generation(metadata) == "TR4" && metadata.callbacks.get("idle").is_some_and(is_early)
 }
 
 fn generation(metadata: &Metadata) -> &str {
@@ -121,11 +172,19 @@ fn is_libomp(metadata: &Metadata) -> bool {
 }
 
 fn is_granted(metadata: &Metadata, callback: &str) -> bool {
-    let always = ompt::ompt_set_always.0;
-    metadata
-        .callbacks
-        .get(callback)
-        .is_some_and(|registration| registration.result == always)
+    result(metadata, callback) == Some(ompt::ompt_set_always.0)
+}
+
+/// Whether a runtime of TR2 says that it does not report the event.
+fn is_refused(metadata: &Metadata, event: &str) -> bool {
+    let some = tr2::ompt_set_result_event_may_occur_callback_some.0;
+    result(metadata, event).is_some_and(|result| result < some)
+}
+
+/// What the runtime answered to the registration.
+fn result(metadata: &Metadata, callback: &str) -> Option<u32> {
+    let registration = metadata.callbacks.get(callback)?;
+    Some(registration.result)
 }
 
 /// A data operation of the old form, its arguments where the specification has them.
@@ -202,6 +261,25 @@ numbers! {
         ompt_mutex_atomic => ompt_mutex_atomic,
         ompt_mutex_ordered => ompt_mutex_ordered,
     }
+    mutex_of_tr7: tr7::ompt_mutex_t => ompt_mutex_t {
+        ompt_mutex_lock => ompt_mutex_lock,
+        ompt_mutex_nest_lock => ompt_mutex_nest_lock,
+        ompt_mutex_critical => ompt_mutex_critical,
+        ompt_mutex_atomic => ompt_mutex_atomic,
+        ompt_mutex_ordered => ompt_mutex_ordered,
+    }
+    task_status_of_tr7: tr7::ompt_task_status_t => ompt_task_status_t {
+        ompt_task_complete => ompt_task_complete,
+        ompt_task_yield => ompt_task_yield,
+        ompt_task_cancel => ompt_task_cancel,
+        ompt_task_switch => ompt_task_switch,
+    }
+    task_type: tr4::ompt_task_type_t => ompt_task_flag_t {
+        ompt_task_initial => ompt_task_initial,
+        ompt_task_implicit => ompt_task_implicit,
+        ompt_task_explicit => ompt_task_explicit,
+        ompt_task_target => ompt_task_target,
+    }
     task_status: tr6::ompt_task_status_t => ompt_task_status_t {
         ompt_task_complete => ompt_task_complete,
         ompt_task_yield => ompt_task_yield,
@@ -254,13 +332,30 @@ numbers! {
 impl Dialect {
     /// Whether arguments of some events have other numbers than the specification gives them today.
     pub(crate) fn has_other_numbers(&self) -> bool {
-        self.numbers_of_drafts || self.states_of_collector || self.states_of_tr2
+        self.numbers_of_drafts
+            || self.numbers_of_tr7
+            || self.tasks_typed_by_number
+            || self.dependences_of_drafts
+            || self.states_of_collector
+            || self.states_of_tr2
     }
 
     /// Gives the arguments of `event` the numbers that the specification has today.
     pub(crate) fn translate(&self, event: &mut Event<'_>) {
         if self.numbers_of_drafts {
-            from_draft(event);
+            mutexes_and_tasks(event, mutex, task_status);
+            sync_regions(event);
+        }
+        if self.numbers_of_tr7 {
+            mutexes_and_tasks(event, mutex_of_tr7, task_status_of_tr7);
+        }
+        if self.numbers_of_drafts || self.dependences_of_drafts {
+            dependences(event);
+        }
+        if self.tasks_typed_by_number
+            && let Event::TaskCreate(e) = event
+        {
+            task_type(&mut e.flags);
         }
         if self.states_of_collector
             && let Event::ThreadState(e) = event
@@ -275,10 +370,12 @@ impl Dialect {
     }
 }
 
-fn from_draft(event: &mut Event<'_>) {
+fn mutexes_and_tasks(
+    event: &mut Event<'_>,
+    mutex: fn(&mut ompt::ompt_mutex_t),
+    task_status: fn(&mut ompt::ompt_task_status_t),
+) {
     match event {
-        Event::SyncRegion(e) => sync_region(&mut e.kind),
-        Event::SyncRegionWait(e) => sync_region(&mut e.kind),
         Event::LockInit(e) => mutex(&mut e.kind),
         Event::LockDestroy(e) => mutex(&mut e.kind),
         Event::MutexAcquire(e) => mutex(&mut e.kind),
@@ -286,39 +383,146 @@ fn from_draft(event: &mut Event<'_>) {
         Event::MutexReleased(e) => mutex(&mut e.kind),
         Event::TaskSchedule(e) => task_status(&mut e.prior_task_status),
         Event::TaskComplete(e) => task_status(&mut e.prior_task_status),
-        Event::Dependences(e) => {
-            let deps = e.deps.to_mut().iter_mut();
-            deps.for_each(|dependence| dependence_type(&mut dependence.dependence_type));
-        }
         _ => {}
+    }
+}
+
+fn sync_regions(event: &mut Event<'_>) {
+    match event {
+        Event::SyncRegion(e) => sync_region(&mut e.kind),
+        Event::SyncRegionWait(e) => sync_region(&mut e.kind),
+        _ => {}
+    }
+}
+
+fn dependences(event: &mut Event<'_>) {
+    if let Event::Dependences(e) = event {
+        let deps = e.deps.to_mut().iter_mut();
+        deps.for_each(|dependence| dependence_type(&mut dependence.dependence_type));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use omptrace_trace_format::event::{Dependences, MutexReleased, TaskCreate};
+    use omptrace_trace_format::field::{Dependence, Id};
+
     use super::*;
 
-    fn translated(dialect: &str, kind: u32) -> ompt::ompt_mutex_t {
+    /// A trace of a runtime of that generation, which gave these answers to registrations.
+    fn metadata(dialect: &str, answers: &[(&str, u32)]) -> Metadata {
         let mut metadata = Metadata::default();
         metadata.runtime.get_or_insert_default().dialect = dialect.into();
-        let mut event = Event::from(omptrace_trace_format::event::MutexReleased {
+        let registration = |(name, result): &(&str, u32)| {
+            let registration = Registration {
+                number: 0,
+                result: *result,
+                meaning: String::new(),
+            };
+            ((*name).to_owned(), registration)
+        };
+        metadata.callbacks = answers.iter().map(registration).collect();
+        metadata
+    }
+
+    fn mutex_kind(metadata: &Metadata, kind: u32) -> ompt::ompt_mutex_t {
+        let mut event = Event::from(MutexReleased {
             kind: ompt::ompt_mutex_t(kind),
             wait_id: Address(0),
             codeptr_ra: Address(0),
         });
-        Dialect::of(&metadata).translate(&mut event);
+        Dialect::of(metadata).translate(&mut event);
         match event {
             Event::MutexReleased(e) => e.kind,
             _ => unreachable!("it was made above"),
         }
     }
 
-    #[test]
-    fn kinds_have_the_numbers_of_their_generation() {
-        assert_eq!(translated("5.x", 7), ompt::ompt_mutex_ordered);
-        for draft in ["TR4", "TR6"] {
-            assert_eq!(translated(draft, 0x20), ompt::ompt_mutex_ordered);
-            assert_eq!(translated(draft, 7).name(), None);
+    fn dependence(metadata: &Metadata, number: u32) -> ompt::ompt_dependence_type_t {
+        let mut event = Event::from(Dependences {
+            task_data: Id(1),
+            deps: vec![Dependence {
+                variable: 0,
+                dependence_type: ompt::ompt_dependence_type_t(number),
+            }]
+            .into(),
+            ndeps: 1,
+        });
+        Dialect::of(metadata).translate(&mut event);
+        match event {
+            Event::Dependences(e) => e.deps[0].dependence_type,
+            _ => unreachable!("it was made above"),
         }
+    }
+
+    #[test]
+    fn kinds_of_mutexes_have_the_numbers_of_their_generation() {
+        let of = |dialect| metadata(dialect, &[]);
+        assert_eq!(mutex_kind(&of("5.x"), 7), ompt::ompt_mutex_ordered);
+        for draft in ["TR4", "TR6"] {
+            assert_eq!(mutex_kind(&of(draft), 0x20), ompt::ompt_mutex_ordered);
+            assert_eq!(mutex_kind(&of(draft), 7).name(), None);
+        }
+        assert_eq!(mutex_kind(&of("TR7"), 5), ompt::ompt_mutex_ordered);
+        assert_eq!(mutex_kind(&of("TR7"), 7).name(), None);
+    }
+
+    #[test]
+    fn types_of_dependences_have_the_numbers_of_their_generation() {
+        let of = |dialect| metadata(dialect, &[]);
+        for draft in ["TR2", "TR4", "TR6"] {
+            let types = [1, 2, 3].map(|number| dependence(&of(draft), number));
+            let expected = [
+                ompt::ompt_dependence_type_out,
+                ompt::ompt_dependence_type_in,
+                ompt::ompt_dependence_type_inout,
+            ];
+            assert_eq!(types, expected, "{draft}");
+        }
+        for today in ["TR7", "5.x"] {
+            assert_eq!(
+                dependence(&of(today), 1),
+                ompt::ompt_dependence_type_in,
+                "{today}"
+            );
+        }
+    }
+
+    /// LLVM's development of December 2018 never delivers what TR6 calls idle; Intel 2019.0 has no such number.
+    #[test]
+    fn tr7_is_told_from_tr6_by_the_answer_to_idle() {
+        let never = metadata("TR6", &[("idle", 1)]);
+        assert_eq!(mutex_kind(&never, 3), ompt::ompt_mutex_critical);
+        for answer in [0, 4] {
+            let tr6 = metadata("TR6", &[("idle", answer)]);
+            assert_eq!(mutex_kind(&tr6, 0x13), ompt::ompt_mutex_critical);
+        }
+    }
+
+    #[test]
+    fn early_runtimes_of_tr4_count_types_of_tasks() {
+        let flags = |metadata: &Metadata, number: u32| {
+            let mut event = Event::from(TaskCreate {
+                has_dependences: 0,
+                encountering_task_data: Id(1),
+                exit_frame: Address(0),
+                enter_frame: Address(0),
+                exit_frame_flags: ompt::ompt_frame_flag_t(0),
+                enter_frame_flags: ompt::ompt_frame_flag_t(0),
+                new_task_data: Id(2),
+                flags: ompt::ompt_task_flag_t(number),
+                codeptr_ra: Address(0),
+            });
+            Dialect::of(metadata).translate(&mut event);
+            match event {
+                Event::TaskCreate(e) => e.flags,
+                _ => unreachable!("it was made above"),
+            }
+        };
+        let early = metadata("TR4", &[("idle", 0)]);
+        assert_eq!(flags(&early, 3), ompt::ompt_task_explicit);
+        assert_eq!(flags(&early, 1), ompt::ompt_task_initial);
+        let later = metadata("TR4", &[("idle", 4)]);
+        assert_eq!(flags(&later, 4), ompt::ompt_task_explicit);
     }
 }

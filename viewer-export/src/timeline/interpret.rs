@@ -10,6 +10,7 @@ mod joins;
 mod mutexes;
 mod regions;
 mod tasks;
+mod tr2;
 
 pub(crate) use regions::schedule;
 
@@ -66,6 +67,10 @@ pub(crate) struct Interpreter<'t, 's> {
     unset_tasks: u64,
     /// Tasks that ran before they were created, or never were.
     unannounced_tasks: u64,
+    /// Those that may yet turn out to be untied, and go on.
+    finished_tasks: tr2::FinishedTasks,
+    /// The number that each thread had in a team last, where the runtime does not number members.
+    usual_numbers: BTreeMap<usize, u32>,
     dependences: TaskDependences,
     locks: Locks,
     counters: Counters,
@@ -107,12 +112,34 @@ struct Team {
     encountering_task: Id,
     /// [`Construct::Parallel`] or [`Construct::Teams`].
     construct: Construct,
+    /// The place of the thread that encountered it.
+    thread: usize,
     codeptr_ra: Address,
     region: RegionId,
     /// Its size, once a member tells.
     actual_parallelism: u32,
     /// Those that have begun.
     members: Vec<Member>,
+    /// The numbers that the reader gave to them, where the runtime gives none.
+    numbers: Vec<u32>,
+}
+
+impl Team {
+    /// A number for a member that the runtime does not number: 0 for who encountered the region, else the one that the thread
+    /// had last in a team, if that is free. So threads that work together again have the same numbers, and tools that keep
+    /// a group for each order of threads need one.
+    fn number(&mut self, thread: usize, usual_numbers: &mut BTreeMap<usize, u32>) -> u32 {
+        if thread == self.thread {
+            return 0;
+        }
+        let taken = &self.numbers;
+        let is_free = |number: &u32| !taken.contains(number);
+        let usual = usual_numbers.get(&thread).copied().filter(is_free);
+        let number = usual.or_else(|| (1..).find(is_free)).unwrap_or(u32::MAX);
+        usual_numbers.insert(thread, number);
+        self.numbers.push(number);
+        number
+    }
 }
 
 /// The place in the list of threads, and the implicit task, of a member.
@@ -214,6 +241,8 @@ impl<'t, 's> Interpreter<'t, 's> {
             given_ids: GivenIds::default(),
             unset_tasks: 0,
             unannounced_tasks: 0,
+            finished_tasks: tr2::FinishedTasks::default(),
+            usual_numbers: BTreeMap::new(),
             dependences: TaskDependences::default(),
             locks: Locks::default(),
             counters,
@@ -227,7 +256,7 @@ impl<'t, 's> Interpreter<'t, 's> {
     /// The next event of the process: that of thread number `thread`.
     #[inline]
     pub(crate) fn event(&mut self, thread: usize, time: Ns, event: &Event<'static>) {
-        self.settle_mutex_wait(thread, time, event);
+        self.settle_unended(thread, time, event);
         self.interpret(thread, time, event);
         let wait = self.threads[thread].settle(self.stage, time);
         self.counters.wait(self.stage, thread, time, wait);

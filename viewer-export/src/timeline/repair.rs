@@ -66,6 +66,15 @@ causes! {
     /// Without `task_create`, tasks have no ids by which those that are resumed could be told from those that begin.
     PartOfTask Note "part_of_task"
         "tasks whose creation was not recorded were suspended: each part of them shows as a task, so there are fewer tasks than that";
+    /// LLVM 3.7.
+    TasksWithoutSwitch Note "tasks_without_switch"
+        "the runtime does not report when threads switch tasks: tasks last from their begin to their end";
+    /// A runtime of TR2 without `task_switch`.
+    TasksUnseen Note "tasks_unseen"
+        "the runtime does not report when tasks run: their time shows as waiting";
+    /// LLVM 3.7 to 5.0, of critical regions and some locks.
+    ReleaseWithoutAcquire Note "release_without_acquire"
+        "the runtime reports these mutexes only when they are released: they show as instants";
     /// The creation was lost or not delivered.
     UnannouncedTask Warning "unannounced_task" "tasks ran whose creation is not in the trace";
     /// The region's begin was lost or not delivered.

@@ -28,6 +28,8 @@ pub(crate) struct Task {
     pub(crate) created: Option<Point>,
     /// Its dependences: most tasks have none.
     pub(crate) links: Option<Box<Links>>,
+    /// It has gone on after an end that was reported, so more parts of it may follow.
+    pub(crate) is_known_untied: bool,
 }
 
 impl Task {

@@ -7,7 +7,8 @@
 //! * a region that outlives the one around it (a [phase](Construct::Phase)) is cut: it ends with it and goes on after it;
 //! * a task that leaves the thread is [cut out](Thread::cut) and its regions wait elsewhere;
 //! * waiting pauses while a task runs on top of it, and goes on after it ([`Thread::settle`]);
-//! * a member's implicit task lasts until its parallel region ends, or the thread does something else;
+//! * a member's implicit task lasts until its parallel region ends, or the thread does something else; idling until then, and
+//!   running tasks of the region, is nothing else;
 //! * what the tracer did may come between the ends of a region that is over ([`Thread::make_way`]);
 //! * times never go back.
 
@@ -109,7 +110,15 @@ impl Frame {
 
     /// Whether the thread waits in this region, but for the tasks that it runs meanwhile.
     fn is_wait_for_tasks(&self) -> bool {
-        matches!(self.construct, Construct::SyncRegionWait(_))
+        matches!(
+            self.construct,
+            Construct::SyncRegionWait(_) | Construct::Idle
+        )
+    }
+
+    /// Whether the region goes on when the one around it ends.
+    fn outlives_others(&self) -> bool {
+        matches!(self.construct, Construct::Phase | Construct::Idle)
     }
 
     /// Whether the region is a task: what runs inside it belongs to that task.
@@ -148,6 +157,8 @@ pub(crate) struct Thread {
     last: Ns,
     /// Regions deeper than [`MAX_DEPTH`], which are on no stack.
     hidden: usize,
+    /// The task at the bottom, which was not announced, where an event tells it: an initial task of TR2.
+    pub(crate) unannounced_base: Option<u64>,
     /// Construct and key of regions that made way: their ends are still to come, late.
     awaited: Vec<(Construct, u64)>,
     /// The tasks of taskwaits that this thread is in, which have no id of the tracer: the innermost last.
@@ -164,6 +175,7 @@ impl Thread {
             stack: Vec::new(),
             last: start,
             hidden: 0,
+            unannounced_base: None,
             awaited: Vec::new(),
             taskwaits: Vec::new(),
         }
@@ -214,7 +226,9 @@ impl Thread {
         frame: Frame,
         arguments: &[Argument<'_>],
     ) {
-        self.close_overdue(stage, time);
+        if !self.waits_for_region_end(&frame) {
+            self.close_overdue(stage, time);
+        }
         let depth = self.stack.len();
         if depth >= MAX_DEPTH {
             return self.hide(stage, time);
@@ -296,8 +310,15 @@ impl Thread {
         let is_shown = self.stack.len() <= stage.max_depth;
         if let Some(top) = self.stack.last_mut() {
             top.paused = false;
+            // A wait belongs to the region around it, which shows how long it took in all; idling does not.
+            let part = argument("part", Value::Uint(u64::from(top.part) + 1));
+            let arguments = match top.construct {
+                Construct::Idle => &[part][..],
+                _ => &[],
+            };
+            top.part += u32::from(top.construct == Construct::Idle);
             if is_shown {
-                stage.sink.enter(at, top.region, &[]);
+                stage.sink.enter(at, top.region, arguments);
             }
         }
         self.wait()
@@ -372,7 +393,7 @@ impl Thread {
         true
     }
 
-    /// Ends what is open from `depth` on: their own ends are missing. Gives back the phases, which go on.
+    /// Ends what is open from `depth` on: their own ends are missing. Gives back what [outlives](Frame::outlives_others) it.
     /// `cause` tells why an end is missing.
     fn close_above(
         &mut self,
@@ -385,7 +406,7 @@ impl Thread {
         let time = stage.end_of_unended(self.last, time);
         while self.stack.len() > depth {
             let frame = self.leave(stage, time, &[]);
-            if frame.construct == Construct::Phase {
+            if frame.outlives_others() {
                 phases.insert(0, frame);
             } else if let Some(cause) = cause(&frame) {
                 stage.repairs.add(cause, self.stream, time);
@@ -419,9 +440,13 @@ impl Thread {
     pub(crate) fn close_all(&mut self, stage: &mut Stage<'_>, time: Ns) {
         self.await_no_more(stage, time);
         self.close_overdue(stage, time);
-        self.close_above(stage, time, 0, |frame| {
+        let outliving = self.close_above(stage, time, 0, |frame| {
             frame.cause_of_missing_end().map(|_| Cause::MissingEnd)
         });
+        let is_idle = |frame: &&Frame| frame.construct == Construct::Idle;
+        for _ in outliving.iter().filter(is_idle) {
+            stage.repairs.add(Cause::MissingEnd, self.stream, time);
+        }
     }
 
     /// Takes the regions `from..to` out, so that those above go on without them. `arguments` are those of the end of
@@ -501,9 +526,16 @@ impl Thread {
             frame.limit = Ns::MAX;
             let construct = frame.construct;
             self.close(stage, time, construct, task, &[]);
+            // Who idled in it goes on.
+            self.settle(stage, time);
         } else {
             frame.limit = time;
         }
+    }
+
+    /// Whether a task is open.
+    pub(crate) fn is_in_task(&self) -> bool {
+        self.stack.iter().any(Frame::is_task)
     }
 
     /// The place of an open implicit task.
@@ -560,7 +592,8 @@ impl Thread {
     /// Whether the parallel region of the innermost implicit task goes on.
     #[inline(always)]
     fn goes_on(&self) -> bool {
-        self.limit().is_none_or(|(_, limit)| limit == Ns::MAX)
+        let is_on = |(index, limit)| limit == Ns::MAX || self.is_left_early(index);
+        self.limit().is_none_or(is_on)
     }
 
     /// The innermost implicit task's place and limit.
@@ -574,12 +607,30 @@ impl Thread {
     #[inline(always)]
     fn end_time(&mut self, stage: &mut Stage<'_>, time: Ns) -> Ns {
         match self.limit() {
-            Some((_, limit)) if limit < time => {
+            Some((index, limit)) if limit < time && !self.is_left_early(index) => {
                 stage.repairs.add(Cause::LateEnd, self.stream, time);
                 limit
             }
             _ => time,
         }
+    }
+
+    /// Whether the implicit task at `index` has reported its end, and the thread does something above it that belongs to its
+    /// parallel region all the same.
+    #[inline(never)]
+    fn is_left_early(&self, index: usize) -> bool {
+        self.stack[index].ended && index + 1 < self.stack.len()
+    }
+
+    /// Whether the thread, whose implicit task has reported its end, begins what it may do until its parallel region ends: to
+    /// idle, or to run tasks of the region. Runtimes of TR2 report that end before the region's last tasks have run.
+    #[inline(always)]
+    fn waits_for_region_end(&self, begins: &Frame) -> bool {
+        let Some((index, limit)) = self.limit() else {
+            return false;
+        };
+        let may_begin = || begins.construct == Construct::Idle || begins.is_explicit_task();
+        limit < Ns::MAX && self.stack[index].ended && (may_begin() || index + 1 < self.stack.len())
     }
 
     /// Ends implicit tasks whose region is over, or that have reported their end: something new begins, so nothing else will
@@ -598,6 +649,7 @@ impl Thread {
     pub(crate) fn make_way(&mut self, stage: &mut Stage<'_>, time: Ns) {
         while let Some((index, limit)) = self.limit()
             && limit < time
+            && !self.is_left_early(index)
         {
             let over = self.stack[index..].iter();
             let unended = over.filter(|frame| frame.cause_of_missing_end().is_some());

@@ -5,5 +5,6 @@ mod facts;
 mod faults;
 mod fixture;
 mod golden;
+mod historic;
 mod openuh;
 mod stats;

@@ -32,18 +32,24 @@ impl Interpreter<'_, '_> {
         self.threads[thread].open(self.stage, time, frame, arguments);
     }
 
+    /// Ends what only the thread's next event can show to have ended.
+    ///
     /// A thread that waits has no other events. So an event that is not the wait's own end shows that it did not get
     /// the mutex: `omp_test_lock` failed, or a nested lock was its own already.
     #[inline(always)]
-    pub(super) fn settle_mutex_wait(&mut self, thread: usize, time: Ns, event: &Event<'_>) {
-        if let Some(&Frame {
-            construct: Construct::MutexWait(kind),
-            key,
-            ..
-        }) = self.threads[thread].stack().last()
-            && !matches!(event, Event::MutexAcquired(_))
-        {
-            self.event_of_waiting(thread, time, event, kind, key);
+    pub(super) fn settle_unended(&mut self, thread: usize, time: Ns, event: &Event<'_>) {
+        let Some(top) = self.threads[thread].stack().last() else {
+            return;
+        };
+        match top.construct {
+            Construct::MutexWait(kind) if !matches!(event, Event::MutexAcquired(_)) => {
+                let key = top.key;
+                self.event_of_waiting(thread, time, event, kind, key);
+            }
+            Construct::Work(ompt::ompt_work_single_other) => {
+                self.event_in_single_other(thread, event);
+            }
+            _ => {}
         }
     }
 
@@ -76,15 +82,22 @@ impl Interpreter<'_, '_> {
 
     #[inline(never)]
     pub(super) fn mutex_acquired(&mut self, thread: usize, time: Ns, e: &MutexAcquired) {
-        let is_wait = |frame: &&Frame| {
-            matches!(frame.construct, Construct::MutexWait(_)) && frame.key == e.wait_id.0
+        let is_wait = |frame: &&Frame| match frame.construct {
+            Construct::MutexWait(kind) => {
+                frame.key == e.wait_id.0 || kind == e.kind && is_one_unset(frame.key, e.wait_id.0)
+            }
+            _ => false,
         };
         let wait = self.threads[thread].stack().last().filter(is_wait);
         let waited_since = wait.map_or(time, Frame::begin);
-        let wait = wait.map(|frame| frame.construct);
+        let wait = wait.map(|frame| (frame.construct, frame.key));
+        let wait_id = match (e.wait_id.0, wait) {
+            (UNSET, Some((_, key))) => key,
+            (wait_id, _) => wait_id,
+        };
         let has_track = !is_block_structured(e.kind);
         let acquisition = Acquisition {
-            wait_id: e.wait_id.0,
+            wait_id,
             holder: thread,
             at: self.threads[thread].point(time),
             waited_since,
@@ -97,7 +110,7 @@ impl Interpreter<'_, '_> {
             false => None,
         };
         match wait {
-            Some(construct) => self.close(thread, time, construct, e.wait_id.0),
+            Some((construct, key)) => self.close(thread, time, construct, key),
             None if self.dialect.mutexes_without_wait || !self.selection.mutex_waits => {}
             None => self.repair(thread, time, Cause::EndWithoutBegin),
         }
@@ -108,10 +121,10 @@ impl Interpreter<'_, '_> {
             let construct = Construct::MutexHold(e.kind);
             let frame = Frame::new(
                 construct,
-                e.wait_id.0,
+                wait_id,
                 self.region(thread, construct, e.codeptr_ra),
             );
-            let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
+            let wait_id = arguments!["wait_id": hex(wait_id)];
             self.threads[thread].open(self.stage, time, frame, wait_id);
         }
         if let Some(release) = release {
@@ -126,17 +139,48 @@ impl Interpreter<'_, '_> {
             return self.repair(thread, time, Cause::CounterpartLeftOut);
         }
         let at = self.threads[thread].point(time);
-        let (names, wait_id) = (&self.thread_names, e.wait_id.0);
-        let was_held = self.locks.released(self.stage, names, wait_id, thread, at);
         let hold = Construct::MutexHold(e.kind);
+        let wait_id = self.held(thread, hold, e.wait_id.0);
+        let names = &self.thread_names;
+        let was_held = self.locks.released(self.stage, names, wait_id, thread, at);
         if self.dialect.mutexes_without_wait {
-            self.threads[thread].close(self.stage, time, hold, wait_id, &[]);
+            let is_open = self.threads[thread].close(self.stage, time, hold, wait_id, &[]);
+            if !was_held && !is_open {
+                self.released_unseen(thread, time, e);
+            }
         } else if is_block_structured(e.kind) {
             self.close(thread, time, hold, wait_id);
         } else if !was_held {
             self.repair(thread, time, Cause::EndWithoutBegin);
         }
     }
+
+    /// The wait id of the innermost `hold` that the thread is in, where the event does not tell.
+    fn held(&self, thread: usize, hold: Construct, wait_id: u64) -> u64 {
+        if wait_id != UNSET {
+            return wait_id;
+        }
+        let mut open = self.threads[thread].stack().iter().rev();
+        let innermost = open.find(|frame| frame.construct == hold);
+        innermost.map_or(UNSET, |frame| frame.key)
+    }
+
+    /// A mutex is released that was not reported to be acquired: when that was, nobody knows.
+    fn released_unseen(&mut self, thread: usize, time: Ns, e: &MutexReleased) {
+        let construct = Construct::MutexReleased(e.kind);
+        let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
+        self.instant(thread, time, construct, e.codeptr_ra, wait_id);
+        self.repair(thread, time, Cause::ReleaseWithoutAcquire);
+    }
+}
+
+/// The wait id of a runtime that does not know it (TR2, 4.4).
+const UNSET: u64 = 0;
+
+/// Whether one of the two events of a mutex does not tell which it is. LLVM up to 5.0 tells it of waits for ordered regions
+/// only.
+fn is_one_unset(one: u64, other: u64) -> bool {
+    one == UNSET || other == UNSET
 }
 
 /// Tells a critical, atomic or ordered region, which nests on its thread, from a lock, which does not.

@@ -9,6 +9,7 @@ impl Interpreter<'_, '_> {
             return;
         }
         self.in_task(thread, time, Id::NULL, e.encountering_task_data);
+        self.note_base(thread, e.encountering_task_data);
         self.count_thread(thread, time);
         if !self.selection.regions {
             return self.repair(thread, time, Cause::CounterpartLeftOut);
@@ -36,10 +37,12 @@ impl Interpreter<'_, '_> {
                 begin: time,
                 encountering_task: e.encountering_task_data,
                 construct,
+                thread,
                 codeptr_ra: e.codeptr_ra,
                 region,
                 actual_parallelism: 0,
                 members: std::mem::take(&mut self.spare_members),
+                numbers: Vec::new(),
             };
             self.teams.insert(parallel, team);
         }
@@ -66,6 +69,9 @@ impl Interpreter<'_, '_> {
         };
         if self.dialect.task_ends_unreported {
             self.end_tasks_of(thread, time, &team.members);
+        }
+        if self.dialect.tasks_created_when_they_run {
+            self.end_untied_tasks_of(thread, time, &team.members);
         }
         for &(member, task) in &team.members {
             self.dependences.forget_children(task);
@@ -123,10 +129,12 @@ impl Interpreter<'_, '_> {
             self.given_ids.insert(task);
         }
         let mut index = e.index;
+        let mut is_numbered = true;
         let frame = match self.teams.get_mut(&e.parallel_data.0) {
             Some(team) => {
                 if self.dialect.members_without_index {
-                    index = team.members.len() as u32;
+                    is_numbered = thread == team.thread;
+                    index = team.number(thread, &mut self.usual_numbers);
                 }
                 team.members.push((thread, e.task_data.0));
                 team.actual_parallelism = e.actual_parallelism;
@@ -153,12 +161,14 @@ impl Interpreter<'_, '_> {
                 Frame::new(construct, e.task_data.0, region)
             }
         };
-        let arguments = arguments![
+        let all = arguments![
             "parallel_data": id(e.parallel_data),
             "task_data": id(e.task_data),
             "index": uint(index),
             "actual_parallelism": uint(e.actual_parallelism),
         ];
+        let without_index = [all[0], all[1], all[3]];
+        let arguments = if is_numbered { all } else { &without_index[..] };
         self.threads[thread].open(self.stage, time, frame, arguments);
         self.count_thread(thread, time);
     }
@@ -252,6 +262,22 @@ impl Interpreter<'_, '_> {
         {
             let depth = stack.len() - 1;
             self.threads[thread].close_unended(self.stage, time, depth);
+        }
+    }
+
+    /// An event comes on a thread that is in a single region that another executes. In there nothing happens: if the event is
+    /// not the region's end, that does not come.
+    pub(super) fn event_in_single_other(&mut self, thread: usize, event: &Event<'_>) {
+        let construct = Construct::Work(ompt::ompt_work_single_other);
+        let is_end = match event {
+            Event::Work(e) => Construct::Work(e.work_type) == construct,
+            Event::BufferFlush(_) | Event::Lost(_) | Event::Module(_) => true,
+            Event::Monitoring(_) | Event::ThreadInfo(_) | Event::ThreadState(_) => true,
+            _ => false,
+        };
+        if self.dialect.single_others_without_end && !is_end {
+            let last = self.threads[thread].last();
+            self.threads[thread].close(self.stage, last, construct, 0, &[]);
         }
     }
 

@@ -12,7 +12,11 @@ impl Interpreter<'_, '_> {
         if flags.contains(ompt::ompt_task_initial) {
             return self.initial_task_create(thread, time, e);
         }
-        self.in_task(thread, time, Id::NULL, e.encountering_task_data);
+        let runs_now = self.dialect.tasks_created_when_they_run;
+        if !runs_now {
+            self.in_task(thread, time, Id::NULL, e.encountering_task_data);
+            self.note_base(thread, e.encountering_task_data);
+        }
         if !self.selection.tasks {
             return self.repair(thread, time, Cause::CounterpartLeftOut);
         }
@@ -40,6 +44,12 @@ impl Interpreter<'_, '_> {
                 None => return,
             },
         };
+        if runs_now && self.goes_on_in_parts(thread, e) {
+            if self.dialect.tasks_without_switch {
+                self.run_task(thread, time, Id::NULL, e.new_task_data);
+            }
+            return;
+        }
         let task = Task {
             construct,
             region: self.region(thread, construct, e.codeptr_ra),
@@ -48,8 +58,9 @@ impl Interpreter<'_, '_> {
             implicit_task: self.threads[thread].innermost_implicit_task(),
             state: TaskState::Created,
             // An undeferred task runs at once in the same place.
-            created: (!is_undeferred).then_some(at),
+            created: (!runs_now && !is_undeferred).then_some(at),
             links: None,
+            is_known_untied: false,
         };
         let region = task.region;
         self.given_ids.insert(new_task);
@@ -57,9 +68,14 @@ impl Interpreter<'_, '_> {
         if let Some(old) = self.tasks.insert(new_task, task) {
             self.delayed_tasks -= usize::from(old.is_delayed());
         }
-        let task = new_task;
-        self.stage
-            .thread_event(at, ThreadEvent::TaskCreate { task, region });
+        let created = ThreadEvent::TaskCreate {
+            task: new_task,
+            region,
+        };
+        self.stage.thread_event(at, created);
+        if self.dialect.tasks_without_switch {
+            self.created_unswitched(thread, time, e.new_task_data);
+        }
     }
 
     fn initial_task_create(&mut self, thread: usize, time: Ns, e: &TaskCreate) {
@@ -85,7 +101,9 @@ impl Interpreter<'_, '_> {
         next: Id,
     ) {
         // Where creations are not recorded, no task has an id: what is switched to is new, and on top of what it interrupts.
-        let is_nameless = next == Id::UNSET && !self.selection.tasks;
+        let is_nameless =
+            next == Id::UNSET && !self.selection.tasks && !self.dialect.tasks_beneath_unannounced;
+        self.note_base(thread, prior);
         match status {
             // These do not switch: the thread goes on with what it does.
             ompt::ompt_task_early_fulfill => self.task_fulfilled(thread, time, prior),
@@ -103,6 +121,9 @@ impl Interpreter<'_, '_> {
 
             ompt::ompt_task_complete | ompt::ompt_task_cancel => {
                 let cancelled = status == ompt::ompt_task_cancel;
+                if self.dialect.tasks_without_switch {
+                    self.completed_unswitched(thread, time, prior);
+                }
                 self.leave_task(thread, time, prior, cancelled);
                 self.task_is_done(thread, time, prior);
                 if !is_nameless {
@@ -118,6 +139,7 @@ impl Interpreter<'_, '_> {
                 }
             }
             _ if is_nameless => self.start_unannounced(thread, time, next),
+            _ if self.is_beneath(thread, next) => self.suspend_task(thread, time, prior),
             _ => self.run_task(thread, time, prior, next),
         }
         self.end_joins(time);
@@ -153,7 +175,7 @@ impl Interpreter<'_, '_> {
         let Some(construct) = open.find(is_it).map(|frame| frame.construct) else {
             // A task that was cancelled before it ran has nothing to end.
             let is_expected =
-                cancelled || self.dialect.tasks_without_switch || self.threads[thread].end_hidden();
+                cancelled || self.dialect.tasks_end_when_left || self.threads[thread].end_hidden();
             if !is_expected && task.known().is_some() {
                 self.repair(thread, time, Cause::EndWithoutBegin);
             }
@@ -170,6 +192,9 @@ impl Interpreter<'_, '_> {
     /// `task` is complete: its id is free, and tasks that depend on it may start.
     #[inline]
     fn task_is_done(&mut self, thread: usize, time: Ns, task: Id) {
+        if self.dialect.tasks_created_when_they_run && self.may_go_on(task.0) {
+            return;
+        }
         let Some(done) = self.tasks.remove(&task.0) else {
             return;
         };
@@ -225,7 +250,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// From now on the thread runs `task` instead of `prior`.
-    fn run_task(&mut self, thread: usize, time: Ns, prior: Id, task: Id) {
+    pub(super) fn run_task(&mut self, thread: usize, time: Ns, prior: Id, task: Id) {
         if task == Id::NULL {
             return;
         }
@@ -296,7 +321,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// A number that no other task has: several threads may run tasks without an id at once.
-    fn name_of_unset(&mut self) -> u64 {
+    pub(super) fn name_of_unset(&mut self) -> u64 {
         self.unset_tasks += 1;
         Id::NULL.0 - self.unset_tasks
     }
@@ -306,6 +331,15 @@ impl Interpreter<'_, '_> {
     fn suspend_above(&mut self, thread: usize, time: Ns, index: usize) {
         let depth = self.threads[thread].task_end(index);
         self.suspend_from(thread, time, depth);
+    }
+
+    /// `task` is left, with what runs above it.
+    fn suspend_task(&mut self, thread: usize, time: Ns, task: Id) {
+        let is_it = |frame: &Frame| frame.is_explicit_task() && frame.key == task.0;
+        let place = self.threads[thread].stack().iter().rposition(is_it);
+        if let Some(depth) = place {
+            self.suspend_from(thread, time, depth);
+        }
     }
 
     /// The implicit task goes on, which is not on the stack: all explicit tasks inside of the innermost parallel region are
