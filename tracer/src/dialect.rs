@@ -9,14 +9,18 @@
 //! | OpenMP 5.0 and later | a device's number | the address of `tool_data` |
 //! | TR6, TR7 | the address of `tool_data` | none |
 //! | TR4 | the address of the structure | none |
+//!
+//! TR6 and TR7 are told apart by a callback that only TR7 has, and early runtimes of TR4 from later ones by the number of
+//! `idle`: a runtime answers a registration of a number that it does not have with an error.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::transmute;
 
 use ompt_sys::tr6::{self, omp_frame_t};
+use ompt_sys::tr7;
 use ompt_sys::{
-    ompt_callbacks_t, ompt_data_t, ompt_frame_t, ompt_scope_endpoint_t, ompt_set_result_t,
-    ompt_start_tool_result_t, tr4,
+    ompt_callbacks_t, ompt_data_t, ompt_frame_t, ompt_scope_endpoint_t, ompt_set_callback_t,
+    ompt_set_result_t, ompt_start_tool_result_t, tr4,
 };
 use omptrace_trace_format::event::Idle;
 
@@ -32,10 +36,15 @@ use crate::states;
 pub(crate) enum Dialect {
     /// OpenMP 5.0 and later.
     V5,
-    /// The drafts of OpenMP 5.0 called TR6 and TR7.
+    /// The draft of OpenMP 5.0 called TR7.
+    Tr7,
+    /// The draft of OpenMP 5.0 called TR6.
     Tr6,
     /// The draft of OpenMP 5.0 called TR4.
     Tr4,
+    /// The same, as the first runtimes have it, of the spring of 2017: other numbers of `idle`, of states and of types of
+    /// tasks.
+    EarlyTr4,
 }
 
 impl Dialect {
@@ -62,12 +71,31 @@ impl Dialect {
         }
     }
 
+    /// The same, or the generation beside it that starts tools in the same way. The runtime is asked by registrations, which
+    /// are taken back.
+    ///
+    /// # Safety
+    /// `set_callback` is the entry point of a runtime of this generation, in `initialize`.
+    pub(crate) unsafe fn refined(self, set_callback: ompt_set_callback_t) -> Dialect {
+        let has = |number: u32| {
+            // SAFETY: by this function's contract; without a function, the call only asks.
+            let result = unsafe { set_callback(ompt_callbacks_t(number), None) };
+            result.0 != tr6::ompt_set_error.0
+        };
+        match self {
+            Dialect::Tr6 if has(tr7::ompt_callback_dispatch.0) => Dialect::Tr7,
+            Dialect::Tr4 if !has(tr4::ompt_callback_idle.0) => Dialect::EarlyTr4,
+            same => same,
+        }
+    }
+
     /// Its name in the metadata.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Dialect::V5 => "5.x",
+            Dialect::Tr7 => "TR7",
             Dialect::Tr6 => "TR6",
-            Dialect::Tr4 => "TR4",
+            Dialect::Tr4 | Dialect::EarlyTr4 => "TR4",
         }
     }
 
@@ -75,13 +103,24 @@ impl Dialect {
     pub(crate) fn callbacks(self, version: &str, states: bool) -> Vec<Callback> {
         let callbacks = match self {
             Dialect::V5 => CALLBACKS.to_vec(),
+            Dialect::Tr7 => of_draft(tr7::ompt_callbacks_t::VALUES),
             Dialect::Tr6 => of_draft(tr6::ompt_callbacks_t::VALUES),
             Dialect::Tr4 => of_draft(tr4::ompt_callbacks_t::VALUES),
+            Dialect::EarlyTr4 => {
+                let mut callbacks = of_draft(tr4::ompt_callbacks_t::VALUES);
+                let idle = callbacks
+                    .iter_mut()
+                    .find(|callback| callback.name == "idle");
+                if let Some(idle) = idle {
+                    idle.number = ompt_callbacks_t(tr4::ompt_callback_idle_of_early_2017.0);
+                }
+                callbacks
+            }
         };
         let own: &[_] = match self {
             Dialect::V5 if Quirk::WantsTaskwaitDataEmpty.is_of(version) => join_barrier::CALLBACKS,
             Dialect::V5 => &[],
-            Dialect::Tr6 | Dialect::Tr4 => WITH_OTHER_ARGUMENTS,
+            _ => WITH_OTHER_ARGUMENTS,
         };
         let of_states = if states { states::CALLBACKS } else { &[] };
         callbacks
@@ -101,7 +140,7 @@ impl Dialect {
     pub(crate) fn set_result(self, result: ompt_set_result_t) -> Option<&'static str> {
         match self {
             Dialect::V5 => result.name(),
-            Dialect::Tr6 | Dialect::Tr4 => tr6::ompt_set_result_t(result.0).name(),
+            _ => tr6::ompt_set_result_t(result.0).name(),
         }
     }
 }
@@ -296,16 +335,22 @@ mod tests {
     fn drafts_have_each_number_once_and_each_function_has_its_callback() {
         const OF_THE_HOST: usize = 23;
 
-        for (dialect, idle) in [(Dialect::Tr6, 31), (Dialect::Tr4, 29)] {
+        // TR7 has `reduction` and `dispatch` in the place of `idle`.
+        let of_tr7 = OF_THE_HOST + 1;
+        for (dialect, count, idle) in [
+            (Dialect::Tr7, of_tr7, None),
+            (Dialect::Tr6, OF_THE_HOST, Some(31)),
+            (Dialect::Tr4, OF_THE_HOST, Some(29)),
+            (Dialect::EarlyTr4, OF_THE_HOST, Some(13)),
+        ] {
             let callbacks = dialect.callbacks("", false);
-            assert_eq!(callbacks.len(), OF_THE_HOST);
-            assert!(
-                callbacks
-                    .windows(2)
-                    .all(|two| two[0].number < two[1].number)
-            );
-            let last = callbacks.last().expect("they are not none");
-            assert_eq!((last.name, last.number.0), ("idle", idle));
+            assert_eq!(callbacks.len(), count);
+            let mut numbers: Vec<u32> =
+                callbacks.iter().map(|callback| callback.number.0).collect();
+            numbers.sort_unstable();
+            assert!(numbers.windows(2).all(|two| two[0] < two[1]));
+            let found = callbacks.iter().find(|callback| callback.name == "idle");
+            assert_eq!(found.map(|callback| callback.number.0), idle);
             let exists = |(name, _): &(&str, Function)| callbacks.iter().any(|c| c.name == *name);
             assert!(WITH_OTHER_ARGUMENTS.iter().all(exists));
         }

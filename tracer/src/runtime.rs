@@ -119,6 +119,11 @@ impl Lookup {
         unsafe { self.entry(c"ompt_get_parallel_team_size") }
     }
 
+    /// Whether the runtime gives data in the place of TR2's ids: its callbacks have pointers to data where the report has ids.
+    pub(crate) fn has_data_in_tr2(self) -> bool {
+        self.find(c"ompt_get_parallel_data").is_some()
+    }
+
     /// `ompt_get_state`.
     pub(crate) fn get_state(self) -> Option<ompt_get_state_t> {
         // SAFETY: OpenMP 5.2, 19.6.1.12.
@@ -165,15 +170,21 @@ impl Lookup {
                 self.entry(c"ompt_enumerate_state"),
             )
         };
-        let (next, first) = match (entry, of_tr2) {
-            (Some(next), _) => (next, STATE_UNDEFINED),
-            (None, Some(next)) => (next, tr2::ompt_state_first),
-            (None, None) => return BTreeMap::new(),
+        let Some(next) = entry.or(of_tr2) else {
+            return BTreeMap::new();
         };
-        enumerate(first, |number, following, name| {
-            // SAFETY: valid places for the answer, for the length of the call.
-            unsafe { next(number, following, name) }
-        })
+        let from = |first| {
+            enumerate(first, |number, following, name| {
+                // SAFETY: valid places for the answer, for the length of the call.
+                unsafe { next(number, following, name) }
+            })
+        };
+        // TR2, and the first runtimes of TR4, begin elsewhere; the other number is no state of theirs.
+        let states = from(STATE_UNDEFINED);
+        match states.is_empty() {
+            true => from(tr2::ompt_state_first),
+            false => states,
+        }
     }
 
     /// The implementations of mutexes that the runtime enumerates.

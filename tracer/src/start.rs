@@ -144,6 +144,8 @@ fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
     let set_callback = lookup
         .set_callback()
         .ok_or("the OpenMP runtime has no ompt_set_callback")?;
+    // SAFETY: the runtime's own, in `initialize`.
+    let dialect = unsafe { dialect.refined(set_callback) };
     let events = start.config.events.clone();
     let insisted = start.config.insisted.clone();
     let prepared = Prepared::new(start.config)?;

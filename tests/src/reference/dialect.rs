@@ -1,4 +1,4 @@
-//! The generations of the tools interface that the runtime speaks: OpenMP 5.x and its drafts TR6 and TR4. All start a tool
+//! The generations of the tools interface that the runtime speaks: OpenMP 5.x and its drafts TR7, TR6 and TR4. All start a tool
 //! by `ompt_start_tool`; what differs is here, and nowhere else.
 //!
 //! Numbers are those of the specifications, written down a second time: this is what the tracer is judged by.
@@ -28,6 +28,12 @@ pub enum Dialect {
     /// One that no specification has: OpenMP 5.x, but for the third argument of `initialize`.
     #[serde(rename = "unknown")]
     Unknown = 3,
+    /// A draft of July 2018, as LLVM's development has it from September to December of that year.
+    #[serde(rename = "TR7")]
+    Tr7 = 4,
+    /// TR4 as the OMPT group's branch `tr4-stable` has it, of April 2017.
+    #[serde(rename = "early TR4")]
+    EarlyTr4 = 5,
 }
 
 /// What the script chose; set before any tool is searched.
@@ -40,6 +46,8 @@ impl Dialect {
             1 => Dialect::Tr6,
             2 => Dialect::Tr4,
             3 => Dialect::Unknown,
+            4 => Dialect::Tr7,
+            5 => Dialect::EarlyTr4,
             _ => Dialect::V5,
         }
     }
@@ -52,6 +60,7 @@ impl Dialect {
     /// The number under which a tool registers the callback of that name, without `ompt_callback_`.
     pub(super) fn number(self, name: &str) -> Option<u32> {
         const LAST_OF_DRAFTS: u32 = 30;
+        const LAST_OF_TR7: u32 = 32;
         /// The two that TR4 does not have yet.
         const DEVICE_LOAD: u32 = 14;
         const DEVICE_UNLOAD: u32 = 15;
@@ -59,13 +68,20 @@ impl Dialect {
         let today = (1..38).find(|&number| ompt_callbacks_t(number).name() == Some(name));
         match (self, today) {
             (Dialect::V5 | Dialect::Unknown, today) => today,
+            (Dialect::Tr7, None) => None,
             (Dialect::Tr6, None) => (name == "idle").then_some(31),
             (Dialect::Tr4, None) => (name == "idle").then_some(29),
+            (Dialect::EarlyTr4, None) => (name == "idle").then_some(13),
+            (Dialect::Tr7, Some(number)) => (number <= LAST_OF_TR7).then_some(number),
             (_, Some(number)) if number > LAST_OF_DRAFTS => None,
             (Dialect::Tr6, Some(number)) => Some(number),
+            // None of target regions and devices.
+            (Dialect::EarlyTr4, Some(8..=10 | 12..=15 | 22)) => None,
             (Dialect::Tr4, Some(DEVICE_LOAD | DEVICE_UNLOAD)) => None,
-            (Dialect::Tr4, Some(number)) if number > DEVICE_UNLOAD => Some(number - 2),
-            (Dialect::Tr4, Some(number)) => Some(number),
+            (Dialect::Tr4 | Dialect::EarlyTr4, Some(number)) if number > DEVICE_UNLOAD => {
+                Some(number - 2)
+            }
+            (Dialect::Tr4 | Dialect::EarlyTr4, Some(number)) => Some(number),
         }
     }
 
@@ -74,16 +90,16 @@ impl Dialect {
     pub(super) fn set_results(self) -> (u32, u32) {
         match self {
             Dialect::V5 | Dialect::Unknown => (ompt_set_always.0, ompt_set_sometimes.0),
-            Dialect::Tr6 | Dialect::Tr4 => (4, 2),
+            _ => (4, 2),
         }
     }
 
     /// Whether the lookup finds the entry point.
     pub(super) fn has_entry_point(self, name: &CStr) -> bool {
         let later: &[&CStr] = match self {
-            Dialect::V5 | Dialect::Unknown => &[],
+            Dialect::V5 | Dialect::Unknown | Dialect::Tr7 => &[],
             Dialect::Tr6 => &[c"ompt_finalize_tool", c"ompt_get_task_memory"],
-            Dialect::Tr4 => &[
+            Dialect::Tr4 | Dialect::EarlyTr4 => &[
                 c"ompt_finalize_tool",
                 c"ompt_get_task_memory",
                 c"ompt_get_num_procs",
@@ -110,11 +126,11 @@ impl Dialect {
             match self {
                 Dialect::V5 => initialize(lookup, INITIAL_DEVICE, &raw mut (*result).tool_data),
                 Dialect::Unknown => initialize(lookup, INITIAL_DEVICE, std::ptr::null_mut()),
-                Dialect::Tr6 => {
+                Dialect::Tr6 | Dialect::Tr7 => {
                     let initialize: tr6::ompt_initialize_t = transmute(initialize);
                     initialize(lookup, &raw mut (*result).tool_data)
                 }
-                Dialect::Tr4 => {
+                Dialect::Tr4 | Dialect::EarlyTr4 => {
                     let initialize: tr4::ompt_initialize_t = transmute(initialize);
                     initialize(lookup, result.cast())
                 }
@@ -134,10 +150,10 @@ impl Dialect {
         // SAFETY: as in `initialize`.
         unsafe {
             match self {
-                Dialect::V5 | Dialect::Unknown | Dialect::Tr6 => {
+                Dialect::V5 | Dialect::Unknown | Dialect::Tr6 | Dialect::Tr7 => {
                     finalize(&raw mut (*result).tool_data)
                 }
-                Dialect::Tr4 => {
+                Dialect::Tr4 | Dialect::EarlyTr4 => {
                     let finalize =
                         transmute::<*const c_void, tr4::ompt_finalize_t>(finalize as *const c_void);
                     finalize(result.cast());
@@ -153,6 +169,12 @@ impl Dialect {
 
         let numbers: &[(u32, u32)] = match type_name {
             _ if !self.is_draft() => return number,
+            // Initial, implicit, explicit, target.
+            "ompt_task_flag_t" if self == Dialect::EarlyTr4 => &[(1, 1), (2, 2), (3, 4), (4, 8)],
+            "ompt_mutex_t" if self == Dialect::Tr7 => &[(1, 1), (2, 3), (3, 5), (4, 6), (5, 7)],
+            "ompt_sync_region_t" | "ompt_dependence_type_t" if self == Dialect::Tr7 => {
+                return number;
+            }
             // Barrier, taskwait, taskgroup.
             "ompt_sync_region_t" => &[(1, 1), (2, 5), (3, 6)],
             // Lock, nest lock, critical, atomic, ordered.
@@ -170,7 +192,7 @@ impl Dialect {
     }
 
     fn is_draft(self) -> bool {
-        matches!(self, Dialect::Tr6 | Dialect::Tr4)
+        !matches!(self, Dialect::V5 | Dialect::Unknown)
     }
 
     /// Takes from the line of a call what this generation does not pass. It lies in memory or in a register all the same,

@@ -161,9 +161,22 @@ unsafe extern "C" fn enumerate_states(
         ),
         (ompt_state_wait_mutex.0 as c_int, c"omp_state_wait_mutex"),
     ];
+    /// Those of TR2, which end before the number that later enumerations begin with.
+    const STATES_OF_EARLY_TR4: &[(c_int, &CStr)] = &[
+        (tr2::ompt_state_first, c"ompt_state_first"),
+        (
+            tr2::ompt_state_work_serial.0 as c_int,
+            c"ompt_state_work_serial",
+        ),
+        (
+            tr2::ompt_state_work_parallel.0 as c_int,
+            c"ompt_state_work_parallel",
+        ),
+    ];
     let states = match Dialect::current() {
         Dialect::V5 | Dialect::Unknown => STATES,
-        Dialect::Tr6 | Dialect::Tr4 => STATES_OF_DRAFTS,
+        Dialect::Tr7 | Dialect::Tr6 | Dialect::Tr4 => STATES_OF_DRAFTS,
+        Dialect::EarlyTr4 => STATES_OF_EARLY_TR4,
     };
     // SAFETY: the specification demands pointers that can be written.
     unsafe { enumerate(states, current_state, next_state, next_state_name) }

@@ -28,6 +28,8 @@ pub enum Entry {
     Tool,
     /// `ompt_initialize`; any number is an event: OpenUH.
     OpenUh,
+    /// `ompt_tool`; callbacks and entry points have data in the place of ids: the OMPT group's branch `omp4-buffer`.
+    Omp4Buffer,
 }
 
 /// An event on the calling thread: its arguments as words, but for frames, which are made.
@@ -43,6 +45,7 @@ pub struct Tr2 {
 pub(super) struct Runtime {
     may_register: bool,
     is_openuh: bool,
+    has_data: bool,
     grants: BTreeMap<String, u32>,
     callbacks: BTreeMap<u32, usize>,
 }
@@ -50,6 +53,7 @@ pub(super) struct Runtime {
 static RUNTIME: Mutex<Runtime> = Mutex::new(Runtime {
     may_register: false,
     is_openuh: false,
+    has_data: false,
     grants: BTreeMap::new(),
     callbacks: BTreeMap::new(),
 });
@@ -73,6 +77,7 @@ pub(super) fn activate(entry: Entry, version: &str, grants: &BTreeMap<String, u3
     *at_rest() = Runtime {
         may_register: true,
         is_openuh: entry == Entry::OpenUh,
+        has_data: entry == Entry::Omp4Buffer,
         grants: grants.clone(),
         callbacks: BTreeMap::new(),
     };
@@ -104,7 +109,7 @@ fn search(entry: Entry, version: &str) -> Found {
     // SAFETY: the report, and LLVM for `ompt_tool`, give the symbols these types.
     let initialize = unsafe {
         match entry {
-            Entry::Tool => process
+            Entry::Tool | Entry::Omp4Buffer => process
                 .get::<unsafe extern "C" fn() -> Option<ompt_initialize_t>>(b"ompt_tool\0")
                 .ok()
                 .and_then(|tool| tool()),
@@ -322,7 +327,10 @@ impl Tr2 {
 unsafe extern "C" fn lookup(name: *const c_char) -> Option<ompt_interface_fn_t> {
     // SAFETY: the report demands a C string.
     let name = unsafe { CStr::from_ptr(name) };
+    let has_data = at_rest().has_data;
     let function = match name.to_str().ok()? {
+        "ompt_get_parallel_id" if has_data => return None,
+        "ompt_get_parallel_data" if has_data => get_parallel_id as *const c_void,
         "ompt_set_callback" => set_callback as *const c_void,
         "ompt_enumerate_state" => enumerate_state as *const c_void,
         "ompt_get_state" => get_state as *const c_void,

@@ -9,6 +9,7 @@ mod migration;
 mod runtime;
 mod states;
 mod tr2;
+mod tr2_runtimes;
 mod tracer;
 
 use std::io::Write;

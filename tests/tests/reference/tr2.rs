@@ -16,14 +16,14 @@ use serde_json::Value;
 use crate::tracer::{self, check};
 use crate::{play, reference_runtime};
 
-struct Traced {
+pub(crate) struct Traced {
     folder: tempfile::TempDir,
     report: Report,
     output: Output,
 }
 
 impl Traced {
-    fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.folder.path().join("t.omptrace")
     }
 
@@ -35,7 +35,7 @@ impl Traced {
     }
 }
 
-fn trace(script: &Script, variables: &[(&str, &str)]) -> Traced {
+pub(crate) fn trace(script: &Script, variables: &[(&str, &str)]) -> Traced {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (report, output) = play(
         script,
@@ -62,7 +62,7 @@ fn script(entry: Entry, threads: Vec<Vec<Step>>) -> Script {
     }
 }
 
-fn event(event: ompt_event_t, words: &[u64]) -> Step {
+pub(crate) fn event(event: ompt_event_t, words: &[u64]) -> Step {
     Step::from(Tr2 {
         event: event.0,
         words: words.into(),
@@ -461,13 +461,15 @@ fn a_runtime_that_starts_again_has_a_second_trace() {
 const RETURNED_0: Found = Found::Declined(Place::AddressSpace);
 
 #[test]
-fn a_flavour_of_its_own_is_declined_in_one_line() {
-    let traced = trace(&script(Entry::OpenUh, program()), &[]);
-    let words = traced.words();
-    assert_eq!(words.len(), 1, "{words:?}");
-    assert!(words[0].contains("OpenUH"), "{words:?}");
-    assert_eq!(traced.report.rounds[0].tool, RETURNED_0);
-    assert!(!traced.file().exists());
+fn flavours_of_their_own_are_declined_in_one_line() {
+    for entry in [Entry::OpenUh, Entry::Omp4Buffer] {
+        let traced = trace(&script(entry, program()), &[]);
+        let words = traced.words();
+        assert_eq!(words.len(), 1, "{words:?}");
+        assert!(words[0].contains("OpenUH"), "{words:?}");
+        assert_eq!(traced.report.rounds[0].tool, RETURNED_0);
+        assert!(!traced.file().exists());
+    }
 }
 
 #[test]
