@@ -15,8 +15,17 @@ use super::table::Place;
 pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
 type Sections<'d> = gimli::DwarfSections<Cow<'d, [u8]>>;
 
-/// What `files` know about `offsets`, addresses as the module's file has them.
-pub(super) fn places(files: &Files, offsets: &[u64]) -> Vec<Place> {
+/// What the code addresses of a trace are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Code {
+    /// Calls of the OpenMP runtime.
+    Calls,
+    /// The begins of the functions that compilers made of constructs: TR2 has no others.
+    OutlinedFunctions,
+}
+
+/// What `files` know about `offsets`, addresses of `code` as the module's file has them.
+pub(super) fn places(files: &Files, code: Code, offsets: &[u64]) -> Vec<Place> {
     let module = parse(&files.module);
     let debug = parse(&files.debug);
     let supplementary = parse(&files.supplementary);
@@ -41,6 +50,7 @@ pub(super) fn places(files: &Files, offsets: &[u64]) -> Vec<Place> {
         symbols,
         context: Context::from_dwarf(dwarf).ok(),
         functions: Functions::default(),
+        code,
     };
     offsets.iter().map(|offset| image.place(*offset)).collect()
 }
@@ -98,7 +108,11 @@ struct Image<'d> {
     symbols: Vec<TextSymbol<'d>>,
     context: Option<Context<Slice<'d>>>,
     functions: Functions,
+    code: Code,
 }
+
+/// A function, perhaps an inlined one, at an address: its linkage name, and the line there.
+type CodeFrame = (Option<String>, Option<(String, u32)>);
 
 impl Image<'_> {
     fn place(&mut self, offset: u64) -> Place {
@@ -112,7 +126,10 @@ impl Image<'_> {
                 .is_some_and(runtime::is_runtime_function),
             ..Place::default()
         };
-        let (linkage_name, source) = self.innermost_line(offset);
+        let (linkage_name, source) = match self.code {
+            Code::Calls => self.innermost_line(offset),
+            Code::OutlinedFunctions => self.construct_line(offset),
+        };
         place.source = source;
         place.function = match linkage_name.or(symbol_name) {
             Some(name) => self.function(offset, &name, place.source.as_ref()),
@@ -130,16 +147,43 @@ impl Image<'_> {
         (offset < symbol.end).then_some(symbol)
     }
 
-    /// The innermost function with a line at `offset`: its linkage name, and the line. Compilers give the calls that
-    /// they add themselves no line of their own (line 0).
-    fn innermost_line(&self, offset: u64) -> (Option<String>, Option<(String, u32)>) {
-        let Some(context) = &self.context else {
+    /// The innermost function with a line at `offset`. Compilers give the calls that they add themselves no line of their own
+    /// (line 0).
+    fn innermost_line(&self, offset: u64) -> CodeFrame {
+        let mut innermost = None;
+        for (name, source) in self.frames(offset) {
+            if source.is_some() {
+                return (name, source);
+            }
+            innermost = innermost.or(name);
+        }
+        (innermost, None)
+    }
+
+    /// The outlined function that begins at `offset`, and the line of its construct. What is inlined there has lines of its own,
+    /// and is no part of the construct's first line.
+    fn construct_line(&self, offset: u64) -> CodeFrame {
+        let mut frames = self.frames(offset);
+        let is_inlined = frames.len() > 1;
+        let Some((name, source)) = frames.pop() else {
             return (None, None);
+        };
+        // In the function that Clang made, a call of the construct's code is inlined that has the construct's line. In GCC's it
+        // is the program's own call, which may be in any line of the construct.
+        let is_of_clang = |name: &str| name.contains("omp_outlined") || name.contains(".omp_task");
+        let is_line_of_construct = !is_inlined || name.as_deref().is_some_and(is_of_clang);
+        (name, source.filter(|_| is_line_of_construct))
+    }
+
+    /// The functions at `offset`, from the innermost that was inlined there.
+    fn frames(&self, offset: u64) -> Vec<CodeFrame> {
+        let mut all = Vec::new();
+        let Some(context) = &self.context else {
+            return all;
         };
         let Ok(mut frames) = context.find_frames(offset).skip_all_loads() else {
-            return (None, None);
+            return all;
         };
-        let mut innermost = None;
         while let Ok(Some(frame)) = frames.next() {
             let name = frame.function.as_ref();
             let name = name.and_then(|name| Some(name.raw_name().ok()?.into_owned()));
@@ -148,12 +192,9 @@ impl Image<'_> {
                 let line = location.line.filter(|line| *line != 0)?;
                 Some((location.file?.to_owned(), line))
             });
-            if source.is_some() {
-                return (name, source);
-            }
-            innermost = innermost.or(name);
+            all.push((name, source));
         }
-        (innermost, None)
+        all
     }
 
     /// The function of that linkage name, as the programmer wrote it.
@@ -175,6 +216,67 @@ impl Image<'_> {
                 let (file, line) = source?;
                 self.functions.around(unit?, file, *line)
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// The region begins in line 5, and its first instruction is of an inlined function.
+    const SOURCE: &str = "static long sum;
+static inline __attribute__((always_inline)) void helper(long x) { __sync_fetch_and_add(&sum, x); }
+
+int region(void) {
+#pragma omp parallel num_threads(2)
+  helper(1);
+  return 0; }
+";
+
+    /// Function and line of the region that `compiler` makes of the source.
+    fn region(compiler: &str, optimization: &str) -> (Option<String>, Option<u32>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (source, library) = (folder.path().join("p.c"), folder.path().join("p.so"));
+        std::fs::write(&source, SOURCE).expect("a writable folder");
+        let done = Command::new(compiler)
+            .args(["-g", optimization, "-fopenmp", "-fPIC", "-shared", "-o"])
+            .args([&library, &source])
+            .output()
+            .unwrap_or_else(|error| panic!("{compiler}: {error}"));
+        assert!(done.status.success(), "{compiler}: {done:?}");
+        let files = Files {
+            module: Some(std::fs::read(&library).expect("the library")),
+            ..Files::default()
+        };
+        let file = parse(&files.module).expect("an ELF file");
+        let symbols = text_symbols(&file);
+        let is_outlined =
+            |name: &str| name == ".omp_outlined." || name.starts_with("region._omp_fn");
+        let outlined = symbols.iter().find(|symbol| is_outlined(symbol.name));
+        let start = outlined.expect("an outlined function").start;
+        let place = places(&files, Code::OutlinedFunctions, &[start]).remove(0);
+        (place.function, place.source.map(|(_, line)| line))
+    }
+
+    #[test]
+    fn outlined_functions_have_the_line_of_their_construct_or_none() {
+        let of_region = Some("region".to_owned());
+        for optimization in ["-O0", "-O1", "-O2"] {
+            let (function, line) = region("clang-14", optimization);
+            assert_eq!(
+                (function, line),
+                (of_region.clone(), Some(5)),
+                "{optimization}"
+            );
+            let (function, line) = region("gcc", optimization);
+            assert_eq!(function, of_region, "{optimization}");
+            assert!(
+                line.is_none_or(|line| line == 5),
+                "{optimization}: {line:?}"
+            );
         }
     }
 }

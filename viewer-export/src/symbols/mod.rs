@@ -11,7 +11,8 @@
 //! ```
 //!
 //! A trace holds return addresses (`codeptr_ra`); the call before an address is what is named, so one byte less is
-//! looked up. Modules come and go at one address, so a name belongs to a *module instance* ([`Instance`]): file, build
+//! looked up. Those of TR2 are one more than the begin of an outlined function; there the construct is named that it was
+//! made of. Modules come and go at one address, so a name belongs to a *module instance* ([`Instance`]): file, build
 //! and load address.
 //!
 //! **A line is right or it is not given.** A file is used only where its build id, or else its size and its time of
@@ -38,6 +39,7 @@ use omptrace_trace_format::Reader;
 use crate::pool::in_parallel;
 use collect::CodeAddresses;
 use files::Files;
+use image::Code;
 use table::ModuleSymbols;
 
 pub(crate) use function::kernel;
@@ -60,10 +62,15 @@ pub fn resolve(reader: &Reader, options: &Options) -> Table {
     // The loader knows a library by the path that `dlopen` was given.
     let process = reader.metadata().process.as_ref();
     let directory = process.map_or("", |process| &process.directory);
+    let runtime = reader.metadata().runtime.as_ref();
+    let code = match runtime.is_some_and(|runtime| runtime.dialect == "TR2") {
+        true => Code::OutlinedFunctions,
+        false => Code::Calls,
+    };
     let modules = collect::addresses_by_module(reader);
     let resolved = in_parallel(modules, |((instance, path), addresses)| {
         let path = Path::new(directory).join(path);
-        resolve_module(instance, &path, &addresses, options)
+        resolve_module(instance, &path, code, &addresses, options)
     });
     Table::new(resolved)
 }
@@ -89,6 +96,7 @@ impl Table {
 fn resolve_module(
     instance: Instance,
     path: &Path,
+    code: Code,
     addresses: &CodeAddresses,
     options: &Options,
 ) -> ModuleSymbols {
@@ -105,7 +113,7 @@ fn resolve_module(
         .iter()
         .map(|address| address.wrapping_sub(module.instance.load_address))
         .collect();
-    module.places = image::places(&files, &offsets);
+    module.places = image::places(&files, code, &offsets);
     module.problem = files.problem;
     if module.problem.is_none() && !is_runtime && !files.has_debug_info {
         module.problem = Some(Problem::NoDebugInfo);
