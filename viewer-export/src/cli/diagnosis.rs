@@ -120,6 +120,14 @@ impl Diagnosis {
                 format!("{path} is linked statically and has no OpenMP runtime that a tool could be loaded into"),
             )
             .remedy("if it uses OpenMP, link it dynamically (without -static)"),
+            Kind::Dynamic { .. } if runtime::finds_its_own_tool(&program.path) => Diagnosis::new(
+                Traceable::No,
+                format!(
+                    "{path} contains an OpenMP runtime with the tools interface of 2014, which finds the empty tool that it \
+                     brings along, and no other"
+                ),
+            )
+            .remedy("link the runtime dynamically (clang: without -static-openmp)"),
             Kind::Dynamic { .. } if program.needs_preloaded_tool() => Diagnosis::new(
                 Traceable::Yes,
                 format!(

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use object::elf::{self, FileHeader64};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, Sym};
-use object::{Endianness, Object, ObjectSymbol, ReadCache};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache, SectionKind};
 
 /// A program or a library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +120,26 @@ fn symbols(
         });
     }
     Ok(found)
+}
+
+/// Whether a section of the file's constants contains `text`.
+pub(crate) fn contains(path: &Path, text: &[u8]) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    let cache = ReadCache::new(file);
+    let Ok(file) = ElfFile64::<Endianness, _>::parse(&cache) else {
+        return false;
+    };
+    let constants = file.sections().filter(|section| {
+        matches!(
+            section.kind(),
+            SectionKind::ReadOnlyData | SectionKind::ReadOnlyString | SectionKind::Data
+        )
+    });
+    constants
+        .filter_map(|section| section.data().ok())
+        .any(|data| data.windows(text.len()).any(|window| window == text))
 }
 
 /// The machine in the first bytes of an ELF file, where it is not this one. Bytes 18 and 19 are `e_machine`; on the

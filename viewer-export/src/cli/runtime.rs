@@ -76,15 +76,21 @@ pub(crate) enum ToolsInterface {
     /// The runtime loads the tool. All that can define the entry that a tool takes the place of (OpenMP 5.2, section
     /// 19.2.1).
     Loads,
-    /// The tool must be in the program from its start: the runtime calls what it finds there (TR2 of 2014), or waits to be
-    /// asked (the Collector API of 2007).
+    /// The tool must be in the program from its start: the runtime calls what it finds there (TR2 of 2014, and the first
+    /// runtimes of TR4), or waits to be asked (the Collector API of 2007).
     Preloaded,
 }
 
 /// The runtime's tools interface, if it has one.
 pub(crate) fn tools_interface(path: &Path) -> Option<ToolsInterface> {
+    // The variables that runtimes read: whether to use a tool, and which to load.
+    let reads = |variable: &str| elf::contains(path, format!("{variable}\0").as_bytes());
+    let loads_none = || reads("OMP_TOOL") && !reads("OMP_TOOL_LIBRARIES");
     if elf::defines(path, &["ompt_start_tool"]) {
-        Some(ToolsInterface::Loads)
+        Some(match loads_none() {
+            true => ToolsInterface::Preloaded,
+            false => ToolsInterface::Loads,
+        })
     } else if elf::defines(
         path,
         &["__omp_collector_api", "ompt_initialize", "ompt_tool"],
@@ -105,6 +111,14 @@ pub(crate) fn has_tools_interface(path: &Path) -> bool {
 pub(crate) fn can_stand_in_for_libgomp(path: &Path) -> bool {
     elf::defines(path, &["GOMP_parallel_reductions"])
         && tools_interface(path) == Some(ToolsInterface::Loads)
+}
+
+/// Whether a program contains a runtime that looks for a tool at its start, which finds the empty one that the runtime brings
+/// along: what is preloaded comes behind the program's own.
+pub(crate) fn finds_its_own_tool(program: &Path) -> bool {
+    let defines = |names: &[&str]| elf::defines(program, names);
+    let is_tr2 = defines(&["ompt_tool", "ompt_initialize"]) && !defines(&["ompt_start_tool"]);
+    is_linked_statically(program) && is_tr2
 }
 
 /// Whether an OpenMP runtime is part of the program's file itself.

@@ -6,6 +6,7 @@
 mod help;
 mod libgomp;
 mod manual;
+mod old_runtimes;
 mod record;
 mod support;
 mod traces;
