@@ -2,6 +2,8 @@
 
 use omptrace_trace_format::metadata::{Metadata, Registration};
 
+use crate::timeline::dialect::Dialect;
+
 /// Turns a row `name: callback callback;` into a field of [`Reports`]: one of the callbacks, which have other names in each
 /// generation of the interface, was asked for and granted.
 macro_rules! reports {
@@ -12,7 +14,7 @@ macro_rules! reports {
 
         impl Reports {
             /// What the registrations in `metadata` granted; all where it has none.
-            pub fn of(metadata: &Metadata) -> Reports {
+            fn granted_in(metadata: &Metadata) -> Reports {
                 let granted = |callback: &str| {
                     metadata.callbacks.is_empty() || metadata.callbacks.get(callback).is_some_and(is_granted)
                 };
@@ -49,6 +51,16 @@ reports! {
     critical_waits: mutex_acquire wait_critical THR_BEGIN_CTWT;
     /// When explicit tasks run.
     tasks: task_schedule task_switch;
+}
+
+impl Reports {
+    /// What the runtime that `metadata` describes reports.
+    pub fn of(metadata: &Metadata) -> Reports {
+        let granted = Reports::granted_in(metadata);
+        // LLVM 3.7 does not report switches, but where tasks begin and end.
+        let tasks = granted.tasks || Dialect::of(metadata).tasks_created_when_they_run;
+        Reports { tasks, ..granted }
+    }
 }
 
 /// Whether a registration promises events, at least some: `ompt_set_result_t` and what the Collector API answers, in words.

@@ -227,7 +227,11 @@ fn tasks_at_the_end_of_a_region_are_work_in_it() {
         let tasks = stats.constructs.iter();
         let tasks = tasks.filter(|construct| construct.name.starts_with("!$omp task"));
         let in_tasks: u64 = tasks.map(|construct| construct.times.total_ns).sum();
-        let working: u64 = stats.threads.iter().map(|thread| thread.working_ns).sum();
+        let working: u64 = stats
+            .threads
+            .iter()
+            .filter_map(|thread| thread.working_ns)
+            .sum();
         assert!(working >= in_tasks, "{name}: {working} {in_tasks}");
     }
 }
@@ -286,6 +290,11 @@ fn timelines_are_as_before() {
 fn every_trace_is_checked() {
     for entry in fs::read_dir(folder()).expect("a folder") {
         let path = entry.expect("an entry").path();
+        // The Collector API's are checked by `openuh`.
+        let name = path.file_name().and_then(|name| name.to_str());
+        if name.is_some_and(|name| name.starts_with("openuh")) {
+            continue;
+        }
         if path
             .extension()
             .is_some_and(|extension| extension == "omptrace")
