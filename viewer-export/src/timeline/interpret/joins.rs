@@ -58,6 +58,17 @@ impl Interpreter<'_, '_> {
         true
     }
 
+    /// The task that the thread switches to. While its region waits for tasks, the implicit task may have lost its id: the
+    /// runtime has ended it.
+    #[inline]
+    pub(super) fn task_of_join(&self, thread: usize, task: Id) -> Id {
+        let mut joins = self.joins.iter().rev();
+        match joins.find(|join| join.thread == thread) {
+            Some(join) if task == Id::UNSET => Id(join.implicit_task),
+            _ => task,
+        }
+    }
+
     /// The region of `implicit_task` has a task more, or less.
     #[inline]
     pub(super) fn count_unfinished(&mut self, implicit_task: Option<u64>, created: bool) {

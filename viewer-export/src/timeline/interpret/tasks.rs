@@ -254,6 +254,7 @@ impl Interpreter<'_, '_> {
         if task == Id::NULL {
             return;
         }
+        let task = self.task_of_join(thread, task);
         // Of tasks that were announced, one that has not run yet is on no stack.
         let is_new = |task: &&mut Task| matches!(task.state, TaskState::Created);
         if self.unannounced_tasks == 0
