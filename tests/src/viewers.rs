@@ -1,4 +1,4 @@
-//! The viewers that judge an exported trace: Perfetto's trace processor, the Perfetto UI and Catapult.
+//! The viewers that judge an exported trace: Perfetto's trace processor, the Perfetto UI, Catapult and Speedscope.
 //!
 //! Each runs a script of `tests/tools`, which says what the answer means. As in [`env`](crate::env), what is missing makes a
 //! test fail.
@@ -69,8 +69,19 @@ pub fn open_address(address: &str, queries: &[&str]) -> Answer {
     ask("address.mjs", Path::new(address), &[], queries)
 }
 
-/// Opens a Chrome JSON trace in Catapult, the viewer of chrome://tracing. The one result has a row per thread: `process`,
-/// `pid`, `thread`, `tid`, `slices`, `async_slices`, `depth`.
+/// Opens a Chrome JSON trace in Speedscope. The one result has a row per profile and frame: `profile`, `frame`, `total`,
+/// `self`.
+///
+/// # Panics
+/// The viewer cannot be run.
+pub fn open_in_speedscope(trace: &Path) -> Answer {
+    ask("speedscope.mjs", trace, &[], &[])
+}
+
+/// Opens a Chrome JSON trace in Catapult, the viewer of chrome://tracing. The first result has a row per thread: `process`,
+/// `pid`, `thread`, `tid`, `slices`, `async_slices`, `depth`; the second a row per arrow: `from_slice`, `from_thread`,
+/// `to_slice`, `to_thread`, and the `time` at which the slice begins that it leads to, in nanoseconds
+/// since the first event.
 ///
 /// # Panics
 /// The viewer cannot be run.

@@ -86,17 +86,10 @@ fn output_of_processes_is_the_same_for_any_number_of_threads() {
     is_the_same(&traces.files());
 }
 
-/// Slices, instants and counters of an export, by the name of their process: all that has no numbers of the export.
+/// Slices, instants and counters of an export, by the system's number of their process: all that has no numbers of the export.
 fn events_by_process(export: &[u8]) -> BTreeMap<String, Vec<String>> {
     let json: Value = serde_json::from_slice(export).expect("JSON");
     let events = json["traceEvents"].as_array().expect("events");
-    let is_name = |event: &&Value| event["name"] == "process_name";
-    let name = |event: &Value| event["args"]["name"].as_str().expect("a name").to_owned();
-    let names: BTreeMap<u64, String> = events
-        .iter()
-        .filter(is_name)
-        .map(|event| (event["pid"].as_u64().expect("a number"), name(event)))
-        .collect();
     let mut by_process: BTreeMap<String, Vec<String>> = BTreeMap::new();
     // Only of several processes.
     let is_about_clocks = |event: &Value| {
@@ -104,11 +97,13 @@ fn events_by_process(export: &[u8]) -> BTreeMap<String, Vec<String>> {
         name.starts_with("the clocks of the processes were aligned")
     };
     for event in events {
-        let is_event = ["X", "i", "C"].iter().any(|phase| event["ph"] == *phase);
+        let is_event = ["B", "E", "i", "C"]
+            .iter()
+            .any(|phase| event["ph"] == *phase);
         if is_event && !is_about_clocks(event) {
-            let name = &names[&event["pid"].as_u64().expect("a number")];
+            let process = event["pid"].to_string();
             let event = without_numbers(event.clone());
-            by_process.entry(name.clone()).or_default().push(event);
+            by_process.entry(process).or_default().push(event);
         }
     }
     by_process
@@ -117,7 +112,7 @@ fn events_by_process(export: &[u8]) -> BTreeMap<String, Vec<String>> {
 /// The event without the time of the export's first process, and without the numbers of processes.
 fn without_numbers(mut event: Value) -> String {
     let event = event.as_object_mut().expect("an object");
-    event.retain(|key, _| key != "pid" && key != "ts" && key != "id");
+    event.retain(|key, _| key != "pid" && key != "tid" && key != "ts" && key != "id");
     serde_json::to_string(event).expect("it was JSON")
 }
 

@@ -96,7 +96,7 @@ const ARROWS: &str = "select count(*) as number from flow join slice on flow.sli
                          or extract_arg(slice.arg_set_id, 'args.observed_by') = 'host'";
 /// What a kernel does on the host's own cores lies in its submission.
 const INSIDE_KERNELS: &str = "select count(*) as number from slice c join slice p on c.parent_id = p.id \
-                              where p.name glob '*target submit*' and c.name glob '!$omp *'";
+                              where p.name glob '*target submit*' and c.category != 'target'";
 /// Slices that reach beyond the one that they lie in.
 const OVERLAPS: &str = "select count(*) as number from slice c join slice p on c.parent_id = p.id \
                         where c.ts < p.ts or c.ts + c.dur > p.ts + p.dur";

@@ -81,7 +81,7 @@ fn catapult_opens_a_sound_trace() {
         json!([[{
             "process": "stencil", "pid": 1, "thread": "initial", "tid": 10,
             "slices": 2, "async_slices": 0, "depth": 2,
-        }]])
+        }], []])
     );
 }
 

@@ -1,8 +1,8 @@
 // node catapult.mjs TRACE.json[.gz] [--screenshot OUT.png]
 //
 // Opens TRACE in Catapult's viewer, the code of chrome://tracing (Debian's Chromium is built
-// without it; the Perfetto UI ships a copy), in headless Chromium. The answer has the form told in
-// viewer.mjs, with one result: a row per thread, with what the viewer's model holds of it.
+// without it; the Perfetto UI ships a copy), in headless Chromium. The answer has the form that
+// viewer.mjs describes, with two results: a row per thread, with what the viewer's model holds of it, and one per arrow.
 
 import { answer, commandLine, serve, version, withPage } from "./viewer.mjs";
 
@@ -32,9 +32,9 @@ await withPage({ width: 1600, height: 1000 }, async (page, errors) => {
     answer({ status, errors, results: [] });
     return;
   }
-  const { warnings, threads } = await page.evaluate(readModel);
+  const { warnings, threads, arrows } = await page.evaluate(readModel);
   if (options.screenshot) await page.screenshot({ path: options.screenshot });
-  answer({ status, errors: [...errors, ...warnings], results: [threads] });
+  answer({ status, errors: [...errors, ...warnings], results: [threads, arrows] });
 });
 
 /// Runs in the page.
@@ -55,6 +55,14 @@ function readModel() {
       ),
     })),
   );
+  const arrows = model.flowEvents.map(({ startSlice: from, endSlice: to }) => ({
+    from_slice: from.title,
+    from_thread: from.parentContainer.name,
+    to_slice: to.title,
+    to_thread: to.parentContainer.name,
+    // In nanoseconds since the first event.
+    time: Math.round(to.start * 1e6),
+  }));
   const warnings = model.importWarnings.map(({ type, message }) => `${type}: ${message}`);
-  return { warnings, threads };
+  return { warnings, threads, arrows };
 }

@@ -1,15 +1,25 @@
 //! Chrome's trace event format, as Perfetto's and Catapult's importers want it.
 //!
-//! What the importers do is not what the format's description says; the rules here come from running both:
+//! What the importers do is not what the format's description says; the rules here come from running them: Perfetto's,
+//! Catapult's, Speedscope's, Tracy's and that of the Firefox profiler.
 //!
-//! * Complete events (`X`) only. One `X` beside `B` and `E` changes how equal times are sorted.
-//! * A slice that begins with the slice around it follows it in the file: for equal times and durations the order of the
-//!   file decides what is inside. So does an arrow's end, which binds to the newest slice at its time.
-//! * Times are microseconds with three decimals, written from integers and counted from the timeline's start; both
-//!   importers read them as doubles.
-//! * Ids and addresses are strings: doubles hold 53 bits. Process and thread numbers are ours, small and never 0.
+//! * A slice is a begin (`B`) and an end (`E`), in the order of time on each thread. The sum of time and duration of a complete
+//!   event (`X`) is a double that may lie above the next one's time: Speedscope and Tracy then lose the end of a slice. One
+//!   `X` beside `B` and `E` changes how equal times are sorted, so there is none.
+//! * An end names its slice, for Speedscope. That takes the two ends of a slice without duration for one only where both have
+//!   the same arguments, and Catapult warns of arguments that come twice: with arguments, such a slice is an instant (`i`). So
+//!   a begin waits for what the thread does next.
+//! * An arrow binds to the innermost slice at its time. In Catapult a slice still lasts at the time of its end, so an arrow's end is a
+//!   nanosecond inside of the slice. It is written before what the thread does next, with which the slice may end.
+//! * Perfetto takes for an arrow's source whichever slice began first, see [`Anchor::Moment`]: here a slice without duration.
+//! * Times are microseconds with three decimals, written from integers and counted from the timeline's start; importers read
+//!   them as doubles.
+//! * Ids and addresses are strings: doubles hold 53 bits. Process and thread numbers are the operating system's, as far as
+//!   those are unique: the thread with its process's number is the main one. They are never 0.
 //! * Locks, devices' queues and other tracks are threads of ours, their intervals slices: arrows lead to slices of threads
 //!   only, and asynchronous events would take twice the bytes and leave their track without a name of its own.
+//! * Perfetto calls a counter by its name and its value's key, Tracy by the key, Catapult by the name and the category.
+//! * The Firefox profiler shows the argument `detail` alone, Tracy finds the source by `loc`.
 
 use std::io;
 
@@ -18,27 +28,27 @@ use crate::json;
 use crate::output::Output;
 use crate::share::Share;
 use crate::sink::{
-    Argument, Category, Counter, CounterId, Flow, Interval, Location, Ns, Point, Process,
-    ProcessId, Region, RegionId, Sink, Value,
+    Anchor, Argument, Category, Counter, CounterId, DeviceWork, Flow, FlowKind, Interval, Location,
+    LocationKind, Ns, Point, Process, ProcessId, Region, RegionId, Sink, Source, Value, short_name,
 };
+use crate::system_ids::SystemIds;
 use crate::words::{ByWord, RecentTexts};
 
 /// Writes Chrome JSON.
 pub(crate) struct Chrome {
     share: Share,
     events: Events,
+    processes: Vec<SystemIds>,
     locations: Vec<Lane>,
     /// What the slices of each region are called.
     regions: Vec<Called>,
     counters: Vec<CounterTexts>,
-    /// The last process's thread numbers that were given out.
-    threads: u32,
     names: ByWord<ArgumentName>,
     /// By the kind's name.
     flows: ByWord<FlowTexts>,
     /// What intervals are called.
     called: RecentTexts<Called>,
-    /// The arguments of the newest interval or instant: a buffer.
+    /// The arguments of the newest interval, instant or end: a buffer.
     arguments: Vec<u8>,
 }
 
@@ -56,28 +66,38 @@ impl<const N: usize> Constant<N> {
     }
 }
 
-/// `,"name":...,"cat":...`
-type Called = Constant<64>;
+/// What stands behind the time of the ends of a slice.
+#[derive(Default)]
+struct Called {
+    /// `,"name":...,"cat":...` and the place.
+    begin: Constant<96>,
+    /// `,"name":...`
+    end: Constant<48>,
+}
 
 /// `"name":` of an argument.
 type ArgumentName = Constant<32>;
 
-/// What stands behind the id of a flow's ends: `","name":...,"cat":"flow"}`.
+/// What stands behind the id of a flow's ends: `","name":...,"cat":"flow"}`; and what its marks are called.
 #[derive(Default)]
 struct FlowTexts {
     start: ShortText<64>,
     finish: ShortText<64>,
+    marks: [Called; 2],
 }
 
 impl FlowTexts {
-    fn of(name: &str) -> FlowTexts {
+    fn of(kind: FlowKind) -> FlowTexts {
+        let name = kind.name();
         let text = |more| {
             let text = format!("\",\"name\":\"{name}\",\"cat\":\"flow\"{more}}}");
             ShortText::of(text.as_bytes()).expect("the kinds' names are short")
         };
+        let (cause, effect) = kind.marks();
         FlowTexts {
             start: text(""),
             finish: text(",\"bp\":\"e\""),
+            marks: [cause, effect].map(|mark| Called::new(mark, kind.category(), None)),
         }
     }
 }
@@ -102,9 +122,9 @@ impl Events {
 
 /// What stands around the time of each sample of a counter.
 struct CounterTexts {
-    /// `{"ph":"C","pid":1,"tid":0,"name":...,"ts":`
+    /// `{"ph":"C","pid":1,"tid":1,"name":"threads","cat":...,"ts":`
     before_time: Vec<u8>,
-    /// `,"args":{"threads":`
+    /// `,"args":{"in parallel regions":`
     before_value: Vec<u8>,
 }
 
@@ -114,51 +134,96 @@ type BeforeTime = ShortText<48>;
 /// A location as the format sees it.
 struct Lane {
     before_time: BeforeTime,
-    slices: Slices,
-}
-
-/// The slices of a lane.
-#[derive(Default)]
-struct Slices {
-    /// Those that are open, the outermost first, and behind them closed ones, whose buffers are used again.
-    slices: Vec<OpenSlice>,
-    /// How many are open.
-    depth: usize,
-}
-
-impl Slices {
-    fn open(&mut self, region: RegionId, begin: Ns) -> &mut OpenSlice {
-        if self.depth == self.slices.len() {
-            self.slices.push(OpenSlice::default());
-        }
-        let slice = &mut self.slices[self.depth];
-        self.depth += 1;
-        (slice.region, slice.begin) = (region.0 as usize, begin);
-        slice.arguments.clear();
-        slice.followers.clear();
-        slice
-    }
-
-    fn innermost(&mut self) -> Option<&mut OpenSlice> {
-        self.slices[..self.depth].last_mut()
-    }
-
-    /// Closes the innermost; gives it with the one around it.
-    fn close(&mut self) -> Option<(&mut OpenSlice, Option<&mut OpenSlice>)> {
-        let (slice, around) = self.slices[..self.depth].split_last_mut()?;
-        self.depth -= 1;
-        Some((slice, around.last_mut()))
-    }
-}
-
-#[derive(Default)]
-struct OpenSlice {
-    region: usize,
-    begin: Ns,
-    /// As [`write_arguments`] leaves them.
+    /// The regions of the slices that are open, the outermost first.
+    open: Vec<u32>,
+    /// When the newest slice began, if nothing came after.
+    newest: Option<Ns>,
+    /// Whether its begin is still to be written.
+    is_kept: bool,
+    /// Its arguments, as [`write_arguments`] leaves them.
     arguments: Vec<u8>,
-    /// Events that must follow this slice in the file, each with its separator in front.
-    followers: Vec<u8>,
+    /// The arrows that lead to it.
+    arrows: Vec<(u64, FlowKind)>,
+    /// The end of an interval, if that is the newest.
+    held: Option<Ns>,
+    /// What stands behind its time.
+    end: Vec<u8>,
+}
+
+impl Lane {
+    /// The thread goes on at `time`: its newest slice's begin, arrows to it, and the interval's end come before.
+    #[inline(always)]
+    fn settle(
+        &mut self,
+        events: &mut Events,
+        regions: &[Called],
+        flows: &mut ByWord<FlowTexts>,
+        time: Ns,
+    ) {
+        self.write_begin(events, regions);
+        if !self.arrows.is_empty() {
+            self.write_arrows(events, flows, time);
+        }
+        if self.held.is_some() {
+            self.write_held(events);
+        }
+    }
+
+    #[inline(always)]
+    fn write_begin(&mut self, events: &mut Events, regions: &[Called]) {
+        if !std::mem::replace(&mut self.is_kept, false) {
+            return;
+        }
+        if let (Some(begin), Some(region)) = (self.newest, self.open.last()) {
+            let called = &regions[*region as usize];
+            let out = events.next();
+            slice_begin(out, &self.before_time, begin, called, &self.arguments);
+        }
+    }
+
+    /// The newest slice ends when it began. Its begin was kept.
+    #[cold]
+    fn write_moment(&mut self, events: &mut Events, regions: &[Called]) {
+        self.is_kept = false;
+        if let (Some(time), Some(region)) = (self.newest.take(), self.open.pop()) {
+            let called = &regions[region as usize];
+            let out = events.next();
+            instant_event(out, &self.before_time, time, called, &self.arguments);
+        }
+    }
+
+    #[inline(never)]
+    fn write_arrows(&mut self, events: &mut Events, flows: &mut ByWord<FlowTexts>, time: Ns) {
+        let begin = self.newest.unwrap_or(time);
+        let time = self.held.unwrap_or(time);
+        let inside = if begin + 1 < time { begin + 1 } else { begin };
+        for (id, kind) in self.arrows.drain(..) {
+            let text = &flows.get(kind.name(), || FlowTexts::of(kind)).finish;
+            flow_event(events.next(), b'f', &self.before_time, inside, id, text);
+        }
+    }
+
+    #[inline(never)]
+    fn write_held(&mut self, events: &mut Events) {
+        if let Some(end) = self.held.take() {
+            let out = events.next();
+            put::<80>(out, |pieces| begin(pieces, b'E', &self.before_time, end));
+            out.extend_from_slice(&self.end);
+        }
+    }
+
+    /// A slice without duration, with an arrow's end inside that `write` writes.
+    fn mark(
+        &self,
+        events: &mut Events,
+        time: Ns,
+        called: &Called,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        slice_begin(events.next(), &self.before_time, time, called, &[]);
+        write(events.next());
+        slice_end(events.next(), &self.before_time, time, called, &[]);
+    }
 }
 
 /// Doubles, which viewers read numbers as, hold all whole ones below.
@@ -182,10 +247,10 @@ impl Chrome {
         Chrome {
             share,
             events: Events { out, empty },
+            processes: Vec::new(),
             locations: Vec::new(),
             regions: Vec::new(),
             counters: Vec::new(),
-            threads: 0,
             names: ByWord::new(),
             flows: ByWord::new(),
             called: RecentTexts::new(),
@@ -193,12 +258,11 @@ impl Chrome {
         }
     }
 
-    /// Ours: small, and never 0.
     fn pid(&self, process: ProcessId) -> u32 {
-        self.share.number(process.0.into()) as u32 + 1
+        self.processes[process.0 as usize].pid()
     }
 
-    /// A metadata event; `value` writes what it tells.
+    /// A metadata event; `value` writes what it says.
     fn metadata(&mut self, pid: u32, tid: u32, name: &str, value: impl Fn(&mut Vec<u8>)) {
         let out = self.events.next();
         head(out, b'M', pid, tid);
@@ -216,7 +280,7 @@ impl Chrome {
     }
 }
 
-/// `{"ph":"X","pid":1,"tid":2,"ts":0.001`: up to 73 bytes, and room for 4 more.
+/// `{"ph":"B","pid":1,"tid":2,"ts":0.001`: up to 73 bytes, and room for 4 more.
 #[inline(always)]
 fn begin<const N: usize>(
     pieces: &mut Pieces<'_, N>,
@@ -229,7 +293,7 @@ fn begin<const N: usize>(
     pieces.micros(time.unsigned_abs());
 }
 
-/// `{"ph":"X","pid":1,"tid":2`
+/// `{"ph":"B","pid":1,"tid":2`
 fn head(out: &mut Vec<u8>, phase: u8, pid: u32, tid: u32) {
     out.extend_from_slice(b"{\"ph\":\"");
     out.push(phase);
@@ -245,14 +309,35 @@ fn numbers(out: &mut Vec<u8>, pid: u32, tid: u32) {
     json::uint(out, tid);
 }
 
-/// `,"name":...,"cat":...`
-fn name_and_category(name: &str, category: Category) -> Vec<u8> {
+/// `,"name":...`
+fn name_text(name: &str) -> Vec<u8> {
     let mut text = b",\"name\":".to_vec();
     json::string(&mut text, name);
+    text
+}
+
+/// `,"name":...,"cat":...`
+fn name_and_category(name: &str, category: Category) -> Vec<u8> {
+    let mut text = name_text(name);
     text.extend_from_slice(b",\"cat\":\"");
     text.extend_from_slice(category.name().as_bytes());
     text.push(b'"');
     text
+}
+
+impl Called {
+    fn new(name: &str, category: Category, source: Option<&Source>) -> Called {
+        let mut begin = name_and_category(name, category);
+        if let Some((file, line)) = source.and_then(|source| source.line.as_ref()) {
+            begin.extend_from_slice(b",\"loc\":");
+            let file = file.rsplit('/').next().unwrap_or(file);
+            json::string(&mut begin, &format!("{file}:{line}"));
+        }
+        Called {
+            begin: Constant::new(begin),
+            end: Constant::new(name_text(name)),
+        }
+    }
 }
 
 /// Appends the arguments, each with a comma behind it, and what stands before the first.
@@ -310,6 +395,32 @@ fn write_some_arguments(
     }
 }
 
+/// Appends the arguments but for ids and addresses in one text, `detail`, as one more argument.
+#[inline]
+fn write_detail(out: &mut Vec<u8>, arguments: &[Argument<'_>]) {
+    let is_for_people = |argument: &&Argument<'_>| !matches!(argument.value, Value::Hex(_));
+    let mut shown = arguments.iter().filter(is_for_people).peekable();
+    if shown.peek().is_none() {
+        return;
+    }
+    out.extend_from_slice(b"\"detail\":\"");
+    while let Some(argument) = shown.next() {
+        out.extend_from_slice(argument.name.as_bytes());
+        out.push(b'=');
+        match argument.value {
+            Value::Uint(number) | Value::Hex(number) => put::<24>(out, |pieces| {
+                pieces.decimal(number);
+            }),
+            Value::Int(number) => json::int(out, number),
+            Value::Text(text) => json::escape(out, text),
+        }
+        if shown.peek().is_some() {
+            out.extend_from_slice(b", ");
+        }
+    }
+    out.extend_from_slice(b"\",");
+}
+
 /// Ends an event with the arguments that were written before, if there are any.
 #[inline]
 fn end(out: &mut Vec<u8>, arguments: &[u8]) {
@@ -322,40 +433,63 @@ fn end(out: &mut Vec<u8>, arguments: &[u8]) {
     }
 }
 
-/// A slice of these times.
+/// The begin of a slice.
 #[inline]
-fn complete_event(
+fn slice_begin(
     out: &mut Vec<u8>,
     before_time: &BeforeTime,
-    times: (Ns, Ns),
+    time: Ns,
     called: &Called,
     arguments: &[u8],
 ) {
-    if let Some(called) = &called.short {
+    if let Some(called) = &called.begin.short {
         put::<176>(out, |pieces| {
-            begin_and_duration(pieces, before_time, times);
+            begin(pieces, b'B', before_time, time);
             pieces.short(called);
         });
     } else {
-        put::<112>(out, |pieces| begin_and_duration(pieces, before_time, times));
-        out.extend_from_slice(&called.text);
+        put::<80>(out, |pieces| begin(pieces, b'B', before_time, time));
+        out.extend_from_slice(&called.begin.text);
     }
     end(out, arguments);
 }
 
-/// `{"ph":"X","pid":1,"tid":2,"ts":0.001,"dur":0.002`: up to 104 bytes, and room for 8 more.
-#[inline(always)]
-fn begin_and_duration<const N: usize>(
-    pieces: &mut Pieces<'_, N>,
+/// Something without duration.
+fn instant_event(
+    out: &mut Vec<u8>,
     before_time: &BeforeTime,
-    (since, until): (Ns, Ns),
+    time: Ns,
+    called: &Called,
+    arguments: &[u8],
 ) {
-    begin(pieces, b'X', before_time, since);
-    pieces.text(b",\"dur\":");
-    pieces.micros(until.abs_diff(since));
+    put::<80>(out, |pieces| begin(pieces, b'i', before_time, time));
+    out.extend_from_slice(b",\"s\":\"t\"");
+    out.extend_from_slice(&called.begin.text);
+    end(out, arguments);
 }
 
-/// One end of a flow. `texts` stand behind its id.
+/// The end of a slice.
+#[inline]
+fn slice_end(
+    out: &mut Vec<u8>,
+    before_time: &BeforeTime,
+    time: Ns,
+    called: &Called,
+    arguments: &[u8],
+) {
+    if let Some(called) = &called.end.short {
+        put::<128>(out, |pieces| {
+            begin(pieces, b'E', before_time, time);
+            pieces.short(called);
+        });
+    } else {
+        put::<80>(out, |pieces| begin(pieces, b'E', before_time, time));
+        out.extend_from_slice(&called.end.text);
+    }
+    end(out, arguments);
+}
+
+/// One end of a flow. `text` stands behind its id.
 #[inline]
 fn flow_event(
     out: &mut Vec<u8>,
@@ -375,43 +509,62 @@ fn flow_event(
 
 impl Sink for Chrome {
     fn process(&mut self, process: &Process) {
-        let pid = self.pid(process.id);
-        self.threads = 0;
-        self.metadata(pid, 0, "process_name", |out| {
-            json::string(out, &process.name)
-        });
-        self.metadata(pid, 0, "process_sort_index", |out| json::uint(out, pid));
+        let rank = self.share.number(process.id.0.into()) as u32;
+        let ids = SystemIds::new(process, rank);
+        let name = match ids.is_systems() {
+            true => process.name_beside_id(),
+            false => &process.name,
+        };
+        let pid = ids.pid();
+        self.processes.push(ids);
+        self.metadata(pid, pid, "process_name", |out| json::string(out, name));
+        self.metadata(pid, pid, "process_sort_index", |out| json::uint(out, rank));
     }
 
     fn location(&mut self, location: &Location) {
-        self.threads += 1;
-        let (pid, tid) = (self.pid(location.process), self.threads);
+        let ids = &mut self.processes[location.process.0 as usize];
+        let pid = ids.pid();
+        let tid = match location.kind {
+            LocationKind::Thread { os_tid, .. } => ids.tid(os_tid),
+            _ => ids.own_tid(),
+        };
         self.metadata(pid, tid, "thread_name", |out| {
             json::string(out, &location.name)
         });
-        self.metadata(pid, tid, "thread_sort_index", |out| json::uint(out, tid));
+        self.metadata(pid, tid, "thread_sort_index", |out| {
+            json::uint(out, location.id.0);
+        });
         let mut before_time = b"\",".to_vec();
         numbers(&mut before_time, pid, tid);
         before_time.extend_from_slice(b",\"ts\":");
         self.locations.push(Lane {
             before_time: ShortText::of(&before_time).expect("numbers of 32 bits are short"),
-            slices: Slices::default(),
+            open: Vec::new(),
+            newest: None,
+            is_kept: false,
+            arguments: Vec::new(),
+            arrows: Vec::new(),
+            held: None,
+            end: Vec::new(),
         });
     }
 
     fn region(&mut self, region: &Region) {
-        let called = name_and_category(&region.name, region.category);
-        self.regions.push(Called::new(called));
+        let name = short_name(&region.name);
+        let called = Called::new(name, region.category, region.source.as_ref());
+        self.regions.push(called);
     }
 
     fn counter(&mut self, counter: &Counter) {
+        let pid = self.pid(counter.process);
         let mut before_time = Vec::new();
-        head(&mut before_time, b'C', self.pid(counter.process), 0);
-        before_time.extend_from_slice(b",\"name\":");
+        head(&mut before_time, b'C', pid, pid);
+        before_time.extend_from_slice(&name_text(counter.unit));
+        before_time.extend_from_slice(b",\"cat\":");
         json::string(&mut before_time, &counter.name);
         before_time.extend_from_slice(b",\"ts\":");
         let mut before_value = b",\"args\":{".to_vec();
-        json::string(&mut before_value, counter.unit);
+        json::string(&mut before_value, &counter.name);
         before_value.push(b':');
         self.counters.push(CounterTexts {
             before_time,
@@ -431,85 +584,118 @@ impl Sink for Chrome {
 
     fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
         let lane = &mut self.locations[at.location.0 as usize];
-        let slice = lane.slices.open(region, at.time);
-        write_arguments(&mut slice.arguments, &mut self.names, arguments);
+        lane.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
+        lane.open.push(region.0);
+        (lane.newest, lane.is_kept) = (Some(at.time), true);
+        lane.arguments.clear();
+        write_arguments(&mut lane.arguments, &mut self.names, arguments);
+        write_detail(&mut lane.arguments, arguments);
     }
 
     fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
         let lane = &mut self.locations[at.location.0 as usize];
-        let Some((slice, around)) = lane.slices.close() else {
+        if lane.is_kept && lane.newest == Some(at.time) && lane.arrows.is_empty() {
+            write_arguments(&mut lane.arguments, &mut self.names, arguments);
+            if !lane.arguments.is_empty() {
+                return lane.write_moment(&mut self.events, &self.regions);
+            }
+        }
+        lane.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
+        lane.newest = None;
+        let Some(region) = lane.open.pop() else {
             return;
         };
-        write_arguments(&mut slice.arguments, &mut self.names, arguments);
-        let out = match around {
-            Some(around) if around.begin == slice.begin => {
-                around.followers.extend_from_slice(SEPARATOR);
-                &mut around.followers
-            }
-            _ => self.events.next(),
-        };
-        let times = (slice.begin, at.time);
-        let called = &self.regions[slice.region];
-        complete_event(out, &lane.before_time, times, called, &slice.arguments);
-        out.extend_from_slice(&slice.followers);
+        self.arguments.clear();
+        write_arguments(&mut self.arguments, &mut self.names, arguments);
+        let called = &self.regions[region as usize];
+        let out = self.events.next();
+        slice_end(out, &lane.before_time, at.time, called, &self.arguments);
     }
 
     fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
-        let lane = &self.locations[at.location.0 as usize];
+        let lane = &mut self.locations[at.location.0 as usize];
+        lane.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
+        lane.newest = None;
         self.arguments.clear();
         write_arguments(&mut self.arguments, &mut self.names, arguments);
+        write_detail(&mut self.arguments, arguments);
+        let called = &self.regions[region.0 as usize];
         let out = self.events.next();
-        put::<80>(out, |pieces| {
-            begin(pieces, b'i', &lane.before_time, at.time)
-        });
-        out.extend_from_slice(b",\"s\":\"t\"");
-        out.extend_from_slice(&self.regions[region.0 as usize].text);
-        end(out, &self.arguments);
+        instant_event(out, &lane.before_time, at.time, called, &self.arguments);
     }
 
     fn interval(&mut self, interval: &Interval<'_>) {
-        let lane = &self.locations[interval.track.0 as usize];
-        let times = (interval.begin, interval.end);
+        let lane = &mut self.locations[interval.track.0 as usize];
+        let begin = interval.begin;
+        lane.settle(&mut self.events, &self.regions, &mut self.flows, begin);
         let Interval { name, category, .. } = *interval;
-        let called = || Called::new(name_and_category(name, category));
+        let source = match interval.work {
+            Some(DeviceWork::Kernel(source)) => Some(source),
+            _ => None,
+        };
+        let called = || Called::new(name, category, source);
         let place = self.called.place(name, category, called);
         let (called, arguments) = (&self.called[place], &mut self.arguments);
         arguments.clear();
         write_arguments(arguments, &mut self.names, interval.arguments);
+        write_detail(arguments, interval.arguments);
         let out = self.events.next();
-        complete_event(out, &lane.before_time, times, called, arguments);
+        slice_begin(out, &lane.before_time, interval.begin, called, arguments);
+        (lane.newest, lane.held) = (Some(interval.begin), Some(interval.end));
+        lane.end.clear();
+        lane.end.extend_from_slice(&called.end.text);
+        end(&mut lane.end, &[]);
     }
 
     fn flow(&mut self, flow: &Flow) {
         let id = self.share.number(flow.id);
-        let name = flow.kind.name();
-        let texts = self.flows.get(name, || FlowTexts::of(name));
-        let from = &self.locations[flow.from.location.0 as usize];
-        let out = self.events.next();
-        flow_event(
-            out,
-            b's',
-            &from.before_time,
-            flow.from.time,
-            id,
-            &texts.start,
-        );
+        let texts = self
+            .flows
+            .get(flow.kind.name(), || FlowTexts::of(flow.kind));
+        let events = &mut self.events;
+        let from = &mut self.locations[flow.from.location.0 as usize];
+        // What it has begun since is not over, and may end with it.
+        if from.newest.is_some_and(|begin| begin <= flow.from.time) {
+            from.write_begin(events, &self.regions);
+        }
+        let (before_time, time) = (&from.before_time, flow.from.time);
+        match flow.cause {
+            Anchor::Moment => from.mark(events, time, &texts.marks[0], |out| {
+                flow_event(out, b's', before_time, time, id, &texts.start);
+            }),
+            _ => {
+                let inside = match flow.cause {
+                    // The slice is still open then, and the innermost.
+                    Anchor::End => (time - 1).max(0),
+                    _ => time,
+                };
+                flow_event(events.next(), b's', before_time, inside, id, &texts.start);
+            }
+        }
 
         let to = &mut self.locations[flow.to.location.0 as usize];
-        let out = match to.slices.innermost() {
-            Some(slice) if slice.begin == flow.to.time => {
-                slice.followers.extend_from_slice(SEPARATOR);
-                &mut slice.followers
+        let is_newest = to.newest == Some(flow.to.time);
+        match flow.effect {
+            Anchor::Moment => {
+                to.write_begin(events, &self.regions);
+                let before_time = &to.before_time;
+                to.mark(events, flow.to.time, &texts.marks[1], |out| {
+                    flow_event(out, b'f', before_time, flow.to.time, id, &texts.finish);
+                });
             }
-            _ => self.events.next(),
-        };
-        flow_event(out, b'f', &to.before_time, flow.to.time, id, &texts.finish);
+            Anchor::Begin if is_newest => to.arrows.push((id, flow.kind)),
+            _ => {
+                to.write_begin(events, &self.regions);
+                let out = events.next();
+                flow_event(out, b'f', &to.before_time, flow.to.time, id, &texts.finish);
+            }
+        }
     }
 
     fn note(&mut self, process: ProcessId, text: &str) {
         let pid = self.pid(process);
         let out = self.events.next();
-        head(out, b'i', pid, 1);
+        head(out, b'i', pid, pid);
         out.extend_from_slice(b",\"s\":\"p\",\"ts\":0.000");
         out.extend_from_slice(&name_and_category(text, Category::Omptrace));
         out.push(b'}');
@@ -520,6 +706,9 @@ impl Sink for Chrome {
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
+        for lane in &mut self.locations {
+            lane.settle(&mut self.events, &self.regions, &mut self.flows, Ns::MAX);
+        }
         if self.share.is_whole() {
             self.events.out.buffer().extend_from_slice(END);
         }

@@ -369,7 +369,7 @@ impl NotedWork {
 mod tests {
     use super::*;
     use crate::sink::{
-        Construct, FlowKind, Lifetime, LocationKind, Reports, ThreadRole, Value, argument,
+        Anchor, Construct, FlowKind, Lifetime, LocationKind, Reports, ThreadRole, Value, argument,
     };
 
     /// Writes down what it is told.
@@ -478,7 +478,9 @@ mod tests {
             id: 19,
             kind: FlowKind::TaskCreate,
             from: at,
+            cause: Anchor::End,
             to: at,
+            effect: Anchor::Begin,
         });
         let works = [
             None,

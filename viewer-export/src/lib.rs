@@ -37,6 +37,7 @@ pub mod sink;
 mod split;
 mod stats;
 pub mod symbols;
+mod system_ids;
 mod text;
 pub mod timeline;
 mod words;

@@ -79,6 +79,14 @@ pub struct Lifetime {
     pub ended: Option<Ns>,
 }
 
+impl Process {
+    /// Its name without the process id, for viewers that show that beside the name.
+    pub(crate) fn name_beside_id(&self) -> &str {
+        let id = format!(" ({})", self.os_pid);
+        self.name.strip_suffix(&id).unwrap_or(&self.name)
+    }
+}
+
 /// What the timeline of a process was made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
@@ -339,8 +347,41 @@ pub struct Flow {
     pub kind: FlowKind,
     /// Where it began.
     pub from: Point,
+    /// What of that place it began with.
+    pub cause: Anchor,
     /// Where it led to.
     pub to: Point,
+    /// What of that place it led to.
+    pub effect: Anchor,
+}
+
+/// What an end of a flow belongs to, at its place and time.
+// 32 bits, as the kind of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Anchor {
+    /// The region or interval that begins then: the newest thing there.
+    Begin,
+    /// The region that ends then. It is the innermost one since [`Anchor::CLEAR_NS`] before.
+    End,
+    /// The innermost region that is open then.
+    Inside,
+    /// Nothing that lasts, as where a lock is released.
+    Moment,
+}
+
+impl Anchor {
+    /// Nothing happens on a thread for so long before the end of a region that is an [`Anchor::End`].
+    pub const CLEAR_NS: Ns = 2;
+
+    /// That of a region which ends at `time`, on a thread where something happened at `last` before that.
+    pub(crate) fn end(last: Ns, time: Ns) -> Anchor {
+        if time - last >= Anchor::CLEAR_NS {
+            Anchor::End
+        } else {
+            Anchor::Moment
+        }
+    }
 }
 
 /// What leads from one place to another.
@@ -369,6 +410,23 @@ impl FlowKind {
             FlowKind::TargetSubmit => "target_submit",
             FlowKind::TargetDataOp => "target_data_op",
             FlowKind::MutexRelease => "mutex_release",
+        }
+    }
+
+    /// What marks its cause and its effect are called, where no region shows them.
+    pub(crate) fn marks(self) -> (&'static str, &'static str) {
+        match self {
+            FlowKind::MutexRelease => ("mutex_released", "mutex_acquired"),
+            _ => (self.name(), self.name()),
+        }
+    }
+
+    /// That of its marks.
+    pub(crate) fn category(self) -> Category {
+        match self {
+            FlowKind::TaskCreate | FlowKind::TaskDependence => Category::Task,
+            FlowKind::TargetSubmit | FlowKind::TargetDataOp => Category::Target,
+            FlowKind::MutexRelease => Category::Mutex,
         }
     }
 }

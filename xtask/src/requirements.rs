@@ -388,6 +388,13 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         source: Source::Npm("puppeteer-core@24"),
     },
     Requirement {
+        name: "speedscope",
+        why: "its importer of Chrome JSON, another viewer that judges our traces",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::Npm("speedscope@1.25.0"),
+    },
+    Requirement {
         name: "otf2-tools",
         why: "the reference library of OTF2 and its Python module of version 3.0: reads our archives, and writes others",
         purpose: Purpose::Tests,

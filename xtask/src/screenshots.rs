@@ -23,7 +23,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
 /// The time span that is shown: what comes before the first parallel or target region is the start of the
 /// runtime.
 const SPAN: &str = "select min(ts) as ts, max(ts + dur) - min(ts) as dur from slice
-    where name like '!$omp parallel%' or name like '!$omp target%'";
+    where name like 'parallel%' or name like 'target%'";
 
 /// Makes `docs/images/NAME.png` for each example.
 ///

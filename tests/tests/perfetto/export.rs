@@ -8,7 +8,7 @@ use omptrace_tests::env::{Compiler, compile};
 use omptrace_tests::trace::{Traced, Traces, convert, omptrace};
 use omptrace_tests::viewers::{Rows, open_in_ui, query};
 
-use crate::intervals::{Interval, of_chrome, of_text};
+use crate::intervals::{Interval, lasting, of_chrome, of_text};
 use crate::pftrace;
 
 /// What is traced, and how large.
@@ -29,7 +29,7 @@ fn all_formats_tell_the_same_intervals() {
         let chrome = of_chrome(&traced.convert("chrome", "a.json", &[]));
         let text = of_text(&traced.convert("text", "a.txt", &[]));
         assert!(perfetto.len() > 50, "{source}: {}", perfetto.len());
-        same(&perfetto, &chrome, source);
+        same(&lasting(&perfetto), &chrome, source);
         same(&perfetto, &text, source);
     }
 }
@@ -151,10 +151,10 @@ fn arrows_lead_to_the_tasks() {
     let results = query(
         &path,
         &[
-            "select count(*) n from slice where name like '!$omp task @%'",
+            "select count(*) n from slice where name like 'task @%'",
             "select count(*) n from flow f join slice s on f.slice_in = s.id \
              join slice c on f.slice_out = c.id \
-             where s.name like '!$omp task @%' and c.name = 'task_create' and c.ts <= s.ts",
+             where s.name like 'task @%' and c.name = 'task_create' and c.ts <= s.ts",
             "select count(*) n from flow",
         ],
     );
@@ -170,7 +170,7 @@ fn events_tell_arguments_source_and_time_of_day() {
     let traced = Traced::example("stencil", &["100", "3"]);
     let path = traced.convert("perfetto", "a.pftrace", &[]);
     let arguments = "select a.key, a.display_value value from slice s join args a using (arg_set_id) \
-                     where s.name like '!$omp parallel @stencil.c:%' and s.dur > 0 \
+                     where s.name like 'parallel @stencil.c:%' and s.dur > 0 \
                      and (a.key like 'debug.requested%' or a.key like 'source.%') group by a.key order by a.key";
     let clock = "select clock_value value from clock_snapshot where clock_name = 'REALTIME'";
     let results = query(&path, &[arguments, clock]);

@@ -6,7 +6,7 @@ use omptrace_tests::trace::{Traced, omptrace};
 use omptrace_tests::viewers::query;
 
 use crate::export::{number, same};
-use crate::intervals::{Interval, of_chrome, of_text};
+use crate::intervals::{Interval, lasting, of_chrome, of_text};
 use crate::pftrace;
 
 /// What a window leaves of the whole.
@@ -39,7 +39,7 @@ fn a_window_cuts_what_reaches_beyond() {
         let path = traced.convert("perfetto", "b.pftrace", &options);
         same(&pftrace::intervals(&path), &expected, example);
         let json = traced.convert("chrome", "b.json", &options);
-        same(&of_chrome(&json), &expected, example);
+        same(&of_chrome(&json), &lasting(&expected), example);
         let text = traced.convert("text", "b.txt", &options);
         same(&of_text(&text), &expected, example);
         query(&path, &[]);
@@ -82,7 +82,7 @@ fn what_is_too_short_is_left_out() {
         let path = traced.convert("perfetto", "b.pftrace", &options);
         same(&pftrace::intervals(&path), &expected, example);
         let json = traced.convert("chrome", "b.json", &options);
-        same(&of_chrome(&json), &expected, example);
+        same(&of_chrome(&json), &lasting(&expected), example);
         query(&path, &[]);
     }
 }

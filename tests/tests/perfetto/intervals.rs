@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use omptrace_viewer_export::sink::short_name;
 use serde_json::Value;
 
 /// A slice of a thread, or the hold of a lock.
@@ -16,13 +17,20 @@ pub(crate) struct Interval {
     pub(crate) name: String,
 }
 
-/// Those of a Chrome JSON file.
+/// Those of them that last: Chrome JSON has no slices without duration that have arguments.
+pub(crate) fn lasting(intervals: &[Interval]) -> Vec<Interval> {
+    let lasts = |interval: &&Interval| interval.begin < interval.end;
+    intervals.iter().filter(lasts).cloned().collect()
+}
+
+/// Those of a Chrome JSON file that last.
 pub(crate) fn of_chrome(path: &Path) -> Vec<Interval> {
     let json: Value = serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON");
     let events = json["traceEvents"].as_array().expect("events");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let nanoseconds = |value: &Value| (value.as_f64().expect("a time") * 1000.0).round() as u64;
     let mut tracks: BTreeMap<[String; 2], String> = BTreeMap::new();
+    let mut open: BTreeMap<[String; 2], Vec<u64>> = BTreeMap::new();
     let mut intervals = Vec::new();
     for event in events {
         let thread = ["pid", "tid"].map(|id| event[id].to_string());
@@ -30,20 +38,31 @@ pub(crate) fn of_chrome(path: &Path) -> Vec<Interval> {
             Some("M") if event["name"] == "thread_name" => {
                 tracks.insert(thread, text(&event["args"]["name"]));
             }
-            Some("X") => {
-                let begin = nanoseconds(&event["ts"]);
-                intervals.push(Interval {
-                    track: tracks[&thread].clone(),
-                    begin,
-                    end: begin + nanoseconds(&event["dur"]),
-                    name: text(&event["name"]),
-                });
+            // What marks an end of an arrow.
+            _ if is_mark(&event["name"]) => {}
+            Some("B") => {
+                let open = open.entry(thread).or_default();
+                open.push(nanoseconds(&event["ts"]));
             }
+            Some("E") => intervals.push(Interval {
+                track: tracks[&thread].clone(),
+                begin: open
+                    .get_mut(&thread)
+                    .and_then(Vec::pop)
+                    .expect("an end has a begin"),
+                end: nanoseconds(&event["ts"]),
+                name: text(&event["name"]),
+            }),
             _ => {}
         }
     }
     intervals.sort();
-    intervals
+    lasting(&intervals)
+}
+
+fn is_mark(name: &Value) -> bool {
+    let marks = ["mutex_released", "mutex_acquired", "task_dependence"];
+    marks.iter().any(|mark| name == mark)
 }
 
 /// Those of a text file.
@@ -77,7 +96,7 @@ pub(crate) fn of_text(path: &Path) -> Vec<Interval> {
             track: track.split(" (thread ").next().unwrap_or(track).to_owned(),
             begin,
             end,
-            name: name.to_owned(),
+            name: short_name(name).to_owned(),
         });
     }
     intervals.sort();

@@ -119,7 +119,8 @@ pub(crate) fn intervals(path: &Path) -> Vec<Interval> {
             let track = event
                 .number(11)
                 .unwrap_or_else(|| default_tracks[&sequence]);
-            events.push((time, track, event.number(9).expect("a type"), name));
+            // Ends of arrows may have none.
+            events.push((time, track, event.number(9).unwrap_or_default(), name));
         }
     }
     // The importer's order: by time, else as in the file.

@@ -11,6 +11,7 @@ use omptrace_tests::reference::collector::{openuh, tau};
 use omptrace_tests::reference::player::PlayedRound;
 use omptrace_tests::reference::{Collect, Report, Round, Script, Step};
 use omptrace_tests::trace::{Counts, convert, counts, dump, info, omptrace};
+use omptrace_viewer_export::sink::short_name;
 use serde_json::Value;
 
 use crate::tracer::{self, check_threads};
@@ -175,7 +176,7 @@ fn a_program_is_counted_exactly_and_its_timeline_is_sound() {
     let events = json["traceEvents"].as_array().expect("events");
     let slices = |name: &str| {
         let is_it = |event: &&Value| {
-            ["B", "X"].iter().any(|ph| event["ph"] == *ph) && event["name"] == name
+            ["B"].iter().any(|ph| event["ph"] == *ph) && event["name"] == short_name(name)
         };
         events.iter().filter(is_it).count()
     };

@@ -165,24 +165,38 @@ impl Traced {
         assert!(output.status.success(), "{output:?}");
         let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let events = json["traceEvents"].as_array().expect("events");
-        let slice = |event: &Value| {
+        // Those of a queue come one after the other.
+        let ends = events.iter().filter(|event| event["ph"] == "E");
+        let mut ends_of: BTreeMap<u64, Vec<&Value>> = BTreeMap::new();
+        for end in ends {
+            ends_of
+                .entry(end["tid"].as_u64().expect("a number"))
+                .or_default()
+                .push(end);
+        }
+        let ns = |event: &Value| (event["ts"].as_f64().expect("a time") * 1000.0).round() as i64;
+        let mut begun: BTreeMap<u64, usize> = BTreeMap::new();
+        let mut slice = |event: &Value| {
             let arguments = &event["args"];
             // Slices of the host's threads have the number too, but not both addresses or teams.
             let is_of_device =
                 arguments["src_addr"].is_string() || arguments["target_data"].is_string();
             let is_slice =
-                event["ph"] == "X" && is_of_device && arguments["host_op_id"].is_string();
-            let ns = |name: &str| (event[name].as_f64().expect("a time") * 1000.0).round() as i64;
+                event["ph"] == "B" && is_of_device && arguments["host_op_id"].is_string();
             is_slice.then(|| {
+                let tid = event["tid"].as_u64().expect("a number");
+                let number = begun.entry(tid).or_default();
+                let end = ends_of[&tid][*number];
+                *number += 1;
                 let slice = Slice {
-                    begin_ns: ns("ts"),
-                    end_ns: ns("ts") + ns("dur"),
+                    begin_ns: ns(event),
+                    end_ns: ns(end),
                     host_observed: arguments["observed_by"] == "host",
                 };
                 (hex(&arguments["host_op_id"]), slice)
             })
         };
-        events.iter().filter_map(slice).collect()
+        events.iter().filter_map(&mut slice).collect()
     }
 }
 

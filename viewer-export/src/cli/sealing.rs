@@ -187,8 +187,8 @@ fn typed(trace: &Path) -> String {
     }
 }
 
-/// The command that shows these traces.
-pub(crate) fn next_command(done: &[Done]) -> Option<String> {
+/// The commands that show these traces, and count them up.
+pub(crate) fn next_commands(done: &[Done]) -> Option<String> {
     /// More would not be typed but globbed.
     const MOST_NAMES: usize = 4;
 
@@ -198,12 +198,12 @@ pub(crate) fn next_command(done: &[Done]) -> Option<String> {
         .map(|done| &done.trace)
         .peekable();
     traces.peek()?;
-    let mut command = "omptrace view".to_owned();
+    let mut names = String::new();
     for trace in traces.by_ref().take(MOST_NAMES) {
-        let _ = write!(command, " {}", typed(trace));
+        let _ = write!(names, " {}", typed(trace));
     }
     if traces.next().is_some() {
-        command.push_str(" ...");
+        names.push_str(" ...");
     }
-    Some(command)
+    Some(format!("omptrace view{names}, or omptrace stats{names}"))
 }

@@ -13,7 +13,11 @@
 //! first location, which in most programs is the thread that has most of them, name no track: it is the sequence's default.
 //!
 //! A flow's end is a field of an event at its place and time; that of an interval may stand at either end of its slice.
-//! Where no such event is at hand any more, as for the creation of a task long ago, it gets an instant of its own.
+//! Where no such event is at hand any more, as for the creation of a task long ago, it gets an instant of its own. A flow from
+//! the end of a slice is two events of an older kind, which the importer binds to the innermost slices at their times.
+//!
+//! The importer takes for the source whichever of the two slices began first, whatever the file says. So what leads to a thread
+//! that waits is bound to no slice of the wait: [`Anchor::Moment`] is an instant.
 
 mod fields;
 mod intern;
@@ -30,9 +34,10 @@ use crate::fast_map::Fold;
 use crate::output::Output;
 use crate::share::{MOST_SHARES, Share};
 use crate::sink::{
-    Argument, Category, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns, Point,
-    Process, ProcessId, Region, RegionId, Sink,
+    Anchor, Argument, Category, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns,
+    Point, Process, ProcessId, Region, RegionId, Sink, short_name,
 };
+use crate::system_ids::SystemIds;
 use crate::words::RecentTexts;
 use intern::Strings;
 use protobuf as pb;
@@ -41,7 +46,12 @@ use schema::{
     clock_snapshot, event, packet, trace, trace_uuid,
 };
 use track_event::{EventName, EventTrack};
-use tracks::{ProcessTracks, SystemIds, ThreadTrack};
+use tracks::{ProcessTracks, ThreadTrack};
+
+/// The importer numbers flows in phases itself, in 32 bits; others have the ids that the file gives them, from here on.
+const FIRST_FLOW_ID: u64 = 1 << 63;
+/// Those of one file.
+const FLOW_BITS: u32 = 40;
 
 // A sequence's number takes one byte.
 const _: () = assert!(MOST_SHARES < pb::ONE_BYTE as usize);
@@ -68,6 +78,8 @@ pub(crate) struct Perfetto {
     first_event: Ns,
     /// All events' times, mixed.
     times: u64,
+    /// Added to the numbers of flows, so that those of exports that are put together differ.
+    flow_salt: u64,
     /// A hash of what makes this share another than others, but for these.
     identity: Fold,
 }
@@ -100,6 +112,7 @@ impl Perfetto {
             uuids: 0,
             first_event: Ns::MAX,
             times: 0,
+            flow_salt: 0,
             identity: Fold::default(),
         };
         perfetto.packet(|out| {
@@ -139,8 +152,8 @@ impl Perfetto {
         let process = &mut self.processes[location.process.0 as usize];
         let track = ThreadTrack {
             uuid,
-            pid: process.pid,
-            tid: process.tids.id(os_tid),
+            pid: process.ids.pid(),
+            tid: process.ids.tid(os_tid),
             rank: location.id.0,
             name: &location.name,
         };
@@ -190,14 +203,50 @@ impl Perfetto {
         })
     }
 
-    fn flow_end(&mut self, flow: &Flow, at: Point, field: u32) {
+    /// Adds an end of a flow to what began there and then, or to a mark.
+    fn flow_end(&mut self, flow: &Flow, (at, anchor): (Point, Anchor), mark: &str, field: u32) {
         let location = at.location.0 as usize;
-        let id = self.share.number(flow.id);
-        if !self.tracks[location].flow(at.time, field, id) {
-            let name = self.name(flow.kind.name(), Category::Task);
-            self.event(EventType::Instant, at, Called::Text(name), &[]);
+        let id = FIRST_FLOW_ID | self.flow_id(flow);
+        if anchor == Anchor::Moment || !self.tracks[location].flow(at.time, field, id) {
+            self.mark(flow, at, mark);
             self.tracks[location].flow(at.time, field, id);
         }
+    }
+
+    fn flow_id(&self, flow: &Flow) -> u64 {
+        self.flow_salt ^ self.share.number(flow.id)
+    }
+
+    fn mark(&mut self, flow: &Flow, at: Point, mark: &str) {
+        let name = self.name(mark, flow.kind.category());
+        self.event(EventType::Instant, at, Called::Text(name), &[]);
+    }
+
+    /// A flow whose ends are events of their own: from the end of a slice, or one whose ends have one time and need an order.
+    fn flow_in_phases(&mut self, flow: &Flow) {
+        let (Flow { from, to, .. }, (cause, effect)) = (*flow, flow.kind.marks());
+        let is_within = from.location == to.location;
+        let start = match flow.cause {
+            Anchor::Moment if !is_within => {
+                self.mark(flow, from, cause);
+                from.time
+            }
+            Anchor::Begin | Anchor::Inside => from.time,
+            // The slice is still open then, and the innermost.
+            Anchor::End | Anchor::Moment => (from.time - 1).max(0),
+        };
+        if flow.effect == Anchor::Moment {
+            self.mark(flow, to, effect);
+        }
+        let name = self.name(flow.kind.name(), flow.kind.category());
+        let (name, id) = (&self.names[name], self.flow_id(flow));
+        for (phase, at, time) in [(b's', from, start), (b'f', to, to.time)] {
+            let out = self.out.buffer();
+            let track = &mut self.tracks[at.location.0 as usize];
+            track.write_newest(out);
+            track.flow_phase(out, phase, time, name, id);
+        }
+        self.out.written();
     }
 }
 
@@ -223,6 +272,9 @@ impl Sink for Perfetto {
     /// The timeline's clock counts from its start; importers get from it to the time of day.
     fn start(&mut self, realtime_ns: u64) {
         self.identity.write_u64(realtime_ns);
+        let mut salt = Fold::default();
+        salt.write_u64(realtime_ns);
+        self.flow_salt = salt.finish() << FLOW_BITS;
         if !self.share.is_first() {
             return;
         }
@@ -245,8 +297,7 @@ impl Sink for Perfetto {
         let rank = self.share.number(process.id.0.into()) as u32;
         let tracks = ProcessTracks {
             uuid: self.new_uuid(),
-            pid: tracks::pid(process, rank),
-            tids: SystemIds::default(),
+            ids: SystemIds::new(process, rank),
             locks: None,
             devices: BTreeMap::new(),
             notes: None,
@@ -304,7 +355,7 @@ impl Sink for Perfetto {
                 self.strings.tell_source(out, iid, source);
                 iid
             });
-        let name = self.strings.names.iid(out, &region.name);
+        let name = self.strings.names.iid(out, short_name(&region.name));
         let category = self.strings.category(out, region.category);
         self.regions
             .push(EventName::interned(name, category, source));
@@ -350,9 +401,14 @@ impl Sink for Perfetto {
     }
 
     fn flow(&mut self, flow: &Flow) {
-        // What it led to is the newest event there, unless the other end's instant comes between.
-        self.flow_end(flow, flow.to, event::TERMINATING_FLOW_IDS);
-        self.flow_end(flow, flow.from, event::FLOW_IDS);
+        if flow.cause == Anchor::End || flow.from.time == flow.to.time {
+            return self.flow_in_phases(flow);
+        }
+        let (cause, effect) = flow.kind.marks();
+        // What it led to is the newest event there, unless the other end's mark comes between.
+        let field = event::TERMINATING_FLOW_IDS;
+        self.flow_end(flow, (flow.to, flow.effect), effect, field);
+        self.flow_end(flow, (flow.from, flow.cause), cause, event::FLOW_IDS);
     }
 
     fn note(&mut self, process: ProcessId, text: &str) {

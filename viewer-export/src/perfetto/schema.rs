@@ -53,11 +53,12 @@ messages! {
     /// `ThreadDescriptor`
     thread { PID = 1, TID = 2, LEGACY_SORT_INDEX = 3, THREAD_NAME = 5, }
     /// `CounterDescriptor`
-    counter { UNIT_NAME = 6, }
+    counter { UNIT = 3, UNIT_NAME = 6, }
     /// `TrackEvent`
     event {
         CATEGORY_IIDS = 3,
         DEBUG_ANNOTATIONS = 4,
+        LEGACY_EVENT = 6,
         TYPE = 9,
         NAME_IID = 10,
         TRACK_UUID = 11,
@@ -67,6 +68,8 @@ messages! {
         FLOW_IDS = 47,
         TERMINATING_FLOW_IDS = 48,
     }
+    /// `TrackEvent.LegacyEvent`
+    legacy { PHASE = 2, UNSCOPED_ID = 6, BIND_TO_ENCLOSING = 12, }
     /// `DebugAnnotation`
     annotation {
         NAME_IID = 1,
@@ -94,6 +97,11 @@ messages! {
 pub(super) const INCREMENTAL_STATE_CLEARED: u64 = 1;
 /// `TracePacket.SequenceFlags`
 pub(super) const NEEDS_INCREMENTAL_STATE: u64 = 2;
+
+/// `CounterDescriptor.Unit`
+pub(super) const UNIT_COUNT: u64 = 2;
+/// `CounterDescriptor.Unit`
+pub(super) const UNIT_SIZE_BYTES: u64 = 3;
 
 /// `TrackDescriptor.SiblingMergeBehavior`
 pub(super) const SIBLING_MERGE_BEHAVIOR_NONE: u64 = 2;

@@ -3,7 +3,7 @@
 use super::fields::{Fields, MOST_BYTES};
 use super::intern::Strings;
 use super::protobuf as pb;
-use super::schema::{EventType, annotation, event, packet, trace};
+use super::schema::{EventType, annotation, event, legacy, packet, trace};
 use crate::sink::{Argument, Ns, Value};
 
 /// What an event is called: fields of a `TrackEvent`.
@@ -47,6 +47,13 @@ impl EventName {
             EventName::Long(fields) => event.append(|out| out.extend_from_slice(fields)),
         }
     }
+
+    fn append_to(&self, out: &mut Vec<u8>) {
+        match self {
+            EventName::Short(short) => out.extend_from_slice(&short.bytes[..short.len]),
+            EventName::Long(fields) => out.extend_from_slice(fields),
+        }
+    }
 }
 
 /// A track that has events.
@@ -54,9 +61,11 @@ pub(super) struct EventTrack {
     /// What an event of each type begins with: the packet's fields behind the time, and those of the `TrackEvent` up to its
     /// name.
     fronts: [pb::Short; EventType::ALL.len()],
+    sequence: u8,
+    uuid: Option<u64>,
     time: Ns,
-    /// When the slice began that the newest event ends, where that is known; else as `time`.
-    begin: Ns,
+    /// When that began which a flow to the newest event is bound to: the slice or instant, or the interval that it ends.
+    begin: Option<Ns>,
     /// The newest event; empty where it is written, or there was none.
     newest: Fields,
 }
@@ -86,8 +95,10 @@ impl EventTrack {
         };
         EventTrack {
             fronts: EventType::ALL.map(front),
+            sequence,
+            uuid,
             time: 0,
-            begin: 0,
+            begin: None,
             newest: Fields::new(),
         }
     }
@@ -102,7 +113,9 @@ impl EventTrack {
         name: Option<&EventName>,
     ) {
         self.write_newest(out);
-        (self.time, self.begin) = (time, time);
+        self.time = time;
+        // Flows from the end of a slice are apart, see `flow_phase`.
+        self.begin = (!matches!(event_type, EventType::SliceEnd)).then_some(time);
         let newest = &mut self.newest;
         newest.begin(self.fronts[event_type.index()]);
         if let Some(name) = name {
@@ -152,16 +165,47 @@ impl EventTrack {
 
     /// The newest event ends a slice that began then: what leads to its begin leads to it.
     pub(super) fn ends_what_began(&mut self, begin: Ns) {
-        self.begin = begin;
+        self.begin = Some(begin);
     }
 
-    /// Adds a flow's end to the newest event, if that is one of `time`. `field` says which end.
+    /// Adds a flow's end to the newest event, if what began at `time` is that. `field` says which end.
     pub(super) fn flow(&mut self, time: Ns, field: u32, id: u64) -> bool {
-        let fits = (self.time == time || self.begin == time) && !self.newest.is_empty();
+        let fits = self.begin == Some(time) && !self.newest.is_empty();
         if fits {
             self.newest.push(pb::Short::fixed64(field, id));
         }
         fits
+    }
+
+    /// Writes an end of a flow that is bound to the innermost slice at `time`, whose events may have been written before. Such
+    /// ends are events of their own, of the format's older kind, and meet by number, `name` and category.
+    pub(super) fn flow_phase(
+        &self,
+        out: &mut Vec<u8>,
+        phase: u8,
+        time: Ns,
+        name: &EventName,
+        id: u64,
+    ) {
+        pb::message(out, trace::PACKET, |out| {
+            pb::uint(out, packet::TIMESTAMP, time.unsigned_abs());
+            pb::uint(
+                out,
+                packet::TRUSTED_PACKET_SEQUENCE_ID,
+                self.sequence.into(),
+            );
+            pb::message(out, packet::TRACK_EVENT, |out| {
+                if let Some(uuid) = self.uuid {
+                    pb::uint(out, event::TRACK_UUID, uuid);
+                }
+                name.append_to(out);
+                pb::message(out, event::LEGACY_EVENT, |out| {
+                    pb::uint(out, legacy::PHASE, phase.into());
+                    pb::uint(out, legacy::UNSCOPED_ID, id);
+                    pb::uint(out, legacy::BIND_TO_ENCLOSING, 1);
+                });
+            });
+        });
     }
 
     /// Writes the event that was kept back.

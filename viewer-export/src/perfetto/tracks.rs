@@ -13,49 +13,20 @@
 //! * A track below a thread shows beside it, so what shall nest gets a track of its own around it.
 //! * Sibling tracks of equal names become one unless they refuse.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::protobuf as pb;
 use super::schema::{
-    CHRONOLOGICAL, EXPLICIT_ORDERING, SIBLING_MERGE_BEHAVIOR_NONE, counter, event_defaults, packet,
-    packet_defaults, process, thread, track,
+    CHRONOLOGICAL, EXPLICIT_ORDERING, SIBLING_MERGE_BEHAVIOR_NONE, UNIT_COUNT, UNIT_SIZE_BYTES,
+    counter, event_defaults, packet, packet_defaults, process, thread, track,
 };
 use crate::sink::{Counter, Process};
-
-/// Ids from here on are ours: Linux gives none above 2^22 (`PID_MAX_LIMIT`).
-const FIRST_OWN_ID: u32 = (1 << 22) + 1;
-
-/// An id for the process of that `rank`: the operating system's where it is known and unique.
-pub(super) fn pid(process: &Process, rank: u32) -> u32 {
-    match process.os_pid {
-        known @ 1..FIRST_OWN_ID if !process.has_namesake => known,
-        _ => FIRST_OWN_ID + rank,
-    }
-}
-
-/// Ids of the threads of a process: those of the operating system where they are known and unique.
-#[derive(Default)]
-pub(super) struct SystemIds {
-    given: BTreeSet<u32>,
-    own: u32,
-}
-
-impl SystemIds {
-    /// An id that nobody has, `wanted` if possible.
-    pub(super) fn id(&mut self, wanted: u32) -> u32 {
-        if wanted != 0 && wanted < FIRST_OWN_ID && self.given.insert(wanted) {
-            return wanted;
-        }
-        self.own += 1;
-        FIRST_OWN_ID + self.own - 1
-    }
-}
+use crate::system_ids::SystemIds;
 
 /// Where the tracks of a process hang.
 pub(super) struct ProcessTracks {
     pub(super) uuid: u64,
-    pub(super) pid: u32,
-    pub(super) tids: SystemIds,
+    pub(super) ids: SystemIds,
     /// The track around those of the locks, once there is one.
     pub(super) locks: Option<u64>,
     /// The tracks around those of the devices' queues, by number.
@@ -78,12 +49,16 @@ pub(super) fn process(out: &mut Vec<u8>, tracks: &ProcessTracks, rank: u32, defi
     pb::message(out, packet::TRACK_DESCRIPTOR, |out| {
         pb::uint(out, track::UUID, tracks.uuid);
         pb::message(out, track::PROCESS, |out| {
-            pb::uint(out, process::PID, tracks.pid.into());
+            pb::uint(out, process::PID, tracks.ids.pid().into());
             for word in &defined.command_line {
                 pb::text(out, process::CMDLINE, word);
             }
             pb::uint(out, process::LEGACY_SORT_INDEX, rank);
-            pb::text(out, process::PROCESS_NAME, &defined.name);
+            let name = match tracks.ids.is_systems() {
+                true => defined.name_beside_id(),
+                false => &defined.name,
+            };
+            pb::text(out, process::PROCESS_NAME, name);
         });
         pb::uint(out, track::SIBLING_ORDER_RANK, rank);
     });
@@ -146,52 +121,12 @@ pub(super) fn counter(out: &mut Vec<u8>, uuid: u64, parent: u64, defined: &Count
         );
         pb::uint(out, track::PARENT_UUID, parent);
         pb::message(out, track::COUNTER, |out| {
-            pb::text(out, counter::UNIT_NAME, defined.unit);
+            match defined.unit {
+                // The track's name says what is counted, and a viewer would write "1 tasks".
+                "threads" | "tasks" => pb::uint(out, counter::UNIT, UNIT_COUNT),
+                "bytes" => pb::uint(out, counter::UNIT, UNIT_SIZE_BYTES),
+                unit => pb::text(out, counter::UNIT_NAME, unit),
+            }
         });
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::sink::{Lifetime, ProcessId, Reports};
-
-    #[test]
-    fn processes_that_share_an_id_are_told_apart() {
-        let of = |os_pid, has_namesake, rank| {
-            let process = Process {
-                id: ProcessId(0),
-                name: String::new(),
-                os_pid,
-                has_namesake,
-                host: String::new(),
-                rank: None,
-                command_line: Vec::new(),
-                exit_status: None,
-                lifetime: Lifetime::default(),
-                reports: Reports::default(),
-            };
-            pid(&process, rank)
-        };
-        let given = [
-            of(4711, false, 0),
-            of(4711, true, 1),
-            of(0, false, 2),
-            of(u32::MAX, false, 3),
-        ];
-        assert_eq!(
-            given,
-            [4711, FIRST_OWN_ID + 1, FIRST_OWN_ID + 2, FIRST_OWN_ID + 3]
-        );
-    }
-
-    #[test]
-    fn ids_are_unique() {
-        let mut ids = SystemIds::default();
-        let given = [4711, 0, 4711, u32::MAX].map(|wanted| ids.id(wanted));
-        assert_eq!(
-            given,
-            [4711, FIRST_OWN_ID, FIRST_OWN_ID + 1, FIRST_OWN_ID + 2]
-        );
-    }
 }

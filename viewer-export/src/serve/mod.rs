@@ -1,7 +1,7 @@
 //! Hands one trace to Perfetto's UI in a browser, over the loopback interface.
 //!
 //! ```text
-//! Fetch   https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/SECRET/app.pftrace   the UI fetches it
+//! Fetch   https://ui.perfetto.dev/#!/?...&url=http://127.0.0.1:9001/SECRET/app.pftrace   the UI fetches it
 //! Page    http://127.0.0.1:PORT/SECRET/   a page of ours: its button opens the UI and posts the trace to it
 //! folder  http://127.0.0.1:PORT/SECRET/   a copy of the UI, served from here, fetches it from its own origin
 //! ```
@@ -37,6 +37,10 @@ const QUIET: Duration = Duration::from_secs(15);
 
 /// How often the port is looked at.
 const POLL: Duration = Duration::from_millis(10);
+
+/// The part of the UI's address that makes it open all tracks: folded, a process is one bar. What it says is
+/// `[{"id":"dev.perfetto.ExpandTracksByRegex","args":[".*"]}]`.
+const EXPANDED: &str = "startupCommands=%5B%7B%22id%22%3A%22dev.perfetto.ExpandTracksByRegex%22%2C%22args%22%3A%5B%22.*%22%5D%7D%5D";
 
 const PAGE: &str = include_str!("page.html");
 
@@ -109,8 +113,12 @@ impl Server {
             match self.listener.accept() {
                 Ok((stream, _)) => {
                     // Each has a thread: browsers may take what they asked for first only after what they ask for next.
-                    let offer = Arc::clone(&self.offer);
-                    thread::spawn(move || offer.answer(&stream));
+                    let stream = Arc::new(stream);
+                    let (offer, of_thread) = (Arc::clone(&self.offer), Arc::clone(&stream));
+                    let thread = thread::Builder::new().name("omptrace-serve".into());
+                    if thread.spawn(move || offer.answer(&of_thread)).is_err() {
+                        self.offer.answer(&stream);
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::sleep(POLL),
                 // A connection that ended before it was taken.
@@ -158,7 +166,10 @@ enum Progress {
 impl Offer {
     fn address(&self) -> String {
         match (&self.ui, self.way) {
-            (Ui::At(ui), Way::Fetch) => format!("{ui}/#!/?url={}{}", self.origin(), self.path()),
+            (Ui::At(ui), Way::Fetch) => {
+                let (origin, path) = (self.origin(), self.path());
+                format!("{ui}/#!/?{EXPANDED}&url={origin}{path}")
+            }
             _ => format!("{}{}", self.origin(), self.front()),
         }
     }
@@ -192,9 +203,10 @@ impl Offer {
     /// Where our page finds the UI, without a trace of its own.
     fn empty_ui(&self) -> String {
         match &self.ui {
-            Ui::At(address) => address.clone(),
+            Ui::At(address) if address.contains("#!") => format!("{address}?{EXPANDED}"),
+            Ui::At(address) => format!("{address}/#!/?{EXPANDED}"),
             // At the front page, the copy would fetch `/localtrace`.
-            Ui::In(_) => format!("{}/#!/viewer", self.origin()),
+            Ui::In(_) => format!("{}/#!/viewer?{EXPANDED}", self.origin()),
         }
     }
 
@@ -331,7 +343,7 @@ impl Offer {
         let cookie = format!("{}; Path=/; HttpOnly; SameSite=Strict", self.cookie());
         Answer::status("303 See Other")
             .with("Set-Cookie", cookie)
-            .with("Location", "/")
+            .with("Location", format!("/#!/?{EXPANDED}"))
     }
 
     /// Cookies are the host's, whatever the port.

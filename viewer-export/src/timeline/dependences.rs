@@ -15,7 +15,7 @@ use ompt_sys as ompt;
 use omptrace_trace_format::field::Dependence;
 
 use crate::fast_map::FastMap;
-use crate::sink::{Ns, Point};
+use crate::sink::{Anchor, Ns, Point};
 
 /// From here on, each time that a generation or the number of variables has doubled, ended tasks are forgotten.
 const MANY: usize = 1024;
@@ -27,7 +27,7 @@ pub(crate) struct Dependences(FastMap<u64, Siblings>);
 /// A task that others may depend on.
 pub(crate) struct Node {
     pub(crate) task: u64,
-    pub(crate) end: Cell<Option<Point>>,
+    pub(crate) end: Cell<Option<(Point, Anchor)>>,
     /// The newest task that is known to depend on it.
     successor: Cell<u64>,
 }
@@ -159,10 +159,10 @@ impl Variable {
 
     /// Forgets the ended tasks of the generation but for the last to end.
     fn forget_ended(&mut self) {
-        let end = |node: &Rc<Node>| node.end.get().map_or(Ns::MIN, |end| end.time);
+        let end = |node: &Rc<Node>| node.end.get().map_or(Ns::MIN, |(end, _)| end.time);
         let last = self.generation.iter().map(end).max().unwrap_or(Ns::MIN);
         self.generation
-            .retain(|node| node.end.get().is_none_or(|end| end.time == last));
+            .retain(|node| node.end.get().is_none_or(|(end, _)| end.time == last));
     }
 
     fn is_alive(&self) -> bool {
@@ -265,10 +265,11 @@ mod tests {
         for task in 1..100_000 {
             let node = Rc::new(Node::new(task));
             dependences.add(0, &node, &reads, true);
-            node.end.set(Some(Point {
+            let end = Point {
                 location: crate::sink::LocationId(0),
                 time: task as Ns,
-            }));
+            };
+            node.end.set(Some((end, Anchor::Moment)));
         }
         let kept = dependences.0[&0].variables[&8].generation.len();
         assert!(kept <= MANY, "{kept}");

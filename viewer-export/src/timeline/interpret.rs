@@ -25,7 +25,7 @@ use omptrace_trace_format::metadata::{Metadata, Schema};
 use crate::fast_map::FastMap;
 use crate::names::{Construct, DeviceEvent};
 use crate::sink::{
-    Argument, Category, FlowKind, Interval, LocationKind, Ns, RegionId, ThreadEvent, Value,
+    Anchor, Argument, Category, FlowKind, Interval, LocationKind, Ns, RegionId, ThreadEvent, Value,
     argument,
 };
 use crate::timeline::counters::Counters;

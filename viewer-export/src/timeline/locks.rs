@@ -4,7 +4,7 @@
 //! set. So holds of locks are no slices of a thread.
 
 use crate::fast_map::RecentMap;
-use crate::sink::{Category, Interval, LocationId, LocationKind, Ns, Point, ThreadEvent};
+use crate::sink::{Anchor, Category, Interval, LocationId, LocationKind, Ns, Point, ThreadEvent};
 use crate::timeline::stage::Stage;
 
 /// The mutexes of a process, by `wait_id`.
@@ -46,6 +46,7 @@ struct Hold {
 struct Release {
     by: usize,
     at: Point,
+    anchor: Anchor,
 }
 
 /// A thread gets a mutex.
@@ -103,9 +104,11 @@ impl Locks {
         stage: &mut Stage<'_>,
         names: &[String],
         new: Acquisition,
-    ) -> Option<Point> {
+    ) -> Option<(Point, Anchor)> {
         let lock = self.any(new.wait_id);
-        if let Some(old) = lock.end_hold(stage, names, new.at.time) {
+        // Its region, if it has one, is still open.
+        let old = lock.end_hold(stage, names, new.at.time, Anchor::Inside);
+        if let Some(old) = old {
             lock.displaced.push(old);
         }
         // Who gets it again has released it, seen or not.
@@ -127,18 +130,19 @@ impl Locks {
             has_track: new.has_track,
         });
         let released = lock.released?;
-        (released.by != new.holder && released.at.time >= new.waited_since).then_some(released.at)
+        let was_waited_for = released.by != new.holder && released.at.time >= new.waited_since;
+        was_waited_for.then_some((released.at, released.anchor))
     }
 
-    /// `thread` releases the mutex; a task that moved may release what it set on another thread. False where nobody
-    /// held it.
+    /// `thread` releases the mutex; a task that moved may release what it set on another thread. `anchor` is that of the region
+    /// which ends with the hold. False where nobody held it.
     pub(crate) fn released(
         &mut self,
         stage: &mut Stage<'_>,
         names: &[String],
         wait_id: u64,
         thread: usize,
-        at: Point,
+        (at, anchor): (Point, Anchor),
     ) -> bool {
         let Some(lock) = self.known(wait_id) else {
             return false;
@@ -146,7 +150,7 @@ impl Locks {
         let mut displaced = lock.displaced.iter();
         let ended = match displaced.position(|(displaced, _)| *displaced == thread) {
             Some(index) => Some(lock.displaced.swap_remove(index)),
-            None => lock.end_hold(stage, names, at.time),
+            None => lock.end_hold(stage, names, at.time, anchor),
         };
         let Some((_, order)) = ended else {
             return false;
@@ -168,7 +172,7 @@ impl Locks {
         held.sort_unstable_by_key(|lock| (since(lock), lock.wait_id));
         let mut unreleased = Vec::new();
         for lock in held {
-            let newest = lock.end_hold(stage, names, time);
+            let newest = lock.end_hold(stage, names, time, Anchor::Moment);
             let holders = lock.displaced.drain(..).chain(newest);
             let of_holder = |(thread, order)| (thread, release(lock.wait_id, order));
             unreleased.extend(holders.map(of_holder));
@@ -189,6 +193,7 @@ impl Lock {
         stage: &mut Stage<'_>,
         names: &[String],
         time: Ns,
+        anchor: Anchor,
     ) -> Option<(usize, u32)> {
         let hold = self.hold.take()?;
         let end = time.max(hold.since.time);
@@ -198,6 +203,11 @@ impl Lock {
             at: Point {
                 location,
                 time: end,
+            },
+            anchor: if hold.has_track {
+                Anchor::Moment
+            } else {
+                anchor
             },
         });
         if hold.has_track {

@@ -1,15 +1,21 @@
 //! What all parts of interpretation share: the sink, the names, the numbers that were given out.
 
+use std::rc::Rc;
+
+use ompt_sys as ompt;
 use omptrace_trace_format::field::Address;
 
 use crate::names::{Construct, Names};
 use crate::sink::{
-    Counter, CounterId, Flow, FlowKind, Location, LocationId, LocationKind, Ns, Point, ProcessId,
-    RegionId, Sink, ThreadEvent,
+    Anchor, Counter, CounterId, Flow, FlowKind, Location, LocationId, LocationKind, Ns, Point,
+    ProcessId, RegionId, Sink, ThreadEvent,
 };
 use crate::symbols::Table;
 use crate::timeline::Manner;
 use crate::timeline::repair::Repairs;
+
+/// Combinations of flags whose words are kept.
+const MAX_TASK_FLAGS: usize = 64;
 
 pub(crate) struct Stage<'s> {
     pub(crate) sink: &'s mut dyn Sink,
@@ -27,6 +33,8 @@ pub(crate) struct Stage<'s> {
     next_location: u32,
     next_counter: u32,
     next_flow: u64,
+    /// The words for the flags of tasks that were met: few.
+    task_flags: Vec<(ompt::ompt_task_flag_t, Rc<str>)>,
 }
 
 impl<'s> Stage<'s> {
@@ -43,6 +51,7 @@ impl<'s> Stage<'s> {
             next_location: 0,
             next_counter: 0,
             next_flow: 1,
+            task_flags: Vec::new(),
         }
     }
 
@@ -89,6 +98,29 @@ impl<'s> Stage<'s> {
         self.names.region(self.sink, construct, codeptr_ra, around)
     }
 
+    /// The names of a task's flags, and the bits that have none.
+    #[inline]
+    pub(crate) fn task_flags(&mut self, flags: ompt::ompt_task_flag_t) -> Rc<str> {
+        match self.task_flags.iter().find(|(known, _)| *known == flags) {
+            Some((_, words)) => Rc::clone(words),
+            None => self.new_task_flags(flags),
+        }
+    }
+
+    #[cold]
+    fn new_task_flags(&mut self, flags: ompt::ompt_task_flag_t) -> Rc<str> {
+        let mut words: Vec<String> = flags.names().map(str::to_owned).collect();
+        if flags.unknown_bits() != 0 {
+            words.push(format!("{:#x}", flags.unknown_bits()));
+        }
+        let words: Rc<str> = words.join(" ").into();
+        // Nonsense may have any.
+        if self.task_flags.len() < MAX_TASK_FLAGS {
+            self.task_flags.push((flags, Rc::clone(&words)));
+        }
+        words
+    }
+
     /// A thread meets others.
     #[inline(always)]
     pub(crate) fn thread_event(&mut self, at: Point, event: ThreadEvent) {
@@ -97,12 +129,19 @@ impl<'s> Stage<'s> {
         }
     }
 
-    pub(crate) fn flow(&mut self, kind: FlowKind, from: Point, to: Point) {
+    pub(crate) fn flow(
+        &mut self,
+        kind: FlowKind,
+        (from, cause): (Point, Anchor),
+        (to, effect): (Point, Anchor),
+    ) {
         self.sink.flow(&Flow {
             id: self.next_flow,
             kind,
             from,
+            cause,
             to,
+            effect,
         });
         self.next_flow += 1;
     }

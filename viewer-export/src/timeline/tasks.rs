@@ -6,7 +6,7 @@ use ompt_sys as ompt;
 
 use crate::fast_map::FastMap;
 use crate::names::Construct;
-use crate::sink::{Point, RegionId};
+use crate::sink::{Anchor, Point, RegionId};
 use crate::timeline::dependences::Node;
 use crate::timeline::thread::Frame;
 
@@ -22,7 +22,7 @@ pub(crate) struct Task {
     pub(crate) implicit_task: Option<u64>,
     pub(crate) region: RegionId,
     /// `ompt_task_flag_t`.
-    pub(crate) flags: u32,
+    pub(crate) flags: ompt::ompt_task_flag_t,
     pub(crate) state: TaskState,
     /// Where the flow from its creation to its start begins; `None` where no arrow helps.
     pub(crate) created: Option<Point>,
@@ -35,7 +35,7 @@ pub(crate) struct Task {
 impl Task {
     /// Whether it is undeferred and has not run: it waits for a task that it depends on.
     pub(crate) fn is_delayed(&self) -> bool {
-        let is_undeferred = self.flags & ompt::ompt_task_undeferred.0 != 0;
+        let is_undeferred = self.flags.contains(ompt::ompt_task_undeferred);
         is_undeferred && matches!(self.state, TaskState::Created)
     }
 
@@ -52,7 +52,7 @@ pub(crate) struct Links {
     /// How siblings find it that depend on it.
     pub(crate) node: Option<Rc<Node>>,
     /// The ends of the tasks that it depends on: flows to its start begin there.
-    pub(crate) predecessors: Vec<Point>,
+    pub(crate) predecessors: Vec<(Point, Anchor)>,
     /// Tasks that wait for its end.
     pub(crate) successors: Vec<u64>,
 }

@@ -35,6 +35,8 @@ struct CheckedLocation {
     kind: LocationKind,
     open: usize,
     last: Ns,
+    /// When the newest thing began, if it lasts.
+    begins: Option<Ns>,
 }
 
 /// Whether a location holds regions; else it holds intervals.
@@ -87,6 +89,7 @@ impl Sink for Contract {
             kind: location.kind,
             open: 0,
             last: 0,
+            begins: None,
         });
     }
 
@@ -109,18 +112,21 @@ impl Sink for Contract {
 
     fn enter(&mut self, at: Point, region: RegionId, _: &[Argument<'_>]) {
         assert!(region.0 < self.regions);
-        self.thread(at).open += 1;
+        let thread = self.thread(at);
+        thread.open += 1;
+        thread.begins = Some(at.time);
     }
 
     fn leave(&mut self, at: Point, _: &[Argument<'_>]) {
         let thread = self.thread(at);
         assert!(thread.open > 0, "only what is open is left");
         thread.open -= 1;
+        thread.begins = None;
     }
 
     fn instant(&mut self, at: Point, region: RegionId, _: &[Argument<'_>]) {
         assert!(region.0 < self.regions);
-        self.thread(at);
+        self.thread(at).begins = None;
     }
 
     fn wants_thread_events(&self) -> bool {
@@ -160,10 +166,15 @@ impl Sink for Contract {
         );
         assert!(interval.end >= interval.begin);
         track.last = interval.end;
+        track.begins = Some(interval.begin);
     }
 
     fn flow(&mut self, flow: &Flow) {
         assert!(flow.from.time <= flow.to.time, "a flow goes forward");
+        if flow.effect == Anchor::Begin {
+            let to = &self.locations[flow.to.location.0 as usize];
+            assert!(to.begins == Some(flow.to.time), "a flow leads to a begin");
+        }
         assert!(
             self.flows.last().is_none_or(|last| *last < flow.id),
             "flows have ids of their own"

@@ -2,6 +2,7 @@
 //!
 //! `OMPTRACE_BLESS=1` writes what came out; read the difference before you commit it.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -55,35 +56,48 @@ fn expect(file: &str, actual: &str) {
     );
 }
 
-/// The file is JSON, and the slices of each thread nest exactly.
+/// The file is JSON. The ends of each thread's slices are in the order of time, and each names the newest that is open. An
+/// arrow has a source, which comes no later than its end.
 fn is_sound_chrome(text: &str) {
     let json: serde_json::Value = serde_json::from_str(text).expect("JSON");
     let events = json["traceEvents"].as_array().expect("events");
     let nanoseconds = |event: &serde_json::Value, key: &str| -> u64 {
         (event[key].as_f64().expect("a number") * 1000.0).round() as u64
     };
-    let mut slices: Vec<(u64, u64, u64, u64)> = events
-        .iter()
-        .filter(|event| event["ph"] == "X")
-        .map(|event| {
-            let begin = nanoseconds(event, "ts");
-            let end = begin + nanoseconds(event, "dur");
-            let number = |key: &str| event[key].as_u64().expect("a number");
-            (number("pid"), number("tid"), begin, end)
-        })
-        .collect();
-    slices.sort_by_key(|&(pid, tid, begin, end)| (pid, tid, begin, u64::MAX - end));
-    let mut open: Vec<(u64, u64, u64)> = Vec::new();
-    for (pid, tid, begin, end) in slices {
-        open.retain(|&(open_pid, open_tid, open_end)| {
-            (open_pid, open_tid) == (pid, tid) && open_end > begin
-        });
-        let around = open.last().map_or(u64::MAX, |&(_, _, end)| end);
-        assert!(
-            end <= around,
-            "a slice from {begin} to {end} overlaps one that ends at {around}"
-        );
-        open.push((pid, tid, end));
+    let mut threads: HashMap<(u64, u64), (u64, Vec<String>)> = HashMap::new();
+    let mut sources = HashMap::new();
+    let mut effects = Vec::new();
+    for event in events {
+        let number = |key: &str| event[key].as_u64().expect("a number");
+        let thread = (number("pid"), number("tid"));
+        let name = event["name"].as_str().expect("a name").to_owned();
+        let (last, open) = threads.entry(thread).or_default();
+        match event["ph"].as_str().expect("a phase") {
+            "s" => {
+                let source = sources.insert(event["id"].to_string(), nanoseconds(event, "ts"));
+                assert_eq!(source, None, "one source: {event}");
+            }
+            "f" => effects.push((event["id"].to_string(), nanoseconds(event, "ts"))),
+            // Marks of sources that are known later than they happened.
+            "B" | "E" if name == "mutex_released" || name == "task_dependence" => {}
+            phase @ ("B" | "E") => {
+                let time = nanoseconds(event, "ts");
+                assert!(time >= *last, "time went back from {last}: {event}");
+                *last = time;
+                match phase {
+                    "B" => open.push(name),
+                    _ => assert_eq!(open.pop(), Some(name), "{event}"),
+                }
+            }
+            _ => {}
+        }
+    }
+    for (thread, (_, open)) in threads {
+        assert_eq!(open, [""; 0], "{thread:?}");
+    }
+    assert_eq!(effects.len(), sources.len(), "arrows");
+    for (id, time) in effects {
+        assert!(sources[&id] <= time, "{id}");
     }
 }
 

@@ -10,8 +10,8 @@ use std::rc::Rc;
 use super::record::{DataOp, Work};
 use super::{QueueKind, Sum};
 use crate::sink::{
-    Argument, Category, CounterId, DeviceWork, FlowKind, Interval, LocationId, LocationKind, Ns,
-    Point, Source, Value, argument,
+    Anchor, Argument, Category, CounterId, DeviceWork, FlowKind, Interval, LocationId,
+    LocationKind, Ns, Point, Source, Value, argument,
 };
 use crate::timeline::repair::Cause;
 use crate::timeline::stage::Stage;
@@ -165,7 +165,8 @@ impl Queue {
             };
             // The clocks are not that exact, and nothing leads back.
             let time = from.time.min(begin);
-            stage.flow(kind, Point { time, ..from }, to);
+            let from = Point { time, ..from };
+            stage.flow(kind, (from, Anchor::Inside), (to, Anchor::Begin));
         }
         if let (Some(rate), Work::DataOp(op)) = (&mut self.rate, &placed.work) {
             rate.add(stage, begin, end, op.bytes);

@@ -128,8 +128,13 @@ impl Interpreter<'_, '_> {
             self.threads[thread].open(self.stage, time, frame, wait_id);
         }
         if let Some(release) = release {
+            let effect = if has_track {
+                Anchor::Moment
+            } else {
+                Anchor::Begin
+            };
             self.stage
-                .flow(FlowKind::MutexRelease, release, acquisition.at);
+                .flow(FlowKind::MutexRelease, release, (acquisition.at, effect));
         }
     }
 
@@ -138,11 +143,15 @@ impl Interpreter<'_, '_> {
         if !self.selection.mutex_holds {
             return self.repair(thread, time, Cause::CounterpartLeftOut);
         }
+        let last = self.threads[thread].last();
         let at = self.threads[thread].point(time);
         let hold = Construct::MutexHold(e.kind);
         let wait_id = self.held(thread, hold, e.wait_id.0);
         let names = &self.thread_names;
-        let was_held = self.locks.released(self.stage, names, wait_id, thread, at);
+        let release = (at, Anchor::end(last, at.time));
+        let was_held = self
+            .locks
+            .released(self.stage, names, wait_id, thread, release);
         if self.dialect.mutexes_without_wait {
             let is_open = self.threads[thread].close(self.stage, time, hold, wait_id, &[]);
             if !was_held && !is_open {

@@ -53,7 +53,7 @@ impl Interpreter<'_, '_> {
         let task = Task {
             construct,
             region: self.region(thread, construct, e.codeptr_ra),
-            flags: flags.0,
+            flags,
             parent: e.encountering_task_data.0,
             implicit_task: self.threads[thread].innermost_implicit_task(),
             state: TaskState::Created,
@@ -109,14 +109,14 @@ impl Interpreter<'_, '_> {
             ompt::ompt_task_early_fulfill => self.task_fulfilled(thread, time, prior),
             ompt::ompt_task_late_fulfill => {
                 self.task_fulfilled(thread, time, prior);
-                self.task_is_done(thread, time, prior);
+                self.task_is_done(thread, time, prior, Anchor::Moment);
             }
             ompt::ompt_taskwait_complete => {
                 let taskwait = self.taskwait_if_unset(thread, prior);
                 self.threads[thread]
                     .taskwaits
                     .retain(|open| *open != taskwait.0);
-                self.task_is_done(thread, time, taskwait);
+                self.task_is_done(thread, time, taskwait, Anchor::Moment);
             }
 
             ompt::ompt_task_complete | ompt::ompt_task_cancel => {
@@ -124,8 +124,13 @@ impl Interpreter<'_, '_> {
                 if self.dialect.tasks_without_switch {
                     self.completed_unswitched(thread, time, prior);
                 }
-                self.leave_task(thread, time, prior, cancelled);
-                self.task_is_done(thread, time, prior);
+                let last = self.threads[thread].last();
+                let ran = self.leave_task(thread, time, prior, cancelled);
+                let anchor = match ran {
+                    true => Anchor::end(last, time),
+                    false => Anchor::Moment,
+                };
+                self.task_is_done(thread, time, prior, anchor);
                 if !is_nameless {
                     self.run_task(thread, time, prior, next);
                 }
@@ -167,19 +172,24 @@ impl Interpreter<'_, '_> {
         );
     }
 
-    /// The code of `task` ends on this thread.
+    /// The code of `task` ends on this thread. True where it was the innermost region.
     #[inline]
-    fn leave_task(&mut self, thread: usize, time: Ns, task: Id, cancelled: bool) {
+    fn leave_task(&mut self, thread: usize, time: Ns, task: Id, cancelled: bool) -> bool {
         let is_it = |frame: &&Frame| frame.is_explicit_task() && frame.key == task.0;
-        let mut open = self.threads[thread].stack().iter().rev();
-        let Some(construct) = open.find(is_it).map(|frame| frame.construct) else {
+        let stack = self.threads[thread].stack();
+        let found = stack
+            .iter()
+            .rev()
+            .enumerate()
+            .find(|(_, frame)| is_it(frame));
+        let Some((above, construct)) = found.map(|(above, frame)| (above, frame.construct)) else {
             // A task that was cancelled before it ran has nothing to end.
             let is_expected =
                 cancelled || self.dialect.tasks_end_when_left || self.threads[thread].end_hidden();
             if !is_expected && task.known().is_some() {
                 self.repair(thread, time, Cause::EndWithoutBegin);
             }
-            return;
+            return false;
         };
         let arguments: &[_] = if cancelled {
             arguments!["cancelled": Value::Text("yes")]
@@ -187,11 +197,12 @@ impl Interpreter<'_, '_> {
             &[]
         };
         self.threads[thread].close(self.stage, time, construct, task.0, arguments);
+        above == 0
     }
 
-    /// `task` is complete: its id is free, and tasks that depend on it may start.
+    /// `task` is complete: its id is free, and tasks that depend on it may start. `anchor` is that of its end.
     #[inline]
-    fn task_is_done(&mut self, thread: usize, time: Ns, task: Id) {
+    fn task_is_done(&mut self, thread: usize, time: Ns, task: Id, anchor: Anchor) {
         if self.dialect.tasks_created_when_they_run && self.may_go_on(task.0) {
             return;
         }
@@ -212,15 +223,16 @@ impl Interpreter<'_, '_> {
             return;
         };
         if let Some(node) = links.node {
-            node.end.set(Some(at));
+            node.end.set(Some((at, anchor)));
         }
         // Those of a taskwait, which never starts.
         for from in links.predecessors {
-            self.stage.flow(FlowKind::TaskDependence, from, at);
+            let to = (at, Anchor::Moment);
+            self.stage.flow(FlowKind::TaskDependence, from, to);
         }
         for successor in links.successors {
             if let Some(successor) = self.tasks.get_mut(&successor) {
-                successor.links().predecessors.push(at);
+                successor.links().predecessors.push((at, anchor));
             }
         }
     }
@@ -245,7 +257,7 @@ impl Interpreter<'_, '_> {
             if ran {
                 self.repair(thread, time, Cause::MissingEnd);
             }
-            self.task_is_done(thread, time, Id(task));
+            self.task_is_done(thread, time, Id(task), Anchor::Moment);
         }
     }
 
@@ -466,9 +478,10 @@ fn start_task(stage: &mut Stage<'_>, thread: &mut Thread, time: Ns, id: u64, tas
     let frame =
         Frame::new(task.construct, id, task.region).with(ThreadEvent::TaskSwitch { task: id });
     let ndeps = task.links.as_ref().map_or(0, |links| links.ndeps);
+    let flags = stage.task_flags(task.flags);
     let all = arguments![
         "task_data": hex(id),
-        "flags": hex(task.flags),
+        "flags": Value::Text(&flags),
         "ndeps": uint(ndeps),
     ];
     let arguments = if ndeps > 0 { &all[..] } else { &all[..2] };
@@ -476,9 +489,9 @@ fn start_task(stage: &mut Stage<'_>, thread: &mut Thread, time: Ns, id: u64, tas
     let links = task.links.as_mut();
     let predecessors = links.map(|links| std::mem::take(&mut links.predecessors));
     thread.open(stage, time, frame, arguments);
-    let to = thread.point(time);
+    let to = (thread.point(time), Anchor::Begin);
     if let Some(from) = created {
-        stage.flow(FlowKind::TaskCreate, from, to);
+        stage.flow(FlowKind::TaskCreate, (from, Anchor::Inside), to);
     }
     for from in predecessors.into_iter().flatten() {
         stage.flow(FlowKind::TaskDependence, from, to);
