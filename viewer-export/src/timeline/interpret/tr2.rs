@@ -68,7 +68,7 @@ impl Interpreter<'_, '_> {
         let task = Task {
             construct,
             region,
-            flags: e.flags.0,
+            flags: e.flags,
             parent: e.encountering_task_data.0,
             implicit_task: self.threads[thread].innermost_implicit_task(),
             state: TaskState::Suspended(vec![frame]),
