@@ -948,3 +948,33 @@ fn the_reason_is_known_where_the_tracer_could_not_begin_or_the_trace_has_gone() 
         assert!(!said(&output).contains("likely reason"), "{output:?}");
     }
 }
+
+#[test]
+fn observes_libgomp_itself_where_that_is_asked_for() {
+    let program = compile("tests/programs/nearly_everything.c", Compiler::Gcc, &[]);
+    let bare = Command::new(&program)
+        .args(["2", "20"])
+        .output()
+        .expect("the program can be run");
+    let traces = Traces::folder();
+    let trace = traces.path().join("gcc.omptrace");
+    let output = Command::new(omptrace_program())
+        .args(["record", "--libgomp", "observe", "-o"])
+        .arg(&trace)
+        .arg("--")
+        .arg(&program)
+        .args(["2", "20"])
+        .output()
+        .expect("omptrace can be run");
+    assert_eq!(output.status, bare.status, "{output:?}");
+    assert_eq!(output.stdout, bare.stdout, "{output:?}");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        words.contains("libomptgomp.so observes GCC's libgomp"),
+        "{words}"
+    );
+    assert_eq!(
+        info(&trace)["runtime"]["version"],
+        "GNU libgomp through libomptgomp"
+    );
+}

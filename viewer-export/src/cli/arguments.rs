@@ -122,9 +122,9 @@ pub(crate) struct Tracer {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Programs built by GCC")]
 pub(crate) struct Libgomp {
-    /// GCC's runtime libgomp cannot be traced; LLVM's runs the same programs, with its own scheduling. `replace` puts it
-    /// in libgomp's place, `keep` does not, `auto` does where the program or a library of it needs libgomp, and for
-    /// Python, R and Octave
+    /// GCC's runtime libgomp has no tools interface. `observe` gives it one, and the program runs on libgomp as ever.
+    /// `replace` puts LLVM's runtime in its place, which runs most of the same programs, with its own scheduling. `keep`
+    /// does neither. `auto` replaces where the program or a library of it needs libgomp, and for Python, R and Octave
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) libgomp: WhenLibgomp,
     /// LLVM's or Intel's runtime to put there [default: the program's own, else the newest that is installed]
@@ -143,6 +143,8 @@ pub(crate) enum WhenLibgomp {
     /// Where libgomp is needed, as far as can be seen.
     #[default]
     Auto,
+    /// Never: libgomp itself is observed, by `libomptgomp.so`.
+    Observe,
     /// Always: for launchers and scripts, whose programs cannot be seen.
     Replace,
     /// Never.

@@ -44,8 +44,8 @@ pub(crate) const INSTALL_LIBOMP: &str = "install LLVM's OpenMP runtime (Debian, 
      dnf install libomp; conda: conda install llvm-openmp), or name one with --libomp";
 
 /// What records a program although LLVM's runtime lacks some of what it calls.
-pub(crate) const INSIST: &str = "build it with clang, or insist with --libgomp replace: it then runs on two runtimes at once, \
-     so its results may be wrong, and it may crash";
+pub(crate) const INSIST: &str = "record with --libgomp observe, and it is traced on libgomp itself (or insist with --libgomp \
+     replace: it then runs on two runtimes at once, so its results may be wrong, and it may crash)";
 
 /// Why a runtime cannot take the place of libgomp, as the end of a sentence.
 pub(crate) fn cannot_replace(stand_in: &StandIn) -> String {

@@ -23,7 +23,9 @@ pub(crate) fn run(arguments: &Env) -> Result<Outcome> {
     }
     // Which programs will run is not known: only what is asked for is done.
     let decision = match arguments.libgomp.libgomp {
-        WhenLibgomp::Replace => libgomp::decide(&arguments.libgomp, &[], &Loader::new())?,
+        WhenLibgomp::Observe | WhenLibgomp::Replace => {
+            libgomp::decide(&arguments.libgomp, &library, &[], &Loader::new())?
+        }
         WhenLibgomp::Auto | WhenLibgomp::Keep => Decision::Keep,
     };
     let preloaded = preload::libraries(&decision, &library, arguments.tracer.preload);

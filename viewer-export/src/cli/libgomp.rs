@@ -1,6 +1,6 @@
-//! Programs built by GCC: LLVM's runtime in the place of libgomp.
+//! Programs built by GCC: LLVM's runtime in the place of libgomp, or the adapter that gives libgomp the tools interface.
 //!
-//! It is preloaded by its absolute path. A folder with a `libgomp.so.1` that is LLVM's, on `LD_LIBRARY_PATH`, would
+//! LLVM's runtime is preloaded by its absolute path. A folder with a `libgomp.so.1` that is LLVM's, on `LD_LIBRARY_PATH`, would
 //! miss programs with DT_RPATH and those with a renamed libgomp, and hide other libraries of the program.
 
 use std::fs;
@@ -29,6 +29,8 @@ pub(crate) struct StandIn {
 pub(crate) enum Decision {
     /// It stays, if it is there at all.
     Keep,
+    /// It stays, and this library gives it the tools interface.
+    ObserveBy(PathBuf),
     /// This runtime takes its place, although it may lack something: the user insists.
     ReplaceBy(StandIn),
     /// It stays, because this runtime lacks what the programs need.
@@ -41,11 +43,17 @@ pub(crate) enum Decision {
 ///
 /// # Errors
 /// The runtime named by the user is not there, or cannot stand in.
-pub(crate) fn decide(options: &Libgomp, programs: &[Program], loader: &Loader) -> Result<Decision> {
+pub(crate) fn decide(
+    options: &Libgomp,
+    tracer: &Path,
+    programs: &[Program],
+    loader: &Loader,
+) -> Result<Decision> {
     let needed = programs.iter().any(Program::needs_libgomp);
     let possible = programs.iter().any(Program::runs_packages);
     let wanted = match options.libgomp {
         WhenLibgomp::Keep => false,
+        WhenLibgomp::Observe => return Ok(Decision::ObserveBy(adapter(tracer)?)),
         WhenLibgomp::Replace => true,
         WhenLibgomp::Auto => needed || possible,
     };
@@ -66,6 +74,26 @@ pub(crate) fn decide(options: &Libgomp, programs: &[Program], loader: &Loader) -
         None if needed => Ok(Decision::NothingInstalled),
         None => Ok(Decision::Keep),
     }
+}
+
+/// The file name of the library that gives libgomp the tools interface.
+const ADAPTER: &str = "libomptgomp.so";
+
+/// The library that gives libgomp the tools interface: beside the tracer's.
+///
+/// # Errors
+/// It is not there.
+fn adapter(tracer: &Path) -> Result<PathBuf> {
+    let path = tracer.with_file_name(ADAPTER);
+    if path.is_file() {
+        return Ok(path);
+    }
+    Err(
+        Failure::new(format!("--libgomp observe: there is no {}", path.display())).hint(
+            "cargo xtask install puts it beside the tracer's library; \
+             cargo build -p omptrace-libgomp-adapter builds it",
+        ),
+    )
 }
 
 /// The runtime to preload, with what it lacks for the programs.

@@ -39,6 +39,8 @@ pub(crate) fn libraries<'a>(
     match decision {
         Decision::ReplaceBy(stand_in) if looks_for_runtimes => vec![tracer, &stand_in.libomp],
         Decision::ReplaceBy(stand_in) => vec![&stand_in.libomp, tracer],
+        Decision::ObserveBy(adapter) if looks_for_runtimes => vec![tracer, adapter],
+        Decision::ObserveBy(adapter) => vec![adapter],
         _ if looks_for_runtimes => vec![tracer],
         _ => Vec::new(),
     }

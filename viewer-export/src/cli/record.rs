@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     let programs = programs(&arguments.program, &loader);
     let refusals = diagnosis::refusals_in_environment();
     let decision = match &*refusals {
-        [] => libgomp::decide(&arguments.libgomp, &programs, &loader)?,
+        [] => libgomp::decide(&arguments.libgomp, &library, &programs, &loader)?,
         // Nothing will be traced, so nothing need run on another runtime.
         _ => Decision::Keep,
     };
@@ -151,6 +151,10 @@ fn tell_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
             );
         }
         Decision::Keep => {}
+        Decision::ObserveBy(adapter) => words::note(&format!(
+            "{} observes GCC's libgomp: static loops, masked regions and atomics are inlined by GCC and cannot be seen",
+            adapter.display()
+        )),
         Decision::ReplaceBy(stand_in) => {
             words::note(&format!(
                 "{} takes the place of GCC's libgomp, which cannot be traced (--libgomp keep prevents it)",
@@ -290,7 +294,9 @@ fn tell_likely_reason(programs: &[Program], end: End, decision: &Decision, loade
         Decision::ReplaceBy(stand_in) | Decision::CannotReplaceBy(stand_in) => {
             Some(stand_in.clone())
         }
-        Decision::Keep => libgomp::stand_in(None, programs, loader).ok().flatten(),
+        Decision::Keep | Decision::ObserveBy(_) => {
+            libgomp::stand_in(None, programs, loader).ok().flatten()
+        }
         Decision::NothingInstalled => None,
     };
     let diagnosis = Diagnosis::of(program, stand_in.as_ref());
