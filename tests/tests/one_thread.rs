@@ -11,6 +11,8 @@ use serde_json::Value;
 /// What became of a program.
 struct Seen {
     stats: Value,
+    /// The tasks that ran, as the program saw it.
+    tasks: u64,
     /// The time of tasks, as the program saw it.
     in_tasks: u64,
 }
@@ -49,6 +51,14 @@ fn run(compiler: Compiler, runtime_name: &str, arguments: &[&str]) -> Seen {
         command.env("LD_PRELOAD", folder.join("libomp.so.5"));
     }
     let printed = traces.record(&mut command);
+    let [tasks, in_tasks] = *printed
+        .split_whitespace()
+        .map(|number| number.parse().expect("a number"))
+        .collect::<Vec<u64>>()
+    else {
+        panic!("{what}: {printed}");
+    };
+    let lost_tasks = arguments == ["detach"] && tasks < 6;
     let trace = traces.only();
     let archive = traces.path().join("archive.otf2");
     convert(&trace, "otf2", &archive, &[]);
@@ -56,15 +66,19 @@ fn run(compiler: Compiler, runtime_name: &str, arguments: &[&str]) -> Seen {
         let output = omptrace([Path::new("check"), path]);
         let said = String::from_utf8_lossy(&output.stdout).into_owned()
             + &String::from_utf8_lossy(&output.stderr);
-        let is_sound =
-            output.status.success() && !said.contains("warning") && !said.contains("error");
-        assert!(is_sound, "{what}: {said}");
+        // The runtime's loss is the trace's.
+        let is_complete = |line: &&str| !lost_tasks || !line.contains("never complete");
+        let mut faults = said.lines().filter(is_complete);
+        let is_fault = |line: &str| line.contains("warning") || line.contains("error");
+        assert!(!faults.any(is_fault), "{what}: {said}");
+        assert!(output.status.success() || lost_tasks, "{what}: {said}");
     }
     let output = omptrace([Path::new("stats"), &trace, Path::new("--json")]);
     assert!(output.status.success(), "{what}: {output:?}");
     Seen {
         stats: serde_json::from_slice(&output.stdout).expect("JSON"),
-        in_tasks: printed.trim().parse().expect("nanoseconds"),
+        tasks,
+        in_tasks,
     }
 }
 
@@ -97,9 +111,9 @@ fn a_region_ends_with_its_detached_tasks() {
     for name in runtimes() {
         let seen = run(Compiler::Clang14, name, &["detach"]);
         let what = format!("{name}: {}", seen.stats);
-        assert_eq!(seen.sum("task @", "count"), 6, "{what}");
+        assert_eq!(seen.sum("task @", "count"), seen.tasks, "{what}");
         assert!(seen.sum("task @", "total_ns") >= seen.in_tasks, "{what}");
-        assert_eq!(seen.of_main("tasks"), 6, "{what}");
+        assert_eq!(seen.of_main("tasks"), seen.tasks, "{what}");
         // Nothing runs in the region but its tasks, so all else is waiting.
         assert!(seen.of_main("working_ns") >= seen.in_tasks, "{what}");
         assert_eq!(seen.sum("implicit barrier wait", "count"), 1, "{what}");
