@@ -29,7 +29,8 @@ use crate::output::Output;
 use crate::share::Share;
 use crate::sink::{
     Anchor, Argument, Category, Counter, CounterId, DeviceWork, Flow, FlowKind, Interval, Location,
-    LocationKind, Ns, Point, Process, ProcessId, Region, RegionId, Sink, Source, Value, short_name,
+    LocationKind, Ns, Point, Process, ProcessId, Region, RegionId, Sink, Source, ThreadEvent,
+    Value, short_name,
 };
 use crate::system_ids::SystemIds;
 use crate::words::{ByWord, RecentTexts};
@@ -140,6 +141,8 @@ struct Lane {
     newest: Option<Ns>,
     /// Whether its begin is still to be written.
     is_kept: bool,
+    /// When the newest event was, if that is an instant: Perfetto's importer takes it for the innermost slice until the next one.
+    instant: Option<Ns>,
     /// Its arguments, as [`write_arguments`] leaves them.
     arguments: Vec<u8>,
     /// The arrows that lead to it.
@@ -184,7 +187,7 @@ impl Lane {
     /// The newest slice ends when it began. Its begin was kept.
     #[cold]
     fn write_moment(&mut self, events: &mut Events, regions: &[Called]) {
-        self.is_kept = false;
+        (self.is_kept, self.instant) = (false, self.newest);
         if let (Some(time), Some(region)) = (self.newest.take(), self.open.pop()) {
             let called = &regions[region as usize];
             let out = events.next();
@@ -542,6 +545,7 @@ impl Sink for Chrome {
             open: Vec::new(),
             newest: None,
             is_kept: false,
+            instant: None,
             arguments: Vec::new(),
             arrows: Vec::new(),
             held: None,
@@ -587,6 +591,7 @@ impl Sink for Chrome {
         lane.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
         lane.open.push(region.0);
         (lane.newest, lane.is_kept) = (Some(at.time), true);
+        lane.instant = None;
         lane.arguments.clear();
         write_arguments(&mut lane.arguments, &mut self.names, arguments);
         write_detail(&mut lane.arguments, arguments);
@@ -601,7 +606,7 @@ impl Sink for Chrome {
             }
         }
         lane.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
-        lane.newest = None;
+        (lane.newest, lane.instant) = (None, None);
         let Some(region) = lane.open.pop() else {
             return;
         };
@@ -615,13 +620,34 @@ impl Sink for Chrome {
     fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
         let lane = &mut self.locations[at.location.0 as usize];
         lane.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
-        lane.newest = None;
+        (lane.newest, lane.instant) = (None, Some(at.time));
         self.arguments.clear();
         write_arguments(&mut self.arguments, &mut self.names, arguments);
         write_detail(&mut self.arguments, arguments);
         let called = &self.regions[region.0 as usize];
         let out = self.events.next();
         instant_event(out, &lane.before_time, at.time, called, &self.arguments);
+    }
+
+    fn wants_thread_events(&self) -> bool {
+        true
+    }
+
+    /// An arrow leads from the region that creates a task, not from an instant before.
+    fn thread_event(&mut self, at: Point, event: ThreadEvent) {
+        let lane = &mut self.locations[at.location.0 as usize];
+        if !matches!(event, ThreadEvent::TaskCreate { .. }) {
+            return;
+        }
+        if let Some(instant) = lane.instant.take() {
+            // In Catapult, the arrow would start on a slice of its time.
+            let time = (at.time - 1).max(instant);
+            let kind = FlowKind::TaskCreate;
+            let texts = self.flows.get(kind.name(), || FlowTexts::of(kind));
+            let (events, called) = (&mut self.events, &texts.marks[0]);
+            slice_begin(events.next(), &lane.before_time, time, called, &[]);
+            slice_end(events.next(), &lane.before_time, time, called, &[]);
+        }
     }
 
     fn interval(&mut self, interval: &Interval<'_>) {

@@ -61,7 +61,12 @@ pub(crate) fn of_chrome(path: &Path) -> Vec<Interval> {
 }
 
 fn is_mark(name: &Value) -> bool {
-    let marks = ["mutex_released", "mutex_acquired", "task_dependence"];
+    let marks = [
+        "mutex_released",
+        "mutex_acquired",
+        "task_create",
+        "task_dependence",
+    ];
     marks.iter().any(|mark| name == mark)
 }
 

@@ -137,6 +137,7 @@ golden! {
     dynamic_loop
     hidden_helpers
     dependences
+    create_after_instant
     taskwaits_without_id
     contended_critical
     device_records
