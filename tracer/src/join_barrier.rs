@@ -61,7 +61,25 @@ pub(crate) fn needs_wait<T>(
     (is_needed && Quirk::WantsTaskwaitDataEmpty.is_of(version)).then(function)
 }
 
+/// Both calls are jumps: a usual event costs one test more.
 unsafe extern "C" fn sync_region_wait(
+    kind: ompt_sync_region_t,
+    endpoint: ompt_scope_endpoint_t,
+    parallel_data: *mut ompt_data_t,
+    task_data: *mut ompt_data_t,
+    codeptr_ra: *const c_void,
+) {
+    let record = if codeptr_ra.is_null() {
+        wait_without_code
+    } else {
+        callbacks::sync_region_wait
+    };
+    // SAFETY: the arguments of this call.
+    unsafe { record(kind, endpoint, parallel_data, task_data, codeptr_ra) }
+}
+
+#[inline(never)]
+unsafe extern "C" fn wait_without_code(
     kind: ompt_sync_region_t,
     endpoint: ompt_scope_endpoint_t,
     parallel_data: *mut ompt_data_t,
@@ -70,15 +88,6 @@ unsafe extern "C" fn sync_region_wait(
 ) {
     // SAFETY: the arguments of this call.
     unsafe {
-        if !codeptr_ra.is_null() {
-            return callbacks::sync_region_wait(
-                kind,
-                endpoint,
-                parallel_data,
-                task_data,
-                codeptr_ra,
-            );
-        }
         around_copy(kind, endpoint, task_data, || {
             callbacks::sync_region_wait(kind, endpoint, parallel_data, task_data, codeptr_ra);
         });

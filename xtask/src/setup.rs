@@ -38,23 +38,8 @@ pub(crate) fn ensure(purpose: Purpose, install: bool) -> Result<()> {
     }
     for requirement in &missing {
         match &requirement.source {
-            Source::Apt(_) => {}
             Source::Unpack(wanted) => unpack(wanted)?,
-            Source::Npm(package) => run(command(
-                "npm",
-                [
-                    "install",
-                    "--no-save",
-                    "--no-package-lock",
-                    "--no-fund",
-                    "--no-audit",
-                    "--prefix",
-                ],
-            )
-            .arg(tools())
-            .arg(package)
-            // The browser is Debian's.
-            .env("PUPPETEER_SKIP_DOWNLOAD", "1"))?,
+            Source::Apt(_) | Source::Npm(_) => {}
             Source::Pip(module) => run(command("python3", ["-m", "pip", "install", "--quiet"])
                 .args(["--no-deps", "--upgrade", "--target"])
                 .arg(modules())
@@ -65,6 +50,12 @@ pub(crate) fn ensure(purpose: Purpose, install: bool) -> Result<()> {
                 .arg(tools())
                 .env("CARGO_PROFILE_DEV_DEBUG", "0"))?,
         }
+    }
+    if missing
+        .iter()
+        .any(|requirement| matches!(requirement.source, Source::Npm(_)))
+    {
+        install_npm_packages()?;
     }
     match missing.iter().find(|requirement| !requirement.is_met()) {
         Some(requirement) => {
@@ -93,6 +84,31 @@ fn needs_apt(requirement: &Requirement) -> bool {
         Source::Unpack(unpack) => matches!(unpack.package, Package::Deb(_)),
         Source::Npm(_) | Source::Pip(_) | Source::Cargo(_) => false,
     }
+}
+
+/// Installs all of npm's packages at once: npm removes those that its command does not name.
+fn install_npm_packages() -> Result<()> {
+    let packages = REQUIREMENTS
+        .iter()
+        .filter_map(|requirement| match requirement.source {
+            Source::Npm(package) => Some(package),
+            _ => None,
+        });
+    run(command(
+        "npm",
+        [
+            "install",
+            "--no-save",
+            "--no-package-lock",
+            "--no-fund",
+            "--no-audit",
+            "--prefix",
+        ],
+    )
+    .arg(tools())
+    .args(packages)
+    // The browser is Debian's.
+    .env("PUPPETEER_SKIP_DOWNLOAD", "1"))
 }
 
 /// Installs all missing Debian packages at once. A fresh machine has no list of packages, so that comes first.

@@ -124,7 +124,8 @@ fn of_otf2(answer: &Value) -> Intervals {
         let attributes = attributes
             .iter()
             .map(|(name, value)| (name.clone(), plain(value)));
-        let name = detailed(&name, attributes);
+        // Perfetto's track says that it is OpenMP's.
+        let name = detailed(name.strip_prefix("!$omp ").unwrap_or(&name), attributes);
         let interval = (text(&row[0]), number(&row[1]), number(&row[2]), name);
         *found.entry(interval).or_default() += 1;
     }
@@ -201,29 +202,29 @@ fn of_perfetto(pftrace: &Path) -> (Intervals, Vec<(String, u64, u64)>) {
         }
         let renamed = match construct {
             // Ends of flows that have no event of their own there.
-            "task_create" | "task_dependence" | "mutex_release" => continue,
+            "task_create" | "task_dependence" | "mutex_released" | "mutex_acquired" => continue,
             "target_submit" | "target_data_op" => continue,
             "omptrace buffer flush" => continue,
-            "!$omp parallel" | "!$omp teams" => {
+            "parallel" | "teams" => {
                 parallel.push((slice.track.clone(), slice.begin, slice.end));
                 continue;
             }
-            "!$omp implicit task" => "!$omp parallel",
-            "initial task" if !place.is_empty() => "!$omp teams",
-            "!$omp critical" => "!$omp critical sblock",
-            "!$omp ordered" => "!$omp ordered sblock",
-            "!$omp atomic" => "!$omp atomic sblock",
-            "!$omp critical wait" => "!$omp critical",
-            "!$omp ordered wait" => "!$omp ordered",
-            "!$omp atomic wait" => "!$omp atomic",
-            "dispatch section" => "!$omp section",
-            kernel if kernel.starts_with("kernel") => "!$omp target (kernel execution)",
+            "implicit task" => "parallel",
+            "initial task" if !place.is_empty() => "teams",
+            "critical" => "critical sblock",
+            "ordered" => "ordered sblock",
+            "atomic" => "atomic sblock",
+            "critical wait" => "critical",
+            "ordered wait" => "ordered",
+            "atomic wait" => "atomic",
+            "dispatch section" => "section",
+            kernel if kernel.starts_with("kernel") => "target (kernel execution)",
             other => other,
         };
         // Waiting goes on around the region that is waited for.
         let held = construct.strip_suffix(" wait").and_then(|region| {
             let held = format!("{region}{place}");
-            let is_mutex = ["!$omp critical", "!$omp ordered", "!$omp atomic"].contains(&region);
+            let is_mutex = ["critical", "ordered", "atomic"].contains(&region);
             let is_it = |other: &&Slice| {
                 is_mutex
                     && other.track == slice.track
