@@ -5,9 +5,12 @@
 //! whose ticks are nanoseconds.
 
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 
 use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::metadata;
+
+use crate::system::clock_ns;
 
 /// What the ticks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,35 +64,44 @@ pub(crate) fn counter() -> u64 {
         ticks
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    system_ns(libc::CLOCK_MONOTONIC)
+    clock_ns(libc::CLOCK_MONOTONIC)
 }
 
 /// The session's clock, whichever it is.
 pub(crate) fn ticks() -> u64 {
     match kind() {
         ClockKind::Counter => counter(),
-        ClockKind::Monotonic => system_ns(libc::CLOCK_MONOTONIC),
+        ClockKind::Monotonic => clock_ns(libc::CLOCK_MONOTONIC),
     }
 }
 
-/// One of the system's clocks, in nanoseconds.
-pub(crate) fn system_ns(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` is valid for writing; the clocks asked for exist on every Linux, and an error leaves zeros.
-    unsafe { libc::clock_gettime(clock, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+/// Time that passes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch {
+    begun_ns: u64,
+}
+
+impl Stopwatch {
+    /// It begins now.
+    pub(crate) fn start() -> Stopwatch {
+        Stopwatch {
+            begun_ns: clock_ns(libc::CLOCK_MONOTONIC),
+        }
+    }
+
+    /// Since it began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        Duration::from_nanos(clock_ns(libc::CLOCK_MONOTONIC).saturating_sub(self.begun_ns))
+    }
 }
 
 /// The session's clock beside the system's, and the ticks that the reading took: of three tries the tightest.
 pub(crate) fn pair() -> (ClockPair, u64) {
     let reading = || {
         let before = ticks();
-        let monotonic_raw_ns = system_ns(libc::CLOCK_MONOTONIC_RAW);
+        let monotonic_raw_ns = clock_ns(libc::CLOCK_MONOTONIC_RAW);
         let after = ticks();
-        let realtime_ns = system_ns(libc::CLOCK_REALTIME);
+        let realtime_ns = clock_ns(libc::CLOCK_REALTIME);
         let took = after.wrapping_sub(before);
         (
             ClockPair {

@@ -12,6 +12,7 @@ use crate::recorder::{self, Mode, Recorder};
 use crate::session::{self, Session};
 use crate::start;
 use crate::stream::Stream;
+use crate::system;
 use crate::tls;
 
 /// Records the compact event that `row` makes. It may be called several times: what it does besides, giving an object
@@ -128,13 +129,18 @@ fn enter(f: impl FnOnce(&'static Recorder)) {
     let stream = &recorder.stream;
     let nested = stream.busy.enter();
     if nested || recorder.is_storing() {
-        lose(stream);
+        // Of what is not recorded, nothing is lost.
+        if Mode::current() != Mode::Pause {
+            lose(stream);
+        }
         stream.busy.leave(nested);
         return;
     }
     recorder.close();
     f(recorder);
-    if recorder.has_chunk() && !stream.stale.get() {
+    // Not where another session has begun meanwhile.
+    let continues = || session::current().is_some_and(|session| session.owns(recorder));
+    if recorder.has_chunk() && !stream.stale.get() && continues() {
         recorder.open();
     }
     stream.busy.leave(false);
@@ -148,6 +154,15 @@ fn lose(stream: &Stream) {
 
 /// The thread's recorder, a new one where it has none; its stream has a number.
 fn recorder_of_this_thread() -> Option<&'static Recorder> {
+    match tls::recorder() {
+        recorder if recorder.stream.number.get() != 0 => Some(recorder),
+        // A signal handler that has events, too, would take another one.
+        _ => system::without_signals(new_recorder_of_this_thread),
+    }
+}
+
+/// A recorder for a thread that has none, unless a signal handler has got it one.
+fn new_recorder_of_this_thread() -> Option<&'static Recorder> {
     let mut recorder = tls::recorder();
     if recorder.stream.number.get() == 0 {
         // A thread that is new to us; or the child of a fork, whose recorder was wiped.

@@ -23,14 +23,15 @@ use omptrace_trace_format::event::{
 };
 use omptrace_trace_format::field::{Address, Bytes, Seconds, Text, Ticks};
 use omptrace_trace_format::metadata::{self, Metadata};
-use parking_lot::Mutex;
 
 use crate::clock;
 use crate::cold;
 use crate::guard::guarded;
+use crate::lock::Mutex;
 use crate::quirks::Quirk;
 use crate::recorder::{self, Mode, Recorder};
 use crate::session::{self, Session};
+use crate::system;
 
 /// Of so many readings of both clocks the tightest counts.
 const CLOCK_READINGS: u32 = 5;
@@ -196,7 +197,7 @@ impl Traced {
     /// As [`Traced::read_clock`], not too often: a buffer may hold a single record.
     fn read_clock_again(&self, session: &'static Session) {
         let last = Duration::from_nanos(self.clock_read_ns.load(Ordering::Relaxed));
-        let now = Duration::from_nanos(clock::system_ns(libc::CLOCK_MONOTONIC));
+        let now = Duration::from_nanos(system::clock_ns(libc::CLOCK_MONOTONIC));
         if now.saturating_sub(last) >= CLOCK_DISTANCE {
             self.read_clock(session);
         }
@@ -223,7 +224,7 @@ impl Traced {
             readings.min_by_key(|(before, _, after)| after.wrapping_sub(*before))?;
         // Relaxed: one reading more or less does not matter.
         self.clock_read_ns
-            .store(clock::system_ns(libc::CLOCK_MONOTONIC), Ordering::Relaxed);
+            .store(system::clock_ns(libc::CLOCK_MONOTONIC), Ordering::Relaxed);
         self.record(session, |put| {
             put(&DeviceClock {
                 device_num: self.device_num,

@@ -13,7 +13,6 @@ use omptrace_trace_format::metadata::{
     Clock, Machine, Metadata, OfLibgomp, Process, Processors, Registration, Runtime, Schema,
 };
 
-use crate::clock;
 use crate::log::warning;
 use crate::runtime::Lookup;
 use crate::session::Session;
@@ -195,8 +194,8 @@ fn started() -> Option<u64> {
 fn started_raw_ns(started: u64) -> Option<i64> {
     let since_boot = started.checked_mul(1_000_000_000)? / system::clock_ticks_per_second()?;
     // Both clocks run on; what lies between the two readings makes the start no later.
-    let raw = clock::system_ns(libc::CLOCK_MONOTONIC_RAW);
-    let age = clock::system_ns(libc::CLOCK_BOOTTIME).checked_sub(since_boot)?;
+    let raw = system::clock_ns(libc::CLOCK_MONOTONIC_RAW);
+    let age = system::clock_ns(libc::CLOCK_BOOTTIME).checked_sub(since_boot)?;
     // 0 ticks are what some kernels and sandboxes say that do not know it.
     (started > 0).then_some(i64::try_from(raw).ok()?.checked_sub_unsigned(age)?)
 }

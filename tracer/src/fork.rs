@@ -11,14 +11,15 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ompt_sys::ompt_task_initial;
 use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::event::Event;
 
-use crate::clock;
+use crate::clock::{self, Stopwatch};
 use crate::collector;
+use crate::config::CHUNK_BYTES;
 use crate::devices;
 use crate::first_thread;
 use crate::guard::contained;
@@ -47,6 +48,10 @@ static WAS_PAUSED: AtomicBool = AtomicBool::new(false);
 /// This process is a child, and a thread that it does not have may hold the loader's lock for ever.
 static LOADER_IS_LOST: AtomicBool = AtomicBool::new(false);
 
+/// The chunk that the hot path of the thread that forks stores an event in, where a signal handler forks that interrupted it;
+/// null otherwise. In the child, the handler returns to the hot path.
+static INTERRUPTED: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+
 /// Runs `f`, which takes the loader's lock, while no thread forks: glibc does not free that lock in the child (2.36),
 /// where nobody is left who could, and the child's first event would wait for it for ever. `None`, and `f` does not
 /// run, in a child that may be in that state all the same: one of a raw clone, of which nobody was told before.
@@ -60,12 +65,12 @@ pub(crate) fn outside_forks<T>(f: impl FnOnce() -> T) -> Option<T> {
         // SeqCst; pairs with `before`: either the fork sees this thread, or this thread sees the fork.
         IN_LOADER.fetch_add(1, Ordering::SeqCst);
         if FORKS.load(Ordering::SeqCst) == 0
-            || waiting.get_or_insert_with(Instant::now).elapsed() > PATIENCE
+            || waiting.get_or_insert_with(Stopwatch::start).elapsed() > PATIENCE
         {
             break;
         }
         IN_LOADER.fetch_sub(1, Ordering::SeqCst);
-        std::thread::yield_now();
+        system::yield_now();
     }
     let result = f();
     // Release; pairs with `before`: it has left the loader.
@@ -81,15 +86,22 @@ pub(crate) fn watch() {
         let _ = contained(|| devices::before_fork(PATIENCE));
         // SeqCst; pairs with `outside_forks`.
         FORKS.fetch_add(1, Ordering::SeqCst);
-        let start = Instant::now();
+        let storing_in = tls::recorder().storing_in();
+        if !storing_in.is_null() {
+            // Relaxed: read by this thread, in the child.
+            INTERRUPTED.store(storing_in, Ordering::Relaxed);
+        }
+        let start = Stopwatch::start();
         while IN_LOADER.load(Ordering::SeqCst) > 0 && start.elapsed() < PATIENCE {
-            std::thread::yield_now();
+            system::yield_now();
         }
     }
     extern "C" fn in_parent() {
         // SeqCst; pairs with `outside_forks`.
         FORKS.fetch_sub(1, Ordering::SeqCst);
         let _ = contained(|| devices::after_fork(PATIENCE));
+        // Relaxed: as above.
+        INTERRUPTED.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
     extern "C" fn in_child() {
         // Relaxed: the child has one thread.
@@ -100,6 +112,11 @@ pub(crate) fn watch() {
         }
         if let Some(parent) = session::current() {
             parent.let_go();
+        }
+        let interrupted = INTERRUPTED.swap(std::ptr::null_mut(), Ordering::Relaxed);
+        if !interrupted.is_null() {
+            // What the child stores there is nobody's.
+            system::detach_memory(interrupted, CHUNK_BYTES);
         }
         if Mode::current() == Mode::Off {
             session::disown();

@@ -37,7 +37,8 @@
 //! | [`devices`] | trace buffers, images and clocks of devices |
 //! | [`modules`], [`facts`], [`runtime`] | what the trace says about process and runtime |
 //! | [`config`] | the `OMPTRACE_*` variables |
-//! | [`system`], [`reserve`], [`log`] | system calls, memory where the program has none left, one line on stderr |
+//! | [`kernel`], [`system`], [`lock`] | system calls that no library can replace, and waiting by them |
+//! | [`reserve`], [`log`] | memory where the program has none left, one line on stderr |
 //!
 //! Invariants: on the hot path nothing allocates, locks, formats, makes a system call or loops without bound. No panic
 //! and no failure leaves the tracer: tracing turns itself off, says so in one line, and the program runs on.
@@ -60,7 +61,9 @@ mod first_thread;
 mod fork;
 mod guard;
 mod join_barrier;
+mod kernel;
 mod libgomp;
+mod lock;
 mod lockfree;
 mod log;
 mod modules;

@@ -10,9 +10,9 @@
 use std::ffi::{CStr, CString, c_int, c_void};
 
 use omptrace_trace_format::metadata::OfLibgomp;
-use parking_lot::Mutex;
 
 use crate::fork;
+use crate::lock::Mutex;
 use crate::preload;
 use crate::system;
 

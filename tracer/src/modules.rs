@@ -13,10 +13,10 @@ use std::path::Path;
 
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange, Text};
-use parking_lot::Mutex;
 
 use crate::config::Keep;
 use crate::fork;
+use crate::lock::Mutex;
 use crate::system;
 
 /// Ranges that a thread asked for last: no lock for the same few modules.

@@ -18,10 +18,10 @@ use omptrace_trace_format::block::{
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::metadata::Lock;
 use omptrace_trace_format::writer;
-use parking_lot::Mutex;
 use serde::Serialize;
 
 use crate::config::CHUNK_BYTES;
+use crate::lock::Mutex;
 use crate::own_file::OwnFile;
 use crate::spool::Chunk;
 use crate::system;
@@ -135,7 +135,9 @@ impl Output {
     /// # Errors
     /// What the system said.
     pub(crate) fn write_chunk(&self, chunk: Chunk, packer: Option<&mut Packer>) -> io::Result<u64> {
-        let words = chunk.published();
+        // SAFETY: every caller has the chunk to itself, until it releases it: it was full and taken from the queue; or the
+        // calling thread's own; or kept, which `Session::keeping` guards; or taken over at the session's end.
+        let words = unsafe { chunk.published() };
         let header = chunk.header();
         let (stream, sequence) = header.place();
         let place = block::Chunk {

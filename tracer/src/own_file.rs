@@ -11,10 +11,8 @@
 //! ([`OwnFile::move_up`]): a test that opens 80 files met it between question and use. What is left is a program that closes
 //! everything again while a file is being opened anew, for a moment by the lowest number.
 
-use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
@@ -121,7 +119,7 @@ impl OwnFile {
         if number != NONE && self.is_ours(number) {
             // SAFETY: open a moment ago; a number that is closed is an error.
             let file = unsafe { BorrowedFd::borrow_raw(number) };
-            let _ = lock::give_back(file, Purpose::Recording);
+            system::give_lock_back(file, Purpose::Recording);
         }
         system::unmap_pin(pin);
     }
@@ -135,10 +133,8 @@ impl OwnFile {
 
     /// Removes the file's name, unless another file has it by now.
     pub(crate) fn remove_name(&self) {
-        let found = std::fs::symlink_metadata(&self.path);
-        if found.is_ok_and(|found| (found.dev(), found.ino()) == self.id) {
-            // A file that is gone already is as good.
-            let _ = std::fs::remove_file(&self.path);
+        if system::file_id_of(&self.path).is_ok_and(|id| id == self.id) {
+            system::remove(&self.path);
         }
     }
 
@@ -182,8 +178,10 @@ impl OwnFile {
         {
             // The old number is none of ours any more.
             Ok(_) => file.into_raw_fd(),
-            // Another thread was faster; this one closes.
-            Err(theirs) => theirs,
+            Err(faster) => {
+                system::close(file);
+                faster
+            }
         };
         // SAFETY: as above.
         Ok(unsafe { BorrowedFd::borrow_raw(kept) })
@@ -196,15 +194,11 @@ impl OwnFile {
     }
 
     fn open_again(&self) -> io::Result<OwnedFd> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK)
-            .open(&self.path)?;
+        let file = system::open_existing(&self.path)?;
         if system::file_id(file.as_fd())? != self.id {
             return Err(io::Error::other("another file has its name"));
         }
-        Ok(out_of_the_way(file.into(), &[HIGH, LOWEST]))
+        Ok(out_of_the_way(file, &[HIGH, LOWEST]))
     }
 
     /// Gives the file a number beyond the program's, where the process may have so many. Takes milliseconds at times.
@@ -234,7 +228,7 @@ impl OwnFile {
             let number = descriptor.swap(NONE, Ordering::Relaxed);
             if number != NONE && self.is_ours(number) {
                 // SAFETY: our own, which nobody else closes.
-                drop(unsafe { OwnedFd::from_raw_fd(number) });
+                system::close(unsafe { OwnedFd::from_raw_fd(number) });
             }
         }
     }
@@ -249,8 +243,13 @@ impl Drop for OwnFile {
 /// The same file by the first of these numbers that is to be had, or the next that is free.
 fn out_of_the_way(file: OwnedFd, numbers: &[RawFd]) -> OwnedFd {
     let mut numbers = numbers.iter();
-    let moved = numbers.find_map(|lowest| system::duplicate_from(file.as_fd(), *lowest).ok());
-    moved.unwrap_or(file)
+    match numbers.find_map(|lowest| system::duplicate_from(file.as_fd(), *lowest).ok()) {
+        Some(moved) => {
+            system::close(file);
+            moved
+        }
+        None => file,
+    }
 }
 
 /// True of `/dev/null` and its like: who names one does not mean a file beside it.

@@ -2,24 +2,25 @@
 //!
 //! Between its creation and its first line of ours, a thread takes that lock (`__cxa_thread_atexit_impl`, for what Rust
 //! keeps per thread). A runtime that is closed with `dlclose` calls `finalize` under it: so a thread that has not begun is
-//! not waited for. From then on it may take no lock that others hold for long, and none of parking_lot's, whose first
-//! contention makes another thread-local value.
+//! not waited for. From then on it may take no lock that others hold for long, and make no thread-local value, as some
+//! locks do when they are contended: it has [`crate::lock`].
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::{Builder, Thread};
+use std::thread::Builder;
+use std::time::Duration;
 
-use crate::sanitizer;
+use crate::lock::{Mutex, Semaphore};
 use crate::system;
 
 /// A thread, and what it leaves.
 #[derive(Debug)]
 pub(crate) struct OwnThread<T> {
-    thread: OnceLock<Thread>,
+    /// What the thread sleeps by.
+    wake_up: Semaphore,
     phase: Mutex<Phase<T>>,
-    /// The phase is [`Phase::Ended`].
-    ended: Condvar,
+    /// The phase is [`Phase::Ended`], for each that waited for it.
+    ended: Semaphore,
 }
 
 /// How far the thread has come.
@@ -36,9 +37,9 @@ enum Phase<T> {
 impl<T: Send> OwnThread<T> {
     pub(crate) const fn new() -> OwnThread<T> {
         OwnThread {
-            thread: OnceLock::new(),
+            wake_up: Semaphore::new(),
             phase: Mutex::new(Phase::NotBegun),
-            ended: Condvar::new(),
+            ended: Semaphore::new(),
         }
     }
 
@@ -55,60 +56,55 @@ impl<T: Send> OwnThread<T> {
         let run = move || {
             if self.begin() {
                 let left = catch_unwind(AssertUnwindSafe(work));
-                let mut phase = self.phase();
-                *phase = Phase::Ended(left.ok().flatten());
-                sanitizer::release(&self.phase);
-                drop(phase);
-                self.ended.notify_one();
+                *self.phase.lock() = Phase::Ended(left.ok().flatten());
+                self.ended.post();
             }
         };
         let builder = Builder::new().name(name.into());
-        let handle = system::without_signals(|| builder.spawn(run))?;
-        let _ = self.thread.set(handle.thread().clone());
-        Ok(())
+        system::without_signals(|| builder.spawn(run)).map(drop)
     }
 
-    /// Wakes it up, where it is parked.
-    pub(crate) fn unpark(&self) {
-        if let Some(thread) = self.thread.get() {
-            thread.unpark();
+    /// Lets the thread go on where it sleeps.
+    pub(crate) fn wake(&self) {
+        self.wake_up.post();
+    }
+
+    /// On the thread: sleeps until [`OwnThread::wake`], at most `most`.
+    pub(crate) fn sleep(&self, most: Duration) {
+        self.wake_up.wait(Some(most));
+        // One is enough for all that was to be done.
+        self.wake_up.reset();
+    }
+
+    /// Waits until it has ended, as its work says that it shall, at most `most`; it does nothing any more where it has not
+    /// begun. Returns what it leaves, once. For one caller at a time.
+    pub(crate) fn end(&self, most: Option<Duration>) -> Option<T> {
+        if self.has_begun() {
+            self.ended.wait(most);
+        }
+        match &mut *self.phase.lock() {
+            Phase::Ended(left) => left.take(),
+            Phase::NotBegun | Phase::Working => None,
         }
     }
 
-    /// Waits until it has ended, which it was told to do; it does nothing any more where it has not begun. Returns what it
-    /// leaves, once.
-    pub(crate) fn end(&self) -> Option<T> {
-        let mut phase = self.phase();
-        loop {
-            match &mut *phase {
-                Phase::NotBegun => *phase = Phase::Ended(None),
-                Phase::Working => {
-                    sanitizer::release(&self.phase);
-                    phase = self
-                        .ended
-                        .wait(phase)
-                        .unwrap_or_else(PoisonError::into_inner);
-                    sanitizer::acquire(&self.phase);
-                }
-                Phase::Ended(left) => return left.take(),
-            }
+    /// Whether it has; where it has not, it never will.
+    fn has_begun(&self) -> bool {
+        let mut phase = self.phase.lock();
+        let has_begun = matches!(*phase, Phase::Working);
+        if matches!(*phase, Phase::NotBegun) {
+            *phase = Phase::Ended(None);
         }
+        has_begun
     }
 
     /// False where it was ended before.
     fn begin(&self) -> bool {
-        let mut phase = self.phase();
+        let mut phase = self.phase.lock();
         let begins = matches!(*phase, Phase::NotBegun);
         if begins {
             *phase = Phase::Working;
         }
-        sanitizer::release(&self.phase);
         begins
-    }
-
-    fn phase(&self) -> MutexGuard<'_, Phase<T>> {
-        let phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
-        sanitizer::acquire(&self.phase);
-        phase
     }
 }

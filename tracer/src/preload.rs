@@ -3,11 +3,21 @@
 //! loads a library later.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::collector;
-use crate::start;
+use crate::system;
 
 type Dlopen = unsafe extern "C" fn(name: *const c_char, flags: c_int) -> *mut c_void;
+
+/// See [`is_in_global_scope`]; as it was when the library was loaded.
+static IS_GLOBAL: AtomicBool = AtomicBool::new(false);
+
+/// True where the library is what other libraries find, as one that is preloaded.
+pub(crate) fn is_global() -> bool {
+    // Relaxed: stored by the constructor.
+    IS_GLOBAL.load(Ordering::Relaxed)
+}
 
 /// The loader calls it when the library is loaded.
 #[unsafe(link_section = ".init_array")]
@@ -16,6 +26,8 @@ static CONSTRUCTOR: extern "C" fn() = {
     extern "C" fn constructor() {
         // A runtime that has loaded the library as a tool will call it.
         if is_in_global_scope() {
+            // Relaxed: read when the process ends.
+            IS_GLOBAL.store(true, Ordering::Relaxed);
             collector::look_in(global_scope());
         }
     }
@@ -32,7 +44,9 @@ pub(crate) fn global_scope() -> *mut c_void {
 fn is_in_global_scope() -> bool {
     // SAFETY: it only looks the symbol up.
     let found = unsafe { libc::dlsym(global_scope(), c"ompt_start_tool".as_ptr()) };
-    found == start::ompt_start_tool as *mut c_void
+    // Not by the function's address, which is that of the first function of the name for this library, too.
+    let own = system::base_of((&raw const IS_GLOBAL).cast());
+    own.is_some() && own == system::base_of(found)
 }
 
 /// Takes the place of the C library's `dlopen` where this library is preloaded, and calls that.

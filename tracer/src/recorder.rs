@@ -5,10 +5,17 @@
 //! is shared with a file, so that the kernel keeps every event published when the process is killed.
 //!
 //! ```text
-//! thread-local pointer -> Recorder { limit, storing, words, base, predictors }
+//! thread-local pointer -> Recorder { limit, storing, chunk, base, predictors, .., none }
 //!                                                   |
 //!                         spool chunk: [ header .. published ] [ word word word ... ]
 //! ```
+//!
+//! A signal handler may run between any two instructions of the hot path, and its own events may end the chunk, begin
+//! another, pause recording, or end the session. So the hot path reads nothing of the recorder before `storing` is set:
+//! what a handler did before that is read afterwards. While `storing` is set, a handler's events are counted as lost,
+//! and nothing but the limit changes. There is no null chunk that could be followed: a recorder without a chunk has a
+//! header of its own, by which nothing is published and nothing may be. `tests/tests/handlers.rs` runs a handler at each
+//! instruction.
 //!
 //! [`Recorder::try_put_predicted`] is all that a usual event costs. Where it says no, the callback tail-calls a twin with
 //! the same arguments ([`crate::callbacks`]), which tries [`Recorder::try_put`]; everything rare makes that say no, and
@@ -16,13 +23,17 @@
 //! address not seen in this chunk, recording paused.
 
 use std::cell::{Cell, UnsafeCell};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicUsize, Ordering, compiler_fence};
-use std::time::{Duration, Instant};
+use std::ptr::null_mut;
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence,
+};
+use std::time::Duration;
 
+use omptrace_trace_format::block::CHUNK_HEADER_WORDS;
 use omptrace_trace_format::event::{CompactRow, MAX_COMPACT_WORDS, ParallelBegin, TICK_BITS};
 use omptrace_trace_format::predict::State;
 
-use crate::clock;
+use crate::clock::{self, Stopwatch};
 use crate::lockfree::gate::{Limit, ModeCell};
 use crate::lockfree::header::Header;
 use crate::lockfree::list::{Link, Linked, List};
@@ -73,8 +84,6 @@ impl Mode {
     }
 }
 
-/// While an event is being stored: beyond any limit.
-const STORING: usize = usize::MAX;
 /// Ticks for which modules are taken to be as they were: less than the loader needs to remove a library and load
 /// another (measured on x86_64: 65,000). Arm's timer runs at 25 MHz to 1 GHz.
 const MODULES_VALID_TICKS: u64 = if cfg!(target_arch = "aarch64") {
@@ -92,11 +101,10 @@ pub(crate) struct Recorder {
     /// Words of the chunk before the margin; 0 where there is no chunk, or where it is closed, as any thread may
     /// do ([`Mode::set`]); only its own thread opens it.
     limit: Limit,
-    /// [`STORING`] while the hot path stores an event, else 0. Atomic only so that a signal handler on the same thread
-    /// may read it.
-    storing: AtomicUsize,
-    /// The chunk's first word.
-    words: Cell<*mut u64>,
+    /// True while the hot path stores an event. Atomic only so that a signal handler on the same thread may read it.
+    storing: AtomicBool,
+    /// Where the chunk's header is: bytes from `none`. 0, as a fork leaves it, is `none` itself.
+    chunk: Cell<usize>,
     /// The clock when the chunk began.
     base: Cell<u64>,
     /// When the cold path last asked whether modules have changed.
@@ -107,10 +115,14 @@ pub(crate) struct Recorder {
     pub(crate) stream: Stream,
     /// Its place in the list of all recorders.
     link: Link<Recorder>,
+    /// The header in place of a chunk's, where there is no chunk: nobody writes it, and no length is below a limit of 0.
+    none: Header,
 }
 
-// SAFETY: only its own thread uses a recorder, but for `IDLE`, of which nothing but the atomic `storing` is ever
-// written: its limit is always 0, so that nobody gets further.
+// SAFETY: what is not atomic is read and written by the recorder's own thread alone, with two exceptions. Of `IDLE`,
+// which many threads have, nothing is written but the atomic `storing`: its limit is always 0, and the cold path takes
+// another recorder. Who ends a session reads and writes the recorders of other threads, when none of them is on the cold
+// path any more (`Session::end`, `lockfree::gate`).
 unsafe impl Sync for Recorder {}
 
 /// The recorder of threads that have none: always full.
@@ -120,8 +132,8 @@ impl Recorder {
     const fn new() -> Recorder {
         Recorder {
             limit: Limit(AtomicUsize::new(0)),
-            storing: AtomicUsize::new(0),
-            words: Cell::new(std::ptr::null_mut()),
+            storing: AtomicBool::new(false),
+            chunk: Cell::new(0),
             base: Cell::new(0),
             asked: Cell::new(0),
             state: UnsafeCell::new(State::new(0)),
@@ -130,6 +142,7 @@ impl Recorder {
                 taken: AtomicBool::new(false),
                 next: AtomicPtr::new(std::ptr::null_mut()),
             },
+            none: Header([const { AtomicU64::new(0) }; CHUNK_HEADER_WORDS]),
         }
     }
 
@@ -184,48 +197,43 @@ impl Recorder {
         &self,
         put: impl FnOnce(&mut State, &mut [u64; MAX_COMPACT_WORDS]) -> Option<usize>,
     ) -> bool {
-        // Relaxed, with fences for the compiler: shared only with signal handlers on this thread. While `storing`, a
-        // handler's events find no room, and its cold path finds out why. What one may have changed before, the cursor
-        // above all, is read afterwards.
-        let limit = self.limit.get();
-        if self.storing.load(Ordering::Relaxed) >= limit {
+        // Relaxed, with fences for the compiler: shared only with signal handlers on this thread. One that interrupts this
+        // between the load and the store of `storing` has left it as it was when it returns.
+        if self.storing.load(Ordering::Relaxed) {
             return false;
         }
-        self.storing.store(STORING, Ordering::Relaxed);
+        self.storing.store(true, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        let words = self.words.get();
-        let cursor = self.cursor(words);
+        let header = self.header();
+        // SAFETY: `begin_chunk` was given a header that stays mapped, or it is `none`; only accessed like this.
+        let published = unsafe { &*header };
+        let cursor = published.written();
+        sanitizer::acquire(published);
         let mut stored = None;
-        if cursor < limit {
-            // SAFETY: only this thread uses its recorder, and the guard keeps its signal handlers out.
+        // Where the chunk was given back, as a session ended in this moment (`Spool::remove`), the cursor is 0, and what is
+        // stored is read by nobody.
+        if cursor < self.limit.get() {
+            // SAFETY: only this thread uses its recorder, and `storing` keeps its signal handlers out.
             let state = unsafe { &mut *self.state.get() };
-            // SAFETY: `begin_chunk` was given a chunk that is this thread's alone until it is handed over, with
-            // `MARGIN` words behind the limit; the cursor is below the limit.
-            let out = unsafe { &mut *words.add(cursor).cast() };
+            // SAFETY: the limit is not 0, so that there is a chunk: `begin_chunk` was given one that is this thread's alone
+            // until it is handed over, which no handler does while `storing`. There are `MARGIN` words behind the limit, and
+            // the cursor is below the limit.
+            let out = unsafe { &mut *words_behind(header).add(cursor).cast() };
             stored = put(state, out);
             if let Some(len) = stored {
-                self.header(words).publish(cursor + len);
+                published.publish(cursor + len);
             }
         }
         compiler_fence(Ordering::SeqCst);
-        self.storing.store(0, Ordering::Relaxed);
+        self.storing.store(false, Ordering::Relaxed);
         stored.is_some()
     }
 
-    /// The header of the chunk whose words are at `words`, not null.
+    /// The header of the chunk, or [`Recorder::none`].
     #[inline(always)]
-    fn header(&self, words: *mut u64) -> &Header {
-        // SAFETY: the header lies before the chunk's words (`begin_chunk`), and is only accessed like this.
-        unsafe { &*words.cast::<Header>().sub(1) }
-    }
-
-    /// How many of the chunk's words are published. Where the chunk was given back, as a session ended in this moment
-    /// ([`crate::spool::Spool::remove`]), none.
-    #[inline(always)]
-    fn cursor(&self, words: *mut u64) -> usize {
-        let cursor = self.header(words).written();
-        sanitizer::acquire(self.header(words));
-        cursor
+    fn header(&self) -> *mut Header {
+        let none = (&raw const self.none).expose_provenance();
+        std::ptr::with_exposed_provenance_mut(none.wrapping_add(self.chunk.get()))
     }
 
     /// Takes note that modules were asked for.
@@ -246,17 +254,22 @@ impl Recorder {
         now: u64,
         encode: impl FnOnce(&mut State, u64, &mut [u64]) -> Option<usize>,
     ) -> Option<()> {
-        let (words, ticks) = (self.words.get(), now.wrapping_sub(self.base.get()));
-        if words.is_null() || ticks >> TICK_BITS != 0 {
+        let ticks = now.wrapping_sub(self.base.get());
+        if !self.has_chunk() || ticks >> TICK_BITS != 0 {
             return None;
         }
-        let (cursor, end) = (self.cursor(words), self.stream.chunk_words.get());
-        // SAFETY: as in `try_put`; `chunk_words` are the words of the chunk.
-        let room = unsafe { std::slice::from_raw_parts_mut(words.add(cursor), end - cursor) };
-        // SAFETY: as in `try_put`; the cold path's own guard keeps signal handlers out.
+        let header = self.header();
+        // SAFETY: as in `try_store`.
+        let published = unsafe { &*header };
+        let (cursor, end) = (published.written(), self.stream.chunk_words.get());
+        sanitizer::acquire(published);
+        // SAFETY: as in `try_store`; `chunk_words` are the words of the chunk.
+        let room = unsafe {
+            std::slice::from_raw_parts_mut(words_behind(header).add(cursor), end - cursor)
+        };
+        // SAFETY: as in `try_store`; `Busy` and the closed limit keep signal handlers out.
         let state = unsafe { &mut *self.state.get() };
-        self.header(words)
-            .publish(cursor + encode(state, ticks, room)?);
+        published.publish(cursor + encode(state, ticks, room)?);
         Some(())
     }
 
@@ -286,14 +299,17 @@ impl Recorder {
         // SAFETY: as in `put_slowly`.
         unsafe { &mut *self.state.get() }.reset(newest_id);
         self.stream.chunk_words.set(len);
-        self.words.set(words);
+        // SAFETY: the caller's contract.
+        let header = unsafe { words.cast::<Header>().sub(1) }.expose_provenance();
+        self.chunk
+            .set(header.wrapping_sub((&raw const self.none).addr()));
         self.base.set(base);
     }
 
     /// Takes the chunk away; the next event takes the cold path.
     pub(crate) fn end_chunk(&self) {
         self.close();
-        self.words.set(std::ptr::null_mut());
+        self.chunk.set(0);
     }
 
     /// Lets the hot path into the chunk again, in the mode that it is for.
@@ -309,14 +325,29 @@ impl Recorder {
 
     /// True where the thread has a chunk.
     pub(crate) fn has_chunk(&self) -> bool {
-        !self.words.get().is_null()
+        self.chunk.get() != 0
+    }
+
+    /// The header of the chunk that the hot path stores an event in; null where it does not. Of a signal handler that
+    /// interrupted it.
+    pub(crate) fn storing_in(&self) -> *mut u8 {
+        match self.is_storing() && self.has_chunk() {
+            true => self.header().cast(),
+            false => null_mut(),
+        }
     }
 
     /// True while the hot path stores an event: a signal handler interrupted it.
     pub(crate) fn is_storing(&self) -> bool {
         // Relaxed: shared only with signal handlers on this thread.
-        self.storing.load(Ordering::Relaxed) == STORING
+        self.storing.load(Ordering::Relaxed)
     }
+}
+
+/// The first word for events behind a chunk's header.
+#[inline(always)]
+fn words_behind(header: *mut Header) -> *mut u64 {
+    header.wrapping_add(1).cast()
 }
 
 impl Linked for Recorder {
@@ -348,12 +379,12 @@ pub(crate) fn take() -> Option<&'static Recorder> {
 
 /// Waits until no thread is on the cold path, at most `most`; whether that is so.
 pub(crate) fn wait_until_quiet(most: Duration) -> bool {
-    let start = Instant::now();
+    let start = Stopwatch::start();
     while all().any(|recorder| recorder.stream.busy.is_busy()) {
         if start.elapsed() >= most {
             return false;
         }
-        std::thread::yield_now();
+        system::yield_now();
     }
     true
 }
@@ -375,6 +406,8 @@ impl Recorder {
         let nested = self.stream.busy.enter();
         let records = Mode::current() != Mode::Off;
         if records {
+            // A thread that ended in a signal handler may have left the hot path in the midst of an event.
+            self.storing.store(false, Ordering::Relaxed);
             self.stream.reset(number);
         }
         self.stream.busy.leave(nested);

@@ -1,7 +1,7 @@
 //! The OpenMP runtime as its lookup shows it: entry points, states, processors, places.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::{transmute, transmute_copy};
 use std::path::Path;
 use std::ptr::null_mut;
@@ -83,6 +83,11 @@ impl Lookup {
     pub(crate) fn forget() {
         // Release: partner of the load in `current`, as in `new`.
         LOOKUP.store(null_mut(), Ordering::Release);
+    }
+
+    /// Where its code is.
+    pub(crate) fn address(self) -> *const c_void {
+        self.0 as *const c_void
     }
 
     fn find(self, name: &CStr) -> Option<ompt_interface_fn_t> {

@@ -5,8 +5,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
-use std::sync::{OnceLock, PoisonError};
 use std::time::Duration;
 
 use chrono::Local;
@@ -19,15 +19,15 @@ use omptrace_trace_format::event::{
 use omptrace_trace_format::field::{MonitoringChange, Text, Ticks};
 use omptrace_trace_format::metadata::Lock;
 use omptrace_trace_format::predict::State;
-use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::clock::{self, ClockKind};
+use crate::clock::{self, ClockKind, Stopwatch};
 use crate::config::{CHUNK_BYTES, Compress, Config, Keep, OnFull};
 use crate::devices::Devices;
 use crate::facts;
 use crate::fork;
+use crate::lock::{self, Mutex};
 use crate::lockfree::header::Header;
 use crate::log::{info, warning};
 use crate::modules::{Loaded, Modules};
@@ -63,8 +63,8 @@ pub(crate) struct Session {
     writer: Option<Writer>,
     /// What waits for the signal to write what is kept.
     listener: Mutex<Option<&'static Listener>>,
-    /// Held to write a chunk that is kept, or to take it for new events. Not parking_lot's: see [`crate::own_thread`].
-    keeping: std::sync::Mutex<()>,
+    /// Held to write a chunk that is kept, or to take it for new events.
+    keeping: Mutex<()>,
     /// Streams that have begun.
     streams: AtomicU32,
     /// Events lost and told.
@@ -165,6 +165,18 @@ pub(crate) fn start_in_child(is_paused: bool) {
     }
 }
 
+/// The program ends, and the session of this process does not yet: `how`, for where nothing follows.
+pub(crate) fn note_end(how: &str) {
+    if let Some(session) = of_this_process() {
+        session.write_end(how);
+    }
+}
+
+/// True where the session's chunks stay in a file when the process ends, whatever becomes of the session.
+pub(crate) fn outlives_process() -> bool {
+    of_this_process().is_some_and(|session| session.spool.path().is_some())
+}
+
 /// Ends the session of this process, if it has one; `how` goes into the trace.
 pub(crate) fn finish(how: &str) {
     let Some(session) = of_this_process() else {
@@ -235,7 +247,7 @@ impl Session {
             spool,
             writer: level.map(Writer::new),
             listener: Mutex::new(None),
-            keeping: std::sync::Mutex::new(()),
+            keeping: Mutex::new(()),
             streams: AtomicU32::new(0),
             lost: AtomicU64::new(0),
             told_begin: AtomicBool::new(false),
@@ -255,9 +267,6 @@ impl Session {
 
     /// Recording begins.
     pub(crate) fn begin(&'static self) {
-        if let Some(writer) = &self.writer {
-            writer.start(self);
-        }
         if self.config.keep == Keep::Newest && self.config.flush_on_signal {
             *self.listener.lock() = Listener::start(self);
         }
@@ -318,7 +327,10 @@ impl Session {
     pub(crate) fn tell_messages(&self, news: Vec<String>) {
         if !news.is_empty() {
             // A list replaces the one before it.
-            let mut messages = self.messages.lock();
+            // Whoever has it may be this thread, interrupted by a signal handler that calls `exit`.
+            let Some(mut messages) = self.messages.try_lock_for(PATIENCE) else {
+                return;
+            };
             messages.extend(news);
             self.write_metadata(&json!({ "messages": *messages }));
         }
@@ -357,6 +369,11 @@ impl Session {
             self.spool.allow(self.chunks_per_thread());
         }
         let old = recorder.has_chunk().then(|| stream.chunk.get());
+        if let Some(writer) = &self.writer {
+            // Whoever wants events dropped rather than written by the program's threads wants the writer to write.
+            let drops = || self.config.on_full == OnFull::Drop && old.is_some();
+            writer.start(self, || drops() || !system::has_one_thread());
+        }
         let begin = clock::ticks();
         let next = match self.config.keep {
             Keep::All => self.next_chunk(old),
@@ -380,12 +397,12 @@ impl Session {
     /// The chunk that a thread goes on with when `old` is full, or that it begins with; and the bytes that it had to
     /// write itself to get it.
     fn next_chunk(&self, old: Option<u32>) -> Option<(u32, Option<u64>)> {
-        let keeps_its_own = self.writer.is_none() && old.is_some();
+        let keeps_its_own = self.running_writer().is_none() && old.is_some();
         if !keeps_its_own && let Some(index) = self.take_chunk(Growth::Allowed) {
             old.into_iter().for_each(|old| self.hand_over(old));
             return Some((index, None));
         }
-        if self.writer.is_some() && self.config.on_full == OnFull::Drop {
+        if self.running_writer().is_some() && self.config.on_full == OnFull::Drop {
             old.into_iter().for_each(|old| self.hand_over(old));
             return None;
         }
@@ -434,8 +451,8 @@ impl Session {
         }
     }
 
-    fn keeping(&self) -> std::sync::MutexGuard<'_, ()> {
-        self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
+    fn keeping(&self) -> lock::Guard<'_, ()> {
+        self.keeping.lock()
     }
 
     /// The header of a chunk of its spool; `None` where there is no such chunk.
@@ -468,9 +485,14 @@ impl Session {
         }
     }
 
+    /// The writer, once there is a thread.
+    fn running_writer(&self) -> Option<&Writer> {
+        self.writer.as_ref().filter(|writer| writer.is_running())
+    }
+
     /// Gives a full chunk to the writer; without one, writes it.
     fn hand_over(&self, index: u32) {
-        match &self.writer {
+        match self.running_writer() {
             Some(writer) => {
                 let chunk = self.spool.chunk(index);
                 self.spool.queues.hand_over(index, chunk.header());
@@ -640,12 +662,12 @@ impl Session {
         }
         self.hand_over(full);
         recorder.end_chunk();
-        if let Some(writer) = &self.writer {
+        if let Some(writer) = self.running_writer() {
             writer.hurry();
-            let waited = std::time::Instant::now();
+            let waited = Stopwatch::start();
             while !self.is_drained() && waited.elapsed() < PATIENCE {
                 writer.wake();
-                std::thread::sleep(Duration::from_micros(50));
+                system::sleep(Duration::from_micros(50));
             }
             writer.relax();
         }
@@ -684,51 +706,40 @@ impl Session {
         self.spool.path().unwrap_or(memory).display()
     }
 
+    /// Ends the session. A thread that is on the cold path for longer than [`PATIENCE`], as in a slow write of its own,
+    /// keeps its chunk, its cells and the spool: what it still records lies there, where the reader finds it, as after a
+    /// kill.
     fn end(&'static self, how: &str) {
-        self.write_end(how);
-        // The trace is as complete as it will be.
-        self.output.unlock();
-    }
-
-    fn write_end(&'static self, how: &str) {
-        let start = std::time::Instant::now();
+        let start = Stopwatch::start();
         Mode::Off.set();
         let is_quiet = recorder::wait_until_quiet(PATIENCE);
-        for recorder in recorder::all().filter(|recorder| self.owns(recorder)) {
-            self.tell_last_lost(recorder);
+        if is_quiet {
+            for recorder in recorder::all().filter(|recorder| self.owns(recorder)) {
+                self.tell_last_lost(recorder);
+            }
         }
         if let Some(listener) = self.listener.lock().take() {
             listener.stop();
         }
-        let mut packer = self.writer.as_ref().and_then(|writer| writer.stop());
-        self.drain(&mut packer);
+        // The thread that is not quiet may be this one, interrupted by a signal handler that calls `exit`, while it gives a
+        // chunk to the writer, which waits for it.
+        let most = if is_quiet { None } else { Some(PATIENCE) };
+        let mut packer = self.writer.as_ref().and_then(|writer| writer.stop(most));
+        if is_quiet {
+            self.drain(&mut packer);
+        }
         self.output.give_slots_back(PATIENCE);
-        for (index, chunk) in self.spool.all() {
-            let is_kept = self.config.keep == Keep::Newest && chunk.header().is_full();
-            if is_kept || chunk.header().take_over() {
-                if start.elapsed() > PACK_AT_END {
-                    packer = None;
-                }
-                match self.output.write_chunk(chunk, packer.as_mut()) {
-                    Ok(_) => self.release(index),
-                    Err(error) => self.fail("write", &error),
-                }
-            }
+        let stays_in_spool = !is_quiet && self.spool.path().is_some();
+        if !stays_in_spool {
+            self.write_rest(start, packer, is_quiet);
         }
-        // Relaxed: all that is counted was counted before the threads became quiet.
-        let (streams, lost) = (
-            self.streams.load(Ordering::Relaxed),
-            self.lost.load(Ordering::Relaxed),
-        );
-        let raw_ns = clock::system_ns(libc::CLOCK_MONOTONIC_RAW);
-        let mut end = json!({
-            "end": { "how": how, "streams": streams, "lost": lost, "raw_ns": raw_ns }
-        });
-        if let Some(failure) = self.failure() {
-            end["failure"] = failure.to_string().into();
+        self.write_end(how);
+        if !is_quiet {
+            // The thread may go on writing, until the process ends.
+            return;
         }
-        self.write_metadata(&end);
         if self.failure().is_some() {
+            self.output.unlock();
             return;
         }
         self.output.give_space_back();
@@ -740,12 +751,49 @@ impl Session {
                 self.output.path().display()
             );
         }
-        if is_quiet {
-            // A program that loads its runtime again and again has a session each time.
-            self.output.close();
-            self.spool.close();
-        }
+        // A program that loads its runtime again and again has a session each time.
+        self.output.close();
+        self.spool.close();
         info!("wrote {}", self.output.path().display());
+    }
+
+    /// Says how the session ended. What is said later replaces it.
+    fn write_end(&self, how: &str) {
+        // Relaxed: where the threads are quiet, all was counted before.
+        let (streams, lost) = (
+            self.streams.load(Ordering::Relaxed),
+            self.lost.load(Ordering::Relaxed),
+        );
+        let raw_ns = system::clock_ns(libc::CLOCK_MONOTONIC_RAW);
+        let mut end = json!({
+            "end": { "how": how, "streams": streams, "lost": lost, "raw_ns": raw_ns }
+        });
+        if let Some(failure) = self.failure() {
+            end["failure"] = failure.to_string().into();
+        }
+        self.write_metadata(&end);
+    }
+
+    /// Writes the chunks that threads have not handed over, up to what they have published. Where a thread `is_quiet` not,
+    /// it may have any of them: they are not given to others.
+    fn write_rest(&self, start: Stopwatch, mut packer: Option<Packer>, is_quiet: bool) {
+        for (index, chunk) in self.spool.all() {
+            // Not waited for: a signal handler that calls `exit` may have interrupted the thread that has it.
+            let nobody_takes_it = self.keeping.try_lock();
+            // Kept, or handed over and not written.
+            let is_left = self.config.keep == Keep::Newest || !is_quiet;
+            let is_full = is_left && nobody_takes_it.is_some() && chunk.header().is_full();
+            if is_full || chunk.header().take_over() {
+                if start.elapsed() > PACK_AT_END {
+                    packer = None;
+                }
+                match self.output.write_chunk(chunk, packer.as_mut()) {
+                    Ok(_) if is_quiet => self.release(index),
+                    Ok(_) => {}
+                    Err(error) => self.fail("write", &error),
+                }
+            }
+        }
     }
 }
 

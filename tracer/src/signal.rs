@@ -3,38 +3,15 @@
 //! A signal handler may neither lock nor write files, so that it only raises a semaphore; a thread of ours does the rest.
 
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::lock::Semaphore;
 use crate::log::warning;
 use crate::own_thread::OwnThread;
 use crate::session::Session;
 use crate::system;
 
-/// The semaphore; the C library's, since posting it is among the few things that a handler may do.
-struct Semaphore(std::cell::UnsafeCell<MaybeUninit<libc::sem_t>>);
-
-// SAFETY: `sem_post` and `sem_wait` may be called by any thread at any time after `sem_init`.
-unsafe impl Sync for Semaphore {}
-
-static ASKED: Semaphore = Semaphore(std::cell::UnsafeCell::new(MaybeUninit::uninit()));
-
-impl Semaphore {
-    fn begin(&self) {
-        // SAFETY: called before the handler and the thread are there that use it.
-        unsafe { libc::sem_init((*self.0.get()).as_mut_ptr(), 0, 0) };
-    }
-
-    fn post(&self) {
-        // SAFETY: `begin` came before; async-signal-safe (signal-safety(7)).
-        unsafe { libc::sem_post((*self.0.get()).as_mut_ptr()) };
-    }
-
-    fn wait(&self) {
-        // SAFETY: `begin` came before. Interrupted or not, the caller looks what there is to do.
-        unsafe { libc::sem_wait((*self.0.get()).as_mut_ptr()) };
-    }
-}
+static ASKED: Semaphore = Semaphore::new();
 
 extern "C" fn handle(_: c_int) {
     // The interrupted code may be about to read it.
@@ -87,13 +64,13 @@ impl Listener {
             warning!("the program uses SIGUSR2 itself: it does not write what is kept");
             return None;
         }
-        ASKED.begin();
+        ASKED.reset();
         let listener: &'static Listener = Box::leak(Box::new(Listener {
             thread: OwnThread::new(),
             stop: AtomicBool::new(false),
         }));
         let listen = || loop {
-            ASKED.wait();
+            ASKED.wait(None);
             // Acquire; pairs with Release in `stop`.
             if listener.stop.load(Ordering::Acquire) {
                 return None;
@@ -114,6 +91,6 @@ impl Listener {
         // Release; pairs with Acquire in the thread.
         self.stop.store(true, Ordering::Release);
         ASKED.post();
-        self.thread.end();
+        self.thread.end(None);
     }
 }

@@ -21,9 +21,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use omptrace_trace_format::block::{
     BLOCK_HEADER_BYTES, CHUNK_HEADER_WORDS, FILE_HEADER_BYTES, FileHeader,
 };
-use parking_lot::Mutex;
 
 use crate::config::CHUNK_BYTES;
+use crate::lock::Mutex;
 use crate::lockfree::header::Header;
 use crate::lockfree::queues::Queues;
 use crate::log::warning;
@@ -313,10 +313,13 @@ impl Chunk {
     }
 
     /// The words published so far.
-    pub(crate) fn published(&self) -> &[u64] {
+    ///
+    /// # Safety
+    /// While the slice lives, nobody begins the chunk anew: its thread may go on writing, which it does behind the
+    /// published length only, but a thread that takes the chunk writes from its first word on.
+    pub(crate) unsafe fn published<'a>(self) -> &'a [u64] {
         let len = self.header().published();
-        // SAFETY: within the chunk; its thread writes only behind the published length, and whoever calls this owns
-        // the chunk otherwise.
+        // SAFETY: within the chunk, which stays mapped; nobody writes before the published length, by the caller's contract.
         unsafe { std::slice::from_raw_parts(self.event_words(), len.min(EVENT_WORDS)) }
     }
 

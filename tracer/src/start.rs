@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ompt_sys::{
     ompt_callback_sync_region_wait, ompt_data_t, ompt_function_lookup_t, ompt_start_tool_result_t,
 };
 use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::metadata::{Registration, Runtime};
-use parking_lot::Mutex;
 
 use crate::clock;
 use crate::collector;
@@ -23,7 +23,9 @@ use crate::fork;
 use crate::guard::contained;
 use crate::join_barrier;
 use crate::libgomp;
+use crate::lock::Mutex;
 use crate::log::warning;
+use crate::preload;
 use crate::runtime::{self, Lookup};
 use crate::session::{self, Session};
 use crate::states;
@@ -184,6 +186,7 @@ fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
     }
     let runtime = lookup.describe(dialect.name(), &start.runtime_version, start.omp_version);
     prepared.begin(runtime, results);
+    finalize_is_due(true);
     Ok(())
 }
 
@@ -236,7 +239,28 @@ unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
     end("finalize");
 }
 
+/// The runtime will call when it is done.
+static FINALIZE_IS_DUE: AtomicBool = AtomicBool::new(false);
+
+/// Whether the runtime of the session that begins will call when it is done.
+pub(crate) fn finalize_is_due(is_due: bool) {
+    // Relaxed: read when the program ends.
+    FINALIZE_IS_DUE.store(is_due, Ordering::Relaxed);
+}
+
+/// True where the runtime is there, and has yet to say that it is done. The library stays in memory (it is linked with
+/// `-z nodelete`), so that it can.
+fn runtime_comes_later() -> bool {
+    let is_loaded = |lookup: Lookup| system::library_of(lookup.address()).is_some();
+    // Relaxed: as above.
+    FINALIZE_IS_DUE.load(Ordering::Relaxed)
+        && preload::is_global()
+        && Lookup::current().is_some_and(is_loaded)
+        && session::outlives_process()
+}
+
 pub(crate) fn end(how: &str) {
+    finalize_is_due(false);
     // What a panic leaves is what a kill leaves: the reader takes the spool in.
     let _ = contained(|| {
         collector::end();
@@ -246,12 +270,19 @@ pub(crate) fn end(how: &str) {
     });
 }
 
-/// The library goes without `finalize`: the program called `exit` inside a parallel region, or on a worker.
+/// The program ends, or the library goes. `finalize` has not come, and never will where the program called `exit` inside a
+/// parallel region or on a worker. But where the library was preloaded, the loader runs its destructor before that of the
+/// runtime, which then says how its threads end, and that it is done. So the session goes on, and what is known by now
+/// is in the trace for the case that nothing follows.
 #[unsafe(link_section = ".fini_array")]
 #[used]
 static DESTRUCTOR: extern "C" fn() = {
     extern "C" fn destructor() {
-        end("destructor");
+        if contained(runtime_comes_later).unwrap_or(false) {
+            let _ = contained(|| session::note_end("destructor"));
+        } else {
+            end("destructor");
+        }
     }
     destructor
 };

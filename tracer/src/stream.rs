@@ -40,6 +40,8 @@ pub(crate) struct Stream {
     lost: AtomicU64,
     /// The chunk in whose header they are counted, too: its number from 1, or 0 for none.
     untold_in: Cell<u32>,
+    /// The session that they are lost in; null where the process has none yet.
+    untold_of: Cell<*const Session>,
     /// The clock before the first of them.
     pub(crate) lost_since: Cell<u64>,
     /// The newest id given to a target region or data operation, counted from 1.
@@ -73,6 +75,7 @@ impl Stream {
             stale: Cell::new(false),
             lost: AtomicU64::new(0),
             untold_in: Cell::new(0),
+            untold_of: Cell::new(std::ptr::null()),
             lost_since: Cell::new(0),
             newest_target: Cell::new(0),
             kept: Kept::new(),
@@ -95,6 +98,11 @@ impl Stream {
     /// Counts an event that was not recorded; also in the header of the stream's last chunk, in case that the process is
     /// killed before the stream has another one to tell it in.
     pub(crate) fn lose(&self, now: u64, session: Option<&Session>) {
+        let of = session.map_or(std::ptr::null(), std::ptr::from_ref);
+        if self.untold_of.replace(of) != of {
+            // Of a session before, whose end did not wait for this thread: its spool tells of them.
+            self.lost.store(0, Ordering::Relaxed);
+        }
         // Relaxed: shared only with signal handlers on this thread.
         if self.lost.fetch_add(1, Ordering::Relaxed) == 0 {
             self.lost_since.set(now);
@@ -116,6 +124,11 @@ impl Stream {
     pub(crate) fn take_lost(&self, session: Option<&Session>) -> u64 {
         // Relaxed: as in `lose`; at the session's end, `Busy` orders it.
         let lost = self.lost.swap(0, Ordering::Relaxed);
+        let of = self.untold_of.replace(std::ptr::null());
+        if !of.is_null() && session.is_some_and(|session| !std::ptr::eq(of, session)) {
+            self.untold_in.set(0);
+            return 0;
+        }
         if let Some(header) = self.untold_in(session) {
             header.forget_untold(lost);
         }

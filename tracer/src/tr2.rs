@@ -112,7 +112,12 @@ fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, Strin
         };
         results.insert(name.into(), registration);
     }
+    let ends = ompt_event_runtime_shutdown
+        .name()
+        .and_then(|name| results.get(name))
+        .is_some_and(|end| ["sometimes", "always"].contains(&&*end.meaning));
     prepared.begin(lookup.describe(DIALECT, version, 0), results);
+    start::finalize_is_due(ends);
     Ok(true)
 }
 

@@ -17,14 +17,16 @@
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ompt_sys::{ompt_callbacks_t, ompt_set_callback_t};
 use serde_json::json;
 
+use crate::clock::Stopwatch;
 use crate::quirks::Quirk;
 use crate::recorder;
 use crate::session;
+use crate::system;
 use crate::tls;
 
 /// How long threads wait for each other: one that created a task with an empty list of dependences never reports them.
@@ -136,8 +138,8 @@ fn take_back(watch: &Watch) {
 }
 
 fn wait_while(condition: impl Fn() -> bool) {
-    let start = Instant::now();
+    let start = Stopwatch::start();
     while condition() && start.elapsed() < PATIENCE {
-        std::thread::yield_now();
+        system::yield_now();
     }
 }
