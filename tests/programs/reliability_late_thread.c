@@ -1,4 +1,5 @@
-/* The first thread that is created gets no processor for half a second; a library for LD_PRELOAD. */
+/* The thread that is created as the Nth, N being OMPTRACE_TEST_LATE, gets no processor for half a second; a library for
+ * LD_PRELOAD. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -22,7 +23,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
                    void *argument) {
   static atomic_int created;
   __typeof__(&pthread_create) real = (__typeof__(&pthread_create))dlsym(RTLD_NEXT, "pthread_create");
-  if (created++)
+  if (++created != atoi(getenv("OMPTRACE_TEST_LATE")))
     return real(thread, attributes, run, argument);
   struct thread *late = malloc(sizeof *late);
   *late = (struct thread){run, argument};

@@ -1,5 +1,6 @@
 /* An OpenMP runtime that speaks TR2, OMPT of 2014, as LLVM 3.8 does: it asks the weak function ompt_tool for the tool's
- * initializer. It has parallel regions of one thread, and their two events.
+ * initializer. It has parallel regions of one thread, and their two events. Like LLVM's, it says in its destructor how its threads
+ * end, and that it is done.
  *
  *     omp_get_max_threads() answers 1 and starts the runtime; old_region() is a parallel region. */
 #include <stddef.h>
@@ -11,12 +12,13 @@ typedef int (*initialize_t)(interface_fn_t (*lookup)(const char *), const char *
 
 __attribute__((weak)) initialize_t ompt_tool(void) { return NULL; }
 
-enum { PARALLEL_BEGIN = 1, PARALLEL_END = 2, THREAD_BEGIN = 5, SHUTDOWN = 8, EVENTS = 9 };
+enum { PARALLEL_BEGIN = 1, PARALLEL_END = 2, THREAD_BEGIN = 5, THREAD_END = 6, SHUTDOWN = 8, EVENTS = 9 };
 static interface_fn_t callbacks[EVENTS];
 static int started, active;
 
 static int set_callback(int event, interface_fn_t callback) {
-  if (event != PARALLEL_BEGIN && event != PARALLEL_END && event != THREAD_BEGIN && event != SHUTDOWN)
+  if (event != PARALLEL_BEGIN && event != PARALLEL_END && event != THREAD_BEGIN && event != THREAD_END &&
+      event != SHUTDOWN)
     return event >= 1 && event <= 61 ? 1 : 0;
   callbacks[event] = callback;
   return 4;
@@ -37,6 +39,8 @@ static void start(void) {
 }
 
 __attribute__((destructor)) static void shut_down(void) {
+  if (active && callbacks[THREAD_END])
+    ((void (*)(int, uint64_t))callbacks[THREAD_END])(1, 1);
   if (active && callbacks[SHUTDOWN])
     callbacks[SHUTDOWN]();
 }

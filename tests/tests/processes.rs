@@ -4,8 +4,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use omptrace_tests::env::{Compiler, RUNTIMES_OF_TR6, compile, limited, program_on, runtime};
-use omptrace_tests::trace::{Traces, count, dump, info, omptrace};
+use omptrace_tests::env::{
+    Compiler, RUNTIMES_OF_TR6, compile, limited, program_on, runtime, tool_library,
+};
+use omptrace_tests::trace::{Traces, count, counts, dump, info, omptrace};
 use serde_json::Value;
 
 /// How the session of a trace ended, as `info` says.
@@ -93,6 +95,57 @@ fn exit_inside_a_region_completes_the_file() {
         assert_eq!(output.status.code(), Some(7), "{name}");
         traces.only();
         assert_eq!(regions(&traces), [(2, 1)], "{name}");
+    }
+}
+
+/// The loader runs a preloaded tracer's destructor before that of the runtime, which then says how its threads end.
+#[test]
+fn a_preloaded_tracer_records_the_runtimes_end() {
+    for name in RUNTIMES {
+        let ends = |preloaded: bool| {
+            let traces = Traces::folder();
+            let mut command = program_on(name, "locks.c", &["3", "10"]);
+            traces.trace(&mut command);
+            if preloaded {
+                command
+                    .env_remove("OMP_TOOL_LIBRARIES")
+                    .env("LD_PRELOAD", tool_library());
+            }
+            let output = command.output().expect("it can be run");
+            assert!(output.status.success(), "{name}: {output:?}");
+            assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{name}");
+            let trace = traces.only();
+            assert_eq!(traces.all_files().len(), 1, "{name}: no spool is left");
+            assert_eq!(ending(&trace), "ended", "{name}");
+            counts(&dump(&trace))
+        };
+        assert_eq!(ends(true), ends(false), "{name}");
+        assert_eq!(ends(true)["thread_end"], 3, "{name}");
+    }
+}
+
+/// Where the runtime does not come any more, what the threads were writing is in the spool, and `record` takes it in.
+#[test]
+fn a_preloaded_session_of_a_program_that_exits_in_a_region_is_complete() {
+    for name in RUNTIMES {
+        let traces = Traces::folder();
+        let mut program = program_on(name, "exit_in_parallel.c", &["2", "7"]);
+        let output = traces
+            .trace(&mut program)
+            .env_remove("OMP_TOOL_LIBRARIES")
+            .env("LD_PRELOAD", tool_library())
+            .output()
+            .expect("it can be run");
+        assert_eq!(output.status.code(), Some(7), "{name}");
+        assert_eq!(regions(&traces), [(2, 1)], "{name}");
+        let trace = traces.files().remove(0);
+        let ended = "ended by exit() without the runtime's finalize";
+        assert_eq!(ending(&trace), ended, "{name}");
+        let sealed = omptrace([Path::new("recover"), &trace]);
+        assert!(sealed.status.success(), "{name}: {sealed:?}");
+        assert_eq!(traces.only(), trace, "{name}");
+        assert_eq!(regions(&traces), [(2, 1)], "{name}");
+        assert_eq!(ending(&trace), ended, "{name}");
     }
 }
 
@@ -205,8 +258,8 @@ fn a_thread_of_ours_that_has_not_begun_is_not_waited_for() {
         &shared,
     );
     let program = compile("tests/programs/dlclose.c", Compiler::Gcc, &["-fno-openmp"]);
-    // The writer, or what waits for the signal.
-    for mode in ["record", "flight"] {
+    // What waits for the signal; or the writer, which follows the runtime's second thread.
+    for (mode, late_one) in [("flight", "1"), ("record", "2")] {
         let traces = Traces::folder();
         traces.record(
             Command::new("timeout")
@@ -214,6 +267,7 @@ fn a_thread_of_ours_that_has_not_begun_is_not_waited_for() {
                 .arg(&program)
                 .arg(&library)
                 .env("LD_PRELOAD", &late)
+                .env("OMPTRACE_TEST_LATE", late_one)
                 .env("LD_LIBRARY_PATH", runtime("intel-2026"))
                 .env("OMPTRACE_MODE", mode)
                 .env("OMPTRACE_FLUSH_ON", "SIGUSR2"),

@@ -796,7 +796,16 @@ fn an_old_runtime_that_is_loaded_later_takes_an_option_where_it_is_not_seen() {
             let trace = traces.only();
             let counts = counts(&dump(&trace));
             assert_eq!((counts["parallel_begin"], counts["parallel_end"]), (3, 3));
-            assert_eq!(info(&trace)["runtime"]["dialect"], dialect);
+            let info = info(&trace);
+            assert_eq!(info["runtime"]["dialect"], dialect);
+            // The runtime's destructor comes after that of a preloaded library.
+            let ends = counts.get("thread_end").copied().unwrap_or(0);
+            assert_eq!(ends, u64::from(dialect == "TR2"));
+            let ending = match dialect {
+                "TR2" => "ended",
+                _ => "ended by exit() without the runtime's finalize",
+            };
+            assert_eq!(info["ending"], ending);
         }
     }
 }

@@ -302,8 +302,8 @@ fn a_call_that_fails_costs_events_and_no_more() {
         (format!("pwritev:{}:3", libc::EIO), "tracing is off"),
         (format!("pwritev:{}:12", libc::ENOSPC), "No space left"),
         (format!("pwritev:{}:12", libc::EDQUOT), "Disk quota"),
-        (format!("posix_fallocate:{}:1", libc::ENOSPC), "lose events"),
-        (format!("posix_fallocate:{}:3", libc::EIO), "lose events"),
+        (format!("fallocate:{}:1", libc::ENOSPC), "lose events"),
+        (format!("fallocate:{}:3", libc::EIO), "lose events"),
     ] {
         let traces = Traces::folder();
         let mut command = program("reliability_ends.c", &["_exit", "2", "20000"]);
@@ -335,15 +335,96 @@ fn a_call_that_fails_costs_events_and_no_more() {
 fn without_a_writer_thread_nothing_is_lost() {
     let shim = failing_calls();
     let traces = Traces::folder();
-    // One thread: the first one made would be the writer, and the runtime needs none.
-    let mut command = program("reliability_ends.c", &["none", "1", "50000"]);
-    command
-        .env("LD_PRELOAD", &shim)
-        .env("OMPTRACE_TEST_FAIL", format!("pthread_create:{}:1", 11));
+    // The first one made is the runtime's second, the next one would be the writer.
+    let mut command = program("reliability_ends.c", &["none", "2", "50000"]);
+    command.env("LD_PRELOAD", &shim).env(
+        "OMPTRACE_TEST_FAIL",
+        format!("pthread_create:{}:2", libc::EAGAIN),
+    );
     let output = run(&traces, &mut command);
     one_line(&output, "cannot start the writer thread");
     traces.only();
-    assert_eq!(all_regions(&traces), [[50000, 50000, 50000]]);
+    assert_eq!(all_regions(&traces), [[50000, 50000, 100_000]]);
+}
+
+/// Some calls are for processes of one thread only. So is the tracer's share in a process until it has a second.
+#[test]
+fn a_program_of_one_thread_stays_one() {
+    for (regions, variables) in [
+        (1, [("OMPTRACE_MODE", "record")]),
+        // Several chunks.
+        (100_000, [("OMPTRACE_MODE", "record")]),
+        (100_000, [("OMPTRACE_MODE", "flight")]),
+    ] {
+        let traces = Traces::folder();
+        let mut command = program("reliability_one_thread.c", &[&regions.to_string()]);
+        let said = traces.record(command.envs(variables));
+        assert_eq!(said, "threads 1, a user namespace of its own: 1\n");
+        let trace = traces.only();
+        let lost = info(&trace)["lost"].as_u64();
+        assert_eq!(lost, Some(0), "{regions} {variables:?}");
+        if variables[0].1 == "record" {
+            // And one of two threads behind it.
+            let events = dump(&trace);
+            assert_eq!(count(&events, "parallel_begin"), regions + 1);
+            assert_eq!(count(&events, "parallel_end"), regions + 1);
+        }
+    }
+}
+
+/// A library whose functions take the place of the C library's, as libfaketime's do, may be gone before the tracer is.
+#[test]
+fn the_tracer_calls_nothing_that_a_preloaded_library_replaced_and_took_away() {
+    let shim = compile(
+        "tests/programs/reliability_gone_wrappers.c",
+        Compiler::Clang22,
+        &["-shared", "-fPIC", "-fno-openmp"],
+    );
+    for runtime in ["llvm-14", "llvm-19", "intel-2021"] {
+        for compress in ["auto", "off"] {
+            // As a tool, and preloaded: then the runtime says how it ends when all destructors of preloaded libraries are
+            // done.
+            for tracer in ["OMP_TOOL_LIBRARIES", "LD_PRELOAD"] {
+                let traces = Traces::folder();
+                let mut command = program_on(runtime, "reliability_ends.c", &["none"]);
+                let mut preloaded = shim.clone().into_os_string();
+                traces.trace(&mut command);
+                if tracer == "LD_PRELOAD" {
+                    command.env_remove("OMP_TOOL_LIBRARIES");
+                    preloaded.push(":");
+                    preloaded.push(tool_library());
+                }
+                command
+                    .env("LD_PRELOAD", preloaded)
+                    .env("OMPTRACE_COMPRESS", compress);
+                let output = command.output().expect("it can be run");
+                let case = format!("{runtime} {compress} {tracer}");
+                assert_eq!(output.status.code(), Some(3), "{case}: {output:?}");
+                assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{case}");
+                assert_eq!(output.stdout, b"checksum 2000\n", "{case}");
+                let expected = [[ROUNDS, ROUNDS, THREADS * ROUNDS]];
+                assert_eq!(all_regions(&traces), expected, "{case}");
+            }
+        }
+    }
+}
+
+/// Debian's `faketime`, which is such a library.
+#[test]
+fn a_program_under_faketime_is_traced() {
+    for shift in ["+0", "-1d"] {
+        let traces = Traces::folder();
+        let program = compile("tests/programs/reliability_ends.c", Compiler::Clang14, &[]);
+        let mut command = Command::new("faketime");
+        command.args(["-f", shift]).arg(program).arg("none");
+        command.env("LD_LIBRARY_PATH", runtime("llvm-19"));
+        let output = run(&traces, &mut command);
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        assert_eq!(output.stdout, b"checksum 2000\n");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        let expected = [[ROUNDS, ROUNDS, THREADS * ROUNDS]];
+        assert_eq!(all_regions(&traces), expected);
+    }
 }
 
 /// A shell's `script` with a file system of its own of `size` mounted at `$1`, the tracer at `$2`, the program at `$3`.

@@ -241,6 +241,13 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         source: Source::Apt(&["libc6-i386"]),
     },
     Requirement {
+        name: "faketime",
+        why: "a preloaded library whose functions replace the C library's, and go before the tracer does",
+        purpose: Purpose::Tests,
+        test: Test::Runs(&["faketime", "--version"]),
+        source: Source::Apt(&["faketime"]),
+    },
+    Requirement {
         name: "Open MPI",
         why: "its mpirun starts programs of MPI and OpenMP to be traced",
         purpose: Purpose::Tests,
