@@ -913,7 +913,7 @@ fn a_runtime_that_speaks_tr2_is_traced() {
     let info = info(&trace);
     assert_eq!(info["runtime"]["dialect"], "TR2");
     let always = &info["callbacks"]["always"];
-    assert_eq!(always.as_array().map(Vec::len), Some(4));
+    assert_eq!(always.as_array().map(Vec::len), Some(5));
 
     let doctor = Command::new(omptrace_program())
         .arg("doctor")
@@ -922,7 +922,7 @@ fn a_runtime_that_speaks_tr2_is_traced() {
         .expect("omptrace can be run");
     let words = String::from_utf8_lossy(&doctor.stdout);
     assert!(
-        words.contains("TR2 runtime; tools interface TR2, 4 of"),
+        words.contains("TR2 runtime; tools interface TR2, 5 of"),
         "{words}"
     );
 }

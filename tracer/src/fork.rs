@@ -118,6 +118,7 @@ pub(crate) fn watch() {
             // What the child stores there is nobody's.
             system::detach_memory(interrupted, CHUNK_BYTES);
         }
+        tls::recorder().outlive_fork();
         if Mode::current() == Mode::Off {
             session::disown();
         } else {

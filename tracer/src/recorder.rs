@@ -5,17 +5,17 @@
 //! is shared with a file, so that the kernel keeps every event published when the process is killed.
 //!
 //! ```text
-//! thread-local pointer -> Recorder { limit, storing, chunk, base, predictors, .., none }
-//!                                                   |
+//! thread-local pointer -> Recorder { limit, ready, words, base, predictors }
+//!                                                  |
 //!                         spool chunk: [ header .. published ] [ word word word ... ]
 //! ```
 //!
 //! A signal handler may run between any two instructions of the hot path, and its own events may end the chunk, begin
-//! another, pause recording, or end the session. So the hot path reads nothing of the recorder before `storing` is set:
-//! what a handler did before that is read afterwards. While `storing` is set, a handler's events are counted as lost,
-//! and nothing but the limit changes. There is no null chunk that could be followed: a recorder without a chunk has a
-//! header of its own, by which nothing is published and nothing may be. `tests/tests/handlers.rs` runs a handler at each
-//! instruction.
+//! another, pause recording, or end the session. So the hot path reads nothing of the recorder but `ready` before it has
+//! taken `ready` away: what a handler did before that is read afterwards. From then on a handler's events are counted as
+//! lost, and nothing but the limit changes. No null chunk is followed: a recorder that a fork wiped is not ready, and one
+//! without a chunk has [`NONE`], by which nothing is published and nothing may be. `tests/tests/handlers.rs` runs a
+//! handler at each instruction.
 //!
 //! [`Recorder::try_put_predicted`] is all that a usual event costs. Where it says no, the callback tail-calls a twin with
 //! the same arguments ([`crate::callbacks`]), which tries [`Recorder::try_put`]; everything rare makes that say no, and
@@ -101,10 +101,11 @@ pub(crate) struct Recorder {
     /// Words of the chunk before the margin; 0 where there is no chunk, or where it is closed, as any thread may
     /// do ([`Mode::set`]); only its own thread opens it.
     limit: Limit,
-    /// True while the hot path stores an event. Atomic only so that a signal handler on the same thread may read it.
-    storing: AtomicBool,
-    /// Where the chunk's header is: bytes from `none`. 0, as a fork leaves it, is `none` itself.
-    chunk: Cell<usize>,
+    /// False while the hot path stores an event, and before a stream begins. Atomic only so that a signal handler on the
+    /// same thread may read it.
+    ready: AtomicBool,
+    /// The chunk's first word, or what lies behind [`NONE`]. Null only where the recorder is not ready.
+    words: Cell<*mut u64>,
     /// The clock when the chunk began.
     base: Cell<u64>,
     /// When the cold path last asked whether modules have changed.
@@ -115,13 +116,13 @@ pub(crate) struct Recorder {
     pub(crate) stream: Stream,
     /// Its place in the list of all recorders.
     link: Link<Recorder>,
-    /// The header in place of a chunk's, where there is no chunk: nobody writes it, and no length is below a limit of 0.
-    none: Header,
 }
 
+/// The header in place of a chunk's, where there is no chunk: nobody writes it, and no length is below a limit of 0.
+static NONE: Header = Header([const { AtomicU64::new(0) }; CHUNK_HEADER_WORDS]);
+
 // SAFETY: what is not atomic is read and written by the recorder's own thread alone, with two exceptions. Of `IDLE`,
-// which many threads have, nothing is written but the atomic `storing`: its limit is always 0, and the cold path takes
-// another recorder. Who ends a session reads and writes the recorders of other threads, when none of them is on the cold
+// which many threads have, nothing is written: it is never ready, and the cold path takes another recorder. Who ends a session reads and writes the recorders of other threads, when none of them is on the cold
 // path any more (`Session::end`, `lockfree::gate`).
 unsafe impl Sync for Recorder {}
 
@@ -132,8 +133,8 @@ impl Recorder {
     const fn new() -> Recorder {
         Recorder {
             limit: Limit(AtomicUsize::new(0)),
-            storing: AtomicBool::new(false),
-            chunk: Cell::new(0),
+            ready: AtomicBool::new(false),
+            words: Cell::new(null_mut()),
             base: Cell::new(0),
             asked: Cell::new(0),
             state: UnsafeCell::new(State::new(0)),
@@ -142,7 +143,6 @@ impl Recorder {
                 taken: AtomicBool::new(false),
                 next: AtomicPtr::new(std::ptr::null_mut()),
             },
-            none: Header([const { AtomicU64::new(0) }; CHUNK_HEADER_WORDS]),
         }
     }
 
@@ -198,42 +198,36 @@ impl Recorder {
         put: impl FnOnce(&mut State, &mut [u64; MAX_COMPACT_WORDS]) -> Option<usize>,
     ) -> bool {
         // Relaxed, with fences for the compiler: shared only with signal handlers on this thread. One that interrupts this
-        // between the load and the store of `storing` has left it as it was when it returns.
-        if self.storing.load(Ordering::Relaxed) {
+        // between the load and the store of `ready` has left it as it was when it returns.
+        if !self.ready.load(Ordering::Relaxed) {
             return false;
         }
-        self.storing.store(true, Ordering::Relaxed);
+        self.ready.store(false, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        let header = self.header();
-        // SAFETY: `begin_chunk` was given a header that stays mapped, or it is `none`; only accessed like this.
-        let published = unsafe { &*header };
+        let words = self.words.get();
+        // SAFETY: the recorder was ready: `begin_chunk` was given a header that stays mapped, or it is `NONE`; only accessed
+        // like this. In the child of a fork in a signal handler that came since, it is `NONE` (`outlive_fork`).
+        let published = unsafe { &*header_before(words) };
         let cursor = published.written();
         sanitizer::acquire(published);
         let mut stored = None;
         // Where the chunk was given back, as a session ended in this moment (`Spool::remove`), the cursor is 0, and what is
         // stored is read by nobody.
         if cursor < self.limit.get() {
-            // SAFETY: only this thread uses its recorder, and `storing` keeps its signal handlers out.
+            // SAFETY: only this thread uses its recorder, and its signal handlers keep out while it is not ready.
             let state = unsafe { &mut *self.state.get() };
             // SAFETY: the limit is not 0, so that there is a chunk: `begin_chunk` was given one that is this thread's alone
-            // until it is handed over, which no handler does while `storing`. There are `MARGIN` words behind the limit, and
+            // until it is handed over, which no handler does where it is not ready. There are `MARGIN` words behind the limit, and
             // the cursor is below the limit.
-            let out = unsafe { &mut *words_behind(header).add(cursor).cast() };
+            let out = unsafe { &mut *words.add(cursor).cast() };
             stored = put(state, out);
             if let Some(len) = stored {
                 published.publish(cursor + len);
             }
         }
         compiler_fence(Ordering::SeqCst);
-        self.storing.store(false, Ordering::Relaxed);
+        self.ready.store(true, Ordering::Relaxed);
         stored.is_some()
-    }
-
-    /// The header of the chunk, or [`Recorder::none`].
-    #[inline(always)]
-    fn header(&self) -> *mut Header {
-        let none = (&raw const self.none).expose_provenance();
-        std::ptr::with_exposed_provenance_mut(none.wrapping_add(self.chunk.get()))
     }
 
     /// Takes note that modules were asked for.
@@ -258,15 +252,13 @@ impl Recorder {
         if !self.has_chunk() || ticks >> TICK_BITS != 0 {
             return None;
         }
-        let header = self.header();
+        let words = self.words.get();
         // SAFETY: as in `try_store`.
-        let published = unsafe { &*header };
+        let published = unsafe { &*header_before(words) };
         let (cursor, end) = (published.written(), self.stream.chunk_words.get());
         sanitizer::acquire(published);
         // SAFETY: as in `try_store`; `chunk_words` are the words of the chunk.
-        let room = unsafe {
-            std::slice::from_raw_parts_mut(words_behind(header).add(cursor), end - cursor)
-        };
+        let room = unsafe { std::slice::from_raw_parts_mut(words.add(cursor), end - cursor) };
         // SAFETY: as in `try_store`; `Busy` and the closed limit keep signal handlers out.
         let state = unsafe { &mut *self.state.get() };
         published.publish(cursor + encode(state, ticks, room)?);
@@ -299,17 +291,14 @@ impl Recorder {
         // SAFETY: as in `put_slowly`.
         unsafe { &mut *self.state.get() }.reset(newest_id);
         self.stream.chunk_words.set(len);
-        // SAFETY: the caller's contract.
-        let header = unsafe { words.cast::<Header>().sub(1) }.expose_provenance();
-        self.chunk
-            .set(header.wrapping_sub((&raw const self.none).addr()));
+        self.words.set(words);
         self.base.set(base);
     }
 
     /// Takes the chunk away; the next event takes the cold path.
     pub(crate) fn end_chunk(&self) {
         self.close();
-        self.chunk.set(0);
+        self.words.set(none());
     }
 
     /// Lets the hot path into the chunk again, in the mode that it is for.
@@ -325,29 +314,43 @@ impl Recorder {
 
     /// True where the thread has a chunk.
     pub(crate) fn has_chunk(&self) -> bool {
-        self.chunk.get() != 0
+        let words = self.words.get();
+        !words.is_null() && words != none()
     }
 
     /// The header of the chunk that the hot path stores an event in; null where it does not. Of a signal handler that
     /// interrupted it.
     pub(crate) fn storing_in(&self) -> *mut u8 {
         match self.is_storing() && self.has_chunk() {
-            true => self.header().cast(),
+            true => header_before(self.words.get()).cast(),
             false => null_mut(),
         }
     }
 
-    /// True while the hot path stores an event: a signal handler interrupted it.
+    /// True while the hot path stores an event of the recorder's stream: a signal handler interrupted it.
     pub(crate) fn is_storing(&self) -> bool {
         // Relaxed: shared only with signal handlers on this thread.
-        self.storing.load(Ordering::Relaxed)
+        self.stream.number.get() != 0 && !self.ready.load(Ordering::Relaxed)
+    }
+
+    /// In a forked child: the fork wiped the recorder, and the thread may be in the midst of the hot path, which a signal
+    /// handler that forked returns to.
+    pub(crate) fn outlive_fork(&self) {
+        if !self.is_idle() {
+            self.words.set(none());
+        }
     }
 }
 
-/// The first word for events behind a chunk's header.
+/// What lies behind [`NONE`]: nobody reads or writes it.
+fn none() -> *mut u64 {
+    (&raw const NONE).cast_mut().wrapping_add(1).cast()
+}
+
+/// The header of the chunk whose first word this is.
 #[inline(always)]
-fn words_behind(header: *mut Header) -> *mut u64 {
-    header.wrapping_add(1).cast()
+fn header_before(words: *mut u64) -> *mut Header {
+    words.cast::<Header>().wrapping_sub(1)
 }
 
 impl Linked for Recorder {
@@ -406,9 +409,12 @@ impl Recorder {
         let nested = self.stream.busy.enter();
         let records = Mode::current() != Mode::Off;
         if records {
-            // A thread that ended in a signal handler may have left the hot path in the midst of an event.
-            self.storing.store(false, Ordering::Relaxed);
             self.stream.reset(number);
+            if self.words.get().is_null() {
+                self.words.set(none());
+            }
+            // A thread that ended in a signal handler may have left the hot path in the midst of an event.
+            self.ready.store(true, Ordering::Relaxed);
         }
         self.stream.busy.leave(nested);
         records

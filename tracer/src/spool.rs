@@ -238,7 +238,7 @@ impl Spool {
     ///
     /// To that thread the chunk may be empty, so that the event is stored over one that is in the trace: nobody reads it.
     pub(crate) fn remove(&self) {
-        // All that was read was read before the zeros; pairs with `acquire` in `Recorder::cursor`.
+        // All that was read was read before the zeros; pairs with `acquire` in `Recorder::try_store`.
         self.all()
             .for_each(|(_, chunk)| sanitizer::release(chunk.header()));
         let Some(file) = &self.file else {

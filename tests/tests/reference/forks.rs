@@ -255,6 +255,10 @@ impl Traced {
     fn files(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.folder.path()).expect("the folder is there");
         let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        // Where a preloaded tracer waits for the runtime's end, and that does not come, the spool stays: a part of its trace.
+        if matches!(self.generation, Generation::Tr2(_)) {
+            files.retain(|path| path.extension().is_some_and(|end| end == "omptrace"));
+        }
         files.sort();
         files
     }
