@@ -185,7 +185,11 @@ fn of_perfetto(pftrace: &Path) -> (Intervals, Vec<(String, u64, u64)>) {
     let mut expected = Intervals::new();
     let mut parallel = Vec::new();
     for slice in &slices {
-        let (construct, place) = match slice.name.find(" @") {
+        let place = slice
+            .name
+            .find(" inside @")
+            .or_else(|| slice.name.find(" @"));
+        let (construct, place) = match place {
             Some(place) => slice.name.split_at(place),
             None => (&slice.name[..], ""),
         };

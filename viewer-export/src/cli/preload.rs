@@ -14,6 +14,7 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -211,11 +212,25 @@ fn nothing() -> Vec<u8> {
 fn is_in_use(folder: &Path) -> bool {
     let wanted = folder.as_os_str().as_encoded_bytes();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let environments =
-        processes.filter_map(|process| fs::read(process.path().join("environ")).ok());
-    environments
-        .into_iter()
+    processes
+        .filter_map(|process| environment(&process.path()))
         .any(|bytes| bytes.windows(wanted.len()).any(|part| part == wanted))
+}
+
+/// The environment of the process below `/proc`, if it may be read. While a process begins to execute a program, the
+/// kernel shows none for a moment, so that is waited for.
+fn environment(process: &Path) -> Option<Vec<u8>> {
+    const MAX_TRIES: u32 = 20;
+    for _ in 0..MAX_TRIES {
+        let bytes = fs::read(process.join("environ")).ok()?;
+        // The kernel's own threads have neither.
+        let may_come = bytes.is_empty() && fs::read_link(process.join("exe")).is_ok();
+        if !may_come {
+            return Some(bytes);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    None
 }
 
 #[cfg(test)]
