@@ -78,9 +78,10 @@ fn repair(file: &mut [u8]) {
                 repair_index(before, payload);
             }
             header[12..16].copy_from_slice(&crc32fast::hash(payload).to_le_bytes());
-            if header[16] == BlockKind::INDEX.0 && len < INDEX_TAIL_BYTES {
+            let padded = len.next_multiple_of(8);
+            if header[16] == BlockKind::INDEX.0 && padded < INDEX_TAIL_BYTES {
                 // As if the tail were there: it lies in the header's last bytes, in part or as a whole.
-                let tail = BLOCK_HEADER_BYTES + len.next_multiple_of(8) - INDEX_TAIL_BYTES;
+                let tail = BLOCK_HEADER_BYTES + padded - INDEX_TAIL_BYTES;
                 let place = &mut header[tail..];
                 place[..8].copy_from_slice(&(before.len() as u64).to_le_bytes());
                 let room = place.len() - 8;

@@ -52,10 +52,10 @@ fn decoding(made: Made) -> Made {
 }
 
 #[library_benchmark(setup = made_for)]
-#[bench::perfetto(args = ("perfetto"), config = at_most(1009))]
-#[bench::chrome(args = ("chrome"), config = at_most(1127))]
-#[bench::otf2(args = ("otf2"), config = at_most(1486))]
-#[bench::text(args = ("text"), config = at_most(1718))]
+#[bench::perfetto(args = ("perfetto"), config = at_most(1225))]
+#[bench::chrome(args = ("chrome"), config = at_most(1434))]
+#[bench::otf2(args = ("otf2"), config = at_most(1563))]
+#[bench::text(args = ("text"), config = at_most(1830))]
 fn converting((made, format): (Made, &'static Format)) -> Made {
     let options = ConvertOptions {
         threads: NonZero::new(1),
