@@ -45,22 +45,6 @@ pub const CLANG: Target = Target {
     name: "clang on LLVM 19",
     left_out: &[
         (
-            Feature::TaskwaitDepend,
-            "LLVM 19 asserts that a waiting thread has no data of such a task (kmp_taskdeps.cpp)",
-        ),
-        (
-            Feature::UndeferredDepend,
-            "LLVM 19 corrupts memory where a tool asks for the dependences of undeferred tasks",
-        ),
-        (
-            Feature::NestedSingle,
-            "LLVM 19 names the task of the outer region in a serialized one",
-        ),
-        (
-            Feature::DetachAlone,
-            "LLVM 19 names ended tasks again in teams of one",
-        ),
-        (
             Feature::UntiedAlone,
             "LLVM 19 starts the parts of such a task within each other, until the stack is full",
         ),
@@ -76,10 +60,6 @@ pub const CLANG: Target = Target {
 pub const GCC: Target = Target {
     name: "GCC on LLVM 19 in libgomp's place",
     left_out: &[
-        (Feature::TaskwaitDepend, "as with clang"),
-        (Feature::UndeferredDepend, "as with clang"),
-        (Feature::NestedSingle, "as with clang"),
-        (Feature::DetachAlone, "as with clang"),
         (
             Feature::CancelledDynamicLoop,
             "as with clang; a later loop also loses iterations",
