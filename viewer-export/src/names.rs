@@ -277,6 +277,12 @@ fn data_op_name(kind: ompt::ompt_target_data_op_t) -> String {
 /// What OpenMP's constructs begin with in names that Score-P's tools read.
 const SENTINEL: &str = "!$omp ";
 
+/// A region's name apart: the construct, and where it is, from ` @` or ` inside @` on; empty where that is not known.
+pub fn split_place(name: &str) -> (&str, &str) {
+    let place = name.find(" inside @").or_else(|| name.find(" @"));
+    name.split_at(place.unwrap_or(name.len()))
+}
+
 /// A region's name for people: where all is OpenMP, the sentinel says nothing, and a narrow slice has room for nothing else.
 pub fn short_name(name: &str) -> &str {
     name.strip_prefix(SENTINEL).unwrap_or(name)

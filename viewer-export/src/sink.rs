@@ -21,7 +21,7 @@ use std::io;
 
 use ompt_sys as ompt;
 
-pub use crate::names::{Construct, DeviceEvent, short_name};
+pub use crate::names::{Construct, DeviceEvent, short_name, split_place};
 pub use crate::timeline::Reports;
 
 /// Nanoseconds since the timeline's start.

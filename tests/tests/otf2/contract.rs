@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use omptrace_tests::otf2::{events, number, printed, rows, text};
 
 use crate::{OFFLOAD, PROGRAMS, Program, archive, traced};
+use omptrace_viewer_export::sink::split_place;
 
 /// A record of a location as the reference library prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ struct Record {
 
 impl Record {
     fn is(&self, kind: &str, construct: &str) -> bool {
-        let own = self.what.split(" @").next().unwrap_or_default();
+        let own = split_place(&self.what).0;
         self.kind == kind && own == construct
     }
 }
@@ -195,7 +196,7 @@ fn members_of_a_team_enter_the_same_regions_and_barriers() {
     let mut entered: BTreeMap<String, Vec<(u64, String)>> = BTreeMap::new();
     for row in rows(&answer["intervals"]) {
         let name = text(&row[3]);
-        let construct = name.split(" @").next().unwrap_or_default();
+        let construct = split_place(&name).0;
         if ["!$omp parallel", "!$omp barrier", "!$omp implicit barrier"].contains(&construct) {
             let of_thread = entered.entry(text(&row[0])).or_default();
             of_thread.push((number(&row[1]), name));

@@ -6,6 +6,7 @@ use std::path::Path;
 use omptrace_tests::otf2::{events, number, rows, text};
 use omptrace_tests::trace::{count, dump};
 use omptrace_tests::viewers::query;
+use omptrace_viewer_export::sink::split_place;
 use serde_json::Value;
 
 use crate::{PROGRAMS, archive, traced};
@@ -185,14 +186,7 @@ fn of_perfetto(pftrace: &Path) -> (Intervals, Vec<(String, u64, u64)>) {
     let mut expected = Intervals::new();
     let mut parallel = Vec::new();
     for slice in &slices {
-        let place = slice
-            .name
-            .find(" inside @")
-            .or_else(|| slice.name.find(" @"));
-        let (construct, place) = match place {
-            Some(place) => slice.name.split_at(place),
-            None => (&slice.name[..], ""),
-        };
+        let (construct, place) = split_place(&slice.name);
         let interval = |end: u64, name: String| (slice.track.clone(), slice.begin, end, name);
         if slice.track.contains(" transfers ") {
             let record = match slice.track.contains(" transfers to ") {

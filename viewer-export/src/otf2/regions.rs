@@ -12,7 +12,7 @@ use super::encoding::StringRef;
 use super::records::{self, paradigm, role};
 use super::strings::Strings;
 use crate::fast_map::FastMap;
-use crate::sink::{Category, Construct, DeviceWork, Region, Source};
+use crate::sink::{Category, Construct, DeviceWork, Region, Source, split_place};
 
 /// What a region is in OTF2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,10 +196,7 @@ struct Definition<'a> {
 impl Definition<'_> {
     fn record(&self, strings: &mut Strings, enums: Enums) -> records::Region {
         let shape = self.shape;
-        let (own, place) = match self.name.find(" @") {
-            Some(place) => self.name.split_at(place),
-            None => (self.name, ""),
-        };
+        let (own, place) = split_place(self.name);
         let own = shape.name.unwrap_or(own);
         let name = format!("{own}{place}");
         let canonical = match shape.canonical {
