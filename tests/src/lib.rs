@@ -5,4 +5,5 @@ pub mod generator;
 pub mod otf2;
 pub mod reference;
 pub mod trace;
+pub mod tracy;
 pub mod viewers;

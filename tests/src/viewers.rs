@@ -1,4 +1,5 @@
-//! The viewers that judge an exported trace: Perfetto's trace processor, the Perfetto UI, Catapult and Speedscope.
+//! The viewers that judge an exported trace: Perfetto's trace processor, the Perfetto UI, Catapult, Speedscope and the Firefox
+//! profiler.
 //!
 //! Each runs a script of `tests/tools`, which says what the answer means. As in [`env`](crate::env), what is missing makes a
 //! test fail.
@@ -78,10 +79,20 @@ pub fn open_in_speedscope(trace: &Path) -> Answer {
     ask("speedscope.mjs", trace, &[], &[])
 }
 
+/// Imports a Chrome JSON trace as the Firefox profiler does. The first result has a row per thread: `process`, `pid`, `thread`,
+/// `tid`, `is_main`; the second a row per marker: the number of its `thread`'s row, `name`, `begin` and `duration` in nanoseconds
+/// since the first event, `detail`.
+///
+/// # Panics
+/// The importer cannot be run.
+pub fn open_in_firefox(trace: &Path) -> Answer {
+    ask("firefox.mjs", trace, &[], &[])
+}
+
 /// Opens a Chrome JSON trace in Catapult, the viewer of chrome://tracing. The first result has a row per thread: `process`,
 /// `pid`, `thread`, `tid`, `slices`, `async_slices`, `depth`; the second a row per arrow: `from_slice`, `from_thread`,
-/// `to_slice`, `to_thread`, and the `time` at which the slice begins that it leads to, in nanoseconds
-/// since the first event.
+/// `to_slice`, `to_thread`, in nanoseconds since the first event when the first slice begins and ends (`from_begin`, `from_end`)
+/// and the `time` at which the second begins.
 ///
 /// # Panics
 /// The viewer cannot be run.

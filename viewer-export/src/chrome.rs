@@ -18,7 +18,8 @@
 //!   those are unique: the thread with its process's number is the main one. They are never 0.
 //! * Locks, devices' queues and other tracks are threads of ours, their intervals slices: arrows lead to slices of threads
 //!   only, and asynchronous events would take twice the bytes and leave their track without a name of its own.
-//! * Perfetto calls a counter by its name and its value's key, Tracy by the key, Catapult by the name and the category.
+//! * Perfetto calls a counter by its name and its value's key, Tracy by the key, Catapult by the name and the category. Tracy
+//!   has no processes and makes one plot of equal keys: those of a further process name it.
 //! * The Firefox profiler shows the argument `detail` alone, Tracy finds the source by `loc`.
 
 use std::io;
@@ -39,7 +40,7 @@ use crate::words::{ByWord, RecentTexts};
 pub(crate) struct Chrome {
     share: Share,
     events: Events,
-    processes: Vec<SystemIds>,
+    processes: Vec<Numbers>,
     locations: Vec<Lane>,
     /// What the slices of each region are called.
     regions: Vec<Called>,
@@ -101,6 +102,12 @@ impl FlowTexts {
             marks: [cause, effect].map(|mark| Called::new(mark, kind.category(), None)),
         }
     }
+}
+
+/// The numbers of a process: its own and its threads', and its place among all of the file.
+struct Numbers {
+    ids: SystemIds,
+    rank: u32,
 }
 
 /// The file's list of events.
@@ -262,7 +269,7 @@ impl Chrome {
     }
 
     fn pid(&self, process: ProcessId) -> u32 {
-        self.processes[process.0 as usize].pid()
+        self.processes[process.0 as usize].ids.pid()
     }
 
     /// A metadata event; `value` writes what it says.
@@ -519,13 +526,13 @@ impl Sink for Chrome {
             false => &process.name,
         };
         let pid = ids.pid();
-        self.processes.push(ids);
+        self.processes.push(Numbers { ids, rank });
         self.metadata(pid, pid, "process_name", |out| json::string(out, name));
         self.metadata(pid, pid, "process_sort_index", |out| json::uint(out, rank));
     }
 
     fn location(&mut self, location: &Location) {
-        let ids = &mut self.processes[location.process.0 as usize];
+        let ids = &mut self.processes[location.process.0 as usize].ids;
         let pid = ids.pid();
         let tid = match location.kind {
             LocationKind::Thread { os_tid, .. } => ids.tid(os_tid),
@@ -561,6 +568,10 @@ impl Sink for Chrome {
 
     fn counter(&mut self, counter: &Counter) {
         let pid = self.pid(counter.process);
+        let key = match self.processes[counter.process.0 as usize].rank {
+            0 => counter.name.clone(),
+            _ => format!("{} ({pid})", counter.name),
+        };
         let mut before_time = Vec::new();
         head(&mut before_time, b'C', pid, pid);
         before_time.extend_from_slice(&name_text(counter.unit));
@@ -568,7 +579,7 @@ impl Sink for Chrome {
         json::string(&mut before_time, &counter.name);
         before_time.extend_from_slice(b",\"ts\":");
         let mut before_value = b",\"args\":{".to_vec();
-        json::string(&mut before_value, &counter.name);
+        json::string(&mut before_value, &key);
         before_value.push(b':');
         self.counters.push(CounterTexts {
             before_time,

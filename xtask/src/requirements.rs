@@ -402,6 +402,13 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         source: Source::Npm("speedscope@1.25.0"),
     },
     Requirement {
+        name: "firefox-profiler",
+        why: "the Firefox profiler's importer of Chrome JSON, another viewer that judges our traces",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::Npm("@firefox-devtools/profiler-cli@0.10.0"),
+    },
+    Requirement {
         name: "otf2-tools",
         why: "the reference library of OTF2 and its Python module of version 3.0: reads our archives, and writes others",
         purpose: Purpose::Tests,
@@ -482,9 +489,12 @@ impl Source {
     }
 }
 
-/// `puppeteer-core` for `puppeteer-core@24`.
+/// `puppeteer-core` for `puppeteer-core@24`, `@scope/name` for `@scope/name@1`.
 fn without_version(package: &str) -> &str {
-    package.split('@').next().unwrap_or(package)
+    match package.rsplit_once('@') {
+        Some((name, _)) if !name.is_empty() => name,
+        _ => package,
+    }
 }
 
 fn words_command(words: &[&str]) -> Command {
