@@ -55,13 +55,16 @@ function readModel() {
       ),
     })),
   );
+  const ns = (milliseconds) => Math.round(milliseconds * 1e6);
   const arrows = model.flowEvents.map(({ startSlice: from, endSlice: to }) => ({
     from_slice: from.title,
     from_thread: from.parentContainer.name,
     to_slice: to.title,
     to_thread: to.parentContainer.name,
     // In nanoseconds since the first event.
-    time: Math.round(to.start * 1e6),
+    from_begin: ns(from.start),
+    from_end: ns(from.end),
+    time: ns(to.start),
   }));
   const warnings = model.importWarnings.map(({ type, message }) => `${type}: ${message}`);
   return { warnings, threads, arrows };

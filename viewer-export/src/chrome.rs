@@ -696,12 +696,17 @@ impl Sink for Chrome {
             from.write_begin(events, &self.regions);
         }
         let (before_time, time) = (&from.before_time, flow.from.time);
-        match flow.cause {
+        let cause = match flow.cause {
+            // Else the arrow would start on the instant.
+            Anchor::Inside if from.instant.is_some_and(|instant| instant <= time) => Anchor::Moment,
+            cause => cause,
+        };
+        match cause {
             Anchor::Moment => from.mark(events, time, &texts.marks[0], |out| {
                 flow_event(out, b's', before_time, time, id, &texts.start);
             }),
             _ => {
-                let inside = match flow.cause {
+                let inside = match cause {
                     // The slice is still open then, and the innermost.
                     Anchor::End => (time - 1).max(0),
                     _ => time,

@@ -371,17 +371,9 @@ pub enum Anchor {
 }
 
 impl Anchor {
-    /// Nothing happens on a thread for so long before the end of a region that is an [`Anchor::End`].
+    /// Nothing happens on a thread for so long before the end of a region that is an [`Anchor::End`], and what happened before
+    /// that is no instant: importers take it for the innermost slice until the next event.
     pub const CLEAR_NS: Ns = 2;
-
-    /// That of a region which ends at `time`, on a thread where something happened at `last` before that.
-    pub(crate) fn end(last: Ns, time: Ns) -> Anchor {
-        if time - last >= Anchor::CLEAR_NS {
-            Anchor::End
-        } else {
-            Anchor::Moment
-        }
-    }
 }
 
 /// What leads from one place to another.

@@ -38,8 +38,7 @@ pub(crate) fn of_chrome(path: &Path) -> Vec<Interval> {
             Some("M") if event["name"] == "thread_name" => {
                 tracks.insert(thread, text(&event["args"]["name"]));
             }
-            // What marks an end of an arrow.
-            _ if is_mark(&event["name"]) => {}
+            _ if event["name"].as_str().is_some_and(is_mark) => {}
             Some("B") => {
                 let open = open.entry(thread).or_default();
                 open.push(nanoseconds(&event["ts"]));
@@ -60,14 +59,15 @@ pub(crate) fn of_chrome(path: &Path) -> Vec<Interval> {
     lasting(&intervals)
 }
 
-fn is_mark(name: &Value) -> bool {
+/// Whether a slice without duration is an end of an arrow.
+pub(crate) fn is_mark(name: &str) -> bool {
     let marks = [
         "mutex_released",
         "mutex_acquired",
         "task_create",
         "task_dependence",
     ];
-    marks.iter().any(|mark| name == mark)
+    marks.contains(&name)
 }
 
 /// Those of a text file.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use crate::intervals::Interval;
+use crate::intervals::{Interval, is_mark};
 
 /// A field of a message: its number, and its value, a number or bytes.
 enum Field<'a> {
@@ -144,6 +144,7 @@ pub(crate) fn intervals(path: &Path) -> Vec<Interval> {
         }
     }
     assert!(open.values().all(Vec::is_empty), "all slices end");
+    intervals.retain(|interval| !is_mark(&interval.name));
     intervals.sort();
     intervals
 }

@@ -13,11 +13,11 @@
 //! first location, which in most programs is the thread that has most of them, name no track: it is the sequence's default.
 //!
 //! A flow's end is a field of an event at its place and time; that of an interval may stand at either end of its slice.
-//! Where no such event is at hand any more, as for the creation of a task long ago, it gets an instant of its own. A flow from
+//! Where no such event is at hand any more, as for the creation of a task long ago, it gets a slice without duration. A flow from
 //! the end of a slice is two events of an older kind, which the importer binds to the innermost slices at their times.
 //!
 //! The importer takes for the source whichever of the two slices began first, whatever the file says. So what leads to a thread
-//! that waits is bound to no slice of the wait: [`Anchor::Moment`] is an instant.
+//! that waits is bound to no slice of the wait: [`Anchor::Moment`] is a slice without duration.
 
 mod fields;
 mod intern;
@@ -217,35 +217,48 @@ impl Perfetto {
         self.flow_salt ^ self.share.number(flow.id)
     }
 
+    /// A slice without duration. The importer would take an instant for the innermost slice until the next event.
     fn mark(&mut self, flow: &Flow, at: Point, mark: &str) {
         let name = self.name(mark, flow.kind.category());
-        self.event(EventType::Instant, at, Called::Text(name), &[]);
+        self.event(EventType::SliceBegin, at, Called::Text(name), &[]);
+        self.event(EventType::SliceEnd, at, Called::Nothing, &[]);
+        self.tracks[at.location.0 as usize].ends_what_began(at.time);
     }
 
     /// A flow whose ends are events of their own: from the end of a slice, or one whose ends have one time and need an order.
     fn flow_in_phases(&mut self, flow: &Flow) {
         let (Flow { from, to, .. }, (cause, effect)) = (*flow, flow.kind.marks());
         let is_within = from.location == to.location;
-        let start = match flow.cause {
-            Anchor::Moment if !is_within => {
-                self.mark(flow, from, cause);
-                from.time
-            }
-            Anchor::Begin | Anchor::Inside => from.time,
+        match flow.cause {
+            Anchor::Moment if !is_within => self.marked_phase(flow, b's', from, cause),
+            Anchor::Begin | Anchor::Inside => self.phase(flow, b's', from),
             // The slice is still open then, and the innermost.
-            Anchor::End | Anchor::Moment => (from.time - 1).max(0),
-        };
-        if flow.effect == Anchor::Moment {
-            self.mark(flow, to, effect);
+            Anchor::End | Anchor::Moment => {
+                let time = (from.time - 1).max(0);
+                self.phase(flow, b's', Point { time, ..from });
+            }
         }
+        match flow.effect {
+            Anchor::Moment => self.marked_phase(flow, b'f', to, effect),
+            _ => self.phase(flow, b'f', to),
+        }
+    }
+
+    /// One end of a flow, within a mark.
+    fn marked_phase(&mut self, flow: &Flow, phase: u8, at: Point, mark: &str) {
+        let name = self.name(mark, flow.kind.category());
+        self.event(EventType::SliceBegin, at, Called::Text(name), &[]);
+        self.phase(flow, phase, at);
+        self.event(EventType::SliceEnd, at, Called::Nothing, &[]);
+    }
+
+    /// One end of a flow, of the innermost slice.
+    fn phase(&mut self, flow: &Flow, phase: u8, at: Point) {
         let name = self.name(flow.kind.name(), flow.kind.category());
         let (name, id) = (&self.names[name], self.flow_id(flow));
-        for (phase, at, time) in [(b's', from, start), (b'f', to, to.time)] {
-            let out = self.out.buffer();
-            let track = &mut self.tracks[at.location.0 as usize];
-            track.write_newest(out);
-            track.flow_phase(out, phase, time, name, id);
-        }
+        let (out, track) = (self.out.buffer(), &mut self.tracks[at.location.0 as usize]);
+        track.write_newest(out);
+        track.flow_phase(out, phase, at.time, name, id);
         self.out.written();
     }
 }

@@ -610,7 +610,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         arguments: &[Argument<'_>],
     ) {
         let region = self.region(thread, construct, codeptr_ra);
-        let at = self.threads[thread].point(time);
+        let at = self.threads[thread].instant(time);
         self.stage.sink.instant(at, region, arguments);
     }
 

@@ -16,7 +16,9 @@ use ompt_sys as ompt;
 use omptrace_trace_format::field::Id;
 
 use crate::names::Construct;
-use crate::sink::{Argument, LocationId, Ns, Point, RegionId, ThreadEvent, Value, argument};
+use crate::sink::{
+    Anchor, Argument, LocationId, Ns, Point, RegionId, ThreadEvent, Value, argument,
+};
 use crate::timeline::repair::Cause;
 use crate::timeline::stage::Stage;
 
@@ -155,6 +157,8 @@ pub(crate) struct Thread {
     stack: Vec<Frame>,
     /// The time of the newest thing on this thread.
     last: Ns,
+    /// That of the newest instant.
+    last_instant: Option<Ns>,
     /// Regions deeper than [`MAX_DEPTH`], which are on no stack.
     hidden: usize,
     /// The task at the bottom, which was not announced, where an event tells it: an initial task of TR2.
@@ -174,6 +178,7 @@ impl Thread {
             is_helper,
             stack: Vec::new(),
             last: start,
+            last_instant: None,
             hidden: 0,
             unannounced_base: None,
             awaited: Vec::new(),
@@ -201,6 +206,30 @@ impl Thread {
         Point {
             location: self.location,
             time: self.last,
+        }
+    }
+
+    /// The point of something without duration.
+    pub(crate) fn instant(&mut self, time: Ns) -> Point {
+        let at = self.point(time);
+        self.last_instant = Some(at.time);
+        at
+    }
+
+    /// What an arrow from the end of a region is bound to, which ends at `time`.
+    pub(crate) fn anchor_of_end(
+        &self,
+        stage: &Stage<'_>,
+        time: Ns,
+        is_it: impl Fn(&Frame) -> bool,
+    ) -> Anchor {
+        let is_innermost =
+            self.stack.len() <= stage.max_depth && self.stack.last().is_some_and(is_it);
+        let is_clear = time - self.last >= Anchor::CLEAR_NS && self.last_instant != Some(self.last);
+        if is_innermost && is_clear {
+            Anchor::End
+        } else {
+            Anchor::Moment
         }
     }
 

@@ -138,6 +138,7 @@ golden! {
     hidden_helpers
     dependences
     create_after_instant
+    dependence_after_instant
     taskwaits_without_id
     contended_critical
     device_records

@@ -100,7 +100,7 @@ impl Interpreter<'_, '_> {
         let name = row.map_or("unknown event", |row| &row.name).to_owned();
         let stage = &mut *self.stage;
         let region = stage.names.named(stage.sink, Construct::Unknown, name);
-        let at = self.threads[thread].point(time);
+        let at = self.threads[thread].instant(time);
         let number = arguments!["number": uint(e.number)];
         self.stage.sink.instant(at, region, number);
     }

@@ -143,12 +143,12 @@ impl Interpreter<'_, '_> {
         if !self.selection.mutex_holds {
             return self.repair(thread, time, Cause::CounterpartLeftOut);
         }
-        let last = self.threads[thread].last();
-        let at = self.threads[thread].point(time);
         let hold = Construct::MutexHold(e.kind);
         let wait_id = self.held(thread, hold, e.wait_id.0);
+        let is_it = |frame: &Frame| frame.construct == hold && frame.key == wait_id;
+        let anchor = self.threads[thread].anchor_of_end(self.stage, time, is_it);
+        let release = (self.threads[thread].point(time), anchor);
         let names = &self.thread_names;
-        let release = (at, Anchor::end(last, at.time));
         let was_held = self
             .locks
             .released(self.stage, names, wait_id, thread, release);

@@ -124,10 +124,11 @@ impl Interpreter<'_, '_> {
                 if self.dialect.tasks_without_switch {
                     self.completed_unswitched(thread, time, prior);
                 }
-                let last = self.threads[thread].last();
+                let is_it = |frame: &Frame| frame.is_explicit_task() && frame.key == prior.0;
+                let end = self.threads[thread].anchor_of_end(self.stage, time, is_it);
                 let ran = self.leave_task(thread, time, prior, cancelled);
                 let anchor = match ran {
-                    true => Anchor::end(last, time),
+                    true => end,
                     false => Anchor::Moment,
                 };
                 self.task_is_done(thread, time, prior, anchor);
