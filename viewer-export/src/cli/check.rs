@@ -11,6 +11,7 @@ use crate::cli::arguments::Check;
 use crate::cli::failure::{Failure, Outcome, Result};
 use crate::cli::inputs::{self, Tally};
 use crate::cli::loader::files_in;
+use crate::cli::words;
 
 /// Checks one input after the other. One that cannot be read does not keep the others from being checked.
 ///
@@ -45,9 +46,11 @@ fn readable(anchor: &Path) -> Result<()> {
 }
 
 fn tell(input: &Path, findings: &[Finding]) -> Result<Outcome> {
+    let width = words::columns(&io::stdout());
     let mut stdout = io::stdout().lock();
     for finding in findings {
-        writeln!(stdout, "{}: {finding}", input.display())?;
+        let line = format!("{}: {finding}", input.display());
+        writeln!(stdout, "{}", words::folded(&line, width, Some(4)))?;
     }
     let is_grave = |finding: &Finding| finding.severity > Severity::Note;
     if findings.iter().any(is_grave) {

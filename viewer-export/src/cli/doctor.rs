@@ -112,13 +112,17 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
         problems,
     };
 
+    let width = words::columns(&io::stdout());
     let mut stdout = io::stdout().lock();
     if arguments.json {
         let text = serde_json::to_string_pretty(&report)
             .map_err(|error| Failure::because("cannot write JSON", &error))?;
         writeln!(stdout, "{text}")?;
     } else {
-        report.write(&mut stdout)?;
+        let mut text = Vec::new();
+        report.write(&mut text)?;
+        let text = words::folded(&String::from_utf8_lossy(&text), width, None);
+        write!(stdout, "{text}")?;
     }
     let refused = report
         .program

@@ -7,12 +7,17 @@ use omptrace_viewer_export::Info as Summary;
 use crate::cli::arguments::Info;
 use crate::cli::failure::{Outcome, Result};
 use crate::cli::inputs::{self, Tally};
+use crate::cli::words;
+
+/// Where the values stand in a line.
+const VALUES: usize = 18;
 
 /// Tells it, for one trace after the other. One that cannot be read does not keep the others from being told of.
 ///
 /// # Errors
 /// A trace cannot be read, or stdout not be written to.
 pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
+    let width = words::columns(&io::stdout());
     let mut stdout = BufWriter::new(io::stdout().lock());
     let mut tally = Tally::default();
     let mut is_first = true;
@@ -29,7 +34,8 @@ pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
                 writeln!(stdout)?;
             }
             is_first = false;
-            write!(stdout, "{info}")?;
+            let text = words::folded(&info.to_string(), width, Some(VALUES));
+            write!(stdout, "{text}")?;
         }
     }
     stdout.flush()?;

@@ -107,8 +107,8 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         if let Decision::ReplaceBy(stand_in) = &decision {
             replaced::tell(&done, stand_in, &programs, &loader);
         }
-        if let Some(commands) = sealing::next_commands(&done) {
-            words::note(&format!("next: {commands}"));
+        for line in sealing::next_commands(&done).into_iter().flatten() {
+            words::note(&line);
         }
     }
     Ok(Outcome::Program(ran.end.status()))

@@ -187,10 +187,12 @@ fn typed(trace: &Path) -> String {
     }
 }
 
-/// The commands that show these traces, and count them up.
-pub(crate) fn next_commands(done: &[Done]) -> Option<String> {
+/// Lines with the commands that show these traces, and count them up.
+pub(crate) fn next_commands(done: &[Done]) -> Option<Vec<String>> {
     /// More would not be typed but globbed.
     const MOST_NAMES: usize = 4;
+    /// Those of a line behind `omptrace: next: `.
+    const MOST_LETTERS: usize = 64;
 
     let mut traces = done
         .iter()
@@ -205,5 +207,11 @@ pub(crate) fn next_commands(done: &[Done]) -> Option<String> {
     if traces.next().is_some() {
         names.push_str(" ...");
     }
-    Some(format!("omptrace view{names}, or omptrace stats{names}"))
+    let on_one_line = format!("omptrace view{names}, or omptrace stats{names}");
+    if on_one_line.chars().count() <= MOST_LETTERS {
+        return Some(vec![format!("next: {on_one_line}")]);
+    }
+    let commands = [("next: ", "view"), ("or    ", "stats")];
+    let line = |(word, command)| format!("{word}omptrace {command}{names}");
+    Some(commands.map(line).to_vec())
 }

@@ -8,7 +8,10 @@ use omptrace_viewer_export::{Layout, Stats as Numbers, symbols};
 use crate::cli::arguments::Stats;
 use crate::cli::convert::tell;
 use crate::cli::failure::{Outcome, Result};
-use crate::cli::inputs;
+use crate::cli::{inputs, words};
+
+/// The letters of a line where nothing tells, as in a pipe or a file.
+const USUAL_COLUMNS: usize = 80;
 
 /// Tells it of all traces together.
 ///
@@ -21,13 +24,14 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
         debug_dirs: arguments.debug_dirs.debug_dir.clone(),
     };
     let (stats, report) = Numbers::of(&inputs, &symbols);
+    let width = words::columns(&io::stdout()).unwrap_or(USUAL_COLUMNS);
     let mut stdout = BufWriter::new(io::stdout().lock());
     if arguments.json {
         serde_json::to_writer(&mut stdout, &stats).map_err(io::Error::from)?;
         writeln!(stdout)?;
     } else {
         let layout = Layout {
-            width: Some(width()),
+            width: Some(width),
             top: arguments.top,
         };
         write!(stdout, "{}", stats.tables(layout))?;
@@ -35,20 +39,4 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
     stdout.flush()?;
     tell(&report);
     Ok(Outcome::Success)
-}
-
-/// The letters of a line: as `COLUMNS` says, else as many as the terminal has.
-fn width() -> usize {
-    /// Where nothing tells, as in a pipe or a file.
-    const USUAL: usize = 80;
-
-    let told = std::env::var("COLUMNS").ok();
-    let told = told.and_then(|columns| columns.parse().ok());
-    let of_terminal = || {
-        let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
-        Some(usize::from(width.0))
-    };
-    told.or_else(of_terminal)
-        .filter(|width| *width > 0)
-        .unwrap_or(USUAL)
 }

@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -27,9 +28,54 @@ pub(crate) fn hint(text: &str) {
     say(format_args!("{}: {text}", paint("hint", "1;36")));
 }
 
+/// The letters of a line: as `COLUMNS` says, else as many as the terminal has; `None` where neither tells, as in a pipe.
+pub(crate) fn columns(out: &impl AsFd) -> Option<usize> {
+    let told = env::var("COLUMNS").ok();
+    let told = told.and_then(|columns| columns.parse().ok());
+    let of_terminal = || terminal_size::terminal_size_of(out).map(|(width, _)| width.0.into());
+    told.or_else(of_terminal).filter(|width| *width > 0)
+}
+
+/// The same lines, each on as many as it takes. What goes on has `hang` blanks in front, or as many as its line and two. A word
+/// that is longer than a line stays whole: it is a path or an address, and people copy it.
+pub(crate) fn folded(text: &str, width: Option<usize>, hang: Option<usize>) -> String {
+    let letters = |text: &str| text.chars().count();
+    let Some(width) = width else {
+        return text.to_owned();
+    };
+    let mut folded = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        if letters(line.trim_end()) <= width {
+            folded += line;
+            continue;
+        }
+        let indent = letters(line) - letters(line.trim_start());
+        let hang = hang.unwrap_or(indent + 2).min(width / 2);
+        // The blanks in front and between columns stay.
+        let mut column = 0;
+        for part in line.split_inclusive(' ') {
+            let end = column + letters(part.trim_end());
+            if column > hang && end > width && !part.trim_end().is_empty() {
+                folded.truncate(folded.trim_end_matches(' ').len());
+                folded += "\n";
+                folded.extend(std::iter::repeat_n(' ', hang));
+                column = hang;
+            }
+            folded += part;
+            column += letters(part);
+        }
+    }
+    folded
+}
+
 /// Says a line. Where nobody can hear it - a terminal that is gone, a full disk - the work goes on all the same: its result
 /// and its status are what count.
 fn say(line: fmt::Arguments<'_>) {
+    let mut line = line.to_string();
+    // A command is to be copied in one piece.
+    if !line.contains("omptrace ") {
+        line = folded(&line, columns(&io::stderr()), Some(10));
+    }
     let _unheard = writeln!(io::stderr(), "{line}");
 }
 
@@ -154,6 +200,26 @@ mod tests {
         assert_eq!(bytes(1_349_999), "1.3 MB");
         assert_eq!(bytes(999_999), "1.0 MB");
         assert_eq!(bytes(256_000_000), "256 MB");
+    }
+
+    #[test]
+    fn long_lines_are_folded_between_words() {
+        let fold = |text: &str, width| folded(text, Some(width), Some(6));
+        assert_eq!(fold("a bcd efg\n", 9), "a bcd efg\n");
+        assert_eq!(
+            fold("word  one two three four\n", 14),
+            "word  one two\n      three\n      four\n"
+        );
+        assert_eq!(fold("  3  ab  x y z\n", 10), "  3  ab  x\n     y z\n");
+        assert_eq!(
+            fold("see /a/path/without/end now\n", 12),
+            "see /a/path/without/end\n      now\n"
+        );
+        assert_eq!(
+            folded("  two blanks more", Some(12), None),
+            "  two blanks\n    more"
+        );
+        assert_eq!(folded("a long line", None, None), "a long line");
     }
 
     #[test]
