@@ -62,7 +62,8 @@ pub fn open_in_ui(trace: &Path, queries: &[&str]) -> Answer {
 }
 
 /// Opens an address at which the UI, or a page that leads to it, gets a trace from elsewhere, and asks the UI's engine.
-/// A button on the page is clicked.
+/// A button on the page is clicked. One more result has a row for each track that lies around others: `name`, and whether it
+/// is `collapsed`.
 ///
 /// # Panics
 /// As [`ask_trace_processor`].

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use omptrace_tests::env::{omptrace_program, perfetto_ui};
 use omptrace_tests::trace::Traced;
-use omptrace_tests::viewers::{open_address, query};
+use omptrace_tests::viewers::{Rows, open_address, query};
 use omptrace_viewer_export::serve::{HOSTED_UI, Server, UI_PORT, Ui, Way};
 use tempfile::TempDir;
 
@@ -216,6 +216,17 @@ fn the_local_ui_gets_the_trace_by_a_cookie() {
     assert_eq!(status(&running.ask("GET", "/", &[])), 200);
 }
 
+/// What the UI answers, in which all tracks can be seen without a click.
+fn open_expanded(address: &str) -> Vec<Rows> {
+    let mut results = open_address(address, &[SLICES]).sound();
+    let groups = results.pop().expect("the groups of tracks");
+    assert!(!groups.is_empty());
+    for group in &groups {
+        assert_eq!(group["collapsed"], false, "{groups:?}");
+    }
+    results
+}
+
 /// Our page, at one origin, opens the real UI at another and posts the trace to it.
 #[test]
 fn a_page_hands_the_trace_to_the_real_ui() {
@@ -229,7 +240,7 @@ fn a_page_hands_the_trace_to_the_real_ui() {
     let file = File::open(&path).expect("the export");
     let server = Server::new(file, "a.pftrace", Ui::At(empty_ui), Way::Page, 0);
     let running = Running::start(server.expect("a free port"), PATIENCE);
-    assert_eq!(open_address(&running.address, &[SLICES]).sound(), expected);
+    assert_eq!(open_expanded(&running.address), expected);
     assert!(running.result.join().expect("it ends"));
 }
 
@@ -307,10 +318,6 @@ fn the_command_opens_the_local_ui() {
         let words = [&[trace, "--ui", ui], way].concat();
         // It waits for what the UI may still want, and is ended.
         let (_running, address) = view(&words);
-        assert_eq!(
-            open_address(&address, &[SLICES]).sound(),
-            expected,
-            "{way:?}"
-        );
+        assert_eq!(open_expanded(&address), expected, "{way:?}");
     }
 }

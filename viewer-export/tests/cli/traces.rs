@@ -603,6 +603,39 @@ fn info_tells_of_each_trace() {
     assert_eq!(said.stdout.lines().count(), 2);
 }
 
+/// Paths stay whole: they are copied.
+#[test]
+fn lines_for_people_are_as_long_as_the_terminal_is_wide() {
+    let folder = folder("lines_for_people");
+    let name =
+        "a_folder_whose_name_is_long/and_a_trace_whose_name_is_no_shorter_than_that.omptrace";
+    fs::create_dir(folder.join("a_folder_whose_name_is_long")).unwrap();
+    let trace = folder.join(name);
+    write_chunks(&trace, 3);
+    // Cut off: there is something to find.
+    let bytes = fs::read(&trace).unwrap();
+    fs::write(&trace, &bytes[..bytes.len() - 100]).unwrap();
+    for words in [
+        &["info", name][..],
+        &["check", name],
+        &["stats", name],
+        &["doctor"],
+    ] {
+        let said = run(omptrace(&folder).args(words).env("COLUMNS", "80"));
+        assert!(said.stdout.lines().count() > 1, "{words:?}: {said:?}");
+        for line in said.stdout.lines() {
+            let last_blank = line.trim_end().rfind(' ').unwrap_or(0);
+            assert!(line.chars().count() <= 80 || last_blank < 20, "{line}");
+        }
+    }
+    // In a pipe a script reads each as one line.
+    let said = run(omptrace(&folder).args(["check", name]));
+    assert!(
+        said.stdout.lines().all(|line| line.starts_with(name)),
+        "{said:?}"
+    );
+}
+
 #[test]
 fn info_and_check_go_on_behind_what_cannot_be_read() {
     let folder = folder_with_trace("info_and_check_go_on");
