@@ -86,6 +86,7 @@ fn write(folder: &Path, pairs: u64) -> f64 {
         exit_status: None,
         lifetime: Lifetime::default(),
         reports: Reports::default(),
+        is_overwritten: false,
     });
     sink.location(&Location {
         id: location,

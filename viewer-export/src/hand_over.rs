@@ -445,6 +445,7 @@ mod tests {
             exit_status: Some(13),
             lifetime: Lifetime::default(),
             reports: Reports::default(),
+            is_overwritten: false,
         });
         sink.location(&Location {
             id: location,

@@ -66,6 +66,8 @@ pub struct Process {
     pub lifetime: Lifetime,
     /// What its runtime reports.
     pub reports: Reports,
+    /// Whether newer events overwrote older ones, as in a flight recorder: what a thread did before its first is not known.
+    pub is_overwritten: bool,
 }
 
 /// When a process lived. Its start lies before the tracer's, so it may lie before the timeline's.
@@ -467,6 +469,8 @@ pub enum ThreadEvent {
     TaskSwitch {
         /// The task.
         task: u64,
+        /// Whether the trace gives that number. Else, when the task is suspended and goes on, it is another one to the timeline.
+        has_id: bool,
     },
     /// The task is complete; it was left, unless it was cancelled before it ran.
     TaskComplete {
@@ -477,6 +481,8 @@ pub enum ThreadEvent {
     AcquireLock {
         /// The lock.
         lock: u64,
+        /// What it is.
+        kind: ompt::ompt_mutex_t,
         /// The acquisitions of the lock count up from 1.
         order: u32,
     },
@@ -520,6 +526,15 @@ pub enum ThreadEvent {
         /// Whether another thread has it.
         is_held: bool,
     },
+    /// The thread releases what was not reported to be acquired.
+    ReleaseUnseen {
+        /// The lock.
+        lock: u64,
+        /// What it is.
+        kind: ompt::ompt_mutex_t,
+        /// Where: the region of the instant that comes next.
+        region: RegionId,
+    },
 }
 
 impl ThreadEvent {
@@ -528,7 +543,7 @@ impl ThreadEvent {
         match self {
             ThreadEvent::Fork { team, .. } => Some(ThreadEvent::Join { team }),
             ThreadEvent::TeamBegin { team, .. } => Some(ThreadEvent::TeamEnd { team }),
-            ThreadEvent::TaskSwitch { task } => Some(ThreadEvent::TaskComplete { task }),
+            ThreadEvent::TaskSwitch { task, .. } => Some(ThreadEvent::TaskComplete { task }),
             _ => None,
         }
     }

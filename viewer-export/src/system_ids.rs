@@ -88,6 +88,7 @@ mod tests {
             exit_status: None,
             lifetime: Lifetime::default(),
             reports: Reports::default(),
+            is_overwritten: false,
         };
         SystemIds::new(&process, rank)
     }

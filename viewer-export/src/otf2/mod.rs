@@ -581,7 +581,7 @@ impl Sink for Otf2 {
             // They end what was left just now.
             ThreadEvent::TeamEnd { .. } => return self.team_end(thread, time),
             ThreadEvent::TaskComplete { task } => return self.task_complete(thread, time, task),
-            ThreadEvent::TaskSwitch { task } => {
+            ThreadEvent::TaskSwitch { task, .. } => {
                 let task = Task::Explicit(task);
                 let thread = &mut self.threads[thread];
                 thread.run(&mut self.tasks, &mut self.teams, time, task);
@@ -593,7 +593,8 @@ impl Sink for Otf2 {
             | ThreadEvent::Loop { .. }
             | ThreadEvent::Chunks { .. }
             | ThreadEvent::InitLock { .. }
-            | ThreadEvent::AwaitLock { .. } => return,
+            | ThreadEvent::AwaitLock { .. }
+            | ThreadEvent::ReleaseUnseen { .. } => return,
             _ => {}
         }
         let state = &mut self.threads[thread];
@@ -613,7 +614,7 @@ impl Sink for Otf2 {
             ThreadEvent::TaskCreate { task, region } => {
                 self.task_create(thread, time, task, region);
             }
-            ThreadEvent::AcquireLock { lock, order } => {
+            ThreadEvent::AcquireLock { lock, order, .. } => {
                 let event = ThreadAcquireLock {
                     paradigm: paradigm::OPENMP,
                     lock: self.lock(lock),

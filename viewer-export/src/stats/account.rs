@@ -2,8 +2,9 @@
 
 use ompt_sys as ompt;
 
-use crate::sink::{Category, Construct, Ns, Region, ThreadRole};
+use crate::sink::{Category, Construct, Ns, Process, Region, ThreadRole};
 use crate::stats::add;
+use crate::stats::gaps::Gaps;
 use crate::timeline::Reports;
 
 /// What a thread waits for.
@@ -28,6 +29,8 @@ pub(super) enum Doing {
     Idle,
     /// Nothing tells.
     Unknown,
+    /// Nothing was recorded, or that was lost.
+    Unobserved,
 }
 
 /// What a region is to these numbers.
@@ -45,6 +48,8 @@ pub(super) enum Kind {
     Task,
     /// What the tracer did for itself.
     Tracer,
+    /// Events were lost in it.
+    Lost,
     Other,
 }
 
@@ -54,6 +59,7 @@ impl Kind {
             Construct::Parallel | Construct::Teams => Kind::Parallel,
             Construct::ParallelWakeUp | Construct::TeamsWakeUp => Kind::Wait(Wait::WakeUp),
             Construct::Idle => Kind::Idle,
+            Construct::Lost => Kind::Lost,
             // Who tests a lock does not wait for it.
             Construct::MutexWait(ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock) => {
                 Kind::Other
@@ -105,6 +111,7 @@ pub(super) struct Account {
     pub(super) serial: u64,
     pub(super) idle: u64,
     pub(super) unknown: u64,
+    pub(super) unobserved: u64,
     /// Of `serial`, that before the first parallel region and that until the end of the last.
     first: Option<u64>,
     last: u64,
@@ -131,18 +138,21 @@ impl Account {
             serial: 0,
             idle: 0,
             unknown: 0,
+            unobserved: 0,
             first: None,
             last: 0,
         }
     }
 
-    /// Until `time`, the thread did this.
-    pub(super) fn until(&mut self, time: Ns, doing: Doing) {
+    /// Until `time`, the thread did this, as far as it was recorded.
+    pub(super) fn until(&mut self, time: Ns, doing: Doing, gaps: &Gaps) {
         if time <= self.until {
             return;
         }
-        let ns = time.abs_diff(self.until);
+        let unobserved = gaps.between(self.until, time);
+        let ns = time.abs_diff(self.until).saturating_sub(unobserved);
         self.until = time;
+        self.unobserved += unobserved;
         match doing {
             Doing::Working => self.working += ns,
             Doing::Waiting(Wait::Barrier) => self.barriers += ns,
@@ -152,6 +162,7 @@ impl Account {
             Doing::Serial => self.serial += ns,
             Doing::Idle => self.idle += ns,
             Doing::Unknown => self.unknown += ns,
+            Doing::Unobserved => self.unobserved += ns,
         }
         if matches!(doing, Doing::Working | Doing::Waiting(_)) {
             self.first.get_or_insert(self.serial);
@@ -178,8 +189,10 @@ impl Account {
 }
 
 /// What a thread of this role does while no region is open on it. `has_begun`: something was seen of it.
-pub(super) fn outside(role: ThreadRole, reports: &Reports, has_begun: bool) -> Doing {
+pub(super) fn outside(role: ThreadRole, process: &Process, has_begun: bool) -> Doing {
+    let reports = &process.reports;
     match role {
+        _ if process.is_overwritten && !has_begun => Doing::Unobserved,
         ThreadRole::Main => Doing::Serial,
         ThreadRole::Worker | ThreadRole::Other if !reports.members && has_begun => {
             if reports.idle {

@@ -12,12 +12,13 @@ use crate::sink::{
     Point, Process, ProcessId, Region, RegionId, Sink, Summary, ThreadEvent, ThreadRole,
 };
 use crate::stats::account::{Account, Doing, Kind, Wait, outside};
+use crate::stats::gaps::Gaps;
 use crate::stats::locks::Locks;
 use crate::stats::parts::{self, JustLeft, Part, Tasks};
 use crate::stats::{
-    ConstructStats, DeviceStats, ProcessStats, Stats, ThreadStats, Times, add, unknown,
+    ConstructStats, DeviceStats, ProcessStats, Seen, Stats, ThreadStats, Times, add, unknown,
 };
-use crate::timeline::schedule;
+use crate::timeline::{Cause, schedule};
 
 /// Adds up a timeline.
 #[derive(Default)]
@@ -40,6 +41,8 @@ struct Traced {
     /// The time of the last thing that was seen.
     last: Ns,
     stats: ProcessStats,
+    /// When recording was off.
+    gaps: Gaps,
 }
 
 impl Traced {
@@ -58,6 +61,8 @@ struct Collected {
     stats: ConstructStats,
     /// Whether a shortest and a longest are known.
     has_whole: bool,
+    /// Some are tasks without ids, in the process that is added up now.
+    lacks_ids: bool,
     kind: Kind,
     category: Category,
     is_chunk: bool,
@@ -106,19 +111,16 @@ impl Collected {
             of_loop.chunk_mean_ns = of_loop.chunks_ns / of_loop.chunks;
             of_loop.iterations_per_chunk = of_loop.iterations as f64 / of_loop.chunks as f64;
         }
-        self.stats.self_mean_ns = self.stats.self_ns / self.stats.times.count.max(1);
+        let times = &self.stats.times;
+        let mean = self.stats.self_ns / times.count.max(1);
+        self.stats.self_mean_ns = (!times.is_of_parts).then_some(mean);
         self.stats
     }
 }
 
-/// A location: a thread with its open regions, a lock, a device's queue.
+/// A location: a thread with its open regions, a device's queue.
 enum Lane {
     Thread(Box<ThreadLane>),
-    Lock {
-        process: u32,
-        wait_id: u64,
-        times: Times,
-    },
     Queue {
         process: u32,
         name: String,
@@ -134,6 +136,10 @@ struct ThreadLane {
     role: ThreadRole,
     /// Something was seen of the thread.
     has_begun: bool,
+    /// Explicit tasks that it began, or parts of those without ids.
+    tasks: u64,
+    /// Some had no id.
+    lacks_ids: bool,
     open: Vec<Open>,
     just_left: JustLeft,
     next: Next,
@@ -148,6 +154,8 @@ struct Next {
     goes_on: bool,
     /// The explicit task that it is.
     task: Option<u64>,
+    /// The trace gives that task no id.
+    lacks_id: bool,
     /// The team that it is the parallel region of, and since when that is formed.
     forked: Option<(u64, Ns)>,
     /// The team, and its size, that it is the implicit task of.
@@ -156,6 +164,8 @@ struct Next {
     schedule: Option<ompt::ompt_work_t>,
     /// The lock that it is the wait for, and whether another thread has that.
     lock: Option<(u64, bool)>,
+    /// The critical or atomic region that it is.
+    held: Option<u64>,
 }
 
 /// An open region.
@@ -175,6 +185,10 @@ struct Open {
     inside: u64,
     /// Time of waiting inside.
     waited: u64,
+    /// Time inside in which events were lost.
+    lost: u64,
+    /// Time of the regions inside of which nothing is known.
+    unobserved: u64,
     /// Time of the parts before.
     before: u64,
     /// The wait in it: a further one in a barrier or taskwait goes on where a task interrupted it.
@@ -243,18 +257,13 @@ impl Collector {
             .map(Collected::stats)
             .collect();
         constructs.sort_by_key(|stats| Reverse((stats.self_ns, stats.times.total_ns)));
-        let (mut threads, mut locks, mut devices) = (Vec::new(), Vec::new(), Vec::new());
+        let processes = &self.processes;
+        let process_of = |number: u32| &processes[number as usize].process;
+        let mut locks = self.locks.stats(process_of, &names);
+        let (mut threads, mut devices) = (Vec::new(), Vec::new());
         for lane in self.lanes {
             match lane {
                 Lane::Thread(lane) => threads.push(lane.stats),
-                Lane::Lock {
-                    process,
-                    wait_id,
-                    times,
-                } => {
-                    let name = &self.processes[process as usize].process.name;
-                    locks.push(self.locks.stats(process, name, wait_id, times, &names));
-                }
                 Lane::Queue {
                     process,
                     name,
@@ -269,9 +278,8 @@ impl Collector {
                 Lane::Other => {}
             }
         }
-        Locks::number(&mut locks);
         devices.sort_by_key(|stats| Reverse(stats.times.total_ns));
-        locks.sort_by_key(|stats| Reverse(stats.times.total_ns));
+        locks.sort_by_key(|stats| Reverse(stats.times.map_or(0, |times| times.total_ns)));
         Stats {
             duration_ns: end.abs_diff(begin),
             processes: self
@@ -336,23 +344,36 @@ impl Collector {
         traced.last = traced.last.max(time);
         let doing = match lane.open.last() {
             Some(open) => open.doing,
-            None => outside(lane.role, &traced.process.reports, lane.has_begun),
+            None => outside(lane.role, &traced.process, lane.has_begun),
         };
-        lane.account.until(time, doing);
+        lane.account.until(time, doing, &traced.gaps);
         lane.has_begun = true;
     }
 }
 
 impl ThreadLane {
     /// Takes note of a region's end.
-    fn leave(&mut self, constructs: &mut [Collected], tasks: &mut Tasks, end: Ns) -> Option<Left> {
+    fn leave(
+        &mut self,
+        constructs: &mut [Collected],
+        tasks: &mut Tasks,
+        gaps: &Gaps,
+        end: Ns,
+    ) -> Option<Left> {
         let open = self.open.pop()?;
         let construct = &mut constructs[open.region];
         let ns = end.abs_diff(open.begin);
         let own = ns.saturating_sub(open.inside);
-        let waited = open
-            .waited
-            .saturating_add(if open.is_wait { own } else { 0 });
+        let off = gaps.between(open.begin, end);
+        let lost = match construct.kind {
+            Kind::Lost => ns.saturating_sub(off),
+            _ => open.lost,
+        };
+        let unobserved = off.saturating_add(lost).min(ns);
+        let waited = open.waited.saturating_add(match open.is_wait {
+            true => own.saturating_sub(unobserved.saturating_sub(open.unobserved)),
+            false => 0,
+        });
         if open.is_counted {
             construct.stats.times.add_part(ns, open.is_new);
             add(&mut construct.stats.self_ns, own);
@@ -367,6 +388,8 @@ impl ThreadLane {
         if let Some(around) = self.open.last_mut() {
             add(&mut around.inside, ns);
             add(&mut around.waited, waited);
+            add(&mut around.lost, lost);
+            add(&mut around.unobserved, unobserved);
         }
         let part = Part {
             region: open.region,
@@ -396,7 +419,7 @@ impl ThreadLane {
             begin: open.begin,
             forked: open.forked,
             member_of: open.team,
-            working: ns.saturating_sub(waited),
+            working: ns.saturating_sub(waited).saturating_sub(unobserved),
             waited,
         })
     }
@@ -419,6 +442,7 @@ impl Sink for Collector {
             last: process.lifetime.traced_from,
             process: process.clone(),
             stats: ProcessStats::default(),
+            gaps: Gaps::default(),
         });
     }
 
@@ -451,6 +475,8 @@ impl Sink for Collector {
                     account: Account::new(traced.begin()),
                     role,
                     has_begun: false,
+                    tasks: 0,
+                    lacks_ids: false,
                     open: Vec::new(),
                     just_left: JustLeft::default(),
                     next: Next::default(),
@@ -462,12 +488,9 @@ impl Sink for Collector {
                 name,
                 work: BTreeMap::new(),
             },
-            LocationKind::Lock { wait_id } => Lane::Lock {
-                process,
-                wait_id,
-                times: Times::default(),
-            },
-            LocationKind::Device { .. } | LocationKind::Track => Lane::Other,
+            LocationKind::Lock { .. } | LocationKind::Device { .. } | LocationKind::Track => {
+                Lane::Other
+            }
         });
     }
 
@@ -484,6 +507,7 @@ impl Sink for Collector {
                 ..ConstructStats::default()
             },
             has_whole: false,
+            lacks_ids: false,
             kind: Kind::of(region),
             category: region.category,
             is_chunk: region.construct.is_chunk(),
@@ -505,7 +529,8 @@ impl Sink for Collector {
             return;
         };
         Self::saw(&mut self.processes, lane, at.time);
-        let reports = self.processes[lane.process as usize].process.reports;
+        let process = &self.processes[lane.process as usize].process;
+        let reports = process.reports;
         let next = std::mem::take(&mut lane.next);
         let around = lane.open.last();
         let goes_on = category == Category::Wait
@@ -520,18 +545,19 @@ impl Sink for Collector {
             (ThreadRole::Helper, _) => is_task,
             (_, Kind::Parallel | Kind::Wait(Wait::WakeUp)) => true,
             (ThreadRole::Worker | ThreadRole::Other, _) => {
-                !matches!(kind, Kind::Idle | Kind::Tracer)
+                !matches!(kind, Kind::Idle | Kind::Tracer | Kind::Lost)
             }
             _ => next.joined.is_some(),
         };
         let in_parallel = begins_parallel || around.is_some_and(|around| around.in_parallel);
         let wait = kind.wait(&reports);
         let doing = match (kind, wait) {
+            (Kind::Lost, _) => Doing::Unobserved,
             (_, Some(wait)) if in_parallel => Doing::Waiting(wait),
             (Kind::Idle, _) => Doing::Idle,
             _ if in_parallel => Doing::Working,
             (Kind::Tracer, _) => {
-                around.map_or_else(|| outside(lane.role, &reports, true), |around| around.doing)
+                around.map_or_else(|| outside(lane.role, process, true), |around| around.doing)
             }
             _ if lane.role == ThreadRole::Helper => Doing::Idle,
             _ => Doing::Serial,
@@ -551,7 +577,12 @@ impl Sink for Collector {
             lane.just_left.end(&mut whole);
         }
         if is_task && is_new {
-            lane.stats.tasks += 1;
+            lane.tasks += 1;
+            lane.lacks_ids |= next.lacks_id;
+            self.constructs[region].lacks_ids |= next.lacks_id;
+        }
+        if let Some(lock) = next.held {
+            self.locks.entered((lane.process, lock), region);
         }
         lane.open.push(Open {
             region,
@@ -563,6 +594,8 @@ impl Sink for Collector {
             is_counted,
             inside: 0,
             waited: 0,
+            lost: 0,
+            unobserved: 0,
             before: before.map_or(0, |part| part.ns),
             wait: before.and_then(|part| part.wait),
             task: next.task,
@@ -602,15 +635,20 @@ impl Sink for Collector {
             && let Some((lock, _)) = open.lock
             && self.constructs[open.region].is_test
         {
-            self.locks.not_acquired(process, lock);
+            self.locks.not_acquired((process, lock));
         }
-        let Some(left) = lane.leave(&mut self.constructs, &mut self.tasks, at.time) else {
+        let gaps = &self.processes[process as usize].gaps;
+        let Some(left) = lane.leave(&mut self.constructs, &mut self.tasks, gaps, at.time) else {
             return;
         };
+        let unobserved_before = |team: &Team| gaps.between(team.begin, left.begin);
         if let Some((team, size)) = left.member_of {
+            let forked = self.teams.get(&(process, team));
+            let unobserved = forked.map_or(0, unobserved_before);
             self.change_team(process, team, |team| {
                 // From the begin of the region on, the member is awaited.
                 let late = left.begin.saturating_sub(team.begin).max(0).cast_unsigned();
+                let late = late.saturating_sub(unobserved);
                 team.members += 1;
                 team.size = Some(size);
                 add(&mut team.working, left.working);
@@ -631,7 +669,7 @@ impl Sink for Collector {
             if lane.role == ThreadRole::Helper && !innermost.is_some_and(|open| open.is_counted) {
                 return;
             }
-            lane.stats.tasks += u64::from(construct.completes_task);
+            lane.tasks += u64::from(construct.completes_task);
         }
         construct.stats.times.count += 1;
     }
@@ -648,7 +686,10 @@ impl Sink for Collector {
         match event {
             ThreadEvent::Fork { team, .. } => lane.next.forked = Some((team, at.time)),
             ThreadEvent::TeamBegin { team, size, .. } => lane.next.joined = Some((team, size)),
-            ThreadEvent::TaskSwitch { task } => lane.next.task = Some(task),
+            ThreadEvent::TaskSwitch { task, has_id } => {
+                lane.next.task = Some(task);
+                lane.next.lacks_id = !has_id;
+            }
             ThreadEvent::GoesOn => lane.next.goes_on = true,
             ThreadEvent::Loop { schedule } => lane.next.schedule = Some(schedule),
             ThreadEvent::Chunks { chunks, iterations } => lane.chunks = Some((chunks, iterations)),
@@ -657,16 +698,35 @@ impl Sink for Collector {
                 self.tasks.end(process, task, &mut whole);
             }
             ThreadEvent::InitLock { lock, region } => {
-                self.locks.made(process, lock, region.0 as usize);
+                self.locks.made((process, lock), region.0 as usize);
+            }
+            ThreadEvent::ReleaseUnseen { lock, kind, region } => {
+                let region = region.0 as usize;
+                self.locks.released_unseen((process, lock), kind, region);
+            }
+            ThreadEvent::Recording { on } => {
+                let gaps = &mut self.processes[process as usize].gaps;
+                match on {
+                    true => gaps.end(at.time),
+                    false => gaps.begin(at.time),
+                }
             }
             ThreadEvent::AwaitLock { lock, is_held } => lane.next.lock = Some((lock, is_held)),
-            ThreadEvent::AcquireLock { lock, .. } => {
+            ThreadEvent::ReleaseLock { lock, order } => {
+                self.locks.released((process, lock), order, at.time);
+            }
+            ThreadEvent::AcquireLock { lock, kind, order } => {
                 let innermost = lane.open.last_mut();
                 let asked = innermost.and_then(|open| {
                     let (_, is_held) = open.lock.take_if(|(asked, _)| *asked == lock)?;
                     Some((open.region, is_held, at.time.abs_diff(open.begin)))
                 });
-                self.locks.acquired(process, lock, asked);
+                if is_shown_on_thread(kind) {
+                    lane.next.held = Some(lock);
+                }
+                let acquisition = (order, at.time);
+                self.locks
+                    .acquired((process, lock), kind, acquisition, asked);
             }
             _ => {}
         }
@@ -674,13 +734,11 @@ impl Sink for Collector {
 
     fn interval(&mut self, interval: &Interval<'_>) {
         let ns = interval.end.abs_diff(interval.begin);
-        match self.lanes.get_mut(interval.track.0 as usize) {
-            Some(Lane::Lock { times, .. }) => times.add(ns),
-            Some(Lane::Queue { work, .. }) => match work.get_mut(interval.name) {
+        if let Some(Lane::Queue { work, .. }) = self.lanes.get_mut(interval.track.0 as usize) {
+            match work.get_mut(interval.name) {
                 Some(times) => times.add(ns),
                 None => work.entry(interval.name.to_owned()).or_default().add(ns),
-            },
-            _ => {}
+            }
         }
     }
 
@@ -695,6 +753,16 @@ impl Sink for Collector {
         let traced = &mut self.processes[process.0 as usize];
         traced.last = traced.last.max(summary.end);
         let (begin, end) = (traced.begin(), traced.end());
+        let mut repairs = summary.repairs.iter();
+        let has_parts = repairs.any(|(cause, _)| *cause == Cause::PartOfTask.name());
+        for construct in &mut self.constructs {
+            let lacks_ids = std::mem::take(&mut construct.lacks_ids);
+            construct.stats.times.is_of_parts |= lacks_ids && has_parts;
+        }
+        let mut seen = Seen {
+            unobserved: false,
+            parts_of_tasks: has_parts,
+        };
         let mut main = None;
         let mut threads = 0;
         for lane in &mut self.lanes {
@@ -704,10 +772,14 @@ impl Sink for Collector {
             }
             // What has not ended by now is not known to go on.
             let doing = match lane.role {
+                _ if traced.process.is_overwritten && !lane.has_begun => Doing::Unobserved,
                 ThreadRole::Main => Doing::Serial,
                 _ => Doing::Idle,
             };
-            lane.account.until(end, doing);
+            lane.account.until(end, doing, &traced.gaps);
+            seen.unobserved |= lane.account.unobserved > 0;
+            let is_counted = !(has_parts && lane.lacks_ids);
+            lane.stats.tasks = is_counted.then_some(lane.tasks);
             lane.stats.duration_ns = end.abs_diff(begin);
             lane.stats
                 .set(&lane.account, &traced.process.reports, lane.role);
@@ -718,7 +790,7 @@ impl Sink for Collector {
         }
         traced.stats = ProcessStats::of(&traced.process, begin, end, threads, main);
         let name = &traced.process.name;
-        let unknown = unknown(&traced.process.reports);
+        let unknown = unknown(&traced.process.reports, seen);
         traced.stats.unknown = unknown.map(str::to_owned).collect();
         let notes = traced.stats.unknown.iter();
         self.notes
@@ -732,4 +804,9 @@ impl Sink for Collector {
     fn finish(self: Box<Self>) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Tells what is a region of its thread: a lock is none.
+fn is_shown_on_thread(kind: ompt::ompt_mutex_t) -> bool {
+    matches!(kind, ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic)
 }

@@ -1,85 +1,175 @@
-//! Who asked for which lock, and whether it had to wait.
+//! Who asked for which lock or critical region, whether it had to wait, and how long it was held.
+
+use ompt_sys as ompt;
 
 use crate::fast_map::FastMap;
+use crate::sink::{Ns, Process, split_place};
 use crate::stats::{LockStats, Times, add};
 
-/// What is known of locks, critical, atomic and ordered regions, by process and number.
+/// What is known of locks, critical and atomic regions, by process and number.
 #[derive(Default)]
 pub(super) struct Locks(FastMap<(u32, u64), Lock>);
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Lock {
+    kind: ompt::ompt_mutex_t,
     /// The order in which they were met.
     order: usize,
-    /// The region of the place where it was made, or else first asked for.
+    /// The region of the place where it was made, or else first asked for or held.
     region: Option<usize>,
     acquisitions: u64,
     waits: u64,
     waiting_ns: u64,
     failures: u64,
+    /// The acquisition that has not ended, and since when.
+    hold: Option<(u32, Ns)>,
+    holds: Times,
 }
 
+impl Lock {
+    fn held_until(&mut self, time: Ns) {
+        if let Some((_, since)) = self.hold.take() {
+            self.holds
+                .add(time.saturating_sub(since).max(0).cast_unsigned());
+        }
+    }
+}
+
+/// Which lock: that of a process with a number. Where a runtime does not know the number, it is 0 (TR2, 4.4).
+pub(super) type Which = (u32, u64);
+
 impl Locks {
-    fn any(&mut self, process: u32, lock: u64) -> &mut Lock {
+    fn any(&mut self, which: Which) -> &mut Lock {
         let order = self.0.len();
         let new = || Lock {
+            kind: ompt::ompt_mutex_lock,
             order,
-            ..Lock::default()
+            region: None,
+            acquisitions: 0,
+            waits: 0,
+            waiting_ns: 0,
+            failures: 0,
+            hold: None,
+            holds: Times::default(),
         };
-        self.0.entry((process, lock)).or_insert_with(new)
+        self.0.entry(which).or_insert_with(new)
     }
 
     /// It is made in this region.
-    pub(super) fn made(&mut self, process: u32, lock: u64, region: usize) {
-        self.any(process, lock).region.get_or_insert(region);
+    pub(super) fn made(&mut self, which: Which, region: usize) {
+        self.any(which).region.get_or_insert(region);
     }
 
     /// A thread gets it; `asked`: in which region, whether another thread had it, and how long it took.
-    pub(super) fn acquired(&mut self, process: u32, lock: u64, asked: Option<(usize, bool, u64)>) {
-        let lock = self.any(process, lock);
+    pub(super) fn acquired(
+        &mut self,
+        which: Which,
+        kind: ompt::ompt_mutex_t,
+        (order, time): (u32, Ns),
+        asked: Option<(usize, bool, u64)>,
+    ) {
+        let lock = self.any(which);
+        lock.kind = kind;
         lock.acquisitions += 1;
         if let Some((region, was_held, ns)) = asked {
-            lock.region.get_or_insert(region);
+            if is_lock(kind) {
+                lock.region.get_or_insert(region);
+            }
             lock.waits += u64::from(was_held);
             add(&mut lock.waiting_ns, ns);
         }
+        // A release is reported after the mutex is free, so the next acquisition may come first.
+        lock.held_until(time);
+        lock.hold = Some((order, time));
+    }
+
+    /// A thread is in the critical or atomic region that it got.
+    pub(super) fn entered(&mut self, which: Which, region: usize) {
+        self.any(which).region.get_or_insert(region);
+    }
+
+    /// The acquisition of that order ends.
+    pub(super) fn released(&mut self, which: Which, order: u32, time: Ns) {
+        if let Some(lock) = self.0.get_mut(&which)
+            && lock.hold.is_some_and(|(held, _)| held == order)
+        {
+            lock.held_until(time);
+        }
+    }
+
+    /// It is released, and was not reported to be acquired.
+    pub(super) fn released_unseen(
+        &mut self,
+        which: Which,
+        kind: ompt::ompt_mutex_t,
+        region: usize,
+    ) {
+        let lock = self.any(which);
+        lock.kind = kind;
+        lock.region.get_or_insert(region);
+        lock.acquisitions += 1;
     }
 
     /// A thread asked for it in vain.
-    pub(super) fn not_acquired(&mut self, process: u32, lock: u64) {
-        self.any(process, lock).failures += 1;
+    pub(super) fn not_acquired(&mut self, which: Which) {
+        self.any(which).failures += 1;
     }
 
-    /// The numbers of a lock that was held; `names` are those of regions.
-    pub(super) fn stats(
-        &self,
-        process: u32,
-        process_name: &str,
-        wait_id: u64,
-        times: Times,
+    /// The numbers of what was held or asked for, numbered in each process in the order in which they were met; `names` are
+    /// those of regions.
+    pub(super) fn stats<'p>(
+        self,
+        process: impl Fn(u32) -> &'p Process,
         names: &[String],
-    ) -> LockStats {
-        let lock = self.0.get(&(process, wait_id)).copied().unwrap_or_default();
-        LockStats {
-            process: process_name.to_owned(),
-            process_id: process,
-            name: format!("lock {wait_id:#x}"),
-            number: lock.order,
-            place: lock.region.and_then(|region| names.get(region)).cloned(),
-            acquisitions: lock.acquisitions,
-            waits: lock.waits,
-            waiting_ns: lock.waiting_ns,
-            failures: lock.failures,
-            times,
-        }
+    ) -> Vec<LockStats> {
+        let mut locks: Vec<_> = self.0.into_iter().collect();
+        locks.retain(|((_, wait_id), lock)| {
+            let is_told_apart = *wait_id != 0 && lock.kind != ompt::ompt_mutex_ordered;
+            is_told_apart && lock.acquisitions + lock.failures > 0
+        });
+        locks.sort_unstable_by_key(|((process, _), lock)| (*process, lock.order));
+        let of_each = locks.chunk_by(|((a, _), _), ((b, _), _)| a == b);
+        let numbered = of_each.flat_map(|of_process| of_process.iter().enumerate());
+        let stats = numbered.map(|(number, ((process_id, wait_id), lock))| {
+            let process = process(*process_id);
+            let reports_waits = match is_lock(lock.kind) {
+                true => process.reports.lock_waits,
+                false => process.reports.critical_waits,
+            };
+            let kind = kind_name(lock.kind);
+            let place = lock.region.and_then(|region| names.get(region));
+            LockStats {
+                process: process.name.clone(),
+                process_id: *process_id,
+                name: format!("{kind} {wait_id:#x}"),
+                kind,
+                number,
+                place: place
+                    .filter(|name| !split_place(name).1.is_empty())
+                    .cloned(),
+                acquisitions: lock.acquisitions,
+                waits: reports_waits.then_some(lock.waits),
+                waiting_ns: reports_waits.then_some(lock.waiting_ns),
+                failures: lock.failures,
+                times: (lock.holds.count > 0).then_some(lock.holds),
+            }
+        });
+        stats.collect()
     }
+}
 
-    /// Numbers `locks` of each process in the order in which they were met.
-    pub(super) fn number(locks: &mut [LockStats]) {
-        locks.sort_by_key(|lock| (lock.process_id, lock.number));
-        for of_process in locks.chunk_by_mut(|a, b| a.process_id == b.process_id) {
-            let numbered = of_process.iter_mut().enumerate();
-            numbered.for_each(|(number, lock)| lock.number = number);
-        }
+/// Tells a lock from a critical or atomic region, which shows on its thread where it is.
+fn is_lock(kind: ompt::ompt_mutex_t) -> bool {
+    !matches!(
+        kind,
+        ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered
+    )
+}
+
+fn kind_name(kind: ompt::ompt_mutex_t) -> &'static str {
+    match kind {
+        ompt::ompt_mutex_critical => "critical",
+        ompt::ompt_mutex_atomic => "atomic",
+        _ => "lock",
     }
 }

@@ -11,12 +11,14 @@
 
 mod account;
 mod collector;
+mod gaps;
 mod locks;
 mod parts;
 mod table;
 
 use omptrace_trace_format::Reader;
 use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
 
 use crate::sink::{Ns, Process, ThreadRole};
 use crate::symbols::{self, Table};
@@ -98,9 +100,30 @@ impl ProcessStats {
     }
 }
 
+/// What a process's events do not tell.
+#[derive(Clone, Copy)]
+struct Seen {
+    /// In some time, nothing was recorded.
+    unobserved: bool,
+    /// Tasks without ids were suspended.
+    parts_of_tasks: bool,
+}
+
 /// What cannot be known of a process whose runtime reports no more than this, in words.
-fn unknown(reports: &Reports) -> impl Iterator<Item = &'static str> {
+fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'static str> {
     let rows = [
+        (
+            seen.unobserved,
+            "what threads did while recording was off, and where events were lost or overwritten",
+        ),
+        (
+            seen.parts_of_tasks,
+            "how many explicit tasks ran, and how long each took: they have no ids, and each part of one shows as a task",
+        ),
+        (
+            !reports.task_ends,
+            "how many explicit tasks ran: they were not reported",
+        ),
         (
             !reports.members,
             "when threads are in parallel regions, how long these wait for them, and imbalance: the members of teams were not \
@@ -136,7 +159,9 @@ fn unknown(reports: &Reports) -> impl Iterator<Item = &'static str> {
 }
 
 /// Counts and times of what happens more than once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+///
+/// As JSON, only the total is known of what [has no whole](Times::is_of_parts).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// How often. What was cut into parts counts once.
     pub count: u64,
@@ -148,6 +173,21 @@ pub struct Times {
     pub min_ns: u64,
     /// The longest.
     pub max_ns: u64,
+    /// The numbers are of parts: nothing tells which of these belong together, as of tasks without ids.
+    pub is_of_parts: bool,
+}
+
+impl Serialize for Times {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let of_whole = |number: u64| (!self.is_of_parts).then_some(number);
+        let mut fields = serializer.serialize_struct("Times", 5)?;
+        fields.serialize_field("count", &of_whole(self.count))?;
+        fields.serialize_field("total_ns", &self.total_ns)?;
+        fields.serialize_field("mean_ns", &of_whole(self.mean_ns))?;
+        fields.serialize_field("min_ns", &of_whole(self.min_ns))?;
+        fields.serialize_field("max_ns", &of_whole(self.max_ns))?;
+        fields.end()
+    }
 }
 
 /// Adds `ns` to `sum`, which stays the greatest number where times are nonsense.
@@ -201,8 +241,8 @@ pub struct ConstructStats {
     pub times: Times,
     /// Of `total_ns`, that with no other construct inside.
     pub self_ns: u64,
-    /// `self_ns` of one, on average.
-    pub self_mean_ns: u64,
+    /// `self_ns` of one, on average; `None` where nothing tells how many there are.
+    pub self_mean_ns: Option<u64>,
     /// Of `total_ns`, that in which the thread waited, here or inside. Of a parallel region, what its members waited, on
     /// average, from its begin on. `None` where nothing tells, and of what has no duration.
     pub waiting_ns: Option<u64>,
@@ -304,8 +344,8 @@ pub struct ThreadStats {
     pub idle_ns: Option<u64>,
     /// What is in none of these.
     pub unknown_ns: u64,
-    /// Explicit tasks that it began.
-    pub tasks: u64,
+    /// Explicit tasks that it began; `None` where nothing tells, or only parts of them are known.
+    pub tasks: Option<u64>,
     /// `taskwaits_ns`, as version 0.1.0 called it.
     pub tasks_ns: Option<u64>,
 }
@@ -329,6 +369,7 @@ impl ThreadStats {
         self.locks_ns = known(account.locks, reports.lock_waits || reports.critical_waits);
         self.wake_up_ns = known(account.wake_up, reports.members);
         self.serial_ns = account.serial;
+        self.tasks = self.tasks.filter(|_| reports.task_ends);
         let in_parallel = self.parallel_ns.unwrap_or_else(|| {
             let waits = [
                 self.barriers_ns,
@@ -343,30 +384,32 @@ impl ThreadStats {
     }
 }
 
-/// Numbers of a lock.
+/// Numbers of a lock, or of a critical or atomic region: all that have one name are one.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct LockStats {
     /// Its process.
     pub process: String,
     /// The number of its process in these numbers.
     pub process_id: u32,
-    /// Its name in the timeline, with its address.
+    /// Its name, with its address; that of a lock in the timeline.
     pub name: String,
+    /// What it is: `lock`, `critical` or `atomic`.
+    pub kind: &'static str,
     /// Its number: the locks of a process in the order in which they were made or first asked for.
     pub number: usize,
-    /// Where it was made, or else first asked for: `omp_init_lock @locks.c:12`.
+    /// Where it was made, or else first asked for or held: `omp_init_lock @locks.c:12`.
     pub place: Option<String>,
-    /// How often a thread got it.
+    /// How often a thread got it. Where the runtime reports a release only, that counts.
     pub acquisitions: u64,
-    /// How often another thread had it when a thread asked for it that got it.
-    pub waits: u64,
+    /// How often another thread had it when a thread asked for it that got it; `None` where the runtime does not tell.
+    pub waits: Option<u64>,
     /// From asking to getting it, all together.
-    pub waiting_ns: u64,
+    pub waiting_ns: Option<u64>,
     /// How often `omp_test_lock` did not get it.
     pub failures: u64,
-    /// How often and how long it was held.
+    /// How often and how long it was held, as far as both ends were reported; left out where they never were.
     #[serde(flatten)]
-    pub times: Times,
+    pub times: Option<Times>,
 }
 
 /// Numbers of one kind of work of a device's queue.

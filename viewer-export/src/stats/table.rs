@@ -233,7 +233,7 @@ fn time(ns: u64) -> String {
 
 /// The same, where it is known.
 fn known_time(ns: Option<u64>) -> String {
-    ns.map_or_else(|| "-".to_owned(), time)
+    ns.map_or_else(|| UNKNOWN.to_owned(), time)
 }
 
 /// A share in percent, without the sign: the heading has it.
@@ -262,13 +262,25 @@ fn counted(number: u64, thing: &str) -> String {
 /// Total, mean, min, max.
 fn cells(times: &Times) -> [String; 4] {
     let has_duration = times.max_ns > 0;
-    let cell = |ns| if has_duration { time(ns) } else { "-".into() };
+    let cell = |ns, is_known| match is_known {
+        true => time(ns),
+        false => UNKNOWN.to_owned(),
+    };
+    let has_whole = has_duration && !times.is_of_parts;
     [
-        cell(times.total_ns),
-        cell(times.mean_ns),
-        cell(times.min_ns),
-        cell(times.max_ns),
+        cell(times.total_ns, has_duration),
+        cell(times.mean_ns, has_whole),
+        cell(times.min_ns, has_whole),
+        cell(times.max_ns, has_whole),
     ]
+}
+
+/// What is shown where a number is not known.
+const UNKNOWN: &str = "-";
+
+/// A count, where it is known.
+fn known(number: Option<u64>) -> String {
+    number.map_or_else(|| UNKNOWN.to_owned(), |number| number.to_string())
 }
 
 const CONSTRUCT: [Column; 9] = [
@@ -286,18 +298,19 @@ const CONSTRUCT: [Column; 9] = [
 fn construct_row(table: &mut Table, stats: &ConstructStats) {
     let [total, mean, min, max] = cells(&stats.times);
     let has_duration = stats.times.max_ns > 0;
-    let own = |ns| if has_duration { time(ns) } else { "-".into() };
+    let own = |ns: Option<u64>| known_time(ns.filter(|_| has_duration));
+    let times = &stats.times;
     let waiting = stats.wait_share().filter(|_| has_duration);
     let imbalance = stats.team.map(|team| percent(team.imbalance()));
     let cells = [
-        stats.times.count.to_string(),
+        known((!times.is_of_parts).then_some(times.count)),
         total,
-        own(stats.self_ns),
+        own(Some(stats.self_ns)),
         mean,
         own(stats.self_mean_ns),
         min,
         max,
-        waiting.map_or_else(|| "-".to_owned(), percent),
+        waiting.map_or_else(|| UNKNOWN.to_owned(), percent),
         imbalance.unwrap_or_default(),
     ];
     table.row(short_name(&stats.name).to_owned(), cells);
@@ -353,7 +366,7 @@ fn thread_row(table: &mut Table, stats: &ThreadStats) {
         time(stats.serial_ns),
         known_time(stats.idle_ns),
         time(stats.unknown_ns),
-        stats.tasks.to_string(),
+        known(stats.tasks),
     ];
     table.row(stats.name.clone(), cells);
 }
@@ -364,7 +377,7 @@ fn helper_row(table: &mut Table, stats: &ThreadStats) {
     let cells = [
         known_time(stats.working_ns),
         known_time(stats.idle_ns),
-        stats.tasks.to_string(),
+        known(stats.tasks),
     ];
     table.row(stats.name.clone(), cells);
 }
@@ -381,11 +394,12 @@ const LOCK: [Column; 8] = [
 ];
 
 fn lock_row(table: &mut Table, stats: &LockStats) {
-    let [held, mean, min, max] = cells(&stats.times);
+    let unknown = || [(); 4].map(|()| UNKNOWN.to_owned());
+    let [held, mean, min, max] = stats.times.as_ref().map_or_else(unknown, cells);
     let cells = [
         stats.acquisitions.to_string(),
-        stats.waits.to_string(),
-        time(stats.waiting_ns),
+        known(stats.waits),
+        known_time(stats.waiting_ns),
         stats.failures.to_string(),
         held,
         mean,

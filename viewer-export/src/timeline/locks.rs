@@ -3,6 +3,8 @@
 //! Locks are not block-structured: set A, set B, unset A is legal, and a lock is kept beyond the region in which it was
 //! set. So holds of locks are no slices of a thread.
 
+use ompt_sys as ompt;
+
 use crate::fast_map::RecentMap;
 use crate::sink::{Anchor, Category, Interval, LocationId, LocationKind, Ns, Point, ThreadEvent};
 use crate::timeline::stage::Stage;
@@ -53,6 +55,7 @@ struct Release {
 #[derive(Clone, Copy)]
 pub(crate) struct Acquisition {
     pub(crate) wait_id: u64,
+    pub(crate) kind: ompt::ompt_mutex_t,
     /// The thread's place in the list of threads.
     pub(crate) holder: usize,
     pub(crate) at: Point,
@@ -120,6 +123,7 @@ impl Locks {
         let order = lock.acquisitions;
         let acquire = ThreadEvent::AcquireLock {
             lock: new.wait_id,
+            kind: new.kind,
             order,
         };
         stage.thread_event(new.at, acquire);

@@ -197,9 +197,13 @@ impl ProcessReport {
 
     /// Whether older events were overwritten, as a flight recorder does.
     fn is_of_flight_recorder(&self) -> bool {
-        let mut kinds = self.diagnostics.iter().map(|diagnostic| diagnostic.kind);
-        kinds.any(|kind| kind == DiagnosticKind::ChunksOverwritten)
+        is_overwritten(&self.diagnostics)
     }
+}
+
+fn is_overwritten(diagnostics: &[Diagnostic]) -> bool {
+    let mut kinds = diagnostics.iter().map(|diagnostic| diagnostic.kind);
+    kinds.any(|kind| kind == DiagnosticKind::ChunksOverwritten)
 }
 
 /// Interprets `inputs` as one timeline and hands it to `sink`, which is not finished. `progress` is called now and then
@@ -410,6 +414,7 @@ impl<'a> ProcessReplay<'a, '_> {
                 .and_then(|record| record.exit_status),
             lifetime: lifetime(self.reader, self.start),
             reports: Reports::of(metadata),
+            is_overwritten: is_overwritten(self.reader.diagnostics()),
         };
         self.stage.sink.process(&process);
         let introductions = introductions(self.reader);

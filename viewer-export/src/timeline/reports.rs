@@ -51,6 +51,8 @@ reports! {
     critical_waits: mutex_acquire wait_critical THR_BEGIN_CTWT;
     /// When explicit tasks run.
     tasks: task_schedule task_switch;
+    /// How many explicit tasks ran.
+    task_ends: task_schedule task_switch task_end;
 }
 
 impl Reports {

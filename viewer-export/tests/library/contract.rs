@@ -143,10 +143,12 @@ impl Sink for Contract {
             ThreadEvent::Join { team } => remove_newest(&mut self.forked, team),
             ThreadEvent::TeamBegin { team, .. } => self.teams.push(team),
             ThreadEvent::TeamEnd { team } => remove_newest(&mut self.teams, team),
-            ThreadEvent::TaskCreate { region, .. } | ThreadEvent::InitLock { region, .. } => {
+            ThreadEvent::TaskCreate { region, .. }
+            | ThreadEvent::InitLock { region, .. }
+            | ThreadEvent::ReleaseUnseen { region, .. } => {
                 assert!(region.0 < self.regions);
             }
-            ThreadEvent::AcquireLock { lock, order } => {
+            ThreadEvent::AcquireLock { lock, order, .. } => {
                 let newest = self.acquisitions.entry(lock).or_default();
                 *newest += 1;
                 assert_eq!(*newest, order);

@@ -200,7 +200,7 @@ fn constructs_are_those_of_the_program() {
             "{}",
             case.name
         );
-        let tasks: u64 = stats.threads.iter().map(|thread| thread.tasks).sum();
+        let tasks: u64 = stats.threads.iter().filter_map(|thread| thread.tasks).sum();
         assert_eq!(tasks, case.tasks, "{}", case.name);
     }
 }

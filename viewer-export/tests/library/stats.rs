@@ -35,6 +35,7 @@ fn times([count, total_ns, mean_ns, min_ns, max_ns]: [u64; 5]) -> Times {
         mean_ns,
         min_ns,
         max_ns,
+        is_of_parts: false,
     }
 }
 
@@ -59,7 +60,7 @@ fn a_wait_that_tasks_interrupt_is_one() {
         (thread.barriers_ns, thread.taskwaits_ns),
         (Some(220), Some(10))
     );
-    assert_eq!((thread.wake_up_ns, thread.tasks), (Some(10), 2));
+    assert_eq!((thread.wake_up_ns, thread.tasks), (Some(10), Some(2)));
 }
 
 /// The texts of all fixtures, with their names.
@@ -228,7 +229,7 @@ fn locks_tell_how_long_they_were_held() {
     let stats = stats(include_str!("../fixtures/locks_out_of_order.trace"));
     let held = |name: &str| {
         let lock = stats.locks.iter().find(|lock| lock.name == name);
-        lock.expect("a lock").times
+        lock.expect("a lock").times.expect("times")
     };
     assert_eq!(held("lock 0xb"), times([1, 12, 12, 12, 12]));
     // From 11 until the worker gets it at 20, and from then to the end.
@@ -440,4 +441,132 @@ fn a_process_counts_from_its_own_start_to_its_own_end() {
         text.starts_with("1.50 us from start to end of the process\n"),
         "{text}"
     );
+}
+
+/// A task is suspended and goes on, without an id that tells so.
+#[test]
+fn parts_of_tasks_without_ids_are_no_tasks() {
+    let with = |events: &str| {
+        let settings = format!(
+            r#"{{"settings": {{"OMPTRACE_EVENTS": "{events}"}}, "runtime": {{"dialect": "5.x"}}}}"#
+        );
+        stats(&format!(
+            "process app\nmetadata {settings}\n\
+             0   1 thread_begin type=initial\n\
+             0   1 implicit_task begin parallel=? task=1 team=1 index=1 flags=1\n\
+             10  1 task_schedule prior=1 status=switch next=?\n\
+             20  1 task_schedule prior=? status=switch next=1\n\
+             30  1 task_schedule prior=1 status=switch next=?\n\
+             60  1 task_schedule prior=? status=complete next=1\n\
+             90  1 implicit_task end task=1 flags=1\n"
+        ))
+    };
+    let parts = with("implicit_task,task_schedule");
+    adds_up("parts", &parts);
+    assert_eq!(parts.threads[0].tasks, None);
+    let task = construct(&parts, "!$omp task");
+    assert_eq!((task.times.total_ns, task.times.is_of_parts), (40, true));
+    assert_eq!(task.self_mean_ns, None);
+    let json = serde_json::to_value(task).unwrap();
+    for unknown in ["count", "mean_ns", "min_ns", "max_ns"] {
+        assert_eq!(json[unknown], serde_json::Value::Null, "{unknown}");
+    }
+    let text = parts.to_string();
+    let row = text.lines().find(|line| line.starts_with("task "));
+    let cells: Vec<&str> = row.expect("a row").split_whitespace().collect();
+    assert_eq!(cells[1], "-", "{text}");
+    let reason = &parts.processes[0].unknown;
+    assert!(
+        reason.iter().any(|words| words.contains("no ids")),
+        "{reason:?}"
+    );
+}
+
+/// A runtime with the Collector API reports no tasks.
+#[test]
+fn tasks_that_were_not_reported_are_not_counted_as_none() {
+    let stats = stats(
+        &(granted("Collector API", &["FORK", "JOIN", "THR_BEGIN_IDLE"])
+            + "0 1 thread_info os_tid=10\n10 1 parallel_begin parallel=1\n90 1 parallel_end parallel=1\n"),
+    );
+    assert_eq!(stats.threads[0].tasks, None);
+}
+
+#[test]
+fn critical_regions_are_locks_with_a_place() {
+    let stats = stats(
+        "0   1 thread_begin type=initial\n\
+         0   1 implicit_task begin parallel=? task=1 team=1 index=1 flags=1\n\
+         10  1 mutex_acquire kind=critical wait_id=0xc code=0x1234\n\
+         12  1 mutex_acquired kind=critical wait_id=0xc code=0x1234\n\
+         20  1 mutex_released kind=critical wait_id=0xc code=0x1240\n\
+         30  1 mutex_acquire kind=critical wait_id=0xc code=0x1234\n\
+         30  1 mutex_acquired kind=critical wait_id=0xc code=0x1234\n\
+         50  1 mutex_released kind=critical wait_id=0xc code=0x1240\n\
+         60  1 mutex_acquire kind=lock wait_id=0xd code=0x1250\n\
+         60  1 mutex_acquired kind=lock wait_id=0xd code=0x1250\n\
+         65  1 mutex_released kind=lock wait_id=0xd code=0x1260\n",
+    );
+    let of = |kind: &str| {
+        stats
+            .locks
+            .iter()
+            .find(|lock| lock.kind == kind)
+            .expect("one")
+    };
+    let critical = of("critical");
+    assert_eq!((critical.acquisitions, critical.waiting_ns), (2, Some(2)));
+    assert_eq!(critical.times, Some(times([2, 28, 14, 8, 20])));
+    assert_eq!(critical.name, "critical 0xc");
+    let place = critical.place.as_deref().expect("a place");
+    assert!(place.starts_with("!$omp critical @"), "{place}");
+    assert_eq!(of("lock").times, Some(times([1, 5, 5, 5, 5])));
+}
+
+/// LLVM 3.7 reports nothing else of a lock.
+#[test]
+fn releases_alone_count_for_their_lock() {
+    let stats = stats(
+        &(granted("TR2", &["release_lock", "release_critical"])
+            + "0 1 thread_begin type=initial\n\
+               10 1 mutex_released kind=lock wait_id=0xa\n\
+               20 1 mutex_released kind=critical wait_id=0xb\n\
+               30 1 mutex_released kind=lock wait_id=0xa\n"),
+    );
+    let numbers = stats.locks.iter().map(|lock| {
+        assert_eq!(
+            (lock.waits, lock.waiting_ns, lock.times),
+            (None, None, None)
+        );
+        (lock.name.as_str(), lock.acquisitions)
+    });
+    let numbers: Vec<_> = numbers.collect();
+    assert_eq!(numbers, [("lock 0xa", 2), ("critical 0xb", 1)]);
+}
+
+const ALONE: &str = "0   1 thread_begin type=initial\n\
+     0   1 implicit_task begin parallel=? task=1 team=1 index=1 flags=1\n\
+     10  1 parallel_begin task=1 parallel=100 team=1 code=0x1234\n\
+     10  1 implicit_task begin parallel=100 task=101 team=1 index=0\n";
+const ALONE_END: &str = "90  1 implicit_task end task=101 team=1 index=0\n\
+     90  1 parallel_end parallel=100 task=1 code=0x1234\n\
+     95  1 implicit_task end task=1 flags=1\n";
+
+#[test]
+fn nobody_works_while_recording_is_off_or_events_are_lost() {
+    let of = |gap: &str| {
+        let stats = stats(&format!("{ALONE}{gap}{ALONE_END}"));
+        adds_up(gap, &stats);
+        let main = &stats.threads[0];
+        assert_eq!((main.working_ns, main.unknown_ns), (Some(50), 30), "{gap}");
+        let team = construct(&stats, "!$omp parallel @").team.expect("a team");
+        assert_eq!((team.working_ns, team.waiting_ns), (50, 0), "{gap}");
+        let reason = &stats.processes[0].unknown;
+        assert!(
+            reason.iter().any(|words| words.contains("off")),
+            "{reason:?}"
+        );
+    };
+    of("40 1 monitoring change=2\n70 1 monitoring change=3\n");
+    of("70 1 lost begin=40 events=7\n");
 }

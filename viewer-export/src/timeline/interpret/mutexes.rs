@@ -98,6 +98,7 @@ impl Interpreter<'_, '_> {
         let has_track = !is_block_structured(e.kind);
         let acquisition = Acquisition {
             wait_id,
+            kind: e.kind,
             holder: thread,
             at: self.threads[thread].point(time),
             waited_since,
@@ -178,6 +179,12 @@ impl Interpreter<'_, '_> {
     fn released_unseen(&mut self, thread: usize, time: Ns, e: &MutexReleased) {
         let construct = Construct::MutexReleased(e.kind);
         let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
+        let release = ThreadEvent::ReleaseUnseen {
+            lock: e.wait_id.0,
+            kind: e.kind,
+            region: self.region(thread, construct, e.codeptr_ra),
+        };
+        self.thread_event(thread, time, release);
         self.instant(thread, time, construct, e.codeptr_ra, wait_id);
         self.repair(thread, time, Cause::ReleaseWithoutAcquire);
     }

@@ -329,8 +329,10 @@ impl Interpreter<'_, '_> {
         let construct = Construct::Task;
         let region = self.region(thread, construct, Address(0));
         let name = task.known().unwrap_or_else(|| self.name_of_unset());
-        let frame =
-            Frame::new(construct, task.0, region).with(ThreadEvent::TaskSwitch { task: name });
+        let frame = Frame::new(construct, task.0, region).with(ThreadEvent::TaskSwitch {
+            task: name,
+            has_id: task.known().is_some(),
+        });
         self.threads[thread].open(self.stage, time, frame, arguments!["task_data": id(task)]);
     }
 
@@ -476,8 +478,10 @@ fn state_on(number: usize, thread: &Thread) -> TaskState {
 /// The first time that the task `id` runs.
 #[inline]
 fn start_task(stage: &mut Stage<'_>, thread: &mut Thread, time: Ns, id: u64, task: &mut Task) {
-    let frame =
-        Frame::new(task.construct, id, task.region).with(ThreadEvent::TaskSwitch { task: id });
+    let frame = Frame::new(task.construct, id, task.region).with(ThreadEvent::TaskSwitch {
+        task: id,
+        has_id: true,
+    });
     let ndeps = task.links.as_ref().map_or(0, |links| links.ndeps);
     let flags = stage.task_flags(task.flags);
     let all = arguments![

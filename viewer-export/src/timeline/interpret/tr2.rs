@@ -63,6 +63,7 @@ impl Interpreter<'_, '_> {
         // For who joins in once a task is complete, what follows is another one.
         let event = ThreadEvent::TaskSwitch {
             task: self.name_of_unset(),
+            has_id: true,
         };
         let frame = Frame::new(construct, id, region).with(event);
         let task = Task {
