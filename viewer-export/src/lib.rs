@@ -45,6 +45,7 @@ mod words;
 use std::io::{self, Write};
 use std::num::NonZero;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use hand_over::handed_over;
 use omptrace_trace_format::Reader;
@@ -213,6 +214,9 @@ pub fn convert_to_folder(
     replay_all(inputs, format, options, sink, progress)
 }
 
+/// Files of a series that have a thread which writes: all stay open.
+const MAX_WRITING_THREADS: usize = 32;
+
 /// [`convert`] to a series of files in the order of time, each complete by itself, of about `limit_bytes` each before
 /// compression.
 ///
@@ -227,11 +231,23 @@ pub fn convert_split(
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Report> {
     let target = options.clone();
-    let next_output = move |number| Ok(target.output(target.compressed(next_file(number)?)));
+    let next_output = move |number| {
+        let out = target.compressed(next_file(number)?);
+        Ok(match number {
+            ..=MAX_WRITING_THREADS => target.output(out),
+            _ => Output::new(out),
+        })
+    };
     // Processes are written one after the other, each from the first file to the last.
     let limit_bytes = limit_bytes / inputs.len().max(1) as u64;
     let split = Split::new(format, Box::new(next_output), limit_bytes);
-    replay_all(inputs, format, options, Box::new(split), progress)
+    let cut_arrows = split.cut_arrows();
+    let report = replay_all(inputs, format, options, Box::new(split), progress)?;
+    Ok(Report {
+        // Relaxed: what counted has ended.
+        cut_arrows: cut_arrows.load(Ordering::Relaxed),
+        ..report
+    })
 }
 
 /// Interprets all processes, one after the other, into `sink`, and finishes that.

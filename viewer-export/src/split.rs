@@ -1,10 +1,15 @@
 //! A timeline as a series of files, each complete by itself: one [`Window`] of time after the other.
 //!
 //! A file that is large enough ends at the time of the newest event, and the next begins there. It stays open all the
-//! same: the end of a region may come later than it happened (see [`Cause::LateEnd`](crate::Cause::LateEnd)), and then
-//! belongs there.
+//! same: what other threads did may come later than it happened (see [`Cause::LateEnd`](crate::Cause::LateEnd)), as do holds of
+//! locks and the work of devices. Each thread and counter is in one file at a time.
+//!
+//! An arrow from one file to another is in neither. Both tell how many there are.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::filter::{KeptEnter, Window};
 use crate::format::Format;
@@ -37,10 +42,43 @@ pub(crate) struct Split {
     processes: Vec<Process>,
     locations: Vec<Location>,
     regions: Vec<Region>,
-    /// Each with its newest value.
-    counters: Vec<(Counter, i64)>,
-    /// The open regions of each location.
-    open: Vec<Vec<KeptEnter>>,
+    /// By counter.
+    counters: Vec<Steps>,
+    /// By location.
+    lanes: Vec<Lane>,
+    /// Arrows from or to another file, by the part and the process.
+    cut_arrows: BTreeMap<(usize, u32), u64>,
+    all_cut_arrows: Arc<AtomicU64>,
+}
+
+/// A counter.
+struct Steps {
+    counter: Counter,
+    newest: i64,
+    /// The part that its newest value is in.
+    part: usize,
+}
+
+/// A location.
+#[derive(Default)]
+struct Lane {
+    /// The open regions.
+    open: Vec<KeptEnter>,
+    /// The part that its newest event is in.
+    part: usize,
+}
+
+impl Lane {
+    /// The part that contains `time`, which is not earlier than before. Those in between show what is open.
+    #[inline]
+    fn part<'p>(&mut self, parts: &'p mut [Window], at: Point) -> Option<&'p mut Window> {
+        while self.part + 1 < parts.len() && parts[self.part + 1].begin() <= at.time {
+            parts[self.part].end_location(at.location);
+            self.part += 1;
+            parts[self.part].wait(at.location, &self.open);
+        }
+        parts.get_mut(self.part)
+    }
 }
 
 impl Split {
@@ -58,7 +96,9 @@ impl Split {
             locations: Vec::new(),
             regions: Vec::new(),
             counters: Vec::new(),
-            open: Vec::new(),
+            lanes: Vec::new(),
+            cut_arrows: BTreeMap::new(),
+            all_cut_arrows: Arc::default(),
         };
         split.begin_part(Ns::MIN);
         split
@@ -83,12 +123,8 @@ impl Split {
         self.processes.iter().for_each(|known| part.process(known));
         self.locations.iter().for_each(|known| part.location(known));
         self.regions.iter().for_each(|known| part.region(known));
-        for (location, open) in self.locations.iter().zip(&self.open) {
-            part.wait(location.id, open);
-        }
-        for (counter, value) in &self.counters {
-            part.counter(counter);
-            part.count(counter.id, begin.saturating_sub(1), *value);
+        for steps in &self.counters {
+            part.counter(&steps.counter);
         }
         self.parts.push(part);
     }
@@ -103,6 +139,31 @@ impl Split {
             _ => return,
         }
         self.begin_part(time);
+    }
+
+    /// How many arrows are in no file, when all is finished.
+    pub(crate) fn cut_arrows(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.all_cut_arrows)
+    }
+
+    /// The part that contains `time`.
+    fn part_at(&self, time: Ns) -> usize {
+        let later = self.parts.partition_point(|part| part.begin() <= time);
+        later.saturating_sub(1)
+    }
+
+    /// The counter's newest value goes on into all parts up to that of `time`.
+    fn count_on(&mut self, counter: usize, time: Ns) {
+        let steps = &mut self.counters[counter];
+        let later = self.parts.iter_mut().skip(steps.part + 1);
+        for part in later.take_while(|part| part.begin() <= time) {
+            part.count(
+                steps.counter.id,
+                part.begin().saturating_sub(1),
+                steps.newest,
+            );
+            steps.part += 1;
+        }
     }
 
     fn for_each(&mut self, call: impl Fn(&mut Window)) {
@@ -123,7 +184,7 @@ impl Sink for Split {
 
     fn location(&mut self, location: &Location) {
         self.locations.push(location.clone());
-        self.open.push(Vec::new());
+        self.lanes.push(Lane::default());
         self.for_each(|part| part.location(location));
     }
 
@@ -133,37 +194,70 @@ impl Sink for Split {
     }
 
     fn counter(&mut self, counter: &Counter) {
-        self.counters.push((counter.clone(), 0));
+        self.counters.push(Steps {
+            counter: counter.clone(),
+            newest: 0,
+            part: 0,
+        });
         self.for_each(|part| part.counter(counter));
     }
 
     fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
-        self.for_each(|part| part.count(counter, time, value));
-        self.counters[counter.0 as usize].1 = value;
+        let index = counter.0 as usize;
+        self.count_on(index, time);
+        let steps = &mut self.counters[index];
+        steps.newest = value;
+        if let Some(part) = self.parts.get_mut(steps.part) {
+            part.count(counter, time, value);
+        }
     }
 
     fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
         self.cut(at.time);
-        self.for_each(|part| part.enter(at, region, arguments));
-        self.open[at.location.0 as usize].push(KeptEnter::new(at, region, arguments));
+        let lane = &mut self.lanes[at.location.0 as usize];
+        if let Some(part) = lane.part(&mut self.parts, at) {
+            part.enter(at, region, arguments);
+        }
+        lane.open.push(KeptEnter::new(at, region, arguments));
     }
 
     fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
-        self.for_each(|part| part.leave(at, arguments));
-        self.open[at.location.0 as usize].pop();
+        let lane = &mut self.lanes[at.location.0 as usize];
+        if let Some(part) = lane.part(&mut self.parts, at) {
+            part.leave(at, arguments);
+        }
+        lane.open.pop();
     }
 
     fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
         self.cut(at.time);
-        self.for_each(|part| part.instant(at, region, arguments));
+        let lane = &mut self.lanes[at.location.0 as usize];
+        if let Some(part) = lane.part(&mut self.parts, at) {
+            part.instant(at, region, arguments);
+        }
     }
 
     fn interval(&mut self, interval: &Interval<'_>) {
-        self.for_each(|part| part.interval(interval));
+        let parts = self.part_at(interval.begin)..=self.part_at(interval.end);
+        for part in self.parts.get_mut(parts).into_iter().flatten() {
+            part.interval(interval);
+        }
     }
 
     fn flow(&mut self, flow: &Flow) {
-        self.for_each(|part| part.flow(flow));
+        let parts = [flow.from, flow.to].map(|at| self.part_at(at.time));
+        if parts[0] == parts[1] {
+            if let Some(part) = self.parts.get_mut(parts[0]) {
+                part.flow(flow);
+            }
+            return;
+        }
+        // Relaxed: it is read when the export is complete, by who made it.
+        self.all_cut_arrows.fetch_add(1, Ordering::Relaxed);
+        for (part, at) in parts.into_iter().zip([flow.from, flow.to]) {
+            let process = self.locations[at.location.0 as usize].process.0;
+            *self.cut_arrows.entry((part, process)).or_default() += 1;
+        }
     }
 
     fn note(&mut self, process: ProcessId, text: &str) {
@@ -174,7 +268,15 @@ impl Sink for Split {
         self.error.is_some() || self.parts.iter().any(Window::failed)
     }
 
-    fn finish(self: Box<Self>) -> io::Result<()> {
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        for counter in 0..self.counters.len() {
+            self.count_on(counter, Ns::MAX);
+        }
+        for ((part, process), arrows) in std::mem::take(&mut self.cut_arrows) {
+            let text =
+                format!("arrows from or to other files of the series are not shown ({arrows})");
+            self.parts[part].note(ProcessId(process), &text);
+        }
         let mut result = self.error.map_or(Ok(()), Err);
         for part in self.parts {
             result = result.and(Box::new(part).finish());

@@ -1,6 +1,7 @@
 //! Less of a timeline: the same intervals, only fewer or cut.
 
 use std::fs;
+use std::path::Path;
 
 use omptrace_tests::trace::{Traced, omptrace};
 use omptrace_tests::viewers::query;
@@ -117,6 +118,55 @@ fn a_series_of_files_is_the_whole() {
         let end = part.iter().map(|slice| slice.end).max().expect("slices");
         same(part, &cut(&whole, begin, end), "a part");
         begin = end;
+    }
+}
+
+#[test]
+fn a_series_of_files_says_how_many_arrows_it_cuts() {
+    let traced = Traced::example("task_tree", &["9", "6"]);
+    const ARROWS: &str = "select count(*) n from flow";
+    for (format, extension) in [("perfetto", "pftrace"), ("chrome", "json")] {
+        let whole = traced.convert(format, &format!("a.{extension}"), &[]);
+        let bytes = fs::metadata(&whole).expect("a file").len();
+        let all = number(&query(&whole, &[ARROWS])[0], "n");
+        let out = traced.path(&format!("b.{extension}"));
+        let mut convert = omptrace([
+            Path::new("convert"),
+            traced.trace(),
+            Path::new("--to"),
+            Path::new(format),
+            Path::new("--split"),
+            Path::new(&(bytes / 4).to_string()),
+            Path::new("-o"),
+            &out,
+        ]);
+        let said = String::from_utf8(std::mem::take(&mut convert.stderr)).expect("UTF-8");
+        assert!(convert.status.success(), "{said}");
+        let told = said
+            .lines()
+            .find_map(|line| line.split_once("arrows from one file to another are in neither: "))
+            .map_or(0, |(_, count)| {
+                count.replace(',', "").parse().expect("a number")
+            });
+        let parts: Vec<_> = (1..)
+            .map(|number| traced.path(&format!("b-{number:03}.{extension}")))
+            .take_while(|path| path.exists())
+            .collect();
+        assert!(parts.len() > 2, "{} parts", parts.len());
+        let (mut shown, mut ends) = (0, 0);
+        for part in &parts {
+            let notes = "select cast(substr(name, instr(name, '(') + 1) as int) n from slice \
+                         where name glob 'arrows from or to other files of the series are not shown (*)'";
+            let rows = query(part, &[ARROWS, notes]);
+            shown += number(&rows[0], "n");
+            ends += rows[1]
+                .iter()
+                .map(|row| row["n"].as_u64().expect("a number"))
+                .sum::<u64>();
+        }
+        assert_eq!(shown + told, all, "{format}: {told} cut of {all}");
+        assert_eq!(ends, 2 * told, "{format}");
+        assert!(told > 0 && told < all, "{format}: {told} cut of {all}");
     }
 }
 

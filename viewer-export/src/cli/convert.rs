@@ -175,6 +175,12 @@ impl Conversion<'_> {
         for (path, target) in std::mem::take(&mut *targets.lock()) {
             told(&path, target)?;
         }
+        if report.cut_arrows > 0 {
+            let arrows = words::number(report.cut_arrows);
+            words::note(&format!(
+                "arrows from one file to another are in neither: {arrows}"
+            ));
+        }
         self.tell_window(report.end);
         tell(&report);
         Ok(())

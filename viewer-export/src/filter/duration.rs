@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use crate::filter::kept::KeptEnter;
 use crate::filter::pass_on;
-use crate::sink::{Argument, Flow, Interval, Location, LocationId, Ns, Point, RegionId, Sink};
+use crate::sink::{
+    Anchor, Argument, Flow, Interval, Location, LocationId, Ns, Point, RegionId, Sink,
+};
 
 /// Passes on what takes long enough, and instants. How long something takes is known at its end: till it is old enough,
 /// its begin is kept back, and so is what happened inside since.
@@ -101,6 +103,12 @@ impl Sink for MinDuration {
     }
 
     fn flow(&mut self, flow: &Flow) {
+        // What ended there may have been too short to be shown.
+        let cause = match flow.cause {
+            Anchor::End => Anchor::Moment,
+            cause => cause,
+        };
+        let flow = &Flow { cause, ..*flow };
         let kept = &mut self.kept[flow.to.location.0 as usize];
         match kept.back_mut() {
             Some(Kept::Enter { enter, flows }) if enter.at == flow.to => flows.push(*flow),

@@ -5,7 +5,8 @@ use std::io;
 use crate::filter::kept::KeptEnter;
 use crate::filter::pass_on;
 use crate::sink::{
-    Argument, Counter, CounterId, Flow, Interval, Location, LocationId, Ns, Point, RegionId, Sink,
+    Anchor, Argument, Counter, CounterId, Flow, Interval, Location, LocationId, Ns, Point,
+    RegionId, Sink,
 };
 
 /// Passes on what happens from `begin` to before `end`. What reaches beyond is cut there; times stay those of the whole
@@ -52,6 +53,15 @@ impl Window {
     /// These regions are open since before the window.
     pub(crate) fn wait(&mut self, location: LocationId, open: &[KeptEnter]) {
         self.locations[location.0 as usize].waiting = open.to_vec();
+    }
+
+    /// The location comes to the window's end: what is open ends there.
+    pub(crate) fn end_location(&mut self, location: LocationId) {
+        let time = self.end;
+        let open = std::mem::take(&mut self.show(location).shown);
+        for _ in 0..open {
+            self.inner.leave(Point { location, time }, &[]);
+        }
     }
 
     fn contains(&self, time: Ns) -> bool {
@@ -155,7 +165,12 @@ impl Sink for Window {
 
     fn flow(&mut self, flow: &Flow) {
         if self.contains(flow.from.time) && self.contains(flow.to.time) {
-            self.inner.flow(flow);
+            // A region that ends when the window begins is not in it.
+            let cause = match flow.cause {
+                Anchor::End if flow.from.time <= self.begin => Anchor::Moment,
+                cause => cause,
+            };
+            self.inner.flow(&Flow { cause, ..*flow });
         }
     }
 }

@@ -65,6 +65,8 @@ pub struct Report {
     pub uncertainty_ns: u64,
     /// The size of the one file that was written, before compression; else 0.
     pub exported_bytes: u64,
+    /// Arrows that lead from one file of a series to another: none shows them.
+    pub cut_arrows: u64,
 }
 
 impl Report {
