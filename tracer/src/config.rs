@@ -64,6 +64,9 @@ pub(crate) struct Config {
     pub(crate) enabled: bool,
 }
 
+/// The variable by which `omptrace record` names its registry.
+pub(crate) const REGISTRY: &str = "OMPTRACE_REGISTRY";
+
 /// Bytes of a chunk, its header included.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 
@@ -251,7 +254,7 @@ pub const VARIABLES: &[Variable] = &[
         }),
     },
     Variable {
-        name: "OMPTRACE_REGISTRY",
+        name: REGISTRY,
         default: "",
         allowed: "a folder",
         meaning: "Where each session notes the path of its trace; `omptrace record` sets it.",

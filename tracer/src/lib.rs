@@ -30,6 +30,7 @@
 //! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
 //! | [`tr2`] | the callbacks of OMPT of 2014 |
 //! | [`collector`], [`preload`] | the Collector API, and how a runtime is found that looks for no tool |
+//! | [`apart`] | libraries that do not see what is preloaded |
 //! | [`libgomp`] | GCC's runtime beside the one that took its place |
 //! | [`states`] | what threads are doing, for who asks for it |
 //! | [`sanitizer`] | what `cargo xtask sanitize` needs |
@@ -48,6 +49,7 @@
     reason = "the table above is for those who read the code"
 )]
 
+mod apart;
 pub mod callbacks;
 mod clock;
 mod cold;

@@ -2,9 +2,10 @@
 //! record` has it for runtimes that look for no tool: it looks for them, when it is loaded, and whenever the program
 //! loads a library later.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::apart::{self, Way};
 use crate::collector;
 use crate::system;
 
@@ -24,6 +25,7 @@ pub(crate) fn is_global() -> bool {
 #[used]
 static CONSTRUCTOR: extern "C" fn() = {
     extern "C" fn constructor() {
+        apart::begin();
         // A runtime that has loaded the library as a tool will call it.
         if is_in_global_scope() {
             // Relaxed: read when the process ends.
@@ -86,15 +88,18 @@ pub(crate) unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mu
 }
 
 /// The function that a call of `dlopen` goes on in.
-unsafe extern "C" fn choose(name: *const c_char, _flags: c_int) -> Dlopen {
+unsafe extern "C" fn choose(name: *const c_char, flags: c_int) -> Dlopen {
+    // SAFETY: the program's argument is null or a C string.
+    let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) });
+    if flags & libc::RTLD_DEEPBIND != 0 {
+        apart::note(name, Way::DeepBind);
+    }
     // Behind LLVM's runtime in libgomp's place, nothing is looked for.
     if !is_in_global_scope() {
         return of_c_library();
     }
     // Of a call before this one, which could not be looked at.
     collector::look_in(global_scope());
-    // SAFETY: the program's argument is null or a C string.
-    let name = (!name.is_null()).then(|| unsafe { std::ffi::CStr::from_ptr(name) });
     let has_folder = name.is_some_and(|name| name.to_bytes().contains(&b'/'));
     // `$ORIGIN` is the caller's folder.
     let names_caller = name.is_some_and(|name| name.to_bytes().contains(&b'$'));

@@ -130,6 +130,16 @@ pub(crate) fn calls_one_of<'a>(
     })
 }
 
+/// Whether a library, or one that it needs, runs on libgomp where nothing that is preloaded comes between.
+pub(crate) fn runs_on_libgomp(library: &Path, loader: &Loader) -> bool {
+    let scope = scope_of(library, loader);
+    let calls = |object: &Object| {
+        let mut references = object.references();
+        references.any(|call| is_of_libgomp(call, &scope))
+    };
+    scope.iter().any(calls) || elf::defines(library, &["GOMP_parallel"])
+}
+
 /// A program or library and all libraries that it needs, in the order in which the loader looks for symbols; empty where
 /// it is none for this machine.
 fn scope_of(object: &Path, loader: &Loader) -> Vec<Object> {

@@ -101,6 +101,22 @@ impl Loader {
         found
     }
 
+    /// The library that `dlopen` finds when `caller` calls it.
+    pub(crate) fn library(&self, name: &Path, caller: &Path) -> Option<PathBuf> {
+        let resolved = match name.to_str().filter(|name| !name.contains('/')) {
+            Some(name) => {
+                let Ok(Some(Elf::Native(elf))) = elf::read(caller) else {
+                    return None;
+                };
+                let origin = caller.parent().unwrap_or(Path::new("/"));
+                let folders = [&elf.rpath, &elf.runpath].map(|list| expanded(list, origin));
+                self.resolve(name, &folders[0], &folders[1])
+            }
+            None => library(name.to_owned()),
+        };
+        resolved.map(|(path, _)| path)
+    }
+
     /// Every library that the loader knows whose name passes, each file once, in the order of the search.
     pub(crate) fn libraries(&self, passes: impl Fn(&str) -> bool) -> Vec<PathBuf> {
         let mut found = Vec::new();

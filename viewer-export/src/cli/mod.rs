@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! arguments   the command line's definition; man makes the man page and the completions of it
-//! record      runs a program (process) with the tracer (tool), finds its traces (registry), completes them (sealing)
+//! record      runs a program (process) with the tracer (tool), finds its traces (registry, unnoted), completes them
+//!             (sealing), reports what was not traced (apart)
 //! preload     what the loader loads into programs before their own libraries
 //! env         the same variables for job scripts
 //! libgomp     whether LLVM's runtime takes the place of GCC's: only where it has all that is called (entries)
@@ -18,6 +19,7 @@
 //! stdout carries data, stderr carries words. Exit status: 0 all is well, 1 findings, 2 failure; `record` passes on that
 //! of its program.
 
+mod apart;
 mod arguments;
 mod check;
 mod convert;
@@ -56,6 +58,7 @@ mod target;
 mod tool;
 mod unfinished;
 mod units;
+mod unnoted;
 mod view;
 mod words;
 

@@ -4,11 +4,13 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::Command;
+use std::time::SystemTime;
 
 use omptrace_trace_format::{InDoubt, metadata};
 use omptrace_viewer_export::symbols::{self, Table};
 use serde_json::{Value, json};
 
+use crate::cli::apart;
 use crate::cli::arguments::{Record, Symbols, WhenLibgomp};
 use crate::cli::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
 use crate::cli::failure::{Failure, Outcome, Result};
@@ -22,6 +24,7 @@ use crate::cli::registry::{Notes, Registry, Session};
 use crate::cli::replaced;
 use crate::cli::sealing::{self, Job};
 use crate::cli::tool::{self, prepended};
+use crate::cli::unnoted::{self, Unnoted};
 use crate::cli::words;
 
 /// Runs the command.
@@ -31,10 +34,9 @@ use crate::cli::words;
 pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     let library = tool::find(arguments.tracer.tool.as_deref())?;
     let mut variables = tool::settings(&arguments.tracer)?;
-    if arguments.tracer.output.is_none() && tool::variable("OMPTRACE_OUTPUT").is_none() {
-        let here = tool::absolute_pattern(Path::new(tool::USUAL_NAME))?;
-        variables.push(("OMPTRACE_OUTPUT", here));
-    }
+    let output = output(&variables)?;
+    variables.retain(|(name, _)| *name != OUTPUT);
+    variables.push((OUTPUT, output.clone()));
     let registry = Registry::new()?;
     variables.push(("OMPTRACE_REGISTRY", registry.folder().into()));
     variables.push((
@@ -74,6 +76,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         words::hint(remedy);
     }
 
+    let since = SystemTime::now();
     let ran = start(&arguments.program, &variables, programs.first())?;
     if let Some(preload) = preload {
         preload.end();
@@ -91,13 +94,19 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     if let Some(hint) = diagnosis::hint_at_death(ran.end, &decision, &programs, &loader) {
         words::hint(&hint);
     }
-    let notes = registry.notes();
+    let mut notes = registry.notes();
+    let unnoted = unnoted::find(&output, registry.folder(), &notes.sessions, since);
+    report_unnoted(&unnoted);
+    notes.sessions.extend(unnoted.sessions);
+    let is_any_apart = apart::report(&notes.apart, &decision, &programs, &loader);
     let reason = why_no_trace(&notes);
     let jobs = jobs(arguments, notes.sessions, ran, &decision);
     if jobs.is_empty() {
         words::warning("nothing was traced");
         match reason {
             Some(reason) => words::note(&reason),
+            // Said above.
+            None if is_any_apart || !unnoted.unreadable.is_empty() => {}
             None => tell_likely_reason(&programs, ran.end, &decision, &loader),
         }
     } else {
@@ -112,6 +121,40 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         }
     }
     Ok(Outcome::Program(ran.end.status()))
+}
+
+const OUTPUT: &str = "OMPTRACE_OUTPUT";
+
+/// The output's pattern, as an absolute path: the option's, else the variable's, else the usual one.
+fn output(variables: &tool::Variables) -> Result<OsString> {
+    let of_option = variables.iter().find(|(name, _)| *name == OUTPUT);
+    match of_option {
+        Some((_, output)) => Ok(output.clone()),
+        None => {
+            let output = tool::variable(OUTPUT).unwrap_or_else(|| tool::USUAL_NAME.into());
+            tool::absolute_pattern(Path::new(&output))
+        }
+    }
+}
+
+/// Reports traces that left no note.
+fn report_unnoted(unnoted: &Unnoted) {
+    for session in &unnoted.sessions {
+        words::note(&format!(
+            "{} is of this run, although its process could not note it (it ran as another user, or saw other folders)",
+            words::near(&session.trace).display()
+        ));
+    }
+    for file in &unnoted.unreadable {
+        words::warning(&format!(
+            "{} may be a trace of this run, and belongs to another user",
+            words::near(file).display()
+        ));
+        words::hint(&format!(
+            "complete it as that user: omptrace recover {}",
+            words::shell_path(file)
+        ));
+    }
 }
 
 /// The program to start, then those that can be seen among its arguments: `mpirun -n 4 ./app`, `numactl python x.py`,
@@ -184,6 +227,10 @@ fn tell_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
 /// A runtime that comes late may have no room left for the thread-local storage of a tool.
 const HOW_TOOLS_ARE_FOUND: &str = "see how the runtime looks for tools: set OMP_TOOL_VERBOSE_INIT=stderr; where it finds the \
     tracer and cannot load it, record with --preload";
+
+/// Where a trace may be that `record` does not find.
+const WHERE_ELSE: &str = "where the program ran as another user, or saw other folders, its trace may lie there: the tracer \
+    names it on stderr";
 
 /// Runs the program to its end.
 fn start(
@@ -314,7 +361,7 @@ fn tell_likely_reason(programs: &[Program], end: End, decision: &Decision, loade
             format!(
                 "{path} could have been traced, but ran no OpenMP construct, or its runtime did not load the tracer"
             ),
-            Some(HOW_TOOLS_ARE_FOUND.to_owned()),
+            Some(format!("{HOW_TOOLS_ARE_FOUND}; {WHERE_ELSE}")),
         ),
         // Said before the run, with what to do.
         (Traceable::No, Decision::CannotReplaceBy(_)) if program.needs_libgomp() => {

@@ -1,5 +1,6 @@
 //! How `record` learns of every trace that a run wrote: each session of the tracer leaves a note in a folder.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -34,12 +35,30 @@ pub(crate) struct Notes {
     pub(crate) moved: Vec<PathBuf>,
     /// Why processes were not traced: the targets of links named `PID.failed`.
     pub(crate) failures: Vec<String>,
+    /// Libraries that what is preloaded does not reach, each once: the targets of links named `PID.deepbind.N` and
+    /// `PID.dlmopen.N`.
+    pub(crate) apart: BTreeSet<Apart>,
     /// The program has removed the folder.
     pub(crate) is_gone: bool,
 }
 
+/// A library that a process loaded so that it does not see what is preloaded.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Apart {
+    /// Its path, or its name where the program gave no folder.
+    pub(crate) library: PathBuf,
+    /// How it was loaded.
+    pub(crate) how: &'static str,
+}
+
 /// In the place of a session's number.
 const FAILED: &str = "failed";
+
+/// The same of libraries apart, before a number; what the program did.
+const APART: &[(&str, &str)] = &[
+    ("deepbind.", "dlopen with RTLD_DEEPBIND"),
+    ("dlmopen.", "dlmopen"),
+];
 
 impl Registry {
     /// Makes the folder, which only this user can read.
@@ -81,6 +100,14 @@ impl Registry {
                 (Ok::<u32, _>(_), Err(_)) if number == FAILED => {
                     notes.failures.push(target.to_string_lossy().into_owned());
                 }
+                (Ok::<u32, _>(_), Err(_)) => {
+                    let mut ways = APART.iter();
+                    let way = ways.find(|(name, _)| number.starts_with(name));
+                    notes.apart.extend(way.map(|(_, how)| Apart {
+                        library: target,
+                        how,
+                    }));
+                }
                 _ => {}
             }
         }
@@ -108,6 +135,9 @@ mod tests {
         }
         symlink("/no/such/trace", folder.join("13.1")).unwrap();
         symlink("the disk is full", folder.join("15.failed")).unwrap();
+        for name in ["16.deepbind.1", "17.deepbind.1", "16.dlmopen.2"] {
+            symlink("/plugin.so", folder.join(name)).unwrap();
+        }
         fs::write(folder.join("14.1"), "").unwrap();
         let notes = registry.notes();
         let ids: Vec<_> = notes
@@ -118,6 +148,8 @@ mod tests {
         assert_eq!(ids, [(9, 1), (9, 2), (12, 1)]);
         assert_eq!(notes.moved, [Path::new("/no/such/trace")]);
         assert_eq!(notes.failures, ["the disk is full"]);
+        let apart: Vec<_> = notes.apart.iter().map(|apart| apart.how).collect();
+        assert_eq!(apart, ["dlmopen", "dlopen with RTLD_DEEPBIND"]);
         fs::remove_dir_all(&folder).unwrap();
         assert!(registry.notes().is_gone);
     }

@@ -1,0 +1,166 @@
+//! What `omptrace record` says of what it could not see: libraries apart from what is preloaded, traces without a note.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use omptrace_tests::env::{Compiler, compile, omptrace_program, python, runtime};
+use omptrace_tests::trace::{Traces, counts, dump, info};
+
+/// Runs `omptrace record` with `arguments` to its good end; the traces appear in `traces`.
+fn record<A: AsRef<OsStr>>(traces: &Traces, arguments: impl IntoIterator<Item = A>) -> Output {
+    let output = Command::new(omptrace_program())
+        .arg("record")
+        .arg("--libomp")
+        .arg(runtime("llvm-19").join("libomp.so.5"))
+        .args(arguments)
+        .env("OMPTRACE_OUTPUT", "")
+        .current_dir(traces.path())
+        .output()
+        .expect("omptrace can be run");
+    assert!(output.status.success(), "{output:?}");
+    output
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn plugin(compiler: Compiler) -> PathBuf {
+    let rpath = format!("-Wl,-rpath,{}", runtime("llvm-19").display());
+    let flags = match compiler {
+        Compiler::Gcc => vec!["-shared", "-fPIC"],
+        _ => vec!["-shared", "-fPIC", &*rpath],
+    };
+    compile("tests/programs/openmp_library.c", compiler, &flags)
+}
+
+/// They do not see the runtime that is preloaded, and find their own libgomp.
+#[test]
+fn a_library_apart_that_runs_on_libgomp_is_told() {
+    let host = compile("tests/programs/plugin_host.c", Compiler::Gcc, &["-ldl"]);
+    let library = plugin(Compiler::Gcc);
+    for (way, how) in [
+        ("plain", None),
+        ("deepbind", Some("by dlopen with RTLD_DEEPBIND")),
+        ("closed", Some("by dlopen with RTLD_DEEPBIND")),
+        ("dlmopen", Some("by dlmopen")),
+    ] {
+        let traces = Traces::folder();
+        let program = [host.as_os_str(), way.as_ref(), library.as_os_str()];
+        let output = record(&traces, [OsStr::new("--")].into_iter().chain(program));
+        assert_eq!(output.stdout, b"2\n", "{way}: {output:?}");
+        let said = said(&output);
+        assert_eq!(
+            traces.all_files().len(),
+            usize::from(how.is_none()),
+            "{said}"
+        );
+        let words = how.map(|how| {
+            format!(
+                "the parallel regions of {} were not recorded: the program loaded it {how}",
+                library.display()
+            )
+        });
+        assert_eq!(
+            said.contains("were not recorded"),
+            words.is_some(),
+            "{said}"
+        );
+        assert!(words.is_none_or(|words| said.contains(&words)), "{said}");
+        assert!(!said.contains("likely reason"), "{said}");
+    }
+}
+
+/// As those of Python's extensions that ask for it: `sys.setdlopenflags`.
+#[test]
+fn a_library_apart_is_told_beside_a_trace() {
+    let traces = Traces::folder();
+    let script = "import ctypes, os, sys
+for path, flags in zip(sys.argv[1:], (os.RTLD_NOW, os.RTLD_NOW | os.RTLD_DEEPBIND)):
+    print(ctypes.CDLL(path, flags).count_threads(2))";
+    let (seen, apart) = (
+        plugin(Compiler::Gcc),
+        compile(
+            "tests/programs/openmp_library.c",
+            Compiler::Gcc,
+            &["-shared", "-fPIC", "-DAPART"],
+        ),
+    );
+    let arguments = [
+        OsStr::new("--"),
+        python().leak().as_os_str(),
+        "-c".as_ref(),
+        script.as_ref(),
+        seen.as_os_str(),
+        apart.as_os_str(),
+    ];
+    let output = record(&traces, arguments);
+    assert_eq!(output.stdout, b"2\n2\n", "{output:?}");
+    let said = said(&output);
+    let words = format!("the parallel regions of {} were not", apart.display());
+    assert!(said.contains(&words), "{said}");
+    assert!(!said.contains(&seen.display().to_string()), "{said}");
+    assert_eq!(counts(&dump(&traces.only()))["parallel_begin"], 1, "{said}");
+}
+
+/// LLVM's runtime looks for tools wherever it is.
+#[test]
+fn a_library_apart_that_runs_on_the_runtime_of_llvm_is_traced() {
+    let host = compile("tests/programs/plugin_host.c", Compiler::Gcc, &["-ldl"]);
+    let library = plugin(Compiler::Clang22);
+    for way in ["plain", "deepbind", "dlmopen"] {
+        let traces = Traces::folder();
+        let program = [host.as_os_str(), way.as_ref(), library.as_os_str()];
+        let output = record(&traces, [OsStr::new("--")].into_iter().chain(program));
+        assert_eq!(output.stdout, b"2\n", "{way}: {output:?}");
+        assert!(!said(&output).contains("were not recorded"), "{output:?}");
+        assert_eq!(counts(&dump(&traces.only()))["parallel_begin"], 1, "{way}");
+    }
+}
+
+/// A folder that everybody may write into, as `/tmp` is.
+fn open_folder(path: &Path) {
+    fs::create_dir(path).expect("a folder");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o777)).expect("our folder");
+}
+
+/// It cannot leave a note in the registry, which is ours alone.
+#[test]
+fn the_trace_of_a_process_of_another_user_is_found() {
+    let traces = Traces::folder();
+    fs::set_permissions(traces.path(), fs::Permissions::from_mode(0o755)).expect("our folder");
+    let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
+    // Folders on the way to it may be closed to others.
+    let copy = traces.path().join("app");
+    fs::copy(&program, &copy).expect("it can be copied");
+    // SAFETY: no arguments, and it cannot fail.
+    let script = match unsafe { libc::geteuid() } {
+        0 => "exec setpriv --reuid=65534 --regid=65534 --clear-groups ./app 2 4",
+        _ => "chmod 0 $OMPTRACE_REGISTRY; ./app 2 4; chmod 700 $OMPTRACE_REGISTRY",
+    };
+    let script = format!("export PMI_RANK=7; {script}");
+    for (folder, output) in [("plain", "plain/"), ("run-7", "run-%r/x.%p.omptrace")] {
+        let at = traces.path().join(folder);
+        open_folder(&at);
+        // A trace of another run stays as it is.
+        fs::write(at.join("other.omptrace"), "no trace").expect("our folder");
+        let output = record(&traces, ["-o", output, "--", "sh", "-c", &script]);
+        let said = said(&output);
+        let found = fs::read_dir(&at).expect("our folder").flatten();
+        let found: Vec<_> = found
+            .map(|entry| entry.path())
+            .filter(|path| !path.ends_with("other.omptrace"))
+            .collect();
+        let [trace] = &*found else {
+            panic!("{found:?} {said}");
+        };
+        let name = format!("{folder}/{}", trace.file_name().expect("a name").display());
+        assert!(said.contains(&format!("{name} is of this run")), "{said}");
+        assert!(said.contains(&format!("{name}: ")), "{said}");
+        assert!(!said.contains("nothing was traced"), "{said}");
+        assert!(info(trace)["record"].is_object(), "{said}");
+    }
+}
