@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use omptrace_tests::env::{Compiler, compile, omptrace_program, python, runtime};
-use omptrace_tests::trace::{Traces, counts, dump, info};
+use omptrace_tests::trace::{Traces, counts, dump, info, omptrace};
 
 /// Runs `omptrace record` with `arguments` to its good end; the traces appear in `traces`.
 fn record<A: AsRef<OsStr>>(traces: &Traces, arguments: impl IntoIterator<Item = A>) -> Output {
@@ -163,4 +163,115 @@ fn the_trace_of_a_process_of_another_user_is_found() {
         assert!(!said.contains("nothing was traced"), "{said}");
         assert!(info(trace)["record"].is_object(), "{said}");
     }
+}
+
+/// Scripts that run `$1` so that its file is gone when it has ended.
+const GOING: &[(&str, &str)] = &[
+    (
+        "removed",
+        "mkdir d; cp \"$1\" d/app; d/app 2 4; r=$?; rm -r d; exit $r",
+    ),
+    (
+        "replaced",
+        "cp \"$1\" app; ./app 2 4; cp /bin/true other; mv other app",
+    ),
+    (
+        "unmounted",
+        "mkdir m; unshare --map-root-user --mount sh -ec 'mount -t tmpfs none m; cp \"$1\" m/app; m/app 2 4; umount m' sh \"$1\"",
+    ),
+    (
+        "in_memory",
+        "exec \"$2\" -c 'import os, sys
+file = os.memfd_create(\"app\")
+os.write(file, open(sys.argv[1], \"rb\").read())
+os.execve(file, [\"app\", \"2\", \"4\"], os.environ)' \"$1\"",
+    ),
+];
+
+/// One that unpacks itself, as those of PyInstaller and AppImage do, or has no file system any more.
+#[test]
+fn functions_of_a_program_that_is_gone_have_names() {
+    let program = compile(
+        "tests/programs/tasks.c",
+        Compiler::Clang22,
+        &["-g", "-Wl,--build-id"],
+    );
+    let without_id = compile(
+        "tests/programs/tasks.c",
+        Compiler::Clang22,
+        &["-g", "-Wl,--build-id=none"],
+    );
+    let lines = |text: &str| text.contains("tasks.c:") && !text.contains("app+0x");
+    for (way, script) in GOING {
+        for program in [&program, &without_id] {
+            let traces = Traces::folder();
+            let program = program.as_os_str();
+            let arguments = ["-o", "x.omptrace", "--", "sh", "-c", script, "sh"].map(OsStr::new);
+            let arguments = arguments
+                .into_iter()
+                .chain([program, python().leak().as_os_str()]);
+            let said = said(&record(&traces, arguments));
+            let trace = traces.path().join("x.omptrace");
+            let stats = omptrace(["stats".as_ref(), trace.as_os_str()]);
+            let stats = String::from_utf8_lossy(&stats.stdout).into_owned();
+            assert!(lines(&stats), "{way}: {stats} {said}");
+            assert!(!said.contains("no names"), "{way}: {said}");
+        }
+    }
+}
+
+#[test]
+fn functions_of_a_library_that_is_gone_have_names() {
+    let library = compile(
+        "tests/programs/openmp_library.c",
+        Compiler::Gcc,
+        &["-g", "-shared", "-fPIC"],
+    );
+    let script = "import ctypes, shutil, os, sys
+shutil.copy(sys.argv[1], 'unpacked.so')
+print(ctypes.CDLL('./unpacked.so').count_threads(2))
+os.remove('unpacked.so')";
+    let traces = Traces::folder();
+    let python = python();
+    let arguments = ["-o", "x.omptrace", "--"].map(OsStr::new);
+    let arguments = arguments.into_iter().chain([
+        python.as_os_str(),
+        "-c".as_ref(),
+        script.as_ref(),
+        library.as_os_str(),
+    ]);
+    let said = said(&record(&traces, arguments));
+    let stats = omptrace([
+        "stats".as_ref(),
+        traces.path().join("x.omptrace").as_os_str(),
+    ]);
+    let stats = String::from_utf8_lossy(&stats.stdout).into_owned();
+    assert!(stats.contains("openmp_library.c:"), "{stats} {said}");
+}
+
+/// Without `record`, nobody has looked while the files were there.
+#[test]
+fn names_that_are_missing_are_told() {
+    let program = compile("tests/programs/tasks.c", Compiler::Clang22, &["-g"]);
+    let traces = Traces::folder();
+    let copy = traces.path().join("app");
+    fs::copy(program, &copy).expect("it can be copied");
+    let mut command = Command::new(&copy);
+    traces.record(command.args(["2", "4"]));
+    let [trace] = &*traces.files() else {
+        panic!("one trace: {:?}", traces.files());
+    };
+    let told = |command: &str| {
+        let output = omptrace([command.as_ref(), trace.as_os_str()]);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let words = "app: the file is gone, so its addresses have no names";
+    for command in ["check", "info"] {
+        assert!(!told(command).contains(words), "{}", told(command));
+    }
+    fs::remove_file(&copy).expect("our own file");
+    for command in ["check", "info"] {
+        assert!(told(command).contains(words), "{}", told(command));
+    }
+    assert!(told("check").contains(": sound"), "{}", told("check"));
 }

@@ -68,7 +68,11 @@ impl Traced {
 
     fn resolve_with(&self, debug_dirs: &[&Path]) -> Table {
         let debug_dirs = debug_dirs.iter().map(|folder| folder.into()).collect();
-        resolve(&self.open(), &Options { debug_dirs })
+        let options = Options {
+            debug_dirs,
+            ..Options::default()
+        };
+        resolve(&self.open(), &options)
     }
 
     fn open(&self) -> Reader {

@@ -5,6 +5,7 @@
 //! that several hosts share show them to each host. They lie far behind the data, so that a system whose locks
 //! forbid reading (SMB) still lets everybody read.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::fd::AsFd;
@@ -134,7 +135,21 @@ impl Reach {
         Reach::in_mounts(&mounts, &path)
     }
 
-    /// The same, by the text of mountinfo: the mount with the longest path counts, and of several the last.
+    /// The devices, as `stat` has them, whose file systems are mounted here and are this kernel's alone.
+    pub fn devices_of_kernel() -> BTreeSet<u64> {
+        let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
+        let lines = mounts.split(|byte| *byte == b'\n');
+        lines
+            .filter(|line| Mount::read(line).is_some_and(|mount| mount.reach() == Reach::Kernel))
+            .filter_map(|line| {
+                let number = line.split(|byte| *byte == b' ').nth(2)?;
+                let (major, minor) = std::str::from_utf8(number).ok()?.split_once(':')?;
+                Some(libc::makedev(major.parse().ok()?, minor.parse().ok()?))
+            })
+            .collect()
+    }
+
+    /// That of the file system that holds `path`, by the text of mountinfo: the mount with the longest path counts, and of several the last.
     fn in_mounts(mounts: &[u8], path: &Path) -> Reach {
         let mounts = mounts.split(|byte| *byte == b'\n').filter_map(Mount::read);
         let mount = mounts

@@ -36,6 +36,7 @@
 //! | [`sanitizer`] | what `cargo xtask sanitize` needs |
 //! | [`control`] | `omp_control_tool` |
 //! | [`devices`] | trace buffers, images and clocks of devices |
+//! | [`module_file`] | the files of modules, for `omptrace record` |
 //! | [`modules`], [`facts`], [`runtime`] | what the trace says about process and runtime |
 //! | [`config`] | the `OMPTRACE_*` variables |
 //! | [`kernel`], [`system`], [`lock`] | system calls that no library can replace, and waiting by them |
@@ -68,6 +69,7 @@ mod libgomp;
 mod lock;
 mod lockfree;
 mod log;
+mod module_file;
 mod modules;
 mod output;
 mod own_file;

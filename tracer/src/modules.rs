@@ -9,7 +9,7 @@
 use std::cell::Cell;
 use std::ffi::{CStr, OsStr, c_int, c_void};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange, Text};
@@ -17,6 +17,7 @@ use omptrace_trace_format::field::{Address, ModuleChange, Text};
 use crate::config::Keep;
 use crate::fork;
 use crate::lock::Mutex;
+use crate::module_file;
 use crate::system;
 
 /// Ranges that a thread asked for last: no lock for the same few modules.
@@ -57,6 +58,8 @@ impl KnownModules {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Loaded {
     path: Vec<u8>,
+    /// By which its file is opened: the program's own may have no name any more.
+    file: Vec<u8>,
     build_id: Vec<u8>,
     load_address: u64,
     start: u64,
@@ -66,7 +69,7 @@ pub(crate) struct Loaded {
 impl Loaded {
     /// The event that tells of it.
     pub(crate) fn event(&self, change: ModuleChange) -> Module<'_> {
-        let (file_size, modified_ns) = system::file_stamp(&self.path);
+        let (file_size, modified_ns) = system::file_stamp(&self.file);
         Module {
             change,
             path: Text::new(&self.path),
@@ -92,6 +95,8 @@ pub(crate) struct Modules {
     inherited: Vec<Loaded>,
     /// Whether a thread that asks is told of modules that others know: theirs may be overwritten.
     again: bool,
+    /// Where `omptrace record` takes the files of modules.
+    registry: Option<PathBuf>,
 }
 
 #[derive(Debug, Default)]
@@ -103,11 +108,12 @@ struct Told {
 
 impl Modules {
     /// None told of yet. `inherited` are those [`Modules::told`] of the parent.
-    pub(crate) fn new(keep: Keep, inherited: Vec<Loaded>) -> Modules {
+    pub(crate) fn new(keep: Keep, inherited: Vec<Loaded>, registry: Option<PathBuf>) -> Modules {
         Modules {
             told: Mutex::default(),
             inherited,
             again: keep == Keep::Newest,
+            registry,
         }
     }
 
@@ -144,7 +150,11 @@ impl Modules {
         if is_new {
             told.modules.push(module.clone());
         }
+        drop(told);
         known.add(module.start, module.end);
+        if let Some(folder) = self.registry.as_ref().filter(|_| is_new) {
+            module_file::send(folder, &module.path, &module.file);
+        }
     }
 
     fn module_at(&self, code: u64) -> Option<Loaded> {
@@ -227,8 +237,10 @@ fn loaded_at(code: u64) -> Option<Option<Loaded>> {
         if !(start..end).contains(&search.code) {
             return 0;
         }
+        let (path, file) = path_of(info.dlpi_name);
         search.found = Some(Loaded {
-            path: path_of(info.dlpi_name),
+            path,
+            file,
             build_id: headers
                 .iter()
                 .filter(|header| header.p_type == libc::PT_NOTE)
@@ -252,22 +264,24 @@ fn loaded_at(code: u64) -> Option<Option<Loaded>> {
     Some(search.found)
 }
 
-/// The path of a module by the loader's name, which is empty for the program itself.
-fn path_of(name: *const libc::c_char) -> Vec<u8> {
+/// The path of a module by the loader's name, which is empty for the program itself; and by which its file is opened.
+fn path_of(name: *const libc::c_char) -> (Vec<u8>, Vec<u8>) {
+    const PROGRAM: &str = "/proc/self/exe";
+
     let name = if name.is_null() {
         &[][..]
     } else {
         // SAFETY: the loader's names are C strings.
         unsafe { CStr::from_ptr(name) }.to_bytes()
     };
-    if !name.is_empty() {
-        // A relative name is relative to the folder of this moment.
-        let path = system::absolute(Path::new(OsStr::from_bytes(name)));
-        return path.into_os_string().into_vec();
+    if name.is_empty() {
+        let path = std::fs::read_link(PROGRAM).unwrap_or_default();
+        return (path.into_os_string().into_vec(), PROGRAM.into());
     }
-    std::fs::read_link("/proc/self/exe")
-        .map(|path| path.as_os_str().as_bytes().to_vec())
-        .unwrap_or_default()
+    // A relative name is relative to the folder of this moment.
+    let path = system::absolute(Path::new(OsStr::from_bytes(name)));
+    let path = path.into_os_string().into_vec();
+    (path.clone(), path)
 }
 
 /// The build id, in hex, of a note segment: `NT_GNU_BUILD_ID` (3) of `GNU`.
@@ -299,7 +313,7 @@ mod tests {
     #[test]
     fn finds_this_program_once() {
         let (modules, known, other) = (
-            Modules::new(Keep::All, Vec::new()),
+            Modules::new(Keep::All, Vec::new(), None),
             KnownModules::new(),
             KnownModules::new(),
         );

@@ -241,7 +241,7 @@ impl Session {
             pid,
             cpus: system::affinity(),
             devices: Devices::new(config.device_buffer_bytes),
-            modules: Modules::new(config.keep, inherited),
+            modules: Modules::new(config.keep, inherited, config.registry.clone()),
             config,
             output,
             spool,

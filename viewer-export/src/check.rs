@@ -6,6 +6,7 @@ use omptrace_trace_format::{Diagnostic, Reader, Severity};
 use serde::Serialize;
 
 use crate::nothing::Nothing;
+use crate::symbols::nameless;
 use crate::timeline::{ProcessReport, Repair, replay};
 
 /// Something that a trace's reader should know.
@@ -40,6 +41,7 @@ impl fmt::Display for Finding {
 pub fn check(reader: &Reader) -> Vec<Finding> {
     let report = replay(&[reader], &mut Nothing, &mut |_| {});
     let mut findings = report.processes.first().map_or_else(Vec::new, findings);
+    findings.extend(without_names(reader));
     let withheld = reader.metadata().withheld.iter();
     findings.extend(withheld.map(|(callback, why)| Finding {
         severity: Severity::Note,
@@ -47,6 +49,16 @@ pub fn check(reader: &Reader) -> Vec<Finding> {
         text: format!("{callback}: {why}"),
     }));
     findings
+}
+
+/// Modules whose functions have no names.
+pub(crate) fn without_names(reader: &Reader) -> impl Iterator<Item = Finding> {
+    let nameless = nameless(reader).into_iter();
+    nameless.map(|(module, problem)| Finding {
+        severity: Severity::Note,
+        name: "names_missing",
+        text: format!("{module}: {problem}"),
+    })
 }
 
 /// What the report of an interpreted process gives cause to say.

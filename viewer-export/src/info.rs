@@ -7,7 +7,7 @@ use omptrace_trace_format::metadata::{Device, Record};
 use omptrace_trace_format::{Ending, Reader, Stream};
 use serde::Serialize;
 
-use crate::check::{Finding, findings};
+use crate::check::{Finding, findings, without_names};
 use crate::pool::in_parallel;
 use crate::stats::{Collector, ProcessStats};
 use crate::timeline::{
@@ -228,7 +228,10 @@ impl Info {
             size: size(reader, process.events),
             messages: metadata.messages.clone(),
             withheld: metadata.withheld.clone(),
-            findings: findings(&process),
+            findings: findings(&process)
+                .into_iter()
+                .chain(without_names(reader))
+                .collect(),
         }
     }
 }

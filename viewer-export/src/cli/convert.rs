@@ -47,6 +47,7 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
             selection: selection(&arguments.part, &readers)?,
             symbols: symbols::Options {
                 debug_dirs: arguments.debug_dirs.debug_dir.clone(),
+                ..symbols::Options::default()
             },
             otf2: Otf2Options {
                 enums: arguments.otf2_enums.into(),

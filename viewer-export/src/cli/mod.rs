@@ -3,7 +3,7 @@
 //! ```text
 //! arguments   the command line's definition; man makes the man page and the completions of it
 //! record      runs a program (process) with the tracer (tool), finds its traces (registry, unnoted), completes them
-//!             (sealing), reports what was not traced (apart)
+//!             (sealing) with names of code, also of files that are gone (module_files); reports what was not traced (apart)
 //! preload     what the loader loads into programs before their own libraries
 //! env         the same variables for job scripts
 //! libgomp     whether LLVM's runtime takes the place of GCC's: only where it has all that is called (entries)
@@ -39,6 +39,7 @@ mod killed;
 mod libgomp;
 mod loader;
 mod man;
+mod module_files;
 mod packages;
 mod preload;
 mod probe;

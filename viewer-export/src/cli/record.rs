@@ -17,6 +17,7 @@ use crate::cli::failure::{Failure, Outcome, Result};
 use crate::cli::killed;
 use crate::cli::libgomp::{self, Decision};
 use crate::cli::loader::Loader;
+use crate::cli::module_files::Keeper;
 use crate::cli::preload::{self, Preload};
 use crate::cli::process::{self, End, Ran};
 use crate::cli::program::Program;
@@ -77,6 +78,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     }
 
     let since = SystemTime::now();
+    let keeper = Keeper::start(registry.folder());
     let ran = start(&arguments.program, &variables, programs.first())?;
     if let Some(preload) = preload {
         preload.end();
@@ -100,7 +102,11 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     notes.sessions.extend(unnoted.sessions);
     let is_any_apart = apart::report(&notes.apart, &decision, &programs, &loader);
     let reason = why_no_trace(&notes);
-    let jobs = jobs(arguments, notes.sessions, ran, &decision);
+    let symbols = symbols::Options {
+        kept: keeper.map(Keeper::finish).unwrap_or_default(),
+        ..symbols::Options::default()
+    };
+    let jobs = jobs(arguments, notes.sessions, ran, &decision, &symbols);
     if jobs.is_empty() {
         words::warning("nothing was traced");
         match reason {
@@ -112,6 +118,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     } else {
         let done = sealing::seal_all(jobs);
         sealing::tell(&done);
+        sealing::report_nameless(&done);
         sealing::report_withheld(&done);
         if let Decision::ReplaceBy(stand_in) = &decision {
             replaced::tell(&done, stand_in, &programs, &loader);
@@ -275,7 +282,13 @@ fn why_no_trace(notes: &Notes) -> Option<String> {
 }
 
 /// The traces to complete, and what only `record` knows of their processes.
-fn jobs(arguments: &Record, sessions: Vec<Session>, ran: Ran, decision: &Decision) -> Vec<Job> {
+fn jobs(
+    arguments: &Record,
+    sessions: Vec<Session>,
+    ran: Ran,
+    decision: &Decision,
+    symbols: &symbols::Options,
+) -> Vec<Job> {
     // A process that executed another program has a session for each; only the last saw the end.
     let last = sessions
         .iter()
@@ -288,7 +301,7 @@ fn jobs(arguments: &Record, sessions: Vec<Session>, ran: Ran, decision: &Decisio
             let saw_the_end = session.pid == ran.pid && Some(session.number) == last;
             Job {
                 additions: additions(arguments, saw_the_end.then_some(ran), decision),
-                symbols: (arguments.symbols == Symbols::Embed).then(symbols::Options::default),
+                symbols: (arguments.symbols == Symbols::Embed).then(|| symbols.clone()),
                 in_doubt: InDoubt::Refuse,
                 trace: session.trace,
             }

@@ -34,26 +34,38 @@ pub(crate) struct Done {
     pub(crate) trace: PathBuf,
     /// What it holds now, or why it is as it was.
     pub(crate) result: Result<Sealed, String>,
+    /// The modules whose names were looked for in vain, and why.
+    pub(crate) nameless: Vec<(String, symbols::Problem)>,
 }
 
 /// Completes all traces; the results are in the order of the jobs.
 pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
     let bar = progress::chunks("completing");
-    let done = in_parallel(jobs, |job| Done {
-        result: seal_one(&job, &bar),
-        trace: job.trace,
+    let done = in_parallel(jobs, |job| {
+        let mut nameless = Vec::new();
+        Done {
+            result: seal_one(&job, &mut nameless, &bar),
+            trace: job.trace,
+            nameless,
+        }
     });
     bar.finish_and_clear();
     done
 }
 
-fn seal_one(job: &Job, bar: &ProgressBar) -> Result<Sealed, String> {
+fn seal_one(
+    job: &Job,
+    nameless: &mut Vec<(String, symbols::Problem)>,
+    bar: &ProgressBar,
+) -> Result<Sealed, String> {
     let (mut done, mut total) = (0, 0);
     let mut additions = job.additions.clone();
     if let Some(options) = &job.symbols
         && let Ok(reader) = Reader::open(&job.trace)
     {
-        additions[symbols::KEY] = Table::renewed(&reader, options).to_json();
+        let table = Table::renewed(&reader, options);
+        *nameless = table.nameless();
+        additions[symbols::KEY] = table.to_json();
     }
     unfinished::will_make(seal::temporary(&job.trace));
     seal(&job.trace, additions, job.in_doubt, &mut |now, of| {
@@ -126,6 +138,20 @@ pub(crate) fn tell(done: &[Done]) {
         if let Err(error) = &done.result {
             words::warning(&format!("{}: {error}", words::near(&done.trace).display()));
         }
+    }
+}
+
+/// Reports modules whose functions have no names, each once for all traces.
+pub(crate) fn report_nameless(done: &[Done]) {
+    /// Of many, the first ones show what there is to see.
+    const MAX_LINES: usize = 5;
+
+    let nameless = done.iter().flat_map(|done| &done.nameless);
+    let nameless: BTreeSet<String> = nameless
+        .map(|(module, problem)| format!("{module}: {problem}"))
+        .collect();
+    for words in nameless.iter().take(MAX_LINES) {
+        words::warning(words);
     }
 }
 

@@ -22,6 +22,7 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
     let inputs: Vec<&Reader> = readers.iter().collect();
     let symbols = symbols::Options {
         debug_dirs: arguments.debug_dirs.debug_dir.clone(),
+        ..symbols::Options::default()
     };
     let (stats, report) = Numbers::of(&inputs, &symbols);
     let width = words::columns(&io::stdout()).unwrap_or(USUAL_COLUMNS);

@@ -17,6 +17,7 @@ use crate::cli::words;
 pub(crate) fn run(arguments: &Symbolize) -> Result<Outcome> {
     let options = symbols::Options {
         debug_dirs: arguments.debug_dirs.debug_dir.clone(),
+        ..symbols::Options::default()
     };
     let jobs = inputs::traces(&arguments.inputs)?
         .into_iter()

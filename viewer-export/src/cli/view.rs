@@ -66,6 +66,7 @@ fn trace(arguments: &View) -> Result<(File, String)> {
             gzip: false,
             symbols: symbols::Options {
                 debug_dirs: arguments.debug_dirs.debug_dir.clone(),
+                ..symbols::Options::default()
             },
             chunks: arguments.chunks,
             selection: selection(&arguments.part, &readers)?,

@@ -6,12 +6,12 @@
 //! shared by dwz through `.gnu_debugaltlink`.
 
 use std::fs::{self, File};
-use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection};
 
+use super::Options;
 use super::instance::Instance;
 use super::problem::Problem;
 
@@ -54,9 +54,14 @@ impl Files {
     pub(super) fn find(
         instance: &Instance,
         path: &Path,
-        debug_dirs: &[PathBuf],
+        options: &Options,
     ) -> Result<Files, Problem> {
-        let own = own_file(instance, path);
+        let debug_dirs = &options.debug_dirs;
+        let own = own_file(instance, path).or_else(|problem| {
+            let mut kept = options.kept.of(path);
+            kept.find_map(|file| verified(instance, file).ok())
+                .ok_or(problem)
+        });
         let mut files = Files::default();
         if let Ok(bytes) = &own
             && has_debug_info(bytes)
@@ -84,7 +89,18 @@ impl Files {
 
 /// The module's file, where it is the one that was traced.
 fn own_file(instance: &Instance, path: &Path) -> Result<Vec<u8>, Problem> {
-    let metadata = fs::metadata(path).map_err(|_| Problem::Missing)?;
+    let found = fs::metadata(path).map_err(|_| Problem::Missing)?;
+    // Asked before it is opened: to open a pipe would wait for its writer.
+    if !found.is_file() {
+        return Err(Problem::Unreadable);
+    }
+    let file = File::open(path).map_err(|_| Problem::Unreadable)?;
+    verified(instance, &file)
+}
+
+/// The bytes of a file, where it is the one that was traced.
+fn verified(instance: &Instance, file: &File) -> Result<Vec<u8>, Problem> {
+    let metadata = file.metadata().map_err(|_| Problem::Unreadable)?;
     let has_stamp = instance.file_size != 0 && instance.modified_ns != 0;
     if instance.build_id.is_empty() {
         let modified_ns = metadata.mtime() as u64 * 1_000_000_000 + metadata.mtime_nsec() as u64;
@@ -96,7 +112,7 @@ fn own_file(instance: &Instance, path: &Path) -> Result<Vec<u8>, Problem> {
             true => {}
         }
     }
-    let bytes = read(path).ok_or(Problem::Unreadable)?;
+    let bytes = contents(file, &metadata).ok_or(Problem::Unreadable)?;
     let build_id = build_id(&bytes).ok_or(Problem::Unreadable)?;
     if !instance.build_id.is_empty() && build_id != instance.build_id {
         return Err(Problem::Changed);
@@ -203,12 +219,18 @@ fn real_folder(path: &Path) -> PathBuf {
 
 /// The bytes of a regular file.
 fn read(path: &Path) -> Option<Vec<u8>> {
-    let is_usual = |file: &fs::Metadata| file.is_file() && file.len() <= MAX_BYTES;
     // Asked before it is opened: to open a pipe would wait for its writer.
-    fs::metadata(path).ok().filter(is_usual)?;
-    let mut bytes = Vec::new();
-    let file = File::open(path).ok()?;
-    file.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
+    let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    contents(&File::open(path).ok()?, &metadata)
+}
+
+/// The bytes of an open file, wherever its other readers are in it.
+fn contents(file: &File, metadata: &fs::Metadata) -> Option<Vec<u8>> {
+    if !metadata.is_file() || metadata.len() > MAX_BYTES {
+        return None;
+    }
+    let mut bytes = vec![0; usize::try_from(metadata.len()).ok()?];
+    file.read_exact_at(&mut bytes, 0).ok()?;
     Some(bytes)
 }
 

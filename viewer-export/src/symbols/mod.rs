@@ -32,7 +32,9 @@ mod runtime;
 mod stored;
 mod table;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use omptrace_trace_format::Reader;
 
@@ -55,21 +57,34 @@ pub struct Options {
     /// Folders with debug files, searched before `/usr/lib/debug`: `.build-id/12/345678.debug`, files named by a
     /// `.gnu_debuglink`, and the modules themselves.
     pub debug_dirs: Vec<PathBuf>,
+    /// Files of modules that may be gone from their folders.
+    pub kept: Kept,
+}
+
+/// Open files of modules.
+#[derive(Clone, Debug, Default)]
+pub struct Kept(Vec<(PathBuf, Arc<File>)>);
+
+impl Kept {
+    /// Keeps the file of the module that the trace knows by `path`.
+    pub fn add(&mut self, path: PathBuf, file: File) {
+        self.0.push((path, Arc::new(file)));
+    }
+
+    fn of(&self, path: &Path) -> impl Iterator<Item = &File> {
+        let kept = self.0.iter().filter(move |(known, _)| known == path);
+        kept.map(|(_, file)| &**file)
+    }
 }
 
 /// Names all code addresses of a trace from the files of this machine: each address once, modules in parallel.
 pub fn resolve(reader: &Reader, options: &Options) -> Table {
-    // The loader knows a library by the path that `dlopen` was given.
-    let process = reader.metadata().process.as_ref();
-    let directory = process.map_or("", |process| &process.directory);
     let runtime = reader.metadata().runtime.as_ref();
     let code = match runtime.is_some_and(|runtime| runtime.dialect == "TR2") {
         true => Code::OutlinedFunctions,
         false => Code::Calls,
     };
-    let modules = collect::addresses_by_module(reader);
-    let resolved = in_parallel(modules, |((instance, path), addresses)| {
-        let path = Path::new(directory).join(path);
+    let resolved = in_parallel(modules(reader), |((instance, path), addresses)| {
         resolve_module(instance, &path, code, &addresses, options)
     });
     Table::new(resolved)
@@ -93,6 +108,36 @@ impl Table {
     }
 }
 
+/// The modules that hold code addresses, each with the path of its file.
+fn modules(reader: &Reader) -> Vec<((Instance, PathBuf), CodeAddresses)> {
+    // The loader knows a library by the path that `dlopen` was given.
+    let process = reader.metadata().process.as_ref();
+    let directory = Path::new(process.map_or("", |process| &process.directory));
+    let modules = collect::addresses_by_module(reader).into_iter();
+    let absolute = |((instance, path), addresses): ((Instance, PathBuf), CodeAddresses)| {
+        ((instance, directory.join(path)), addresses)
+    };
+    modules.map(absolute).collect()
+}
+
+/// The modules of the program whose code has no names, and why: as the trace has it where it brings names along, else those
+/// whose files are not there.
+pub(crate) fn nameless(reader: &Reader) -> Vec<(String, Problem)> {
+    if let Some(table) = Table::from_metadata(reader.metadata()) {
+        return table.nameless();
+    }
+    let options = Options::default();
+    let modules = modules(reader).into_iter();
+    let gone = modules.filter(|((instance, path), _)| {
+        let is_missing = |problem| problem == Problem::Missing;
+        !path.exists()
+            && !runtime::is_openmp_runtime(&instance.path)
+            && Files::find(instance, path, &options).is_err_and(is_missing)
+    });
+    gone.map(|((instance, _), _)| (instance.path, Problem::Missing))
+        .collect()
+}
+
 fn resolve_module(
     instance: Instance,
     path: &Path,
@@ -102,7 +147,7 @@ fn resolve_module(
 ) -> ModuleSymbols {
     let is_runtime = runtime::is_openmp_runtime(&instance.path);
     let mut module = ModuleSymbols::new(instance, is_runtime);
-    let files = match Files::find(&module.instance, path, &options.debug_dirs) {
+    let files = match Files::find(&module.instance, path, options) {
         Ok(files) => files,
         Err(problem) => {
             module.problem = Some(problem);

@@ -199,6 +199,15 @@ impl Table {
         }
     }
 
+    /// The modules of the program whose code has no names at all, and why.
+    pub fn nameless(&self) -> Vec<(String, Problem)> {
+        let modules = self.modules.iter();
+        let nameless = modules.filter(|module| module.places.is_empty() && !module.is_runtime);
+        nameless
+            .filter_map(|module| Some((module.instance.path.clone(), module.problem?)))
+            .collect()
+    }
+
     /// The modules whose addresses have no source lines, and why; not those of OpenMP runtimes, whose addresses are not
     /// shown.
     pub fn problems(&self) -> impl Iterator<Item = (&Instance, Problem)> {
