@@ -933,6 +933,8 @@ fn the_reason_is_known_where_the_tracer_could_not_begin_or_the_trace_has_gone() 
     let (traces, ends) = (Traces::folder(), ends.display().to_string());
     let removes = format!("{ends} _exit; rm $1.omptrace");
     let clears = format!("{ends} _exit; rm -r $TMPDIR/*");
+    let elsewhere = Traces::folder();
+    let clears_and_moves = format!("{clears}; mv c.omptrace* {}", elsewhere.path().display());
     let notes = traces.path().join("notes");
     fs::create_dir(&notes).expect("a folder");
     for (output, script, reason) in [
@@ -946,7 +948,12 @@ fn the_reason_is_known_where_the_tracer_could_not_begin_or_the_trace_has_gone() 
             &removes.replace("$1", "a"),
             "a.omptrace was moved or removed",
         ),
-        ("b.omptrace", &clears, "the program removed the folder"),
+        ("b.omptrace", &clears, "b.omptrace is of this run"),
+        (
+            "c.omptrace",
+            &clears_and_moves,
+            "the program removed the folder",
+        ),
     ] {
         let mut command = recording(&traces, ["-o", output, "--", "sh", "-c", script]);
         let output = command

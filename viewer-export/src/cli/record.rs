@@ -148,7 +148,7 @@ fn output(variables: &tool::Variables) -> Result<OsString> {
 fn report_unnoted(unnoted: &Unnoted) {
     for session in &unnoted.sessions {
         words::note(&format!(
-            "{} is of this run, although its process could not note it (it ran as another user, or saw other folders)",
+            "{} is of this run, although no note of it is here (it ran as another user, saw other folders, or removed the note)",
             words::near(&session.trace).display()
         ));
     }
