@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::mem::{self, MaybeUninit};
+use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
@@ -131,8 +131,10 @@ fn copy(mut file: File) -> io::Result<File> {
 fn receive(sender: &UnixStream) -> io::Result<(PathBuf, Option<File>)> {
     /// Longer paths cannot be opened.
     const MAX_PATH: usize = libc::PATH_MAX as usize;
-    /// Room for a control message of one descriptor, aligned as its header is.
-    const CONTROL_WORDS: usize = 4;
+    /// Room for a control message of one descriptor, aligned as its header is. The rest of the last word would hold
+    /// a second one.
+    const CONTROL_BYTES: usize = size_of::<libc::cmsghdr>() + size_of::<RawFd>();
+    const CONTROL_WORDS: usize = CONTROL_BYTES.div_ceil(size_of::<u64>());
 
     let mut text = vec![0; MAX_PATH];
     let mut room = libc::iovec {
@@ -146,7 +148,7 @@ fn receive(sender: &UnixStream) -> io::Result<(PathBuf, Option<File>)> {
     message.msg_iov = &raw mut room;
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = mem::size_of_val(&control) as _;
+    message.msg_controllen = CONTROL_BYTES as _;
     // SAFETY: the kernel writes into `text` and `control`, no more than they have room for.
     let len = unsafe { libc::recvmsg(sender.as_raw_fd(), message, libc::MSG_CMSG_CLOEXEC) };
     let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
@@ -157,12 +159,9 @@ fn receive(sender: &UnixStream) -> io::Result<(PathBuf, Option<File>)> {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while let Some(found) = header.as_ref() {
             if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
-                let bytes = found.cmsg_len as usize - libc::CMSG_LEN(0) as usize;
-                let data = libc::CMSG_DATA(header).cast::<RawFd>();
-                for index in 0..bytes / mem::size_of::<RawFd>() {
-                    // One that is not the last is closed.
-                    file = Some(File::from_raw_fd(data.add(index).read_unaligned()));
-                }
+                // There is room for one.
+                let descriptor = libc::CMSG_DATA(header).cast::<RawFd>().read_unaligned();
+                file = Some(File::from_raw_fd(descriptor));
             }
             header = libc::CMSG_NXTHDR(message, header);
         }
