@@ -319,7 +319,7 @@ impl Compiler {
     }
 
     /// The flags that it needs in any case.
-    fn flags(self) -> Vec<String> {
+    pub fn flags(self) -> Vec<String> {
         let mut flags: Vec<String> = ["-g", "-O1", "-fopenmp"].map(String::from).into();
         if self == Compiler::Clang14 {
             // Its package of headers cannot be installed beside LLVM 22's.

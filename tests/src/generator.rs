@@ -1,7 +1,7 @@
 //! Random OpenMP programs in C that count their own constructs.
 //!
 //! A program is made of a seed and of what the runtime can do ([`Feature`]). Every construct first counts itself, on the
-//! thread that encounters it, in an atomic variable; at its end the program prints all counts. Nothing in it
+//! thread that encounters it, in an atomic variable. A task that may be cancelled counts that it runs when it does. At its end the program prints all counts. Nothing in it
 //! depends on time: a program ends on any number of threads, and prints the same in each run.
 
 use std::fmt::Write as _;
@@ -86,6 +86,7 @@ pub const COUNTS: &[&str] = &[
     "regions",
     "leagues",
     "tasks",
+    "tasks_run",
     "criticals",
     "ordered",
     "locks",
@@ -211,6 +212,12 @@ impl Writer<'_> {
         inside(self);
         self.indent -= 1;
         self.line("}");
+    }
+
+    /// Counts a task that nothing cancels.
+    fn task_that_runs(&mut self) {
+        self.count("tasks");
+        self.count("tasks_run");
     }
 
     /// True while another construct may come.
@@ -404,7 +411,7 @@ impl Writer<'_> {
             let cell = self.below(8);
             let _ = write!(clauses, " depend({kind}: cells[{cell}])");
         }
-        self.count("tasks");
+        self.task_that_runs();
         self.line(&format!("#pragma omp task{clauses}"));
         self.block(|writer| {
             writer.some_work();
@@ -440,6 +447,7 @@ impl Writer<'_> {
                 writer.count("tasks");
                 writer.line("#pragma omp task");
                 writer.block(|writer| {
+                    writer.count("tasks_run");
                     writer.line(&format!("#pragma omp cancel taskgroup if (i == {at})"));
                 });
             });
@@ -455,6 +463,7 @@ impl Writer<'_> {
         }
         self.count("taskloops");
         self.line(&format!("tasks += {tasks};"));
+        self.line(&format!("tasks_run += {tasks};"));
         let clause = if nogroup { " nogroup" } else { "" };
         self.line(&format!("#pragma omp taskloop num_tasks({tasks}){clause}"));
         self.line(&format!("for (int i = 0; i < {times}; i++)"));
@@ -486,7 +495,7 @@ impl Writer<'_> {
         let event = format!("event{}", self.names);
         let by_itself = self.one_in(2);
         self.line(&format!("omp_event_handle_t {event};"));
-        self.count("tasks");
+        self.task_that_runs();
         self.line(&format!("#pragma omp task detach({event})"));
         self.block(|writer| {
             writer.some_work();
@@ -495,7 +504,7 @@ impl Writer<'_> {
             }
         });
         if !by_itself {
-            self.count("tasks");
+            self.task_that_runs();
             self.line(&format!("#pragma omp task firstprivate({event})"));
             self.block(|writer| writer.line(&format!("omp_fulfill_event({event});")));
         }
