@@ -442,3 +442,46 @@ fn an_address_of_the_runtime_takes_the_place_around() {
         "{text}"
     );
 }
+
+/// What the runtime finds on the stack is where the function was called that ended by a jump to it.
+#[test]
+fn a_line_of_a_caller_is_not_that_of_the_construct() {
+    const SOURCE: &str = "tail_calls.c";
+    let ways: [&[&str]; 4] = [
+        &["-O2"],
+        &["-O2", "-fno-plt"],
+        &["-O2", "-fcf-protection=full"],
+        // The function is another module's to its caller.
+        &["-O2", "-fPIC", "-rdynamic", "-Wl,-z,lazy"],
+    ];
+    for (compiler, flags) in [Compiler::Clang22, Compiler::Gcc]
+        .into_iter()
+        .flat_map(|compiler| ways.map(|flags| (compiler, flags)))
+    {
+        let copy = copy_of(SOURCE, compiler, flags);
+        let folder = copy.folder.path();
+        let record = ["record", "-o", "t.omptrace", "--", "./program"];
+        assert_eq!(omptrace(&record, folder).0, Some(0));
+        let text = text(folder);
+        let at = |comment: &str| place(SOURCE, comment, "").trim().to_owned();
+        for (construct, comment) in [
+            ("!$omp parallel", "one"),
+            ("!$omp parallel", "two"),
+            ("!$omp parallel", "three"),
+            ("omp_set_lock", "four"),
+        ] {
+            let of_caller = format!("{construct} @{}", at(comment));
+            let around = format!("{construct} inside @{}", at(comment));
+            assert!(
+                !text.contains(&of_caller) && text.contains(&around),
+                "{compiler:?} {flags:?}: {of_caller}\n{text}"
+            );
+        }
+        // GCC gives a region the line of what is in it.
+        let own = format!("!$omp parallel @{SOURCE}:");
+        let destroyed = format!("omp_destroy_lock @{}", at("destroyed"));
+        for own in [own, destroyed] {
+            assert!(text.contains(&own), "{compiler:?} {flags:?}: {own}\n{text}");
+        }
+    }
+}

@@ -556,10 +556,11 @@ impl Names {
             function: symbol.function.map(str::to_owned),
             line: symbol.file.map(str::to_owned).zip(symbol.line),
         };
+        let is_around = symbol.is_around;
         (!symbol.in_runtime).then(|| Place {
             text: symbol.to_string(),
-            source: (source != Source::default()).then_some(source),
-            is_around: false,
+            source: (source != Source::default() && !is_around).then_some(source),
+            is_around,
         })
     }
 

@@ -6,6 +6,7 @@ use addr2line::Context;
 use addr2line::gimli::{self, EndianSlice, RunTimeEndian};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
+use super::callee::Calls;
 use super::enclosing::Functions;
 use super::files::{Files, MAX_BYTES};
 use super::function::{Function, function};
@@ -51,6 +52,7 @@ pub(super) fn places(files: &Files, code: Code, offsets: &[u64]) -> Vec<Place> {
         context: Context::from_dwarf(dwarf).ok(),
         functions: Functions::default(),
         code,
+        calls: module.as_ref().map(Calls::of).unwrap_or_default(),
     };
     offsets.iter().map(|offset| image.place(*offset)).collect()
 }
@@ -72,10 +74,10 @@ fn sections<'d>(file: &object::File<'d>) -> Sections<'d> {
 }
 
 /// A function of the symbol table.
-struct TextSymbol<'d> {
-    start: u64,
+pub(super) struct TextSymbol<'d> {
+    pub(super) start: u64,
     end: u64,
-    name: &'d str,
+    pub(super) name: &'d str,
 }
 
 /// The functions of the symbol table, else of the dynamic one, by address.
@@ -109,6 +111,7 @@ struct Image<'d> {
     context: Option<Context<Slice<'d>>>,
     functions: Functions,
     code: Code,
+    calls: Calls<'d>,
 }
 
 /// A function, perhaps an inlined one, at an address: its linkage name, and the line there.
@@ -124,6 +127,10 @@ impl Image<'_> {
             in_runtime: symbol_name
                 .as_deref()
                 .is_some_and(runtime::is_runtime_function),
+            is_around: self.code == Code::Calls
+                && self
+                    .calls
+                    .calls_program(offset.wrapping_add(1), &self.symbols),
             ..Place::default()
         };
         let (linkage_name, source) = match self.code {

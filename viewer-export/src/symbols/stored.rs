@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A place is the call's address in the module's file, function, the function's begin, file, line, and 1 where it is in
-//! an OpenMP runtime that is linked into the module. Function and file are numbers of strings, counted from 1; 0 is
+//! an OpenMP runtime that is linked into the module, 2 where the construct lies in a function that is called there. Function and file are numbers of strings, counted from 1; 0 is
 //! not known, and so is a begin or a line of 0. Every string is there once: most places share file and function.
 
 use std::collections::HashMap;
@@ -43,6 +43,9 @@ struct StoredModule {
 
 #[derive(Serialize, Deserialize)]
 struct StoredPlace(u64, usize, u64, usize, u32, u8);
+
+const IN_RUNTIME: u8 = 1;
+const IS_AROUND: u8 = 2;
 
 /// Gives each string a number, from 1.
 #[derive(Default)]
@@ -112,19 +115,24 @@ fn stored<'t>(place: &'t Place, strings: &mut Strings<'t>) -> StoredPlace {
         place.function_start.unwrap_or(0),
         source.map_or(0, |(file, _)| strings.number(file)),
         source.map_or(0, |(_, line)| *line),
-        place.in_runtime.into(),
+        match (place.in_runtime, place.is_around) {
+            (true, _) => IN_RUNTIME,
+            (false, true) => IS_AROUND,
+            (false, false) => 0,
+        },
     )
 }
 
 fn unstored(place: &StoredPlace, strings: &[String]) -> Place {
-    let StoredPlace(offset, function, function_start, file, line, in_runtime) = *place;
+    let StoredPlace(offset, function, function_start, file, line, what) = *place;
     let string = |number: usize| strings.get(number.checked_sub(1)?).cloned();
     Place {
         offset,
         function: string(function),
         function_start: (function_start != 0).then_some(function_start),
         source: string(file).filter(|_| line != 0).map(|file| (file, line)),
-        in_runtime: in_runtime != 0,
+        in_runtime: what == IN_RUNTIME,
+        is_around: what == IS_AROUND,
     }
 }
 
@@ -141,6 +149,7 @@ mod tests {
             function_start: Some(4096),
             source: (line > 0).then(|| ("/src/jacobi.c".to_owned(), line)),
             in_runtime: false,
+            is_around: offset == 4670,
         };
         let instance = Instance {
             path: "/src/jacobi".to_owned(),
@@ -167,7 +176,7 @@ mod tests {
         assert_eq!(json["strings"], json!(["main", "/src/jacobi.c"]));
         assert_eq!(
             json["modules"][0]["places"],
-            json!([[4660, 1, 4096, 2, 41, 0], [4670, 1, 4096, 0, 0, 0]])
+            json!([[4660, 1, 4096, 2, 41, 0], [4670, 1, 4096, 0, 0, 2]])
         );
         assert_eq!(read(json), Some(table()));
     }

@@ -38,6 +38,8 @@ pub(super) struct Place {
     pub(super) source: Option<(String, u32)>,
     /// The function is a runtime's, linked into the program.
     pub(super) in_runtime: bool,
+    /// The call is of a function of the program's, which ended by a jump to the runtime.
+    pub(super) is_around: bool,
 }
 
 /// How much is known of an address.
@@ -70,6 +72,8 @@ pub struct Symbol<'t> {
     pub function_offset: Option<u64>,
     /// The address is in the OpenMP runtime: the enclosing construct's tells where the program is.
     pub in_runtime: bool,
+    /// The construct lies somewhere in a function that is called here: its own line is not known.
+    pub is_around: bool,
 }
 
 impl Symbol<'_> {
@@ -196,6 +200,7 @@ impl Table {
                 .map(|start| offset.wrapping_sub(start)),
             in_runtime: known.is_some_and(|module| module.is_runtime)
                 || place.is_some_and(|place| place.in_runtime),
+            is_around: place.is_some_and(|place| place.is_around),
         }
     }
 

@@ -1,0 +1,128 @@
+//! Which function the call before a return address calls.
+//!
+//! A runtime tells the return address that it finds on its caller's stack. Where the program's last call of a function is
+//! a jump (a tail call), that is the return address of the function: the code before it calls that function, and not
+//! the runtime. The construct is then somewhere in what is called there.
+
+use std::collections::HashMap;
+
+use object::{
+    Architecture, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget,
+    SectionKind,
+};
+
+use super::image::TextSymbol;
+use super::runtime;
+
+/// The code of a module, and the names of the functions that it imports.
+#[derive(Default)]
+pub(super) struct Calls<'d> {
+    /// Addresses and bytes.
+    sections: Vec<(u64, &'d [u8])>,
+    /// By the address of what the loader fills in.
+    imports: HashMap<u64, &'d str>,
+}
+
+/// `call *disp(%rip)`, `jmp *disp(%rip)`.
+const CALL_BY_TABLE: [u8; 2] = [0xff, 0x15];
+const JUMP_BY_TABLE: [u8; 2] = [0xff, 0x25];
+/// `call rel`.
+const CALL: u8 = 0xe8;
+/// What may stand before the jump of a linkage table's entry: `endbr64`, `bnd`.
+const BEFORE_JUMP: [&[u8]; 2] = [&[0xf3, 0x0f, 0x1e, 0xfa], &[0xf2]];
+
+impl<'d> Calls<'d> {
+    /// Those of `file`; none where the instructions of its processor are not read here.
+    pub(super) fn of(file: &object::File<'d>) -> Calls<'d> {
+        if file.architecture() != Architecture::X86_64 {
+            return Calls::default();
+        }
+        let code = file
+            .sections()
+            .filter(|section| section.kind() == SectionKind::Text);
+        let sections = code.filter_map(|section| Some((section.address(), section.data().ok()?)));
+        let symbols = file.dynamic_symbol_table();
+        let relocations = file.dynamic_relocations().into_iter().flatten();
+        let import = |(address, relocation): (u64, object::Relocation)| match relocation.target() {
+            RelocationTarget::Symbol(index) => {
+                let symbol = symbols.as_ref()?.symbol_by_index(index).ok()?;
+                Some((address, symbol.name().ok()?))
+            }
+            _ => None,
+        };
+        Calls {
+            sections: sections.collect(),
+            imports: relocations.filter_map(import).collect(),
+        }
+    }
+
+    /// Whether the call that returns to `return_address` is known to call a function of the program's.
+    pub(super) fn calls_program(&self, return_address: u64, symbols: &[TextSymbol<'_>]) -> bool {
+        let is_runtimes = |name: &str| {
+            runtime::is_runtime_function(name) || name.starts_with("omp") || name.starts_with("kmp")
+        };
+        match self.callee(return_address) {
+            Some(Callee::Imported(name)) => !is_runtimes(name),
+            Some(Callee::At(address)) => {
+                let first = symbols.partition_point(|symbol| symbol.start < address);
+                let there = symbols[first..].iter();
+                let mut there = there
+                    .take_while(|symbol| symbol.start == address)
+                    .peekable();
+                there.peek().is_some() && !there.any(|symbol| is_runtimes(symbol.name))
+            }
+            None => false,
+        }
+    }
+
+    fn callee(&self, return_address: u64) -> Option<Callee<'d>> {
+        let before = |bytes: u64| self.bytes(return_address.checked_sub(bytes)?);
+        if before(6).is_some_and(|bytes| bytes.starts_with(&CALL_BY_TABLE)) {
+            let entry = offset_by(return_address, before(4)?)?;
+            return Some(Callee::Imported(self.imports.get(&entry)?));
+        }
+        if before(5)?.first() != Some(&CALL) {
+            return None;
+        }
+        let address = offset_by(return_address, before(4)?)?;
+        Some(match self.imported_by_entry(address) {
+            Some(name) => Callee::Imported(name),
+            None => Callee::At(address),
+        })
+    }
+
+    /// The function that an entry of the linkage table jumps to.
+    fn imported_by_entry(&self, address: u64) -> Option<&'d str> {
+        let mut code = self.bytes(address)?;
+        let length = code.len();
+        for prefix in BEFORE_JUMP {
+            code = code.strip_prefix(prefix).unwrap_or(code);
+        }
+        let operand = code.strip_prefix(&JUMP_BY_TABLE)?;
+        let after = address.checked_add((length - operand.len() + 4) as u64)?;
+        self.imports.get(&offset_by(after, operand)?).copied()
+    }
+
+    /// The code from `address` on.
+    fn bytes(&self, address: u64) -> Option<&'d [u8]> {
+        let mut sections = self.sections.iter();
+        sections.find_map(|(start, bytes)| {
+            let offset = usize::try_from(address.checked_sub(*start)?).ok()?;
+            bytes.get(offset..).filter(|bytes| !bytes.is_empty())
+        })
+    }
+}
+
+/// What a call calls.
+enum Callee<'d> {
+    /// A function of another module.
+    Imported(&'d str),
+    /// What is at that address of the module.
+    At(u64),
+}
+
+/// `address` and the signed number of 32 bits that `bytes` begin with.
+fn offset_by(address: u64, bytes: &[u8]) -> Option<u64> {
+    let offset = i32::from_le_bytes(*bytes.first_chunk()?);
+    Some(address.wrapping_add_signed(offset.into()))
+}
