@@ -27,6 +27,8 @@ pub enum Feature {
     UntiedAlone,
     /// `cancel for` in a loop whose iterations are given out while it runs.
     CancelledDynamicLoop,
+    /// A loop that creates tasks in `task untied`.
+    LoopInUntied,
 }
 
 /// A compiler with a runtime, and what of all features it cannot do: programs are made without it.
@@ -47,6 +49,14 @@ pub const CLANG: Target = Target {
         (
             Feature::UntiedAlone,
             "LLVM 19 starts the parts of such a task within each other, until the stack is full",
+        ),
+        (
+            Feature::LoopInUntied,
+            "clang loses the loop's variable where the task goes on: it creates some hundred tasks, or two",
+        ),
+        (
+            Feature::DetachAlone,
+            "LLVM 19 fails an assertion where the team meets at two barriers after that",
         ),
         (
             Feature::CancelledDynamicLoop,
@@ -164,6 +174,8 @@ struct Place {
     may_be_alone: bool,
     /// A task around it may be final: its tasks are not deferred.
     may_be_included: bool,
+    /// The task that it is a statement of is untied.
+    is_in_untied: bool,
 }
 
 impl Place {
@@ -242,6 +254,7 @@ impl Writer<'_> {
             // The runtime may give a nested region fewer threads than it asks for.
             may_be_alone: threads == 1 || around.is_some(),
             may_be_included: false,
+            is_in_untied: false,
         };
         self.count("regions");
         self.line(&format!("#pragma omp parallel num_threads({threads})"));
@@ -365,7 +378,9 @@ impl Writer<'_> {
             0..=3 => self.task(place),
             4 => self.taskwait(),
             5 => self.taskgroup(place),
-            6 => self.cancelled_taskgroup(),
+            6 if !place.is_in_untied || self.can(Feature::LoopInUntied) => {
+                self.cancelled_taskgroup()
+            }
             7 => self.taskloop(),
             8 => self.critical(),
             9 => self.locked(),
@@ -380,7 +395,10 @@ impl Writer<'_> {
 
     fn task(&mut self, place: Place) {
         let mut clauses = String::new();
-        let mut inner = place.inner();
+        let mut inner = Place {
+            is_in_untied: false,
+            ..place.inner()
+        };
         // Not deferred, or perhaps not.
         let mut undeferred = place.may_be_included;
         match self.below(6) {
@@ -396,6 +414,7 @@ impl Writer<'_> {
             2 => clauses.push_str(" mergeable"),
             3 if !place.may_be_alone || self.can(Feature::UntiedAlone) => {
                 clauses.push_str(" untied");
+                inner.is_in_untied = true;
             }
             4 => clauses.push_str(" priority(1)"),
             _ => {}

@@ -570,3 +570,18 @@ fn nobody_works_while_recording_is_off_or_events_are_lost() {
     of("40 1 monitoring change=2\n70 1 monitoring change=3\n");
     of("70 1 lost begin=40 events=7\n");
 }
+
+/// LLVM names no task where a thread at the end of its region drops a task that was cancelled before it ran.
+#[test]
+fn a_task_that_is_dropped_at_the_end_of_a_region_begins_none() {
+    let dropped = "30  1 task_create task=101 new=103 flags=4 code=0x1250\n\
+         35  1 sync_region begin kind=barrier_implicit_parallel parallel=100 task=101\n\
+         35  1 sync_region_wait begin kind=barrier_implicit_parallel parallel=100 task=101\n\
+         40  1 task_schedule prior=103 status=cancel next=?\n\
+         80  1 sync_region_wait end kind=barrier_implicit_parallel task=101\n\
+         80  1 sync_region end kind=barrier_implicit_parallel task=101\n";
+    let stats = stats(&format!("{ALONE}{dropped}{ALONE_END}"));
+    adds_up("dropped", &stats);
+    let main = &stats.threads[0];
+    assert_eq!((main.tasks, main.barriers_ns), (Some(0), Some(45)));
+}

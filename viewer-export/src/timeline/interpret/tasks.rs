@@ -133,7 +133,7 @@ impl Interpreter<'_, '_> {
                 };
                 self.task_is_done(thread, time, prior, anchor);
                 if !is_nameless {
-                    self.run_task(thread, time, prior, next);
+                    self.run_around(thread, time, prior, next);
                 }
             }
             // Its code has run; it is complete when its event is fulfilled.
@@ -141,7 +141,7 @@ impl Interpreter<'_, '_> {
                 self.has_proxy_tasks = true;
                 self.leave_task(thread, time, prior, false);
                 if !is_nameless {
-                    self.run_task(thread, time, prior, next);
+                    self.run_around(thread, time, prior, next);
                 }
             }
             _ if is_nameless => self.start_unannounced(thread, time, next),
@@ -259,6 +259,16 @@ impl Interpreter<'_, '_> {
                 self.repair(thread, time, Cause::MissingEnd);
             }
             self.task_is_done(thread, time, Id(task), Anchor::Moment);
+        }
+    }
+
+    /// The thread is done with `prior`, and goes on with the task around that. LLVM names no task where a thread at the last
+    /// barrier of its region drops a cancelled task: none begins then.
+    fn run_around(&mut self, thread: usize, time: Ns, prior: Id, task: Id) {
+        let is_it = |frame: &Frame| frame.is_task() && frame.key == task.0;
+        let is_named = || self.task_of_join(thread, task) != Id::UNSET;
+        if is_named() || self.threads[thread].stack().iter().any(is_it) {
+            self.run_task(thread, time, prior, task);
         }
     }
 
