@@ -66,6 +66,22 @@ pub const CLANG: Target = Target {
     unreported: &[],
 };
 
+/// Code of clang on another runtime, none of which was tried with all that LLVM 19 can do.
+pub const CLANG_ELSEWHERE: Target = Target {
+    name: "clang on another runtime",
+    left_out: &[
+        (Feature::UntiedAlone, "as on LLVM 19"),
+        (Feature::LoopInUntied, "as on LLVM 19"),
+        (Feature::DetachAlone, "as on LLVM 19"),
+        (Feature::CancelledDynamicLoop, "as on LLVM 19"),
+        (
+            Feature::Teams,
+            "Intel's runtimes and LLVM's older ones report no region of the teams",
+        ),
+    ],
+    unreported: &[],
+};
+
 /// Code of GCC, which `omptrace record` runs on LLVM's runtime.
 pub const GCC: Target = Target {
     name: "GCC on LLVM 19 in libgomp's place",

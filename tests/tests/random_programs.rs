@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use omptrace_tests::env::{Compiler, omptrace_program, runtime, tool_library};
-use omptrace_tests::generator::{CLANG, COUNTS, GCC, Target, program};
+use omptrace_tests::generator::{CLANG, CLANG_ELSEWHERE, COUNTS, GCC, Target, program};
 use omptrace_tests::trace::{dump, omptrace};
 use omptrace_viewer_export::sink::split_place;
 use serde_json::Value;
@@ -270,6 +270,10 @@ fn fault(
 
 fn check(compiler: Compiler, target: &Target) {
     let on = std::env::var("OMPTRACE_TEST_RUNTIME").unwrap_or_else(|_| RUNTIME.to_owned());
+    let target = match compiler {
+        Compiler::Clang22 if on != RUNTIME => &CLANG_ELSEWHERE,
+        _ => target,
+    };
     let compiler = match compiler {
         Compiler::Clang22 if !HAS_ALL_OF_CLANG_22.contains(&&*on) => Compiler::Clang14,
         other => other,

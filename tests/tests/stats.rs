@@ -2,8 +2,11 @@
 
 use std::process::Command;
 
-use omptrace_tests::env::{Compiler, RUNTIMES_OF_TR6, compile, program_on};
+use omptrace_tests::env::{
+    Compiler, OPENMP_45, RUNTIMES, RUNTIMES_OF_TR6, compile, program_on, runtime,
+};
 use omptrace_tests::trace::{Traces, info, omptrace};
+use omptrace_viewer_export::sink::split_place;
 use serde_json::Value;
 
 /// A trace's numbers, and what its program printed.
@@ -226,5 +229,70 @@ fn threads_are_idle_after_the_last_region_and_at_no_barrier() {
         let region = construct(&stats, "!$omp parallel @");
         let in_region = ns(worker, "parallel_ns");
         assert!(in_region <= ns(region, "total_ns"), "{name}: {worker}");
+    }
+}
+
+/// The constructs of `stats` that the program of closed forms counts, by their names without places.
+const COUNTED: [(&str, &str); 10] = [
+    ("regions", "!$omp parallel"),
+    ("loops", "!$omp for"),
+    ("sections", "!$omp sections"),
+    ("singles", "!$omp single"),
+    ("masked", "!$omp masked"),
+    ("criticals", "!$omp critical"),
+    ("ordered", "!$omp ordered"),
+    ("taskgroups", "!$omp taskgroup"),
+    ("taskloops", "!$omp taskloop"),
+    ("taskwaits", "!$omp taskwait"),
+];
+
+/// What `stats` counts under that name.
+fn counted(stats: &Value, name: &str) -> u64 {
+    let Some((_, construct)) = COUNTED.iter().find(|(counted, _)| *counted == name) else {
+        let threads = list(stats, "threads").iter();
+        return threads.map(|thread| ns(thread, "tasks")).sum();
+    };
+    let constructs = list(stats, "constructs").iter();
+    let of_kind =
+        constructs.filter(|row| split_place(row["name"].as_str().unwrap()).0 == *construct);
+    of_kind.map(|row| ns(row, "count")).sum()
+}
+
+/// Loops of each schedule, collapsed, ordered and doacross, sections, single, masked, regions in regions in regions,
+/// reductions of taskgroups and taskloops, detached and cancelled tasks, scans.
+#[test]
+fn constructs_are_as_many_as_the_program_counts_on_every_runtime() {
+    let of_tr6 = RUNTIMES_OF_TR6.iter().map(|name| (name, true));
+    for (name, is_old) in RUNTIMES.iter().map(|name| (name, false)).chain(of_tr6) {
+        let flags: &[&str] = if is_old { &[OPENMP_45] } else { &[] };
+        let program = compile(
+            "tests/programs/closed_forms.c",
+            Compiler::Clang14,
+            &[&["-fopenmp-version=51"], flags].concat(),
+        );
+        for group in 0..if is_old { 6 } else { 8 } {
+            let traces = Traces::folder();
+            let mut command = Command::new(&program);
+            let printed = traces.record(
+                command
+                    .arg(group.to_string())
+                    .env("OMP_CANCELLATION", "true")
+                    .env("OMP_NESTED", "true")
+                    .env("KMP_WARNINGS", "0")
+                    .env("LD_LIBRARY_PATH", runtime(name)),
+            );
+            let trace = traces.only();
+            let trace = trace.to_str().expect("UTF-8");
+            let output = omptrace(["stats", "--json", trace]);
+            let stats: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            adds_up(&stats);
+            for line in printed.lines() {
+                let (what, own) = line.split_once(' ').expect("a name and a number");
+                let found = counted(&stats, what).to_string();
+                assert_eq!(found, own, "{name}, group {group}: {what} in {stats}");
+            }
+            let check = omptrace(["check", trace]);
+            assert!(check.status.success(), "{name}, group {group}: {check:?}");
+        }
     }
 }
