@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
@@ -358,6 +359,56 @@ fn a_recover_that_is_killed_loses_nothing() {
         assert_eq!(count(&dump(&copy), "parallel_end"), 2 * ROUNDS);
         is_completed(plain(), &[], &copy, 2 * ROUNDS);
     }
+}
+
+/// Before each system call by which it changes files, so after each, too.
+#[test]
+fn a_recover_that_is_killed_at_any_step_loses_nothing() {
+    const MOST_STEPS: u32 = 1000;
+
+    let shim = compile(
+        "tests/programs/kill_at_call.c",
+        Compiler::Clang22,
+        &["-shared", "-fPIC", "-fno-openmp"],
+    );
+    let traces = Traces::folder();
+    Stays::start(plain(), traces.path(), "plain").kill();
+    let trace = only_trace(traces.path());
+    let before = files(traces.path());
+    let mut steps = 0;
+    for step in 1..=MOST_STEPS {
+        let elsewhere = tempfile::TempDir::new().expect("a folder");
+        for (file, _) in &before {
+            fs::copy(file, elsewhere.path().join(file.file_name().unwrap())).expect("a copy");
+        }
+        let copy = elsewhere.path().join(trace.file_name().unwrap());
+        let output = Command::new(omptrace_program())
+            .arg("recover")
+            .arg(&copy)
+            .env("LD_PRELOAD", &shim)
+            .env("OMPTRACE_TEST_KILL_AT", step.to_string())
+            .output()
+            .expect("omptrace can be run");
+        let has_ended = output.status.success();
+        assert_eq!(
+            count(&dump(&copy), "parallel_end"),
+            2 * ROUNDS,
+            "{step} {output:?}"
+        );
+        is_completed(plain(), &[], &copy, 2 * ROUNDS);
+        assert_eq!(files(elsewhere.path()).len(), 1, "{step} {output:?}");
+        if has_ended {
+            break;
+        }
+        assert_eq!(
+            output.status.signal(),
+            Some(libc::SIGKILL),
+            "{step} {output:?}"
+        );
+        steps = step;
+    }
+    // It reads, locks, writes, names and removes; and comes to an end.
+    assert!((20..MOST_STEPS).contains(&steps), "{steps}");
 }
 
 /// On a disk that is full, and in a folder that may not be written to.
