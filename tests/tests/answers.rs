@@ -275,3 +275,75 @@ fn names_that_are_missing_are_told() {
     }
     assert!(told("check").contains(": sound"), "{}", told("check"));
 }
+
+/// LLVM's runtime takes one tool: Archer where there is no other.
+#[test]
+fn programs_that_archer_would_have_watched_are_told() {
+    let program = compile(
+        "tests/programs/thread_sanitizer.c",
+        Compiler::Clang22,
+        &["-g", "-fsanitize=thread"],
+    );
+    let with_options = |command: &mut Command| {
+        command
+            .env("TSAN_OPTIONS", "ignore_noninstrumented_modules=1")
+            // Where the runtime looks for Archer.
+            .env("LD_LIBRARY_PATH", "/usr/lib/llvm-22/lib")
+            .output()
+            .expect("it can be run")
+    };
+    let alone = with_options(&mut Command::new(&program));
+    assert!(alone.status.success(), "{alone:?}");
+    assert_eq!((&*alone.stdout, &*alone.stderr), (&b"5 2\n"[..], &b""[..]));
+
+    let traces = Traces::folder();
+    let mut command = Command::new(omptrace_program());
+    command.args(["record", "-o", "x.omptrace", "--"]);
+    let recorded = with_options(command.arg(&program).current_dir(traces.path()));
+    assert_eq!(recorded.stdout, alone.stdout, "{recorded:?}");
+    let words = "is built with ThreadSanitizer, for which LLVM's runtime loads Archer";
+    let said = said(&recorded);
+    assert!(said.contains(words), "{said}");
+    assert!(said.contains("look for races without omptrace"), "{said}");
+    assert_eq!(traces.all_files().len(), 1, "{said}");
+    let doctor = omptrace(["doctor".as_ref(), program.as_os_str()]);
+    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    let doctor = doctor.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(doctor.contains(words), "{doctor}");
+}
+
+/// Of a pair, one end alone shows nothing.
+#[test]
+fn a_selection_with_half_a_pair_is_told() {
+    let program = compile("tests/programs/locks.c", Compiler::Clang22, &[]);
+    for (events, half) in [
+        ("-mutex_released", Some("mutex_released")),
+        ("parallel,thread,mutex_acquire", Some("mutex_acquired")),
+        ("-parallel_end", Some("parallel_end")),
+        ("-task_create", Some("task_create")),
+        ("-mutex", None),
+        ("parallel", None),
+    ] {
+        let traces = Traces::folder();
+        let arguments = ["-o", "x.omptrace", "--events", events, "--"].map(OsStr::new);
+        let said = said(&record(
+            &traces,
+            arguments.into_iter().chain([program.as_os_str()]),
+        ));
+        let check = omptrace([
+            "check".as_ref(),
+            traces.path().join("x.omptrace").as_os_str(),
+        ]);
+        let check = String::from_utf8_lossy(&check.stdout).into_owned();
+        let words = half.map(|half| format!("without {half}"));
+        for told in [&said, &check] {
+            assert_eq!(
+                told.contains("was recorded without"),
+                half.is_some(),
+                "{told}"
+            );
+            let is_told = words.as_ref().is_none_or(|words| told.contains(words));
+            assert!(is_told, "{events}: {told}");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::nothing::Nothing;
 use crate::symbols::nameless;
-use crate::timeline::{ProcessReport, Repair, replay};
+use crate::timeline::{ProcessReport, Repair, halves, replay};
 
 /// Something that a trace's reader should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -41,7 +41,7 @@ impl fmt::Display for Finding {
 pub fn check(reader: &Reader) -> Vec<Finding> {
     let report = replay(&[reader], &mut Nothing, &mut |_| {});
     let mut findings = report.processes.first().map_or_else(Vec::new, findings);
-    findings.extend(without_names(reader));
+    findings.extend(of_recording(reader));
     let withheld = reader.metadata().withheld.iter();
     findings.extend(withheld.map(|(callback, why)| Finding {
         severity: Severity::Note,
@@ -51,14 +51,18 @@ pub fn check(reader: &Reader) -> Vec<Finding> {
     findings
 }
 
-/// Modules whose functions have no names.
-pub(crate) fn without_names(reader: &Reader) -> impl Iterator<Item = Finding> {
-    let nameless = nameless(reader).into_iter();
-    nameless.map(|(module, problem)| Finding {
+/// What the recording left out: names of functions, and one end of things.
+pub(crate) fn of_recording(reader: &Reader) -> impl Iterator<Item = Finding> {
+    let note = |name, text| Finding {
         severity: Severity::Note,
-        name: "names_missing",
-        text: format!("{module}: {problem}"),
-    })
+        name,
+        text,
+    };
+    let nameless = nameless(reader).into_iter();
+    let nameless = nameless
+        .map(move |(module, problem)| note("names_missing", format!("{module}: {problem}")));
+    let halves = halves(reader.metadata()).into_iter();
+    nameless.chain(halves.map(move |text| note("half_a_pair", text)))
 }
 
 /// What the report of an interpreted process gives cause to say.

@@ -7,7 +7,7 @@ use omptrace_trace_format::metadata::{Device, Record};
 use omptrace_trace_format::{Ending, Reader, Stream};
 use serde::Serialize;
 
-use crate::check::{Finding, findings, without_names};
+use crate::check::{Finding, findings, of_recording};
 use crate::pool::in_parallel;
 use crate::stats::{Collector, ProcessStats};
 use crate::timeline::{
@@ -230,7 +230,7 @@ impl Info {
             withheld: metadata.withheld.clone(),
             findings: findings(&process)
                 .into_iter()
-                .chain(without_names(reader))
+                .chain(of_recording(reader))
                 .collect(),
         }
     }

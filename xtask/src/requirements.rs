@@ -185,6 +185,13 @@ macro_rules! intel_offload {
     };
 }
 
+/// What clang links into programs that are compiled with `-fsanitize=thread`.
+const SANITIZER: &str = if cfg!(target_arch = "aarch64") {
+    "/usr/lib/llvm-22/lib/clang/22/lib/linux/libclang_rt.tsan-aarch64.a"
+} else {
+    "/usr/lib/llvm-22/lib/clang/22/lib/linux/libclang_rt.tsan-x86_64.a"
+};
+
 /// Every thing, in an order in which they can be installed.
 pub(crate) const REQUIREMENTS: &[Requirement] = &[
     Requirement {
@@ -193,6 +200,13 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         purpose: Purpose::Demo,
         test: Test::Runs(&["clang-22", "--version"]),
         source: Source::Apt(&["clang-22"]),
+    },
+    Requirement {
+        name: "ThreadSanitizer",
+        why: "clang's, for a program that Archer watches where no other tool is",
+        purpose: Purpose::Tests,
+        test: Test::Files(&[SANITIZER]),
+        source: Source::Apt(&["libclang-rt-22-dev"]),
     },
     Requirement {
         name: "libomp",

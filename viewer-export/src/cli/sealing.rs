@@ -8,6 +8,7 @@ use indicatif::ProgressBar;
 use omptrace_trace_format::{Diagnostic, InDoubt, Reader, SealError, Sealed, Severity, seal};
 use omptrace_viewer_export::in_parallel;
 use omptrace_viewer_export::symbols::{self, Table};
+use omptrace_viewer_export::timeline::halves;
 use serde_json::Value;
 
 use crate::cli::progress;
@@ -155,7 +156,8 @@ pub(crate) fn report_nameless(done: &[Done]) {
     }
 }
 
-/// Reports callbacks that the tracer left out to keep a program unharmed, each once for all traces.
+/// Reports callbacks that the tracer left out to keep a program unharmed, and selections with one end of a pair, each once for
+/// all traces.
 pub(crate) fn report_withheld(done: &[Done]) {
     /// Of the ranks of a large job, the first ones show what there is to see.
     const MAX_TRACES: usize = 12;
@@ -164,8 +166,13 @@ pub(crate) fn report_withheld(done: &[Done]) {
     let withheld: BTreeSet<String> = sealed
         .take(MAX_TRACES)
         .filter_map(|done| Reader::open(&done.trace).ok())
-        .flat_map(|reader| reader.metadata().withheld.clone())
-        .map(|(callback, why)| format!("{callback}: {why}"))
+        .flat_map(|reader| {
+            let withheld = reader.metadata().withheld.iter();
+            let withheld = withheld.map(|(callback, why)| format!("{callback}: {why}"));
+            withheld
+                .chain(halves(reader.metadata()))
+                .collect::<Vec<_>>()
+        })
         .collect();
     for words in withheld {
         words::note(&words);

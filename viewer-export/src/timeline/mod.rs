@@ -38,6 +38,7 @@ pub(crate) use interpret::schedule;
 pub(crate) use locations::{ThreadIntroduction, display_order, introductions};
 pub use repair::{Cause, Place, Repair, Repairs};
 pub use reports::Reports;
+pub use selection::halves;
 
 use crate::sink::{Lifetime, LocationId, LocationKind, Ns, Process, ProcessId, Sink, Summary};
 use crate::symbols::{Problem, Table};
