@@ -296,3 +296,22 @@ fn constructs_are_as_many_as_the_program_counts_on_every_runtime() {
         }
     }
 }
+
+/// What a thread did before the first event that is left is not known, and no work.
+#[test]
+fn a_flight_recorder_knows_its_last_moments_only() {
+    let program = compile("tests/programs/structure.c", Compiler::Clang22, &[]);
+    let Told { stats, text, .. } = told(
+        Command::new(program)
+            .args(["2", "500", "20"])
+            .env("OMPTRACE_MODE", "flight")
+            .env("OMPTRACE_BUFFER", "512K"),
+    );
+    adds_up(&stats);
+    let main = &list(&stats, "threads")[0];
+    assert!(ns(main, "unknown_ns") > ns(main, "parallel_ns"), "{main}");
+    let process = &list(&stats, "processes")[0];
+    assert!(process["serial_before_ns"].is_null(), "{process}");
+    assert!(text.contains("older events were overwritten"), "{text}");
+    assert!(text.contains("not known: what threads did"), "{text}");
+}

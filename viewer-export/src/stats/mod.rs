@@ -67,7 +67,7 @@ pub struct ProcessStats {
     pub threads: u32,
     /// What the main thread spent outside of parallel regions; `None` where that was not seen, as for the next three.
     pub serial_ns: Option<u64>,
-    /// Of that, before the first parallel region.
+    /// Of that, before the first parallel region; `None` also where older events were overwritten, as for the next two.
     pub serial_before_ns: Option<u64>,
     /// Of that, between parallel regions.
     pub serial_between_ns: Option<u64>,
@@ -81,7 +81,9 @@ impl ProcessStats {
     fn of(process: &Process, begin: Ns, end: Ns, threads: u32, main: Option<&Account>) -> Self {
         let lifetime = process.lifetime;
         let before = |started: Ns| lifetime.traced_from.abs_diff(started);
-        let serial = main.map(Account::serial);
+        // Regions may have been overwritten.
+        let serial = main.filter(|_| !process.is_overwritten);
+        let serial = serial.map(Account::serial);
         ProcessStats {
             id: process.id.0,
             name: process.name.clone(),

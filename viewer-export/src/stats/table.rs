@@ -458,12 +458,15 @@ impl ProcessStats {
     /// Words about serial time: how much, and where it lies.
     pub(crate) fn serial_words(&self) -> Option<(String, String)> {
         let serial = time(self.serial_ns?);
-        let [before, between, after] = [
-            self.serial_before_ns?,
-            self.serial_between_ns?,
-            self.serial_after_ns?,
-        ]
-        .map(time);
+        let parts = (
+            self.serial_before_ns,
+            self.serial_between_ns,
+            self.serial_after_ns,
+        );
+        let (Some(before), Some(between), Some(after)) = parts else {
+            return Some((serial, "older events were overwritten".to_owned()));
+        };
+        let [before, between, after] = [before, between, after].map(time);
         let has_region =
             self.serial_before_ns < self.serial_ns || self.serial_ns < Some(self.duration_ns);
         let where_it_lies = if has_region {
