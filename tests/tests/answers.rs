@@ -347,3 +347,24 @@ fn a_selection_with_half_a_pair_is_told() {
         }
     }
 }
+
+/// Folders of LLVM have its runtime under the name of GCC's, too: that one must not be asked while it starts.
+#[test]
+fn a_runtime_of_llvm_by_the_name_of_libgomp_is_replaced() {
+    let program = compile("tests/programs/gcc_loops.c", Compiler::Gcc, &[]);
+    let traces = Traces::folder();
+    let output = Command::new("timeout")
+        .arg("60")
+        .arg(omptrace_program())
+        .args(["record", "-o", "x.omptrace", "--libomp"])
+        .arg(runtime("llvm-19").join("libomp.so.5"))
+        .arg("--")
+        .arg(program)
+        .env("LD_LIBRARY_PATH", "/usr/lib/llvm-22/lib")
+        .current_dir(traces.path())
+        .output()
+        .expect("omptrace can be run");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(output.stdout, b"checksum 200\n", "{output:?}");
+    assert_eq!(counts(&dump(&traces.only()))["parallel_begin"], 10);
+}

@@ -168,7 +168,9 @@ fn is_name(path: &str) -> bool {
 fn ask_replaced() -> Option<OfLibgomp> {
     let (path, library) = loaded().into_iter().find_map(|path| {
         let library = Library::open(&path)?;
-        is_replaced(library.function(c"GOMP_parallel")?).then_some((path, library))
+        // LLVM's runtime goes by this name, too. It must not be asked here: it may be starting, and would wait for us.
+        let is_of_llvm = library.function(c"__kmpc_fork_call").is_some();
+        (!is_of_llvm && is_replaced(library.function(c"GOMP_parallel")?)).then_some((path, library))
     })?;
     let ask = |name| library.ask(name).unwrap_or_default();
     Some(OfLibgomp {
