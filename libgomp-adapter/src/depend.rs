@@ -137,6 +137,16 @@ entry! {
 }
 
 entry! {
+    fn GOMP_taskgroup_reduction_register(reductions: *mut usize), call => {
+        if let Some(thread) = call.observed() {
+            thread.note_artificial_team();
+        }
+        // SAFETY: the program's own call.
+        unsafe { real!(call.gomp, GOMP_taskgroup_reduction_register)(reductions) };
+    }
+}
+
+entry! {
     fn GOMP_taskgroup_end(), call => {
         let real = real!(call.gomp, GOMP_taskgroup_end);
         let Some(thread) = call.observed() else {

@@ -199,6 +199,7 @@ functions! {
     fn GOMP_taskwait();
     fn GOMP_taskwait_depend(*mut *mut c_void);
     fn GOMP_taskgroup_start();
+    fn GOMP_taskgroup_reduction_register(*mut usize);
     fn GOMP_taskgroup_end();
     fn omp_fulfill_event(usize);
     fn omp_fulfill_event_(*mut usize);

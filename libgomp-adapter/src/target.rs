@@ -52,8 +52,8 @@ impl Thread {
         static LAST_ID: AtomicU64 = AtomicU64::new(0);
         let device = number(call.gomp, device);
         let task = self.task();
-        if kind.0 >= ompt_target_nowait.0 && self.is_outside_regions() {
-            self.has_artificial_team.set(true);
+        if kind.0 >= ompt_target_nowait.0 {
+            self.note_artificial_team();
         }
         let (mut target_task, mut target) = (ompt_data_none, ompt_data_none);
         let id = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;

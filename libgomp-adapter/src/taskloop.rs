@@ -162,6 +162,7 @@ macro_rules! taskloops {
                     size: header_size,
                 };
                 if $flags & flag::REDUCTION != 0 {
+                    thread.note_artificial_team();
                     // SAFETY: the data's third word names the reductions.
                     header.words[2] = unsafe { data.cast::<*mut c_void>().add(2).read() };
                 }

@@ -211,6 +211,13 @@ impl Thread {
     }
 
     /// Whether it runs its initial task: outside of all regions.
+    /// Notes that libgomp makes a team of one for the construct that begins, if it is outside of all regions.
+    pub(crate) fn note_artificial_team(&self) {
+        if self.is_outside_regions() {
+            self.has_artificial_team.set(true);
+        }
+    }
+
     pub(crate) fn is_outside_regions(&self) -> bool {
         match (self.initial, self.current.get()) {
             (Some(initial), Some(current)) => ptr::eq(initial, current),

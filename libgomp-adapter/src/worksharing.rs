@@ -351,6 +351,7 @@ impl Thread {
     /// The region that begins has task reductions, unless `reductions` is NULL.
     fn begin_reductions(&self, reductions: *const usize) {
         if !reductions.is_null() {
+            self.note_artificial_team();
             self.task()
                 .open_with_reductions(WithReductions::Worksharing);
         }
@@ -577,6 +578,7 @@ entry! {
     fn GOMP_scope_start(reductions: *mut usize), call => {
         if let Some(thread) = call.observed() {
             thread.end_single();
+            thread.note_artificial_team();
             thread.task().open_with_reductions(WithReductions::Scope);
             thread.report_work(ompt_work_scope, ompt_scope_begin, 1, call.code);
         }

@@ -235,13 +235,13 @@ fn graph(seed: u64) -> String {
         body += &format!("#pragma omp task{clauses}{untied}\n{{ {work} }}{between}\n");
     }
     format!(
-        "#include <omp.h>\n\
+        "#include <omp.h>\n#include <unistd.h>\n\
          static omp_lock_t lock;\n\
          static int cells[4];\n\
          static void work(void) {{ for (volatile int i = 0; i < 20000; i++); }}\n\
          int main(void) {{\nomp_init_lock(&lock);\n\
          #pragma omp parallel\n{{\n\
-         for (int i = 0; i < 20; i++) {{\n#pragma omp critical\nwork();\n}}\n\
+         for (int i = 0; i < 20; i++) {{\n#pragma omp critical\nusleep(200);\n}}\n\
          #pragma omp single\n{{\n{body}}}\n}}\nreturn 0;\n}}\n"
     )
 }

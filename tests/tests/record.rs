@@ -324,13 +324,47 @@ fn programs_that_the_runtime_of_llvm_cannot_run_keep_libgomp() {
         assert!(traces.all_files().is_empty(), "{said}");
 
         let doctor = Command::new(omptrace_program())
-            .arg("doctor")
+            .args(["doctor", "--libomp"])
+            .arg(runtime("llvm-19").join("libomp.so.5"))
             .arg(&program)
             .output()
             .expect("omptrace can be run");
         let said = String::from_utf8_lossy(&doctor.stdout);
         assert!(said.contains(&reason), "{said}");
     }
+}
+
+/// On libgomp itself they are right, and traced.
+#[test]
+fn programs_of_gcc_are_observed_on_libgomp_by_themselves() {
+    const SOURCE: &str = "tests/programs/gcc_beyond_llvm.c";
+    for case in [
+        "-DDETACH",
+        "-DTARGET_TEAMS",
+        "-DTARGET_DEPEND",
+        "-DNUM_TEAMS",
+        "-DALLOCATOR",
+        "-DSCOPE",
+        "-DSCAN",
+    ] {
+        let program = compile(SOURCE, Compiler::Gcc, &[case]);
+        let traces = Traces::folder();
+        let mut command = Command::new(omptrace_program());
+        command.args(["record", "-o", "x.omptrace", "--"]);
+        let output = ended_well(command.arg(&program).current_dir(traces.path()));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "right\n", "{case}");
+        assert!(said(&output).contains("libomptgomp.so observes"), "{output:?}");
+        let runtime = &info(&traces.only())["runtime"];
+        assert!(runtime.to_string().contains("libgomp"), "{runtime}");
+    }
+    let program = compile(SOURCE, Compiler::Gcc, &["-DDETACH"]);
+    let doctor = Command::new(omptrace_program())
+        .arg("doctor")
+        .arg(&program)
+        .output()
+        .expect("omptrace can be run");
+    let said = String::from_utf8_lossy(&doctor.stdout);
+    assert!(said.contains("can be traced on GCC's runtime"), "{said}");
 }
 
 #[test]

@@ -122,9 +122,10 @@ pub(crate) struct Tracer {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Programs built by GCC")]
 pub(crate) struct Libgomp {
-    /// GCC's runtime libgomp has no tools interface. `observe` gives it one, and the program runs on libgomp as ever.
-    /// `replace` puts LLVM's runtime in its place, which runs most of the same programs, with its own scheduling. `keep`
-    /// does neither. `auto` replaces where the program or a library of it needs libgomp, and for Python, R and Octave
+    /// GCC's runtime libgomp has no tools interface. `observe` gives it one by `libomptgomp.so`, and the program runs on
+    /// libgomp. `replace` puts LLVM's runtime in its place, which runs most of the same programs, with its own scheduling.
+    /// `keep` does neither. `auto` observes where the program or a library of it needs libgomp, and for Python, R and
+    /// Octave; it replaces where LLVM's or Intel's runtime is in the same program, since one runtime can be traced
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) libgomp: WhenLibgomp,
     /// LLVM's or Intel's runtime to put there [default: the program's own, else the newest that is installed]
@@ -137,17 +138,17 @@ pub(crate) struct Libgomp {
     pub(crate) libomp: Option<PathBuf>,
 }
 
-/// When LLVM's runtime takes the place of libgomp.
+/// What becomes of libgomp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhenLibgomp {
-    /// Where libgomp is needed, as far as can be seen.
+    /// Observed where it is seen to be needed.
     #[default]
     Auto,
-    /// Never: libgomp itself is observed, by `libomptgomp.so`.
+    /// Observed always, also in launchers and scripts, whose programs cannot be seen.
     Observe,
-    /// Always: for launchers and scripts, whose programs cannot be seen.
+    /// Replaced by LLVM's or Intel's runtime.
     Replace,
-    /// Never.
+    /// Neither observed nor replaced.
     Keep,
 }
 
@@ -186,7 +187,7 @@ Examples:
   omptrace record -- ./app --size 100
   omptrace record -o traces/ --events default,flush -- ./app
   omptrace record -o 'app.%r.omptrace' -- mpirun -n 4 ./app
-  omptrace record --libgomp replace -- ./run.sh"
+  omptrace record --libgomp observe -- ./run.sh"
 )]
 pub(crate) struct Record {
     /// How to record.

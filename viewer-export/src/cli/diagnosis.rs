@@ -31,6 +31,8 @@ pub(crate) struct Diagnosis {
 pub(crate) enum Traceable {
     /// Its OpenMP runtime has a tools interface.
     Yes,
+    /// On GCC's runtime, to which the adapter gives a tools interface.
+    Observed,
     /// On LLVM's runtime in the place of GCC's.
     Replaced,
     /// Its file does not tell: it starts other programs, or loads libraries later.
@@ -42,6 +44,9 @@ pub(crate) enum Traceable {
 /// What installs a runtime that programs for libgomp run on.
 pub(crate) const INSTALL_LIBOMP: &str = "install LLVM's OpenMP runtime (Debian, Ubuntu: apt install libomp5; Fedora: \
      dnf install libomp; conda: conda install llvm-openmp), or name one with --libomp";
+
+/// What gives libgomp a tools interface where a program keeps it.
+const OBSERVE: &str = "record with --libgomp observe, and libomptgomp.so gives it one";
 
 /// What records a program although LLVM's runtime lacks some of what it calls.
 pub(crate) const INSIST: &str = "record with --libgomp observe, and it is traced on libgomp itself (or insist with --libgomp \
@@ -76,8 +81,8 @@ impl Diagnosis {
         }
     }
 
-    /// Looks at a program; `stand_in` is the runtime that may take the place of libgomp.
-    pub(crate) fn of(program: &Program, stand_in: Option<&StandIn>) -> Diagnosis {
+    /// Looks at a program; `libgomp` is what becomes of libgomp where the program needs it.
+    pub(crate) fn of(program: &Program, libgomp: &Decision) -> Diagnosis {
         let path = program.path.display();
         if program.privileged {
             return Diagnosis::new(
@@ -108,7 +113,7 @@ impl Diagnosis {
             )
             .remedy(format!(
                 "ask `omptrace doctor` about the program that uses OpenMP; if it was built by GCC, record with --libgomp \
-                 replace; {WITH_AN_OLD_RUNTIME}"
+                 observe; {WITH_AN_OLD_RUNTIME}"
             )),
             Kind::Static { openmp: true } => Diagnosis::new(
                 Traceable::No,
@@ -140,7 +145,7 @@ impl Diagnosis {
                 openmp_inside,
                 ..
             } if runtimes.is_empty() => without_runtime(program, *openmp_inside),
-            Kind::Dynamic { .. } => with_runtimes(program, stand_in),
+            Kind::Dynamic { .. } => with_runtimes(program, libgomp),
         }
     }
 }
@@ -172,12 +177,12 @@ fn without_runtime(program: &Program, openmp_inside: bool) -> Diagnosis {
         )
         .remedy(format!(
             "if it uses OpenMP, compile and link it with -fopenmp; if it starts programs or loads libraries built by GCC, \
-             record with --libgomp replace; {WITH_AN_OLD_RUNTIME}"
+             record with --libgomp observe; {WITH_AN_OLD_RUNTIME}"
         ))
     }
 }
 
-fn with_runtimes(program: &Program, stand_in: Option<&StandIn>) -> Diagnosis {
+fn with_runtimes(program: &Program, libgomp: &Decision) -> Diagnosis {
     let path = program.path.display();
     let missing = program
         .runtimes()
@@ -195,20 +200,27 @@ fn with_runtimes(program: &Program, stand_in: Option<&StandIn>) -> Diagnosis {
     }
     if program.needs_libgomp() {
         let needs = format!("{path} needs GCC's libgomp, which has no tools interface");
-        return match stand_in {
-            Some(stand_in) if stand_in.lacking.is_empty() => Diagnosis::new(
+        return match libgomp {
+            Decision::ObserveBy(adapter) => Diagnosis::new(
+                Traceable::Observed,
+                format!("{needs}; {} gives it one", adapter.display()),
+            ),
+            Decision::ReplaceBy(stand_in) => Diagnosis::new(
                 Traceable::Replaced,
                 format!(
                     "{needs}; it can run on {} instead",
                     stand_in.libomp.display()
                 ),
             ),
-            Some(stand_in) => Diagnosis::new(
+            Decision::CannotReplaceBy(stand_in) => Diagnosis::new(
                 Traceable::No,
                 format!("{needs}, and {}", cannot_replace(stand_in)),
             )
             .remedy(INSIST),
-            None => Diagnosis::new(Traceable::No, needs).remedy(INSTALL_LIBOMP),
+            Decision::Keep => Diagnosis::new(Traceable::No, needs).remedy(OBSERVE),
+            Decision::NothingInstalled => {
+                Diagnosis::new(Traceable::No, needs).remedy(INSTALL_LIBOMP)
+            }
         };
     }
     let paths = || {

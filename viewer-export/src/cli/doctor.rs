@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::cli::arguments::Doctor;
+use crate::cli::arguments::{Doctor, Libgomp};
 use crate::cli::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
 use crate::cli::disk;
 use crate::cli::failure::{Failure, Outcome, Result};
@@ -159,13 +159,15 @@ fn judge(word: &OsStr, arguments: &Doctor, loader: &Loader) -> Result<Verdict> {
         ))
         .hint("give its path, as in ./app")
     })?;
-    let stand_in = libgomp::stand_in(
-        arguments.libomp.as_deref(),
-        std::slice::from_ref(&program),
-        loader,
-    )?;
-    let mut diagnosis = Diagnosis::of(&program, stand_in.as_ref());
-    if diagnosis.traceable == Traceable::Yes
+    let options = Libgomp {
+        libomp: arguments.libomp.clone(),
+        ..Libgomp::default()
+    };
+    // Without the tracer's library there is no adapter beside it.
+    let library = tool::find(arguments.tool.as_deref()).unwrap_or_default();
+    let decision = libgomp::decide(&options, &library, std::slice::from_ref(&program), loader)?;
+    let mut diagnosis = Diagnosis::of(&program, &decision);
+    if matches!(diagnosis.traceable, Traceable::Yes | Traceable::Observed)
         && let Some((reason, remedy)) = diagnosis::refusal_by_own_tool(&program, false, loader)
     {
         diagnosis = Diagnosis {
@@ -333,6 +335,7 @@ impl Verdict {
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let verdict = match self.diagnosis.traceable {
             Traceable::Yes => "can be traced",
+            Traceable::Observed => "can be traced on GCC's runtime",
             Traceable::Replaced => "can be traced on LLVM's runtime",
             Traceable::Unknown => "cannot be judged from its file",
             Traceable::No => "cannot be traced",

@@ -42,38 +42,77 @@ pub(crate) enum Decision {
 /// Decides for a run of `programs`: the one that is started, and those that can be seen among its arguments.
 ///
 /// # Errors
-/// The runtime named by the user is not there, or cannot stand in.
+/// The runtime named by the user is not there or cannot stand in, or the adapter that the user asks for is not there.
 pub(crate) fn decide(
     options: &Libgomp,
     tracer: &Path,
     programs: &[Program],
     loader: &Loader,
 ) -> Result<Decision> {
+    let named = options.libomp.as_deref();
+    match options.libgomp {
+        WhenLibgomp::Keep => Ok(Decision::Keep),
+        WhenLibgomp::Observe => observe(tracer),
+        WhenLibgomp::Replace => match stand_in(named, programs, loader)? {
+            Some(stand_in) => Ok(Decision::ReplaceBy(stand_in)),
+            None => Err(Failure::new(
+                "--libgomp replace: no OpenMP runtime is installed that could take libgomp's place",
+            )
+            .hint(INSTALL_LIBOMP)),
+        },
+        WhenLibgomp::Auto => automatic(named, tracer, programs, loader),
+    }
+}
+
+/// libgomp is observed where a program needs it, or is an interpreter whose packages may.
+///
+/// Only one runtime of a process can be traced. So where a program has LLVM's or Intel's runtime beside libgomp, or the user
+/// names one, that takes libgomp's place, if it has all that the program calls.
+fn automatic(
+    named: Option<&Path>,
+    tracer: &Path,
+    programs: &[Program],
+    loader: &Loader,
+) -> Result<Decision> {
     let needed = programs.iter().any(Program::needs_libgomp);
     let possible = programs.iter().any(Program::runs_packages);
-    let wanted = match options.libgomp {
-        WhenLibgomp::Keep => false,
-        WhenLibgomp::Observe => return Ok(Decision::ObserveBy(adapter(tracer)?)),
-        WhenLibgomp::Replace => true,
-        WhenLibgomp::Auto => needed || possible,
-    };
-    if !wanted {
+    if !needed && !possible {
         return Ok(Decision::Keep);
     }
-    match stand_in(options.libomp.as_deref(), programs, loader)? {
-        Some(stand_in)
-            if options.libgomp == WhenLibgomp::Replace || stand_in.lacking.is_empty() =>
-        {
-            Ok(Decision::ReplaceBy(stand_in))
-        }
+    let beside = match named {
+        Some(named) => Some(named.to_owned()),
+        None => runtime_beside(programs),
+    };
+    let lacks = match beside {
+        Some(beside) => match stand_in(Some(&beside), programs, loader)? {
+            Some(stand_in) if stand_in.lacking.is_empty() => {
+                return Ok(Decision::ReplaceBy(stand_in));
+            }
+            lacks => lacks,
+        },
+        None => None,
+    };
+    if named.is_none()
+        && let Ok(observed) = observe(tracer)
+    {
+        return Ok(observed);
+    }
+    let lacks = match lacks {
+        Some(lacks) => Some(lacks),
+        None => stand_in(named, programs, loader)?,
+    };
+    match lacks {
+        Some(stand_in) if stand_in.lacking.is_empty() => Ok(Decision::ReplaceBy(stand_in)),
         Some(stand_in) => Ok(Decision::CannotReplaceBy(stand_in)),
-        None if options.libgomp == WhenLibgomp::Replace => Err(Failure::new(
-            "--libgomp replace: no OpenMP runtime is installed that could take libgomp's place",
-        )
-        .hint(INSTALL_LIBOMP)),
         None if needed => Ok(Decision::NothingInstalled),
         None => Ok(Decision::Keep),
     }
+}
+
+/// # Errors
+/// The adapter is not there.
+fn observe(tracer: &Path) -> Result<Decision> {
+    Ok(Decision::ObserveBy(adapter(tracer)?))
 }
 
 /// The file name of the library that gives libgomp the tools interface.
@@ -112,8 +151,7 @@ pub(crate) fn stand_in(
     }))
 }
 
-/// The runtime to preload: the one named, else one that a program needs beside libgomp, or that is among the
-/// packages of an interpreter (two in one process would be too many), else the newest installed.
+/// The runtime to preload: the one named, else [the program's own](runtime_beside), else the newest installed.
 fn choose(named: Option<&Path>, programs: &[Program], loader: &Loader) -> Result<Option<PathBuf>> {
     if let Some(named) = named {
         let path = fs::canonicalize(named)
@@ -127,13 +165,17 @@ fn choose(named: Option<&Path>, programs: &[Program], loader: &Loader) -> Result
         }
         return Ok(Some(path));
     }
+    Ok(runtime_beside(programs).or_else(|| runtime::stand_in_for_libgomp(loader)))
+}
+
+/// A runtime of LLVM's or Intel's that a program needs beside libgomp, or that is among the packages of an interpreter.
+fn runtime_beside(programs: &[Program]) -> Option<PathBuf> {
     let needed = programs
         .iter()
         .flat_map(Program::runtimes)
         .filter_map(|needed| fs::canonicalize(needed.path.as_ref()?).ok());
     let interpreters = programs.iter().filter(|program| program.runs_packages());
-    let own = needed
+    needed
         .chain(interpreters.flat_map(packages::runtimes))
-        .find(|path| runtime::can_stand_in_for_libgomp(path));
-    Ok(own.or_else(|| runtime::stand_in_for_libgomp(loader)))
+        .find(|path| runtime::can_stand_in_for_libgomp(path))
 }

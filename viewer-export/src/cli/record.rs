@@ -187,7 +187,7 @@ fn programs(command: &[OsString], loader: &Loader) -> Vec<Program> {
 
 fn tell_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
     let is_unknown =
-        |program: &Program| Diagnosis::of(program, None).traceable == Traceable::Unknown;
+        |program: &Program| Diagnosis::of(program, decision).traceable == Traceable::Unknown;
     match decision {
         // Said before a long run that may be traced in vain.
         Decision::Keep
@@ -197,7 +197,7 @@ fn tell_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
         {
             words::note(
                 "no OpenMP runtime can be seen before the run; programs and libraries of GCC that come into play later are \
-                 traced with --libgomp replace only",
+                 traced with --libgomp observe only",
             );
         }
         Decision::Keep => {}
@@ -350,27 +350,18 @@ fn tell_likely_reason(programs: &[Program], end: End, decision: &Decision, loade
         words::note("likely reason: the OMPT tool of its own, as said before the run");
         return;
     }
-    let stand_in = match decision {
-        Decision::ReplaceBy(stand_in) | Decision::CannotReplaceBy(stand_in) => {
-            Some(stand_in.clone())
-        }
-        Decision::Keep | Decision::ObserveBy(_) => {
-            libgomp::stand_in(None, programs, loader).ok().flatten()
-        }
-        Decision::NothingInstalled => None,
-    };
-    let diagnosis = Diagnosis::of(program, stand_in.as_ref());
+    let diagnosis = Diagnosis::of(program, decision);
     let path = program.path.display();
     let (reason, remedy) = match (diagnosis.traceable, decision) {
-        (Traceable::Replaced, Decision::Keep) => (
-            diagnosis.reason,
-            Some("record without --libgomp keep".to_owned()),
-        ),
-        (Traceable::Yes | Traceable::Replaced, _) if matches!(end, End::Signal(_)) => (
-            format!("{path} was killed before it came to its first OpenMP construct"),
-            None,
-        ),
-        (Traceable::Yes | Traceable::Replaced, _) => (
+        (Traceable::Yes | Traceable::Observed | Traceable::Replaced, _)
+            if matches!(end, End::Signal(_)) =>
+        {
+            (
+                format!("{path} was killed before it came to its first OpenMP construct"),
+                None,
+            )
+        }
+        (Traceable::Yes | Traceable::Observed | Traceable::Replaced, _) => (
             format!(
                 "{path} could have been traced, but ran no OpenMP construct, or its runtime did not load the tracer"
             ),

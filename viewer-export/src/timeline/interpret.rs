@@ -377,6 +377,9 @@ impl<'t, 's> Interpreter<'t, 's> {
                 let arguments =
                     arguments!["flags": Value::Text(&names), "task_data": id(e.task_data)];
                 self.instant(thread, time, Construct::Cancel, e.codeptr_ra, arguments);
+                if e.flags.0 & ompt::ompt_cancel_discarded_task.0 != 0 {
+                    self.task_discarded(thread, time, e.task_data);
+                }
             }
             Event::Error(e) => {
                 let message = e.message.lossy();

@@ -238,6 +238,14 @@ impl Interpreter<'_, '_> {
         }
     }
 
+    /// A task is discarded by a cancellation (OpenMP 5.2, 19.5.2.18). Where it never ran, its end is reported by nothing else.
+    pub(super) fn task_discarded(&mut self, thread: usize, time: Ns, task: Id) {
+        let never_ran = |task: &Task| matches!(task.state, TaskState::Created);
+        if self.tasks.get(&task.0).is_some_and(never_ran) {
+            self.task_is_done(thread, time, task, Anchor::Moment);
+        }
+    }
+
     /// The region of `members` ends, and with it all tasks that they created, also those whose ends were not reported: they
     /// were cancelled before they ran, or were left for the last time.
     pub(super) fn end_tasks_of(&mut self, thread: usize, time: Ns, members: &[Member]) {
