@@ -86,6 +86,32 @@ pub const CLANG_ELSEWHERE: Target = Target {
     has_regions_in_leagues: false,
 };
 
+/// Code of GCC on LLVM's runtime, which `omptrace record --libomp` puts in libgomp's place.
+pub const GCC_ON_LLVM: Target = Target {
+    name: "GCC on LLVM 19 in libgomp's place",
+    left_out: &[
+        (
+            Feature::CancelledDynamicLoop,
+            "as with clang; a later loop also loses iterations",
+        ),
+        (
+            Feature::Detach,
+            "LLVM's runtime has no omp_fulfill_event of libgomp's version",
+        ),
+        (
+            Feature::Teams,
+            "LLVM's runtime lacks GOMP_teams4, and reports no region of the teams",
+        ),
+        (
+            Feature::Mutexinoutset,
+            "LLVM's runtime loses a task of GCC's code with it",
+        ),
+    ],
+    // GCC makes loops and sections of its own, and LLVM's functions for GCC do not know explicit barriers.
+    unreported: &["loops", "sections", "barriers", "taskloops"],
+    has_regions_in_leagues: true,
+};
+
 /// Code of GCC, which `omptrace record` observes on libgomp.
 pub const GCC: Target = Target {
     name: "GCC on libgomp",

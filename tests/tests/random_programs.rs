@@ -6,7 +6,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use omptrace_tests::env::{Compiler, omptrace_program, runtime, tool_library};
-use omptrace_tests::generator::{CLANG, CLANG_ELSEWHERE, COUNTS, GCC, Target, program};
+use omptrace_tests::generator::{
+    CLANG, CLANG_ELSEWHERE, COUNTS, GCC, GCC_ON_LLVM, Target, program,
+};
 use omptrace_tests::trace::{dump, omptrace};
 use omptrace_viewer_export::sink::split_place;
 use serde_json::Value;
@@ -202,7 +204,7 @@ fn fault(
     }
     let mut command = timeout();
     command.arg(omptrace_program()).arg("record");
-    if compiler == Compiler::Gcc {
+    if target.name == GCC_ON_LLVM.name {
         let library = runtime(on).join("libomp.so.5");
         command.arg("--libomp").arg(library);
     }
@@ -298,4 +300,9 @@ fn of_clang() {
 #[test]
 fn of_gcc() {
     check(Compiler::Gcc, &GCC);
+}
+
+#[test]
+fn of_gcc_on_the_runtime_of_llvm() {
+    check(Compiler::Gcc, &GCC_ON_LLVM);
 }

@@ -353,7 +353,10 @@ fn programs_of_gcc_are_observed_on_libgomp_by_themselves() {
         command.args(["record", "-o", "x.omptrace", "--"]);
         let output = ended_well(command.arg(&program).current_dir(traces.path()));
         assert_eq!(String::from_utf8_lossy(&output.stdout), "right\n", "{case}");
-        assert!(said(&output).contains("libomptgomp.so observes"), "{output:?}");
+        assert!(
+            said(&output).contains("libomptgomp.so observes"),
+            "{output:?}"
+        );
         let runtime = &info(&traces.only())["runtime"];
         assert!(runtime.to_string().contains("libgomp"), "{runtime}");
     }
