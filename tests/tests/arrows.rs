@@ -187,6 +187,7 @@ fn arrows_of_rare_cases_lead_from_cause_to_effect() {
         "detached_task",
         "create_after_instant",
         "dependence_after_instant",
+        "lock_released_elsewhere",
         "tasks_on_top_of_tasks",
         "taskwaits_without_id",
         "untied_migration",

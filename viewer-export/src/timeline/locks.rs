@@ -110,7 +110,7 @@ impl Locks {
     ) -> Option<(Point, Anchor)> {
         let lock = self.any(new.wait_id);
         // Its region, if it has one, is still open.
-        let old = lock.end_hold(stage, names, new.at.time, Anchor::Inside);
+        let old = lock.end_hold(stage, names, new.at.time, Anchor::Inside, None);
         if let Some(old) = old {
             lock.displaced.push(old);
         }
@@ -154,7 +154,7 @@ impl Locks {
         let mut displaced = lock.displaced.iter();
         let ended = match displaced.position(|(displaced, _)| *displaced == thread) {
             Some(index) => Some(lock.displaced.swap_remove(index)),
-            None => lock.end_hold(stage, names, at.time, anchor),
+            None => lock.end_hold(stage, names, at.time, anchor, Some((thread, at.location))),
         };
         let Some((_, order)) = ended else {
             return false;
@@ -176,7 +176,7 @@ impl Locks {
         held.sort_unstable_by_key(|lock| (since(lock), lock.wait_id));
         let mut unreleased = Vec::new();
         for lock in held {
-            let newest = lock.end_hold(stage, names, time, Anchor::Moment);
+            let newest = lock.end_hold(stage, names, time, Anchor::Moment, None);
             let holders = lock.displaced.drain(..).chain(newest);
             let of_holder = |(thread, order)| (thread, release(lock.wait_id, order));
             unreleased.extend(holders.map(of_holder));
@@ -190,7 +190,7 @@ fn release(lock: u64, order: u32) -> ThreadEvent {
 }
 
 impl Lock {
-    /// The hold ends; gives its holder and order.
+    /// The hold ends, by another thread than the holder where that is `by`; gives its holder and order.
     #[inline(always)]
     fn end_hold(
         &mut self,
@@ -198,12 +198,13 @@ impl Lock {
         names: &[String],
         time: Ns,
         anchor: Anchor,
+        by: Option<(usize, LocationId)>,
     ) -> Option<(usize, u32)> {
         let hold = self.hold.take()?;
         let end = time.max(hold.since.time);
-        let location = hold.since.location;
+        let (by, location) = by.unwrap_or((hold.holder, hold.since.location));
         self.released = Some(Release {
-            by: hold.holder,
+            by,
             at: Point {
                 location,
                 time: end,

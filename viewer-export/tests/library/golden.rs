@@ -139,6 +139,7 @@ golden! {
     dependences
     create_after_instant
     dependence_after_instant
+    lock_released_elsewhere
     taskwaits_without_id
     contended_critical
     device_records

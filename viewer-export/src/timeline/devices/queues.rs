@@ -163,10 +163,14 @@ impl Queue {
                 location: track,
                 time: begin,
             };
-            // The clocks are not that exact, and nothing leads back.
+            // The clocks are not that exact, and nothing leads back. Before the operation, another region is the innermost.
+            let cause = match from.time <= begin {
+                true => Anchor::Inside,
+                false => Anchor::Moment,
+            };
             let time = from.time.min(begin);
             let from = Point { time, ..from };
-            stage.flow(kind, (from, Anchor::Inside), (to, Anchor::Begin));
+            stage.flow(kind, (from, cause), (to, Anchor::Begin));
         }
         if let (Some(rate), Work::DataOp(op)) = (&mut self.rate, &placed.work) {
             rate.add(stage, begin, end, op.bytes);
