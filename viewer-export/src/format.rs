@@ -20,7 +20,7 @@ pub struct Format {
     pub extension: &'static str,
     /// What it is good for, in one line.
     pub description: &'static str,
-    /// Larger files, before compression, are more than a viewer bears.
+    /// Larger files, before compression, are more than a viewer can open.
     pub viewer_bytes: Option<u64>,
     /// Regions that lie in more others are left out, since viewers drop them.
     pub(crate) max_depth: Option<usize>,

@@ -224,11 +224,11 @@ impl Conversion<'_> {
         }
     }
 
-    /// That a file is more than viewers bear.
+    /// That a file is more than viewers can open.
     fn tell_size(&self, bytes: u64) {
         if self.format.viewer_bytes.is_some_and(|most| bytes > most) {
             words::warning(&format!(
-                "{} of {} is more than viewers bear",
+                "{} of {} is more than viewers can open",
                 words::bytes(bytes),
                 self.format.name
             ));
