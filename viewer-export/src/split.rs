@@ -33,6 +33,8 @@ pub(crate) struct Split {
     limit_bytes: u64,
     /// In the order of time; the last has no end yet.
     parts: Vec<Window>,
+    /// The time of the newest thing in the last part. A thread may be ahead of others: its times never go back.
+    newest: Ns,
     /// What was written into the last part.
     bytes: ByteCount,
     error: Option<io::Error>,
@@ -89,6 +91,7 @@ impl Split {
             next_output,
             limit_bytes,
             parts: Vec::new(),
+            newest: Ns::MIN,
             bytes: ByteCount::default(),
             error: None,
             start: None,
@@ -129,9 +132,11 @@ impl Split {
         self.parts.push(part);
     }
 
-    /// Ends the last part at `time` if it is large enough.
+    /// Ends the last part at `time` if it is large enough, and nothing in it is later.
     fn cut(&mut self, time: Ns) {
-        if self.bytes.count() < self.limit_bytes {
+        let is_newest = time > self.newest;
+        self.newest = self.newest.max(time);
+        if !is_newest || self.bytes.count() < self.limit_bytes {
             return;
         }
         match self.parts.last_mut() {
@@ -222,6 +227,7 @@ impl Sink for Split {
     }
 
     fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
+        self.newest = self.newest.max(at.time);
         let lane = &mut self.lanes[at.location.0 as usize];
         if let Some(part) = lane.part(&mut self.parts, at) {
             part.leave(at, arguments);

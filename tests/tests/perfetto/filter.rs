@@ -121,6 +121,24 @@ fn a_series_of_files_is_the_whole() {
     }
 }
 
+/// Threads of nested regions are ahead of others at times.
+#[test]
+fn slices_end_in_each_file_of_a_series() {
+    let traced = Traced::program("tests/programs/nearly_everything.c", &["3", "10"]);
+    traced.convert("chrome", "b.json", &["--split", "100K"]);
+    let parts = (1..).map(|number| traced.path(&format!("b-{number:03}.json")));
+    let (mut end, mut number_of_parts) = (0, 0);
+    for part in parts.take_while(|path| path.exists()) {
+        let times =
+            "select min(ts) begin, max(ts + dur) end from slice where category != 'omptrace'";
+        let rows = query(&part, &[times]);
+        assert!(number(&rows[0], "begin") >= end, "{}", part.display());
+        end = number(&rows[0], "end");
+        number_of_parts += 1;
+    }
+    assert!(number_of_parts > 2, "{number_of_parts} parts");
+}
+
 #[test]
 fn a_series_of_files_says_how_many_arrows_it_cuts() {
     let traced = Traced::example("task_tree", &["9", "6"]);
