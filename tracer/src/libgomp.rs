@@ -155,7 +155,14 @@ fn is_replaced(address: *const c_void) -> bool {
     let is_libgomp = |address| system::library_of(address).is_some_and(|path| is_name(&path));
     // SAFETY: it only looks the symbol up.
     let called = unsafe { libc::dlsym(preload::global_scope(), c"GOMP_parallel".as_ptr()) };
-    is_libgomp(address) && !called.is_null() && !is_libgomp(called)
+    let stays = |address| is_libgomp(address) || is_adapter(address);
+    is_libgomp(address) && !called.is_null() && !stays(called)
+}
+
+/// Whether the code at `address` is that of the library which observes libgomp, and calls it.
+fn is_adapter(address: *const c_void) -> bool {
+    let path = system::library_of(address).unwrap_or_default();
+    path.ends_with("/libomptgomp.so")
 }
 
 /// Whether a library of this path is libgomp, also under a name such as `libgomp-a34b3233.so.1.0.0`.

@@ -22,14 +22,16 @@ pub(crate) fn report(
         entries::runs_on_libgomp(&library, loader).then_some((library, apart.how))
     });
     let on_libgomp: BTreeSet<_> = on_libgomp.collect();
-    let runtime = match decision {
-        Decision::ReplaceBy(stand_in) => stand_in.libomp.display().to_string(),
-        _ => "another runtime".to_owned(),
+    let why = match decision {
+        Decision::ReplaceBy(stand_in) => {
+            format!("{} did not take libgomp's place", stand_in.libomp.display())
+        }
+        Decision::ObserveBy(_) => "libgomp could not be observed".to_owned(),
+        _ => "another runtime did not take libgomp's place".to_owned(),
     };
     for (library, how) in &on_libgomp {
         words::warning(&format!(
-            "the parallel regions of {} were not recorded: the program loaded it by {how}, so {runtime} did not take libgomp's \
-             place there",
+            "the parallel regions of {} were not recorded: the program loaded it by {how}, so {why} there",
             words::near(library).display()
         ));
     }

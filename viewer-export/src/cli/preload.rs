@@ -31,7 +31,8 @@ pub(crate) struct Preload {
 }
 
 /// What to preload. In front, the tracer looks for runtimes that look for no tool. Behind a runtime in libgomp's place, it
-/// cares for what libgomp does all the same, and the runtime ends before it.
+/// cares for what libgomp does all the same, and the runtime ends before it. Behind either, it notes libraries that are
+/// loaded apart.
 pub(crate) fn libraries<'a>(
     decision: &'a Decision,
     tracer: &'a Path,
@@ -41,7 +42,7 @@ pub(crate) fn libraries<'a>(
         Decision::ReplaceBy(stand_in) if looks_for_runtimes => vec![tracer, &stand_in.libomp],
         Decision::ReplaceBy(stand_in) => vec![&stand_in.libomp, tracer],
         Decision::ObserveBy(adapter) if looks_for_runtimes => vec![tracer, adapter],
-        Decision::ObserveBy(adapter) => vec![adapter],
+        Decision::ObserveBy(adapter) => vec![adapter, tracer],
         _ if looks_for_runtimes => vec![tracer],
         _ => Vec::new(),
     }
