@@ -42,35 +42,39 @@ fn plugin(compiler: Compiler) -> PathBuf {
 fn a_library_apart_that_runs_on_libgomp_is_told() {
     let host = compile("tests/programs/plugin_host.c", Compiler::Gcc, &["-ldl"]);
     let library = plugin(Compiler::Gcc);
+    let observed = &["--libgomp", "observe", "--"][..];
     for (way, how) in [
         ("plain", None),
         ("deepbind", Some("by dlopen with RTLD_DEEPBIND")),
         ("closed", Some("by dlopen with RTLD_DEEPBIND")),
         ("dlmopen", Some("by dlmopen")),
     ] {
-        let traces = Traces::folder();
-        let program = [host.as_os_str(), way.as_ref(), library.as_os_str()];
-        let output = record(&traces, [OsStr::new("--")].into_iter().chain(program));
-        assert_eq!(output.stdout, b"2\n", "{way}: {output:?}");
-        let said = said(&output);
-        assert_eq!(
-            traces.all_files().len(),
-            usize::from(how.is_none()),
-            "{said}"
-        );
-        let words = how.map(|how| {
-            format!(
-                "the parallel regions of {} were not recorded: the program loaded it {how}",
-                library.display()
-            )
-        });
-        assert_eq!(
-            said.contains("were not recorded"),
-            words.is_some(),
-            "{said}"
-        );
-        assert!(words.is_none_or(|words| said.contains(&words)), "{said}");
-        assert!(!said.contains("likely reason"), "{said}");
+        for options in [&["--"][..], observed] {
+            let traces = Traces::folder();
+            let program = [host.as_os_str(), way.as_ref(), library.as_os_str()];
+            let options = options.iter().map(OsStr::new);
+            let output = record(&traces, options.chain(program));
+            assert_eq!(output.stdout, b"2\n", "{way}: {output:?}");
+            let said = said(&output);
+            assert_eq!(
+                traces.all_files().len(),
+                usize::from(how.is_none()),
+                "{said}"
+            );
+            let words = how.map(|how| {
+                format!(
+                    "the parallel regions of {} were not recorded: the program loaded it {how}",
+                    library.display()
+                )
+            });
+            assert_eq!(
+                said.contains("were not recorded"),
+                words.is_some(),
+                "{said}"
+            );
+            assert!(words.is_none_or(|words| said.contains(&words)), "{said}");
+            assert!(!said.contains("likely reason"), "{said}");
+        }
     }
 }
 
