@@ -11,6 +11,7 @@
 //! | --- | --- |
 //! | [`entry`] | how an exported function learns its caller's return address and frame |
 //! | [`libgomp`] | the real functions, one set for each libgomp in the process, and which set serves a caller |
+//! | [`unload`] | what happens when the program unloads a library |
 //! | [`tool`] | the search for a tool, the entry points that it gets, the end |
 //! | [`callbacks`] | the callbacks that the tool registered |
 //! | [`model`] | threads, teams and tasks, as OMPT sees them |
@@ -49,4 +50,5 @@ mod task;
 mod taskloop;
 mod thread;
 mod tool;
+mod unload;
 mod worksharing;

@@ -8,6 +8,8 @@ use core::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::unload;
+
 /// The function that GCC makes of a region's or task's body.
 pub(crate) type Outlined = unsafe extern "C-unwind" fn(*mut c_void);
 /// The function that GCC makes of the copy constructors of a task's data: to, from.
@@ -28,11 +30,11 @@ macro_rules! functions {
 
         impl Libgomp {
             /// The functions that `handle` finds outside of this library.
-            fn with_functions(base: usize, has_ompt: bool, next: Option<&'static Libgomp>, handle: *mut c_void) -> Libgomp {
+            fn with_functions(base: usize, has_ompt: bool, handle: *mut c_void) -> Libgomp {
                 Libgomp {
                     base,
                     has_ompt,
-                    next,
+                    next: None,
                     $( $name: {
                         const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                             Ok(name) => name,
@@ -262,6 +264,8 @@ pub(crate) enum Serving {
 const SITES: usize = 8192;
 /// How far from its place a site may lie.
 const MAX_PROBES: usize = 64;
+/// The return address of a site that was forgotten: none, and searches go on behind it.
+const FORGOTTEN: usize = 1;
 
 struct Site {
     return_address: AtomicUsize,
@@ -304,6 +308,8 @@ pub(crate) fn serving(return_address: *const c_void) -> Serving {
     find_serving(address)
 }
 
+/// Held for moments only, and never while the loader is asked: a library's constructor may call libgomp while its thread
+/// holds the loader's lock.
 fn lock() -> MutexGuard<'static, Option<&'static Libgomp>> {
     FOUND.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -313,28 +319,35 @@ pub(crate) fn any() -> Option<&'static Libgomp> {
     *lock()
 }
 
+/// The libgomp that is loaded at `base`, if it was found before.
+fn known_at(base: usize) -> Option<&'static Libgomp> {
+    let mut known = any();
+    while let Some(gomp) = known {
+        if gomp.base == base {
+            break;
+        }
+        known = gomp.next;
+    }
+    known
+}
+
 #[cold]
 #[inline(never)]
 fn find_serving(address: usize) -> Serving {
-    let mut found = lock();
     let (base, file) = module_of(address as *const c_void);
     let serving = if base == own_base() {
         Serving::TailCall
+    } else if let Some(gomp) = known_at(base) {
+        // A tail call of a function that libgomp itself runs.
+        Serving::Libgomp(gomp)
     } else {
-        let mut known = *found;
-        loop {
-            match known {
-                // A tail call of a function that libgomp itself runs.
-                Some(gomp) if gomp.base == base => break Serving::Libgomp(gomp),
-                Some(gomp) => known = gomp.next,
-                None => break Serving::Libgomp(search(&mut found, address, file)),
-            }
-        }
+        Serving::Libgomp(search(address, file))
     };
     let gomp: *const Libgomp = match serving {
         Serving::Libgomp(gomp) => gomp,
         Serving::TailCall => ptr::null(),
     };
+    let _writes = lock();
     let place = place_of(address);
     for place in place..place + MAX_PROBES {
         let site = &CACHE[place % SITES];
@@ -342,7 +355,7 @@ fn find_serving(address: usize) -> Serving {
         if known == address {
             break;
         }
-        if known == 0 {
+        if known == 0 || known == FORGOTTEN {
             site.serving.store(gomp.cast_mut(), Ordering::Relaxed);
             // Release: pairs with the acquire in `serving`.
             site.return_address.store(address, Ordering::Release);
@@ -352,22 +365,37 @@ fn find_serving(address: usize) -> Serving {
     serving
 }
 
+/// Forgets call sites in libraries that are not loaded any more.
+///
+/// Nobody looks for such a site meanwhile: its code is gone.
+pub(crate) fn forget_unloaded() {
+    if any().is_none() {
+        return;
+    }
+    for site in &CACHE {
+        let address = site.return_address.load(Ordering::Relaxed);
+        if address > FORGOTTEN && module_of(address as *const c_void).0 == 0 {
+            // Relaxed: what is put here later is released by itself.
+            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+            let _ = site
+                .return_address
+                .compare_exchange(address, FORGOTTEN, success, failure);
+        }
+    }
+}
+
 /// What the loader would have bound the caller to: the global scope's libgomp, else that of the caller's own module.
-fn search(
-    found: &mut Option<&'static Libgomp>,
-    address: usize,
-    file: *const c_char,
-) -> &'static Libgomp {
-    if let Some(gomp) = of_handle(found, libc::RTLD_NEXT) {
+fn search(address: usize, file: *const c_char) -> &'static Libgomp {
+    if let Some(gomp) = of_handle(libc::RTLD_NEXT) {
         return gomp;
     }
     if !file.is_null()
-        && let Some(gomp) = of_file(found, file)
+        && let Some(gomp) = of_file(file)
     {
         return gomp;
     }
     // Code without a module, such as a just-in-time compiler's.
-    if let Some(gomp) = *found {
+    if let Some(gomp) = any() {
         return gomp;
     }
     // The module took the function's address by `dlsym`: it needs no libgomp itself.
@@ -375,7 +403,7 @@ fn search(
     // SAFETY: the callback keeps the loader's pointer to the name of a library that stays loaded.
     unsafe { libc::dl_iterate_phdr(Some(is_libgomp), (&raw mut path).cast()) };
     if !path.is_null()
-        && let Some(gomp) = of_file(found, path)
+        && let Some(gomp) = of_file(path)
     {
         return gomp;
     }
@@ -385,13 +413,17 @@ fn search(
 }
 
 /// The libgomp that the library in `file`, which is loaded, is bound to.
-fn of_file(found: &mut Option<&'static Libgomp>, file: *const c_char) -> Option<&'static Libgomp> {
+fn of_file(file: *const c_char) -> Option<&'static Libgomp> {
     // SAFETY: the loader's own name of a loaded library.
     let handle = unsafe { libc::dlopen(file, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
     if handle.is_null() {
         return None;
     }
-    of_handle(found, handle)
+    let gomp = of_handle(handle);
+    // The caller's library must go when the program closes it; its libgomp stays.
+    // SAFETY: the handle from above, which nothing else has.
+    unsafe { unload::close(handle) };
+    gomp
 }
 
 unsafe extern "C" fn is_libgomp(
@@ -416,10 +448,7 @@ unsafe extern "C" fn is_libgomp(
 }
 
 /// The libgomp that `handle` finds, which is added where it is new.
-fn of_handle(
-    found: &mut Option<&'static Libgomp>,
-    handle: *mut c_void,
-) -> Option<&'static Libgomp> {
+fn of_handle(handle: *mut c_void) -> Option<&'static Libgomp> {
     const KNOWN_NAMES: [&CStr; 4] = [
         c"GOMP_parallel",
         c"GOMP_critical_start",
@@ -430,22 +459,39 @@ fn of_handle(
         .iter()
         .map(|name| find(handle, name))
         .find(|function| !function.is_null())?;
-    let (base, _) = module_of(function);
-    let mut known = *found;
-    while let Some(gomp) = known {
-        if gomp.base == base {
-            return Some(gomp);
-        }
-        known = gomp.next;
+    let (base, file) = module_of(function);
+    if let Some(gomp) = known_at(base) {
+        return Some(gomp);
     }
+    keep_loaded(file);
     let llvm = find(handle, c"__kmpc_fork_call");
     // GCC's runtime finds a tool itself once it has OMPT; so do LLVM's and Intel's.
     let has_ompt = !llvm.is_null() && module_of(llvm).0 == base;
-    let gomp = Box::leak(Box::new(Libgomp::with_functions(
-        base, has_ompt, *found, handle,
-    )));
+    let mut gomp = Box::new(Libgomp::with_functions(base, has_ompt, handle));
+    let mut found = lock();
+    // Another thread may have found it meanwhile; either serves, and no list has both.
+    let mut known = *found;
+    while let Some(other) = known {
+        if other.base == base {
+            return Some(other);
+        }
+        known = other.next;
+    }
+    gomp.next = *found;
+    let gomp: &'static Libgomp = Box::leak(gomp);
     *found = Some(gomp);
     Some(gomp)
+}
+
+/// Keeps the library in `file`, which is loaded, until the process ends: its functions are known by their addresses.
+fn keep_loaded(file: *const c_char) {
+    let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+    // SAFETY: the loader's own name of a loaded library.
+    let handle = unsafe { libc::dlopen(file, flags) };
+    if !handle.is_null() {
+        // SAFETY: the handle from above; the library stays all the same.
+        unsafe { unload::close(handle) };
+    }
 }
 
 /// The function `name` as `handle` finds it, unless it is this library's own.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, O
 use ompt_sys::*;
 
 use crate::libgomp::{self, Libgomp};
-use crate::{callbacks, parallel, thread};
+use crate::{callbacks, parallel, thread, unload};
 
 /// OpenMP 5.2, as `_OPENMP` says it.
 const OPENMP_VERSION: c_uint = 202_111;
@@ -114,7 +114,7 @@ fn find() -> Option<*mut ompt_start_tool_result_t> {
             Some(tool) => return Some(tool),
             None => {
                 // SAFETY: the handle is not used any more.
-                unsafe { libc::dlclose(handle) };
+                unsafe { unload::close(handle) };
             }
         }
     }

@@ -161,3 +161,37 @@ fn without_a_tool_a_program_runs_as_it_does_without_the_adapter() {
         assert_eq!(found, expected, "{source}");
     }
 }
+
+/// A library goes when the program closes it, and the next may lie in its place.
+#[test]
+fn libraries_are_unloaded_as_without_the_adapter() {
+    let host = compile("tests/programs/reload_host.c", Compiler::Gcc, &["-ldl"]);
+    let library = |offset: &str| {
+        let flags = ["-shared", "-fPIC", offset];
+        compile("tests/programs/unloaded_library.c", Compiler::Gcc, &flags)
+    };
+    let libraries = [library("-DOFFSET=0"), library("-DOFFSET=100")];
+    let host = || {
+        let mut command = Command::new(&host);
+        command.args(&libraries);
+        command
+    };
+    let bare = output(&mut host());
+    assert!(bare.status.success(), "{bare:?}");
+    assert!(
+        bare.stdout
+            .starts_with(b"2\nunloaded 0\n102\nunloaded 100\n"),
+        "{bare:?}"
+    );
+
+    let without_a_tool = output(adapted(&mut host()));
+    assert_eq!(without_a_tool, bare);
+    let (report, checked) = conformance(adapted(&mut host()));
+    assert_eq!(checked, bare);
+    assert!(report.contains(" 0 faults"), "{report}");
+    let traces = Traces::folder();
+    let traced = output(adapted(&mut traces.trace(&mut host())));
+    assert_eq!(traced, bare);
+    let events = dump(&traces.only());
+    assert_eq!(counts(&events)["parallel_begin"], 40);
+}

@@ -1,0 +1,39 @@
+//! Libraries that the program unloads: call sites in them are forgotten, since another library may come to lie there.
+
+use core::ffi::{c_int, c_void};
+use core::mem;
+use core::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::libgomp;
+
+type Dlclose = unsafe extern "C" fn(*mut c_void) -> c_int;
+
+/// The program's own call.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
+    // SAFETY: the program's own call.
+    let result = unsafe { close(handle) };
+    libgomp::forget_unloaded();
+    result
+}
+
+/// Calls the loader's `dlclose`.
+///
+/// # Safety
+/// As of `dlclose`.
+pub(crate) unsafe fn close(handle: *mut c_void) -> c_int {
+    static REAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+    // Relaxed: whoever finds NULL looks it up itself.
+    let mut real = REAL.load(Ordering::Relaxed);
+    if real.is_null() {
+        // SAFETY: a string; the next library that defines the function is the loader's or another tool's.
+        real = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlclose".as_ptr()) };
+        REAL.store(real, Ordering::Relaxed);
+    }
+    if real.is_null() {
+        return -1;
+    }
+    // SAFETY: a function of this name has this type; the caller keeps its contract.
+    unsafe { mem::transmute::<*mut c_void, Dlclose>(real)(handle) }
+}
