@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo xtask demo      trace an example, convert it, say how to look at it
-//! cargo xtask test      install what is missing, run every check and every test
+//! cargo xtask test      install what is missing, run every check and every test; --core: install nothing
 //! cargo xtask bench     measure what tracing costs
 //! ```
 //!
@@ -49,7 +49,7 @@ enum Task {
     /// Trace an example program, convert the trace, say how to look at it
     Demo,
     /// Run every check and every test; the last line counts them
-    Test,
+    Test(test::Test),
     /// Install what the demo and the tests need
     Setup,
     /// Put the program, the library, the man page and the completions below a folder
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     let install = !arguments.no_install;
     let outcome = match arguments.task {
         Task::Demo => demo::run(install),
-        Task::Test => test::run(install),
+        Task::Test(arguments) => test::run(&arguments, install),
         Task::Setup => setup::ensure(Purpose::Tests, install),
         Task::Install { prefix } => install::run(&prefix),
         Task::Bench(arguments) => bench::run(&arguments, install),

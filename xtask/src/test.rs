@@ -8,16 +8,33 @@ use crate::process::{cargo, command, run_watched, succeeds};
 use crate::requirements::{Purpose, tools};
 use crate::setup;
 
+/// `cargo xtask test`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Test {
+    /// Only what needs nothing but Rust and a C compiler: the tests of each crate, and those on the reference runtime.
+    /// Installs nothing
+    #[arg(long)]
+    core: bool,
+}
+
 /// Runs everything to its end, whatever fails on the way; the last line of stdout is `N passed, N failed`.
 ///
 /// # Errors
 /// Something failed.
-pub(crate) fn run(install: bool) -> Result<()> {
+pub(crate) fn run(arguments: &Test, install: bool) -> Result<()> {
     let mut total = Count::default();
+    let prepared = match arguments.core {
+        true => Ok(()),
+        false => setup::ensure(Purpose::Tests, install),
+    };
     // What the end-to-end tests trace with is what a user gets.
-    match setup::ensure(Purpose::Tests, install).and_then(|()| build()) {
+    match prepared.and_then(|()| build()) {
         Ok(()) => {
-            for step in steps() {
+            for step in if arguments.core {
+                core_steps()
+            } else {
+                steps()
+            } {
                 let count = step.run()?;
                 total.passed += count.passed;
                 total.failed += count.failed;
@@ -45,6 +62,67 @@ struct Step {
     counts: bool,
 }
 
+/// A command that is one test.
+fn check(name: &'static str, command: Command) -> Step {
+    Step {
+        name,
+        command,
+        counts: false,
+    }
+}
+
+/// A command that runs tests.
+fn tests(name: &'static str, command: Command) -> Step {
+    Step {
+        name,
+        command,
+        counts: true,
+    }
+}
+
+fn formatting() -> Step {
+    check("formatting", cargo(["fmt", "--all", "--check"]))
+}
+
+fn clippy() -> Step {
+    let words = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--quiet",
+        "--",
+        "--deny=warnings",
+    ];
+    check("clippy", cargo(words))
+}
+
+/// What needs no tool and no further runtime.
+fn core_steps() -> Vec<Step> {
+    /// Packages all of whose tests are of that kind.
+    const PACKAGES: [&str; 6] = [
+        "--package=omptrace-trace-format",
+        "--package=omptrace-device",
+        "--package=omptrace-tracer",
+        "--package=omptrace-libgomp-adapter",
+        "--package=ompt-conformance",
+        "--package=omptrace-viewer-export",
+    ];
+    let run = |words: &[&str]| cargo(["test", "--no-fail-fast"].iter().chain(words));
+    let mut of_packages = run(&PACKAGES);
+    of_packages.args(["--lib", "--bins", "--tests"]);
+    with_environment(vec![
+        formatting(),
+        clippy(),
+        // Its other test compares it with headers that are downloaded.
+        tests("the interface", run(&["--package=ompt-sys", "--lib"])),
+        tests("each package", of_packages),
+        tests(
+            "the reference runtime",
+            run(&["--package=omptrace-tests", "--lib", "--test=reference"]),
+        ),
+    ])
+}
+
 fn steps() -> Vec<Step> {
     let runner = if succeeds(&mut cargo(["nextest", "--version"])) {
         cargo(["nextest", "run", "--workspace", "--no-fail-fast"])
@@ -58,31 +136,11 @@ fn steps() -> Vec<Step> {
             "--no-fail-fast",
         ])
     };
-    let check = |name, command| Step {
-        name,
-        command,
-        counts: false,
-    };
-    let tests = |name, command| Step {
-        name,
-        command,
-        counts: true,
-    };
     let mut deny = command(tools().join("bin/cargo-deny"), ["--workspace", "check"]);
     deny.args(["bans", "licenses", "sources"]);
-    let mut steps = vec![
-        check("formatting", cargo(["fmt", "--all", "--check"])),
-        check(
-            "clippy",
-            cargo([
-                "clippy",
-                "--workspace",
-                "--all-targets",
-                "--quiet",
-                "--",
-                "--deny=warnings",
-            ]),
-        ),
+    with_environment(vec![
+        formatting(),
+        clippy(),
         check("cargo-deny", deny),
         tests("tests", runner),
         check(
@@ -101,7 +159,11 @@ fn steps() -> Vec<Step> {
             "documentation's tests",
             cargo(["test", "--workspace", "--doc", "--no-fail-fast"]),
         ),
-    ];
+    ])
+}
+
+/// The steps, with what their commands find in the environment.
+fn with_environment(mut steps: Vec<Step>) -> Vec<Step> {
     for step in &mut steps {
         step.command
             .env("CARGO_TERM_COLOR", "never")
