@@ -170,6 +170,8 @@ pub(crate) struct Task {
     with_reductions: Cell<u64>,
     pub(crate) ran: Cell<bool>,
     pub(crate) sibling: Cell<*mut Task>,
+    /// The parent that it [holds](Task::hold_parent).
+    pub(crate) held_parent: Cell<Option<&'static Task>>,
     next: Cell<Option<&'static Task>>,
 }
 
@@ -203,6 +205,7 @@ impl Pooled for Task {
             with_reductions: Cell::new(0),
             ran: Cell::new(false),
             sibling: Cell::new(ptr::null_mut()),
+            held_parent: Cell::new(None),
             next: Cell::new(None),
         }
     }
@@ -221,6 +224,7 @@ impl Pooled for Task {
         self.after_single.set(false);
         self.with_reductions.set(0);
         self.ran.set(false);
+        self.held_parent.set(None);
         self.next.set(None);
     }
 
@@ -302,6 +306,15 @@ impl Task {
             // Relaxed: whoever counts up knows it already.
             self.references.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Knows its parent until its own object is free, if that is an explicit task.
+    ///
+    /// The object of an implicit task may be another task by then, which must not be released.
+    #[inline(always)]
+    pub(crate) fn hold_parent(&self, parent: &'static Task) {
+        parent.hold();
+        self.held_parent.set(parent.is_explicit().then_some(parent));
     }
 
     /// One fewer knows an explicit task; true where it was the last.

@@ -168,7 +168,7 @@ impl Thread {
     ) {
         let team = parent.team.get().unwrap_or_else(|| self.team());
         task.begin(team, Some(parent), flags, 0);
-        parent.hold();
+        task.hold_parent(parent);
         report!(
             ompt_callback_task_create as ompt_callback_task_create_t,
             parent.data(),
@@ -295,18 +295,27 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
         if header.is_detachable {
             // libgomp wrote the event there. The variable of the program may be gone by now, so it is not written.
             data.cast::<*mut c_void>().write(header.words[0]);
-            remember_event(header.words[0], task);
+            remember_event(thread, header.words[0], task);
         }
         thread.run_task(task, header.function, data, || ());
     }
 }
 
 /// Takes note of a task's event, until it is fulfilled.
-fn remember_event(event: *mut c_void, task: &'static Task) {
-    if task.event.load(Ordering::Acquire) != event::FULFILLED
-        && events().insert(event as usize, task).is_none()
-    {
-        task.hold();
+fn remember_event(thread: &Thread, event: *mut c_void, task: &'static Task) {
+    let mut events = events();
+    if task.event.load(Ordering::Acquire) == event::FULFILLED {
+        return;
+    }
+    let before = events.insert(event as usize, task);
+    if before.is_some_and(|before| ptr::eq(before, task)) {
+        return;
+    }
+    task.hold();
+    drop(events);
+    // A task that was discarded: libgomp gave its event's address to this one.
+    if let Some(before) = before {
+        thread.release(before);
     }
 }
 
@@ -315,10 +324,12 @@ fn fulfill(call: &Call, event: usize) {
     if !call.is_active() {
         return;
     }
-    let Some(task) = events().remove(&event) else {
+    let mut events = events();
+    let Some(task) = events.remove(&event) else {
         return;
     };
-    // AcqRel: pairs with the end of `run_task`, of which only one comes first.
+    // AcqRel: pairs with the end of `run_task`, of which only one comes first. Under the lock: nobody remembers the event
+    // again.
     let is_early = task
         .event
         .compare_exchange(
@@ -328,6 +339,7 @@ fn fulfill(call: &Call, event: usize) {
             Ordering::Acquire,
         )
         .is_ok();
+    drop(events);
     let status = if is_early {
         ompt_task_early_fulfill
     } else {
@@ -413,7 +425,7 @@ entry_in_memory! {
             // From now on the program knows the event.
             if !task.ran.get() {
                 // SAFETY: libgomp wrote the event to the program's variable.
-                remember_event(unsafe { detach.cast::<*mut c_void>().read() }, task);
+                remember_event(thread, unsafe { detach.cast::<*mut c_void>().read() }, task);
             }
             thread.release(task);
         }

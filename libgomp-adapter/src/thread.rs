@@ -306,7 +306,7 @@ impl Thread {
     pub(crate) fn release(&self, task: &'static Task) {
         let mut task = task;
         while task.is_explicit() && task.release() {
-            let parent = task.parent.get();
+            let parent = task.held_parent.get();
             self.tasks.give_back(task);
             match parent {
                 Some(parent) => task = parent,

@@ -109,9 +109,18 @@ fn events_by_process(export: &[u8]) -> BTreeMap<String, Vec<String>> {
     by_process
 }
 
-/// The event without the time of the export's first process, and without the numbers of processes.
+/// The event without the time of the export's first process, and without the numbers of processes: the values of counters
+/// have keys with those, but for the first process.
 fn without_numbers(mut event: Value) -> String {
+    let process = format!(" ({})", event["pid"]);
     let event = event.as_object_mut().expect("an object");
+    if let Some(values) = event.get_mut("args").and_then(Value::as_object_mut) {
+        let values_without = std::mem::take(values).into_iter();
+        values.extend(values_without.map(|(key, value)| {
+            let key = key.strip_suffix(&process).unwrap_or(&key).to_owned();
+            (key, value)
+        }));
+    }
     event.retain(|key, _| key != "pid" && key != "tid" && key != "ts" && key != "id");
     serde_json::to_string(event).expect("it was JSON")
 }

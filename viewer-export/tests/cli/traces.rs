@@ -17,7 +17,7 @@ use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words};
 use omptrace_trace_format::{Ending, Reader};
 use serde_json::json;
 
-use crate::support::{folder, omptrace, record, run};
+use crate::support::{compile, folder, omptrace, record, run};
 
 /// Chunks enough that a signal comes before they are read.
 const LONG: u32 = 100_000;
@@ -607,6 +607,7 @@ fn info_tells_of_each_trace() {
 #[test]
 fn lines_for_people_are_as_long_as_the_terminal_is_wide() {
     let folder = folder("lines_for_people");
+    compile(&folder, "libomptrace.so", "", &["-shared", "-fPIC"]);
     let name =
         "a_folder_whose_name_is_long/and_a_trace_whose_name_is_no_shorter_than_that.omptrace";
     fs::create_dir(folder.join("a_folder_whose_name_is_long")).unwrap();
@@ -619,7 +620,7 @@ fn lines_for_people_are_as_long_as_the_terminal_is_wide() {
         &["info", name][..],
         &["check", name],
         &["stats", name],
-        &["doctor"],
+        &["doctor", "--tool", "libomptrace.so"],
     ] {
         let said = run(omptrace(&folder).args(words).env("COLUMNS", "80"));
         assert!(said.stdout.lines().count() > 1, "{words:?}: {said:?}");
