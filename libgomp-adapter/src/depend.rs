@@ -2,6 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
+use std::sync::atomic::Ordering;
 
 use ompt_sys::*;
 
@@ -103,7 +104,7 @@ impl Thread {
             ompt_taskwait_complete,
             ptr::null_mut()
         );
-        task.ran.set(true);
+        task.ran.store(true, Ordering::Relaxed);
         self.release(task);
     }
 }

@@ -15,6 +15,7 @@
 //! | [`tool`] | the search for a tool, the entry points that it gets, the end |
 //! | [`callbacks`] | the callbacks that the tool registered |
 //! | [`model`] | threads, teams and tasks, as OMPT sees them |
+//! | [`created`] | the tasks that a cancellation may discard |
 //! | [`thread`] | the calling thread, its begin and its end |
 //! | [`parallel`], [`worksharing`], [`barrier`], [`mutex`] | the entry points of these constructs |
 //! | [`task`], [`taskloop`], [`depend`] | explicit tasks, and what they wait for |
@@ -40,6 +41,7 @@ mod callbacks;
 mod barrier;
 mod cancel;
 mod control;
+mod created;
 mod depend;
 mod model;
 mod mutex;

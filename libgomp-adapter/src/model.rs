@@ -4,12 +4,13 @@ use core::cell::{Cell, UnsafeCell};
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
 
 use ompt_sys::*;
 
+use crate::created::Created;
 use crate::libgomp::{Libgomp, Outlined};
-use crate::pool::Pooled;
+use crate::pool::{Batch, Pooled};
 
 /// A worksharing region.
 #[derive(Clone, Copy)]
@@ -49,8 +50,8 @@ pub(crate) struct Team {
     pub(crate) work: Cell<Option<Work>>,
     /// The leader calls the function itself, as code of GCC before 4.9 does.
     pub(crate) leader_calls: Cell<bool>,
-    /// Every task that the team created, where tasks may be discarded by cancellation; a list by [`Task::sibling`].
-    pub(crate) created: AtomicPtr<Task>,
+    /// Where tasks may be discarded by cancellation.
+    pub(crate) created: Created,
     /// How many teams of a league have begun.
     pub(crate) begun: Cell<c_uint>,
     next: Cell<Option<&'static Team>>,
@@ -59,7 +60,7 @@ pub(crate) struct Team {
 // SAFETY: see the type: what is not atomic is written before other threads learn of the team.
 unsafe impl Sync for Team {}
 
-static FREE_TEAMS: Mutex<Option<&'static Team>> = Mutex::new(None);
+static FREE_TEAMS: Mutex<Vec<Batch<Team>>> = Mutex::new(Vec::new());
 
 impl Pooled for Team {
     fn new() -> Team {
@@ -76,7 +77,7 @@ impl Pooled for Team {
             size: AtomicI32::new(1),
             work: Cell::new(None),
             leader_calls: Cell::new(false),
-            created: AtomicPtr::new(ptr::null_mut()),
+            created: Created::new(),
             begun: Cell::new(0),
             next: Cell::new(None),
         }
@@ -90,7 +91,7 @@ impl Pooled for Team {
         self.size.store(1, Ordering::Relaxed);
         self.work.set(None);
         self.leader_calls.set(false);
-        self.created.store(ptr::null_mut(), Ordering::Relaxed);
+        self.created.reset();
         self.begun.set(0);
         self.next.set(None);
     }
@@ -99,7 +100,7 @@ impl Pooled for Team {
         &self.next
     }
 
-    fn left() -> &'static Mutex<Option<&'static Team>> {
+    fn left() -> &'static Mutex<Vec<Batch<Team>>> {
         &FREE_TEAMS
     }
 }
@@ -168,7 +169,9 @@ pub(crate) struct Task {
     pub(crate) after_single: Cell<bool>,
     /// A stack of [`WithReductions`], two bits each.
     with_reductions: Cell<u64>,
-    pub(crate) ran: Cell<bool>,
+    /// A thread has begun to run it. Relaxed: what others read of a task, they get by other ways.
+    pub(crate) ran: AtomicBool,
+    /// The next of the list of [`Created`] tasks.
     pub(crate) sibling: Cell<*mut Task>,
     /// The parent that it [holds](Task::hold_parent).
     pub(crate) held_parent: Cell<Option<&'static Task>>,
@@ -178,7 +181,7 @@ pub(crate) struct Task {
 // SAFETY: see the type.
 unsafe impl Sync for Task {}
 
-static FREE_TASKS: Mutex<Option<&'static Task>> = Mutex::new(None);
+static FREE_TASKS: Mutex<Vec<Batch<Task>>> = Mutex::new(Vec::new());
 
 const NO_FRAME: ompt_frame_t = ompt_frame_t {
     exit_frame: ompt_data_none,
@@ -203,7 +206,7 @@ impl Pooled for Task {
             single: Cell::new(None),
             after_single: Cell::new(false),
             with_reductions: Cell::new(0),
-            ran: Cell::new(false),
+            ran: AtomicBool::new(false),
             sibling: Cell::new(ptr::null_mut()),
             held_parent: Cell::new(None),
             next: Cell::new(None),
@@ -223,7 +226,7 @@ impl Pooled for Task {
         self.single.set(None);
         self.after_single.set(false);
         self.with_reductions.set(0);
-        self.ran.set(false);
+        self.ran.store(false, Ordering::Relaxed);
         self.held_parent.set(None);
         self.next.set(None);
     }
@@ -232,7 +235,7 @@ impl Pooled for Task {
         &self.next
     }
 
-    fn left() -> &'static Mutex<Option<&'static Task>> {
+    fn left() -> &'static Mutex<Vec<Batch<Task>>> {
         &FREE_TASKS
     }
 }

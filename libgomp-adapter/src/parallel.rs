@@ -99,13 +99,10 @@ fn end(thread: &Thread, team: &'static Team, code: *const c_void) {
     thread.teams.give_back(team);
 }
 
-/// The tasks of a cancelled region that never ran.
+/// Reports the tasks of a cancelled region that never ran.
 fn discard_tasks(thread: &Thread, team: &Team) {
-    let mut created = team.created.swap(ptr::null_mut(), Ordering::Acquire);
-    // SAFETY: NULL, or a task that `Thread::create_task` put into the list, and holds for it.
-    while let Some(task) = unsafe { created.as_ref() } {
-        created = task.sibling.get();
-        if !task.ran.get() {
+    team.created.take(|task| {
+        if !task.ran.load(Ordering::Relaxed) {
             report!(
                 ompt_callback_cancel as ompt_callback_cancel_t,
                 task.data(),
@@ -114,7 +111,7 @@ fn discard_tasks(thread: &Thread, team: &Team) {
             );
         }
         thread.release(task);
-    }
+    });
 }
 
 /// Begins the calling thread's implicit task of `team`.

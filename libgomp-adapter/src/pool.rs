@@ -4,7 +4,7 @@
 //! it. It then reads an object that is stale, or belongs to something newer, but never memory that is gone.
 
 use std::cell::Cell;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 /// An object of a [`Pool`].
 pub(crate) trait Pooled: Sync + Sized + 'static {
@@ -14,8 +14,8 @@ pub(crate) trait Pooled: Sync + Sized + 'static {
     fn reset(&self);
     /// The next free object of the list that this one is in.
     fn next(&self) -> &Cell<Option<&'static Self>>;
-    /// What threads that ended left.
-    fn left() -> &'static Mutex<Option<&'static Self>>;
+    /// What threads have too many of, or left when they ended.
+    fn left() -> &'static Mutex<Vec<Batch<Self>>>;
 
     /// A new object that lives for ever.
     fn leaked() -> &'static Self {
@@ -23,36 +23,53 @@ pub(crate) trait Pooled: Sync + Sized + 'static {
     }
 }
 
+/// Free objects: the first of a list, and how many there are.
+#[derive(Debug)]
+pub(crate) struct Batch<T: 'static>(&'static T, usize);
+
 /// A thread's free objects.
-pub(crate) struct Pool<T: Pooled>(Cell<Option<&'static T>>);
+pub(crate) struct Pool<T: Pooled> {
+    first: Cell<Option<&'static T>>,
+    count: Cell<usize>,
+}
+
+/// How many free objects a thread keeps. A thread that creates all tasks, and others that run them, would otherwise need
+/// more and more.
+const MAX_KEPT: usize = 256;
+/// How often a thread tries to get the lock of what others left.
+const MAX_TRIES: usize = 100;
 
 impl<T: Pooled> Pool<T> {
     pub(crate) const fn new() -> Pool<T> {
-        Pool(Cell::new(None))
+        Pool {
+            first: Cell::new(None),
+            count: Cell::new(0),
+        }
     }
 
     /// An object as new, which nothing else uses.
     #[inline(always)]
     pub(crate) fn take(&self) -> &'static T {
-        match self.0.get() {
-            Some(free) => {
-                self.0.set(free.next().get());
-                free.reset();
-                free
-            }
+        match self.first.get() {
+            Some(free) => self.take_first(free),
             None => self.refill(),
         }
     }
 
+    #[inline(always)]
+    fn take_first(&self, first: &'static T) -> &'static T {
+        self.first.set(first.next().get());
+        self.count.set(self.count.get() - 1);
+        first.reset();
+        first
+    }
+
     #[cold]
     fn refill(&self) -> &'static T {
-        // `try_lock`: a forked child may find the lock held by a thread that it does not have.
-        let left = T::left().try_lock().ok().and_then(|mut left| left.take());
-        match left {
-            Some(first) => {
-                self.0.set(first.next().get());
-                first.reset();
-                first
+        match lock::<T>().and_then(|mut left| left.pop()) {
+            Some(Batch(first, count)) => {
+                self.count.set(count);
+                self.take_first(first)
             }
             None => T::leaked(),
         }
@@ -61,20 +78,32 @@ impl<T: Pooled> Pool<T> {
     /// Takes back what nothing uses any more.
     #[inline(always)]
     pub(crate) fn give_back(&self, free: &'static T) {
-        free.next().set(self.0.get());
-        self.0.set(Some(free));
+        free.next().set(self.first.get());
+        self.first.set(Some(free));
+        self.count.set(self.count.get() + 1);
+        if self.count.get() >= MAX_KEPT {
+            self.leave_to_others();
+        }
     }
 
     /// Leaves all free objects to other threads.
+    #[cold]
     pub(crate) fn leave_to_others(&self) {
-        let Some(first) = self.0.take() else { return };
-        let mut last = first;
-        while let Some(next) = last.next().get() {
-            last = next;
-        }
-        if let Ok(mut left) = T::left().try_lock() {
-            last.next().set(left.take());
-            *left = Some(first);
+        let Some(first) = self.first.get() else {
+            return;
+        };
+        if let Some(mut left) = lock::<T>() {
+            left.push(Batch(first, self.count.get()));
+            self.first.set(None);
+            self.count.set(0);
         }
     }
+}
+
+/// What others left, unless the lock cannot be had: a forked child may find it held by a thread that it does not have.
+fn lock<T: Pooled>() -> Option<MutexGuard<'static, Vec<Batch<T>>>> {
+    (0..MAX_TRIES).find_map(|_| {
+        std::hint::spin_loop();
+        T::left().try_lock().ok()
+    })
 }

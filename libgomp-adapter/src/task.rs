@@ -179,21 +179,7 @@ impl Thread {
             code,
         );
         if tool::is_cancellable() {
-            task.hold();
-            let mut last = team.created.load(Ordering::Relaxed);
-            loop {
-                task.sibling.set(last);
-                // Release: pairs with the acquire of whoever takes the list at the region's end.
-                match team.created.compare_exchange_weak(
-                    last,
-                    ptr::from_ref(task).cast_mut(),
-                    Ordering::Release,
-                    Ordering::Relaxed,
-                ) {
-                    Ok(_) => break,
-                    Err(other) => last = other,
-                }
-            }
+            team.created.add(self, task);
         }
     }
 
@@ -237,7 +223,7 @@ impl Thread {
         let prior = self.task();
         let state = self.state.get();
         task.thread_num.set(prior.thread_num.get());
-        task.ran.set(true);
+        task.ran.store(true, Ordering::Relaxed);
         report_schedule(prior, ompt_task_switch, task.data());
         self.set_current(Some(task));
         let outer = self.function.replace(function as *const c_void);
@@ -423,7 +409,7 @@ entry_in_memory! {
         }
         if is_detachable {
             // From now on the program knows the event.
-            if !task.ran.get() {
+            if !task.ran.load(Ordering::Relaxed) {
                 // SAFETY: libgomp wrote the event to the program's variable.
                 remember_event(thread, unsafe { detach.cast::<*mut c_void>().read() }, task);
             }

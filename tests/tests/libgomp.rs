@@ -195,3 +195,24 @@ fn libraries_are_unloaded_as_without_the_adapter() {
     let events = dump(&traces.only());
     assert_eq!(counts(&events)["parallel_begin"], 40);
 }
+
+/// Tasks that one thread creates and others run use the same memory again, also where they may be discarded.
+#[test]
+fn memory_does_not_grow_with_the_number_of_tasks() {
+    const MAX_MORE_KIB: i64 = 32 << 10;
+    let used = |command: &mut Command| -> i64 {
+        let output = output(command.env("OMP_TOOL_LIBRARIES", conformance_tool()));
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.trim().parse().expect("a number")
+    };
+    for cancels in [false, true] {
+        let bare = used(&mut bare("one_creator.c", &[], cancels));
+        let report = TempDir::new().expect("a temporary folder can be made");
+        let adapted = used(
+            adapted(&mut self::bare("one_creator.c", &[], cancels))
+                .env("OMPT_CONFORMANCE_OUTPUT", report.path().join("report")),
+        );
+        assert!(adapted < bare + MAX_MORE_KIB, "{cancels}: {bare} {adapted}");
+    }
+}
