@@ -190,7 +190,7 @@ fn libraries_are_unloaded_as_without_the_adapter() {
     assert_eq!(checked, bare);
     assert!(report.contains(" 0 faults"), "{report}");
     let traces = Traces::folder();
-    let traced = output(adapted(&mut traces.trace(&mut host())));
+    let traced = output(adapted(traces.trace(&mut host())));
     assert_eq!(traced, bare);
     let events = dump(&traces.only());
     assert_eq!(counts(&events)["parallel_begin"], 40);
