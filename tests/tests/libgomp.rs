@@ -113,6 +113,14 @@ fn counted(command: &mut Command) -> Counts {
 fn traces_hold_what_another_tool_counts() {
     // Which thread gets which chunk or task is luck.
     const LUCK: &[&str] = &["dispatch", "task_schedule", "cancel"];
+    // libgomp's threads of nested regions end by themselves, and the process may end before the last of them.
+    const LATE_ENDS: &[&str] = &[
+        "thread_end",
+        "implicit_task/end",
+        "sync_region/end",
+        "sync_region_wait/end",
+    ];
+    const MAX_LATE: u64 = 4;
     for (source, arguments) in [
         ("nearly_everything.c", ["2", "20"].as_slice()),
         ("tasks.c", &["2", "8"]),
@@ -126,6 +134,12 @@ fn traces_hold_what_another_tool_counts() {
         for name in LUCK {
             expected.remove(*name);
             found.remove(*name);
+        }
+        for name in LATE_ENDS {
+            let ends = (found.remove(*name), expected.remove(*name));
+            let (found, expected) = (ends.0.unwrap_or(0), ends.1.unwrap_or(0));
+            let missing = found.abs_diff(expected);
+            assert!(missing <= MAX_LATE, "{source}: {name}: {found} {expected}");
         }
         assert!(expected.len() > 4, "{source}: {expected:?}");
         assert_eq!(found, expected, "{source}");

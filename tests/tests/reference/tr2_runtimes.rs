@@ -77,6 +77,8 @@ fn judge(
             finding["name"].as_str().expect("a name").to_owned()
         })
         .collect();
+    // Of the file: a thread was busy when the process ended, and the spool has its chunk.
+    notes.retain(|note| note != "hole_of_spool");
     notes.sort_unstable();
     assert_eq!(notes, expected);
     let stats = omptrace([Path::new("stats"), Path::new("--json"), &traced.file()]);
