@@ -319,16 +319,9 @@ pub(crate) fn any() -> Option<&'static Libgomp> {
     *lock()
 }
 
-/// The libgomp that is loaded at `base`, if it was found before.
-fn known_at(base: usize) -> Option<&'static Libgomp> {
-    let mut known = any();
-    while let Some(gomp) = known {
-        if gomp.base == base {
-            break;
-        }
-        known = gomp.next;
-    }
-    known
+/// The libgomp of the list from `first` on that is loaded at `base`.
+fn loaded_at(base: usize, first: Option<&'static Libgomp>) -> Option<&'static Libgomp> {
+    std::iter::successors(first, |gomp| gomp.next).find(|gomp| gomp.base == base)
 }
 
 #[cold]
@@ -337,7 +330,7 @@ fn find_serving(address: usize) -> Serving {
     let (base, file) = module_of(address as *const c_void);
     let serving = if base == own_base() {
         Serving::TailCall
-    } else if let Some(gomp) = known_at(base) {
+    } else if let Some(gomp) = loaded_at(base, any()) {
         // A tail call of a function that libgomp itself runs.
         Serving::Libgomp(gomp)
     } else {
@@ -460,7 +453,7 @@ fn of_handle(handle: *mut c_void) -> Option<&'static Libgomp> {
         .map(|name| find(handle, name))
         .find(|function| !function.is_null())?;
     let (base, file) = module_of(function);
-    if let Some(gomp) = known_at(base) {
+    if let Some(gomp) = loaded_at(base, any()) {
         return Some(gomp);
     }
     keep_loaded(file);
@@ -470,12 +463,8 @@ fn of_handle(handle: *mut c_void) -> Option<&'static Libgomp> {
     let mut gomp = Box::new(Libgomp::with_functions(base, has_ompt, handle));
     let mut found = lock();
     // Another thread may have found it meanwhile; either serves, and no list has both.
-    let mut known = *found;
-    while let Some(other) = known {
-        if other.base == base {
-            return Some(other);
-        }
-        known = other.next;
+    if let Some(other) = loaded_at(base, *found) {
+        return Some(other);
     }
     gomp.next = *found;
     let gomp: &'static Libgomp = Box::leak(gomp);
