@@ -221,3 +221,28 @@ fn forget_dead_runtimes() {
         }
     }
 }
+
+/// Whether what each thread does adds up to its time, to the nanosecond; `stats` is what `stats --json` prints.
+///
+/// # Errors
+/// The first thread whose times do not add up.
+pub fn accounts_add_up(stats: &Value) -> Result<(), String> {
+    const PARALLEL: [&str; 5] = [
+        "working_ns",
+        "barriers_ns",
+        "taskwaits_ns",
+        "locks_ns",
+        "wake_up_ns",
+    ];
+    const ALL: [&str; 4] = ["parallel_ns", "serial_ns", "idle_ns", "unknown_ns"];
+    for thread in stats["threads"].as_array().into_iter().flatten() {
+        let is_sum = |parts: &[&str], whole: &str| {
+            let sum: Option<u64> = parts.iter().map(|part| thread[part].as_u64()).sum();
+            sum.is_some() && sum == thread[whole].as_u64()
+        };
+        if !is_sum(&PARALLEL, "parallel_ns") || !is_sum(&ALL, "duration_ns") {
+            return Err(format!("times do not add up: {thread}"));
+        }
+    }
+    Ok(())
+}
