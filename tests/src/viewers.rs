@@ -1,4 +1,4 @@
-//! The viewers that judge an exported trace: Perfetto's trace processor, the Perfetto UI, Catapult, Speedscope and the Firefox
+//! The viewers that check an exported trace: Perfetto's trace processor, the Perfetto UI, Catapult, Speedscope and the Firefox
 //! profiler.
 //!
 //! Each runs a script of `tests/tools`, which says what the answer means. As in [`env`](crate::env), what is missing makes a

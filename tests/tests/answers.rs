@@ -39,7 +39,7 @@ fn plugin(compiler: Compiler) -> PathBuf {
 
 /// They do not see the runtime that is preloaded, and find their own libgomp.
 #[test]
-fn a_library_apart_that_runs_on_libgomp_is_told() {
+fn a_library_apart_that_runs_on_libgomp_is_reported() {
     let host = compile("tests/programs/plugin_host.c", Compiler::Gcc, &["-ldl"]);
     let library = plugin(Compiler::Gcc);
     let observed = &["--libgomp", "observe", "--"][..];
@@ -80,7 +80,7 @@ fn a_library_apart_that_runs_on_libgomp_is_told() {
 
 /// As those of Python's extensions that ask for it: `sys.setdlopenflags`.
 #[test]
-fn a_library_apart_is_told_beside_a_trace() {
+fn a_library_apart_is_reported_beside_a_trace() {
     let traces = Traces::folder();
     let script = "import ctypes, os, sys
 for path, flags in zip(sys.argv[1:], (os.RTLD_NOW, os.RTLD_NOW | os.RTLD_DEEPBIND)):
@@ -255,7 +255,7 @@ os.remove('unpacked.so')";
 
 /// Without `record`, nobody has looked while the files were there.
 #[test]
-fn names_that_are_missing_are_told() {
+fn names_that_are_missing_are_reported() {
     let program = compile("tests/programs/tasks.c", Compiler::Clang22, &["-g"]);
     let traces = Traces::folder();
     let copy = traces.path().join("app");
@@ -265,24 +265,24 @@ fn names_that_are_missing_are_told() {
     let [trace] = &*traces.files() else {
         panic!("one trace: {:?}", traces.files());
     };
-    let told = |command: &str| {
+    let printed = |command: &str| {
         let output = omptrace([command.as_ref(), trace.as_os_str()]);
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let words = "app: the file is gone, so its addresses have no names";
     for command in ["check", "info"] {
-        assert!(!told(command).contains(words), "{}", told(command));
+        assert!(!printed(command).contains(words), "{}", printed(command));
     }
     fs::remove_file(&copy).expect("our own file");
     for command in ["check", "info"] {
-        assert!(told(command).contains(words), "{}", told(command));
+        assert!(printed(command).contains(words), "{}", printed(command));
     }
-    assert!(told("check").contains(": sound"), "{}", told("check"));
+    assert!(printed("check").contains(": sound"), "{}", printed("check"));
 }
 
 /// LLVM's runtime takes one tool: Archer where there is no other.
 #[test]
-fn programs_that_archer_would_have_watched_are_told() {
+fn programs_that_archer_would_have_watched_are_reported() {
     let program = compile(
         "tests/programs/thread_sanitizer.c",
         Compiler::Clang22,
@@ -318,7 +318,7 @@ fn programs_that_archer_would_have_watched_are_told() {
 
 /// Of a pair, one end alone shows nothing.
 #[test]
-fn a_selection_with_half_a_pair_is_told() {
+fn a_selection_with_half_a_pair_is_reported() {
     let program = compile("tests/programs/locks.c", Compiler::Clang22, &[]);
     for (events, half) in [
         ("-mutex_released", Some("mutex_released")),
@@ -340,14 +340,14 @@ fn a_selection_with_half_a_pair_is_told() {
         ]);
         let check = String::from_utf8_lossy(&check.stdout).into_owned();
         let words = half.map(|half| format!("without {half}"));
-        for told in [&said, &check] {
+        for report in [&said, &check] {
             assert_eq!(
-                told.contains("was recorded without"),
+                report.contains("was recorded without"),
                 half.is_some(),
-                "{told}"
+                "{report}"
             );
-            let is_told = words.as_ref().is_none_or(|words| told.contains(words));
-            assert!(is_told, "{events}: {told}");
+            let is_reported = words.as_ref().is_none_or(|words| report.contains(words));
+            assert!(is_reported, "{events}: {report}");
         }
     }
 }
