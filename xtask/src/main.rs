@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The other commands are steps of these two, or what a packager and the documentation need.
-//! All but `fuzz` and `install`, which need no more than compilers, install what they need first ([`setup`]);
-//! `--no-install` only tells what is missing.
+//! All but `fuzz`, `install` and `prose`, which need no more than compilers, install what they need first ([`setup`]);
+//! `--no-install` only says what is missing.
 
 mod bench;
 mod demo;
@@ -16,6 +16,7 @@ mod fuzz;
 mod install;
 mod omptrace;
 mod process;
+mod prose;
 mod requirements;
 mod runtimes;
 mod sanitize;
@@ -39,7 +40,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 struct Arguments {
     #[command(subcommand)]
     task: Task,
-    /// Only tell what is missing; fail if something is
+    /// Only say what is missing; fail if something is
     #[arg(long, global = true)]
     no_install: bool,
 }
@@ -60,11 +61,13 @@ enum Task {
     },
     /// Measure what tracing costs, beside the least that it could cost
     Bench(bench::Bench),
+    /// Check that comments, texts and documents are in plain English
+    Prose(prose::Prose),
     /// Let a fuzzer try all that reads what others wrote
     Fuzz(fuzz::Fuzz),
     /// Look for races and memory faults in the tracer, by ThreadSanitizer and memcheck
     Sanitize,
-    /// Count and judge what is traced on runtimes that no registry has
+    /// Count and check what is traced on runtimes that no registry has
     Runtimes(runtimes::Runtimes),
     /// Kill, fuzz and stress for hours
     Soak(soak::Soak),
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Task::Setup => setup::ensure(Purpose::Tests, install),
         Task::Install { prefix } => install::run(&prefix),
         Task::Bench(arguments) => bench::run(&arguments, install),
+        Task::Prose(arguments) => prose::check(&arguments),
         Task::Fuzz(arguments) => fuzz::run_targets(&arguments),
         Task::Sanitize => sanitize::check(install),
         Task::Runtimes(arguments) => runtimes::try_all(&arguments, install),

@@ -96,6 +96,10 @@ fn clippy() -> Step {
     check("clippy", cargo(words))
 }
 
+fn prose() -> Step {
+    check("plain English", cargo(["xtask", "prose"]))
+}
+
 /// What needs no tool and no further runtime.
 fn core_steps() -> Vec<Step> {
     /// Packages all of whose tests are of that kind.
@@ -122,6 +126,7 @@ fn core_steps() -> Vec<Step> {
     with_environment(vec![
         formatting(),
         clippy(),
+        prose(),
         // Its other test compares it with headers that are downloaded.
         tests("the interface", run(&["--package=ompt-sys", "--lib"])),
         tests("each package", of_packages),
@@ -147,6 +152,7 @@ fn steps() -> Vec<Step> {
     with_environment(vec![
         formatting(),
         clippy(),
+        prose(),
         check("cargo-deny", deny),
         tests("tests", runner),
         check(
@@ -197,7 +203,7 @@ impl Step {
     }
 }
 
-/// How many tests passed and failed, as their runner tells.
+/// How many tests passed and failed, as their runner reports.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Count {
     passed: u64,
