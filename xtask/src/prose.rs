@@ -185,7 +185,7 @@ fn occurrences(line: &str, form: &str) -> usize {
         line.to_lowercase()
     };
     let is_outside = |letter: Option<char>, joins: bool| {
-        letter.is_none_or(|letter| !letter.is_alphanumeric() && !(joins && letter == '_'))
+        letter.is_none_or(|letter| !(letter.is_alphanumeric() || joins && letter == '_'))
     };
     let is_word = |(at, _): &(usize, &str)| {
         let (before, behind) = (&line[..*at], &line[at + form.len()..]);
