@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use crate::dialect::every_callback;
-use crate::log::{self, Level, warning};
-use crate::states;
+use crate::dialects::dialect::every_callback;
+use crate::dialects::thread_state;
+use crate::os::log::{self, Level, warning};
 
 /// What a thread does when its chunk is full and no other is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -367,7 +367,7 @@ fn parse_bytes(text: &str) -> Option<usize> {
 /// What a list can name, each with its group.
 fn recordable() -> impl Iterator<Item = (&'static str, &'static str)> {
     let callbacks = every_callback().map(|callback| (callback.name, callback.group));
-    callbacks.chain([(states::NAME, states::NAME)])
+    callbacks.chain([(thread_state::NAME, thread_state::NAME)])
 }
 
 /// What is meant by a list like `parallel,task,-flush`, and what it names by its own name. A list that begins by taking away
@@ -389,7 +389,7 @@ fn parse_events(list: &str) -> Option<(Vec<&'static str>, Vec<&'static str>)> {
         }
         let matches = |(own, group): &(&str, &str)| match name {
             "all" => true,
-            "default" => !["flush", states::NAME].contains(own),
+            "default" => !["flush", thread_state::NAME].contains(own),
             name => *group == name || *own == name,
         };
         let names: Vec<&str> = recordable().filter(matches).map(|(name, _)| name).collect();

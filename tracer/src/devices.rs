@@ -24,14 +24,14 @@ use omptrace_trace_format::event::{
 use omptrace_trace_format::field::{Address, Bytes, Seconds, Text, Ticks};
 use omptrace_trace_format::metadata::{self, Metadata};
 
-use crate::clock;
-use crate::cold;
-use crate::guard::guarded;
-use crate::lock::Mutex;
+use crate::hot::guard::guarded;
+use crate::hot::recorder::{self, Mode, Recorder};
+use crate::hot::slow_path;
+use crate::os::clock;
+use crate::os::lock::Mutex;
+use crate::os::system;
 use crate::quirks::Quirk;
-use crate::recorder::{self, Mode, Recorder};
 use crate::session::{self, Session};
-use crate::system;
 
 /// Of so many readings of both clocks the tightest counts.
 const CLOCK_READINGS: u32 = 5;
@@ -263,13 +263,13 @@ impl Traced {
                 empty.insert(StreamOfDevice(recorder))
             }
         };
-        cold::put_on(session, stream.0, f);
+        slow_path::put_on(session, stream.0, f);
     }
 
     /// Ends the stream.
     fn leave(&self, session: &'static Session) {
         if let Some(StreamOfDevice(recorder)) = self.stream.lock().take() {
-            cold::leave_stream(session, recorder);
+            slow_path::leave_stream(session, recorder);
         }
     }
 }
@@ -295,7 +295,7 @@ pub(crate) fn flush() {
     {
         traced.device.flush();
         if let Some(StreamOfDevice(recorder)) = *traced.stream.lock() {
-            cold::on_stream(recorder, || session.flush(recorder));
+            slow_path::on_stream(recorder, || session.flush(recorder));
         }
     }
 }
@@ -439,7 +439,7 @@ pub(crate) fn loaded(device_num: c_int, module_id: u64, host_addr: u64, bytes: u
         if !memory::copy((host_addr as usize).wrapping_add(offset), &mut part) {
             return;
         }
-        cold::wide(|_| DeviceImage {
+        slow_path::wide(|_| DeviceImage {
             device_num,
             module_id,
             offset: offset as u64,

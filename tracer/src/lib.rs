@@ -5,42 +5,36 @@
 //! the reader judges them.**
 //!
 //! ```text
-//! runtime -> callbacks -> recorder (thread-local) -> chunk in the spool     the hot path
-//!                            | anything rare
-//!                            v
-//!                          cold -> session -> spool: free chunks <-> full chunks -> writer -> output
+//! entry                how the tracer enters a process and leaves it
+//!   |-> dialects       the generations of the tools interface      -> callbacks, session
+//!   |-> quirks         faults of single runtimes                   -> callbacks, session
+//!   |-> devices        trace buffers, images and clocks of devices -> slow path, session
+//!   v
+//! hot:     callbacks -> tls -> recorder -> chunk in the spool      each event
+//!                       anything rare |
+//!                                     v
+//!                                slow path                          some events
+//!   ^                                 |
+//!   v                                 v
+//! session:  spool: free chunks <-> full chunks -> writer -> output  chunks and the file
+//!   |
+//!   v
+//! lockfree, os         modelled protocols; the operating system     know nothing of the rest
 //! ```
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`start`] | `ompt_start_tool`, initialize, finalize, the library's destructor |
-//! | [`dialect`] | the generations of the tools interface |
-//! | [`callbacks`] | the table: one row per callback |
-//! | [`recorder`], [`tls`], [`clock`] | the hot path |
-//! | [`cold`], [`stream`] | what the hot path leaves |
-//! | [`session`], [`spool`], [`output`], [`writer`] | chunks on their way into the file |
-//! | [`guard`], [`own_file`] | no panic, cancellation or `errno` for the program; files whose descriptors it may close |
-//! | [`quirks`] | the table of faults of runtimes that would harm the program |
-//! | [`first_thread`] | what LLVM's runtime cannot report when its first thread has ended |
-//! | [`join_barrier`] | the place in LLVM's runtime that must be empty where a taskwait with dependences begins |
-//! | [`undeferred`] | the dependences of undeferred tasks, which corrupt the heap of LLVM's runtime |
-//! | [`own_thread`] | threads of ours, which may have to end under the loader's lock |
-//! | [`signal`] | the signal at which a flight recorder writes what it keeps |
-//! | [`fork`] | children |
-//! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
-//! | [`tr2`] | the callbacks of OMPT of 2014 |
-//! | [`collector`], [`preload`] | the Collector API, and how a runtime is found that looks for no tool |
-//! | [`apart`] | libraries that do not see what is preloaded |
-//! | [`libgomp`] | GCC's runtime beside the one that took its place |
-//! | [`states`] | what threads are doing, for who asks for it |
-//! | [`sanitizer`] | what `cargo xtask sanitize` needs |
-//! | [`control`] | `omp_control_tool` |
+//! | [`entry`] | `ompt_start_tool` and the library's constructor and destructor |
+//! | [`dialects`] | the generations of the tools interface, and the runtime behind them |
+//! | [`quirks`] | the table of faults of runtimes that would harm the program, a module for each |
 //! | [`devices`] | trace buffers, images and clocks of devices |
-//! | [`module_file`] | the files of modules, for `omptrace record` |
-//! | [`modules`], [`facts`], [`runtime`] | what the trace says about process and runtime |
+//! | [`hot`] | what runs at each event: the callbacks' table, the recorder, the slow path |
+//! | [`session`] | a session's life; chunks on their way into the file; metadata; forks; `omp_control_tool` |
+//! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
+//! | [`os`] | system calls, locks, clock, files, threads, messages |
 //! | [`config`] | the `OMPTRACE_*` variables |
-//! | [`kernel`], [`system`], [`lock`] | system calls that no library can replace, and waiting by them |
-//! | [`reserve`], [`log`] | memory where the program has none left, one line on stderr |
+//!
+//! Each folder's `mod.rs` has a map of its modules. `tests/layers.rs` checks that a folder uses only what it may.
 //!
 //! Invariants: on the hot path nothing allocates, locks, formats, makes a system call or loops without bound. No panic
 //! and no failure leaves the tracer: tracing turns itself off, says so in one line, and the program runs on.
@@ -50,45 +44,15 @@
     reason = "the table above is for those who read the code"
 )]
 
-mod apart;
-pub mod callbacks;
-mod clock;
-mod cold;
-mod collector;
 pub mod config;
-mod control;
 mod devices;
-mod dialect;
-mod facts;
-mod first_thread;
-mod fork;
-mod guard;
-mod join_barrier;
-mod kernel;
-mod libgomp;
-mod lock;
+mod dialects;
+mod entry;
+mod hot;
 mod lockfree;
-mod log;
-mod module_file;
-mod modules;
-mod output;
-mod own_file;
-mod own_thread;
-mod preload;
+mod os;
 mod quirks;
-mod recorder;
-mod reserve;
-mod runtime;
-mod sanitizer;
 mod session;
-mod signal;
-mod spool;
-mod start;
-mod states;
-mod stream;
 mod sync;
-mod system;
-mod tls;
-mod tr2;
-mod undeferred;
-mod writer;
+
+pub use hot::callbacks;

@@ -1,7 +1,7 @@
 //! ThreadSanitizer and memcheck over the tracer, in storms of threads of the reference runtime.
 //!
 //! A check that finds nothing proves little, so each has to find a mistake first that is planted for it
-//! (`sanitizer.rs` in the tracer). ThreadSanitizer sees the tracer and the crates that it is made of, which are built
+//! (`tracer/src/os/sanitizer.rs`). ThreadSanitizer sees the tracer and the crates that it is made of, which are built
 //! for that. Of the reference runtime and the standard library it sees only what they ask the C library for.
 
 use std::fs;

@@ -14,7 +14,7 @@ const FAILURE: usize = 8;
 const UNTOLD: usize = 9;
 const NEXT_KEPT: usize = 10;
 
-/// Release, but where `cargo xtask sanitize` plants a race ([`crate::sanitizer`]).
+/// Release, but where `cargo xtask sanitize` plants a race ([`crate::os::sanitizer`]).
 const PUBLISH: Ordering = match cfg!(omptrace_planted = "race") {
     false => Ordering::Release,
     true => Ordering::Relaxed,
@@ -121,7 +121,7 @@ impl Header {
         self.0[UNTOLD].fetch_sub(events, Ordering::Relaxed);
     }
 
-    /// The number that follows in the list of those that a thread keeps ([`crate::stream::Kept`]); nobody else reads it.
+    /// The number that follows in the list of those that a thread keeps ([`crate::hot::stream::Kept`]); nobody else reads it.
     pub(crate) fn next_kept(&self) -> u32 {
         self.word(NEXT_KEPT) as u32
     }

@@ -1,5 +1,5 @@
 //! What threads share without a lock: every protocol, apart from what it protects; but for that of forks and the loader
-//! (`fork.rs`), which has no model.
+//! (`session/fork.rs`), which has no model.
 //!
 //! | module | between whom |
 //! | --- | --- |

@@ -1,0 +1,358 @@
+//! The generations of the tools interface that the tracer serves: how each is told apart, and what is registered.
+//!
+//! Registering by another generation's numbers, or with its signatures, crashes the program. So the generation is
+//! known before anything else is done, by what `initialize` was called with: each passes the address of something in
+//! the structure that `ompt_start_tool` returned, and each does so elsewhere.
+//!
+//! | generation | second argument | third argument |
+//! | --- | --- | --- |
+//! | OpenMP 5.0 and later | a device's number | the address of `tool_data` |
+//! | TR6, TR7 | the address of `tool_data` | none |
+//! | TR4 | the address of the structure | none |
+//!
+//! TR6 and TR7 are told apart by a callback that only TR7 has, and early runtimes of TR4 from later ones by the number of
+//! `idle`: a runtime answers a registration of a number that it does not have with an error.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::mem::transmute;
+
+use ompt_sys::tr6::{self, omp_frame_t};
+use ompt_sys::tr7;
+use ompt_sys::{
+    ompt_callbacks_t, ompt_data_t, ompt_frame_t, ompt_scope_endpoint_t, ompt_set_callback_t,
+    ompt_set_result_t, ompt_start_tool_result_t, tr4,
+};
+use omptrace_trace_format::event::Idle;
+
+use crate::dialects::thread_state;
+use crate::hot::callbacks::{self, CALLBACKS, Callback};
+use crate::hot::guard::guarded;
+use crate::hot::slow_path;
+use crate::quirks::Quirk;
+use crate::quirks::join_barrier;
+
+/// A generation of the tools interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// OpenMP 5.0 and later.
+    V5,
+    /// The draft of OpenMP 5.0 called TR7.
+    Tr7,
+    /// The draft of OpenMP 5.0 called TR6.
+    Tr6,
+    /// The draft of OpenMP 5.0 called TR4.
+    Tr4,
+    /// The same, as the first runtimes have it, of the spring of 2017: other numbers of `idle`, of states and of types of
+    /// tasks.
+    EarlyTr4,
+}
+
+impl Dialect {
+    /// The generation whose runtime calls `initialize` with these arguments behind the first; `result` is what
+    /// `ompt_start_tool` returned.
+    ///
+    /// `None` for a generation that the tracer does not know.
+    pub(crate) fn of_initialize(
+        result: &ompt_start_tool_result_t,
+        second: usize,
+        third: usize,
+    ) -> Option<Dialect> {
+        let structure = std::ptr::from_ref(result) as usize;
+        let tool_data = &raw const result.tool_data as usize;
+        // The second argument first: where there is no third, its register holds anything.
+        if second == tool_data {
+            Some(Dialect::Tr6)
+        } else if second == structure {
+            Some(Dialect::Tr4)
+        } else if third == tool_data {
+            Some(Dialect::V5)
+        } else {
+            None
+        }
+    }
+
+    /// The same, or the generation beside it that starts tools in the same way. The runtime is asked by registrations, which
+    /// are taken back.
+    ///
+    /// # Safety
+    /// `set_callback` is the entry point of a runtime of this generation, in `initialize`.
+    pub(crate) unsafe fn refined(self, set_callback: ompt_set_callback_t) -> Dialect {
+        let has = |number: u32| {
+            // SAFETY: by this function's contract; without a function, the call only asks.
+            let result = unsafe { set_callback(ompt_callbacks_t(number), None) };
+            result.0 != tr6::ompt_set_error.0
+        };
+        match self {
+            Dialect::Tr6 if has(tr7::ompt_callback_dispatch.0) => Dialect::Tr7,
+            Dialect::Tr4 if !has(tr4::ompt_callback_idle.0) => Dialect::EarlyTr4,
+            same => same,
+        }
+    }
+
+    /// Its name in the metadata.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Dialect::V5 => "5.x",
+            Dialect::Tr7 => "TR7",
+            Dialect::Tr6 => "TR6",
+            Dialect::Tr4 | Dialect::EarlyTr4 => "TR4",
+        }
+    }
+
+    /// The callbacks that it has, for a runtime of this `version`; those that record states, where they are wanted.
+    pub(crate) fn callbacks(self, version: &str, states: bool) -> Vec<Callback> {
+        let callbacks = match self {
+            Dialect::V5 => CALLBACKS.to_vec(),
+            Dialect::Tr7 => of_draft(tr7::ompt_callbacks_t::VALUES),
+            Dialect::Tr6 => of_draft(tr6::ompt_callbacks_t::VALUES),
+            Dialect::Tr4 => of_draft(tr4::ompt_callbacks_t::VALUES),
+            Dialect::EarlyTr4 => {
+                let mut callbacks = of_draft(tr4::ompt_callbacks_t::VALUES);
+                let idle = callbacks
+                    .iter_mut()
+                    .find(|callback| callback.name == "idle");
+                if let Some(idle) = idle {
+                    idle.number = ompt_callbacks_t(tr4::ompt_callback_idle_of_early_2017.0);
+                }
+                callbacks
+            }
+        };
+        let own: &[_] = match self {
+            Dialect::V5 if Quirk::WantsTaskwaitDataEmpty.is_of(version) => join_barrier::CALLBACKS,
+            Dialect::V5 => &[],
+            _ => WITH_OTHER_ARGUMENTS,
+        };
+        let of_states = if states { thread_state::CALLBACKS } else { &[] };
+        callbacks
+            .into_iter()
+            .map(|callback| {
+                let mut functions = own.iter().chain(of_states);
+                let function = functions.find(|(name, _)| *name == callback.name);
+                Callback {
+                    function: function.map_or(callback.function, |(_, function)| function.0),
+                    ..callback
+                }
+            })
+            .collect()
+    }
+
+    /// What `result`, which `ompt_set_callback` returned, is called.
+    pub(crate) fn set_result(self, result: ompt_set_result_t) -> Option<&'static str> {
+        match self {
+            Dialect::V5 => result.name(),
+            _ => tr6::ompt_set_result_t(result.0).name(),
+        }
+    }
+}
+
+/// All callbacks, whichever generation has them.
+pub(crate) fn every_callback() -> impl Iterator<Item = &'static Callback> {
+    CALLBACKS.iter().chain([&IDLE])
+}
+
+/// The callbacks of a draft, by its names and numbers. Target regions and devices are left out: no runtime of these
+/// generations reports them, and the drafts' arguments are not today's.
+fn of_draft(numbers: &[(&'static str, u32)]) -> Vec<Callback> {
+    let is_served = |callback: &&Callback| !["target", "device"].contains(&callback.group);
+    let registered = |&(name, number): &(&'static str, u32)| {
+        let name = name_of_today(name.trim_start_matches("ompt_callback_"));
+        let callback = every_callback()
+            .filter(is_served)
+            .find(|callback| callback.name == name)?;
+        Some(Callback {
+            number: ompt_callbacks_t(number),
+            ..*callback
+        })
+    };
+    numbers.iter().filter_map(registered).collect()
+}
+
+/// The drafts' callbacks that have other names today.
+fn name_of_today(name: &str) -> &str {
+    match name {
+        "task_dependences" => "dependences",
+        "master" => "masked",
+        other => other,
+    }
+}
+
+/// A function that is registered.
+pub(crate) struct Function(pub(crate) ompt_sys::ompt_callback_t);
+
+impl Function {
+    /// # Safety
+    /// The runtime calls it with its arguments.
+    pub(crate) const unsafe fn new(function: *const c_void) -> Function {
+        // SAFETY: `ompt_set_callback` takes all callbacks as this type; by this function's contract.
+        Function(unsafe { transmute::<*const c_void, ompt_sys::ompt_callback_t>(function) })
+    }
+}
+
+/// The callbacks of the drafts whose arguments are not today's.
+static WITH_OTHER_ARGUMENTS: &[(&str, Function)] = {
+    // SAFETY: the functions below have the signatures that TR4 and TR6 give to the callbacks of these names.
+    unsafe {
+        &[
+            (
+                "parallel_begin",
+                Function::new(parallel_begin as *const c_void),
+            ),
+            ("task_create", Function::new(task_create as *const c_void)),
+            (
+                "implicit_task",
+                Function::new(implicit_task as *const c_void),
+            ),
+        ]
+    }
+};
+
+/// The callback that only the drafts have, under TR6's number.
+static IDLE: Callback = Callback {
+    number: ompt_callbacks_t(tr6::ompt_callback_idle.0),
+    name: "idle",
+    group: "thread",
+    // SAFETY: the function has the signature that TR4 and TR6 give to it.
+    function: unsafe { Function::new(idle as *const c_void) }.0,
+};
+
+unsafe extern "C" fn parallel_begin(
+    encountering_task_data: *mut ompt_data_t,
+    encountering_task_frame: *const omp_frame_t,
+    parallel_data: *mut ompt_data_t,
+    requested_team_size: c_uint,
+    invoker: c_int,
+    codeptr_ra: *const c_void,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        let frame = with_flags(encountering_task_frame);
+        callbacks::parallel_begin(
+            encountering_task_data,
+            &raw const frame,
+            parallel_data,
+            requested_team_size,
+            invoker,
+            codeptr_ra,
+        );
+    }
+}
+
+unsafe extern "C" fn task_create(
+    encountering_task_data: *mut ompt_data_t,
+    encountering_task_frame: *const omp_frame_t,
+    new_task_data: *mut ompt_data_t,
+    task_type: c_int,
+    has_dependences: c_int,
+    codeptr_ra: *const c_void,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        let frame = with_flags(encountering_task_frame);
+        callbacks::task_create(
+            encountering_task_data,
+            &raw const frame,
+            new_task_data,
+            task_type,
+            has_dependences,
+            codeptr_ra,
+        );
+    }
+}
+
+unsafe extern "C" fn implicit_task(
+    endpoint: ompt_scope_endpoint_t,
+    parallel_data: *mut ompt_data_t,
+    task_data: *mut ompt_data_t,
+    team_size: c_uint,
+    thread_num: c_uint,
+) {
+    const NO_FLAGS: c_int = 0;
+    // SAFETY: the arguments of this call.
+    unsafe {
+        callbacks::implicit_task(
+            endpoint,
+            parallel_data,
+            task_data,
+            team_size,
+            thread_num,
+            NO_FLAGS,
+        );
+    }
+    thread_state::note();
+}
+
+unsafe extern "C" fn idle(endpoint: ompt_scope_endpoint_t) {
+    guarded(|| slow_path::wide(|_| Idle { endpoint }));
+}
+
+/// The frame as it is today; its flags are 0, as for a null pointer, since the drafts do not tell them.
+///
+/// # Safety
+/// `frame` is null, or valid for reading.
+unsafe fn with_flags(frame: *const omp_frame_t) -> ompt_frame_t {
+    let data = |ptr| ompt_data_t { ptr };
+    // SAFETY: by this function's contract.
+    let (exit, enter) = unsafe { frame.as_ref() }
+        .map_or((std::ptr::null_mut(), std::ptr::null_mut()), |frame| {
+            (frame.exit_frame, frame.enter_frame)
+        });
+    ompt_frame_t {
+        exit_frame: data(exit),
+        enter_frame: data(enter),
+        exit_frame_flags: 0,
+        enter_frame_flags: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result() -> ompt_start_tool_result_t {
+        ompt_start_tool_result_t {
+            initialize: None,
+            finalize: None,
+            tool_data: ompt_data_t { value: 0 },
+        }
+    }
+
+    #[test]
+    fn generations_are_told_apart_by_where_an_address_is_passed() {
+        let result = result();
+        let structure = &raw const result as usize;
+        let tool_data = &raw const result.tool_data as usize;
+        let of = |second, third| Dialect::of_initialize(&result, second, third);
+        assert_eq!(of(0, tool_data), Some(Dialect::V5));
+        assert_eq!(of(tool_data, 0), Some(Dialect::Tr6));
+        assert_eq!(of(structure, 0), Some(Dialect::Tr4));
+        // The caller's register still holds what a wrapper of another generation left there.
+        assert_eq!(of(tool_data, tool_data), Some(Dialect::Tr6));
+        assert_eq!(of(structure, tool_data), Some(Dialect::Tr4));
+        assert_eq!(of(0, 0), None);
+    }
+
+    #[test]
+    fn drafts_have_each_number_once_and_each_function_has_its_callback() {
+        const OF_THE_HOST: usize = 23;
+
+        // TR7 has `reduction` and `dispatch` in the place of `idle`.
+        let of_tr7 = OF_THE_HOST + 1;
+        for (dialect, count, idle) in [
+            (Dialect::Tr7, of_tr7, None),
+            (Dialect::Tr6, OF_THE_HOST, Some(31)),
+            (Dialect::Tr4, OF_THE_HOST, Some(29)),
+            (Dialect::EarlyTr4, OF_THE_HOST, Some(13)),
+        ] {
+            let callbacks = dialect.callbacks("", false);
+            assert_eq!(callbacks.len(), count);
+            let mut numbers: Vec<u32> =
+                callbacks.iter().map(|callback| callback.number.0).collect();
+            numbers.sort_unstable();
+            assert!(numbers.windows(2).all(|two| two[0] < two[1]));
+            let found = callbacks.iter().find(|callback| callback.name == "idle");
+            assert_eq!(found.map(|callback| callback.number.0), idle);
+            let exists = |(name, _): &(&str, Function)| callbacks.iter().any(|c| c.name == *name);
+            assert!(WITH_OTHER_ARGUMENTS.iter().all(exists));
+        }
+    }
+}

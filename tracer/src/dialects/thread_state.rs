@@ -1,0 +1,119 @@
+//! The states of threads, for who asks for them by `OMPTRACE_EVENTS=state`: read at the begin and end of implicit tasks and
+//! of waits for mutexes, right after those events, into rows of their own.
+//!
+//! The callbacks that are registered then are not the usual ones, whose hot path asks for nothing.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::mem::transmute;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use ompt_sys::{
+    ompt_data_t, ompt_get_state_t, ompt_mutex_t, ompt_scope_endpoint_t, ompt_state_t,
+    ompt_wait_id_t,
+};
+use omptrace_trace_format::event::ThreadState;
+use omptrace_trace_format::field::Address;
+
+use crate::dialects::dialect::Function;
+use crate::hot::callbacks;
+use crate::hot::guard::guarded;
+use crate::hot::slow_path;
+
+/// The name by which `OMPTRACE_EVENTS` asks for states.
+pub(crate) const NAME: &str = "state";
+
+/// `ompt_get_state` of the runtime; null where nobody asks for states, or the runtime has none.
+static GET_STATE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// From now on states are recorded by `get_state`, or no more.
+pub(crate) fn read_by(get_state: Option<ompt_get_state_t>) {
+    let get_state = get_state.map_or(null_mut(), |function| function as *mut c_void);
+    // Relaxed: who is called next sees it by the runtime's own order; a function of the runtime needs no data of ours.
+    GET_STATE.store(get_state, Ordering::Relaxed);
+}
+
+/// Records the calling thread's state, if states are recorded.
+pub(crate) fn note() {
+    let get_state = GET_STATE.load(Ordering::Relaxed);
+    // SAFETY: null, or stored by `read_by` from such a function.
+    let get_state: Option<ompt_get_state_t> = unsafe { transmute(get_state) };
+    if let Some(get_state) = get_state {
+        guarded(|| {
+            slow_path::beside(|| {
+                let mut wait_id: ompt_wait_id_t = 0;
+                // SAFETY: an entry point that may be called at any time (OpenMP 5.2, 19.6.1.12), with a place to write to.
+                let state = unsafe { get_state(&raw mut wait_id) };
+                ThreadState {
+                    state: ompt_state_t(state as u32),
+                    wait_id: Address(wait_id),
+                }
+            });
+        });
+    }
+}
+
+/// The callbacks after which states are recorded, under the names of those that they call.
+pub(crate) static CALLBACKS: &[(&str, Function)] = {
+    // SAFETY: the functions below have the signatures of the callbacks of these names.
+    unsafe {
+        &[
+            (
+                "implicit_task",
+                Function::new(implicit_task as *const c_void),
+            ),
+            (
+                "mutex_acquire",
+                Function::new(mutex_acquire as *const c_void),
+            ),
+            (
+                "mutex_acquired",
+                Function::new(mutex_acquired as *const c_void),
+            ),
+        ]
+    }
+};
+
+unsafe extern "C" fn implicit_task(
+    endpoint: ompt_scope_endpoint_t,
+    parallel_data: *mut ompt_data_t,
+    task_data: *mut ompt_data_t,
+    actual_parallelism: c_uint,
+    index: c_uint,
+    flags: c_int,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        callbacks::implicit_task(
+            endpoint,
+            parallel_data,
+            task_data,
+            actual_parallelism,
+            index,
+            flags,
+        );
+    }
+    note();
+}
+
+unsafe extern "C" fn mutex_acquire(
+    kind: ompt_mutex_t,
+    hint: c_uint,
+    r#impl: c_uint,
+    wait_id: ompt_wait_id_t,
+    codeptr_ra: *const c_void,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe { callbacks::mutex_acquire(kind, hint, r#impl, wait_id, codeptr_ra) };
+    note();
+}
+
+unsafe extern "C" fn mutex_acquired(
+    kind: ompt_mutex_t,
+    wait_id: ompt_wait_id_t,
+    codeptr_ra: *const c_void,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe { callbacks::mutex_acquired(kind, wait_id, codeptr_ra) };
+    note();
+}

@@ -1,0 +1,128 @@
+//! Libraries that the program loads so that they do not see what is preloaded, this library and a runtime in libgomp's
+//! place: by `dlopen` with RTLD_DEEPBIND, or by `dlmopen`. Their OpenMP runtime is another one. `omptrace record` has them
+//! noted in its registry, as symbolic links named `PID.deepbind.HASH` or `PID.dlmopen.HASH`.
+
+use std::ffi::{CStr, OsStr, c_char, c_int, c_long, c_void};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::config;
+use crate::os::containment::contained;
+use crate::os::system;
+
+/// How a library was loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// What it needs comes before what the program has.
+    DeepBind,
+    /// In a namespace of its own.
+    Dlmopen,
+}
+
+/// The registry, where there is one.
+static REGISTRY: OnceLock<PathBuf> = OnceLock::new();
+
+/// The library is loaded. Where it is preloaded, the process has one thread; later, the environment may be changing.
+pub(crate) fn begin() {
+    if let Some(folder) = std::env::var_os(config::REGISTRY)
+        && !system::has_more_rights_than_its_user()
+    {
+        let _ = REGISTRY.set(folder.into());
+    }
+}
+
+/// Notes the library of this name, once for each process.
+pub(crate) fn note(name: Option<&CStr>, way: Way) {
+    let (Some(folder), Some(name)) = (REGISTRY.get(), name.filter(|name| !name.is_empty())) else {
+        return;
+    };
+    let _ = contained(|| {
+        let mut path = PathBuf::from(OsStr::from_bytes(name.to_bytes()));
+        if name.to_bytes().contains(&b'/') {
+            path = system::absolute(&path);
+        }
+        let mut hash = DefaultHasher::new();
+        path.hash(&mut hash);
+        let way = match way {
+            Way::DeepBind => "deepbind",
+            Way::Dlmopen => "dlmopen",
+        };
+        let (pid, hash) = (system::process_id(), hash.finish());
+        // One that is there is as good, and a folder that is gone has no reader.
+        let _ = symlink(
+            path,
+            Path::new(folder).join(format!("{pid}.{way}.{hash:016x}")),
+        );
+    });
+}
+
+type Dlmopen = unsafe extern "C" fn(c_long, *const c_char, c_int) -> *mut c_void;
+
+/// Takes the place of the C library's `dlmopen` where this library is preloaded, and goes on there, as
+/// [`crate::entry::preload::dlopen`] does.
+///
+/// # Safety
+/// As the C library's.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn dlmopen(
+    namespace: c_long,
+    name: *const c_char,
+    flags: c_int,
+) -> *mut c_void {
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "call {choose}",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        choose = sym choose,
+    );
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!(
+        "stp x29, x30, [sp, #-48]!",
+        "stp x0, x1, [sp, #16]",
+        "str x2, [sp, #32]",
+        "bl {choose}",
+        "mov x16, x0",
+        "ldr x2, [sp, #32]",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #48",
+        "br x16",
+        choose = sym choose,
+    );
+}
+
+/// Notes the library; the function that a call of `dlmopen` goes on in.
+unsafe extern "C" fn choose(namespace: c_long, name: *const c_char, flags: c_int) -> Dlmopen {
+    // SAFETY: the program's argument is null or a C string.
+    let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) });
+    if namespace != libc::LM_ID_BASE {
+        note(name, Way::Dlmopen);
+    } else if flags & libc::RTLD_DEEPBIND != 0 {
+        note(name, Way::DeepBind);
+    }
+    of_c_library()
+}
+
+/// The C library's `dlmopen`.
+fn of_c_library() -> Dlmopen {
+    unsafe extern "C" fn none(_: c_long, _: *const c_char, _: c_int) -> *mut c_void {
+        std::ptr::null_mut()
+    }
+    // SAFETY: the next function of that name behind this library.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlmopen".as_ptr()) };
+    if next.is_null() {
+        return none;
+    }
+    // SAFETY: it has this type.
+    unsafe { std::mem::transmute::<*mut c_void, Dlmopen>(next) }
+}

@@ -1,0 +1,271 @@
+//! GCC's runtime beside the one that took its place.
+//!
+//! `omptrace record` preloads LLVM's runtime, and behind it this library, into programs that need libgomp. So libgomp is
+//! loaded all the same, and its constructor does what the environment asks for: it binds the first thread to its place
+//! (`OMP_PROC_BIND`, `OMP_PLACES`, `GOMP_CPU_AFFINITY`). LLVM's runtime starts later, and would take that place for all the
+//! processors that there are. So the mask from before is put back when it starts: it then binds the thread itself.
+//!
+//! What libgomp says of processors, places and threads is what the program would see without the tracer.
+
+use std::ffi::{CStr, CString, c_int, c_void};
+
+use omptrace_trace_format::metadata::OfLibgomp;
+
+use crate::entry::preload;
+use crate::os::lock::Mutex;
+use crate::os::system;
+use crate::session::fork;
+
+type SetAffinity =
+    unsafe extern "C" fn(libc::pthread_t, libc::size_t, *const libc::cpu_set_t) -> c_int;
+
+/// How libgomp bound a thread.
+#[derive(Clone, Copy)]
+struct Binding {
+    before: libc::cpu_set_t,
+    bound: libc::cpu_set_t,
+}
+
+/// The last binding that was not undone.
+static BINDING: Mutex<Option<Binding>> = Mutex::new(None);
+
+/// Takes the place of the C library's `pthread_setaffinity_np` where this library is preloaded, and goes on there.
+///
+/// # Safety
+/// As the C library's.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn pthread_setaffinity_np(
+    thread: libc::pthread_t,
+    size: libc::size_t,
+    set: *const libc::cpu_set_t,
+) -> c_int {
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "mov rdi, [rsp + 24]",
+        "call {choose}",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        choose = sym choose,
+    );
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!(
+        "stp x29, x30, [sp, #-48]!",
+        "stp x0, x1, [sp, #16]",
+        "str x2, [sp, #32]",
+        "mov x0, x30",
+        "bl {choose}",
+        "mov x16, x0",
+        "ldr x2, [sp, #32]",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #48",
+        "br x16",
+        choose = sym choose,
+    );
+}
+
+/// The function that a call from `caller` goes on in.
+unsafe extern "C" fn choose(caller: *const c_void) -> SetAffinity {
+    if is_replaced(caller) {
+        bind_and_note
+    } else {
+        of_c_library()
+    }
+}
+
+/// Binds a thread as libgomp wants it, and notes where it could run before.
+unsafe extern "C" fn bind_and_note(
+    thread: libc::pthread_t,
+    size: libc::size_t,
+    set: *const libc::cpu_set_t,
+) -> c_int {
+    let before = system::affinity();
+    // SAFETY: libgomp's own call.
+    let result = unsafe { of_c_library()(thread, size, set) };
+    // SAFETY: no arguments.
+    let is_own = unsafe { libc::pthread_self() } == thread;
+    if let (0, true, Some(before), Some(bound)) = (result, is_own, before, system::affinity()) {
+        let mut binding = BINDING.lock();
+        // Each wheel of Python may have a libgomp of its own, of which the second finds the thread bound.
+        let first = binding.filter(|first| are_equal(&first.bound, &before));
+        *binding = Some(Binding {
+            before: first.map_or(before, |first| first.before),
+            bound,
+        });
+    }
+    result
+}
+
+fn are_equal(one: &libc::cpu_set_t, other: &libc::cpu_set_t) -> bool {
+    // SAFETY: it only compares two sets.
+    unsafe { libc::CPU_EQUAL(one, other) }
+}
+
+/// What libgomp said when the runtime started that took its place.
+static REPLACED: Mutex<Option<OfLibgomp>> = Mutex::new(None);
+
+/// A runtime starts, which may have taken libgomp's place.
+pub(crate) fn before_runtime() {
+    unbind();
+    // Before the runtime binds the thread, too.
+    *REPLACED.lock() = ask_replaced();
+}
+
+/// What the libgomp said that another runtime took the place of; `None` where there is none.
+pub(crate) fn replaced() -> Option<OfLibgomp> {
+    REPLACED.lock().clone()
+}
+
+/// Lets the calling thread run again where it could before libgomp bound it, unless it was bound anew since.
+fn unbind() {
+    let Some(binding) = BINDING.lock().take() else {
+        return;
+    };
+    if system::affinity().is_some_and(|now| are_equal(&now, &binding.bound)) {
+        system::spread_over(&Some(binding.before));
+    }
+}
+
+/// The C library's `pthread_setaffinity_np`.
+fn of_c_library() -> SetAffinity {
+    unsafe extern "C" fn none(
+        _: libc::pthread_t,
+        _: libc::size_t,
+        _: *const libc::cpu_set_t,
+    ) -> c_int {
+        libc::ENOSYS
+    }
+    // SAFETY: the next function of that name behind this library.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"pthread_setaffinity_np".as_ptr()) };
+    if next.is_null() {
+        return none;
+    }
+    // SAFETY: it has this type.
+    unsafe { std::mem::transmute::<*mut c_void, SetAffinity>(next) }
+}
+
+/// Whether the code at `address` is libgomp's, and the program's calls go to another runtime.
+fn is_replaced(address: *const c_void) -> bool {
+    let is_libgomp = |address| system::library_of(address).is_some_and(|path| is_name(&path));
+    // SAFETY: it only looks the symbol up.
+    let called = unsafe { libc::dlsym(preload::global_scope(), c"GOMP_parallel".as_ptr()) };
+    let stays = |address| is_libgomp(address) || is_adapter(address);
+    is_libgomp(address) && !called.is_null() && !stays(called)
+}
+
+/// Whether the code at `address` is that of the library which observes libgomp, and calls it.
+fn is_adapter(address: *const c_void) -> bool {
+    let path = system::library_of(address).unwrap_or_default();
+    path.ends_with("/libomptgomp.so")
+}
+
+/// Whether a library of this path is libgomp, also under a name such as `libgomp-a34b3233.so.1.0.0`.
+fn is_name(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let rest = name.strip_prefix("libgomp");
+    rest.is_some_and(|rest| rest.starts_with(['.', '-']) && !rest.starts_with("-plugin"))
+}
+
+fn ask_replaced() -> Option<OfLibgomp> {
+    let (path, library) = loaded().into_iter().find_map(|path| {
+        let library = Library::open(&path)?;
+        // LLVM's runtime goes by this name, too. It must not be asked here: it may be starting, and would wait for us.
+        let is_of_llvm = library.function(c"__kmpc_fork_call").is_some();
+        (!is_of_llvm && is_replaced(library.function(c"GOMP_parallel")?)).then_some((path, library))
+    })?;
+    let ask = |name| library.ask(name).unwrap_or_default();
+    Some(OfLibgomp {
+        path,
+        num_procs: ask(c"omp_get_num_procs"),
+        num_places: ask(c"omp_get_num_places"),
+        max_threads: ask(c"omp_get_max_threads"),
+    })
+}
+
+/// How many threads a region of the runtime that holds `address` would have, asked outside of regions.
+pub(crate) fn max_threads(address: *const c_void) -> Option<i32> {
+    let library = Library::open(&system::library_of(address)?)?;
+    let is_outside = library.ask(c"omp_get_level") == Some(0);
+    is_outside.then(|| library.ask(c"omp_get_max_threads"))?
+}
+
+/// The libgomps that the loader has.
+fn loaded() -> Vec<String> {
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        found: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid structure, and `found` is the list below.
+        let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<String>>()) };
+        if !info.dlpi_name.is_null() {
+            // SAFETY: the loader's names are C strings.
+            let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_string_lossy();
+            if is_name(&name) {
+                found.push(name.into_owned());
+            }
+        }
+        0
+    }
+    let mut found: Vec<String> = Vec::new();
+    // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
+    fork::outside_forks(|| unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) });
+    found
+}
+
+/// A library that is loaded.
+struct Library(*mut c_void);
+
+impl Library {
+    fn open(path: &str) -> Option<Library> {
+        let path = CString::new(path).ok()?;
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+        // SAFETY: it loads nothing: the library is there.
+        let handle = unsafe { preload::of_c_library()(path.as_ptr(), flags) };
+        (!handle.is_null()).then_some(Library(handle))
+    }
+
+    /// Its function of this name.
+    fn function(&self, name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: the handle is open; it only looks the symbol up.
+        let found = unsafe { libc::dlsym(self.0, name.as_ptr()) };
+        (!found.is_null()).then_some(found)
+    }
+
+    /// The answer of its function of this name, which takes nothing and gives an `int`.
+    fn ask(&self, name: &CStr) -> Option<c_int> {
+        let function = self.function(name)?;
+        // SAFETY: OpenMP 5.2, section 18: the functions that are asked for have this type.
+        let function =
+            unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(function) };
+        Some(function())
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        // SAFETY: the handle is open, and not used any more.
+        unsafe { libc::dlclose(self.0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libgomp_is_known_by_name() {
+        for name in ["libgomp.so.1", "/a/libgomp-a34b3233.so.1.0.0"] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in ["libgomp-plugin-nvptx.so.1", "/libgomp.so/libomp.so", ""] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What the library does where it is in the program from its start, in the scope that all libraries share, as `omptrace
+//! record` has it for runtimes that look for no tool: it looks for them, when it is loaded, and whenever the program
+//! loads a library later.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::dialects::collector;
+use crate::entry::isolated::{self, Way};
+use crate::os::system;
+
+type Dlopen = unsafe extern "C" fn(name: *const c_char, flags: c_int) -> *mut c_void;
+
+/// See [`is_in_global_scope`]; as it was when the library was loaded.
+static IS_GLOBAL: AtomicBool = AtomicBool::new(false);
+
+/// True where the library is what other libraries find, as one that is preloaded.
+pub(crate) fn is_global() -> bool {
+    // Relaxed: stored by the constructor.
+    IS_GLOBAL.load(Ordering::Relaxed)
+}
+
+/// The loader calls it when the library is loaded.
+#[unsafe(link_section = ".init_array")]
+#[used]
+static CONSTRUCTOR: extern "C" fn() = {
+    extern "C" fn constructor() {
+        isolated::begin();
+        // A runtime that has loaded the library as a tool will call it.
+        if is_in_global_scope() {
+            // Relaxed: read when the process ends.
+            IS_GLOBAL.store(true, Ordering::Relaxed);
+            collector::look_in(global_scope());
+        }
+    }
+    constructor
+};
+
+/// The scope of the program and the libraries that it was started with. `RTLD_DEFAULT` would be that of this library too.
+pub(crate) fn global_scope() -> *mut c_void {
+    // SAFETY: without a name it loads nothing.
+    unsafe { of_c_library()(std::ptr::null(), libc::RTLD_LAZY) }
+}
+
+/// Whether symbols of this library are what other libraries find.
+fn is_in_global_scope() -> bool {
+    // SAFETY: it only looks the symbol up.
+    let found = unsafe { libc::dlsym(global_scope(), c"ompt_start_tool".as_ptr()) };
+    // Not by the function's address, which is that of the first function of the name for this library, too.
+    let own = system::base_of((&raw const IS_GLOBAL).cast());
+    own.is_some() && own == system::base_of(found)
+}
+
+/// Takes the place of the C library's `dlopen` where this library is preloaded, and calls that.
+///
+/// The C library looks for a name without a folder in the `DT_RUNPATH` of its caller. So such a call must not come from here:
+/// it goes on in the C library as if it had gone there at once, and what it loaded is looked at when the next one comes.
+///
+/// # Safety
+/// As the C library's.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void {
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!(
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {choose}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        choose = sym choose,
+    );
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!(
+        "stp x29, x30, [sp, #-32]!",
+        "stp x0, x1, [sp, #16]",
+        "bl {choose}",
+        "mov x16, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #32",
+        "br x16",
+        choose = sym choose,
+    );
+}
+
+/// The function that a call of `dlopen` goes on in.
+unsafe extern "C" fn choose(name: *const c_char, flags: c_int) -> Dlopen {
+    // SAFETY: the program's argument is null or a C string.
+    let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) });
+    if flags & libc::RTLD_DEEPBIND != 0 {
+        isolated::note(name, Way::DeepBind);
+    }
+    // Behind LLVM's runtime in libgomp's place, nothing is looked for.
+    if !is_in_global_scope() {
+        return of_c_library();
+    }
+    // Of a call before this one, which could not be looked at.
+    collector::look_in(global_scope());
+    let has_folder = name.is_some_and(|name| name.to_bytes().contains(&b'/'));
+    // `$ORIGIN` is the caller's folder.
+    let names_caller = name.is_some_and(|name| name.to_bytes().contains(&b'$'));
+    if has_folder && !names_caller {
+        load_and_look
+    } else {
+        of_c_library()
+    }
+}
+
+unsafe extern "C" fn load_and_look(name: *const c_char, flags: c_int) -> *mut c_void {
+    // SAFETY: the program's own call.
+    let handle = unsafe { of_c_library()(name, flags) };
+    if !handle.is_null() {
+        collector::look_in(handle);
+    }
+    handle
+}
+
+/// The C library's `dlopen`.
+pub(crate) fn of_c_library() -> Dlopen {
+    unsafe extern "C" fn none(_: *const c_char, _: c_int) -> *mut c_void {
+        std::ptr::null_mut()
+    }
+    // SAFETY: the next function of that name behind this library.
+    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlopen".as_ptr()) };
+    if next.is_null() {
+        return none;
+    }
+    // SAFETY: it has this type.
+    unsafe { std::mem::transmute::<*mut c_void, Dlopen>(next) }
+}

@@ -1,0 +1,290 @@
+//! From `ompt_start_tool` to `finalize`: how the tool comes and goes.
+
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ompt_sys::{
+    ompt_callback_sync_region_wait, ompt_data_t, ompt_function_lookup_t, ompt_start_tool_result_t,
+};
+use omptrace_trace_format::block::ClockPair;
+use omptrace_trace_format::metadata::{Registration, Runtime};
+
+use crate::config::Config;
+use crate::devices;
+use crate::dialects::collector;
+use crate::dialects::dialect::Dialect;
+use crate::dialects::runtime::{self, Lookup};
+use crate::dialects::thread_state;
+use crate::entry::libgomp;
+use crate::entry::preload;
+use crate::os::clock;
+use crate::os::containment::contained;
+use crate::os::lock::Mutex;
+use crate::os::log::warning;
+use crate::os::system;
+use crate::quirks::join_barrier;
+use crate::quirks::lock_after_exit;
+use crate::quirks::undeferred;
+use crate::session::control;
+use crate::session::fork;
+use crate::session::metadata;
+use crate::session::{self, Session};
+
+/// What the runtime said in `ompt_start_tool`, for `initialize`.
+#[derive(Debug)]
+struct Start {
+    config: Config,
+    omp_version: u32,
+    runtime_version: String,
+}
+
+static START: Mutex<Option<Start>> = Mutex::new(None);
+
+/// The structure that `ompt_start_tool` returns; the runtime reads it, and passes the address of its last member on.
+#[repr(transparent)]
+struct StartResult(ompt_start_tool_result_t);
+
+// SAFETY: nobody writes to it but through `tool_data`, which is the runtime's and ours in turn, and is not used.
+unsafe impl Sync for StartResult {}
+
+static RESULT: StartResult = StartResult(ompt_start_tool_result_t {
+    // SAFETY: the same functions but for arguments that `initialize` looks at as numbers: see there.
+    initialize: Some(unsafe {
+        std::mem::transmute::<
+            unsafe extern "C" fn(ompt_function_lookup_t, usize, usize) -> c_int,
+            ompt_sys::ompt_initialize_t,
+        >(initialize)
+    }),
+    finalize: Some(finalize),
+    tool_data: ompt_data_t { value: 0 },
+});
+
+/// The runtime looks for this symbol (OpenMP 5.2, 19.2.1). Null: no tracing.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn ompt_start_tool(
+    omp_version: c_uint,
+    runtime_version: *const c_char,
+) -> *mut ompt_start_tool_result_t {
+    let start = || {
+        libgomp::before_runtime();
+        // SAFETY: the runtime passes a C string of its own.
+        let runtime_version = unsafe { runtime::text(runtime_version) };
+        tell_of_second(&runtime_version);
+        let Some(config) = configured() else {
+            return null_mut();
+        };
+        *START.lock() = Some(Start {
+            config,
+            omp_version,
+            runtime_version,
+        });
+        (&raw const RESULT.0).cast_mut()
+    };
+    contained(start).unwrap_or(null_mut())
+}
+
+/// The runtime is ready (OpenMP 5.2, 19.5.1.1); 0: no tracing.
+///
+/// The generations of the interface differ in the arguments behind the first, and are told apart by them; see
+/// [`Dialect::of_initialize`].
+unsafe extern "C" fn initialize(
+    lookup: ompt_function_lookup_t,
+    second: usize,
+    third: usize,
+) -> c_int {
+    let Some(dialect) = Dialect::of_initialize(&RESULT.0, second, third) else {
+        warning!("this OpenMP runtime's tools interface is of an unknown generation: not traced");
+        return 0;
+    };
+    // SAFETY: the first argument of `ompt_initialize_t`, in all generations.
+    let lookup = unsafe { Lookup::new(lookup) };
+    match contained(|| begin(lookup, dialect)) {
+        Ok(Ok(())) => 1,
+        Ok(Err(message)) => {
+            warning!("{message}; the program runs without tracing");
+            0
+        }
+        Err(_) => 0,
+    }
+}
+
+/// Says that a runtime is one too many, where another is traced: its events will be missing. One that is traced by the Collector
+/// API, which has no lookup, may be the same.
+fn tell_of_second(version: &str) {
+    if let (Some(session), Some(_)) = (session::of_this_process(), Lookup::current()) {
+        let told = format!("a second OpenMP runtime in this process is not traced: {version}");
+        warning!("{told}");
+        session.tell_messages(vec![told]);
+    }
+}
+
+/// The settings, where the program shall be traced.
+pub(crate) fn configured() -> Option<Config> {
+    // One runtime may have two interfaces, and a process two runtimes: the first that was found is traced.
+    if session::is_in_progress() {
+        return None;
+    }
+    // The variables are the user's, the files would be written with the program's rights.
+    if system::has_more_rights_than_its_user() {
+        warning!("the program has more rights than its user (setuid, capabilities): not traced");
+        return None;
+    }
+    let config = Config::from_environment();
+    config.enabled.then(|| {
+        fork::watch();
+        config
+    })
+}
+
+fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
+    let start = START
+        .lock()
+        .take()
+        .ok_or("the runtime called initialize before ompt_start_tool")?;
+    let set_callback = lookup
+        .set_callback()
+        .ok_or("the OpenMP runtime has no ompt_set_callback")?;
+    // SAFETY: the runtime's own, in `initialize`.
+    let dialect = unsafe { dialect.refined(set_callback) };
+    let events = start.config.events.clone();
+    let insisted = start.config.insisted.clone();
+    let prepared = Prepared::new(start.config)?;
+    prepared.session.devices.of_runtime(&start.runtime_version);
+    let mut results = BTreeMap::new();
+    // A thread's begin and end are always needed: they open and close its stream.
+    let wanted = |name| events.contains(&name) || ["thread_begin", "thread_end"].contains(&name);
+    let states = events.contains(&thread_state::NAME);
+    thread_state::read_by(lookup.get_state().filter(|_| states));
+    let callbacks = dialect.callbacks(&start.runtime_version, states);
+    let registered = || callbacks.iter().filter(|callback| wanted(callback.name));
+    lock_after_exit::watch(&start.runtime_version, set_callback, registered());
+    let mut may_be_taken_back = registered().filter(|callback| !insisted.contains(&callback.name));
+    undeferred::watch(
+        &start.runtime_version,
+        set_callback,
+        may_be_taken_back
+            .find(|callback| callback.name == "dependences")
+            .map(|callback| callback.number),
+    );
+    for callback in registered() {
+        // SAFETY: an entry point of the runtime; the function has the signature that the dialect gives to the number.
+        let result = unsafe { set_callback(callback.number, Some(callback.function)) };
+        results.insert(
+            callback.name.into(),
+            Registration {
+                number: callback.number.0,
+                result: result.0,
+                meaning: dialect.set_result(result).unwrap_or("unknown").into(),
+            },
+        );
+    }
+    if let Some(function) = join_barrier::needs_wait(&start.runtime_version, &results) {
+        // SAFETY: as above.
+        unsafe { set_callback(ompt_callback_sync_region_wait, Some(function)) };
+    }
+    let runtime = lookup.describe(dialect.name(), &start.runtime_version, start.omp_version);
+    prepared.begin(runtime, results);
+    finalize_is_due(true);
+    Ok(())
+}
+
+/// A session that has its file, and does not record yet: the runtime is being asked what it can tell.
+pub(crate) struct Prepared {
+    session: &'static Session,
+    first: ClockPair,
+    uncertainty: u64,
+}
+
+impl Prepared {
+    /// Makes the file.
+    ///
+    /// # Errors
+    /// What could not be done, with what to do about it.
+    pub(crate) fn new(config: Config) -> Result<Prepared, String> {
+        clock::choose();
+        control::reset();
+        let (first, uncertainty) = clock::pair();
+        Ok(Prepared {
+            session: session::start(config)?,
+            first,
+            uncertainty,
+        })
+    }
+
+    /// Records from now on what `runtime` tells, of which `callbacks` were registered.
+    pub(crate) fn begin(self, runtime: Runtime, callbacks: BTreeMap<String, Registration>) {
+        let clock = clock::describe(self.first, self.uncertainty);
+        let facts = metadata::runtime(runtime, callbacks, clock);
+        self.session.tell_runtime(facts);
+        self.session.begin();
+    }
+}
+
+/// The program's own code has used OpenMP: from now on runtimes know processors and places, which they do not in
+/// `initialize`, nor when the first thread begins. Asked once.
+pub(crate) fn program_uses_openmp(session: &Session) {
+    if let Some(lookup) = Lookup::current()
+        && session.shall_ask_runtime()
+    {
+        session.write_metadata(&metadata::processors(lookup, libgomp::replaced()));
+    }
+}
+
+/// The runtime is done (OpenMP 5.2, 19.5.1.2).
+unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
+    // While entry points may still be called, for runtimes that do not finalize their devices first.
+    let _ = contained(devices::stop_all);
+    end("finalize");
+}
+
+/// The runtime will call when it is done.
+static FINALIZE_IS_DUE: AtomicBool = AtomicBool::new(false);
+
+/// Whether the runtime of the session that begins will call when it is done.
+pub(crate) fn finalize_is_due(is_due: bool) {
+    // Relaxed: read when the program ends.
+    FINALIZE_IS_DUE.store(is_due, Ordering::Relaxed);
+}
+
+/// True where the runtime is there, and has yet to say that it is done. The library stays in memory (it is linked with
+/// `-z nodelete`), so that it can.
+fn runtime_comes_later() -> bool {
+    let is_loaded = |lookup: Lookup| system::library_of(lookup.address()).is_some();
+    // Relaxed: as above.
+    FINALIZE_IS_DUE.load(Ordering::Relaxed)
+        && preload::is_global()
+        && Lookup::current().is_some_and(is_loaded)
+        && session::outlives_process()
+}
+
+pub(crate) fn end(how: &str) {
+    finalize_is_due(false);
+    // What a panic leaves is what a kill leaves: the reader takes the spool in.
+    let _ = contained(|| {
+        collector::end();
+        session::finish(how);
+        thread_state::read_by(None);
+        Lookup::forget();
+    });
+}
+
+/// The program ends, or the library goes. `finalize` has not come, and never will where the program called `exit` inside a
+/// parallel region or on a worker. But where the library was preloaded, the loader runs its destructor before that of the
+/// runtime, which then says how its threads end, and that it is done. So the session goes on, and what is known by now
+/// is in the trace for the case that nothing follows.
+#[unsafe(link_section = ".fini_array")]
+#[used]
+static DESTRUCTOR: extern "C" fn() = {
+    extern "C" fn destructor() {
+        if contained(runtime_comes_later).unwrap_or(false) {
+            let _ = contained(|| session::note_end("destructor"));
+        } else {
+            end("destructor");
+        }
+    }
+    destructor
+};
+
+const _: fn() -> *const c_void = || DESTRUCTOR as *const c_void;

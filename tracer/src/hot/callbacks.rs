@@ -1,0 +1,828 @@
+//! The callback table: **one row per callback of the interface** says what is registered and which event records it.
+//!
+//! A row becomes an `extern "C"` function. Compact events try the hot path first; everything else is one tail call of
+//! a twin with the same arguments, so that the hot path saves no registers: `hot` rows, which mostly have predicted
+//! arguments only, have one for surprises; `warm` rows, which mostly have surprises, none; both have a cold one. Wide
+//! events are always cold. A panic does not cross the function: it turns tracing off.
+//!
+//! Arguments are recorded as they come. Pointers are followed where the specification says that they are valid during
+//! the callback.
+
+use std::borrow::Cow;
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::mem::transmute;
+
+use ompt_sys::*;
+use omptrace_device::memory;
+use omptrace_trace_format::event::*;
+use omptrace_trace_format::field::{Address, Dependence, Id, Numbers, Register, Text};
+use omptrace_trace_format::predict::State;
+
+use crate::devices;
+use crate::hot::guard::guarded;
+use crate::hot::recorder::Mode;
+use crate::hot::slow_path;
+use crate::hot::stream::Stream;
+use crate::hot::tls;
+use crate::quirks::join_barrier;
+use crate::quirks::lock_after_exit;
+use crate::quirks::undeferred;
+use crate::session::control;
+
+/// A callback of the table.
+#[derive(Clone, Copy)]
+pub struct Callback {
+    /// Its number.
+    pub number: ompt_callbacks_t,
+    /// Its name without `ompt_callback_`.
+    pub name: &'static str,
+    /// The group by which `OMPTRACE_EVENTS` can name it.
+    pub group: &'static str,
+    pub(crate) function: ompt_callback_t,
+}
+
+impl std::fmt::Debug for Callback {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Callback")
+            .field("number", &self.number)
+            .field("group", &self.group)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Makes the callbacks' functions, and the list of them all:
+///
+/// ```text
+/// group: hot  name(arguments) |state| row        tries the hot path, then that with surprises
+/// group: warm name(arguments) |state| row        tries the one with surprises
+/// group: cold name(arguments) |stream| row       a wide event
+/// group: own  name                               a function below
+/// ```
+macro_rules! callbacks {
+    ($( $group:ident: $way:ident $name:ident $(($($argument:ident: $type:ty),*) |$with:ident| $row:expr)?; )*) => {
+        $(callbacks!(@ $way $name $(($($argument: $type),*) |$with| $row)?);)*
+
+        /// All callbacks of the interface, in the order of their numbers.
+        pub static CALLBACKS: &[Callback] = &[$(Callback {
+            number: callbacks!(@ number $name),
+            name: stringify!($name),
+            group: stringify!($group),
+            // SAFETY: `ompt_set_callback` takes all callbacks as this type; the runtime calls each with the
+            // arguments that belong to its number (OpenMP 5.2, 19.4.2.4).
+            function: unsafe { transmute::<*const c_void, ompt_callback_t>($name as *const c_void) },
+        }),*];
+    };
+    (@ hot $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr) => {
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) {
+            callbacks!(@ warm surprised ($($argument: $type),*) |$state| $row);
+            #[allow(unused_variables, reason = "rows without ids need no state")]
+            let done = tls::recorder().try_put_predicted(|$state: &State| {
+                // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
+                #[allow(unused_unsafe, reason = "rows without pointers")]
+                unsafe { $row }
+            });
+            if !done {
+                // SAFETY: the arguments of this call.
+                unsafe { surprised($($argument),*) }
+            }
+        }
+    };
+    // `$first` runs before the twin for surprises.
+    (@ hot $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr; first $first:expr) => {
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) {
+            #[inline(never)]
+            unsafe extern "C" fn twin($($argument: $type),*) {
+                callbacks!(@ warm surprised ($($argument: $type),*) |$state| $row);
+                // SAFETY: the arguments of this call.
+                unsafe {
+                    $first;
+                    surprised($($argument),*)
+                }
+            }
+            #[allow(unused_variables, reason = "rows without ids need no state")]
+            let done = tls::recorder().try_put_predicted(|$state: &State| {
+                // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
+                unsafe { $row }
+            });
+            if !done {
+                // SAFETY: the arguments of this call.
+                unsafe { twin($($argument),*) }
+            }
+        }
+    };
+    (@ warm $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr) => {
+        #[inline(never)]
+        unsafe extern "C" fn $name($($argument: $type),*) {
+            #[cold]
+            #[inline(never)]
+            unsafe extern "C" fn rare($($argument: $type),*) {
+                #[allow(unused_variables, reason = "rows without ids need no state")]
+                guarded(|| slow_path::compact(|$state: &State| {
+                    // SAFETY: as below.
+                    #[allow(unused_unsafe, reason = "rows without pointers")]
+                    unsafe { $row }
+                }));
+            }
+            #[allow(unused_variables, reason = "rows without ids need no state")]
+            let done = tls::recorder().try_put(|$state: &State| {
+                // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
+                #[allow(unused_unsafe, reason = "rows without pointers")]
+                unsafe { $row }
+            });
+            if !done {
+                // SAFETY: the arguments of this call.
+                unsafe { rare($($argument),*) }
+            }
+        }
+    };
+    (@ cold $name:ident ($($argument:ident: $type:ty),*) |$stream:ident| $row:expr) => {
+        unsafe extern "C" fn $name($($argument: $type),*) {
+            #[allow(unused_variables, reason = "rows without ids need no stream")]
+            guarded(|| slow_path::wide(|recorder| {
+                let $stream = &recorder.stream;
+                // SAFETY: as above.
+                #[allow(unused_unsafe, reason = "rows without pointers")]
+                unsafe { $row }
+            }));
+        }
+    };
+    (@ own $name:ident) => {};
+    (@ number $name:ident) => { number::$name };
+}
+
+/// The numbers by the rows' names.
+mod number {
+    macro_rules! numbers {
+        ($($name:ident = $constant:ident),* $(,)?) => {
+            $(pub(super) use ompt_sys::$constant as $name;)*
+        };
+    }
+    numbers! {
+        thread_begin = ompt_callback_thread_begin, thread_end = ompt_callback_thread_end,
+        parallel_begin = ompt_callback_parallel_begin, parallel_end = ompt_callback_parallel_end,
+        task_create = ompt_callback_task_create, task_schedule = ompt_callback_task_schedule,
+        implicit_task = ompt_callback_implicit_task, target = ompt_callback_target,
+        target_data_op = ompt_callback_target_data_op, target_submit = ompt_callback_target_submit,
+        control_tool = ompt_callback_control_tool, device_initialize = ompt_callback_device_initialize,
+        device_finalize = ompt_callback_device_finalize, device_load = ompt_callback_device_load,
+        device_unload = ompt_callback_device_unload, sync_region_wait = ompt_callback_sync_region_wait,
+        mutex_released = ompt_callback_mutex_released, dependences = ompt_callback_dependences,
+        task_dependence = ompt_callback_task_dependence, work = ompt_callback_work,
+        masked = ompt_callback_masked, target_map = ompt_callback_target_map,
+        sync_region = ompt_callback_sync_region, lock_init = ompt_callback_lock_init,
+        lock_destroy = ompt_callback_lock_destroy, mutex_acquire = ompt_callback_mutex_acquire,
+        mutex_acquired = ompt_callback_mutex_acquired, nest_lock = ompt_callback_nest_lock,
+        flush = ompt_callback_flush, cancel = ompt_callback_cancel, reduction = ompt_callback_reduction,
+        dispatch = ompt_callback_dispatch, target_emi = ompt_callback_target_emi,
+        target_data_op_emi = ompt_callback_target_data_op_emi,
+        target_submit_emi = ompt_callback_target_submit_emi, target_map_emi = ompt_callback_target_map_emi,
+        error = ompt_callback_error,
+    }
+}
+
+type Data = *mut ompt_data_t;
+type Code = *const c_void;
+type Frame = *const ompt_frame_t;
+
+callbacks! {
+    thread: own thread_begin;
+    thread: own thread_end;
+    parallel: hot parallel_begin(encountering_task_data: Data, encountering_task_frame: Frame, parallel_data: Data,
+        requested_parallelism: c_uint, flags: c_int, codeptr_ra: Code) |state| {
+        let frame = frame(encountering_task_frame);
+        ParallelBegin {
+            encountering_task_data: id(encountering_task_data),
+            exit_frame: frame.0, enter_frame: frame.1, exit_frame_flags: frame.2, enter_frame_flags: frame.3,
+            parallel_data: new_id(state, parallel_data),
+            requested_parallelism,
+            flags: ompt_parallel_flag_t(flags as u32),
+            codeptr_ra: address(codeptr_ra),
+        }
+    };
+    parallel: hot parallel_end(parallel_data: Data, encountering_task_data: Data, flags: c_int, codeptr_ra: Code) |state|
+        ParallelEnd {
+            parallel_data: id(parallel_data),
+            encountering_task_data: id(encountering_task_data),
+            flags: ompt_parallel_flag_t(flags as u32),
+            codeptr_ra: address(codeptr_ra),
+        };
+    task: own task_create;
+    task: own task_schedule;
+    parallel: own implicit_task;
+    target: cold target(kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: c_int, task_data: Data,
+        target_id: u64, codeptr_ra: Code) |stream|
+        Target {
+            kind, endpoint, device_num,
+            task_data: id(task_data),
+            target_id: Address(target_id),
+            codeptr_ra: address(codeptr_ra),
+        };
+    // Declared with whole registers, and with one argument more than the specification has: see `TargetDataOp`. Where
+    // there is no tenth argument, a word of the caller's stack is read that means nothing.
+    target: cold target_data_op(target_id: u64, host_op_id: u64, optype: u64, src_addr: u64, src_device_num: u64,
+        dest_addr: u64, dest_device_num: u64, bytes: u64, codeptr_ra: u64, tenth: u64) |stream|
+        TargetDataOp {
+            target_id: Address(target_id),
+            host_op_id: Address(host_op_id),
+            optype: Register::new(optype),
+            src_addr: Address(src_addr),
+            src_device_num: Register::new(src_device_num),
+            dest_addr: Address(dest_addr),
+            dest_device_num: Register::new(dest_device_num),
+            bytes,
+            codeptr_ra: Address(codeptr_ra),
+            tenth_argument: Address(tenth),
+        };
+    target: cold target_submit(target_id: u64, host_op_id: u64, requested_num_teams: c_uint) |stream|
+        TargetSubmit { target_id: Address(target_id), host_op_id: Address(host_op_id), requested_num_teams };
+    tool: own control_tool;
+    device: own device_initialize;
+    device: own device_finalize;
+    device: own device_load;
+    device: cold device_unload(device_num: c_int, module_id: u64) |stream| DeviceUnload { device_num, module_id };
+    sync: hot sync_region_wait(kind: ompt_sync_region_t, endpoint: ompt_scope_endpoint_t, parallel_data: Data,
+        task_data: Data, codeptr_ra: Code) |state|
+        SyncRegionWait {
+            endpoint, kind,
+            parallel_data: id(parallel_data),
+            task_data: id(task_data),
+            codeptr_ra: address(codeptr_ra),
+        };
+    mutex: hot mutex_released(kind: ompt_mutex_t, wait_id: u64, codeptr_ra: Code) |state|
+        MutexReleased { kind, wait_id: Address(wait_id), codeptr_ra: address(codeptr_ra) };
+    task: own dependences;
+    task: hot task_dependence(src_task_data: Data, sink_task_data: Data) |state|
+        TaskDependence { src_task_data: id(src_task_data), sink_task_data: id(sink_task_data) };
+    work: hot work(work_type: ompt_work_t, endpoint: ompt_scope_endpoint_t, parallel_data: Data, task_data: Data,
+        count: u64, codeptr_ra: Code) |state|
+        Work {
+            endpoint, work_type,
+            parallel_data: id(parallel_data),
+            task_data: id(task_data),
+            count,
+            codeptr_ra: address(codeptr_ra),
+        };
+    work: hot masked(endpoint: ompt_scope_endpoint_t, parallel_data: Data, task_data: Data, codeptr_ra: Code) |state|
+        Masked {
+            endpoint,
+            parallel_data: id(parallel_data),
+            task_data: id(task_data),
+            codeptr_ra: address(codeptr_ra),
+        };
+    target: cold target_map(target_id: u64, nitems: c_uint, host_addr: Code, device_addr: Code, bytes: *const usize,
+        mapping_flags: *const c_uint, codeptr_ra: Code) |stream|
+        TargetMap {
+            target_id: Address(target_id),
+            nitems,
+            host_addr: numbers(host_addr.cast::<u64>(), nitems),
+            device_addr: numbers(device_addr.cast::<u64>(), nitems),
+            bytes: numbers(bytes, nitems),
+            mapping_flags: numbers(mapping_flags, nitems),
+            codeptr_ra: address(codeptr_ra),
+        };
+    sync: hot sync_region(kind: ompt_sync_region_t, endpoint: ompt_scope_endpoint_t, parallel_data: Data,
+        task_data: Data, codeptr_ra: Code) |state|
+        SyncRegion {
+            endpoint, kind,
+            parallel_data: id(parallel_data),
+            task_data: id(task_data),
+            codeptr_ra: address(codeptr_ra),
+        };
+    mutex: hot lock_init(kind: ompt_mutex_t, hint: c_uint, r#impl: c_uint, wait_id: u64, codeptr_ra: Code) |state|
+        LockInit { kind, hint, r#impl, wait_id: Address(wait_id), codeptr_ra: address(codeptr_ra) };
+    mutex: hot lock_destroy(kind: ompt_mutex_t, wait_id: u64, codeptr_ra: Code) |state|
+        LockDestroy { kind, wait_id: Address(wait_id), codeptr_ra: address(codeptr_ra) };
+    mutex: hot mutex_acquire(kind: ompt_mutex_t, hint: c_uint, r#impl: c_uint, wait_id: u64, codeptr_ra: Code) |state|
+        MutexAcquire { kind, hint, r#impl, wait_id: Address(wait_id), codeptr_ra: address(codeptr_ra) };
+    mutex: hot mutex_acquired(kind: ompt_mutex_t, wait_id: u64, codeptr_ra: Code) |state|
+        MutexAcquired { kind, wait_id: Address(wait_id), codeptr_ra: address(codeptr_ra) };
+    mutex: hot nest_lock(endpoint: ompt_scope_endpoint_t, wait_id: u64, codeptr_ra: Code) |state|
+        NestLock { endpoint, wait_id: Address(wait_id), codeptr_ra: address(codeptr_ra) };
+    flush: hot flush(thread_data: Data, codeptr_ra: Code) |state|
+        Flush { thread_data: id(thread_data), codeptr_ra: address(codeptr_ra) };
+    cancel: hot cancel(task_data: Data, flags: c_int, codeptr_ra: Code) |state|
+        Cancel {
+            task_data: id(task_data),
+            flags: ompt_cancel_flag_t(flags as u32),
+            codeptr_ra: address(codeptr_ra),
+        };
+    sync: hot reduction(kind: ompt_sync_region_t, endpoint: ompt_scope_endpoint_t, parallel_data: Data,
+        task_data: Data, codeptr_ra: Code) |state|
+        Reduction {
+            endpoint, kind,
+            parallel_data: id(parallel_data),
+            task_data: id(task_data),
+            codeptr_ra: address(codeptr_ra),
+        };
+    work: warm dispatch(parallel_data: Data, task_data: Data, kind: ompt_dispatch_t, instance: ompt_data_t) |state| {
+        let (start, iterations) = chunk(kind, instance);
+        Dispatch {
+            kind,
+            parallel_data: id(parallel_data),
+            task_data: id(task_data),
+            instance: Address(instance.value),
+            start,
+            iterations,
+        }
+    };
+    target: cold target_emi(kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: c_int, task_data: Data,
+        target_task_data: Data, target_data: Data, codeptr_ra: Code) |stream| {
+        devices::stop_where_needed();
+        if endpoint != ompt_scope_end {
+            set_id(stream, target_data.cast());
+        }
+        TargetEmi {
+            kind, endpoint, device_num,
+            task_data: id(task_data),
+            target_task_data: id(target_task_data),
+            target_data: id(target_data),
+            codeptr_ra: address(codeptr_ra),
+        }
+    };
+    target: cold target_data_op_emi(endpoint: ompt_scope_endpoint_t, target_task_data: Data, target_data: Data,
+        host_op_id: *mut ompt_id_t, optype: ompt_target_data_op_t, src_addr: Code, src_device_num: c_int,
+        dest_addr: Code, dest_device_num: c_int, bytes: usize, codeptr_ra: Code) |stream| {
+        if endpoint != ompt_scope_end {
+            set_id(stream, host_op_id);
+        }
+        TargetDataOpEmi {
+            endpoint,
+            target_task_data: id(target_task_data),
+            target_data: id(target_data),
+            host_op_id: id(host_op_id.cast()),
+            optype,
+            src_addr: address(src_addr),
+            src_device_num,
+            dest_addr: address(dest_addr),
+            dest_device_num,
+            bytes: bytes as u64,
+            codeptr_ra: address(codeptr_ra),
+        }
+    };
+    target: cold target_submit_emi(endpoint: ompt_scope_endpoint_t, target_data: Data, host_op_id: *mut ompt_id_t,
+        requested_num_teams: c_uint) |stream| {
+        if endpoint != ompt_scope_end {
+            set_id(stream, host_op_id);
+        }
+        TargetSubmitEmi {
+            endpoint,
+            target_data: id(target_data),
+            host_op_id: id(host_op_id.cast()),
+            requested_num_teams,
+        }
+    };
+    target: cold target_map_emi(target_data: Data, nitems: c_uint, host_addr: Code, device_addr: Code,
+        bytes: *const usize, mapping_flags: *const c_uint, codeptr_ra: Code) |stream|
+        TargetMapEmi {
+            target_data: id(target_data),
+            nitems,
+            host_addr: numbers(host_addr.cast::<u64>(), nitems),
+            device_addr: numbers(device_addr.cast::<u64>(), nitems),
+            bytes: numbers(bytes, nitems),
+            mapping_flags: numbers(mapping_flags, nitems),
+            codeptr_ra: address(codeptr_ra),
+        };
+    tool: cold error(severity: ompt_severity_t, message: *const c_char, length: usize, codeptr_ra: Code) |stream|
+        Error {
+            severity,
+            message: message_of(message, length),
+            length: length as u64,
+            codeptr_ra: address(codeptr_ra),
+        };
+}
+
+/// `thread_begin`: the thread's data becomes its stream's number.
+unsafe extern "C" fn thread_begin(thread_type: ompt_thread_t, thread_data: Data) {
+    guarded(|| {
+        if thread_type == ompt_thread_initial {
+            lock_after_exit::initial_thread_begins();
+        }
+        slow_path::compact(|state: &State| {
+            // SAFETY: valid for the thread's life (OpenMP 5.2, 19.5.2.1), or null.
+            let thread_data = unsafe {
+                set(thread_data, state.next_id >> 40);
+                id(thread_data)
+            };
+            ThreadBegin {
+                thread_type,
+                thread_data,
+            }
+        });
+    });
+}
+
+/// `thread_end`: the stream ends.
+unsafe extern "C" fn thread_end(thread_data: Data) {
+    guarded(|| {
+        // SAFETY: valid during the callback, or null.
+        slow_path::compact(|_: &State| {
+            // SAFETY: valid during the callback, or null.
+            let thread_data = unsafe { id(thread_data) };
+            ThreadEnd { thread_data }
+        });
+        lock_after_exit::thread_ends();
+        slow_path::leave();
+    });
+}
+
+// Two callbacks have two rows each, since what can be predicted differs. The compiler makes one function of both, and
+// each branch ends in a tail call of its own.
+callbacks! { @ hot task_switch(prior_task_data: Data, prior_task_status: ompt_task_status_t, next_task_data: Data) |state|
+    TaskSchedule {
+        prior_task_status,
+        prior_task_data: id(prior_task_data),
+        next_task_data: id(next_task_data),
+    };
+    first join_barrier::task_is_suspended(prior_task_data)
+}
+callbacks! { @ hot task_complete(prior_task_data: Data, prior_task_status: ompt_task_status_t, next_task_data: Data) |state|
+    TaskComplete {
+        prior_task_status,
+        prior_task_data: id(prior_task_data),
+        next_task_data: id(next_task_data),
+    }
+}
+unsafe extern "C" fn task_schedule(prior: Data, status: ompt_task_status_t, next: Data) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        if status == ompt_task_complete {
+            task_complete(prior, status, next)
+        } else {
+            task_switch(prior, status, next)
+        }
+    }
+}
+
+callbacks! { @ hot free_task_create(encountering_task_data: Data, encountering_task_frame: Frame, new_task_data: Data,
+    flags: c_int, has_dependences: c_int, codeptr_ra: Code) |state| {
+    let frame = frame(encountering_task_frame);
+    TaskCreate {
+        has_dependences: has_dependences as u32,
+        encountering_task_data: id(encountering_task_data),
+        exit_frame: frame.0, enter_frame: frame.1, exit_frame_flags: frame.2, enter_frame_flags: frame.3,
+        new_task_data: new_id(state, new_task_data),
+        flags: ompt_task_flag_t(flags as u32),
+        codeptr_ra: address(codeptr_ra),
+    }
+}}
+// The task of a taskwait keeps what the runtime has there, which the reader understands: LLVM's has one place per thread for
+// all of them, also those that the thread begins while it waits in another, and aborts if a tool wrote to it.
+callbacks! { @ warm dependent_task_create(encountering_task_data: Data, encountering_task_frame: Frame, new_task_data: Data,
+    flags: c_int, has_dependences: c_int, codeptr_ra: Code) |state| {
+    let frame = frame(encountering_task_frame);
+    TaskCreate {
+        has_dependences: has_dependences as u32,
+        encountering_task_data: id(encountering_task_data),
+        exit_frame: frame.0, enter_frame: frame.1, exit_frame_flags: frame.2, enter_frame_flags: frame.3,
+        new_task_data: if is_taskwait(flags) { id(new_task_data) } else { new_id(state, new_task_data) },
+        flags: ompt_task_flag_t(flags as u32),
+        codeptr_ra: address(codeptr_ra),
+    }
+}}
+pub(crate) unsafe extern "C" fn task_create(
+    encountering_task_data: Data,
+    encountering_task_frame: Frame,
+    new_task_data: Data,
+    flags: c_int,
+    has_dependences: c_int,
+    codeptr_ra: Code,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        if has_dependences == 0 && !is_taskwait(flags) {
+            free_task_create(
+                encountering_task_data,
+                encountering_task_frame,
+                new_task_data,
+                flags,
+                has_dependences,
+                codeptr_ra,
+            );
+        } else {
+            dependent_task_create(
+                encountering_task_data,
+                encountering_task_frame,
+                new_task_data,
+                flags,
+                has_dependences,
+                codeptr_ra,
+            );
+            guarded(|| undeferred::task_is_created(is_taskwait(flags)));
+        }
+    }
+}
+
+/// Whether the task is that of a `taskwait` with dependences, or waits for those of an undeferred task.
+fn is_taskwait(flags: c_int) -> bool {
+    ompt_task_flag_t(flags as u32).contains(ompt_task_taskwait)
+}
+
+callbacks! { @ cold record_dependences(task_data: Data, deps: *const ompt_dependence_t, ndeps: c_int) |stream|
+    Dependences { task_data: id(task_data), deps: dependences_of(deps, ndeps).into(), ndeps }
+}
+unsafe extern "C" fn dependences(task_data: Data, deps: *const ompt_dependence_t, ndeps: c_int) {
+    // SAFETY: the arguments of this call.
+    unsafe { record_dependences(task_data, deps, ndeps) };
+    tls::recorder().stream.collecting.end();
+}
+
+callbacks! { @ hot implicit_task_begin(endpoint: ompt_scope_endpoint_t, parallel_data: Data, task_data: Data,
+    actual_parallelism: c_uint, index: c_uint, flags: c_int) |state|
+    ImplicitTaskBegin {
+        endpoint,
+        parallel_data: id(parallel_data),
+        task_data: new_id(state, task_data),
+        actual_parallelism,
+        index,
+        flags: ompt_task_flag_t(flags as u32),
+    }
+}
+callbacks! { @ hot implicit_task_end(endpoint: ompt_scope_endpoint_t, parallel_data: Data, task_data: Data,
+    actual_parallelism: c_uint, index: c_uint, flags: c_int) |state|
+    ImplicitTaskEnd {
+        endpoint,
+        parallel_data: id(parallel_data),
+        task_data: id(task_data),
+        actual_parallelism,
+        index,
+        flags: ompt_task_flag_t(flags as u32),
+    }
+}
+pub(crate) unsafe extern "C" fn implicit_task(
+    endpoint: ompt_scope_endpoint_t,
+    parallel_data: Data,
+    task_data: Data,
+    actual_parallelism: c_uint,
+    index: c_uint,
+    flags: c_int,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        if endpoint == ompt_scope_begin {
+            implicit_task_begin(
+                endpoint,
+                parallel_data,
+                task_data,
+                actual_parallelism,
+                index,
+                flags,
+            );
+        } else {
+            implicit_task_end(
+                endpoint,
+                parallel_data,
+                task_data,
+                actual_parallelism,
+                index,
+                flags,
+            );
+        }
+    }
+}
+
+// What follows from the callbacks of devices is done outside of the recording of the callback: it calls into the runtime,
+// which may call back, and records more.
+callbacks! { @ cold tell_device_initialize(device_num: c_int, device_type: *const c_char, device: *mut c_void,
+    lookup: Option<ompt_function_lookup_t>, documentation: *const c_char) |stream|
+    DeviceInitialize {
+        device_num,
+        r#type: text(device_type),
+        device: address(device),
+        lookup: Address(lookup.map_or(0, |lookup| lookup as usize as u64)),
+        documentation: text(documentation),
+    }
+}
+unsafe extern "C" fn device_initialize(
+    device_num: c_int,
+    device_type: *const c_char,
+    device: *mut c_void,
+    lookup: Option<ompt_function_lookup_t>,
+    documentation: *const c_char,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        tell_device_initialize(device_num, device_type, device, lookup, documentation);
+        guarded(|| devices::initialized(device_num, device_type, device, lookup));
+    }
+}
+
+callbacks! { @ cold tell_device_finalize(device_num: c_int) |stream| DeviceFinalize { device_num } }
+unsafe extern "C" fn device_finalize(device_num: c_int) {
+    // A child that has used no OpenMP ends, and its runtime lets its parent's devices go: no reason for a trace of its own.
+    if Mode::current() == Mode::Child {
+        return;
+    }
+    guarded(|| devices::finalized(device_num));
+    // SAFETY: the argument of this call.
+    unsafe { tell_device_finalize(device_num) };
+}
+
+callbacks! { @ cold tell_device_load(device_num: c_int, filename: *const c_char, offset_in_file: i64,
+    vma_in_file: Code, bytes: usize, host_addr: Code, device_addr: Code, module_id: u64) |stream|
+    DeviceLoad {
+        device_num,
+        filename: text(filename),
+        offset_in_file,
+        vma_in_file: address(vma_in_file),
+        bytes: bytes as u64,
+        host_addr: address(host_addr),
+        device_addr: address(device_addr),
+        module_id,
+    }
+}
+unsafe extern "C" fn device_load(
+    device_num: c_int,
+    filename: *const c_char,
+    offset_in_file: i64,
+    vma_in_file: Code,
+    bytes: usize,
+    host_addr: Code,
+    device_addr: Code,
+    module_id: u64,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        tell_device_load(
+            device_num,
+            filename,
+            offset_in_file,
+            vma_in_file,
+            bytes,
+            host_addr,
+            device_addr,
+            module_id,
+        );
+    }
+    guarded(|| devices::loaded(device_num, module_id, address(host_addr).0, bytes as u64));
+}
+
+/// `control_tool`: the answer goes back to the program (OpenMP 5.2, 18.14).
+unsafe extern "C" fn control_tool(
+    command: u64,
+    modifier: u64,
+    arg: *mut c_void,
+    codeptr_ra: Code,
+) -> c_int {
+    guarded(|| control::control(command, modifier, arg, codeptr_ra)).unwrap_or(-1)
+}
+
+/// What stands behind a pointer to data.
+///
+/// # Safety
+/// `data` is null, or valid for reading during the callback.
+#[inline(always)]
+unsafe fn id(data: Data) -> Id {
+    if data.is_null() {
+        return Id::NULL;
+    }
+    // SAFETY: by this function's contract; every bit pattern is a number.
+    Id(unsafe { (*data).value })
+}
+
+/// Gives an object the next id of the stream.
+///
+/// # Safety
+/// `data` is null, or valid for writing during the callback.
+#[inline(always)]
+unsafe fn new_id(state: &State, data: Data) -> Id {
+    if data.is_null() {
+        return Id::NULL;
+    }
+    let id = state.fresh_id();
+    // SAFETY: by this function's contract.
+    unsafe { set(data, id) };
+    Id(id)
+}
+
+/// # Safety
+/// `data` is null, or valid for writing.
+#[inline(always)]
+unsafe fn set(data: Data, value: u64) {
+    if !data.is_null() {
+        // SAFETY: by this function's contract.
+        unsafe { (*data).value = value };
+    }
+}
+
+/// Gives a target region or an operation an id.
+///
+/// # Safety
+/// `id` is null, or valid for writing during the callback.
+unsafe fn set_id(stream: &Stream, id: *mut ompt_id_t) {
+    // SAFETY: by this function's contract; `ompt_data_t` and `ompt_id_t` are both a 64-bit number.
+    unsafe { set(id.cast(), stream.target_id()) };
+}
+
+#[inline(always)]
+fn address<T>(pointer: *const T) -> Address {
+    Address(pointer as usize as u64)
+}
+
+/// A frame's content (OpenMP 5.2, 19.4.4.28): exit and enter frame, and the flags of both; zeros for null.
+///
+/// # Safety
+/// `frame` is null, or valid for reading during the callback.
+#[inline(always)]
+unsafe fn frame(frame: Frame) -> (Address, Address, ompt_frame_flag_t, ompt_frame_flag_t) {
+    if frame.is_null() {
+        return (
+            Address(0),
+            Address(0),
+            ompt_frame_flag_t(0),
+            ompt_frame_flag_t(0),
+        );
+    }
+    // SAFETY: by this function's contract.
+    let frame = unsafe { &*frame };
+    // SAFETY: every bit pattern of the union is a number.
+    let (exit, enter) = unsafe { (frame.exit_frame.value, frame.enter_frame.value) };
+    let flags = |flags: c_int| ompt_frame_flag_t(flags as u32);
+    (
+        Address(exit),
+        Address(enter),
+        flags(frame.exit_frame_flags),
+        flags(frame.enter_frame_flags),
+    )
+}
+
+/// The chunk of iterations that `instance` points to for the kinds that are chunks: valid during the callback only.
+///
+/// # Safety
+/// `instance` is what the specification says for `kind` (OpenMP 5.2, 19.5.2.6).
+#[inline(always)]
+unsafe fn chunk(kind: ompt_dispatch_t, instance: ompt_data_t) -> (u64, u64) {
+    let is_chunk = kind == ompt_dispatch_ws_loop_chunk
+        || kind == ompt_dispatch_taskloop_chunk
+        || kind == ompt_dispatch_distribute_chunk;
+    // SAFETY: any bit pattern may be looked at as a pointer.
+    let pointer = unsafe { instance.ptr }.cast::<ompt_dispatch_chunk_t>();
+    if !is_chunk || pointer.is_null() {
+        return (0, 0);
+    }
+    // SAFETY: by this function's contract.
+    let chunk = unsafe { &*pointer };
+    (chunk.start, chunk.iterations)
+}
+
+/// The longest text, and the most elements of an array, that an event keeps: a chunk must hold it.
+const MOST_TEXT: usize = 4096;
+const MOST_ELEMENTS: usize = 4096;
+
+/// A C string of the runtime.
+fn text(text: *const c_char) -> Text<'static> {
+    Text(memory::text(text, MOST_TEXT).map(Cow::Owned))
+}
+
+/// A message of `length` bytes.
+fn message_of(message: *const c_char, length: usize) -> Text<'static> {
+    Text(memory::text(message, length.min(MOST_TEXT)).map(Cow::Owned))
+}
+
+/// The elements of an array, as words.
+///
+/// # Safety
+/// `array` is null, or `len` elements of it are valid for reading during the callback.
+unsafe fn numbers<T: Copy + TryInto<u64>>(array: *const T, len: c_uint) -> Numbers<'static> {
+    if array.is_null() {
+        return Cow::Borrowed(&[]);
+    }
+    // SAFETY: by this function's contract.
+    let elements = unsafe { std::slice::from_raw_parts(array, (len as usize).min(MOST_ELEMENTS)) };
+    elements
+        .iter()
+        .map(|element| (*element).try_into().unwrap_or(u64::MAX))
+        .collect()
+}
+
+/// The elements of the array of dependences.
+///
+/// # Safety
+/// `array` is null, or `len` elements of it are valid for reading during the callback.
+pub(crate) unsafe fn dependences_of(
+    array: *const ompt_dependence_t,
+    len: c_int,
+) -> Vec<Dependence> {
+    let len = usize::try_from(len).unwrap_or(0).min(MOST_ELEMENTS);
+    if array.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: by this function's contract.
+    let elements = unsafe { std::slice::from_raw_parts(array, len) };
+    let element = |element: &ompt_dependence_t| Dependence {
+        // SAFETY: every bit pattern of the union is a number.
+        variable: unsafe { element.variable.value },
+        dependence_type: element.dependence_type,
+    };
+    elements.iter().map(element).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_every_callback_once_in_order() {
+        let numbers: Vec<u32> = CALLBACKS.iter().map(|callback| callback.number.0).collect();
+        assert_eq!(numbers, (1..=37).collect::<Vec<_>>());
+    }
+}

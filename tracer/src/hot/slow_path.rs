@@ -1,0 +1,251 @@
+//! The cold path: whatever [`Recorder::try_put`] could not do, and all wide events.
+//!
+//! It may take locks, make system calls and start sessions. A callback that comes while the same thread is here or on
+//! the hot path (out of a signal handler) is counted as lost: it would break the event that is being written.
+
+use omptrace_trace_format::event::{CompactRow, Event, WideRow, encode_compact};
+use omptrace_trace_format::predict::State;
+
+use crate::entry::start;
+use crate::hot::recorder::{self, Mode, Recorder};
+use crate::hot::stream::Stream;
+use crate::hot::tls;
+use crate::os::clock;
+use crate::os::system;
+use crate::session::fork;
+use crate::session::{self, Session};
+
+/// Records the compact event that `row` makes. It may be called several times: what it does besides, giving an object
+/// its id, comes to the same each time.
+#[cold]
+pub(crate) fn compact<R: CompactRow + Into<Event<'static>>>(row: impl Fn(&State) -> R) {
+    enter(|recorder| {
+        if Mode::current() == Mode::Child
+            && fork::still_asleep(recorder, || row(recorder.state()).into())
+        {
+            return;
+        }
+        let code = row(recorder.state()).code();
+        record(recorder, code, |state, ticks, out| {
+            encode_compact(row(state), state, ticks, out)
+        });
+    });
+}
+
+/// Records the wide event that `row` makes.
+#[cold]
+pub(crate) fn wide<W: WideRow>(row: impl FnOnce(&Recorder) -> W) {
+    enter(|recorder| {
+        if Mode::current() == Mode::Child {
+            fork::wake_up();
+        }
+        let row = row(recorder);
+        record(recorder, row.code(), |_, ticks, out| row.encode(ticks, out));
+    });
+}
+
+/// Records the wide event that `row` makes, which tells more of the event before it: in a child that one may be held
+/// back, and then this is, too.
+#[cold]
+pub(crate) fn beside<W: WideRow + Clone + Into<Event<'static>>>(row: impl FnOnce() -> W) {
+    enter(|recorder| {
+        let row = row();
+        if Mode::current() == Mode::Child && fork::still_asleep(recorder, || row.clone().into()) {
+            return;
+        }
+        record(recorder, row.code(), |_, ticks, out| row.encode(ticks, out));
+    });
+}
+
+/// The thread will not come again: its chunk goes to the file.
+#[cold]
+pub(crate) fn leave() {
+    let recorder = tls::recorder();
+    if recorder.is_idle() || recorder.stream.busy.enter() {
+        return;
+    }
+    recorder.close();
+    recorder.stream.collecting.end();
+    tls::set_recorder(None);
+    // Else whoever ends the session finds the chunk where it is.
+    if Mode::current() != Mode::Off {
+        if let Some(session) = session::current().filter(|session| session.owns(recorder)) {
+            session.end_stream(recorder);
+        }
+        recorder.end_chunk();
+    }
+    recorder.stream.busy.leave(false);
+    recorder.give_back();
+}
+
+/// Lets `f` put events on a stream that is no thread's; its lock keeps everybody else out.
+#[cold]
+pub(crate) fn put_on(
+    session: &'static Session,
+    recorder: &'static Recorder,
+    f: impl FnOnce(&mut dyn FnMut(&dyn WideRow)),
+) {
+    on_stream(recorder, || {
+        f(&mut |row| {
+            let put =
+                || recorder.put_slowly(clock::ticks(), |_, ticks, out| row.encode(ticks, out));
+            let usable = recorder.has_chunk() && session.owns(recorder);
+            let done = usable && put().is_some();
+            if !done && session.renew(recorder).and_then(|()| put()).is_none() {
+                lose(&recorder.stream);
+            }
+        });
+    });
+}
+
+/// Runs `f` on a stream that is no thread's, not at all where the session is ending.
+pub(crate) fn on_stream(recorder: &'static Recorder, f: impl FnOnce()) {
+    let nested = recorder.stream.busy.enter();
+    if !nested && Mode::current() != Mode::Off {
+        f();
+    }
+    recorder.stream.busy.leave(nested);
+}
+
+/// A stream that is no thread's ends: its chunk goes to the file.
+pub(crate) fn leave_stream(session: &'static Session, recorder: &'static Recorder) {
+    on_stream(recorder, || {
+        if session.owns(recorder) {
+            session.end_stream(recorder);
+        }
+        recorder.end_chunk();
+    });
+    recorder.give_back();
+}
+
+/// Runs `f` with the thread's recorder, the hot path closed.
+fn enter(f: impl FnOnce(&'static Recorder)) {
+    if Mode::current() == Mode::Off {
+        return;
+    }
+    let Some(recorder) = recorder_of_this_thread() else {
+        return;
+    };
+    let stream = &recorder.stream;
+    let nested = stream.busy.enter();
+    if nested || recorder.is_storing() {
+        // Of what is not recorded, nothing is lost.
+        if Mode::current() != Mode::Pause {
+            lose(stream);
+        }
+        stream.busy.leave(nested);
+        return;
+    }
+    recorder.close();
+    f(recorder);
+    // Not where another session has begun meanwhile.
+    let continues = || session::current().is_some_and(|session| session.owns(recorder));
+    if recorder.has_chunk() && !stream.stale.get() && continues() {
+        recorder.open();
+    }
+    stream.busy.leave(false);
+}
+
+/// An event of this stream is lost. A child that has no session yet counts for itself: the spool is its parent's.
+fn lose(stream: &Stream) {
+    let session = session::current().filter(|_| Mode::current() != Mode::Child);
+    stream.lose(clock::ticks(), session);
+}
+
+/// The thread's recorder, a new one where it has none; its stream has a number.
+fn recorder_of_this_thread() -> Option<&'static Recorder> {
+    match tls::recorder() {
+        recorder if recorder.stream.number.get() != 0 => Some(recorder),
+        // A signal handler that has events, too, would take another one.
+        _ => system::without_signals(new_recorder_of_this_thread),
+    }
+}
+
+/// A recorder for a thread that has none, unless a signal handler has got it one.
+fn new_recorder_of_this_thread() -> Option<&'static Recorder> {
+    let mut recorder = tls::recorder();
+    if recorder.stream.number.get() == 0 {
+        // A thread that is new to us; or the child of a fork, whose recorder was wiped.
+        fork::notice();
+        if recorder.is_idle() || !recorder.claim() {
+            recorder = recorder::take()?;
+        }
+        if !recorder.begin_stream(session::next_stream()) {
+            recorder.give_back();
+            return None;
+        }
+        recorder.put_nowhere(|state, _, _| {
+            state.reset(recorder.stream.first_id());
+            None
+        });
+        tls::set_recorder(Some(recorder));
+    }
+    Some(recorder)
+}
+
+/// Records the event that `encode` writes, on a recorder that is closed.
+fn record(
+    recorder: &'static Recorder,
+    code: u64,
+    mut encode: impl FnMut(&mut State, u64, &mut [u64]) -> Option<usize>,
+) {
+    let stream = &recorder.stream;
+    let mode = Mode::current();
+    if mode == Mode::Off {
+        return;
+    }
+    if matches!(mode, Mode::Record | Mode::RecordSlowly)
+        && let Some(session) = session::current()
+        && put(session, recorder, code, &mut encode).is_some()
+    {
+        return;
+    }
+    // The object gets its id all the same. The chunk does not know of it, so it must not be continued.
+    recorder.put_nowhere(encode);
+    stream.stale.set(true);
+    if mode != Mode::Pause {
+        lose(stream);
+    }
+}
+
+/// Puts the event into the thread's chunk, or into a new one where there is none, it is stale, or full.
+fn put(
+    session: &'static Session,
+    recorder: &'static Recorder,
+    code: u64,
+    mut encode: impl FnMut(&mut State, u64, &mut [u64]) -> Option<usize>,
+) -> Option<()> {
+    let mut attempt = || {
+        session
+            .modules
+            .note(code, &recorder.stream.modules, |module| {
+                let encode = |_: &mut State, ticks, out: &mut [u64]| module.encode(ticks, out);
+                recorder.put_slowly(clock::ticks(), encode).is_some()
+            });
+        recorder.asked_for_modules();
+        if code != 0 {
+            start::program_uses_openmp(session);
+        }
+        recorder.put_slowly(clock::ticks(), &mut encode)
+    };
+    let usable = recorder.has_chunk() && !recorder.stream.stale.get() && session.owns(recorder);
+    if usable && attempt().is_some() {
+        return Some(());
+    }
+    session.renew(recorder)?;
+    attempt()
+}
+
+/// Runs `f` with the session and the thread's recorder, which is closed and has a chunk of that session; not at all
+/// where nothing is recorded.
+pub(crate) fn with_session(f: impl FnOnce(&'static Session, &'static Recorder)) {
+    enter(|recorder| {
+        let Some(session) = session::current() else {
+            return;
+        };
+        let usable = recorder.has_chunk() && !recorder.stream.stale.get() && session.owns(recorder);
+        if usable || session.renew(recorder).is_some() {
+            f(session, recorder);
+        }
+    });
+}

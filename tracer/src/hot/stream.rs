@@ -1,0 +1,210 @@
+//! What a recorder keeps for the cold path: which stream it is, its chunk, what was lost.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::lockfree::gate::Busy;
+use crate::lockfree::header::Header;
+use crate::quirks::join_barrier::Joining;
+use crate::quirks::undeferred::Collecting;
+use crate::session::Session;
+use crate::session::fork::Held;
+use crate::session::modules::KnownModules;
+use crate::session::spool::Spool;
+
+/// The cold half of a [`crate::hot::recorder::Recorder`]. All zeros is that of a thread without stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    /// The stream's number in the session, from 1; 0: none.
+    pub(crate) number: Cell<u32>,
+    /// Chunks begun before the current one.
+    pub(crate) sequence: Cell<u32>,
+    /// The current chunk's index in the spool, where there is one.
+    pub(crate) chunk: Cell<u32>,
+    /// Words of the chunk for events.
+    pub(crate) chunk_words: Cell<usize>,
+    /// The implicit task that waits at the end of its region.
+    pub(crate) joining: Joining,
+    /// Whether the runtime may be collecting the dependences of a task that this thread created.
+    pub(crate) collecting: Collecting,
+    /// The session of the chunk; null before the first.
+    pub(crate) session: Cell<*const Session>,
+    /// Whether the thread is on the cold path.
+    pub(crate) busy: Busy,
+    /// The stream is a device's, whose number follows.
+    pub(crate) is_device: Cell<bool>,
+    pub(crate) device_num: Cell<i32>,
+    /// True where ids were given that the chunk does not know of: nothing more may be written into it.
+    pub(crate) stale: Cell<bool>,
+    /// Events not recorded, and not told yet. Atomic since signal handlers on the same thread count, too.
+    lost: AtomicU64,
+    /// The chunk in whose header they are counted, too: its number from 1, or 0 for none.
+    untold_in: Cell<u32>,
+    /// The session that they are lost in; null where the process has none yet.
+    untold_of: Cell<*const Session>,
+    /// The clock before the first of them.
+    pub(crate) lost_since: Cell<u64>,
+    /// The newest id given to a target region or data operation, counted from 1.
+    pub(crate) newest_target: Cell<u64>,
+    /// Full chunks that a flight recorder keeps, the oldest first.
+    pub(crate) kept: Kept,
+    /// Modules that this thread has asked for.
+    pub(crate) modules: KnownModules,
+    /// Events of a forked child that has not used OpenMP yet.
+    pub(crate) held: Held,
+}
+
+/// Ids of streams lie this far apart.
+const ID_SHIFT: u32 = 40;
+/// Set in ids of target regions and data operations, which no predictor counts.
+const TARGET_BIT: u64 = 1 << 39;
+
+impl Stream {
+    pub(crate) const fn new() -> Stream {
+        Stream {
+            number: Cell::new(0),
+            sequence: Cell::new(0),
+            chunk: Cell::new(0),
+            chunk_words: Cell::new(0),
+            joining: Joining::new(),
+            collecting: Collecting::new(),
+            session: Cell::new(std::ptr::null()),
+            busy: Busy(AtomicBool::new(false)),
+            is_device: Cell::new(false),
+            device_num: Cell::new(0),
+            stale: Cell::new(false),
+            lost: AtomicU64::new(0),
+            untold_in: Cell::new(0),
+            untold_of: Cell::new(std::ptr::null()),
+            lost_since: Cell::new(0),
+            newest_target: Cell::new(0),
+            kept: Kept::new(),
+            modules: KnownModules::new(),
+            held: Held::new(),
+        }
+    }
+
+    /// The stream's newest id before its first event.
+    pub(crate) fn first_id(&self) -> u64 {
+        u64::from(self.number.get()) << ID_SHIFT
+    }
+
+    /// A new id for a target region or data operation.
+    pub(crate) fn target_id(&self) -> u64 {
+        self.newest_target.set(self.newest_target.get() + 1);
+        self.first_id() | TARGET_BIT | self.newest_target.get()
+    }
+
+    /// Counts an event that was not recorded; also in the header of the stream's last chunk, in case that the process is
+    /// killed before the stream has another one to tell it in.
+    pub(crate) fn lose(&self, now: u64, session: Option<&Session>) {
+        let of = session.map_or(std::ptr::null(), std::ptr::from_ref);
+        if self.untold_of.replace(of) != of {
+            // Of a session before, whose end did not wait for this thread: its spool tells of them.
+            self.lost.store(0, Ordering::Relaxed);
+        }
+        // Relaxed: shared only with signal handlers on this thread.
+        if self.lost.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.lost_since.set(now);
+            let own = |session: &&Session| std::ptr::eq(self.session.get(), *session);
+            // A stream that never had one counts in the first of all.
+            let index = session.filter(own).map_or(0, |_| self.chunk.get());
+            self.untold_in.set(index + 1);
+        }
+        if let Some(header) = self.untold_in(session) {
+            header.add_untold();
+        }
+    }
+
+    fn untold_in<'s>(&self, session: Option<&'s Session>) -> Option<&'s Header> {
+        session?.header(self.untold_in.get().checked_sub(1)?)
+    }
+
+    /// How many were counted since this was asked last; they are told of now.
+    pub(crate) fn take_lost(&self, session: Option<&Session>) -> u64 {
+        // Relaxed: as in `lose`; at the session's end, `Busy` orders it.
+        let lost = self.lost.swap(0, Ordering::Relaxed);
+        let of = self.untold_of.replace(std::ptr::null());
+        if !of.is_null() && session.is_some_and(|session| !std::ptr::eq(of, session)) {
+            self.untold_in.set(0);
+            return 0;
+        }
+        if let Some(header) = self.untold_in(session) {
+            header.forget_untold(lost);
+        }
+        self.untold_in.set(0);
+        lost
+    }
+
+    /// Becomes the new stream `number`.
+    pub(crate) fn reset(&self, number: u32) {
+        self.number.set(number);
+        self.sequence.set(0);
+        self.session.set(std::ptr::null());
+        self.is_device.set(false);
+        self.joining.forget();
+        self.collecting.end();
+        self.stale.set(false);
+        self.take_lost(None);
+        self.newest_target.set(0);
+        self.modules.forget();
+        drop(self.held.take());
+        self.kept.forget();
+    }
+}
+
+/// Chunks that are kept, the oldest first; the header of each names the next. All zeros is none. None of it is on the heap,
+/// which the program may have used up. Only the stream's thread calls this, on the cold path, or whoever ends the session
+/// when that is quiet.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// Numbers from 1; 0 is none.
+    oldest: Cell<u32>,
+    newest: Cell<u32>,
+    len: Cell<u32>,
+}
+
+impl Kept {
+    const fn new() -> Kept {
+        Kept {
+            oldest: Cell::new(0),
+            newest: Cell::new(0),
+            len: Cell::new(0),
+        }
+    }
+
+    /// How many they are.
+    pub(crate) fn len(&self) -> u32 {
+        self.len.get()
+    }
+
+    /// Keeps the chunk `index` of `spool`.
+    pub(crate) fn push(&self, spool: &Spool, index: u32) {
+        let number = index + 1;
+        spool.chunk(index).header().set_next_kept(0);
+        match self.newest.replace(number) {
+            0 => self.oldest.set(number),
+            before => spool.chunk(before - 1).header().set_next_kept(number),
+        }
+        self.len.set(self.len.get() + 1);
+    }
+
+    /// The oldest, which is not kept any more.
+    pub(crate) fn pop(&self, spool: &Spool) -> Option<u32> {
+        let index = self.oldest.get().checked_sub(1)?;
+        let next = spool.chunk(index).header().next_kept();
+        self.oldest.set(next);
+        if next == 0 {
+            self.newest.set(0);
+        }
+        self.len.set(self.len.get() - 1);
+        Some(index)
+    }
+
+    /// Keeps none: those of a session that has ended.
+    pub(crate) fn forget(&self) {
+        self.oldest.set(0);
+        self.newest.set(0);
+        self.len.set(0);
+    }
+}

@@ -1,0 +1,174 @@
+//! The session's clock: raw ticks, read on every event, and pairs with the system's clocks, read rarely.
+//!
+//! Reading the clock is the largest part of an event's cost. The time stamp counter is used where it is invariant
+//! and the kernel itself trusts it (its own clocksource), the generic timer on Arm; elsewhere `CLOCK_MONOTONIC`,
+//! whose ticks are nanoseconds.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use omptrace_trace_format::block::ClockPair;
+use omptrace_trace_format::metadata;
+
+use crate::os::system::clock_ns;
+
+/// What the ticks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum ClockKind {
+    /// `CLOCK_MONOTONIC`, in nanoseconds.
+    Monotonic = 0,
+    /// The CPU's own counter, read without a system call: the hot path's clock.
+    Counter = 1,
+}
+
+static KIND: AtomicU8 = AtomicU8::new(ClockKind::Monotonic as u8);
+
+/// Decides once, before the first event, which clock the process has; the same answer ever after.
+pub(crate) fn choose() -> ClockKind {
+    let kind = if counter_is_trusted() {
+        ClockKind::Counter
+    } else {
+        ClockKind::Monotonic
+    };
+    // Relaxed: stored before any callback is registered; the runtime's own synchronisation makes it visible.
+    KIND.store(kind as u8, Ordering::Relaxed);
+    kind
+}
+
+/// The clock that was chosen.
+pub(crate) fn kind() -> ClockKind {
+    // Relaxed: see `choose`.
+    if KIND.load(Ordering::Relaxed) == ClockKind::Counter as u8 {
+        ClockKind::Counter
+    } else {
+        ClockKind::Monotonic
+    }
+}
+
+/// The CPU's counter.
+#[inline(always)]
+pub(crate) fn counter() -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction exists on every x86_64 CPU; `choose` asks whether its value can be trusted.
+    unsafe {
+        core::arch::x86_64::_rdtsc()
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let ticks: u64;
+        // SAFETY: reads a counter that Linux lets user space read; no memory, no flags.
+        unsafe {
+            core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags))
+        };
+        ticks
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// The session's clock, whichever it is.
+pub(crate) fn ticks() -> u64 {
+    match kind() {
+        ClockKind::Counter => counter(),
+        ClockKind::Monotonic => clock_ns(libc::CLOCK_MONOTONIC),
+    }
+}
+
+/// Time that passes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch {
+    begun_ns: u64,
+}
+
+impl Stopwatch {
+    /// It begins now.
+    pub(crate) fn start() -> Stopwatch {
+        Stopwatch {
+            begun_ns: clock_ns(libc::CLOCK_MONOTONIC),
+        }
+    }
+
+    /// Since it began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        Duration::from_nanos(clock_ns(libc::CLOCK_MONOTONIC).saturating_sub(self.begun_ns))
+    }
+}
+
+/// The session's clock beside the system's, and the ticks that the reading took: of three tries the tightest.
+pub(crate) fn pair() -> (ClockPair, u64) {
+    let reading = || {
+        let before = ticks();
+        let monotonic_raw_ns = clock_ns(libc::CLOCK_MONOTONIC_RAW);
+        let after = ticks();
+        let realtime_ns = clock_ns(libc::CLOCK_REALTIME);
+        let took = after.wrapping_sub(before);
+        (
+            ClockPair {
+                ticks: before.wrapping_add(took / 2),
+                monotonic_raw_ns,
+                realtime_ns,
+            },
+            took,
+        )
+    };
+    (0..2).fold(reading(), |best, _| {
+        let next = reading();
+        if next.1 < best.1 { next } else { best }
+    })
+}
+
+/// Ticks per second, from a pair read earlier: good to some 100 ppm after a millisecond.
+pub(crate) fn describe(first: ClockPair, uncertainty_ticks: u64) -> metadata::Clock {
+    let (now, _) = pair();
+    let ns = now
+        .monotonic_raw_ns
+        .saturating_sub(first.monotonic_raw_ns)
+        .max(1);
+    let ticks = now.ticks.wrapping_sub(first.ticks);
+    let (kind, ticks_per_second) = match kind() {
+        ClockKind::Counter => (
+            if cfg!(target_arch = "aarch64") {
+                "cntvct"
+            } else {
+                "tsc"
+            },
+            ticks as f64 * 1e9 / ns as f64,
+        ),
+        ClockKind::Monotonic => ("monotonic", 1e9),
+    };
+    metadata::Clock {
+        kind: kind.into(),
+        ticks_per_second,
+        uncertainty_ticks,
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn counter_is_trusted() -> bool {
+    use core::arch::x86_64::__cpuid;
+    // Bit 8 of EDX in leaf 0x8000_0007: the counter runs at one rate in all power states.
+    let invariant =
+        __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & 1 << 8 != 0;
+    // What the kernel found out about the counters of all CPUs; two hypervisor clocks are made of a counter that the
+    // host vouches for.
+    let source =
+        std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    invariant
+        && source.is_ok_and(|s| {
+            matches!(
+                s.trim(),
+                "tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page"
+            )
+        })
+}
+
+#[cfg(target_arch = "aarch64")]
+fn counter_is_trusted() -> bool {
+    true // Arm's generic timer counts at one rate, the same on all CPUs, by architecture.
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn counter_is_trusted() -> bool {
+    false
+}

@@ -1,0 +1,36 @@
+//! What the program shall not notice of a call into the tracer: a panic, a cancellation that takes effect there, another `errno`.
+//!
+//! A thread may be cancelled wherever it makes one of many system calls (pthreads(7), "Cancellation points"), as we do to
+//! write a chunk. A program that is cancelled at a place of its own choice would end in the middle of a construct, and
+//! the unwinding of our frames would be an abort. So nothing of ours is such a place: the request waits.
+
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+
+use crate::os::system;
+
+/// `PTHREAD_CANCEL_DISABLE`, of glibc and musl.
+const DISABLE: c_int = 1;
+
+unsafe extern "C" {
+    /// POSIX; the libc crate has it for few systems.
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+
+/// Runs `f` so that neither a panic nor a cancellation leaves it, and `errno` is as it was: a program may say in a `critical` why
+/// the call before it failed.
+///
+/// # Errors
+/// The panic.
+pub(crate) fn contained<T>(f: impl FnOnce() -> T) -> thread::Result<T> {
+    let mut before = DISABLE;
+    // SAFETY: `before` is valid for writing.
+    unsafe { pthread_setcancelstate(DISABLE, &mut before) };
+    let errno = system::errno();
+    let result = catch_unwind(AssertUnwindSafe(f));
+    system::set_errno(errno);
+    // SAFETY: the state that was there. It is no cancellation point itself.
+    unsafe { pthread_setcancelstate(before, &mut before) };
+    result
+}

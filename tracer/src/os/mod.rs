@@ -1,0 +1,26 @@
+//! The operating system as the tracer uses it. Nothing in this folder uses another part of the crate.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`kernel`], [`system`] | system calls that no other library can replace |
+//! | [`lock`] | mutex and semaphore over futex(2) |
+//! | [`clock`] | the time of an event; it is on the hot path |
+//! | [`containment`] | keeps panics, cancellation and changes of `errno` from the program |
+//! | [`log`] | one line on stderr |
+//! | [`protected_fd`] | files whose descriptors the program may close |
+//! | [`helper_thread`] | the tracer's own threads, which may have to end under the loader's lock |
+//! | [`module_file`] | sends the files of modules to `omptrace record` |
+//! | [`emergency_alloc`] | memory where the program has none left |
+//! | [`sanitizer`] | faults that `cargo xtask sanitize` plants |
+
+pub(crate) mod clock;
+pub(crate) mod containment;
+mod emergency_alloc;
+pub(crate) mod helper_thread;
+pub(crate) mod kernel;
+pub(crate) mod lock;
+pub(crate) mod log;
+pub(crate) mod module_file;
+pub(crate) mod protected_fd;
+pub(crate) mod sanitizer;
+pub(crate) mod system;

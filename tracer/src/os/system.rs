@@ -1,0 +1,736 @@
+//! What the tracer wants of the system, each wrapped once. All that it does after its start goes to the kernel directly:
+//! see [`crate::os::kernel`].
+
+use std::ffi::{CStr, CString, c_int};
+use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+use omptrace_trace_format::lock::Purpose;
+
+use crate::os::kernel;
+
+/// Creates `path` for the user alone; it must not exist, and a link is never followed.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn create_new(path: &Path) -> io::Result<OwnedFd> {
+    open(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL)
+}
+
+/// Opens the file at `path`, which is there, and is none that makes the caller wait.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn open_existing(path: &Path) -> io::Result<OwnedFd> {
+    open(path, libc::O_RDWR | libc::O_NONBLOCK)
+}
+
+fn open(path: &Path, flags: c_int) -> io::Result<OwnedFd> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let flags = flags | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    loop {
+        let arguments = [
+            libc::AT_FDCWD as usize,
+            path.as_ptr() as usize,
+            flags as usize,
+            0o600,
+        ];
+        // SAFETY: a valid C string.
+        match unsafe { kernel::call(libc::SYS_openat, arguments) } {
+            // SAFETY: just opened, and nobody else's.
+            Ok(new) => return Ok(unsafe { OwnedFd::from_raw_fd(new as RawFd) }),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Closes a descriptor.
+pub(crate) fn close(file: OwnedFd) {
+    // SAFETY: our own, and not used any more. What Linux says besides, it closes it.
+    let _ = unsafe { kernel::call(libc::SYS_close, [file.into_raw_fd() as usize]) };
+}
+
+/// Removes the file's name. One that is gone already is as good.
+pub(crate) fn remove(path: &Path) {
+    if let Ok(path) = CString::new(path.as_os_str().as_bytes()) {
+        let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, 0];
+        // SAFETY: a valid C string.
+        let _ = unsafe { kernel::call(libc::SYS_unlinkat, arguments) };
+    }
+}
+
+fn number(file: BorrowedFd<'_>) -> usize {
+    file.as_raw_fd() as usize
+}
+
+/// A limit of the process; the largest number is none.
+fn limit(resource: libc::__rlimit_resource_t) -> u64 {
+    let mut limit = [0_u64; 2];
+    let arguments = [0, resource as usize, 0, limit.as_mut_ptr() as usize];
+    // SAFETY: `limit` is valid for writing what the kernel calls `rlimit64`.
+    match unsafe { kernel::call(libc::SYS_prlimit64, arguments) } {
+        Ok(_) => limit[0],
+        Err(_) => u64::MAX,
+    }
+}
+
+/// The most address space that the process may have.
+pub(crate) fn address_space_limit() -> u64 {
+    limit(libc::RLIMIT_AS)
+}
+
+/// Beyond the largest file that the process may write the kernel kills it by SIGXFSZ.
+fn check_file_size(end: u64) -> io::Result<()> {
+    if end > limit(libc::RLIMIT_FSIZE) {
+        Err(io::Error::from_raw_os_error(libc::EFBIG))
+    } else {
+        Ok(())
+    }
+}
+
+/// The most parts of [`write_all_at`].
+const MOST_PARTS: usize = 4;
+
+/// Writes all of `parts` at `offset`.
+///
+/// # Errors
+/// What the system said; `EFBIG` before the process's limit on file sizes would kill it.
+pub(crate) fn write_all_at(
+    file: BorrowedFd<'_>,
+    parts: &[&[u8]],
+    mut offset: u64,
+) -> io::Result<()> {
+    check_file_size(offset + parts.iter().map(|part| part.len() as u64).sum::<u64>())?;
+    // Not on the heap: the program may have used all memory up.
+    let mut slices = [IoSlice::new(&[]); MOST_PARTS];
+    let mut slices = &mut slices[..parts.len()];
+    for (slice, part) in slices.iter_mut().zip(parts) {
+        *slice = IoSlice::new(part);
+    }
+    IoSlice::advance_slices(&mut slices, 0);
+    while !slices.is_empty() {
+        let arguments = [
+            number(file),
+            slices.as_ptr() as usize,
+            slices.len(),
+            offset as usize,
+            high_half(offset),
+        ];
+        // SAFETY: `IoSlice` is an `iovec`, each valid for its length; there are a few, far below IOV_MAX.
+        match unsafe { kernel::call(libc::SYS_pwritev, arguments) } {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                offset += written as u64;
+                IoSlice::advance_slices(&mut slices, written);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The upper half of a number that the kernel wants in two registers; where a register holds all of it, it looks at the
+/// first one only.
+fn high_half(number: u64) -> usize {
+    match usize::BITS {
+        64 => 0,
+        _ => (number >> 32) as usize,
+    }
+}
+
+/// Reserves space on the disk.
+///
+/// # Errors
+/// `ENOSPC`, `EDQUOT`; `EFBIG` before the process's limit on file sizes would kill it.
+pub(crate) fn reserve(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
+    check_file_size(offset + len)?;
+    loop {
+        match allocate(file, 0, offset, len) {
+            // tmpfs stops at a signal, and undoes what it did.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+                return write_zeros(file, offset, len);
+            }
+            result => return result,
+        }
+    }
+}
+
+/// Reserves space where the file system has no call for that: nothing is there yet.
+fn write_zeros(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
+    let zeros = [0; 4096];
+    let end = offset + len;
+    let mut begins = (offset..end).step_by(zeros.len());
+    begins.try_for_each(|begin| {
+        let len = zeros.len().min((end - begin) as usize);
+        write_all_at(file, &[&zeros[..len]], begin)
+    })
+}
+
+/// `fallocate(2)`.
+fn allocate(file: BorrowedFd<'_>, mode: c_int, offset: u64, len: u64) -> io::Result<()> {
+    let arguments = [number(file), mode as usize, offset as usize, len as usize];
+    // SAFETY: a plain system call.
+    unsafe { kernel::call(libc::SYS_fallocate, arguments) }.map(drop)
+}
+
+/// Reserves space on the disk beyond the file's end.
+///
+/// # Errors
+/// What the system said: not every file system can.
+pub(crate) fn reserve_without_growing(
+    file: BorrowedFd<'_>,
+    offset: u64,
+    len: u64,
+) -> io::Result<()> {
+    check_file_size(offset + len)?;
+    allocate(file, libc::FALLOC_FL_KEEP_SIZE, offset, len)
+}
+
+/// True where a page that was written to the file once may find no space the second time, by the kind of its file system:
+/// Btrfs and bcachefs copy on write, NILFS refuses on a disk that is nearly full.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn faults_when_full(file: BorrowedFd<'_>) -> io::Result<bool> {
+    const BCACHEFS_SUPER_MAGIC: libc::c_long = 0xca45_1a4e;
+    // SAFETY: all zeros is a valid structure, which the kernel fills.
+    let mut found: libc::statfs = unsafe { std::mem::zeroed() };
+    // SAFETY: `found` is valid for writing.
+    unsafe { kernel::call(libc::SYS_fstatfs, [number(file), &raw mut found as usize]) }?;
+    Ok(matches!(
+        found.f_type,
+        libc::BTRFS_SUPER_MAGIC | BCACHEFS_SUPER_MAGIC | libc::NILFS_SUPER_MAGIC
+    ))
+}
+
+/// Ends the file at `len`, which gives back what is reserved beyond.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn truncate(file: BorrowedFd<'_>, len: u64) -> io::Result<()> {
+    // SAFETY: a plain system call.
+    unsafe { kernel::call(libc::SYS_ftruncate, [number(file), len as usize]) }.map(drop)
+}
+
+/// Gives back the space of `len` bytes from `offset` on, which read as zeros from then on.
+///
+/// # Errors
+/// What the system said: not every file system can.
+pub(crate) fn give_back(file: BorrowedFd<'_>, offset: usize, len: usize) -> io::Result<()> {
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    allocate(file, mode, offset as u64, len as u64)
+}
+
+/// Maps `len` bytes of the file from `offset` on, also those that it does not have yet, for the life of the process. None
+/// may be touched before [`open_memory`].
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn map_shared(file: BorrowedFd<'_>, offset: usize, len: usize) -> io::Result<*mut u8> {
+    let (access, flags) = (libc::PROT_NONE, libc::MAP_SHARED | libc::MAP_NORESERVE);
+    let before = offset % page_bytes();
+    let base = map(len + before, access, flags, Some((file, offset - before)))?;
+    // A core dump has no use for it. Failure costs disk space, no more.
+    // SAFETY: the range was just mapped.
+    let _ = unsafe { advise(base, len + before, libc::MADV_DONTDUMP) };
+    // SAFETY: within the mapping.
+    Ok(unsafe { base.add(before) })
+}
+
+/// A new mapping at an address of the kernel's choice, of a file from some offset on, or of zeros.
+fn map(
+    len: usize,
+    access: c_int,
+    flags: c_int,
+    file: Option<(BorrowedFd<'_>, usize)>,
+) -> io::Result<*mut u8> {
+    let (file, offset) = file.map_or((usize::MAX, 0), |(file, offset)| (number(file), offset));
+    // ThreadSanitizer must see it.
+    #[cfg(any(
+        omptrace_thread_sanitizer,
+        not(any(target_arch = "x86_64", target_arch = "aarch64"))
+    ))]
+    {
+        let none = std::ptr::null_mut();
+        // SAFETY: a new mapping.
+        let base = unsafe { libc::mmap(none, len, access, flags, file as i32, offset as i64) };
+        match base {
+            libc::MAP_FAILED => Err(io::Error::last_os_error()),
+            base => Ok(base.cast()),
+        }
+    }
+    #[cfg(all(
+        not(omptrace_thread_sanitizer),
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ))]
+    {
+        let arguments = [0, len, access as usize, flags as usize, file, offset];
+        // SAFETY: a new mapping.
+        let base = unsafe { kernel::call(libc::SYS_mmap, arguments) }?;
+        Ok(std::ptr::with_exposed_provenance_mut(base))
+    }
+}
+
+/// `madvise(2)`.
+///
+/// # Safety
+/// Nobody relies on what the advice takes away.
+unsafe fn advise(base: *mut u8, len: usize, advice: c_int) -> io::Result<()> {
+    let arguments = [base.expose_provenance(), len, advice as usize];
+    // SAFETY: the caller's contract.
+    unsafe { kernel::call(libc::SYS_madvise, arguments) }.map(drop)
+}
+
+/// Maps a page of the file, which keeps the file's description open; nobody can touch it, and no child of fork gets it.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn map_pin(file: BorrowedFd<'_>) -> io::Result<*mut u8> {
+    let (access, flags) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_NORESERVE);
+    let len = page_bytes();
+    let page = map(len, access, flags, Some((file, 0)))?;
+    // SAFETY: the page was just mapped. Failure gives it to children, no more.
+    let _ = unsafe { advise(page, len, libc::MADV_DONTFORK) };
+    Ok(page)
+}
+
+/// Gives a lock of the file back: [`omptrace_trace_format::lock::give_back`], where no function may be called any more.
+pub(crate) fn give_lock_back(file: BorrowedFd<'_>, purpose: Purpose) {
+    let lock = libc::flock {
+        l_type: libc::F_UNLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: purpose as libc::off_t,
+        l_len: 1,
+        l_pid: 0,
+    };
+    let place = &raw const lock as usize;
+    let arguments = [number(file), libc::F_OFD_SETLK as usize, place];
+    // SAFETY: a valid structure.
+    let _ = unsafe { kernel::call(libc::SYS_fcntl, arguments) };
+}
+
+/// Gives the page of [`map_pin`] back.
+pub(crate) fn unmap_pin(page: *mut u8) {
+    // SAFETY: made by `map_pin`, and touched by nobody.
+    let _ = unsafe { kernel::call(libc::SYS_munmap, [page.addr(), page_bytes()]) };
+}
+
+/// Maps `len` bytes of zeroed private memory for the life of the process. None may be touched before [`open_memory`].
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn map_private(len: usize) -> io::Result<*mut u8> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    map(len, libc::PROT_NONE, flags, None)
+}
+
+/// Lets a part of a mapping be read and written, and what else is in its pages.
+///
+/// # Errors
+/// What the system said: memory is short.
+pub(crate) fn open_memory(base: *mut u8, len: usize) -> io::Result<()> {
+    let before = base as usize % page_bytes();
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: the caller's own mapping.
+    let begin = unsafe { base.sub(before) }.expose_provenance();
+    let arguments = [begin, len + before, access as usize];
+    // SAFETY: it becomes more accessible; it begins at a page, as this part does now.
+    unsafe { kernel::call(libc::SYS_mprotect, arguments) }.map(drop)
+}
+
+/// Not 4 KiB everywhere.
+fn page_bytes() -> usize {
+    // SAFETY: no pointers.
+    unsafe { libc::getauxval(libc::AT_PAGESZ) as usize }
+}
+
+/// Gives the memory of a mapping back; it reads as zeros from then on, and may be written again.
+pub(crate) fn forget_memory(base: *mut u8, len: usize) {
+    // SAFETY: the caller's own private mapping; nobody relies on its content any more. Failure costs memory only.
+    let _ = unsafe { advise(base, len, libc::MADV_DONTNEED) };
+}
+
+/// Puts private memory, of zeros, in the place of a part of a mapping, and of what else is in its pages.
+pub(crate) fn detach_memory(base: *mut u8, len: usize) {
+    let before = base as usize % page_bytes();
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    // SAFETY: the caller's own mapping.
+    let begin = unsafe { base.sub(before) }.expose_provenance();
+    let arguments = [
+        begin,
+        len + before,
+        access as usize,
+        flags as usize,
+        usize::MAX,
+        0,
+    ];
+    // SAFETY: nobody relies on its content any more. Failure leaves it as it was.
+    let _ = unsafe { kernel::call(SYS_MMAP, arguments) };
+}
+
+/// What maps memory of zeros, by whatever name.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+const SYS_MMAP: libc::c_long = libc::SYS_mmap;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const SYS_MMAP: libc::c_long = libc::SYS_mmap2;
+
+/// True of a process that has more rights than the user who started it: a setuid program, or one with capabilities.
+pub(crate) fn has_more_rights_than_its_user() -> bool {
+    // SAFETY: no pointers.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// What tells a file from all others: its file system's device, and its number there.
+pub(crate) type FileId = (u64, u64);
+
+/// Which file this is.
+///
+/// # Errors
+/// What the system said: `EBADF` where the descriptor is closed.
+pub(crate) fn file_id(file: BorrowedFd<'_>) -> io::Result<FileId> {
+    status(file).map(|stat| (stat.st_dev, stat.st_ino))
+}
+
+/// Which file has this name; a link is one itself.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn file_id_of(path: &Path) -> io::Result<FileId> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let flags = libc::AT_SYMLINK_NOFOLLOW;
+    let stat = status_of(libc::AT_FDCWD as usize, &path, flags)?;
+    Ok((stat.st_dev, stat.st_ino))
+}
+
+/// True where the file has a name, wherever that is.
+///
+/// # Errors
+/// As of [`file_id`].
+pub(crate) fn has_a_name(file: BorrowedFd<'_>) -> io::Result<bool> {
+    status(file).map(|stat| stat.st_nlink > 0)
+}
+
+fn status(file: BorrowedFd<'_>) -> io::Result<libc::stat> {
+    status_of(number(file), c"", libc::AT_EMPTY_PATH)
+}
+
+/// `newfstatat(2)`.
+fn status_of(folder: usize, path: &CStr, flags: c_int) -> io::Result<libc::stat> {
+    // SAFETY: all zeros is a valid structure, which the kernel fills.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    {
+        let (path, place) = (path.as_ptr() as usize, &raw mut stat as usize);
+        let arguments = [folder, path, place, flags as usize];
+        // SAFETY: a valid C string; the C library's structure is the kernel's here.
+        unsafe { kernel::call(libc::SYS_newfstatat, arguments) }?;
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    // SAFETY: a valid C string, and a structure that is valid for writing.
+    if unsafe { libc::fstatat(folder as c_int, path.as_ptr(), &mut stat, flags) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(stat)
+}
+
+/// True while the process has this thread alone; false where that cannot be seen.
+pub(crate) fn has_one_thread() -> bool {
+    // Two links of a folder, and one of each folder in it.
+    let found = status_of(libc::AT_FDCWD as usize, c"/proc/self/task", 0);
+    found.is_ok_and(|found| found.st_nlink == 3)
+}
+
+/// A second descriptor of the file: the lowest that is free from `lowest` on.
+///
+/// # Errors
+/// What the system said: there is none within the process's limit.
+pub(crate) fn duplicate_from(file: BorrowedFd<'_>, lowest: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: a plain system call.
+    let arguments = [
+        number(file),
+        libc::F_DUPFD_CLOEXEC as usize,
+        lowest as usize,
+    ];
+    // SAFETY: as above.
+    let new = unsafe { kernel::call(libc::SYS_fcntl, arguments) }?;
+    // SAFETY: just made, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(new as RawFd) })
+}
+
+/// Zeroed private memory that a child of fork finds zeroed again.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn map_wiped_on_fork(len: usize) -> io::Result<*mut u8> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let base = map(len, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, None)?;
+    // Kernels before 4.14 refuse; then the fork handler alone protects the parent.
+    // SAFETY: the range was just mapped.
+    let _ = unsafe { advise(base, len, libc::MADV_WIPEONFORK) };
+    Ok(base)
+}
+
+/// The calling thread's `errno`.
+pub(crate) fn errno() -> c_int {
+    // SAFETY: the C library's own place for this thread.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Sets it.
+pub(crate) fn set_errno(value: c_int) {
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = value }
+}
+
+/// The calling thread's id.
+pub(crate) fn thread_id() -> i32 {
+    // SAFETY: no arguments.
+    unsafe { kernel::call(libc::SYS_gettid, []) }.map_or(0, |id| id as i32)
+}
+
+/// The calling process's id, from the kernel: a cached one would be the parent's after a raw clone.
+pub(crate) fn process_id() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { kernel::call(libc::SYS_getpid, []) }.map_or(0, |id| id as u32)
+}
+
+/// The calling thread's name.
+pub(crate) fn thread_name() -> Vec<u8> {
+    let mut name = [0u8; 16];
+    let arguments = [libc::PR_GET_NAME as usize, name.as_mut_ptr() as usize];
+    // SAFETY: the kernel writes at most 16 bytes.
+    let _ = unsafe { kernel::call(libc::SYS_prctl, arguments) };
+    name.iter().copied().take_while(|byte| *byte != 0).collect()
+}
+
+/// Which CPUs the process may use.
+pub(crate) fn affinity() -> Option<libc::cpu_set_t> {
+    // SAFETY: all zeros is a valid set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    let arguments = [0, size_of_val(&set), &raw mut set as usize];
+    // SAFETY: the kernel writes no more than the set's size.
+    unsafe { kernel::call(libc::SYS_sched_getaffinity, arguments) }.ok()?;
+    Some(set)
+}
+
+/// The unit in which `/proc` tells when processes started; `None` where the system does not say.
+pub(crate) fn clock_ticks_per_second() -> Option<u64> {
+    // SAFETY: takes and gives numbers only.
+    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+    u64::try_from(ticks).ok().filter(|ticks| *ticks > 0)
+}
+
+/// How many processors are online; 0 where that is not known.
+pub(crate) fn processors() -> u32 {
+    // SAFETY: a plain call.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    u32::try_from(online).unwrap_or(0)
+}
+
+/// Lets the calling thread run on any of `cpus`: it inherited where its parent was bound.
+pub(crate) fn spread_over(cpus: &Option<libc::cpu_set_t>) {
+    if let Some(cpus) = cpus {
+        let arguments = [0, size_of_val(cpus), &raw const *cpus as usize];
+        // SAFETY: a plain system call with a valid set; a refusal costs time only.
+        let _ = unsafe { kernel::call(libc::SYS_sched_setaffinity, arguments) };
+    }
+}
+
+/// Makes `thread` an ordinary one, or one that takes idle time only.
+pub(crate) fn set_ordinary(thread: i32, ordinary: bool) {
+    let policy = if ordinary {
+        libc::SCHED_OTHER
+    } else {
+        libc::SCHED_IDLE
+    };
+    let parameters = libc::sched_param { sched_priority: 0 };
+    let place = &raw const parameters as usize;
+    let arguments = [thread as usize, policy as usize, place];
+    // SAFETY: a plain system call with valid arguments; a thread that is gone, or a refusal, costs time only.
+    let _ = unsafe { kernel::call(libc::SYS_sched_setscheduler, arguments) };
+}
+
+/// Lets other threads run.
+pub(crate) fn yield_now() {
+    // SAFETY: no arguments.
+    let _ = unsafe { kernel::call(libc::SYS_sched_yield, []) };
+}
+
+/// A time for the kernel.
+fn timespec(time: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: time.as_secs() as libc::time_t,
+        tv_nsec: time.subsec_nanos() as _,
+    }
+}
+
+/// Sleeps, or less where a signal comes.
+pub(crate) fn sleep(time: Duration) {
+    let time = timespec(time);
+    // SAFETY: a valid time; nobody asks what is left.
+    let _ = unsafe { kernel::call(libc::SYS_nanosleep, [&raw const time as usize, 0]) };
+}
+
+/// Sleeps while `word` is `value`, until [`wake`], at most `most`; less for any reason.
+pub(crate) fn wait_while(word: &AtomicU32, value: u32, most: Option<Duration>) {
+    let most = most.map(timespec);
+    let most = most
+        .as_ref()
+        .map_or(0, |most| std::ptr::from_ref(most) as usize);
+    let operation = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as usize;
+    let arguments = [word.as_ptr() as usize, operation, value as usize, most];
+    // SAFETY: the word is valid, and so is the time.
+    let _ = unsafe { kernel::call(libc::SYS_futex, arguments) };
+}
+
+/// Wakes `threads` threads that [`wait_while`].
+pub(crate) fn wake(word: &AtomicU32, threads: u32) {
+    let operation = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
+    let arguments = [word.as_ptr() as usize, operation, threads as usize];
+    // SAFETY: the kernel only uses the address.
+    let _ = unsafe { kernel::call(libc::SYS_futex, arguments) };
+}
+
+/// Signals, as the kernel has them: signal 1 is bit 0.
+type Signals = u64;
+
+/// Signals that are never kept from a thread. Those of the C libraries' own: glibc cancels threads by 32 and changes their
+/// user by 33, musl uses 34, too. What an instruction causes kills the process where it is blocked: a sandbox answers
+/// system calls by SIGSYS, a debugger within the process steps by SIGTRAP.
+const NEVER_BLOCKED: Signals = bit(32) | bit(33) | bit(34) | bit(libc::SIGSYS) | bit(libc::SIGTRAP);
+
+const fn bit(signal: c_int) -> Signals {
+    1 << (signal - 1)
+}
+
+/// Blocks these signals and no others; returns those that were blocked before.
+fn block(signals: Signals) -> Signals {
+    let mut before = 0;
+    let arguments = [
+        libc::SIG_SETMASK as usize,
+        &raw const signals as usize,
+        &raw mut before as usize,
+        size_of::<Signals>(),
+    ];
+    // SAFETY: valid sets of the size that the kernel has.
+    let _ = unsafe { kernel::call(libc::SYS_rt_sigprocmask, arguments) };
+    before
+}
+
+/// Runs `f` with all signals blocked on this thread, so that a thread it starts never gets any.
+pub(crate) fn without_signals<T>(f: impl FnOnce() -> T) -> T {
+    let before = block(!NEVER_BLOCKED);
+    let result = f();
+    block(before);
+    result
+}
+
+/// Writes to a descriptor that is not ours, once: a pipe that nobody reads any more, or a file that may not become larger, does
+/// not kill the program.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn write_without_signal(descriptor: RawFd, bytes: &[u8]) -> io::Result<()> {
+    const DEADLY: [c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
+    without_signals(|| {
+        let before = pending();
+        let arguments = [descriptor as usize, bytes.as_ptr() as usize, bytes.len()];
+        // SAFETY: the buffer is valid for its length.
+        let result = unsafe { kernel::call(libc::SYS_write, arguments) };
+        if result.is_err() {
+            let new = pending() & !before;
+            let came = |signal: &&c_int| new & bit(**signal) != 0;
+            DEADLY.iter().filter(came).for_each(take);
+        }
+        result.map(drop)
+    })
+}
+
+/// Signals that wait for the calling thread to let them through.
+fn pending() -> Signals {
+    let mut set: Signals = 0;
+    let arguments = [&raw mut set as usize, size_of::<Signals>()];
+    // SAFETY: a set is plain data, which the call fills.
+    let _ = unsafe { kernel::call(libc::SYS_rt_sigpending, arguments) };
+    set
+}
+
+/// Takes a pending signal away.
+fn take(signal: &c_int) {
+    let (set, now) = (bit(*signal), timespec(Duration::ZERO));
+    let arguments = [
+        &raw const set as usize,
+        0,
+        &raw const now as usize,
+        size_of::<Signals>(),
+    ];
+    // SAFETY: a valid set and time; nobody asks for details.
+    let _ = unsafe { kernel::call(libc::SYS_rt_sigtimedwait, arguments) };
+}
+
+/// Size and time of last modification (nanoseconds since 1970) of a file; zeros where it is gone.
+pub(crate) fn file_stamp(path: &[u8]) -> (u64, u64) {
+    let Ok(path) = CString::new(path) else {
+        return (0, 0);
+    };
+    match status_of(libc::AT_FDCWD as usize, &path, 0) {
+        Ok(stat) => (
+            stat.st_size as u64,
+            stat.st_mtime as u64 * 1_000_000_000 + stat.st_mtime_nsec as u64,
+        ),
+        Err(_) => (0, 0),
+    }
+}
+
+/// One of the system's clocks, in nanoseconds.
+pub(crate) fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = timespec(Duration::ZERO);
+    let arguments = [clock as usize, &raw mut time as usize];
+    // SAFETY: `time` is valid for writing; the clocks asked for exist on every Linux, and an error leaves zeros.
+    let _ = unsafe { kernel::call(libc::SYS_clock_gettime, arguments) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The host's name.
+pub(crate) fn host() -> String {
+    let mut name = [0u8; 256];
+    // SAFETY: the buffer is valid for its length less the final zero.
+    unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(0);
+    String::from_utf8_lossy(&name[..end]).into_owned()
+}
+
+/// `path` made absolute, without looking at the file system's links.
+pub(crate) fn absolute(path: &Path) -> std::path::PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+/// What the loader knows of `address`.
+fn loaded_at(address: *const libc::c_void) -> Option<libc::Dl_info> {
+    // SAFETY: all zeros is a valid structure, and `dladdr` accepts any address.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        (libc::dladdr(address, &mut info) != 0).then_some(info)
+    }
+}
+
+/// Where the library that holds `address` begins in memory.
+pub(crate) fn base_of(address: *const libc::c_void) -> Option<usize> {
+    loaded_at(address).map(|info| info.dli_fbase as usize)
+}
+
+/// The library that holds `address`, as the loader names it.
+pub(crate) fn library_of(address: *const libc::c_void) -> Option<String> {
+    let info = loaded_at(address).filter(|info| !info.dli_fname.is_null())?;
+    // SAFETY: a C string of the loader, copied at once.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) }.to_bytes();
+    Some(String::from_utf8_lossy(name).into_owned())
+}

@@ -1,0 +1,224 @@
+//! The one place per thread in which LLVM's runtime, and Intel's, keep the tool's data of two things.
+//!
+//! One is the task of a `taskwait` with dependences, and of an undeferred task that waits for its own. The other is a copy of
+//! the data of a worker's implicit task, from the begin of the barrier at the end of a region on; it is never emptied. Where the
+//! first begins, the runtime aborts unless the place is empty (`taskwait_task_data->ptr == NULL`): in any task that a
+//! worker runs in that barrier, and anywhere on a thread that has been a worker. A tool that gives tasks no data is the only
+//! one that never meets this. So what is copied is empty, and the copy has the task's id only while the runtime reports ends:
+//!
+//! ```text
+//! sync_region_wait begin   the id is taken out of the task, and kept      the runtime copies
+//! task_schedule            the task gets its id back                      where the thread runs tasks while it waits
+//! sync_region_wait end     the copy gets the id
+//! sync_region end
+//! implicit_task end        the copy is emptied
+//! ```
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr::null_mut;
+
+use ompt_sys::{
+    ompt_callback_t, ompt_data_t, ompt_scope_begin, ompt_scope_endpoint_t,
+    ompt_sync_region_barrier_implicit, ompt_sync_region_barrier_implicit_parallel,
+    ompt_sync_region_t,
+};
+
+use crate::dialects::dialect::Function;
+use crate::dialects::thread_state;
+use crate::hot::callbacks;
+use crate::hot::tls;
+use crate::quirks::Quirk;
+
+/// The callbacks that are registered in place of those of the same names where a runtime has the fault.
+pub(crate) static CALLBACKS: &[(&str, Function)] = {
+    // SAFETY: the functions below have the signatures of the callbacks of these names.
+    unsafe {
+        &[
+            (
+                "sync_region_wait",
+                Function::new(sync_region_wait as *const c_void),
+            ),
+            (
+                "implicit_task",
+                Function::new(implicit_task as *const c_void),
+            ),
+        ]
+    }
+};
+
+/// What must be registered for `sync_region_wait` where the user does not want it: a runtime of this `version` registered
+/// the callbacks of `results`.
+pub(crate) fn needs_wait<T>(
+    version: &str,
+    results: &BTreeMap<String, T>,
+) -> Option<ompt_callback_t> {
+    let gives_ids = results.contains_key("implicit_task");
+    let is_needed = gives_ids && !results.contains_key("sync_region_wait");
+    // SAFETY: it has the signature of `sync_region_wait`.
+    let function = || unsafe { Function::new(unrecorded_sync_region_wait as *const c_void) }.0;
+    (is_needed && Quirk::WantsTaskwaitDataEmpty.is_of(version)).then(function)
+}
+
+/// Both calls are jumps: a usual event costs one test more.
+unsafe extern "C" fn sync_region_wait(
+    kind: ompt_sync_region_t,
+    endpoint: ompt_scope_endpoint_t,
+    parallel_data: *mut ompt_data_t,
+    task_data: *mut ompt_data_t,
+    codeptr_ra: *const c_void,
+) {
+    let record = if codeptr_ra.is_null() {
+        wait_without_code
+    } else {
+        callbacks::sync_region_wait
+    };
+    // SAFETY: the arguments of this call.
+    unsafe { record(kind, endpoint, parallel_data, task_data, codeptr_ra) }
+}
+
+#[inline(never)]
+unsafe extern "C" fn wait_without_code(
+    kind: ompt_sync_region_t,
+    endpoint: ompt_scope_endpoint_t,
+    parallel_data: *mut ompt_data_t,
+    task_data: *mut ompt_data_t,
+    codeptr_ra: *const c_void,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        around_copy(kind, endpoint, task_data, || {
+            callbacks::sync_region_wait(kind, endpoint, parallel_data, task_data, codeptr_ra);
+        });
+    }
+}
+
+unsafe extern "C" fn unrecorded_sync_region_wait(
+    kind: ompt_sync_region_t,
+    endpoint: ompt_scope_endpoint_t,
+    _: *mut ompt_data_t,
+    task_data: *mut ompt_data_t,
+    codeptr_ra: *const c_void,
+) {
+    if codeptr_ra.is_null() {
+        // SAFETY: the arguments of this call.
+        unsafe { around_copy(kind, endpoint, task_data, || ()) };
+    }
+}
+
+/// Records an end of a wait, with the id where it belongs before and after it. Only a worker's barrier at the end of a region
+/// has no code address at its begin.
+///
+/// # Safety
+/// `task_data` is null, or valid during the callback.
+#[inline(never)]
+unsafe fn around_copy(
+    kind: ompt_sync_region_t,
+    endpoint: ompt_scope_endpoint_t,
+    task_data: *mut ompt_data_t,
+    record: impl FnOnce(),
+) {
+    let may_copy = kind == ompt_sync_region_barrier_implicit_parallel
+        || kind == ompt_sync_region_barrier_implicit;
+    // SAFETY: by this function's contract.
+    let data = unsafe { task_data.as_mut() }.filter(|_| may_copy);
+    let Some(data) = data else {
+        return record();
+    };
+    // SAFETY: every bit pattern is a number.
+    let id = unsafe { data.value };
+    if endpoint == ompt_scope_begin {
+        record();
+        let recorder = tls::recorder();
+        // A thread that records nothing has given no ids.
+        if !recorder.is_idle() {
+            recorder.stream.joining.begin(data);
+        }
+    } else {
+        if id == 0 {
+            data.value = tls::recorder().stream.joining.id.get();
+        }
+        record();
+    }
+}
+
+/// A task is suspended, and the event is no usual one. In the barrier the first is the implicit task.
+///
+/// # Safety
+/// `prior_task_data` is null, or valid during the callback.
+pub(crate) unsafe fn task_is_suspended(prior_task_data: *mut ompt_data_t) {
+    let joining = &tls::recorder().stream.joining;
+    if !prior_task_data.is_null() && joining.task.get() == prior_task_data {
+        // SAFETY: by this function's contract.
+        unsafe { (*prior_task_data).value = joining.id.get() };
+    }
+}
+
+unsafe extern "C" fn implicit_task(
+    endpoint: ompt_scope_endpoint_t,
+    parallel_data: *mut ompt_data_t,
+    task_data: *mut ompt_data_t,
+    actual_parallelism: c_uint,
+    index: c_uint,
+    flags: c_int,
+) {
+    // SAFETY: the arguments of this call; the data is valid during the callback.
+    unsafe {
+        callbacks::implicit_task(
+            endpoint,
+            parallel_data,
+            task_data,
+            actual_parallelism,
+            index,
+            flags,
+        );
+        if endpoint != ompt_scope_begin
+            && let Some(data) = task_data.as_mut()
+        {
+            tls::recorder().stream.joining.end(data);
+        }
+    }
+    thread_state::note();
+}
+
+/// The thread's implicit task, from the begin of the barrier at the end of its region to its end. All zeros is none.
+#[derive(Debug)]
+pub(crate) struct Joining {
+    id: Cell<u64>,
+    /// Where the runtime keeps the tool's data of the task itself.
+    task: Cell<*mut ompt_data_t>,
+}
+
+impl Joining {
+    pub(crate) const fn new() -> Joining {
+        Joining {
+            id: Cell::new(0),
+            task: Cell::new(null_mut()),
+        }
+    }
+
+    /// Takes the id out of the task, unless one that runs in its barrier has come to a barrier of its own.
+    fn begin(&self, data: &mut ompt_data_t) {
+        if self.id.get() == 0 {
+            // SAFETY: every bit pattern is a number.
+            self.id.set(unsafe { data.value });
+            self.task.set(data);
+            data.value = 0;
+        }
+    }
+
+    /// The implicit task with this data, or this copy of it, has ended.
+    fn end(&self, data: &mut ompt_data_t) {
+        // SAFETY: every bit pattern is a number.
+        if self.id.get() == unsafe { data.value } {
+            self.forget();
+        }
+        data.value = 0;
+    }
+
+    pub(crate) fn forget(&self) {
+        self.id.set(0);
+        self.task.set(null_mut());
+    }
+}

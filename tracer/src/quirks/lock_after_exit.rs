@@ -1,0 +1,137 @@
+//! The thread that LLVM's runtime numbers 0, and what cannot be recorded when it has ended.
+//!
+//! At the end of a `critical`, whichever thread leaves it, LLVM's runtime and Intel's look the place up in the record of thread
+//! 0 (`OMPT_LOAD_RETURN_ADDRESS(0)` in `__kmpc_end_critical`), where a tool wants `mutex_released`. That thread is the first one
+//! that used OpenMP. When it has ended - a program that computes in a thread of its own, and then in another - there is no
+//! record, and the program dies. So the callback is taken back before, and the next mutex that is acquired tells what will be
+//! missing. At the end of most programs the thread ends, too, and nothing follows. LLVM's development mended it at the end of
+//! 2025; nothing that can be asked tells these runtimes from the others.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
+
+use ompt_sys::{
+    ompt_callback_mutex_t, ompt_callback_t, ompt_callbacks_t, ompt_mutex_t, ompt_set_callback_t,
+    ompt_wait_id_t,
+};
+
+use crate::dialects::dialect::Function;
+use crate::hot::callbacks::Callback;
+use crate::hot::guard::guarded;
+use crate::os::log::warning;
+use crate::os::system;
+use crate::quirks::Quirk;
+use crate::session;
+
+/// What [`thread_ends`] needs; null where the runtime is none of these, or `mutex_released` is not recorded.
+static WATCH: AtomicPtr<Watch> = AtomicPtr::new(null_mut());
+
+#[derive(Debug)]
+struct Watch {
+    set_callback: ompt_set_callback_t,
+    released: ompt_callbacks_t,
+    /// `mutex_acquired`, where it is recorded.
+    acquired: Option<(ompt_callbacks_t, ompt_callback_t)>,
+    /// The first thread, by its number in the system; 0 before it has begun.
+    first: AtomicI32,
+    told: AtomicBool,
+}
+
+/// A runtime of this `version` begins, with these callbacks registered.
+pub(crate) fn watch<'a>(
+    version: &str,
+    set_callback: ompt_set_callback_t,
+    registered: impl Iterator<Item = &'a Callback>,
+) {
+    let functions: BTreeMap<&str, _> = registered
+        .map(|callback| (callback.name, (callback.number, callback.function)))
+        .collect();
+    let released = functions.get("mutex_released").map(|(number, _)| *number);
+    let is_concerned = Quirk::CrashesWithoutFirstThread.is_of(version);
+    let watch = released.filter(|_| is_concerned).map(|released| {
+        Box::into_raw(Box::new(Watch {
+            set_callback,
+            released,
+            acquired: functions.get("mutex_acquired").copied(),
+            first: AtomicI32::new(0),
+            told: AtomicBool::new(false),
+        }))
+    });
+    // Release; pairs with Acquire in `current`. What was there stays: a thread may be looking at it.
+    WATCH.store(watch.unwrap_or(null_mut()), Ordering::Release);
+}
+
+fn current() -> Option<&'static Watch> {
+    // SAFETY: null, or a box that `watch` left there for good. Acquire; pairs with Release in `watch`.
+    unsafe { WATCH.load(Ordering::Acquire).as_ref() }
+}
+
+/// A forked child, whose one thread becomes number 0, and whose callbacks are its parent's.
+pub(crate) fn forget() {
+    if let Some(watch) = current() {
+        // Relaxed: the child has one thread.
+        watch.first.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The calling thread begins, as an initial thread.
+pub(crate) fn initial_thread_begins() {
+    if let Some(watch) = current() {
+        // Relaxed: only the number counts; the thread compares it with its own.
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        let _ = watch
+            .first
+            .compare_exchange(0, system::thread_id(), success, failure);
+    }
+}
+
+/// The calling thread ends.
+pub(crate) fn thread_ends() {
+    let Some(watch) = current() else { return };
+    // Relaxed: as above.
+    if watch.first.load(Ordering::Relaxed) != system::thread_id() {
+        return;
+    }
+    // SAFETY: entry points may be called at any time until the runtime is finalized; a callback taken back, and one with the
+    // signature that belongs to the number.
+    unsafe {
+        (watch.set_callback)(watch.released, None);
+        if let Some((number, _)) = watch.acquired {
+            let telling = Function::new(acquired_untold as *const c_void).0;
+            (watch.set_callback)(number, Some(telling));
+        }
+    }
+}
+
+/// `mutex_acquired`, whose `mutex_released` will not come.
+unsafe extern "C" fn acquired_untold(
+    kind: ompt_mutex_t,
+    wait_id: ompt_wait_id_t,
+    codeptr_ra: *const c_void,
+) {
+    let Some(watch) = current() else { return };
+    let Some((number, usual)) = watch.acquired else {
+        return;
+    };
+    // SAFETY: the function that is registered for `mutex_acquired`, and the arguments of this call.
+    unsafe {
+        let usual: ompt_callback_mutex_t = std::mem::transmute(usual);
+        usual(kind, wait_id, codeptr_ra);
+        (watch.set_callback)(number, watch.acquired.map(|(_, function)| function));
+    }
+    // Relaxed: one line more or less.
+    if !watch.told.swap(true, Ordering::Relaxed) {
+        guarded(tell);
+    }
+}
+
+fn tell() {
+    let told = "the thread that used OpenMP first has ended: this OpenMP runtime would crash if it told of mutexes that are \
+                released later, so these are missing";
+    warning!("{told}");
+    if let Some(session) = session::of_this_process() {
+        session.tell_messages(vec![told.to_owned()]);
+    }
+}

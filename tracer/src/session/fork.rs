@@ -1,0 +1,251 @@
+//! Fork: the parent's trace stays exact, a child that uses OpenMP gets a trace of its own.
+//!
+//! The spool is shared memory, so a child must never write where its parent writes. Each recorder lies in memory that
+//! a fork wipes: the child's first event finds it full and takes the cold path, where the process id is asked. That
+//! holds after a raw clone too.
+//!
+//! A child is *asleep* until it uses OpenMP: runtimes announce its thread and its initial task inside fork() itself,
+//! also in a child that only calls exec. Those events are held back; the first other one wakes the child up, which
+//! starts its session. The handlers below are registered in `ompt_start_tool`, before the runtime registers its own, so
+//! that the child's runs before the runtime's.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::time::Duration;
+
+use ompt_sys::ompt_task_initial;
+use omptrace_trace_format::block::ClockPair;
+use omptrace_trace_format::event::Event;
+
+use crate::config::CHUNK_BYTES;
+use crate::devices;
+use crate::dialects::collector;
+use crate::hot::recorder::{self, Mode, Recorder};
+use crate::hot::tls;
+use crate::os::clock::{self, Stopwatch};
+use crate::os::containment::contained;
+use crate::os::system;
+use crate::quirks::lock_after_exit;
+use crate::quirks::undeferred;
+use crate::session;
+use crate::session::signal;
+
+/// How long a fork waits for other threads to leave the loader, and they for a fork: a signal handler that forks, or
+/// that a fork is interrupted by, would wait for its own thread.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Threads that hold the loader's lock for us.
+static IN_LOADER: AtomicU32 = AtomicU32::new(0);
+/// Forks in progress.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// The clocks before the first event that this process held back; null where it held none back.
+static SINCE: AtomicPtr<ClockPair> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The parent had paused recording, or ended it, when this child was forked: that goes for the child, too.
+static WAS_PAUSED: AtomicBool = AtomicBool::new(false);
+
+/// This process is a child, and a thread that it does not have may hold the loader's lock for ever.
+static LOADER_IS_LOST: AtomicBool = AtomicBool::new(false);
+
+/// The chunk that the hot path of the thread that forks stores an event in, where a signal handler forks that interrupted it;
+/// null otherwise. In the child, the handler returns to the hot path.
+static INTERRUPTED: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Runs `f`, which takes the loader's lock, while no thread forks: glibc does not free that lock in the child (2.36),
+/// where nobody is left who could, and the child's first event would wait for it for ever. `None`, and `f` does not
+/// run, in a child that may be in that state all the same: one of a raw clone, of which nobody was told before.
+pub(crate) fn outside_forks<T>(f: impl FnOnce() -> T) -> Option<T> {
+    // Relaxed: a child has one thread when it is stored.
+    if LOADER_IS_LOST.load(Ordering::Relaxed) {
+        return None;
+    }
+    let mut waiting = None;
+    loop {
+        // SeqCst; pairs with `before`: either the fork sees this thread, or this thread sees the fork.
+        IN_LOADER.fetch_add(1, Ordering::SeqCst);
+        if FORKS.load(Ordering::SeqCst) == 0
+            || waiting.get_or_insert_with(Stopwatch::start).elapsed() > PATIENCE
+        {
+            break;
+        }
+        IN_LOADER.fetch_sub(1, Ordering::SeqCst);
+        system::yield_now();
+    }
+    let result = f();
+    // Release; pairs with `before`: it has left the loader.
+    IN_LOADER.fetch_sub(1, Ordering::Release);
+    Some(result)
+}
+
+/// Registers the handlers; once per process.
+pub(crate) fn watch() {
+    static DONE: AtomicU32 = AtomicU32::new(0);
+    extern "C" fn before() {
+        // Before the fork is announced: what a device delivers now may need the loader.
+        let _ = contained(|| devices::before_fork(PATIENCE));
+        // SeqCst; pairs with `outside_forks`.
+        FORKS.fetch_add(1, Ordering::SeqCst);
+        let storing_in = tls::recorder().storing_in();
+        if !storing_in.is_null() {
+            // Relaxed: read by this thread, in the child.
+            INTERRUPTED.store(storing_in, Ordering::Relaxed);
+        }
+        let start = Stopwatch::start();
+        while IN_LOADER.load(Ordering::SeqCst) > 0 && start.elapsed() < PATIENCE {
+            system::yield_now();
+        }
+    }
+    extern "C" fn in_parent() {
+        // SeqCst; pairs with `outside_forks`.
+        FORKS.fetch_sub(1, Ordering::SeqCst);
+        let _ = contained(|| devices::after_fork(PATIENCE));
+        // Relaxed: as above.
+        INTERRUPTED.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+    extern "C" fn in_child() {
+        // Relaxed: the child has one thread.
+        FORKS.store(0, Ordering::Relaxed);
+        if IN_LOADER.swap(0, Ordering::Relaxed) > 0 {
+            // Patience was not enough.
+            LOADER_IS_LOST.store(true, Ordering::Relaxed);
+        }
+        if let Some(parent) = session::current() {
+            parent.let_go();
+        }
+        let interrupted = INTERRUPTED.swap(std::ptr::null_mut(), Ordering::Relaxed);
+        if !interrupted.is_null() {
+            // What the child stores there is nobody's.
+            system::detach_memory(interrupted, CHUNK_BYTES);
+        }
+        tls::recorder().outlive_fork();
+        if Mode::current() == Mode::Off {
+            session::disown();
+        } else {
+            tls::set_recorder(None);
+            recorder::forget_all();
+            become_child();
+        }
+    }
+    // Relaxed: one thread loads the tool.
+    if DONE.swap(1, Ordering::Relaxed) == 0 {
+        // SAFETY: the handlers are functions of this library, and the C library forgets them when the library goes.
+        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+    }
+}
+
+fn become_child() {
+    // Relaxed: the child has one thread.
+    WAS_PAUSED.store(Mode::current() == Mode::Pause, Ordering::Relaxed);
+    signal::give_back();
+    lock_after_exit::forget();
+    undeferred::forget();
+    session::forget_streams();
+    collector::forget_counts();
+    // Relaxed: the child has one thread.
+    SINCE.store(std::ptr::null_mut(), Ordering::Relaxed);
+    Mode::Child.set();
+}
+
+/// Finds out whether this process is the child of one that the session belongs to.
+pub(crate) fn notice() {
+    let stranger = session::current().is_some_and(|session| session.pid != system::process_id());
+    if stranger && Mode::current() != Mode::Child {
+        // The handlers did not run. Relaxed: the child has one thread.
+        LOADER_IS_LOST.store(true, Ordering::Relaxed);
+        become_child();
+    }
+}
+
+/// Events of a child that is asleep, and the clocks before the first. All zeros is none.
+#[derive(Debug)]
+pub(crate) struct Held {
+    events: Cell<*mut Vec<(u64, Event<'static>)>>,
+    clock: Cell<ClockPair>,
+}
+
+impl Held {
+    pub(crate) const fn new() -> Held {
+        let clock = ClockPair {
+            ticks: 0,
+            monotonic_raw_ns: 0,
+            realtime_ns: 0,
+        };
+        Held {
+            events: Cell::new(std::ptr::null_mut()),
+            clock: Cell::new(clock),
+        }
+    }
+
+    fn push(&self, event: Event<'static>) {
+        if self.events.get().is_null() {
+            let clock = clock::pair().0;
+            self.clock.set(clock);
+            note_first(clock);
+            self.events.set(Box::into_raw(Box::default()));
+        }
+        // SAFETY: the box made above, which only this thread uses.
+        unsafe { &mut *self.events.get() }.push((clock::ticks(), event));
+    }
+
+    /// The events with their times, and the clocks before the first; nothing is held after that.
+    pub(crate) fn take(&self) -> Option<(ClockPair, Vec<(u64, Event<'static>)>)> {
+        let events = self.events.replace(std::ptr::null_mut());
+        // SAFETY: made by `Box::into_raw` in `push`, and taken once.
+        (!events.is_null()).then(|| (self.clock.get(), *unsafe { Box::from_raw(events) }))
+    }
+}
+
+/// Notes the clocks of the first event that is held back; those of later threads are later.
+fn note_first(clock: ClockPair) {
+    let clock = Box::into_raw(Box::new(clock));
+    // Release; pairs with Acquire in `asleep_since`.
+    let (success, failure) = (Ordering::Release, Ordering::Relaxed);
+    if SINCE
+        .compare_exchange(std::ptr::null_mut(), clock, success, failure)
+        .is_err()
+    {
+        // SAFETY: made above, and given to nobody.
+        drop(unsafe { Box::from_raw(clock) });
+    }
+}
+
+/// The clocks before the first event that was held back in this process.
+pub(crate) fn asleep_since() -> Option<ClockPair> {
+    // SAFETY: null, or a box that `note_first` left there for good. Acquire; pairs with Release in `note_first`.
+    unsafe { SINCE.load(Ordering::Acquire).as_ref() }.copied()
+}
+
+/// In a child: true where `event` is one that runtimes deliver to every child; it is held back. Any other one wakes
+/// the child up.
+pub(crate) fn still_asleep(recorder: &Recorder, event: impl Fn() -> Event<'static>) -> bool {
+    let announcement = match event() {
+        Event::ThreadBegin(_) | Event::ThreadEnd(_) => true,
+        // The drafts of OpenMP 5.0 tell of the initial task so.
+        Event::TaskCreate(row) => row.flags.0 & ompt_task_initial.0 != 0,
+        Event::ImplicitTaskBegin(row) => row.flags.0 & ompt_task_initial.0 != 0,
+        Event::ImplicitTaskEnd(row) => row.flags.0 & ompt_task_initial.0 != 0,
+        // Only the state at one of these: any other event that has one beside it has woken the child up.
+        Event::ThreadState(_) => true,
+        _ => false,
+    };
+    if announcement {
+        recorder.stream.held.push(event());
+        // Its id is given: the predictors must know.
+        recorder.put_nowhere(|state, ticks, out| event().encode(state, ticks, out));
+    } else {
+        wake_up();
+    }
+    announcement
+}
+
+/// Starts the child's own session.
+pub(crate) fn wake_up() {
+    static STARTED_FOR: AtomicU32 = AtomicU32::new(0);
+    let pid = system::process_id();
+    // AcqRel; several threads of a child may wake it up: one does.
+    if STARTED_FOR.swap(pid, Ordering::AcqRel) != pid {
+        // Relaxed: stored when the child had one thread.
+        session::start_in_child(WAS_PAUSED.load(Ordering::Relaxed));
+    }
+}

@@ -1,0 +1,226 @@
+//! What the trace's metadata says about process, machine and runtime; gathered once, on no hot path.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use chrono::Local;
+use omptrace_trace_format::event;
+use omptrace_trace_format::liveness;
+use omptrace_trace_format::metadata::{
+    Clock, Machine, Metadata, OfLibgomp, Process, Processors, Registration, Runtime, Schema,
+};
+
+use crate::dialects::runtime::Lookup;
+use crate::os::log::warning;
+use crate::os::system;
+use crate::session::Session;
+
+/// Variables that go into the trace, by the beginning of their names; no others do.
+const ENVIRONMENT: &[&str] = &["OMP_", "KMP_", "GOMP_", "LIBOMP", "OMPTRACE_"];
+/// Variables by which launchers tell a process its MPI rank: Open MPI, MPICH and Intel MPI, PMIx, MVAPICH2, Slurm.
+const RANK: &[&str] = &[
+    "OMPI_COMM_WORLD_RANK",
+    "PMI_RANK",
+    "PMIX_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "SLURM_PROCID",
+];
+
+/// The program's name.
+pub(crate) fn program_name() -> String {
+    let path = fs::read_link("/proc/self/exe").unwrap_or_default();
+    path.file_name().map_or_else(
+        || "program".into(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}
+
+/// The MPI rank, where a launcher tells it.
+pub(crate) fn rank() -> Option<u32> {
+    RANK.iter()
+        .find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+/// The first block: who is traced, where, with which settings.
+pub(crate) fn process(session: &Session, forked: bool) -> Metadata {
+    let started = started();
+    Metadata {
+        tracer: Some(concat!("omptrace ", env!("CARGO_PKG_VERSION")).into()),
+        start: Some(Local::now().to_rfc3339()),
+        process: Some(Process {
+            pid: session.pid,
+            parent_pid: std::os::unix::process::parent_id(),
+            started: started.unwrap_or(0),
+            started_raw_ns: started.and_then(started_raw_ns),
+            pid_namespace: liveness::pid_namespace(),
+            executable: fs::read_link("/proc/self/exe")
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            command_line: command_line(),
+            directory: std::env::current_dir()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            rank: rank(),
+            forked,
+            affinity: line_of("/proc/self/status", "Cpus_allowed_list:").unwrap_or_default(),
+        }),
+        machine: Some(Machine {
+            host: system::host(),
+            cpu: line_of("/proc/cpuinfo", "model name").unwrap_or_default(),
+            cpus: system::processors(),
+            kernel: fs::read_to_string("/proc/sys/kernel/osrelease").map_or_else(
+                |_| String::new(),
+                |release| format!("Linux {}", release.trim()),
+            ),
+            boot: liveness::boot(),
+        }),
+        lock: session.lock(),
+        environment: std::env::vars_os()
+            .map(|(name, value)| {
+                (
+                    name.to_string_lossy().into_owned(),
+                    value.to_string_lossy().into_owned(),
+                )
+            })
+            .filter(|(name, _)| ENVIRONMENT.iter().any(|start| name.starts_with(start)))
+            .collect(),
+        settings: session.config.describe(),
+        schema: event::schema()
+            .into_iter()
+            .map(|row| Schema {
+                number: row.number,
+                kind: row.kind,
+                name: row.name.into(),
+                arguments: row
+                    .arguments
+                    .iter()
+                    .map(|a| (a.name.into(), a.type_name.into()))
+                    .collect(),
+            })
+            .collect(),
+        ..Metadata::default()
+    }
+}
+
+/// The second block, before the first event: the runtime, what was registered, the clock.
+pub(crate) fn runtime(
+    runtime: Runtime,
+    callbacks: BTreeMap<String, Registration>,
+    clock: Clock,
+) -> Metadata {
+    Metadata {
+        runtime: Some(runtime),
+        callbacks,
+        clock: Some(clock),
+        ..Metadata::default()
+    }
+}
+
+/// The third block: what runtimes know only on a thread that has begun.
+pub(crate) fn processors(lookup: Lookup, of_libgomp: Option<OfLibgomp>) -> Metadata {
+    let processors = Processors {
+        max_threads: of_libgomp.as_ref().and_then(|_| lookup.max_threads()),
+        of_libgomp,
+        num_procs: lookup.num_procs(),
+        num_devices: lookup.num_devices(),
+        places: lookup.places(),
+    };
+    Metadata {
+        processors: Some(processors),
+        ..Metadata::default()
+    }
+}
+
+/// Notes `trace` in the folder by which `omptrace record` finds what its children wrote. The note is a symbolic link: there as
+/// a whole or not at all, also on a full disk.
+pub(crate) fn register(folder: &Path, trace: &Path) {
+    let pid = system::process_id();
+    let note = |number: u32| symlink(trace, folder.join(format!("{pid}.{number}")));
+    let is_taken = |noted: &io::Result<()>| {
+        let error = noted.as_ref().err();
+        error.is_some_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
+    };
+    let noted = (0..).map(note).find(|noted| !is_taken(noted));
+    if let Some(Err(error)) = noted {
+        warning!(
+            "cannot note the trace in {}: {error}; complete it by: omptrace recover {}",
+            folder.display(),
+            trace.display()
+        );
+    }
+}
+
+/// Bytes of such a reason: the target of a symbolic link is a path, which has up to 4095.
+const MOST_WHY: usize = 2000;
+
+/// Leaves word for `omptrace record` why a process is not traced, as the target of a symbolic link that leads nowhere.
+pub(crate) fn register_failure(folder: &Path, why: &str) {
+    let end = why.floor_char_boundary(why.len().min(MOST_WHY));
+    // A second one adds nothing, and where there is no room for the first, stderr had it.
+    let _ = symlink(
+        &why[..end],
+        folder.join(format!("{}.failed", system::process_id())),
+    );
+}
+
+/// The program's arguments, its name first; each ends in a zero.
+fn command_line() -> Vec<String> {
+    let bytes = fs::read("/proc/self/cmdline").unwrap_or_default();
+    let arguments = bytes
+        .strip_suffix(b"\0")
+        .unwrap_or(&bytes)
+        .split(|byte| *byte == 0);
+    arguments
+        .map(|argument| String::from_utf8_lossy(argument).into_owned())
+        .collect()
+}
+
+/// When the process started: field 22 of `/proc/self/stat`, counted behind the name, which may hold blanks.
+fn started() -> Option<u64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    stat[stat.rfind(')')? + 2..]
+        .split(' ')
+        .nth(19)?
+        .parse()
+        .ok()
+}
+
+/// `CLOCK_MONOTONIC_RAW` when the process started, which was so many clock ticks after the system's.
+fn started_raw_ns(started: u64) -> Option<i64> {
+    let since_boot = started.checked_mul(1_000_000_000)? / system::clock_ticks_per_second()?;
+    // Both clocks run on; what lies between the two readings makes the start no later.
+    let raw = system::clock_ns(libc::CLOCK_MONOTONIC_RAW);
+    let age = system::clock_ns(libc::CLOCK_BOOTTIME).checked_sub(since_boot)?;
+    // 0 ticks are what some kernels and sandboxes say that do not know it.
+    (started > 0).then_some(i64::try_from(raw).ok()?.checked_sub_unsigned(age)?)
+}
+
+/// The value of the first line of `path` that begins with `name`, behind its colon. What follows is not read: of large
+/// machines, `/proc/cpuinfo` takes milliseconds, and the kernel writes no more of it than there is room for.
+fn line_of(path: &str, name: &str) -> Option<String> {
+    let lines = BufReader::with_capacity(512, File::open(path).ok()?).lines();
+    // What cannot be read once may never be: no further line is asked for.
+    let mut lines = lines.map_while(Result::ok);
+    let line = lines.find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_found_and_files_that_cannot_be_read_have_none() {
+        let pid = line_of("/proc/self/status", "Pid:");
+        assert_eq!(pid, Some(std::process::id().to_string()));
+        assert_eq!(line_of("/proc/self/status", "no such line"), None);
+        assert_eq!(line_of("/proc/self/nothing", "Pid:"), None);
+        // A folder can be opened, and every read of it fails.
+        assert_eq!(line_of("/proc/self", "Pid:"), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! SIGUSR2, where the user asks for it: a flight recorder writes what it keeps, and goes on.
+//!
+//! A signal handler may neither lock nor write files, so that it only raises a semaphore; a thread of ours does the rest.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::os::helper_thread::HelperThread;
+use crate::os::lock::Semaphore;
+use crate::os::log::warning;
+use crate::os::system;
+use crate::session::Session;
+
+static ASKED: Semaphore = Semaphore::new();
+
+extern "C" fn handle(_: c_int) {
+    // The interrupted code may be about to read it.
+    let errno = system::errno();
+    ASKED.post();
+    system::set_errno(errno);
+}
+
+/// What the signal does.
+fn action() -> libc::sigaction {
+    // SAFETY: all zeros is a valid structure of C, which the call fills.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: `action` is valid for writing.
+    unsafe { libc::sigaction(libc::SIGUSR2, std::ptr::null(), &mut action) };
+    action
+}
+
+fn set_handler(handler: libc::sighandler_t) {
+    // SAFETY: as in `action`.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: a valid action, whose handler does what handlers may.
+    unsafe { libc::sigaction(libc::SIGUSR2, &action, std::ptr::null_mut()) };
+}
+
+fn our_handler() -> libc::sighandler_t {
+    handle as extern "C" fn(c_int) as libc::sighandler_t
+}
+
+/// In a forked child, which has no thread that listens: the signal does again what it did before one began. Where the program
+/// has taken the signal for itself meanwhile, it keeps it.
+pub(crate) fn give_back() {
+    if action().sa_sigaction == our_handler() {
+        set_handler(libc::SIG_DFL);
+    }
+}
+
+/// The thread that waits for the signal.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    thread: HelperThread<()>,
+    stop: AtomicBool,
+}
+
+impl Listener {
+    /// Begins to listen; `None`, and one line, where the program uses the signal itself or no thread can be had.
+    pub(crate) fn start(session: &'static Session) -> Option<&'static Listener> {
+        if ![libc::SIG_DFL, our_handler()].contains(&action().sa_sigaction) {
+            warning!("the program uses SIGUSR2 itself: it does not write what is kept");
+            return None;
+        }
+        ASKED.reset();
+        let listener: &'static Listener = Box::leak(Box::new(Listener {
+            thread: HelperThread::new(),
+            stop: AtomicBool::new(false),
+        }));
+        let listen = || loop {
+            ASKED.wait(None);
+            // Acquire; pairs with Release in `stop`.
+            if listener.stop.load(Ordering::Acquire) {
+                return None;
+            }
+            session.write_kept();
+        };
+        listener
+            .thread
+            .start("omptrace-flight", listen)
+            .inspect_err(|error| warning!("cannot start a thread for SIGUSR2: {error}"))
+            .ok()?;
+        set_handler(our_handler());
+        Some(listener)
+    }
+
+    /// Ends it. The handler stays, as the library does: who sends the signal to a process that is about to exit means no harm.
+    pub(crate) fn stop(&self) {
+        // Release; pairs with Acquire in the thread.
+        self.stop.store(true, Ordering::Release);
+        ASKED.post();
+        self.thread.end(None);
+    }
+}

@@ -1,0 +1,145 @@
+//! The writer thread: packs full chunks and appends them to the file, in time that no other thread wants.
+//!
+//! It runs under SCHED_IDLE. When it does not keep up, threads write their own chunks and nothing waits for it.
+//!
+//! It begins when it is needed, and not before the process has two threads: a process with one may do what one with two may
+//! not (`unshare(CLONE_NEWUSER)` and others). Until then, and for ever where no thread can be had, the program's threads
+//! write their own chunks.
+//!
+//! What it may lock is little: see [`crate::os::helper_thread`].
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use omptrace_trace_format::codec::Packer;
+
+use crate::lockfree::bell::Bell;
+use crate::lockfree::pace::Pace;
+use crate::os::clock::Stopwatch;
+use crate::os::helper_thread::HelperThread;
+use crate::os::log::warning;
+use crate::os::system;
+use crate::session::Session;
+use crate::session::spool::EVENT_WORDS;
+
+/// How long the writer sleeps when nobody wakes it up.
+const NAP: Duration = Duration::from_millis(50);
+/// What ends sooner does not wait for [`Session::move_output_up`].
+const SHORT: Duration = Duration::from_millis(200);
+
+/// The session's writer.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    level: i32,
+    /// [`NOT_STARTED`], [`RUNNING`], or [`REFUSED`].
+    state: AtomicU8,
+    /// Leaves its packer.
+    thread: HelperThread<Packer>,
+    pace: Pace,
+    bell: Bell,
+}
+
+const NOT_STARTED: u8 = 0;
+const RUNNING: u8 = 1;
+/// There is no thread to be had, or one is just being made.
+const REFUSED: u8 = 2;
+
+impl Writer {
+    /// A writer that packs at `level` of zstd; it begins with [`Writer::start`].
+    pub(crate) fn new(level: i32) -> Writer {
+        Writer {
+            level,
+            state: AtomicU8::new(NOT_STARTED),
+            thread: HelperThread::new(),
+            pace: Pace {
+                thread: AtomicI32::new(0),
+                waiting: AtomicUsize::new(0),
+            },
+            bell: Bell {
+                sleeping: AtomicBool::new(false),
+                stop: AtomicBool::new(false),
+            },
+        }
+    }
+
+    /// True where the thread is there, and takes chunks.
+    pub(crate) fn is_running(&self) -> bool {
+        // Relaxed: the queue orders the chunks.
+        self.state.load(Ordering::Relaxed) == RUNNING
+    }
+
+    /// Starts the thread, once, if it `is_needed`. Without one, the program's threads write their own chunks.
+    pub(crate) fn start(
+        &'static self,
+        session: &'static Session,
+        is_needed: impl FnOnce() -> bool,
+    ) {
+        // Relaxed: of several threads, one starts it; the number is all that is shared.
+        let (ours, theirs) = (Ordering::Relaxed, Ordering::Relaxed);
+        if self.state.load(ours) != NOT_STARTED
+            || !is_needed()
+            || self
+                .state
+                .compare_exchange(NOT_STARTED, REFUSED, ours, theirs)
+                .is_err()
+        {
+            return;
+        }
+        let run = move || self.run(session);
+        match self.thread.start("omptrace-writer", run) {
+            Ok(()) => self.state.store(RUNNING, ours),
+            Err(error) => warning!(
+                "cannot start the writer thread: {error}; threads write their events themselves"
+            ),
+        }
+    }
+
+    /// Wakes the writer up if it sleeps.
+    pub(crate) fn wake(&self) {
+        if self.bell.ring() {
+            self.thread.wake();
+        }
+    }
+
+    /// Somebody waits for the writer: it gets processor time like any other thread.
+    pub(crate) fn hurry(&self) {
+        self.pace.hurry(system::set_ordinary);
+    }
+
+    /// One that waited does not any more: without others, the writer takes idle time only, again.
+    pub(crate) fn relax(&self) {
+        self.pace.relax(system::set_ordinary);
+    }
+
+    /// Ends the thread when it has written what it was given, at once if it has not begun; waits for that at most `most`.
+    /// Returns its packer, or the one that it would have had.
+    pub(crate) fn stop(&self, most: Option<Duration>) -> Option<Packer> {
+        self.bell.stop();
+        self.hurry();
+        self.thread.wake();
+        self.thread.end(most).or_else(|| self.packer())
+    }
+
+    /// `None` without memory for it: then chunks are written as they are.
+    fn packer(&self) -> Option<Packer> {
+        Packer::new(self.level, EVENT_WORDS).ok()
+    }
+
+    fn run(&self, session: &Session) -> Option<Packer> {
+        system::spread_over(&session.cpus);
+        self.pace.begin(system::thread_id(), system::set_ordinary);
+        let mut packer = self.packer();
+        let begun = Stopwatch::start();
+        loop {
+            session.drain(&mut packer);
+            if self.bell.is_stopped() {
+                return packer;
+            }
+            if begun.elapsed() > SHORT {
+                session.move_output_up();
+            }
+            let nap = || self.thread.sleep(NAP);
+            self.bell.sleep(|| !session.is_drained(), nap);
+        }
+    }
+}
