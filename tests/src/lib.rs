@@ -1,9 +1,8 @@
-//! End-to-end tests, the reference runtime, programs
+//! End-to-end tests, programs
 
 pub mod env;
 pub mod generator;
 pub mod otf2;
-pub mod reference;
 pub mod trace;
 pub mod tracy;
 pub mod viewers;

@@ -87,7 +87,7 @@ fn runtime_with_thread_sanitizer(folder: &Path) -> Result<PathBuf> {
         .ok_or_else(|| format!("no ThreadSanitizer in {}", libraries.display()))?;
     run(cargo([
         "rustc",
-        "--package=omptrace-tests",
+        "--package=ompt-reference-runtime",
         "--bin=reference-runtime",
         "--",
     ])
@@ -118,7 +118,7 @@ fn tracer_for_thread_sanitizer(folder: &Path, flags: &[&str]) -> Result<PathBuf>
 fn memcheck(folder: &Path) -> Result<Sanitizer> {
     run(&mut cargo([
         "build",
-        "--package=omptrace-tests",
+        "--package=ompt-reference-runtime",
         "--bin=reference-runtime",
     ]))?;
     let reports = folder.join("faults");

@@ -103,12 +103,13 @@ fn prose() -> Step {
 /// What needs no tool and no further runtime.
 fn core_steps() -> Vec<Step> {
     /// Packages all of whose tests are of that kind.
-    const PACKAGES: [&str; 6] = [
+    const PACKAGES: [&str; 7] = [
         "--package=omptrace-trace-format",
         "--package=omptrace-device",
         "--package=omptrace-tracer",
         "--package=omptrace-libgomp-adapter",
         "--package=ompt-conformance",
+        "--package=ompt-reference-runtime",
         "--package=omptrace-viewer-export",
     ];
     /// Tests on the reference runtime that need headers or OTF2's tools.

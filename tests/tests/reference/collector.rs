@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Output;
 
+use ompt_reference_runtime::argument::Line;
+use ompt_reference_runtime::collector::{openuh, tau};
+use ompt_reference_runtime::player::PlayedRound;
+use ompt_reference_runtime::{Collect, Report, Round, Script, Step};
 use ompt_sys::collector::*;
 use omptrace_tests::env;
-use omptrace_tests::reference::argument::Line;
-use omptrace_tests::reference::collector::{openuh, tau};
-use omptrace_tests::reference::player::PlayedRound;
-use omptrace_tests::reference::{Collect, Report, Round, Script, Step};
 use omptrace_tests::trace::{Counts, convert, counts, dump, info, omptrace};
 use omptrace_viewer_export::sink::short_name;
 use serde_json::Value;
@@ -433,7 +433,7 @@ fn header(request: OMP_COLLECTORAPI_REQUEST, mem_bytes: i32) -> [u32; 4] {
 fn make(list: &mut List, start: usize) -> i32 {
     let list = list.0[start..].as_mut_ptr();
     // SAFETY: a list of requests with zeros behind it, aligned for its words.
-    unsafe { omptrace_tests::reference::collector::__omp_collector_api(list.cast()) }
+    unsafe { ompt_reference_runtime::collector::__omp_collector_api(list.cast()) }
 }
 
 /// Makes one request of so many bytes of `mem` in this process: what the API returned, the error code, and the size.

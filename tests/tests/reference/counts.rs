@@ -4,11 +4,11 @@
 use std::fs;
 use std::process::Command;
 
+use ompt_reference_runtime::tr2::Entry;
+use ompt_reference_runtime::{Collect, Dialect, Round, Script, Step, generate};
 use ompt_sys::collector::*;
 use ompt_sys::tr2::*;
 use omptrace_tests::env;
-use omptrace_tests::reference::tr2::Entry;
-use omptrace_tests::reference::{Collect, Dialect, Round, Script, Step, generate};
 use omptrace_tests::trace::{Counts, counts, dump};
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -5,12 +5,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 
-use ompt_sys::*;
-use omptrace_tests::reference::argument::{Address, ControlArgument, Lookup, Text};
-use omptrace_tests::reference::device::{
+use ompt_reference_runtime::argument::{Address, ControlArgument, Lookup, Text};
+use ompt_reference_runtime::device::{
     AMDS, Clock, Device, Format, MISSING_AMDS, Misbehaviour, Operation, Played,
 };
-use omptrace_tests::reference::{Call, ChildEnd, Fork, Offload, Round, Script, Step};
+use ompt_reference_runtime::{Call, ChildEnd, Fork, Offload, Round, Script, Step};
+use ompt_sys::*;
 use omptrace_tests::trace;
 use omptrace_tests::{env, otf2};
 use omptrace_trace_format::Reader;

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ompt_reference_runtime::argument::*;
+use ompt_reference_runtime::{Call, Dialect, Round, Script, Step, generate};
 use ompt_sys::*;
-use omptrace_tests::reference::argument::*;
-use omptrace_tests::reference::{Call, Dialect, Round, Script, Step, generate};
 use omptrace_tests::trace::{Counts, counts, dump, info, omptrace};
 
 use crate::tracer::{check, trace};

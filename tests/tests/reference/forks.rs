@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ompt_reference_runtime::argument::*;
+use ompt_reference_runtime::player::PlayedThread;
+use ompt_reference_runtime::tr2::Entry;
+use ompt_reference_runtime::{
+    Call, ChildEnd, Collect, Dialect, Fork, Report, Round, Script, Step, Tr2,
+};
 use ompt_sys::collector::*;
 use ompt_sys::tr2::*;
 use ompt_sys::*;
 use omptrace_tests::env;
-use omptrace_tests::reference::argument::*;
-use omptrace_tests::reference::player::PlayedThread;
-use omptrace_tests::reference::tr2::Entry;
-use omptrace_tests::reference::{
-    Call, ChildEnd, Collect, Dialect, Fork, Report, Round, Script, Step, Tr2,
-};
 use omptrace_tests::trace::{info, omptrace};
 
 use crate::{play, reference_runtime, steps, tracer};

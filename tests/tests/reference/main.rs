@@ -15,14 +15,14 @@ mod tracer;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use omptrace_tests::reference::{Call, Report, Round, Script, Step};
+use ompt_reference_runtime::{Call, Report, Round, Script, Step};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
 /// The reference runtime, in an environment without variables that speak to it or to tools. `cargo xtask sanitize` names
 /// another build of it, or a program that runs it, with what that needs.
 fn reference_runtime() -> Command {
-    const THIS_BUILD: &str = env!("CARGO_BIN_EXE_reference-runtime");
+    const THIS_BUILD: &str = env!("CARGO_BIN_EXE_play-script");
     let words = std::env::var("OMPTRACE_TEST_REFERENCE_RUNTIME");
     let words = words.as_deref().unwrap_or(THIS_BUILD);
     let mut words = words.split_whitespace();

@@ -1,10 +1,10 @@
 //! A task that goes on on another thread, in an OTF2 archive.
 
+use ompt_reference_runtime::argument::{Address, Data, Enum, Frame, New};
+use ompt_reference_runtime::{Call, Step};
 use ompt_sys::*;
 use omptrace_tests::env::tool_library;
 use omptrace_tests::otf2::{assert_sound, events, printed, rows, text};
-use omptrace_tests::reference::argument::{Address, Data, Enum, Frame, New};
-use omptrace_tests::reference::{Call, Step};
 use omptrace_tests::trace::convert;
 
 use crate::{play, reference_runtime, script};

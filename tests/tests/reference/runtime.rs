@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use ompt_reference_runtime::argument::*;
+use ompt_reference_runtime::generate;
+use ompt_reference_runtime::tool::{Found, Place};
+use ompt_reference_runtime::{Call, Report, Round, Script};
 use ompt_sys::*;
 use omptrace_tests::env::{self, Compiler};
-use omptrace_tests::reference::argument::*;
-use omptrace_tests::reference::generate;
-use omptrace_tests::reference::tool::{Found, Place};
-use omptrace_tests::reference::{Call, Report, Round, Script};
 
 use crate::{play, reference_runtime, sample, script, steps};
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use ompt_reference_runtime::argument::*;
+use ompt_reference_runtime::{Call, Dialect, Round, Script};
 use ompt_sys::*;
-use omptrace_tests::reference::argument::*;
-use omptrace_tests::reference::{Call, Dialect, Round, Script};
 use omptrace_tests::trace::{dump, info, omptrace};
 
 use crate::tracer::trace_with;

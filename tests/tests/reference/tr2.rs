@@ -5,11 +5,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use ompt_reference_runtime::tool::{Found, Place};
+use ompt_reference_runtime::tr2::Entry;
+use ompt_reference_runtime::{Report, Round, Script, Step, Tr2};
 use ompt_sys::tr2::*;
 use omptrace_tests::env;
-use omptrace_tests::reference::tool::{Found, Place};
-use omptrace_tests::reference::tr2::Entry;
-use omptrace_tests::reference::{Report, Round, Script, Step, Tr2};
 use omptrace_tests::trace::{Counts, convert, counts, dump, info, omptrace};
 use omptrace_viewer_export::sink::short_name;
 use serde_json::Value;

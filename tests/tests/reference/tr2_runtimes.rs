@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ompt_reference_runtime::tr2::Entry;
+use ompt_reference_runtime::{Round, Script, Step};
 use ompt_sys::tr2::*;
-use omptrace_tests::reference::tr2::Entry;
-use omptrace_tests::reference::{Round, Script, Step};
 use omptrace_tests::trace::{info, omptrace};
 use serde_json::Value;
 

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use ompt_reference_runtime::argument::*;
+use ompt_reference_runtime::player::{PlayedRound, PlayedThread};
+use ompt_reference_runtime::tool::Found;
+use ompt_reference_runtime::{Call, End, How, Report, Round, Script, Step, generate};
 use ompt_sys::*;
 use omptrace_tests::env;
-use omptrace_tests::reference::argument::*;
-use omptrace_tests::reference::player::{PlayedRound, PlayedThread};
-use omptrace_tests::reference::tool::Found;
-use omptrace_tests::reference::{Call, End, How, Report, Round, Script, Step, generate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

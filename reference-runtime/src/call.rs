@@ -1,12 +1,13 @@
 //! The table of callbacks.
 
 use ompt_sys::*;
-use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::argument::*;
 use super::dialect::Dialect;
 use super::entry_points;
+#[cfg(feature = "generate")]
+use super::generate::{Any, BoxedStrategy, Strategy};
 
 /// Turns this
 ///
@@ -69,6 +70,7 @@ macro_rules! calls {
             }
 
             /// Adds `distance` to the slots that it names.
+            #[cfg(feature = "generate")]
             pub(super) fn move_slots(&mut self, distance: u32) {
                 match self {
                     $(Call::$Variant { $($argument),* } => {
@@ -78,9 +80,10 @@ macro_rules! calls {
             }
 
             /// Any call of each callback, whatever its arguments point to.
+            #[cfg(feature = "generate")]
             pub(super) fn any_of_each() -> Vec<BoxedStrategy<Call>> {
                 vec![$(
-                    ($(<$kind as Argument>::any(),)*)
+                    ($(<$kind as Any>::any(),)*)
                         .prop_map(|($($argument,)*)| Call::$Variant { $($argument),* })
                         .boxed(),
                 )*]

@@ -1,13 +1,13 @@
-//! Plays the script named by its argument, or that on stdin, and prints what it played: see
-//! [`omptrace_tests::reference`].
+//! The program `reference-runtime`.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use omptrace_tests::reference::{Report, Script, play};
+use super::{Report, Script, play};
 
-fn main() -> ExitCode {
+/// Plays the script that the first argument names, or that on stdin, and prints what it played.
+pub fn run() -> ExitCode {
     match read_script().and_then(|script| play(&script, print)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {

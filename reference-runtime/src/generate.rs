@@ -1,8 +1,13 @@
 //! Scripts for property tests: any callback with any arguments in any order, on a few threads.
 
+mod any;
+
 use ompt_sys::*;
-use proptest::prelude::*;
+use proptest::prelude::prop;
 use proptest::strategy::Union;
+pub use proptest::strategy::{BoxedStrategy, Strategy};
+
+pub use any::{Any, GENERATED_SLOTS};
 
 use super::argument::*;
 use super::call::Call;
@@ -26,7 +31,7 @@ pub fn script(threads: usize, calls: usize) -> impl Strategy<Value = Script> {
     })
 }
 
-/// Any call that does not tell the tool to stop recording.
+/// Any call that does not ask the tool to stop recording.
 pub fn call() -> impl Strategy<Value = Call> {
     Union::new(Call::any_of_each()).prop_map(sound)
 }

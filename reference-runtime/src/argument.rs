@@ -1,5 +1,4 @@
-//! What a callback's arguments can be: each type here says how its values are passed to the tool, shown afterwards,
-//! and generated for property tests.
+//! What a callback's arguments can be: each type here says how its values are passed to the tool and shown afterwards.
 //!
 //! [`Data`] and [`New`] point to data that the runtime keeps for the tool; `register` has what is passed as it is,
 //! `memory` what the tool gets a pointer to.
@@ -11,7 +10,6 @@ use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ompt_sys::*;
-use proptest::prelude::*;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
@@ -28,9 +26,6 @@ pub trait Argument: Clone + Debug + Serialize + DeserializeOwned + 'static {
 
     /// Places it in memory.
     fn place<'a>(&'a self, slots: &'a Slots) -> Self::Placed<'a>;
-
-    /// Any value.
-    fn any() -> BoxedStrategy<Self>;
 
     /// The highest slot that it names.
     fn highest_slot(&self) -> Option<u32> {
@@ -105,9 +100,6 @@ pub enum Data {
     Slot(u32),
 }
 
-/// The slots that a generated script has per thread.
-pub const GENERATED_SLOTS: u32 = 12;
-
 impl Argument for Data {
     type Placed<'a> = PlacedData;
 
@@ -116,11 +108,6 @@ impl Argument for Data {
             pointer: slots.pointer(*self),
             before: slots.value(*self),
         }
-    }
-
-    fn any() -> BoxedStrategy<Self> {
-        let slot = (0..GENERATED_SLOTS).prop_map(Data::Slot);
-        prop_oneof![1 => Just(Data::Null), 7 => slot].boxed()
     }
 
     fn highest_slot(&self) -> Option<u32> {
@@ -168,10 +155,6 @@ impl Argument for New {
             slots,
             data: self.0,
         }
-    }
-
-    fn any() -> BoxedStrategy<Self> {
-        Data::any().prop_map(New).boxed()
     }
 
     fn highest_slot(&self) -> Option<u32> {

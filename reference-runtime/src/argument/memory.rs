@@ -3,11 +3,9 @@
 use std::fmt::Debug;
 
 use ompt_sys::*;
-use proptest::prelude::*;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use super::register::any_word;
 use super::{Address, Argument, Enum, Line, Parameter, Placed, Slots, hex};
 
 /// A frame, or NULL.
@@ -37,19 +35,6 @@ impl Argument for Frame {
                 enter_frame_flags: frame.enter_frame_flags,
             })
         })
-    }
-
-    fn any() -> BoxedStrategy<Self> {
-        let content = (any_word(), any_word(), i32::any(), i32::any()).prop_map(
-            |(exit_frame, enter_frame, exit_frame_flags, enter_frame_flags)| FrameContent {
-                exit_frame,
-                enter_frame,
-                exit_frame_flags,
-                enter_frame_flags,
-            },
-        );
-        prop_oneof![1 => Just(Frame(None)), 3 => content.prop_map(|frame| Frame(Some(frame)))]
-            .boxed()
     }
 }
 
@@ -95,15 +80,6 @@ impl Argument for Text {
     fn place<'a>(&'a self, _: &'a Slots) -> Self::Placed<'a> {
         self.0.as_deref().map(|text| [text, b"\0"].concat())
     }
-
-    fn any() -> BoxedStrategy<Self> {
-        prop_oneof![
-            1 => Just(Text(None)),
-            3 => ".{0,20}".prop_map(|text| Text::new(&text.replace('\0', ""))),
-            1 => prop::collection::vec(1..=u8::MAX, 0..200).prop_map(|bytes| Text(Some(bytes))),
-        ]
-        .boxed()
-    }
 }
 
 impl Placed for Option<Vec<u8>> {
@@ -146,14 +122,6 @@ impl Argument for ControlArgument {
             ControlArgument::Address(address) => PlacedControlArgument::Address(Address(*address)),
             ControlArgument::Phase(text) => PlacedControlArgument::Phase(text.place(slots)),
         }
-    }
-
-    fn any() -> BoxedStrategy<Self> {
-        prop_oneof![
-            any_word().prop_map(ControlArgument::Address),
-            Text::any().prop_map(ControlArgument::Phase),
-        ]
-        .boxed()
     }
 }
 
@@ -208,12 +176,6 @@ impl Argument for Instance {
             }
         }
     }
-
-    fn any() -> BoxedStrategy<Self> {
-        let chunk = (any_word(), any_word())
-            .prop_map(|(start, iterations)| Instance::Chunk { start, iterations });
-        prop_oneof![any_word().prop_map(Instance::Word), chunk].boxed()
-    }
 }
 
 impl Placed for PlacedInstance {
@@ -250,19 +212,6 @@ impl Argument for Dependences {
             dependence_type: ompt_dependence_type_t(dependence_type),
         };
         self.0.as_ref().map(|deps| deps.iter().map(place).collect())
-    }
-
-    fn any() -> BoxedStrategy<Self> {
-        let dep = || {
-            let dependence_type = Enum::<ompt_dependence_type_t>::any();
-            (any_word(), dependence_type.prop_map(|number| number.0))
-        };
-        let deps = prop_oneof![
-            8 => prop::collection::vec(dep(), 0..5),
-            1 => prop::collection::vec(dep(), 500..2000),
-        ];
-        prop_oneof![1 => Just(Dependences(None)), 5 => deps.prop_map(|deps| Dependences(Some(deps)))]
-            .boxed()
     }
 }
 
@@ -316,16 +265,6 @@ where
 
     fn place<'a>(&'a self, _: &'a Slots) -> &'a Self {
         self
-    }
-
-    fn any() -> BoxedStrategy<Self> {
-        // The high bits where they fit.
-        let number = any_word().prop_map(|word| {
-            T::try_from(word).unwrap_or_else(|_| T::try_from(word & 0xffff).expect("16 bits fit"))
-        });
-        let numbers = prop::collection::vec(number, 0..6);
-        prop_oneof![1 => Just(Numbers(None)), 5 => numbers.prop_map(|numbers| Numbers(Some(numbers)))]
-            .boxed()
     }
 }
 

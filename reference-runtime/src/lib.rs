@@ -13,7 +13,7 @@
 //!     {"call": {"thread_begin": {"thread_type": 1, "thread_data": {"slot": 0}}}},
 //!     {"call": {"thread_end": {"thread_data": {"slot": 0}}}}
 //! ]]}]}
-//! $ OMP_TOOL_LIBRARIES=/path/to/libomptrace.so reference-runtime < script.json
+//! $ OMP_TOOL_LIBRARIES=/path/to/libtool.so reference-runtime < script.json
 //! {"rounds":[{"tool":{...},"threads":[{"os_tid":4711,"played":[
 //!     {"event":"thread_begin","thread_type":"initial","thread_data":"0x1"},
 //!     {"event":"thread_end","thread_data":"0x1"}],...
@@ -26,7 +26,7 @@
 //! | --- | --- |
 //! | [`script`] | what is to be played |
 //! | [`call`] | the table of callbacks: one row makes the call, its line and its generator |
-//! | [`argument`] | what a row's arguments can be: how each is passed, shown and generated |
+//! | [`argument`] | what a row's arguments can be: how each is passed and shown |
 //! | [`collector`] | the Collector API of 2007, for preloaded tools |
 //! | [`tr2`] | OMPT of 2014, for preloaded tools |
 //! | [`dialect`] | the generations of the interface that it speaks |
@@ -36,7 +36,8 @@
 //! | [`device`], [`offload`] | devices that can be traced, and target regions on them |
 //! | [`fork`] | forks in the midst of it |
 //! | [`player`] | plays a script and reports |
-//! | [`generate`] | scripts for property tests |
+//! | [`program`] | the program `reference-runtime` |
+//! | `generate` | scripts for property tests; only with the feature of that name |
 
 pub mod argument;
 pub mod call;
@@ -46,9 +47,11 @@ pub mod device;
 pub mod dialect;
 mod entry_points;
 pub mod fork;
+#[cfg(feature = "generate")]
 pub mod generate;
 pub mod offload;
 pub mod player;
+pub mod program;
 pub mod script;
 pub mod tool;
 pub mod tr2;

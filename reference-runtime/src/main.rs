@@ -1,0 +1,7 @@
+//! Plays a script and prints what it played: see [`ompt_reference_runtime`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ompt_reference_runtime::program::run()
+}
