@@ -483,7 +483,7 @@ fn product() -> &'static Path {
                 "build",
                 "--quiet",
                 "--package=omptrace-tracer",
-                "--package=omptrace-viewer-export",
+                "--package=omptrace-cli",
                 "--package=omptrace-libgomp-adapter",
                 "--package=ompt-conformance",
             ])

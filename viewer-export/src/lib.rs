@@ -31,7 +31,6 @@ mod output;
 mod perfetto;
 mod pool;
 mod sections;
-pub mod serve;
 mod share;
 pub mod sink;
 mod split;

@@ -21,7 +21,7 @@ pub(crate) fn build() -> Result<()> {
         "build",
         "--release",
         "--package=omptrace-tracer",
-        "--package=omptrace-viewer-export",
+        "--package=omptrace-cli",
         "--package=omptrace-libgomp-adapter",
         "--package=ompt-conformance",
     ]))

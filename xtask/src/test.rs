@@ -111,6 +111,7 @@ fn core_steps() -> Vec<Step> {
         "--package=ompt-conformance",
         "--package=ompt-reference-runtime",
         "--package=omptrace-viewer-export",
+        "--package=omptrace-cli",
     ];
     /// Tests on the reference runtime that need headers or OTF2's tools.
     const NEED_TOOLS: [&str; 4] = ["counts::", "runtime::", "migration::", "archives"];

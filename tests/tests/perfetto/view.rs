@@ -7,10 +7,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use omptrace_cli::serve::{HOSTED_UI, Server, UI_PORT, Ui, Way};
 use omptrace_tests::env::{omptrace_program, perfetto_ui};
 use omptrace_tests::trace::Traced;
 use omptrace_tests::viewers::{Rows, open_address, query};
-use omptrace_viewer_export::serve::{HOSTED_UI, Server, UI_PORT, Ui, Way};
 use tempfile::TempDir;
 
 /// Browsers take long to start on a busy machine.

@@ -1,0 +1,45 @@
+//! Libraries that programs load apart from what is preloaded, so that their OpenMP runtime is not the traced one.
+
+use std::collections::BTreeSet;
+
+use crate::entries;
+use crate::libgomp::Decision;
+use crate::loader::Loader;
+use crate::program::Program;
+use crate::registry::Apart;
+use crate::words;
+
+/// Reports those that run on libgomp; true where there is any.
+pub(crate) fn report(
+    apart: &BTreeSet<Apart>,
+    decision: &Decision,
+    programs: &[Program],
+    loader: &Loader,
+) -> bool {
+    let on_libgomp = apart.iter().filter_map(|apart| {
+        let mut callers = programs.iter();
+        let library = callers.find_map(|caller| loader.library(&apart.library, &caller.path))?;
+        entries::runs_on_libgomp(&library, loader).then_some((library, apart.how))
+    });
+    let on_libgomp: BTreeSet<_> = on_libgomp.collect();
+    let why = match decision {
+        Decision::ReplaceBy(stand_in) => {
+            format!("{} did not take libgomp's place", stand_in.libomp.display())
+        }
+        Decision::ObserveBy(_) => "libgomp could not be observed".to_owned(),
+        _ => "another runtime did not take libgomp's place".to_owned(),
+    };
+    for (library, how) in &on_libgomp {
+        words::warning(&format!(
+            "the parallel regions of {} were not recorded: the program loaded it by {how}, so {why} there",
+            words::near(library).display()
+        ));
+    }
+    if on_libgomp.is_empty() {
+        return false;
+    }
+    words::hint(
+        "load it by dlopen without RTLD_DEEPBIND, or build it with clang: LLVM's runtime loads the tracer itself",
+    );
+    true
+}

@@ -1,0 +1,302 @@
+//! `omptrace convert`: one timeline of all inputs, in a format of choice.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use omptrace_trace_format::{Reader, Severity};
+use omptrace_viewer_export::sink::Ns;
+use omptrace_viewer_export::{
+    ConvertOptions, Format, Otf2Options, Report, Selection, convert, convert_split,
+    convert_to_folder, limit_threads, symbols, threads,
+};
+use parking_lot::Mutex;
+
+use crate::arguments::{Convert, Part};
+use crate::failure::{Failure, Outcome, Result};
+use crate::folder::Folder;
+use crate::inputs;
+use crate::progress;
+use crate::target::Target;
+use crate::words;
+
+/// Converts the inputs.
+///
+/// # Errors
+/// An input cannot be read, or the output not be written.
+pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
+    if let Some(jobs) = arguments.jobs {
+        limit_threads(jobs);
+    }
+    let readers = inputs::open_all(&arguments.inputs)?;
+    let output = match &arguments.output {
+        Some(path) => path.clone(),
+        None => arguments.inputs[0].with_extension(arguments.to.extension),
+    };
+    let conversion = Conversion {
+        inputs: readers.iter().collect(),
+        format: arguments.to,
+        options: ConvertOptions {
+            gzip: output
+                .extension()
+                .is_some_and(|extension| extension == "gz"),
+            chunks: arguments.chunks,
+            threads: arguments.jobs,
+            selection: selection(&arguments.part, &readers)?,
+            symbols: symbols::Options {
+                debug_dirs: arguments.debug_dirs.debug_dir.clone(),
+                ..symbols::Options::default()
+            },
+            otf2: Otf2Options {
+                enums: arguments.otf2_enums.into(),
+                host_only: arguments.host_only,
+            },
+        },
+    };
+    match arguments.split {
+        None if arguments.to.is_folder() => conversion.to_folder(&output, &readers)?,
+        Some(_) if arguments.to.is_folder() => {
+            return Err(Failure::new(format!(
+                "{} is a folder and cannot be split",
+                arguments.to.name
+            ))
+            .hint("--window 2.0s..2.5s exports a part of the time"));
+        }
+        Some(limit_bytes) => conversion.to_series(&output, limit_bytes, &readers)?,
+        None => conversion.to_one(&output, &readers)?,
+    }
+    Ok(Outcome::Success)
+}
+
+/// What of the timeline is wanted.
+///
+/// # Errors
+/// No thread is called as one that is wanted.
+pub(crate) fn selection(part: &Part, readers: &[Reader]) -> Result<Selection> {
+    for wanted in &part.threads {
+        let mut known = readers.iter().flat_map(threads);
+        if !known.any(|thread| thread.is_meant_by(wanted)) {
+            let known = readers.iter().flat_map(threads);
+            let names: BTreeSet<String> = known.map(|thread| thread.name).collect();
+            let names: Vec<String> = names.into_iter().collect();
+            return Err(Failure::new(format!("no thread is called {wanted}"))
+                .hint(format!("there are {}", names.join(", "))));
+        }
+    }
+    Ok(Selection {
+        arguments: part.arguments,
+        window: part.window,
+        threads: part.threads.clone(),
+        min_duration_ns: part.min_duration.unwrap_or(0),
+    })
+}
+
+/// A conversion that is about to be made.
+pub(crate) struct Conversion<'r> {
+    pub(crate) inputs: Vec<&'r Reader>,
+    pub(crate) format: &'static Format,
+    pub(crate) options: ConvertOptions,
+}
+
+impl Conversion<'_> {
+    fn to_one(&self, output: &Path, readers: &[Reader]) -> Result<()> {
+        let target = Target::open(output, readers)?;
+        let report = self
+            .with_progress(|progress| {
+                let writer = target.writer()?;
+                convert(&self.inputs, self.format, &self.options, writer, progress)
+            })
+            .map_err(cannot_write(output))?;
+        told(output, target)?;
+        self.tell_size(report.exported_bytes);
+        self.tell_window(report.end);
+        tell(&report);
+        Ok(())
+    }
+
+    fn to_folder(&self, output: &Path, readers: &[Reader]) -> Result<()> {
+        let folder = Folder::open(output, readers)?;
+        let report = self
+            .with_progress(|progress| {
+                convert_to_folder(
+                    &self.inputs,
+                    self.format,
+                    &self.options,
+                    folder.path(),
+                    progress,
+                )
+            })
+            .map_err(cannot_write(output))?;
+        let bytes = folder.finish().map_err(cannot_write(output))?;
+        words::note(&format!("{}: {}", output.display(), words::bytes(bytes)));
+        self.tell_window(report.end);
+        tell(&report);
+        Ok(())
+    }
+
+    fn to_series(&self, output: &Path, limit_bytes: u64, readers: &[Reader]) -> Result<()> {
+        if output == Path::new("-") {
+            return Err(
+                Failure::new("a series of files cannot go to stdout").hint("name a file with -o")
+            );
+        }
+        // Said before anything is written: whether the first can be.
+        let first = numbered(output, 1);
+        let targets = Arc::new(Mutex::new(vec![(
+            first.clone(),
+            Target::open(&first, readers)?,
+        )]));
+        let series = Arc::clone(&targets);
+        let output = output.to_owned();
+        let next_file = move |number: usize| {
+            let mut series = series.lock();
+            if number > series.len() {
+                let path = numbered(&output, number);
+                let target = Target::open(&path, &[])
+                    .map_err(|failure| io::Error::other(failure.to_string()))?;
+                series.push((path, target));
+            }
+            series[number - 1].1.writer()
+        };
+        let report = self
+            .with_progress(|progress| {
+                let next_file = Box::new(next_file);
+                convert_split(
+                    &self.inputs,
+                    self.format,
+                    &self.options,
+                    limit_bytes,
+                    next_file,
+                    progress,
+                )
+            })
+            .map_err(cannot_write(&first))?;
+        for (path, target) in std::mem::take(&mut *targets.lock()) {
+            told(&path, target)?;
+        }
+        if report.cut_arrows > 0 {
+            let arrows = words::number(report.cut_arrows);
+            words::note(&format!(
+                "arrows from one file to another are in neither: {arrows}"
+            ));
+        }
+        self.tell_window(report.end);
+        tell(&report);
+        Ok(())
+    }
+
+    /// Converts into a file without a name.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn to_file(&self, file: &File) -> io::Result<Report> {
+        let report = self.with_progress(|progress| {
+            let writer = Box::new(file.try_clone()?);
+            convert(&self.inputs, self.format, &self.options, writer, progress)
+        })?;
+        self.tell_size(report.exported_bytes);
+        self.tell_window(report.end);
+        tell(&report);
+        Ok(report)
+    }
+
+    fn with_progress(
+        &self,
+        convert: impl FnOnce(&mut (dyn FnMut(u64) + Send)) -> io::Result<Report>,
+    ) -> io::Result<Report> {
+        let bar = progress::events("converting", about_events(&self.inputs));
+        let report = convert(&mut |events| bar.set_position(events));
+        bar.finish_and_clear();
+        report
+    }
+
+    /// That nothing is in the window, for the timeline ends before it.
+    fn tell_window(&self, end: Ns) {
+        if let Some((begin, _)) = self.options.selection.window
+            && begin > end
+        {
+            words::warning(&format!(
+                "nothing is within the window: the timeline ends at {}s",
+                end as f64 / 1e9
+            ));
+        }
+    }
+
+    /// That a file is more than viewers can open.
+    fn tell_size(&self, bytes: u64) {
+        if self.format.viewer_bytes.is_some_and(|most| bytes > most) {
+            words::warning(&format!(
+                "{} of {} is more than viewers can open",
+                words::bytes(bytes),
+                self.format.name
+            ));
+            words::hint(
+                "--window 2.0s..2.5s, --min-duration 10us, --thread NAME and --args none make it less, --split 500M several files",
+            );
+        }
+    }
+}
+
+/// The file of that number in a series: `app-001.json.gz`.
+fn numbered(output: &Path, number: usize) -> PathBuf {
+    let name = output.file_name().unwrap_or_default().to_string_lossy();
+    let (stem, extensions) = match name.trim_start_matches('.').find('.') {
+        Some(_) if name.ends_with(".gz") => {
+            let inner = name.trim_end_matches(".gz");
+            name.split_at(inner.rfind('.').unwrap_or(inner.len()))
+        }
+        Some(_) => name.split_at(name.rfind('.').unwrap_or(name.len())),
+        None => (&name[..], ""),
+    };
+    output.with_file_name(format!("{stem}-{number:03}{extensions}"))
+}
+
+fn cannot_write(output: &Path) -> impl Fn(io::Error) -> Failure {
+    let doing = format!("cannot write {}", output.display());
+    move |error| Failure::because(&doing, &error)
+}
+
+/// The target is complete: says where it is.
+fn told(path: &Path, target: Target) -> Result<()> {
+    if let Some(bytes) = target.finish().map_err(cannot_write(path))? {
+        words::note(&format!("{}: {}", path.display(), words::bytes(bytes)));
+    }
+    Ok(())
+}
+
+/// How many events there are: the files tell bytes, and most events take eight to ten.
+fn about_events(readers: &[&Reader]) -> u64 {
+    const USUAL_BYTES: u64 = 9;
+
+    readers
+        .iter()
+        .map(|reader| reader.summary().event_bytes / USUAL_BYTES)
+        .sum()
+}
+
+/// What is missing in the timeline. What runtimes are known to do and was mended, the export itself tells.
+pub(crate) fn tell(report: &Report) {
+    for process in &report.processes {
+        for (severity, note) in process.notes() {
+            if severity > Severity::Note {
+                words::warning(&format!("{}: {note}", process.name));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_series_keep_their_extensions() {
+        let name = |path: &str| numbered(Path::new(path), 7).display().to_string();
+        assert_eq!(name("out/app.4242.json.gz"), "out/app.4242-007.json.gz");
+        assert_eq!(name("app.pftrace"), "app-007.pftrace");
+        assert_eq!(name("app"), "app-007");
+        assert_eq!(name("v1.0/app"), "v1.0/app-007");
+    }
+}

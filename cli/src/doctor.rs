@@ -1,0 +1,353 @@
+//! `omptrace doctor`: what can be traced here, and what stands in the way.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::arguments::{Doctor, Libgomp};
+use crate::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
+use crate::disk;
+use crate::failure::{Failure, Outcome, Result};
+use crate::libgomp;
+use crate::loader::Loader;
+use crate::probe::{self, Grants};
+use crate::program::Program;
+use crate::runtime::{self, Vendor};
+use crate::tool;
+use crate::words;
+
+/// All that was found out. With `--json` this is what is printed.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// The tracer's library.
+    tool: PathBuf,
+    runtimes: Vec<Runtime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<Verdict>,
+    /// What keeps programs from being traced.
+    problems: Vec<Remark>,
+    /// What is good to know.
+    notes: Vec<Remark>,
+}
+
+/// An OpenMP runtime of this machine.
+#[derive(Debug, Serialize)]
+struct Runtime {
+    path: PathBuf,
+    vendor: &'static str,
+    #[serde(flatten)]
+    answer: Answer,
+}
+
+/// What a runtime answered.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case", tag = "answer")]
+enum Answer {
+    Grants(Grants),
+    /// It cannot load tools; nothing was tried.
+    NoToolsInterface,
+    /// No tool was loaded: why.
+    Failed {
+        error: String,
+    },
+}
+
+/// What is said of the program that was asked about.
+#[derive(Debug, Serialize)]
+struct Verdict {
+    path: PathBuf,
+    #[serde(flatten)]
+    diagnosis: Diagnosis,
+    /// What to type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Remark {
+    what: String,
+    remedy: String,
+}
+
+/// Finds out and tells.
+///
+/// # Errors
+/// The tracer is not there, or neither is the program.
+pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
+    let tool = tool::find(arguments.tool.as_deref())?;
+    let loader = Loader::new();
+    let runtimes: Vec<Runtime> = runtime::all(&loader)
+        .into_iter()
+        .map(|path| examine(path, &tool))
+        .collect();
+    let program = match &arguments.program {
+        Some(word) => Some(judge(word, arguments, &loader)?),
+        None => None,
+    };
+
+    let mut problems: Vec<Remark> = diagnosis::refusals_in_environment()
+        .into_iter()
+        .map(|(what, remedy)| Remark { what, remedy })
+        .collect();
+    problems.extend(refused_by_all(&runtimes));
+    problems.extend(full_disks());
+    let remarks = match arguments.program.as_ref() {
+        Some(word) => Program::find(word, &loader).map_or_else(Vec::new, |program| {
+            // The verdict tells of a tool of its own.
+            diagnosis::remarks_on(&program, true, &loader)
+        }),
+        None => Vec::new(),
+    };
+    let remarks = remarks
+        .into_iter()
+        .map(|(what, remedy)| Remark { what, remedy });
+    let report = Report {
+        notes: notes(&loader, &tool).into_iter().chain(remarks).collect(),
+        tool,
+        runtimes,
+        program,
+        problems,
+    };
+
+    let width = words::columns(&io::stdout());
+    let mut stdout = io::stdout().lock();
+    if arguments.json {
+        let text = serde_json::to_string_pretty(&report)
+            .map_err(|error| Failure::because("cannot write JSON", &error))?;
+        writeln!(stdout, "{text}")?;
+    } else {
+        let mut text = Vec::new();
+        report.write(&mut text)?;
+        let text = words::folded(&String::from_utf8_lossy(&text), width, None);
+        write!(stdout, "{text}")?;
+    }
+    let refused = report
+        .program
+        .as_ref()
+        .is_some_and(|verdict| verdict.diagnosis.traceable == Traceable::No);
+    Ok(if refused || !report.problems.is_empty() {
+        Outcome::Findings
+    } else {
+        Outcome::Success
+    })
+}
+
+fn examine(path: PathBuf, tool: &Path) -> Runtime {
+    let answer = if runtime::has_tools_interface(&path) {
+        match probe::ask(&path, tool) {
+            Ok(grants) => Answer::Grants(grants),
+            Err(error) => Answer::Failed { error },
+        }
+    } else {
+        Answer::NoToolsInterface
+    };
+    Runtime {
+        vendor: runtime::vendor(&path).map_or("unknown", Vendor::name),
+        path,
+        answer,
+    }
+}
+
+fn judge(word: &OsStr, arguments: &Doctor, loader: &Loader) -> Result<Verdict> {
+    let program = Program::find(word, loader).ok_or_else(|| {
+        Failure::new(format!(
+            "{}: there is no program of that name",
+            word.display()
+        ))
+        .hint("give its path, as in ./app")
+    })?;
+    let options = Libgomp {
+        libomp: arguments.libomp.clone(),
+        ..Libgomp::default()
+    };
+    // Without the tracer's library there is no adapter beside it.
+    let library = tool::find(arguments.tool.as_deref()).unwrap_or_default();
+    let decision = libgomp::decide(&options, &library, std::slice::from_ref(&program), loader)?;
+    let mut diagnosis = Diagnosis::of(&program, &decision);
+    if matches!(diagnosis.traceable, Traceable::Yes | Traceable::Observed)
+        && let Some((reason, remedy)) = diagnosis::refusal_by_own_tool(&program, false, loader)
+    {
+        diagnosis = Diagnosis {
+            traceable: Traceable::No,
+            reason,
+            remedy: Some(remedy),
+        };
+    }
+    let command = format!("omptrace record -- {}", words::shell_word(word));
+    Ok(Verdict {
+        command: (diagnosis.traceable != Traceable::No).then_some(command),
+        path: program.path,
+        diagnosis,
+    })
+}
+
+/// No runtime with a tools interface could load the tracer, or none is there.
+fn refused_by_all(runtimes: &[Runtime]) -> Option<Remark> {
+    let grants = |runtime: &Runtime| matches!(runtime.answer, Answer::Grants(_));
+    (!runtimes.iter().any(grants)).then(|| Remark {
+        what: "no OpenMP runtime was found that loads the tracer".to_owned(),
+        remedy: INSTALL_LIBOMP.to_owned(),
+    })
+}
+
+/// The folders that a trace needs room in.
+fn full_disks() -> Vec<Remark> {
+    /// A thread's memory is 1 MiB, and a busy program writes some MB per second.
+    const LITTLE_BYTES: u64 = 256 << 20;
+
+    let output = tool::variable("OMPTRACE_OUTPUT").map(PathBuf::from);
+    let output = output
+        .as_deref()
+        .and_then(Path::parent)
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+        .to_owned();
+    let spool = tool::variable("OMPTRACE_SPOOL").map(PathBuf::from);
+    let mut remarks = Vec::new();
+    for (folder, purpose) in
+        std::iter::once((output, "traces")).chain(spool.map(|spool| (spool, "the spool")))
+    {
+        // A pattern's folder is not known yet.
+        if folder.as_os_str().as_encoded_bytes().contains(&b'%') {
+            continue;
+        }
+        match disk::free_bytes(&folder) {
+            Ok(free) if free >= LITTLE_BYTES => {}
+            Ok(free) => remarks.push(Remark {
+                what: format!(
+                    "{} has only {} free for {purpose}",
+                    folder.display(),
+                    words::bytes(free)
+                ),
+                remedy: "make room, or name another folder (record -o, --spool)".to_owned(),
+            }),
+            Err(error) => remarks.push(Remark {
+                what: format!("{} cannot hold {purpose}: {error}", folder.display()),
+                remedy: "name another folder (record -o, --spool)".to_owned(),
+            }),
+        }
+    }
+    remarks
+}
+
+fn notes(loader: &Loader, tool: &Path) -> Vec<Remark> {
+    /// What containers give by default.
+    const SMALL_BYTES: u64 = 64 << 20;
+
+    let mut notes = Vec::new();
+    let namesakes = loader
+        .libraries(|name| name.starts_with(tool::LIBRARY))
+        .into_iter()
+        .filter(|path| path != tool);
+    for path in namesakes {
+        notes.push(Remark {
+            what: format!(
+                "{} has the tracer's name (Extrae has a library of that name)",
+                path.display()
+            ),
+            remedy: format!(
+                "in OMP_TOOL_LIBRARIES give the whole path, as `omptrace env` does: {}",
+                tool.display()
+            ),
+        });
+    }
+    if let Some(others) = tool::variable("OMP_TOOL_LIBRARIES") {
+        notes.push(Remark {
+            what: format!("OMP_TOOL_LIBRARIES={} is set: a runtime loads the first tool that accepts it", others.display()),
+            remedy: "`omptrace record` puts its own first; unset the variable if that tool must not be replaced".to_owned(),
+        });
+    }
+    if let Ok(free) = disk::free_bytes(Path::new("/dev/shm"))
+        && free <= SMALL_BYTES
+    {
+        notes.push(Remark {
+            what: format!("/dev/shm has only {} free", words::bytes(free)),
+            remedy: "leave the spool beside the trace (no --spool /dev/shm)".to_owned(),
+        });
+    }
+    notes
+}
+
+impl Report {
+    /// For people.
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "Tracer: {}", self.tool.display())?;
+        writeln!(
+            out,
+            "\nOpenMP runtimes on this machine ({}):",
+            env::consts::ARCH
+        )?;
+        if self.runtimes.is_empty() {
+            writeln!(out, "  none")?;
+        }
+        for runtime in &self.runtimes {
+            runtime.write(out)?;
+        }
+        if let Some(verdict) = &self.program {
+            verdict.write(out)?;
+        }
+        for (title, remarks) in [("Problems", &self.problems), ("Notes", &self.notes)] {
+            if !remarks.is_empty() {
+                writeln!(out, "\n{title}:")?;
+            }
+            for remark in remarks {
+                writeln!(out, "  {}\n      {}", remark.what, remark.remedy)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Runtime {
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "  {} ({})", self.path.display(), self.vendor)?;
+        match &self.answer {
+            Answer::Grants(grants) => {
+                let all = grants.granted.len() + grants.refused.len();
+                writeln!(
+                    out,
+                    "      {}; tools interface {}, {} of {all} callbacks",
+                    grants.version,
+                    grants.dialect,
+                    grants.granted.len()
+                )?;
+                if !grants.refused.is_empty() {
+                    writeln!(out, "      never: {}", grants.refused.join(", "))?;
+                }
+                Ok(())
+            }
+            Answer::NoToolsInterface if runtime::vendor(&self.path) == Some(Vendor::Gnu) => {
+                writeln!(
+                    out,
+                    "      no tools interface; `omptrace record` runs its programs on LLVM's runtime"
+                )
+            }
+            Answer::NoToolsInterface => writeln!(out, "      no tools interface"),
+            Answer::Failed { error } => writeln!(out, "      FAILED: {error}"),
+        }
+    }
+}
+
+impl Verdict {
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let verdict = match self.diagnosis.traceable {
+            Traceable::Yes => "can be traced",
+            Traceable::Observed => "can be traced on GCC's runtime",
+            Traceable::Replaced => "can be traced on LLVM's runtime",
+            Traceable::Unknown => "cannot be judged from its file",
+            Traceable::No => "cannot be traced",
+        };
+        writeln!(out, "\nProgram {}: {verdict}", self.path.display())?;
+        writeln!(out, "  {}", self.diagnosis.reason)?;
+        if let Some(remedy) = &self.diagnosis.remedy {
+            writeln!(out, "  {remedy}")?;
+        }
+        if let Some(command) = &self.command {
+            writeln!(out, "  {command}")?;
+        }
+        Ok(())
+    }
+}

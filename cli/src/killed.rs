@@ -1,0 +1,65 @@
+//! What `record` says of a program that was killed by a fault: of its own, of its OpenMP runtime, or of the tracer.
+//!
+//! Which of these it was cannot be seen from outside: the signal is all that is known. So the words say how to find out.
+
+use std::ffi::c_int;
+
+use crate::process::End;
+
+/// Signals that a fault of code leads to.
+const OF_FAULTS: &[c_int] = &[
+    libc::SIGABRT,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGSEGV,
+];
+
+/// Whether a fault of code ended the program.
+pub(crate) fn is_fault(end: End) -> bool {
+    OF_FAULTS.iter().any(|signal| is_of(end, *signal))
+}
+
+/// A shell or a launcher passes the death of its program on as a status.
+fn is_of(end: End, signal: c_int) -> bool {
+    end == End::Signal(signal) || end == End::Exit(128 + signal)
+}
+
+/// What to try after this end; nothing where it shows no fault.
+pub(crate) fn hints(end: End) -> Vec<&'static str> {
+    if !is_fault(end) {
+        return Vec::new();
+    }
+    let mut hints = vec![
+        "run it without omptrace: whether tracing contributes cannot be seen from the signal",
+        "if it lives then, leave out the events at which runtimes are known to crash: --events default,-dependences; \
+         then --events default,-task,-mutex; then --events parallel",
+    ];
+    if is_of(end, libc::SIGABRT) {
+        hints.push("\"OMP: Error #13: Assertion failure\" on stderr means that the OpenMP runtime ended it");
+    }
+    hints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_has_hints_and_a_request_to_end_has_none() {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGKILL, libc::SIGHUP] {
+            assert!(hints(End::Signal(signal)).is_empty());
+        }
+        assert!(hints(End::Exit(1)).is_empty());
+        for end in [End::Signal(libc::SIGABRT), End::Exit(128 + libc::SIGABRT)] {
+            let aborted = hints(end).join("\n");
+            assert!(aborted.contains("run it without omptrace"));
+            assert!(aborted.contains("--events default,-dependences"));
+            assert!(aborted.contains("Error #13"));
+        }
+        let crashed = hints(End::Signal(libc::SIGSEGV)).join("\n");
+        assert!(
+            crashed.contains("--events default,-dependences") && !crashed.contains("Error #13")
+        );
+    }
+}

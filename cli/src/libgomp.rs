@@ -1,0 +1,181 @@
+//! Programs built by GCC: LLVM's runtime in the place of libgomp, or the adapter that gives libgomp the tools interface.
+//!
+//! LLVM's runtime is preloaded by its absolute path. A folder with a `libgomp.so.1` that is LLVM's, on `LD_LIBRARY_PATH`, would
+//! miss programs with DT_RPATH and those with a renamed libgomp, and hide other libraries of the program.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::arguments::{Libgomp, WhenLibgomp};
+use crate::diagnosis::INSTALL_LIBOMP;
+use crate::entries::{self, Lacking};
+use crate::failure::{Failure, Result};
+use crate::loader::Loader;
+use crate::packages;
+use crate::program::Program;
+use crate::runtime;
+
+/// The runtime that may take the place of libgomp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StandIn {
+    /// Its file.
+    pub(crate) libomp: PathBuf,
+    /// What it cannot do for the programs.
+    pub(crate) lacking: Vec<Lacking>,
+}
+
+/// What becomes of libgomp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// It stays, if it is there at all.
+    Keep,
+    /// It stays, and this library gives it the tools interface.
+    ObserveBy(PathBuf),
+    /// This runtime takes its place, although it may lack something: the user insists.
+    ReplaceBy(StandIn),
+    /// It stays, because this runtime lacks what the programs need.
+    CannotReplaceBy(StandIn),
+    /// It should be replaced, and there is nothing to do it with.
+    NothingInstalled,
+}
+
+/// Decides for a run of `programs`: the one that is started, and those that can be seen among its arguments.
+///
+/// # Errors
+/// The runtime named by the user is not there or cannot stand in, or the adapter that the user asks for is not there.
+pub(crate) fn decide(
+    options: &Libgomp,
+    tracer: &Path,
+    programs: &[Program],
+    loader: &Loader,
+) -> Result<Decision> {
+    let named = options.libomp.as_deref();
+    match options.libgomp {
+        WhenLibgomp::Keep => Ok(Decision::Keep),
+        WhenLibgomp::Observe => observe(tracer),
+        WhenLibgomp::Replace => match stand_in(named, programs, loader)? {
+            Some(stand_in) => Ok(Decision::ReplaceBy(stand_in)),
+            None => Err(Failure::new(
+                "--libgomp replace: no OpenMP runtime is installed that could take libgomp's place",
+            )
+            .hint(INSTALL_LIBOMP)),
+        },
+        WhenLibgomp::Auto => automatic(named, tracer, programs, loader),
+    }
+}
+
+/// libgomp is observed where a program needs it, or is an interpreter whose packages may.
+///
+/// Only one runtime of a process can be traced. So where a program has LLVM's or Intel's runtime beside libgomp, or the user
+/// names one, that takes libgomp's place, if it has all that the program calls.
+fn automatic(
+    named: Option<&Path>,
+    tracer: &Path,
+    programs: &[Program],
+    loader: &Loader,
+) -> Result<Decision> {
+    let needed = programs.iter().any(Program::needs_libgomp);
+    let possible = programs.iter().any(Program::runs_packages);
+    if !needed && !possible {
+        return Ok(Decision::Keep);
+    }
+    let beside = match named {
+        Some(named) => Some(named.to_owned()),
+        None => runtime_beside(programs),
+    };
+    let lacks = match beside {
+        Some(beside) => match stand_in(Some(&beside), programs, loader)? {
+            Some(stand_in) if stand_in.lacking.is_empty() => {
+                return Ok(Decision::ReplaceBy(stand_in));
+            }
+            lacks => lacks,
+        },
+        None => None,
+    };
+    if named.is_none()
+        && let Ok(observed) = observe(tracer)
+    {
+        return Ok(observed);
+    }
+    let lacks = match lacks {
+        Some(lacks) => Some(lacks),
+        None => stand_in(named, programs, loader)?,
+    };
+    match lacks {
+        Some(stand_in) if stand_in.lacking.is_empty() => Ok(Decision::ReplaceBy(stand_in)),
+        Some(stand_in) => Ok(Decision::CannotReplaceBy(stand_in)),
+        None if needed => Ok(Decision::NothingInstalled),
+        None => Ok(Decision::Keep),
+    }
+}
+
+/// # Errors
+/// The adapter is not there.
+fn observe(tracer: &Path) -> Result<Decision> {
+    Ok(Decision::ObserveBy(adapter(tracer)?))
+}
+
+/// The file name of the library that gives libgomp the tools interface.
+const ADAPTER: &str = "libomptgomp.so";
+
+/// The library that gives libgomp the tools interface: beside the tracer's.
+///
+/// # Errors
+/// It is not there.
+fn adapter(tracer: &Path) -> Result<PathBuf> {
+    let path = tracer.with_file_name(ADAPTER);
+    if path.is_file() {
+        return Ok(path);
+    }
+    Err(
+        Failure::new(format!("--libgomp observe: there is no {}", path.display())).hint(
+            "cargo xtask install puts it beside the tracer's library; \
+             cargo build -p omptrace-libgomp-adapter builds it",
+        ),
+    )
+}
+
+/// The runtime to preload, with what it lacks for the programs.
+///
+/// # Errors
+/// The one named is not there, or has no tools interface.
+pub(crate) fn stand_in(
+    named: Option<&Path>,
+    programs: &[Program],
+    loader: &Loader,
+) -> Result<Option<StandIn>> {
+    let libomp = choose(named, programs, loader)?;
+    Ok(libomp.map(|libomp| StandIn {
+        lacking: entries::lacking_in(&libomp, programs, loader),
+        libomp,
+    }))
+}
+
+/// The runtime to preload: the one named, else [the program's own](runtime_beside), else the newest installed.
+fn choose(named: Option<&Path>, programs: &[Program], loader: &Loader) -> Result<Option<PathBuf>> {
+    if let Some(named) = named {
+        let path = fs::canonicalize(named)
+            .map_err(|error| Failure::because(format!("--libomp {}", named.display()), &error))?;
+        if !runtime::can_stand_in_for_libgomp(&path) {
+            return Err(Failure::new(format!(
+                "--libomp {}: not an OpenMP runtime that has a tools interface and runs GCC's programs",
+                path.display()
+            ))
+            .hint("name the file libomp.so.5 of an LLVM from 10 on, or a libiomp5.so"));
+        }
+        return Ok(Some(path));
+    }
+    Ok(runtime_beside(programs).or_else(|| runtime::stand_in_for_libgomp(loader)))
+}
+
+/// A runtime of LLVM's or Intel's that a program needs beside libgomp, or that is among the packages of an interpreter.
+fn runtime_beside(programs: &[Program]) -> Option<PathBuf> {
+    let needed = programs
+        .iter()
+        .flat_map(Program::runtimes)
+        .filter_map(|needed| fs::canonicalize(needed.path.as_ref()?).ok());
+    let interpreters = programs.iter().filter(|program| program.runs_packages());
+    needed
+        .chain(interpreters.flat_map(packages::runtimes))
+        .find(|path| runtime::can_stand_in_for_libgomp(path))
+}

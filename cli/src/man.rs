@@ -1,0 +1,64 @@
+//! Man page and completions, from the definition of the command line.
+
+use std::io::{self, Write};
+
+use clap::{Command, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use crate::arguments::Arguments;
+use crate::failure::{Outcome, Result};
+
+/// Prints one page for all commands, as `man` reads it.
+///
+/// # Errors
+/// stdout cannot be written to.
+pub(crate) fn page() -> Result<Outcome> {
+    let program = Arguments::command().disable_help_subcommand(true);
+    let mut page = Vec::new();
+    let man = Man::new(program.clone()).manual("User Commands");
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_extra_section(&mut page)?;
+    for command in program
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+    {
+        page.extend(section(command)?);
+    }
+    man.render_version_section(&mut page)?;
+    io::stdout().lock().write_all(&page)?;
+    Ok(Outcome::Success)
+}
+
+/// A command's sections, each one level below a section of its own.
+fn section(command: &Command) -> io::Result<Vec<u8>> {
+    let name = format!("omptrace {}", command.get_name());
+    let man = Man::new(command.clone().bin_name(name.clone()));
+    let mut text = Vec::new();
+    man.render_synopsis_section(&mut text)?;
+    man.render_description_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    man.render_extra_section(&mut text)?;
+    let text = String::from_utf8_lossy(&text)
+        .replace("\n.SH ", "\n.SS ")
+        .replace(".SS EXTRA", ".SS NOTES");
+    let text = text
+        .strip_prefix(".SH ")
+        .map_or(text.clone(), |rest| format!(".SS {rest}"));
+    Ok(format!(".SH \"{}\"\n{text}", name.to_uppercase()).into_bytes())
+}
+
+/// Prints what makes a shell complete our command lines.
+///
+/// # Errors
+/// stdout cannot be written to.
+pub(crate) fn completions(shell: Shell) -> Result<Outcome> {
+    // clap_complete panics where it cannot write.
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "omptrace", &mut text);
+    io::stdout().lock().write_all(&text)?;
+    Ok(Outcome::Success)
+}

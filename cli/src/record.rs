@@ -1,0 +1,383 @@
+//! `omptrace record`: runs a program with the tracer, then completes its traces.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+use std::time::SystemTime;
+
+use omptrace_trace_format::{InDoubt, metadata};
+use omptrace_viewer_export::symbols::{self, Table};
+use serde_json::{Value, json};
+
+use crate::apart;
+use crate::arguments::{Record, Symbols, WhenLibgomp};
+use crate::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
+use crate::failure::{Failure, Outcome, Result};
+use crate::killed;
+use crate::libgomp::{self, Decision};
+use crate::loader::Loader;
+use crate::module_files::Keeper;
+use crate::preload::{self, Preload};
+use crate::process::{self, End, Ran};
+use crate::program::Program;
+use crate::registry::{Notes, Registry, Session};
+use crate::replaced;
+use crate::sealing::{self, Job};
+use crate::tool::{self, prepended};
+use crate::unnoted::{self, Unnoted};
+use crate::words;
+
+/// Runs the command.
+///
+/// # Errors
+/// The tracer is not there, an option cannot be met, or the program cannot be started.
+pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
+    let library = tool::find(arguments.tracer.tool.as_deref())?;
+    let mut variables = tool::settings(&arguments.tracer)?;
+    let output = output(&variables)?;
+    variables.retain(|(name, _)| *name != OUTPUT);
+    variables.push((OUTPUT, output.clone()));
+    let registry = Registry::new()?;
+    variables.push(("OMPTRACE_REGISTRY", registry.folder().into()));
+    variables.push((
+        "OMP_TOOL_LIBRARIES",
+        prepended([library.as_path()], "OMP_TOOL_LIBRARIES"),
+    ));
+
+    let loader = Loader::new();
+    let programs = programs(&arguments.program, &loader);
+    let refusals = diagnosis::refusals_in_environment();
+    let decision = match &*refusals {
+        [] => libgomp::decide(&arguments.libgomp, &library, &programs, &loader)?,
+        // Nothing will be traced, so nothing need run on another runtime.
+        _ => Decision::Keep,
+    };
+    tell_decision(&decision, &programs, arguments.libgomp.libgomp);
+    let is_replaced = matches!(decision, Decision::ReplaceBy(_));
+    let needs_tool = !is_replaced && programs.iter().any(Program::needs_preloaded_tool);
+    let looks_for_runtimes = arguments.tracer.preload || needs_tool;
+    let preload = match &*preload::libraries(&decision, &library, looks_for_runtimes) {
+        [] => None,
+        libraries => Some(Preload::new(libraries)?),
+    };
+    variables.extend(
+        preload
+            .as_ref()
+            .map(|preload| ("LD_PRELOAD", preload.value())),
+    );
+    for program in &programs {
+        for (remark, remedy) in diagnosis::remarks_on(program, preload.is_some(), &loader) {
+            words::warning(&remark);
+            words::hint(&remedy);
+        }
+    }
+    for (refusal, remedy) in &refusals {
+        words::warning(refusal);
+        words::hint(remedy);
+    }
+
+    let since = SystemTime::now();
+    let keeper = Keeper::start(registry.folder());
+    let ran = start(&arguments.program, &variables, programs.first())?;
+    if let Some(preload) = preload {
+        preload.end();
+    }
+    if let End::Signal(signal) = ran.end {
+        words::note(&format!(
+            "{} was killed by {}",
+            arguments.program[0].display(),
+            process::signal_name(signal)
+        ));
+    }
+    for hint in killed::hints(ran.end) {
+        words::hint(hint);
+    }
+    if let Some(hint) = diagnosis::hint_at_death(ran.end, &decision, &programs, &loader) {
+        words::hint(&hint);
+    }
+    let mut notes = registry.notes();
+    let unnoted = unnoted::find(&output, registry.folder(), &notes.sessions, since);
+    report_unnoted(&unnoted);
+    notes.sessions.extend(unnoted.sessions);
+    let is_any_apart = apart::report(&notes.apart, &decision, &programs, &loader);
+    let reason = why_no_trace(&notes);
+    let symbols = symbols::Options {
+        kept: keeper.map(Keeper::finish).unwrap_or_default(),
+        ..symbols::Options::default()
+    };
+    let jobs = jobs(arguments, notes.sessions, ran, &decision, &symbols);
+    if jobs.is_empty() {
+        words::warning("nothing was traced");
+        match reason {
+            Some(reason) => words::note(&reason),
+            // Said above.
+            None if is_any_apart || !unnoted.unreadable.is_empty() => {}
+            None => tell_likely_reason(&programs, ran.end, &decision, &loader),
+        }
+    } else {
+        let done = sealing::seal_all(jobs);
+        sealing::tell(&done);
+        sealing::report_nameless(&done);
+        sealing::report_withheld(&done);
+        if let Decision::ReplaceBy(stand_in) = &decision {
+            replaced::tell(&done, stand_in, &programs, &loader);
+        }
+        for line in sealing::next_commands(&done).into_iter().flatten() {
+            words::note(&line);
+        }
+    }
+    Ok(Outcome::Program(ran.end.status()))
+}
+
+const OUTPUT: &str = "OMPTRACE_OUTPUT";
+
+/// The output's pattern, as an absolute path: the option's, else the variable's, else the usual one.
+fn output(variables: &tool::Variables) -> Result<OsString> {
+    let of_option = variables.iter().find(|(name, _)| *name == OUTPUT);
+    match of_option {
+        Some((_, output)) => Ok(output.clone()),
+        None => {
+            let output = tool::variable(OUTPUT).unwrap_or_else(|| tool::USUAL_NAME.into());
+            tool::absolute_pattern(Path::new(&output))
+        }
+    }
+}
+
+/// Reports traces that left no note.
+fn report_unnoted(unnoted: &Unnoted) {
+    for session in &unnoted.sessions {
+        words::note(&format!(
+            "{} is of this run, although no note of it is here (it ran as another user, saw other folders, or removed the note)",
+            words::near(&session.trace).display()
+        ));
+    }
+    for file in &unnoted.unreadable {
+        words::warning(&format!(
+            "{} may be a trace of this run, and belongs to another user",
+            words::near(file).display()
+        ));
+        words::hint(&format!(
+            "complete it as that user: omptrace recover {}",
+            words::shell_path(file)
+        ));
+    }
+}
+
+/// The program to start, then those that can be seen among its arguments: `mpirun -n 4 ./app`, `numactl python x.py`,
+/// and `srun lmp`, where the first does not use OpenMP itself.
+fn programs(command: &[OsString], loader: &Loader) -> Vec<Program> {
+    let (first, others) = command.split_first().expect("clap requires a program");
+    let mut programs: Vec<Program> = Program::find(first, loader).into_iter().collect();
+    let may_launch = programs.iter().all(|first| first.runtimes().is_empty());
+    for word in others {
+        let bytes = word.as_encoded_bytes();
+        let names_one = bytes.contains(&b'/') || bytes.starts_with(b"python");
+        if !names_one && !may_launch {
+            continue;
+        }
+        // A word without a folder may name a program by chance: `./run.sh test`.
+        let found = Program::find(word, loader);
+        let may_matter =
+            |program: &Program| !program.runtimes().is_empty() || program.runs_packages();
+        programs.extend(found.filter(|program| names_one || may_matter(program)));
+    }
+    programs
+}
+
+fn tell_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
+    let is_unknown =
+        |program: &Program| Diagnosis::of(program, decision).traceable == Traceable::Unknown;
+    match decision {
+        // Said before a long run that may be traced in vain.
+        Decision::Keep
+            if when == WhenLibgomp::Auto
+                && !programs.is_empty()
+                && programs.iter().all(is_unknown) =>
+        {
+            words::note(
+                "no OpenMP runtime can be seen before the run; programs and libraries of GCC that come into play later are \
+                 traced with --libgomp observe only",
+            );
+        }
+        Decision::Keep => {}
+        Decision::ObserveBy(adapter) => words::note(&format!(
+            "{} observes GCC's libgomp: static loops, masked regions and atomics are inlined by GCC and cannot be seen",
+            adapter.display()
+        )),
+        Decision::ReplaceBy(stand_in) => {
+            words::note(&format!(
+                "{} takes the place of GCC's libgomp, which cannot be traced (--libgomp keep prevents it)",
+                stand_in.libomp.display()
+            ));
+            if !stand_in.lacking.is_empty() {
+                words::warning(&format!(
+                    "{}: results may be wrong, and the program may crash",
+                    diagnosis::cannot_replace(stand_in)
+                ));
+            }
+        }
+        Decision::CannotReplaceBy(stand_in) => {
+            words::warning(&format!(
+                "the program keeps GCC's libgomp, which cannot be traced: {}",
+                diagnosis::cannot_replace(stand_in)
+            ));
+            words::hint(diagnosis::INSIST);
+        }
+        Decision::NothingInstalled => {
+            words::warning("the program needs GCC's libgomp, which cannot be traced");
+            words::hint(INSTALL_LIBOMP);
+        }
+    }
+}
+
+/// A runtime that comes late may have no room left for the thread-local storage of a tool.
+const HOW_TOOLS_ARE_FOUND: &str = "see how the runtime looks for tools: set OMP_TOOL_VERBOSE_INIT=stderr; where it finds the \
+    tracer and cannot load it, record with --preload";
+
+/// Where a trace may be that `record` does not find.
+const WHERE_ELSE: &str = "where the program ran as another user, or saw other folders, its trace may lie there: the tracer \
+    names it on stderr";
+
+/// Runs the program to its end.
+fn start(
+    command: &[OsString],
+    variables: &tool::Variables,
+    program: Option<&Program>,
+) -> Result<Ran> {
+    /// `Exec format error`: neither an ELF file nor a script with an interpreter in its first line.
+    const ENOEXEC: i32 = libc::ENOEXEC;
+
+    let mut process = Command::new(&command[0]);
+    process.args(&command[1..]).envs(variables.iter().cloned());
+    let ran = match (process::run(&mut process), program) {
+        // Shells take such a file for a script of theirs.
+        (Err(error), Some(script)) if error.raw_os_error() == Some(ENOEXEC) => {
+            let mut shell = Command::new("/bin/sh");
+            shell.arg(&script.path).args(&command[1..]);
+            process::run(shell.envs(variables.iter().cloned()))
+        }
+        (ran, _) => ran,
+    };
+    ran.map_err(|error| {
+        let not_found = error.kind() == io::ErrorKind::NotFound;
+        Failure::because(format!("cannot run {}", command[0].display()), &error)
+            .status(if not_found { 127 } else { 126 })
+    })
+}
+
+/// What is known of traces that are not there.
+fn why_no_trace(notes: &Notes) -> Option<String> {
+    if let Some(why) = notes.failures.first() {
+        return Some(format!("the tracer could not begin: {why}"));
+    }
+    if let Some(moved) = notes.moved.first() {
+        return Some(format!(
+            "{} was moved or removed while the program ran; where it is now, omptrace recover completes it",
+            words::near(moved).display()
+        ));
+    }
+    let told = "the program removed the folder in which its traces were noted (see TMPDIR); omptrace recover completes them";
+    notes.is_gone.then(|| told.to_owned())
+}
+
+/// The traces to complete, and what only `record` knows of their processes.
+fn jobs(
+    arguments: &Record,
+    sessions: Vec<Session>,
+    ran: Ran,
+    decision: &Decision,
+    symbols: &symbols::Options,
+) -> Vec<Job> {
+    // A process that executed another program has a session for each; only the last saw the end.
+    let last = sessions
+        .iter()
+        .filter(|session| session.pid == ran.pid)
+        .map(|session| session.number)
+        .max();
+    sessions
+        .into_iter()
+        .map(|session| {
+            let saw_the_end = session.pid == ran.pid && Some(session.number) == last;
+            Job {
+                additions: additions(arguments, saw_the_end.then_some(ran), decision),
+                symbols: (arguments.symbols == Symbols::Embed).then(|| symbols.clone()),
+                in_doubt: InDoubt::Refuse,
+                trace: session.trace,
+            }
+        })
+        .collect()
+}
+
+fn additions(arguments: &Record, ran: Option<Ran>, decision: &Decision) -> Value {
+    let mut record = metadata::Record {
+        command_line: arguments
+            .program
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        ..metadata::Record::default()
+    };
+    if let Some(ran) = ran {
+        match ran.end {
+            End::Exit(status) => record.exit_status = Some(status),
+            End::Signal(signal) => record.signal = Some(signal),
+        }
+        let (started, ended) = ran.raw_ns;
+        (record.started_raw_ns, record.ended_raw_ns) = (Some(started), Some(ended));
+    }
+    if let Decision::ReplaceBy(stand_in) = decision {
+        record.libgomp_replaced_by = Some(stand_in.libomp.to_string_lossy().into_owned());
+    }
+    match arguments.symbols {
+        // A trace that brings no names along is one whose names nobody looks up.
+        Symbols::Off => json!({ "record": record, symbols::KEY: Table::default().to_json() }),
+        Symbols::Embed | Symbols::Later => json!({ "record": record }),
+    }
+}
+
+fn tell_likely_reason(programs: &[Program], end: End, decision: &Decision, loader: &Loader) {
+    if let Some((refusal, remedy)) = diagnosis::refusals_in_environment().into_iter().next() {
+        words::note(&format!("likely reason: {refusal}"));
+        words::hint(&remedy);
+        return;
+    }
+    // What can be seen of the last program says most: launchers come before it.
+    let Some(program) = programs.last() else {
+        return;
+    };
+    if diagnosis::refusal_by_own_tool(program, false, loader).is_some() {
+        words::note("likely reason: the OMPT tool of its own, as said before the run");
+        return;
+    }
+    let diagnosis = Diagnosis::of(program, decision);
+    let path = program.path.display();
+    let (reason, remedy) = match (diagnosis.traceable, decision) {
+        (Traceable::Yes | Traceable::Observed | Traceable::Replaced, _)
+            if matches!(end, End::Signal(_)) =>
+        {
+            (
+                format!("{path} was killed before it came to its first OpenMP construct"),
+                None,
+            )
+        }
+        (Traceable::Yes | Traceable::Observed | Traceable::Replaced, _) => (
+            format!(
+                "{path} could have been traced, but ran no OpenMP construct, or its runtime did not load the tracer"
+            ),
+            Some(format!("{HOW_TOOLS_ARE_FOUND}; {WHERE_ELSE}")),
+        ),
+        // Said before the run, with what to do.
+        (Traceable::No, Decision::CannotReplaceBy(_)) if program.needs_libgomp() => {
+            (format!("{path} ran on GCC's libgomp"), None)
+        }
+        (Traceable::Unknown, Decision::ReplaceBy(_)) if diagnosis.remedy.is_none() => {
+            (diagnosis.reason, Some(HOW_TOOLS_ARE_FOUND.to_owned()))
+        }
+        (Traceable::Unknown | Traceable::No, _) => (diagnosis.reason, diagnosis.remedy),
+    };
+    words::note(&format!("likely reason: {reason}"));
+    if let Some(remedy) = remedy {
+        words::hint(&remedy);
+    }
+}

@@ -1,0 +1,250 @@
+//! Completes traces, several at a time: spools taken in, chunks packed, index added.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use indicatif::ProgressBar;
+use omptrace_trace_format::{Diagnostic, InDoubt, Reader, SealError, Sealed, Severity, seal};
+use omptrace_viewer_export::in_parallel;
+use omptrace_viewer_export::symbols::{self, Table};
+use omptrace_viewer_export::timeline::halves;
+use serde_json::Value;
+
+use crate::progress;
+use crate::unfinished;
+use crate::words;
+
+/// A trace to complete, and what to add to its metadata.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    /// The trace.
+    pub(crate) trace: PathBuf,
+    /// Keys of the metadata, laid over those of the tracer.
+    pub(crate) additions: Value,
+    /// Where to look for the names of code, which are added too; `None` where they are not looked up.
+    pub(crate) symbols: Option<symbols::Options>,
+    /// What to do where it cannot be seen whether the trace's process has ended.
+    pub(crate) in_doubt: InDoubt,
+}
+
+/// What became of a job.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// The trace.
+    pub(crate) trace: PathBuf,
+    /// What it holds now, or why it is as it was.
+    pub(crate) result: Result<Sealed, String>,
+    /// The modules whose names were looked for in vain, and why.
+    pub(crate) nameless: Vec<(String, symbols::Problem)>,
+}
+
+/// Completes all traces; the results are in the order of the jobs.
+pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
+    let bar = progress::chunks("completing");
+    let done = in_parallel(jobs, |job| {
+        let mut nameless = Vec::new();
+        Done {
+            result: seal_one(&job, &mut nameless, &bar),
+            trace: job.trace,
+            nameless,
+        }
+    });
+    bar.finish_and_clear();
+    done
+}
+
+fn seal_one(
+    job: &Job,
+    nameless: &mut Vec<(String, symbols::Problem)>,
+    bar: &ProgressBar,
+) -> Result<Sealed, String> {
+    let (mut done, mut total) = (0, 0);
+    let mut additions = job.additions.clone();
+    if let Some(options) = &job.symbols
+        && let Ok(reader) = Reader::open(&job.trace)
+    {
+        let table = Table::renewed(&reader, options);
+        *nameless = table.nameless();
+        additions[symbols::KEY] = table.to_json();
+    }
+    unfinished::will_make(seal::temporary(&job.trace));
+    seal(&job.trace, additions, job.in_doubt, &mut |now, of| {
+        bar.inc_length(of.saturating_sub(total));
+        bar.inc(now.saturating_sub(done));
+        (done, total) = (now, of);
+    })
+    .map_err(|error| match error {
+        SealError::Running => format!(
+            "its process is still running; when it has ended: omptrace recover {}",
+            typed(&job.trace)
+        ),
+        error @ SealError::Unknown(_) => format!(
+            "{error}; when you know that it has ended: omptrace recover --force {}",
+            typed(&job.trace)
+        ),
+        error @ (SealError::Busy | SealError::Changed) => format!(
+            "{error}; then again: omptrace recover {}",
+            typed(&job.trace)
+        ),
+        // It is unharmed, with its spool: a full disk, mostly.
+        error @ SealError::Io(_) => format!(
+            "{error}; when there is room for it: omptrace recover {}",
+            typed(&job.trace)
+        ),
+        error => error.to_string(),
+    })
+}
+
+/// Tells what traces hold: one line for each, a line for all where there are several, then what was found wrong.
+pub(crate) fn tell(done: &[Done]) {
+    /// Of the ranks of a large job, the first ones show what there is to see.
+    const MOST_LINES: usize = 12;
+
+    let sealed = || {
+        done.iter()
+            .filter_map(|done| Some((&done.trace, done.result.as_ref().ok()?)))
+    };
+    for (trace, sealed) in sealed().take(MOST_LINES) {
+        words::note(&format!(
+            "{}: {} of {}, {}, {}",
+            words::near(trace).display(),
+            words::counted(sealed.events, "event"),
+            words::counted(sealed.streams.into(), "thread"),
+            lost(&[sealed]),
+            words::bytes(sealed.bytes)
+        ));
+    }
+    let files = sealed().count();
+    if files > 1 {
+        words::note(&format!(
+            "{}: {}, {}, {}",
+            words::counted(files as u64, "file"),
+            words::counted(sealed().map(|(_, sealed)| sealed.events).sum(), "event"),
+            lost(&sealed().map(|(_, sealed)| sealed).collect::<Vec<_>>()),
+            words::bytes(sealed().map(|(_, sealed)| sealed.bytes).sum())
+        ));
+    }
+    for (trace, sealed) in sealed() {
+        tell_diagnostics(trace, sealed);
+        if let Some(spool) = &sealed.spool_left {
+            words::note(&format!(
+                "{}: its events in {} were added; that file stays, since it may be another trace's",
+                words::near(trace).display(),
+                words::near(spool).display()
+            ));
+        }
+    }
+    for done in done {
+        if let Err(error) = &done.result {
+            words::warning(&format!("{}: {error}", words::near(&done.trace).display()));
+        }
+    }
+}
+
+/// Reports modules whose functions have no names, each once for all traces.
+pub(crate) fn report_nameless(done: &[Done]) {
+    /// Of many, the first ones show what there is to see.
+    const MAX_LINES: usize = 5;
+
+    let nameless = done.iter().flat_map(|done| &done.nameless);
+    let nameless: BTreeSet<String> = nameless
+        .map(|(module, problem)| format!("{module}: {problem}"))
+        .collect();
+    for words in nameless.iter().take(MAX_LINES) {
+        words::warning(words);
+    }
+}
+
+/// Reports callbacks that the tracer left out to keep a program unharmed, and selections with one end of a pair, each once for
+/// all traces.
+pub(crate) fn report_withheld(done: &[Done]) {
+    /// Of the ranks of a large job, the first ones show what there is to see.
+    const MAX_TRACES: usize = 12;
+
+    let sealed = done.iter().filter(|done| done.result.is_ok());
+    let withheld: BTreeSet<String> = sealed
+        .take(MAX_TRACES)
+        .filter_map(|done| Reader::open(&done.trace).ok())
+        .flat_map(|reader| {
+            let withheld = reader.metadata().withheld.iter();
+            let withheld = withheld.map(|(callback, why)| format!("{callback}: {why}"));
+            withheld
+                .chain(halves(reader.metadata()))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    for words in withheld {
+        words::note(&words);
+    }
+}
+
+fn lost(sealed: &[&Sealed]) -> String {
+    match sealed.iter().map(|sealed| sealed.lost).sum() {
+        0 if sealed.iter().all(|sealed| sealed.is_whole()) => "none lost".to_owned(),
+        0 => "SOME MISSING".to_owned(),
+        lost => format!("{} LOST", words::number(lost)),
+    }
+}
+
+/// Tells what was wrong with a trace; true where there is anything.
+pub(crate) fn tell_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
+    /// `info` tells all.
+    const MOST_LINES: usize = 5;
+
+    let damage = sealed.diagnostics.iter();
+    let damage = damage.filter(|diagnostic| diagnostic.severity > Severity::Note);
+    let failure = sealed.failure.iter().cloned();
+    let mut worth_telling = failure.chain(damage.map(Diagnostic::to_string)).peekable();
+    let is_any = worth_telling.peek().is_some();
+    for words in worth_telling.by_ref().take(MOST_LINES) {
+        words::warning(&format!("{}: {words}", words::near(trace).display()));
+    }
+    let rest = worth_telling.count();
+    if rest > 0 {
+        words::warning(&format!(
+            "{}: and {rest} more; omptrace check tells all",
+            words::near(trace).display()
+        ));
+    }
+    is_any
+}
+
+/// A trace as an argument of a command to be typed: no option, whatever it is called.
+fn typed(trace: &Path) -> String {
+    let near = words::near(trace);
+    if near.as_os_str().as_encoded_bytes().starts_with(b"-") {
+        words::shell_path(&Path::new(".").join(near))
+    } else {
+        words::shell_path(trace)
+    }
+}
+
+/// Lines with the commands that show these traces, and count them up.
+pub(crate) fn next_commands(done: &[Done]) -> Option<Vec<String>> {
+    /// More would not be typed but globbed.
+    const MOST_NAMES: usize = 4;
+    /// Those of a line behind `omptrace: next: `.
+    const MOST_LETTERS: usize = 64;
+
+    let mut traces = done
+        .iter()
+        .filter(|done| done.result.is_ok())
+        .map(|done| &done.trace)
+        .peekable();
+    traces.peek()?;
+    let mut names = String::new();
+    for trace in traces.by_ref().take(MOST_NAMES) {
+        let _ = write!(names, " {}", typed(trace));
+    }
+    if traces.next().is_some() {
+        names.push_str(" ...");
+    }
+    let on_one_line = format!("omptrace view{names}, or omptrace stats{names}");
+    if on_one_line.chars().count() <= MOST_LETTERS {
+        return Some(vec![format!("next: {on_one_line}")]);
+    }
+    let commands = [("next: ", "view"), ("or    ", "stats")];
+    let line = |(word, command)| format!("{word}omptrace {command}{names}");
+    Some(commands.map(line).to_vec())
+}
