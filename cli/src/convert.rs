@@ -6,11 +6,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use omptrace_common::thread_pool::limit_threads;
+use omptrace_symbols as symbols;
 use omptrace_trace_format::{Reader, Severity};
 use omptrace_viewer_export::sink::Ns;
 use omptrace_viewer_export::{
     ConvertOptions, Format, Otf2Options, Report, Selection, convert, convert_split,
-    convert_to_folder, limit_threads, symbols, threads,
+    convert_to_folder, threads,
 };
 use parking_lot::Mutex;
 

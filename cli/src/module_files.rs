@@ -21,8 +21,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use omptrace_symbols::Kept;
 use omptrace_trace_format::lock::Reach;
-use omptrace_viewer_export::symbols::Kept;
 
 /// The socket's name in the registry.
 const SOCKET: &str = "modules";

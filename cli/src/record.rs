@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
 
+use omptrace_symbols::{self as symbols, Table};
 use omptrace_trace_format::{InDoubt, metadata};
-use omptrace_viewer_export::symbols::{self, Table};
 use serde_json::{Value, json};
 
 use crate::apart;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use omptrace_symbols::Table;
 use omptrace_trace_format::Reader;
 use omptrace_trace_format::metadata::Processors;
-use omptrace_viewer_export::symbols::Table;
 
 use crate::entries;
 use crate::libgomp::StandIn;

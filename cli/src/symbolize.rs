@@ -1,7 +1,7 @@
 //! `omptrace symbolize`: stores functions and source lines in traces.
 
+use omptrace_symbols::{self as symbols, Quality, Table};
 use omptrace_trace_format::{InDoubt, Reader};
-use omptrace_viewer_export::symbols::{self, Quality, Table};
 use serde_json::json;
 
 use crate::arguments::Symbolize;

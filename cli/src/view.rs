@@ -8,8 +8,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::serve::{HOSTED_UI, Server, UI_PORT, Ui, Way};
+use omptrace_symbols as symbols;
 use omptrace_trace_format::Reader;
-use omptrace_viewer_export::{ConvertOptions, Format, symbols};
+use omptrace_viewer_export::{ConvertOptions, Format};
 
 use crate::arguments::View;
 use crate::convert::{Conversion, selection};

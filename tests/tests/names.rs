@@ -6,11 +6,11 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use omptrace_symbols::{KEY, Options, Problem, Table, resolve};
 use omptrace_tests::env::{Compiler, compile, omptrace_program, root, runtime, tool_library};
 use omptrace_trace_format::event::{Event, Module};
 use omptrace_trace_format::field::{Address, ModuleChange};
 use omptrace_trace_format::{InDoubt, Reader, seal};
-use omptrace_viewer_export::symbols::{KEY, Options, Problem, Table, resolve};
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -6,8 +6,8 @@ use omptrace_trace_format::{Diagnostic, Reader, Severity};
 use serde::Serialize;
 
 use crate::nothing::Nothing;
-use crate::symbols::nameless;
 use crate::timeline::{ProcessReport, Repair, halves, replay};
+use omptrace_symbols::nameless;
 
 /// Something that a trace's reader should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

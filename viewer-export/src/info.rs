@@ -8,11 +8,11 @@ use omptrace_trace_format::{Ending, Reader, Stream};
 use serde::Serialize;
 
 use crate::check::{Finding, findings, of_recording};
-use crate::pool::in_parallel;
 use crate::stats::{Collector, ProcessStats};
 use crate::timeline::{
     DeviceReport, Dialect, ThreadIntroduction, introductions, process_name, replay,
 };
+use omptrace_common::thread_pool::in_parallel;
 
 /// Summary of one trace. Texts are empty and numbers 0 where the trace does not tell.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -18,7 +18,6 @@ mod check;
 mod chrome;
 mod digits;
 mod dump;
-mod fast_map;
 mod filter;
 mod format;
 mod hand_over;
@@ -29,13 +28,11 @@ mod nothing;
 mod otf2;
 mod output;
 mod perfetto;
-mod pool;
 mod sections;
 mod share;
 pub mod sink;
 mod split;
 mod stats;
-pub mod symbols;
 mod system_ids;
 mod text;
 pub mod timeline;
@@ -47,9 +44,10 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use hand_over::handed_over;
+use omptrace_common::thread_pool::processors;
+use omptrace_symbols::{self as symbols, Table};
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;
-use symbols::Table;
 use timeline::Timeline;
 
 use output::{ByteCount, Output, Writer};
@@ -63,7 +61,6 @@ pub use filter::{ArgumentChoice, Selection, ThreadName, threads};
 pub use format::{FORMATS, Format};
 pub use info::Info;
 pub use otf2::{Enums, Otf2Options, check_archive};
-pub use pool::{in_parallel, limit_threads};
 pub use split::NextFile;
 pub use stats::{
     ConstructStats, DeviceStats, Layout, LockStats, LoopStats, ProcessStats, Stats, TeamStats,
@@ -90,7 +87,7 @@ pub struct ConvertOptions {
 
 impl ConvertOptions {
     fn threads(&self) -> usize {
-        self.threads.map_or_else(timeline::processors, NonZero::get)
+        self.threads.map_or_else(processors, NonZero::get)
     }
 
     /// Whether others decode ahead and write behind.

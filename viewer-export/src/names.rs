@@ -1,7 +1,7 @@
 //! What constructs are called, and where in the program they are.
 //!
 //! Names are Score-P's, since Scalasca and Vampir users know them: `!$omp parallel @jacobi.c:41`. The place comes from
-//! `codeptr_ra` and the module that is loaded at that address at the event's time; a table of [`crate::symbols`] turns
+//! `codeptr_ra` and the module that is loaded at that address at the event's time; a table of [`omptrace_symbols`] turns
 //! the two into words.
 
 use std::collections::HashMap;
@@ -12,9 +12,9 @@ use ompt_sys as ompt;
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange};
 
-use crate::fast_map::RecentMap;
 use crate::sink::{Category, Region, RegionId, Sink, Source};
-use crate::symbols::{Symbol, Table};
+use omptrace_common::fast_map::RecentMap;
+use omptrace_symbols::{Symbol, Table};
 
 /// What a region or an instant is, without its place. Numbers are those of the OMPT enumerations, known or not.
 // 32 bits tell which it is, as many as its kind has: a smaller tag is copied with what fills it up and a part of the kind,

@@ -20,7 +20,7 @@ use super::records::{
     SystemTreeNode, SystemTreeNodeDomain, paradigm,
 };
 use super::streams::{Member, WINDOW};
-use crate::fast_map::Fold;
+use omptrace_common::fast_map::Fold;
 
 /// Ticks per second: nanoseconds.
 const TIMER_RESOLUTION: u64 = 1_000_000_000;

@@ -63,7 +63,7 @@ use tasks::{Task, Tasks};
 use teams::{TeamId, Teams};
 use threads::{Membership, Open, State, Thread};
 
-use crate::fast_map::FastMap;
+use omptrace_common::fast_map::FastMap;
 
 pub use check::check_archive;
 

@@ -3,7 +3,7 @@
 
 use super::teams::TeamId;
 use super::threads::Thread;
-use crate::fast_map::FastMap;
+use omptrace_common::fast_map::FastMap;
 
 /// A task of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 
 use super::chunks::Site;
 use super::encoding::{CommRef, significant_bytes};
-use crate::fast_map::FastMap;
+use omptrace_common::fast_map::FastMap;
 
 /// A team is settled with the members that it has when so many events name it: a member whose stream was lost must not
 /// make us keep them all.

@@ -30,7 +30,6 @@ use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::io;
 
-use crate::fast_map::Fold;
 use crate::output::Output;
 use crate::share::{MOST_SHARES, Share};
 use crate::sink::{
@@ -40,6 +39,7 @@ use crate::sink::{
 use crate::system_ids::SystemIds;
 use crate::words::RecentTexts;
 use intern::Strings;
+use omptrace_common::fast_map::Fold;
 use protobuf as pb;
 use schema::{
     BUILTIN_CLOCK_BOOTTIME, BUILTIN_CLOCK_REALTIME, EventType, INCREMENTAL_STATE_CLEARED, clock,

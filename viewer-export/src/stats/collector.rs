@@ -6,7 +6,6 @@ use std::io;
 
 use ompt_sys as ompt;
 
-use crate::fast_map::FastMap;
 use crate::sink::{
     Argument, Category, Construct, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns,
     Point, Process, ProcessId, Region, RegionId, Sink, Summary, ThreadEvent, ThreadRole,
@@ -19,6 +18,7 @@ use crate::stats::{
     ConstructStats, DeviceStats, ProcessStats, Seen, Stats, ThreadStats, Times, add, unknown,
 };
 use crate::timeline::{Cause, schedule};
+use omptrace_common::fast_map::FastMap;
 
 /// Adds up a timeline.
 #[derive(Default)]

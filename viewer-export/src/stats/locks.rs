@@ -2,9 +2,9 @@
 
 use ompt_sys as ompt;
 
-use crate::fast_map::FastMap;
 use crate::sink::{Ns, Process, split_place};
 use crate::stats::{LockStats, Times, add};
+use omptrace_common::fast_map::FastMap;
 
 /// What is known of locks, critical and atomic regions, by process and number.
 #[derive(Default)]

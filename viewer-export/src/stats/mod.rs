@@ -21,10 +21,10 @@ use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
 use crate::sink::{Ns, Process, ThreadRole};
-use crate::symbols::{self, Table};
 use crate::timeline::{Manner, Report, Reports, replay_with};
 use account::Account;
 pub(crate) use collector::Collector;
+use omptrace_symbols::{self as symbols, Table};
 pub use table::Layout;
 
 /// Numbers of one timeline, made of one or more traces.

@@ -4,7 +4,7 @@
 //! wait pauses while a task runs on top. The shortest and the longest are those of whole regions, and when a region is left,
 //! nothing tells yet whether it goes on: what was left waits here until something does.
 
-use crate::fast_map::FastMap;
+use omptrace_common::fast_map::FastMap;
 
 /// What is known of a region that was left and may go on.
 #[derive(Clone, Copy, Debug)]

@@ -14,8 +14,8 @@ use std::rc::Rc;
 use ompt_sys as ompt;
 use omptrace_trace_format::field::Dependence;
 
-use crate::fast_map::FastMap;
 use crate::sink::{Anchor, Ns, Point};
+use omptrace_common::fast_map::FastMap;
 
 /// From here on, each time that a generation or the number of variables has doubled, ended tasks are forgotten.
 const MANY: usize = 1024;

@@ -6,8 +6,8 @@
 use omptrace_trace_format::Reader;
 use omptrace_trace_format::event::{Event, Module};
 
-use crate::symbols::is_openmp_runtime;
 use crate::timeline::locations::ThreadIntroduction;
+use omptrace_symbols::is_openmp_runtime;
 
 /// Marks those of `threads` that are hidden helpers; `main` is none.
 pub(super) fn mark(reader: &Reader, threads: &mut [ThreadIntroduction], main: Option<usize>) {

@@ -22,7 +22,6 @@ use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id, MonitoringChange};
 use omptrace_trace_format::metadata::{Metadata, Schema};
 
-use crate::fast_map::FastMap;
 use crate::names::{Construct, DeviceEvent};
 use crate::sink::{
     Anchor, Argument, Category, FlowKind, Interval, LocationKind, Ns, RegionId, ThreadEvent, Value,
@@ -41,6 +40,7 @@ use crate::timeline::tasks::{Task, TaskState, Tasks};
 use crate::timeline::thread::{Frame, Thread};
 use collector::RepeatedForks;
 use joins::Join;
+use omptrace_common::fast_map::FastMap;
 
 /// Interprets the merged events of one process.
 pub(crate) struct Interpreter<'t, 's> {

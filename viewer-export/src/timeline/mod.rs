@@ -41,11 +41,11 @@ pub use reports::Reports;
 pub use selection::halves;
 
 use crate::sink::{Lifetime, LocationId, LocationKind, Ns, Process, ProcessId, Sink, Summary};
-use crate::symbols::{Problem, Table};
 use devices::{Devices, Survey, device_name};
 use interpret::collector::repeated_forks;
 use interpret::{Interpreter, SessionClock};
 use merge::Merge;
+use omptrace_symbols::{Problem, Table};
 use stage::Stage;
 use stream::Decoding;
 use thread::Thread;
@@ -236,14 +236,9 @@ impl Default for Manner {
         Manner {
             chunks: false,
             max_depth: None,
-            ahead: processors() > 1,
+            ahead: omptrace_common::thread_pool::processors() > 1,
         }
     }
-}
-
-/// Processors that this process may use.
-pub(crate) fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// As [`replay`], with the names that `symbols` gives.

@@ -10,9 +10,9 @@ use crate::sink::{
     Anchor, Counter, CounterId, Flow, FlowKind, Location, LocationId, LocationKind, Ns, Point,
     ProcessId, RegionId, Sink, ThreadEvent,
 };
-use crate::symbols::Table;
 use crate::timeline::Manner;
 use crate::timeline::repair::Repairs;
+use omptrace_symbols::Table;
 
 /// Combinations of flags whose words are kept.
 const MAX_TASK_FLAGS: usize = 64;

@@ -4,11 +4,11 @@ use std::rc::Rc;
 
 use ompt_sys as ompt;
 
-use crate::fast_map::FastMap;
 use crate::names::Construct;
 use crate::sink::{Anchor, Point, RegionId};
 use crate::timeline::dependences::Node;
 use crate::timeline::thread::Frame;
+use omptrace_common::fast_map::FastMap;
 
 /// Alive tasks by id.
 pub(crate) type Tasks = FastMap<u64, Task>;

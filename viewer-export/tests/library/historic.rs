@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use omptrace_symbols as symbols;
 use omptrace_trace_format::{Reader, Severity};
-use omptrace_viewer_export::{
-    ConvertOptions, Finding, Format, Stats, check, convert, dump_json, symbols,
-};
+use omptrace_viewer_export::{ConvertOptions, Finding, Format, Stats, check, convert, dump_json};
 
 use crate::fixture::Shared;
 

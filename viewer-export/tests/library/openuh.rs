@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use omptrace_symbols as symbols;
 use omptrace_trace_format::{Reader, Severity};
-use omptrace_viewer_export::{Stats, check, symbols};
+use omptrace_viewer_export::{Stats, check};
 
 const REPETITIONS: u64 = 2;
 

@@ -7,8 +7,8 @@ use omptrace_trace_format::event::{TargetDataOpEmi, TargetEmi};
 use omptrace_trace_format::field::Address;
 
 use super::record::{DataOp, Work};
-use crate::fast_map::FastMap;
 use crate::sink::{FlowKind, Ns, Point};
+use omptrace_common::fast_map::FastMap;
 
 /// Operations that may still get a record; older ones are forgotten.
 const MOST_OPERATIONS: usize = 1 << 20;

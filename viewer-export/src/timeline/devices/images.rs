@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use object::{Object, ObjectSymbol};
 use omptrace_trace_format::event::{DeviceImage, DeviceLoad};
 
-use crate::symbols::kernel;
+use omptrace_symbols::kernel;
 
 /// Bytes of all images that are put together at once.
 const MOST_BYTES: u64 = 64 << 20;

@@ -28,13 +28,13 @@ use serde::Serialize;
 pub use clock::{ClockSource, DeviceClockReport};
 pub(crate) use survey::Survey;
 
-use crate::fast_map::FastMap;
 use crate::sink::{CounterId, LocationKind, Ns, Point, Source};
 use crate::timeline::interpret::SessionClock;
 use crate::timeline::repair::Cause;
 use crate::timeline::stage::Stage;
 use host::{HostOperation, HostOperations, TargetRegion};
 use images::Images;
+use omptrace_common::fast_map::FastMap;
 use queues::{Label, Placed, Queue};
 use record::{DataOp, DeviceWork, Work};
 

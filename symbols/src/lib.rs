@@ -21,6 +21,7 @@
 //!
 //! The names can be stored in the trace ([`Table::to_json`]), which keeps them when it is copied to another machine, or
 //! when the program is rebuilt.
+#![forbid(unsafe_code)]
 
 mod callee;
 mod collect;
@@ -40,16 +41,16 @@ use std::sync::Arc;
 
 use omptrace_trace_format::Reader;
 
-use crate::pool::in_parallel;
 use collect::CodeAddresses;
 use files::Files;
 use image::Code;
+use omptrace_common::thread_pool::in_parallel;
 use table::ModuleSymbols;
 
-pub(crate) use function::kernel;
+pub use function::kernel;
 pub use instance::Instance;
 pub use problem::Problem;
-pub(crate) use runtime::is_openmp_runtime;
+pub use runtime::is_openmp_runtime;
 pub use stored::KEY;
 pub use table::{Quality, Symbol, Table};
 
@@ -124,7 +125,7 @@ fn modules(reader: &Reader) -> Vec<((Instance, PathBuf), CodeAddresses)> {
 
 /// The modules of the program whose code has no names, and why: as the trace has it where it brings names along, else those
 /// whose files are not there.
-pub(crate) fn nameless(reader: &Reader) -> Vec<(String, Problem)> {
+pub fn nameless(reader: &Reader) -> Vec<(String, Problem)> {
     if let Some(table) = Table::from_metadata(reader.metadata()) {
         return table.nameless();
     }

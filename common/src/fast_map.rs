@@ -5,21 +5,23 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// A map from ids, addresses or names.
-pub(crate) type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Fold>>;
+pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Fold>>;
 
 /// Places for the entries of a [`RecentMap`] that were asked for last; a power of two.
 const PLACES: usize = 64;
 
 /// A map of which the same few entries are asked for again and again: to look at one place, where an entry is that was asked
 /// for before, takes a fifth of the instructions of a map's lookup. Keys that share a place displace each other there.
-pub(crate) struct RecentMap<K, V> {
+#[derive(Debug)]
+pub struct RecentMap<K, V> {
     all: FastMap<K, V>,
     recent: [Option<(K, V)>; PLACES],
 }
 
 impl<K: Copy + Eq + Hash, V: Copy> RecentMap<K, V> {
+    /// The value of `key`.
     #[inline(always)]
-    pub(crate) fn get(&mut self, key: K) -> Option<V> {
+    pub fn get(&mut self, key: K) -> Option<V> {
         match self.recent[place(key)] {
             Some((known, value)) if known == key => Some(value),
             _ => self.find(key),
@@ -33,12 +35,14 @@ impl<K: Copy + Eq + Hash, V: Copy> RecentMap<K, V> {
         Some(value)
     }
 
-    pub(crate) fn insert(&mut self, key: K, value: V) {
+    /// Sets the value of `key`.
+    pub fn insert(&mut self, key: K, value: V) {
         self.all.insert(key, value);
         self.recent[place(key)] = Some((key, value));
     }
 
-    pub(crate) fn clear(&mut self) {
+    /// Removes all entries.
+    pub fn clear(&mut self) {
         self.all.clear();
         self.recent.fill(None);
     }
@@ -61,8 +65,8 @@ fn place(key: impl Hash) -> usize {
 }
 
 /// Multiplies each word into the state and folds the product's halves together.
-#[derive(Default)]
-pub(crate) struct Fold(u64);
+#[derive(Debug, Default)]
+pub struct Fold(u64);
 
 impl Hasher for Fold {
     #[inline]

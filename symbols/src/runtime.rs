@@ -7,7 +7,7 @@ use super::instance::file_name;
 
 /// True of the library of an OpenMP runtime, by its name: `libgomp.so.1`, `libgomp-a34b3233.so.1.0.0` in the wheels of
 /// Python, `libomptarget.rtl.x86_64.so`.
-pub(crate) fn is_openmp_runtime(path: &str) -> bool {
+pub fn is_openmp_runtime(path: &str) -> bool {
     let name = file_name(path);
     let stem = name.split(['.', '-']).next().unwrap_or(name);
     matches!(

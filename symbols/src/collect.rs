@@ -11,9 +11,9 @@ use std::path::PathBuf;
 
 use omptrace_trace_format::{Event, Reader, Stream};
 
-use crate::fast_map::Fold;
-use crate::pool::in_parallel;
-use crate::symbols::Instance;
+use crate::Instance;
+use omptrace_common::fast_map::Fold;
+use omptrace_common::thread_pool::in_parallel;
 
 /// Addresses within one module, one less than the return addresses: those of the calls.
 pub(super) type CodeAddresses = Vec<u64>;

@@ -34,7 +34,7 @@ pub(super) fn function(linkage_name: &str) -> Function {
 }
 
 /// Function and line of a target region's kernel, as the programmer wrote it.
-pub(crate) fn kernel(linkage_name: &str) -> Option<(String, u32)> {
+pub fn kernel(linkage_name: &str) -> Option<(String, u32)> {
     let (function, rest) = offloaded(linkage_name)?;
     // What the compiler made of the kernel, and a number where there are several in a line, follows.
     let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;

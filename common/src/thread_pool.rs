@@ -37,10 +37,15 @@ where
     }
 }
 
+/// Processors that this process may use.
+pub fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 fn new_pool() -> Option<ThreadPool> {
     // Relaxed: see `limit_threads`.
     let most = match MOST.load(Ordering::Relaxed) {
-        0 => crate::timeline::processors(),
+        0 => processors(),
         most => most,
     };
     std::iter::successors(Some(most), |threads| Some(threads / 2))
