@@ -8,8 +8,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use ompt_sys::ompt_callbacks_t;
-use omptrace_viewer_export::sink::Ns;
-use omptrace_viewer_export::{ArgumentChoice, Enums, FORMATS, Format};
+use omptrace_timeline::filter::ArgumentChoice;
+use omptrace_timeline::sink::Ns;
+use omptrace_viewer_export::{Enums, FORMATS, Format};
 
 use crate::units;
 

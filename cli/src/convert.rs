@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use omptrace_common::thread_pool::limit_threads;
 use omptrace_symbols as symbols;
+use omptrace_timeline::Report;
+use omptrace_timeline::filter::{Selection, threads};
+use omptrace_timeline::sink::Ns;
 use omptrace_trace_format::{Reader, Severity};
-use omptrace_viewer_export::sink::Ns;
 use omptrace_viewer_export::{
-    ConvertOptions, Format, Otf2Options, Report, Selection, convert, convert_split,
-    convert_to_folder, threads,
+    ConvertOptions, Format, Otf2Options, convert, convert_split, convert_to_folder,
 };
 use parking_lot::Mutex;
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use indicatif::ProgressBar;
 use omptrace_common::thread_pool::in_parallel;
 use omptrace_symbols::{self as symbols, Table};
+use omptrace_timeline::halves;
 use omptrace_trace_format::{Diagnostic, InDoubt, Reader, SealError, Sealed, Severity, seal};
-use omptrace_viewer_export::timeline::halves;
 use serde_json::Value;
 
 use crate::progress;

@@ -1,6 +1,6 @@
 //! Times and sizes as people type them.
 
-use omptrace_viewer_export::sink::Ns;
+use omptrace_timeline::sink::Ns;
 
 /// Units of time with their nanoseconds. Longer names first: `ms` ends with `s`.
 const TIMES: &[(&str, f64)] = &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];

@@ -10,7 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use omptrace_fuzz::archive;
 use omptrace_fuzz::choice::Choices;
 use omptrace_trace_format::Reader;
-use omptrace_viewer_export::{ArgumentChoice, ConvertOptions, Enums, FORMATS, Format, Info, Otf2Options, Selection, Stats, check, convert, convert_split, dump_json, dump_text};
+use omptrace_timeline::filter::{ArgumentChoice, Selection};
+use omptrace_viewer_export::{ConvertOptions, Enums, FORMATS, Format, Info, Otf2Options, Stats, check, convert, convert_split, dump_json, dump_text};
 
 fuzz_target!(|data: &[u8]| {
     let Some(reader) = omptrace_fuzz::open(data) else {

@@ -10,7 +10,7 @@ use omptrace_tests::generator::{
     CLANG, CLANG_ELSEWHERE, COUNTS, GCC, GCC_ON_LLVM, Target, program,
 };
 use omptrace_tests::trace::{accounts_add_up, dump, omptrace};
-use omptrace_viewer_export::sink::split_place;
+use omptrace_timeline::sink::split_place;
 use serde_json::Value;
 use tempfile::TempDir;
 

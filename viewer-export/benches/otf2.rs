@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use omptrace_viewer_export::sink::*;
+use omptrace_timeline::sink::*;
 use omptrace_viewer_export::{Format, Otf2Options};
 
 const REGIONS: u32 = 200;

@@ -5,9 +5,9 @@ use std::fmt;
 use omptrace_trace_format::{Diagnostic, Reader, Severity};
 use serde::Serialize;
 
-use crate::nothing::Nothing;
-use crate::timeline::{ProcessReport, Repair, halves, replay};
 use omptrace_symbols::nameless;
+use omptrace_timeline::null_sink::NullSink;
+use omptrace_timeline::{ProcessReport, Repair, halves, replay};
 
 /// Something that a trace's reader should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -39,7 +39,7 @@ impl fmt::Display for Finding {
 /// blocks), events that were lost, times that go back, begins without end, ends without begin, ids that were never
 /// announced. Ordered by severity, the worst first. The trace is sound unless a warning or an error is among them.
 pub fn check(reader: &Reader) -> Vec<Finding> {
-    let report = replay(&[reader], &mut Nothing, &mut |_| {});
+    let report = replay(&[reader], &mut NullSink, &mut |_| {});
     let mut findings = report.processes.first().map_or_else(Vec::new, findings);
     findings.extend(of_recording(reader));
     let withheld = reader.metadata().withheld.iter();

@@ -28,13 +28,13 @@ use crate::digits::{Pieces, ShortText, put};
 use crate::json;
 use crate::output::Output;
 use crate::share::Share;
-use crate::sink::{
+use crate::system_ids::SystemIds;
+use crate::words::{ByWord, RecentTexts};
+use omptrace_timeline::sink::{
     Anchor, Argument, Category, Counter, CounterId, DeviceWork, Flow, FlowKind, Interval, Location,
     LocationKind, Ns, Point, Process, ProcessId, Region, RegionId, Sink, Source, ThreadEvent,
     Value, short_name,
 };
-use crate::system_ids::SystemIds;
-use crate::words::{ByWord, RecentTexts};
 
 /// Writes Chrome JSON.
 pub(crate) struct Chrome {

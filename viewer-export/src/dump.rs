@@ -6,6 +6,7 @@
 //! never set.
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::field::{Dependence, Id, Value};
@@ -13,9 +14,7 @@ use omptrace_trace_format::{Diagnostic, Reader, Record};
 
 use crate::json;
 use crate::output::Output;
-use crate::timeline::interpret::SessionClock;
-use crate::timeline::merge::Merge;
-use crate::timeline::stream::Decoding;
+use omptrace_timeline::records_in_order;
 
 /// Writes all events as text, one per line. Gives what was wrong with the chunks; [`Reader::diagnostics`] has the rest.
 ///
@@ -43,23 +42,15 @@ fn dump(
     write: WriteLine,
 ) -> io::Result<Vec<Diagnostic>> {
     let mut out = Output::new(out);
-    let clock = SessionClock {
-        map: reader.clock(),
-        start: 0,
-    };
-    let mut merge = Merge::new(reader, clock, Decoding::Here);
-    while let Some(run) = merge.next_run() {
-        let stream = reader.streams()[run.thread].number;
-        for timed in run.events {
-            write(out.buffer(), reader, stream, &timed.record);
-            out.buffer().push(b'\n');
-            out.written();
+    let diagnostics = records_in_order(reader, &mut |stream, record| {
+        write(out.buffer(), reader, stream, record);
+        out.buffer().push(b'\n');
+        out.written();
+        match out.failed() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         }
-        if out.failed() {
-            break;
-        }
-    }
-    let diagnostics = merge.take_diagnostics();
+    });
     out.finish().map(|()| diagnostics)
 }
 

@@ -8,8 +8,8 @@ use crate::otf2::{Otf2, Otf2Options};
 use crate::output::Output;
 use crate::perfetto::{self, Perfetto};
 use crate::share::Share;
-use crate::sink::Sink;
 use crate::text::Text;
+use omptrace_timeline::sink::Sink;
 
 /// An export format.
 #[derive(Clone, Copy, Debug)]

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread;
 
-use crate::filter::KeptValue;
-use crate::sink::{
+use omptrace_timeline::filter::KeptValue;
+use omptrace_timeline::sink::{
     Argument, Category, Counter, CounterId, DeviceWork, Flow, Interval, Location, LocationId, Ns,
     Point, Process, ProcessId, Region, RegionId, Sink, Source, Summary, ThreadEvent,
 };
@@ -368,7 +368,7 @@ impl NotedWork {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::{
+    use omptrace_timeline::sink::{
         Anchor, Construct, FlowKind, Lifetime, LocationKind, Reports, ThreadRole, Value, argument,
     };
 

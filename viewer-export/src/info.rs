@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use crate::check::{Finding, findings, of_recording};
 use crate::stats::{Collector, ProcessStats};
-use crate::timeline::{
+use omptrace_common::thread_pool::in_parallel;
+use omptrace_timeline::{
     DeviceReport, Dialect, ThreadIntroduction, introductions, process_name, replay,
 };
-use omptrace_common::thread_pool::in_parallel;
 
 /// Summary of one trace. Texts are empty and numbers 0 where the trace does not tell.
 #[derive(Clone, Debug, Default, Serialize)]

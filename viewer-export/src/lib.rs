@@ -11,31 +11,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Exporters see only [`sink::Sink`] calls, interpretation sees only events. Nothing here prints.
+//! Exporters see only [`omptrace_timeline::sink::Sink`] calls, interpretation sees only events. Nothing here prints.
 #![forbid(unsafe_code)]
 
 mod check;
 mod chrome;
 mod digits;
 mod dump;
-mod filter;
 mod format;
 mod hand_over;
 mod info;
 mod json;
-mod names;
-mod nothing;
 mod otf2;
 mod output;
 mod perfetto;
 mod sections;
 mod share;
-pub mod sink;
 mod split;
 mod stats;
 mod system_ids;
 mod text;
-pub mod timeline;
 mod words;
 
 use std::io::{self, Write};
@@ -46,18 +41,18 @@ use std::sync::atomic::Ordering;
 use hand_over::handed_over;
 use omptrace_common::thread_pool::processors;
 use omptrace_symbols::{self as symbols, Table};
+use omptrace_timeline::filter::Selection;
+use omptrace_timeline::{self as timeline, Report, Timeline};
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;
-use timeline::Timeline;
 
+use omptrace_timeline::sink::Sink;
 use output::{ByteCount, Output, Writer};
 use share::{Share, Turns, shares_for};
-use sink::Sink;
 use split::Split;
 
 pub use check::{Finding, check};
 pub use dump::{dump_json, dump_text};
-pub use filter::{ArgumentChoice, Selection, ThreadName, threads};
 pub use format::{FORMATS, Format};
 pub use info::Info;
 pub use otf2::{Enums, Otf2Options, check_archive};
@@ -66,7 +61,6 @@ pub use stats::{
     ConstructStats, DeviceStats, Layout, LockStats, LoopStats, ProcessStats, Stats, TeamStats,
     ThreadStats, Times,
 };
-pub use timeline::{Cause, ProcessReport, Repair, Repairs, Report};
 
 /// How to convert.
 #[derive(Clone, Debug, Default)]

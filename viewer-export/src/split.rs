@@ -1,7 +1,7 @@
 //! A timeline as a series of files, each complete by itself: one [`Window`] of time after the other.
 //!
 //! A file that is large enough ends at the time of the newest event, and the next begins there. It stays open all the
-//! same: what other threads did may come later than it happened (see [`Cause::LateEnd`](crate::Cause::LateEnd)), as do holds of
+//! same: what other threads did may come later than it happened (see [`Cause::LateEnd`](omptrace_timeline::Cause::LateEnd)), as do holds of
 //! locks and the work of devices. Each thread and counter is in one file at a time.
 //!
 //! An arrow from one file to another is in neither. Both tell how many there are.
@@ -11,11 +11,11 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::filter::{KeptEnter, Window};
 use crate::format::Format;
 use crate::output::{ByteCount, Output};
 use crate::share::Share;
-use crate::sink::{
+use omptrace_timeline::filter::{KeptEnter, Window};
+use omptrace_timeline::sink::{
     Argument, Counter, CounterId, Flow, Interval, Location, Ns, Point, Process, ProcessId, Region,
     RegionId, Sink,
 };

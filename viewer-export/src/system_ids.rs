@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::sink::Process;
+use omptrace_timeline::sink::Process;
 
 /// Ids from here on are ours: Linux gives none above 2^22 (`PID_MAX_LIMIT`).
 const FIRST_OWN_ID: u32 = (1 << 22) + 1;
@@ -74,7 +74,7 @@ impl SystemIds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::{Lifetime, ProcessId, Reports};
+    use omptrace_timeline::sink::{Lifetime, ProcessId, Reports};
 
     fn ids(os_pid: u32, has_namesake: bool, rank: u32) -> SystemIds {
         let process = Process {

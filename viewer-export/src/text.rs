@@ -15,7 +15,7 @@ use std::io;
 use crate::json;
 use crate::output::Output;
 use crate::sections::Sections;
-use crate::sink::{
+use omptrace_timeline::sink::{
     Argument, Counter, CounterId, Flow, Interval, Location, LocationId, LocationKind, Ns, Point,
     Process, ProcessId, Region, RegionId, Sink, Value,
 };

@@ -4,7 +4,7 @@
 
 use std::ops::Index;
 
-use crate::sink::Category;
+use omptrace_timeline::sink::Category;
 
 /// Places for the words that were met last; a power of two, several times what there are.
 const PLACES: usize = 128;

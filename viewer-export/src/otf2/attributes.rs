@@ -4,8 +4,8 @@ use super::buffer::{Buffer, Out};
 use super::encoding::{AttributeRef, Field, StringRef, TypedValue};
 use super::records::{ATTRIBUTE_LIST, Attribute};
 use super::strings::Strings;
-use crate::sink::{Argument, Value};
 use crate::words::ByWord;
+use omptrace_timeline::sink::{Argument, Value};
 
 /// More than any event of the timeline has.
 const MOST_ATTRIBUTES: usize = 16;

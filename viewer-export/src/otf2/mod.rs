@@ -42,16 +42,16 @@ use std::path::Path;
 
 use ompt_sys as ompt;
 
-use crate::sink::{
-    Argument, Construct, Counter, CounterId, DeviceWork, Flow, FlowKind, Interval, Location,
-    LocationId, LocationKind, Ns, Point, Process, ProcessId, Region, RegionId, Sink, Summary,
-    ThreadEvent,
-};
 use archive::Archive;
 use attributes::Attributes;
 use definitions::{Note, ProcessTimes};
 use encoding::{Full, LocationRef, TypedValue};
 use events::EventFile;
+use omptrace_timeline::sink::{
+    Argument, Construct, Counter, CounterId, DeviceWork, Flow, FlowKind, Interval, Location,
+    LocationId, LocationKind, Ns, Point, Process, ProcessId, Region, RegionId, Sink, Summary,
+    ThreadEvent,
+};
 use records::{
     BufferFlush, MEASUREMENT_OFF, MeasurementOnOff, ProgramBegin, ProgramEnd, ThreadAcquireLock,
     ThreadFork, ThreadJoin, ThreadTaskComplete, ThreadTeamBegin, ThreadTeamEnd, paradigm, role,

@@ -11,8 +11,8 @@ use super::Enums;
 use super::encoding::StringRef;
 use super::records::{self, paradigm, role};
 use super::strings::Strings;
-use crate::sink::{Category, Construct, DeviceWork, Region, Source, split_place};
 use omptrace_common::fast_map::FastMap;
+use omptrace_timeline::sink::{Category, Construct, DeviceWork, Region, Source, split_place};
 
 /// What a region is in OTF2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use super::protobuf as pb;
 use super::schema::{
     NEEDS_INCREMENTAL_STATE, interned, interned_text, packet, source_location, trace,
 };
-use crate::sink::{Category, Source};
 use crate::words::ByWord;
 use omptrace_common::fast_map::FastMap;
+use omptrace_timeline::sink::{Category, Source};
 
 /// Beyond these bounds, texts that can be anything are written out each time: messages that never come again would fill
 /// the memory.

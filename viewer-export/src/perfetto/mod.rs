@@ -32,14 +32,14 @@ use std::io;
 
 use crate::output::Output;
 use crate::share::{MOST_SHARES, Share};
-use crate::sink::{
-    Anchor, Argument, Category, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns,
-    Point, Process, ProcessId, Region, RegionId, Sink, short_name,
-};
 use crate::system_ids::SystemIds;
 use crate::words::RecentTexts;
 use intern::Strings;
 use omptrace_common::fast_map::Fold;
+use omptrace_timeline::sink::{
+    Anchor, Argument, Category, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns,
+    Point, Process, ProcessId, Region, RegionId, Sink, short_name,
+};
 use protobuf as pb;
 use schema::{
     BUILTIN_CLOCK_BOOTTIME, BUILTIN_CLOCK_REALTIME, EventType, INCREMENTAL_STATE_CLEARED, clock,

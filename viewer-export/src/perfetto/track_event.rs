@@ -4,7 +4,7 @@ use super::fields::{Fields, MOST_BYTES};
 use super::intern::Strings;
 use super::protobuf as pb;
 use super::schema::{EventType, annotation, event, legacy, packet, trace};
-use crate::sink::{Argument, Ns, Value};
+use omptrace_timeline::sink::{Argument, Ns, Value};
 
 /// What an event is called: fields of a `TrackEvent`.
 #[derive(Clone, Debug)]

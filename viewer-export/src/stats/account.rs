@@ -2,10 +2,10 @@
 
 use ompt_sys as ompt;
 
-use crate::sink::{Category, Construct, Ns, Process, Region, ThreadRole};
 use crate::stats::add;
 use crate::stats::gaps::Gaps;
-use crate::timeline::Reports;
+use omptrace_timeline::Reports;
+use omptrace_timeline::sink::{Category, Construct, Ns, Process, Region, ThreadRole};
 
 /// What a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,10 +6,6 @@ use std::io;
 
 use ompt_sys as ompt;
 
-use crate::sink::{
-    Argument, Category, Construct, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns,
-    Point, Process, ProcessId, Region, RegionId, Sink, Summary, ThreadEvent, ThreadRole,
-};
 use crate::stats::account::{Account, Doing, Kind, Wait, outside};
 use crate::stats::gaps::Gaps;
 use crate::stats::locks::Locks;
@@ -17,8 +13,12 @@ use crate::stats::parts::{self, JustLeft, Part, Tasks};
 use crate::stats::{
     ConstructStats, DeviceStats, ProcessStats, Seen, Stats, ThreadStats, Times, add, unknown,
 };
-use crate::timeline::{Cause, schedule};
 use omptrace_common::fast_map::FastMap;
+use omptrace_timeline::sink::{
+    Argument, Category, Construct, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns,
+    Point, Process, ProcessId, Region, RegionId, Sink, Summary, ThreadEvent, ThreadRole,
+};
+use omptrace_timeline::{Cause, schedule};
 
 /// Adds up a timeline.
 #[derive(Default)]

@@ -2,9 +2,9 @@
 
 use ompt_sys as ompt;
 
-use crate::sink::{Ns, Process, split_place};
 use crate::stats::{LockStats, Times, add};
 use omptrace_common::fast_map::FastMap;
+use omptrace_timeline::sink::{Ns, Process, split_place};
 
 /// What is known of locks, critical and atomic regions, by process and number.
 #[derive(Default)]

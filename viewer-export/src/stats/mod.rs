@@ -20,11 +20,11 @@ use omptrace_trace_format::Reader;
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
-use crate::sink::{Ns, Process, ThreadRole};
-use crate::timeline::{Manner, Report, Reports, replay_with};
 use account::Account;
 pub(crate) use collector::Collector;
 use omptrace_symbols::{self as symbols, Table};
+use omptrace_timeline::sink::{Ns, Process, ThreadRole};
+use omptrace_timeline::{Manner, Report, Reports, replay_with};
 pub use table::Layout;
 
 /// Numbers of one timeline, made of one or more traces.

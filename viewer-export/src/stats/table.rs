@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::sink::short_name;
 use crate::stats::{
     ConstructStats, DeviceStats, LockStats, ProcessStats, Stats, ThreadStats, Times,
 };
+use omptrace_timeline::sink::short_name;
 
 /// Locks that are shown.
 const MOST_LOCKS: usize = 20;

@@ -1,13 +1,13 @@
 //! Whatever a trace says, in whatever order: interpretation does not panic, and every sink is called as
-//! [`omptrace_viewer_export::sink`] promises.
+//! [`omptrace_timeline::sink`] promises.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 
+use omptrace_timeline::replay;
+use omptrace_timeline::sink::*;
 use omptrace_trace_format::Severity;
-use omptrace_viewer_export::sink::*;
-use omptrace_viewer_export::timeline::replay;
 use omptrace_viewer_export::{ConvertOptions, Format, check_archive, convert_to_folder};
 
 use crate::faults::FAULTS_OF_TRACES;

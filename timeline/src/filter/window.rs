@@ -1,5 +1,6 @@
 //! A part of the timeline's time.
 
+use std::fmt;
 use std::io;
 
 use crate::filter::kept::KeptEnter;
@@ -11,7 +12,7 @@ use crate::sink::{
 
 /// Passes on what happens from `begin` to before `end`. What reaches beyond is cut there; times stay those of the whole
 /// timeline.
-pub(crate) struct Window {
+pub struct Window {
     inner: Box<dyn Sink>,
     begin: Ns,
     end: Ns,
@@ -29,8 +30,15 @@ struct Lane {
     late: usize,
 }
 
+impl fmt::Debug for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Window").finish_non_exhaustive()
+    }
+}
+
 impl Window {
-    pub(crate) fn new(inner: Box<dyn Sink>, begin: Ns, end: Ns) -> Window {
+    /// Passes on to `inner` what happens from `begin` to before `end`.
+    pub fn new(inner: Box<dyn Sink>, begin: Ns, end: Ns) -> Window {
         Window {
             inner,
             begin,
@@ -41,22 +49,22 @@ impl Window {
     }
 
     /// When it begins.
-    pub(crate) fn begin(&self) -> Ns {
+    pub fn begin(&self) -> Ns {
         self.begin
     }
 
     /// Nothing from `end` on is passed on. Must not be earlier than what was.
-    pub(crate) fn end_at(&mut self, end: Ns) {
+    pub fn end_at(&mut self, end: Ns) {
         self.end = end;
     }
 
     /// These regions are open since before the window.
-    pub(crate) fn wait(&mut self, location: LocationId, open: &[KeptEnter]) {
+    pub fn wait(&mut self, location: LocationId, open: &[KeptEnter]) {
         self.locations[location.0 as usize].waiting = open.to_vec();
     }
 
     /// The location comes to the window's end: what is open ends there.
-    pub(crate) fn end_location(&mut self, location: LocationId) {
+    pub fn end_location(&mut self, location: LocationId) {
         let time = self.end;
         let open = std::mem::take(&mut self.show(location).shown);
         for _ in 0..open {

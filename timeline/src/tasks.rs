@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use ompt_sys as ompt;
 
+use crate::dependences::Node;
 use crate::names::Construct;
 use crate::sink::{Anchor, Point, RegionId};
-use crate::timeline::dependences::Node;
-use crate::timeline::thread::Frame;
+use crate::thread::Frame;
 use omptrace_common::fast_map::FastMap;
 
 /// Alive tasks by id.

@@ -4,16 +4,21 @@ use crate::sink::{Argument, Point, RegionId, Sink, Value};
 
 /// A value of an argument, with its text or the place where that is kept.
 #[derive(Clone, Debug)]
-pub(crate) enum KeptValue<T> {
+pub enum KeptValue<T> {
+    /// As [`Value::Uint`].
     Uint(u64),
+    /// As [`Value::Int`].
     Int(i64),
+    /// As [`Value::Hex`].
     Hex(u64),
+    /// As [`Value::Text`].
     Text(T),
 }
 
 impl<T> KeptValue<T> {
     #[inline]
-    pub(crate) fn new(value: Value<'_>, keep: impl FnOnce(&str) -> T) -> KeptValue<T> {
+    /// Keeps `value`; `keep` keeps a text.
+    pub fn new(value: Value<'_>, keep: impl FnOnce(&str) -> T) -> KeptValue<T> {
         match value {
             Value::Uint(number) => KeptValue::Uint(number),
             Value::Int(number) => KeptValue::Int(number),
@@ -23,7 +28,8 @@ impl<T> KeptValue<T> {
     }
 
     #[inline]
-    pub(crate) fn value<'a>(&'a self, text: impl FnOnce(&'a T) -> &'a str) -> Value<'a> {
+    /// The value; `text` gives what was kept of a text.
+    pub fn value<'a>(&'a self, text: impl FnOnce(&'a T) -> &'a str) -> Value<'a> {
         match self {
             KeptValue::Uint(number) => Value::Uint(*number),
             KeptValue::Int(number) => Value::Int(*number),
@@ -59,14 +65,16 @@ impl KeptArguments {
 
 /// A region that begins, or an instant.
 #[derive(Clone, Debug)]
-pub(crate) struct KeptEnter {
-    pub(crate) at: Point,
+pub struct KeptEnter {
+    /// When and where.
+    pub at: Point,
     region: RegionId,
     arguments: KeptArguments,
 }
 
 impl KeptEnter {
-    pub(crate) fn new(at: Point, region: RegionId, arguments: &[Argument<'_>]) -> KeptEnter {
+    /// Keeps an enter with its arguments.
+    pub fn new(at: Point, region: RegionId, arguments: &[Argument<'_>]) -> KeptEnter {
         KeptEnter {
             at,
             region,
@@ -75,12 +83,12 @@ impl KeptEnter {
     }
 
     /// Makes the call [`Sink::enter`].
-    pub(crate) fn enter(&self, sink: &mut dyn Sink) {
+    pub fn enter(&self, sink: &mut dyn Sink) {
         sink.enter(self.at, self.region, &self.arguments.arguments());
     }
 
     /// Makes the call [`Sink::instant`].
-    pub(crate) fn instant(&self, sink: &mut dyn Sink) {
+    pub fn instant(&self, sink: &mut dyn Sink) {
         sink.instant(self.at, self.region, &self.arguments.arguments());
     }
 }

@@ -6,12 +6,35 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::ControlFlow;
 
-use omptrace_trace_format::Diagnostic;
 use omptrace_trace_format::reader::Reader;
+use omptrace_trace_format::{Diagnostic, Record};
 
-use crate::timeline::interpret::SessionClock;
-use crate::timeline::stream::{Batches, Decoding, Portion, Timed};
+use crate::interpret::SessionClock;
+use crate::stream::{Batches, Decoding, Portion, Timed};
+
+/// Calls `visit` with the number of the stream and the record of each event, in the order of time, until it breaks.
+/// Returns what was wrong with the chunks; [`Reader::diagnostics`] has the rest.
+pub fn records_in_order(
+    reader: &Reader,
+    visit: &mut dyn FnMut(u32, &Record) -> ControlFlow<()>,
+) -> Vec<Diagnostic> {
+    let clock = SessionClock {
+        map: reader.clock(),
+        start: 0,
+    };
+    let mut merge = Merge::new(reader, clock, Decoding::Here);
+    'all: while let Some(run) = merge.next_run() {
+        let stream = reader.streams()[run.thread].number;
+        for timed in run.events {
+            if visit(stream, &timed.record).is_break() {
+                break 'all;
+            }
+        }
+    }
+    merge.take_diagnostics()
+}
 
 /// The streams of one trace, merged. At equal times the lower stream comes first.
 pub(crate) struct Merge<'a, 'r> {

@@ -8,9 +8,10 @@ use crate::sink::{
 };
 
 /// Takes a timeline and forgets it.
-pub(crate) struct Nothing;
+#[derive(Debug)]
+pub struct NullSink;
 
-impl Sink for Nothing {
+impl Sink for NullSink {
     fn process(&mut self, _: &Process) {}
     fn location(&mut self, _: &Location) {}
     fn region(&mut self, _: &Region) {}

@@ -2,7 +2,7 @@
 
 use omptrace_trace_format::metadata::{Metadata, Registration};
 
-use crate::timeline::dialect::Dialect;
+use crate::dialect::Dialect;
 
 /// Turns a row `name: callback callback;` into a field of [`Reports`]: one of the callbacks, which have other names in each
 /// generation of the interface, was asked for and granted.

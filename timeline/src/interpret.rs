@@ -12,7 +12,7 @@ mod regions;
 mod tasks;
 mod tr2;
 
-pub(crate) use regions::schedule;
+pub use regions::schedule;
 
 use std::collections::BTreeMap;
 
@@ -22,22 +22,22 @@ use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id, MonitoringChange};
 use omptrace_trace_format::metadata::{Metadata, Schema};
 
+use crate::counters::Counters;
+use crate::dependences::Dependences as TaskDependences;
+use crate::devices::{DeviceReport, Devices};
+use crate::dialect::Dialect;
+use crate::given_ids::GivenIds;
+use crate::locks::{Acquisition, Locks};
 use crate::names::{Construct, DeviceEvent};
+use crate::repair::Cause;
+use crate::selection::Selection;
 use crate::sink::{
     Anchor, Argument, Category, FlowKind, Interval, LocationKind, Ns, RegionId, ThreadEvent, Value,
     argument,
 };
-use crate::timeline::counters::Counters;
-use crate::timeline::dependences::Dependences as TaskDependences;
-use crate::timeline::devices::{DeviceReport, Devices};
-use crate::timeline::dialect::Dialect;
-use crate::timeline::given_ids::GivenIds;
-use crate::timeline::locks::{Acquisition, Locks};
-use crate::timeline::repair::Cause;
-use crate::timeline::selection::Selection;
-use crate::timeline::stage::Stage;
-use crate::timeline::tasks::{Task, TaskState, Tasks};
-use crate::timeline::thread::{Frame, Thread};
+use crate::stage::Stage;
+use crate::tasks::{Task, TaskState, Tasks};
+use crate::thread::{Frame, Thread};
 use collector::RepeatedForks;
 use joins::Join;
 use omptrace_common::fast_map::FastMap;

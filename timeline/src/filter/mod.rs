@@ -14,9 +14,9 @@ mod kept;
 mod threads;
 mod window;
 
-pub(crate) use kept::{KeptEnter, KeptValue};
+pub use kept::{KeptEnter, KeptValue};
 pub use threads::{ThreadName, threads};
-pub(crate) use window::Window;
+pub use window::Window;
 
 use crate::sink::{Ns, Sink};
 use arguments::Arguments;
@@ -50,7 +50,7 @@ pub enum ArgumentChoice {
 
 impl Selection {
     /// A sink that passes what is selected on to `sink`.
-    pub(crate) fn of(&self, mut sink: Box<dyn Sink>) -> Box<dyn Sink> {
+    pub fn of(&self, mut sink: Box<dyn Sink>) -> Box<dyn Sink> {
         if self.arguments != ArgumentChoice::All {
             sink = Box::new(Arguments::new(sink, self.arguments));
         }

@@ -5,13 +5,13 @@ use std::rc::Rc;
 use ompt_sys as ompt;
 use omptrace_trace_format::field::Address;
 
+use crate::Manner;
 use crate::names::{Construct, Names};
+use crate::repair::Repairs;
 use crate::sink::{
     Anchor, Counter, CounterId, Flow, FlowKind, Location, LocationId, LocationKind, Ns, Point,
     ProcessId, RegionId, Sink, ThreadEvent,
 };
-use crate::timeline::Manner;
-use crate::timeline::repair::Repairs;
 use omptrace_symbols::Table;
 
 /// Combinations of flags whose words are kept.

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::*;
-use crate::timeline::dependences::Node;
+use crate::dependences::Node;
 
 impl Interpreter<'_, '_> {
     #[inline(never)]

@@ -125,7 +125,7 @@ pub enum DeviceEvent {
 
 impl Construct {
     /// Whether it is the handing out of a part of a loop.
-    pub(crate) fn is_chunk(self) -> bool {
+    pub fn is_chunk(self) -> bool {
         matches!(
             self,
             Construct::Dispatch(

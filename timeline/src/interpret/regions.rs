@@ -367,7 +367,7 @@ fn is_loop(kind: ompt::ompt_work_t) -> bool {
 }
 
 /// How a loop is scheduled, where the runtime tells.
-pub(crate) fn schedule(kind: ompt::ompt_work_t) -> Option<&'static str> {
+pub fn schedule(kind: ompt::ompt_work_t) -> Option<&'static str> {
     match kind {
         ompt::ompt_work_loop_static => Some("static"),
         ompt::ompt_work_loop_dynamic => Some("dynamic"),

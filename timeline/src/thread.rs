@@ -16,11 +16,11 @@ use ompt_sys as ompt;
 use omptrace_trace_format::field::Id;
 
 use crate::names::Construct;
+use crate::repair::Cause;
 use crate::sink::{
     Anchor, Argument, LocationId, Ns, Point, RegionId, ThreadEvent, Value, argument,
 };
-use crate::timeline::repair::Cause;
-use crate::timeline::stage::Stage;
+use crate::stage::Stage;
 
 /// Stops a trace of begins only, each of whose ends is looked for in all of them. What is deeper is left out; formats whose
 /// viewers have room for less [show less](crate::format::Format).
@@ -152,7 +152,7 @@ impl Frame {
 pub(crate) struct Thread {
     pub(crate) location: LocationId,
     pub(crate) stream: u32,
-    /// It is a [hidden helper](crate::timeline::helpers).
+    /// It is a [hidden helper](crate::helpers).
     pub(crate) is_helper: bool,
     stack: Vec<Frame>,
     /// The time of the newest thing on this thread.

@@ -10,9 +10,9 @@ use omptrace_trace_format::Diagnostic;
 use omptrace_trace_format::clock::Stretch;
 use omptrace_trace_format::reader::{Events, Reader, Record, Stream};
 
+use crate::dialect::Dialect;
+use crate::interpret::SessionClock;
 use crate::sink::Ns;
-use crate::timeline::dialect::Dialect;
-use crate::timeline::interpret::SessionClock;
 
 /// Events of a batch: as many as spare most of the hand-overs and stay in a processor's cache.
 const BATCH: usize = 2048;
@@ -257,7 +257,7 @@ mod tests {
     use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words};
 
     use super::*;
-    use crate::timeline::merge::Merge;
+    use crate::merge::Merge;
 
     const SESSION: u64 = 1;
     const CHUNKS: u32 = 5;

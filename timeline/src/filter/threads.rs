@@ -6,7 +6,7 @@ use crate::filter::pass_on;
 use crate::sink::{
     Argument, Flow, Interval, Location, LocationId, LocationKind, Point, Process, RegionId, Sink,
 };
-use crate::timeline::{display_order, introductions};
+use crate::{display_order, introductions};
 
 /// A thread of a trace, as its timeline shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]

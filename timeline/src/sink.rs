@@ -21,8 +21,8 @@ use std::io;
 
 use ompt_sys as ompt;
 
+pub use crate::Reports;
 pub use crate::names::{Construct, DeviceEvent, short_name, split_place};
-pub use crate::timeline::Reports;
 
 /// Nanoseconds since the timeline's start.
 pub type Ns = i64;
@@ -83,7 +83,7 @@ pub struct Lifetime {
 
 impl Process {
     /// Its name without the process id, for viewers that show that beside the name.
-    pub(crate) fn name_beside_id(&self) -> &str {
+    pub fn name_beside_id(&self) -> &str {
         let id = format!(" ({})", self.os_pid);
         self.name.strip_suffix(&id).unwrap_or(&self.name)
     }
@@ -287,7 +287,7 @@ pub enum Value<'a> {
 }
 
 /// An argument called `name`.
-pub(crate) fn argument<'a>(name: &'static str, value: Value<'a>) -> Argument<'a> {
+pub fn argument<'a>(name: &'static str, value: Value<'a>) -> Argument<'a> {
     Argument { name, value }
 }
 
@@ -408,7 +408,7 @@ impl FlowKind {
     }
 
     /// What marks its cause and its effect are called, where no region shows them.
-    pub(crate) fn marks(self) -> (&'static str, &'static str) {
+    pub fn marks(self) -> (&'static str, &'static str) {
         match self {
             FlowKind::MutexRelease => ("mutex_released", "mutex_acquired"),
             _ => (self.name(), self.name()),
@@ -416,7 +416,7 @@ impl FlowKind {
     }
 
     /// That of its marks.
-    pub(crate) fn category(self) -> Category {
+    pub fn category(self) -> Category {
         match self {
             FlowKind::TaskCreate | FlowKind::TaskDependence => Category::Task,
             FlowKind::TargetSubmit | FlowKind::TargetDataOp => Category::Target,
@@ -539,7 +539,7 @@ pub enum ThreadEvent {
 
 impl ThreadEvent {
     /// What ends that which this event begins.
-    pub(crate) fn counterpart(self) -> Option<ThreadEvent> {
+    pub fn counterpart(self) -> Option<ThreadEvent> {
         match self {
             ThreadEvent::Fork { team, .. } => Some(ThreadEvent::Join { team }),
             ThreadEvent::TeamBegin { team, .. } => Some(ThreadEvent::TeamEnd { team }),

@@ -6,7 +6,7 @@
 use ompt_sys as ompt;
 
 use crate::sink::{Anchor, Category, Interval, LocationId, LocationKind, Ns, Point, ThreadEvent};
-use crate::timeline::stage::Stage;
+use crate::stage::Stage;
 use omptrace_common::fast_map::RecentMap;
 
 /// The mutexes of a process, by `wait_id`.

@@ -5,8 +5,8 @@ use omptrace_trace_format::event::Event;
 use omptrace_trace_format::field::{Address, Id};
 use omptrace_trace_format::reader::Reader;
 
+use crate::helpers;
 use crate::sink::ThreadRole;
-use crate::timeline::helpers;
 
 /// What the process's first thread is called.
 const MAIN: &str = "main";
@@ -16,49 +16,52 @@ const INTRODUCTION: usize = 8;
 
 /// A stream's thread, as far as the start of its stream tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ThreadIntroduction {
-    pub(crate) stream: u32,
-    pub(crate) os_tid: u32,
+pub struct ThreadIntroduction {
+    /// The number of its stream in the trace.
+    pub stream: u32,
+    /// The operating system's id for it; 0 where that is not known.
+    pub os_tid: u32,
     /// The operating system's name of the thread; empty where it is not known.
-    pub(crate) os_name: String,
+    pub os_name: String,
     /// Why the thread exists; `None` where it never said so.
-    pub(crate) thread_type: Option<ompt::ompt_thread_t>,
+    pub thread_type: Option<ompt::ompt_thread_t>,
     /// The first parallel region that it begins.
-    pub(crate) first_region: Option<FirstRegion>,
+    pub first_region: Option<FirstRegion>,
     /// The first team that it is a member of.
-    pub(crate) team: Option<Membership>,
+    pub team: Option<Membership>,
     /// The stream is not a thread's but that of this device.
-    pub(crate) device_num: Option<i32>,
+    pub device_num: Option<i32>,
     /// It is a [hidden helper](helpers).
-    pub(crate) is_helper: bool,
+    pub is_helper: bool,
     /// What people call it; unique within the process.
-    pub(crate) name: String,
+    pub name: String,
 }
 
 /// A parallel region that begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FirstRegion {
-    pub(crate) id: Id,
+pub struct FirstRegion {
+    pub id: Id,
     /// When, in raw ticks.
-    pub(crate) ticks: u64,
-    pub(crate) codeptr_ra: Address,
+    pub ticks: u64,
+    pub codeptr_ra: Address,
 }
 
 /// A place in a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Membership {
-    pub(crate) region: Id,
+pub struct Membership {
+    pub region: Id,
     /// The thread's number in the team.
-    pub(crate) index: u32,
+    pub index: u32,
 }
 
 impl ThreadIntroduction {
-    pub(crate) fn is_initial(&self) -> bool {
+    /// Whether it is a thread of the program's own.
+    pub fn is_initial(&self) -> bool {
         self.thread_type == Some(ompt::ompt_thread_initial)
     }
 
     /// What the thread is to people; a device's stream is no thread.
-    pub(crate) fn role(&self) -> ThreadRole {
+    pub fn role(&self) -> ThreadRole {
         match self.thread_type {
             _ if self.name == MAIN => ThreadRole::Main,
             _ if self.is_helper => ThreadRole::Helper,
@@ -70,7 +73,7 @@ impl ThreadIntroduction {
 }
 
 /// The threads of all streams, in the order of [`Reader::streams`], named.
-pub(crate) fn introductions(reader: &Reader) -> Vec<ThreadIntroduction> {
+pub fn introductions(reader: &Reader) -> Vec<ThreadIntroduction> {
     let mut threads: Vec<ThreadIntroduction> = reader
         .streams()
         .iter()
@@ -155,7 +158,7 @@ fn main_thread(threads: &[ThreadIntroduction], pid: u32) -> Option<usize> {
 
 /// The places of `threads` in the order of display: main, workers by their numbers in their first team, further initial
 /// threads, hidden helpers, the rest.
-pub(crate) fn display_order(threads: &[ThreadIntroduction]) -> Vec<usize> {
+pub fn display_order(threads: &[ThreadIntroduction]) -> Vec<usize> {
     let rank = |thread: &ThreadIntroduction| {
         (
             thread.device_num.is_some(),

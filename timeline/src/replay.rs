@@ -1,213 +1,25 @@
-//! From the facts of one or more traces to one timeline.
-//!
-//! ```text
-//! Reader: streams --merge--> events in time's order --interpret--> nested regions, flows, tracks --> Sink
-//!                                        |                 |
-//!                             clock: ticks to ns     dialect: the runtime's quirks
-//!                                                    repair: what was mended, counted
-//! ```
-//!
-//! Memory grows with what is alive at once (threads, open regions, tasks that are not complete, and the tasks with
-//! dependences of those; locks, distinct code addresses), never with the number of events. Equal traces give equal calls.
-
-mod counters;
-mod dependences;
-mod devices;
-mod dialect;
-mod given_ids;
-mod helpers;
-pub(crate) mod interpret;
-mod locations;
-mod locks;
-pub(crate) mod merge;
-mod repair;
-mod reports;
-mod selection;
-mod stage;
-pub(crate) mod stream;
-mod tasks;
-mod thread;
+//! Reads the streams of each process in the order of time, and interprets them into a sink.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use omptrace_trace_format::{Diagnostic, DiagnosticKind, Ending, Reader, Severity};
+use omptrace_symbols::Table;
+use omptrace_trace_format::{Diagnostic, Reader, Severity};
 
-pub use devices::{ClockSource, DeviceClockReport, DeviceReport};
-pub use dialect::Dialect;
-pub(crate) use interpret::schedule;
-pub(crate) use locations::{ThreadIntroduction, display_order, introductions};
-pub use repair::{Cause, Place, Repair, Repairs};
-pub use reports::Reports;
-pub use selection::halves;
-
+use crate::devices::{DeviceReport, Devices, Survey, device_name};
+use crate::interpret::collector::repeated_forks;
+use crate::interpret::{Interpreter, SessionClock};
+use crate::locations::{ThreadIntroduction, display_order, introductions};
+use crate::merge::Merge;
+use crate::repair::Cause;
+use crate::report::{ProcessReport, Report, is_overwritten};
+use crate::reports::Reports;
 use crate::sink::{Lifetime, LocationId, LocationKind, Ns, Process, ProcessId, Sink, Summary};
-use devices::{Devices, Survey, device_name};
-use interpret::collector::repeated_forks;
-use interpret::{Interpreter, SessionClock};
-use merge::Merge;
-use omptrace_symbols::{Problem, Table};
-use stage::Stage;
-use stream::Decoding;
-use thread::Thread;
+use crate::stage::Stage;
+use crate::stream::Decoding;
+use crate::thread::Thread;
 
 /// Events between two looks at progress and at the sink's state.
 const STEP: u64 = 1 << 14;
-/// So many modules that have the same problem are told one by one.
-const FEW_MODULES: usize = 3;
-
-/// What a timeline was made of.
-#[derive(Clone, Debug, Default)]
-pub struct Report {
-    /// The processes, in the timeline's order.
-    pub processes: Vec<ProcessReport>,
-    /// The last event's time.
-    pub end: Ns,
-    /// How far the clocks of different processes may be apart; 0 for a single process.
-    pub uncertainty_ns: u64,
-    /// The size of the one file that was written, before compression; else 0.
-    pub exported_bytes: u64,
-    /// Arrows that lead from one file of a series to another: none shows them.
-    pub cut_arrows: u64,
-}
-
-impl Report {
-    /// The processes that were interpreted as [`Timeline::replay`] takes them from each of so many firsts.
-    pub(crate) fn of_shares(shares: Vec<Report>) -> Report {
-        let end = shares.iter().map(|share| share.end).max().unwrap_or(0);
-        let mut shares: Vec<_> = shares
-            .into_iter()
-            .map(|share| share.processes.into_iter())
-            .collect();
-        let mut processes = Vec::new();
-        // The first share has as many as any.
-        while let Some(process) = shares.first_mut().and_then(Iterator::next) {
-            processes.push(process);
-            processes.extend(shares[1..].iter_mut().filter_map(Iterator::next));
-        }
-        Report {
-            processes,
-            end,
-            ..Report::default()
-        }
-    }
-}
-
-/// What the timeline of one process was made of.
-#[derive(Clone, Debug, Default)]
-pub struct ProcessReport {
-    /// The process's name in the timeline.
-    pub name: String,
-    /// The version of its OpenMP runtime; empty where it is not known.
-    pub runtime: String,
-    /// How the session ended.
-    pub ending: Option<Ending>,
-    /// Events read.
-    pub events: u64,
-    /// Events that the tracer had lost.
-    pub lost: u64,
-    /// Words about what turned tracing off: see [`omptrace_trace_format::Metadata::told_failure`].
-    pub failure: Option<String>,
-    /// Whether recording was off for a while, and then on again.
-    pub paused: bool,
-    /// What was mended.
-    pub repairs: Repairs,
-    /// What the timelines of devices were made of, by number.
-    pub devices: BTreeMap<i32, DeviceReport>,
-    /// What was wrong with the file.
-    pub diagnostics: Vec<Diagnostic>,
-    /// The modules whose code has no source lines, and why.
-    pub unnamed: Vec<(String, Problem)>,
-}
-
-impl ProcessReport {
-    /// Words about everything that is missing or mended, each with how bad it is; empty for a sound trace.
-    pub fn notes(&self) -> Vec<(Severity, String)> {
-        let lost = self.losses().map(|(severity, _, text)| (severity, text));
-        let diagnostics = self
-            .diagnostics
-            .iter()
-            .map(|diagnostic| (diagnostic.severity, diagnostic.to_string()));
-        let repairs = self.repairs.iter().map(|repair| {
-            let text = format!("{} ({})", repair.cause.text(), repair.count);
-            (self.severity(repair), text)
-        });
-        let unnamed = self.unnamed_by_problem().into_iter();
-        lost.chain(diagnostics)
-            .chain(repairs)
-            .chain(unnamed.map(|text| (Severity::Warning, text)))
-            .collect()
-    }
-
-    /// What was never recorded: how bad that is, its name for programs, and words about it.
-    pub(crate) fn losses(&self) -> impl Iterator<Item = (Severity, &'static str, String)> {
-        let lost = (self.lost > 0).then(|| {
-            let text = format!("events were lost while tracing ({})", self.lost);
-            (Severity::Warning, "lost", text)
-        });
-        let failure = self.failure.clone();
-        let failure = failure.map(|text| (Severity::Error, "tracing_off", text));
-        failure.into_iter().chain(lost)
-    }
-
-    /// A line for each module without source lines, or for all that have the same problem where they are many: programs in
-    /// Python load dozens of libraries.
-    fn unnamed_by_problem(&self) -> Vec<String> {
-        let mut by_problem: Vec<(Problem, Vec<&str>)> = Vec::new();
-        for (module, problem) in &self.unnamed {
-            match by_problem.iter_mut().find(|(known, _)| known == problem) {
-                Some((_, modules)) => modules.push(module),
-                None => by_problem.push((*problem, vec![module])),
-            }
-        }
-        let lines = |(problem, modules): (Problem, Vec<&str>)| match &modules[..] {
-            [first, further @ ..] if further.len() >= FEW_MODULES => {
-                vec![format!(
-                    "{first} and {} further modules: {problem}",
-                    further.len()
-                )]
-            }
-            few => few
-                .iter()
-                .map(|module| format!("{module}: {problem}"))
-                .collect(),
-        };
-        by_problem.into_iter().flat_map(lines).collect()
-    }
-
-    /// How bad it is that something was mended. In a trace that lost nothing, a missing end is one that the runtime did not
-    /// report: threads that run when the process ends have them. And what lacks its begin began while recording was off, or
-    /// before what a flight recorder kept. Of a process that runs, one stream is read after the other, and all may be.
-    pub(crate) fn severity(&self, repair: &Repair) -> Severity {
-        let is_running = self.ending == Some(Ending::Running);
-        let is_expected = match repair.cause {
-            Cause::MissingEnd => is_running || self.ending == Some(Ending::Ended),
-            Cause::EndWithoutBegin | Cause::UnannouncedTask | Cause::UnannouncedRegion => {
-                is_running || self.paused || self.is_of_flight_recorder()
-            }
-            _ => false,
-        };
-        if is_expected && self.lost_nothing() {
-            Severity::Note
-        } else {
-            repair.cause.severity()
-        }
-    }
-
-    fn lost_nothing(&self) -> bool {
-        let is_damage = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
-        self.lost == 0 && self.failure.is_none() && !self.diagnostics.iter().any(is_damage)
-    }
-
-    /// Whether older events were overwritten, as a flight recorder does.
-    fn is_of_flight_recorder(&self) -> bool {
-        is_overwritten(&self.diagnostics)
-    }
-}
-
-fn is_overwritten(diagnostics: &[Diagnostic]) -> bool {
-    let mut kinds = diagnostics.iter().map(|diagnostic| diagnostic.kind);
-    kinds.any(|kind| kind == DiagnosticKind::ChunksOverwritten)
-}
 
 /// Interprets `inputs` as one timeline and hands it to `sink`, which is not finished. `progress` is called now and then
 /// with the number of events done.
@@ -222,13 +34,13 @@ pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(
 
 /// How to interpret.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
+pub struct Manner {
     /// Show each chunk of a loop that is not static.
-    pub(crate) chunks: bool,
+    pub chunks: bool,
     /// Leave out what lies in more regions than these.
-    pub(crate) max_depth: Option<usize>,
+    pub max_depth: Option<usize>,
     /// Let another thread decode.
-    pub(crate) ahead: bool,
+    pub ahead: bool,
 }
 
 impl Default for Manner {
@@ -242,7 +54,7 @@ impl Default for Manner {
 }
 
 /// As [`replay`], with the names that `symbols` gives.
-pub(crate) fn replay_with(
+pub fn replay_with(
     inputs: &[&Reader],
     symbols: &dyn Fn(&Reader) -> Table,
     manner: Manner,
@@ -256,17 +68,19 @@ pub(crate) fn replay_with(
 }
 
 /// The processes of a timeline, before they are interpreted.
-pub(crate) struct Timeline<'a> {
+#[derive(Debug)]
+pub struct Timeline<'a> {
     /// In the timeline's order.
     inputs: Vec<&'a Reader>,
     /// The timeline's start, in nanoseconds since 1970; 0 where nobody knows it.
     origin: u64,
     /// See [`Report::uncertainty_ns`].
-    pub(crate) uncertainty_ns: u64,
+    pub uncertainty_ns: u64,
 }
 
 impl<'a> Timeline<'a> {
-    pub(crate) fn of(inputs: &[&'a Reader]) -> Timeline<'a> {
+    /// The timeline of `inputs`, whose clocks are aligned.
+    pub fn of(inputs: &[&'a Reader]) -> Timeline<'a> {
         let mut inputs = inputs.to_vec();
         inputs.sort_by_key(|reader| {
             let rank = reader
@@ -294,7 +108,7 @@ impl<'a> Timeline<'a> {
 
     /// Interprets one process of `step`, beginning with that of number `first`, and hands them to `sink`, where they count
     /// up from 0. The report is of these only.
-    pub(crate) fn replay(
+    pub fn replay(
         &self,
         first: usize,
         step: usize,
@@ -529,7 +343,7 @@ impl<'a> ProcessReplay<'a, '_> {
     fn locations(&mut self, threads: &[ThreadIntroduction]) -> (Vec<Thread>, Vec<String>) {
         let mut by_stream = BTreeMap::new();
         let mut seen = BTreeSet::new();
-        for index in locations::display_order(threads) {
+        for index in display_order(threads) {
             let thread = &threads[index];
             let location = match thread.device_num {
                 Some(device_num) => {
@@ -588,7 +402,7 @@ fn device_type(reader: &Reader, device_num: i32) -> &str {
 }
 
 /// When the process lived, on a timeline on which its session starts at `start`.
-pub(crate) fn lifetime(reader: &Reader, start: Ns) -> Lifetime {
+pub fn lifetime(reader: &Reader, start: Ns) -> Lifetime {
     let metadata = reader.metadata();
     let zero = i64::try_from(reader.clock().start_raw_ns()).unwrap_or(0);
     let on_timeline = |raw_ns: i64| raw_ns.saturating_sub(zero).saturating_add(start);
@@ -621,7 +435,7 @@ fn command_line(reader: &Reader) -> Vec<String> {
 }
 
 /// The program, its rank where it has one, and its process id.
-pub(crate) fn process_name(reader: &Reader) -> String {
+pub fn process_name(reader: &Reader) -> String {
     let pid = reader.header().pid;
     let Some(process) = &reader.metadata().process else {
         return format!("process {pid}");
@@ -630,72 +444,5 @@ pub(crate) fn process_name(reader: &Reader) -> String {
     match process.rank {
         Some(rank) => format!("rank {rank}: {program} ({pid})"),
         None => format!("{program} ({pid})"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn many_modules_without_lines_are_one_note() {
-        let with = |modules: &[(&str, Problem)]| {
-            let modules = modules.iter();
-            let report = ProcessReport {
-                unnamed: modules
-                    .map(|(name, problem)| ((*name).to_owned(), *problem))
-                    .collect(),
-                ..ProcessReport::default()
-            };
-            report
-                .notes()
-                .into_iter()
-                .map(|(_, note)| note)
-                .collect::<Vec<_>>()
-        };
-        let (none, gone) = (Problem::NoDebugInfo, Problem::Missing);
-        assert_eq!(
-            with(&[("a", none), ("b", gone), ("c", none), ("d", none)]).len(),
-            4
-        );
-        let notes = with(&[
-            ("a", none),
-            ("b", gone),
-            ("c", none),
-            ("d", none),
-            ("e", none),
-        ]);
-        assert_eq!(
-            notes,
-            [
-                format!("a and 3 further modules: {none}"),
-                format!("b: {gone}"),
-            ]
-        );
-    }
-
-    #[test]
-    fn what_a_running_process_lacks_is_no_fault() {
-        let mut repairs = Repairs::default();
-        repairs.add(Cause::MissingEnd, 1, 0);
-        repairs.add(Cause::UnannouncedRegion, 1, 0);
-        let severities = |ending, lost| {
-            let report = ProcessReport {
-                ending: Some(ending),
-                lost,
-                repairs: repairs.clone(),
-                ..ProcessReport::default()
-            };
-            let severities: Vec<_> = repairs
-                .iter()
-                .map(|repair| report.severity(repair))
-                .collect();
-            severities
-        };
-        use Severity::{Note, Warning};
-        assert_eq!(severities(Ending::Running, 0), [Note, Note]);
-        assert_eq!(severities(Ending::Running, 1), [Warning, Warning]);
-        assert_eq!(severities(Ending::Ended, 0), [Note, Warning]);
-        assert_eq!(severities(Ending::DidNotFinish, 0), [Warning, Warning]);
     }
 }

@@ -8,8 +8,8 @@ use ompt_sys as ompt;
 use crate::names::Construct;
 use crate::sink::CounterId;
 use crate::sink::Ns;
-use crate::timeline::stage::Stage;
-use crate::timeline::thread::Thread;
+use crate::stage::Stage;
+use crate::thread::Thread;
 
 /// Changes that are closer together are one.
 const RESOLUTION_NS: Ns = 1_000;
