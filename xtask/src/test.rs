@@ -103,20 +103,23 @@ fn prose() -> Step {
 /// What needs no tool and no further runtime.
 fn core_steps() -> Vec<Step> {
     /// Packages all of whose tests are of that kind.
-    const PACKAGES: [&str; 7] = [
+    const PACKAGES: &[&str] = &[
         "--package=omptrace-trace-format",
         "--package=omptrace-device",
         "--package=omptrace-tracer",
         "--package=omptrace-libgomp-adapter",
         "--package=ompt-conformance",
         "--package=ompt-reference-runtime",
+        "--package=omptrace-common",
+        "--package=omptrace-symbols",
+        "--package=omptrace-timeline",
         "--package=omptrace-viewer-export",
         "--package=omptrace-cli",
     ];
     /// Tests on the reference runtime that need headers or OTF2's tools.
     const NEED_TOOLS: [&str; 4] = ["counts::", "runtime::", "migration::", "archives"];
     let run = |words: &[&str]| cargo(["test", "--no-fail-fast"].iter().chain(words));
-    let mut of_packages = run(&PACKAGES);
+    let mut of_packages = run(PACKAGES);
     of_packages.args(["--lib", "--bins", "--tests"]);
     let mut on_reference_runtime = run(&[
         "--package=omptrace-tests",
