@@ -1,6 +1,6 @@
 //! What a callback's arguments can be: each type here says how its values are passed to the tool and shown afterwards.
 //!
-//! [`Data`] and [`New`] point to data that the runtime keeps for the tool; `register` has what is passed as it is,
+//! [`Data`] and [`New`] point to data that the runtime keeps for the tool. `register` has what is passed as it is, and
 //! `memory` what the tool gets a pointer to.
 
 mod memory;

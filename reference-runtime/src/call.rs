@@ -17,8 +17,8 @@ use super::generate::{Any, BoxedStrategy, Strategy};
 /// }
 /// ```
 ///
-/// into a variant of [`Call`] with these fields; the call of the callback of that name with them; the line that says what
-/// was called; and a generator.
+/// into a variant of [`Call`] with these fields. It makes the call of the callback with that name, the line that reports
+/// the call, and a generator.
 macro_rules! calls {
     ($(
         $Variant:ident = $name:literal $signature:path { $($argument:ident: $kind:ty),* $(,)? }

@@ -1,7 +1,7 @@
 //! The Collector API of 2007, to the letter of its header: `__omp_collector_api` of this program, which a preloaded collector
-//! finds before the script is read. What its callbacks tell is played by [`Collect`] steps.
+//! finds before the script is read. [`Collect`] steps play its callbacks.
 //!
-//! OpenUH and TAU do more otherwise than one answer: `openuh` and `tau` are scripts of what they tell.
+//! `openuh` and `tau` are scripts of what OpenUH and TAU report, which differ from the header in more than one answer.
 //!
 //! The variable `REFERENCE_COLLECTOR` names what the runtime does otherwise, as real ones do: a list of [`Deviation`]s.
 
@@ -40,7 +40,7 @@ pub enum Deviation {
     /// A state has no room in any memory that a request gives.
     NeedsMoreRoom,
     /// Events 23 to 35, of tasks (TAU's wrapper of libgomp).
-    TellsOfTasks,
+    ReportsTasks,
     /// A thread that forked children do not have holds its lock there: a request would wait for ever. Here it aborts.
     IsLockedInChildren,
 }
@@ -72,14 +72,14 @@ pub struct Collect {
     pub parent: Option<u64>,
 }
 
-/// What OpenUH's runtime tells of a parallel region of two threads with a loop that has an ordered region. It takes one more
+/// What OpenUH's runtime reports of a parallel region of two threads with a loop that has an ordered region. It takes one more
 /// thread than it had, so FORK comes twice. The second thread was idle before any tool asked. The region around, and that
 /// which JOIN ends, are the region itself, and so is a region inside: ids count what no region encloses.
 pub fn openuh() -> Vec<Vec<Step>> {
     use OMP_COLLECTOR_API_THR_STATE as State;
     const REGION: u64 = 1;
 
-    let told = |event: OMP_COLLECTORAPI_EVENT, state: State, wait_id: u64| {
+    let reported = |event: OMP_COLLECTORAPI_EVENT, state: State, wait_id: u64| {
         let parent = Some(REGION);
         let (event, state, region) = (event.0, state.0, REGION);
         Step::from(Collect {
@@ -90,43 +90,43 @@ pub fn openuh() -> Vec<Vec<Step>> {
             parent,
         })
     };
-    let busy = |event| told(event, THR_WORK_STATE, 0);
-    let (forks, waits) = (told(OMP_EVENT_FORK, THR_OVHD_STATE, 0), |wait_id| {
-        told(OMP_EVENT_THR_BEGIN_ODWT, THR_ODWT_STATE, wait_id)
+    let busy = |event| reported(event, THR_WORK_STATE, 0);
+    let (forks, waits) = (reported(OMP_EVENT_FORK, THR_OVHD_STATE, 0), |wait_id| {
+        reported(OMP_EVENT_THR_BEGIN_ODWT, THR_ODWT_STATE, wait_id)
     });
     let barrier = [
-        told(OMP_EVENT_THR_BEGIN_IBAR, THR_IBAR_STATE, 1),
-        told(OMP_EVENT_THR_END_IBAR, THR_IBAR_STATE, 1),
+        reported(OMP_EVENT_THR_BEGIN_IBAR, THR_IBAR_STATE, 1),
+        reported(OMP_EVENT_THR_END_IBAR, THR_IBAR_STATE, 1),
     ];
     let begins = [OMP_EVENT_THR_BEGIN_ORDERED; 2].map(busy);
 
     let mut first = vec![forks.clone(), forks.clone()];
     first.extend(begins.clone());
-    // It need not wait, and is told to have waited.
+    // It need not wait, and is reported to have waited.
     first.extend([OMP_EVENT_THR_END_ODWT, OMP_EVENT_THR_END_ORDERED].map(busy));
     first.extend([Step::Sync(0), forks]);
     first.extend(barrier.clone());
-    first.push(told(OMP_EVENT_JOIN, THR_OVHD_STATE, 0));
+    first.push(reported(OMP_EVENT_JOIN, THR_OVHD_STATE, 0));
     first.push(Step::Sync(1));
     first.extend(barrier.clone());
-    first.push(told(OMP_EVENT_JOIN, THR_OVHD_STATE, 0));
+    first.push(reported(OMP_EVENT_JOIN, THR_OVHD_STATE, 0));
 
     let mut second = vec![busy(OMP_EVENT_THR_END_IDLE)];
     second.extend(begins);
     // Woken, it has to wait again.
     second.extend([waits(1), waits(2), Step::Sync(0)]);
-    second.push(told(OMP_EVENT_THR_END_ODWT, THR_ODWT_STATE, 2));
+    second.push(reported(OMP_EVENT_THR_END_ODWT, THR_ODWT_STATE, 2));
     second.push(busy(OMP_EVENT_THR_END_ORDERED));
     second.extend(barrier);
-    second.push(told(OMP_EVENT_THR_BEGIN_IDLE, THR_IDLE_STATE, 0));
+    second.push(reported(OMP_EVENT_THR_BEGIN_IDLE, THR_IDLE_STATE, 0));
     second.push(Step::Sync(1));
     vec![first, second]
 }
 
-/// What TAU's wrapper of libgomp tells of a parallel region in which a task is created and executed, with its own events and
+/// What TAU's wrapper of libgomp reports of a parallel region in which a task is created and executed, with its own events and
 /// states.
 pub fn tau() -> Vec<Vec<Step>> {
-    let told = |event, state, region, parent| {
+    let reported = |event, state, region, parent| {
         let wait_id = 0;
         Step::from(Collect {
             event,
@@ -136,7 +136,7 @@ pub fn tau() -> Vec<Vec<Step>> {
             parent,
         })
     };
-    let inside = |event, state| told(event, state, 1, Some(0));
+    let inside = |event, state| reported(event, state, 1, Some(0));
     let (overhead, work) = (THR_OVHD_STATE.0, THR_WORK_STATE.0);
     vec![vec![
         inside(OMP_EVENT_FORK.0, overhead),
@@ -146,7 +146,7 @@ pub fn tau() -> Vec<Vec<Step>> {
         inside(33, work),
         inside(34, THR_TASK_FINISH_STATE.0),
         inside(35, work),
-        told(OMP_EVENT_JOIN.0, THR_SERIAL_STATE.0, 0, None),
+        reported(OMP_EVENT_JOIN.0, THR_SERIAL_STATE.0, 0, None),
     ]]
 }
 
@@ -302,7 +302,7 @@ pub unsafe extern "C" fn __omp_collector_api(arg: *mut c_void) -> c_int {
             Ok(size) if size >= header_bytes && size.is_multiple_of(4) => size,
             _ => return FAILED,
         };
-        // SAFETY: the entry has so many bytes behind its header.
+        // SAFETY: the entry has this number of bytes behind its header.
         let mem = unsafe {
             let mem = entry.add(1).cast::<u8>();
             std::slice::from_raw_parts_mut(mem, size - header_bytes)
@@ -415,7 +415,7 @@ fn support(event: u32) -> OMP_COLLECTORAPI_EC {
         _ if deviates(Deviation::KnowsNoWaits) && waits.contains(&event) => OMP_ERRCODE_UNSUPPORTED,
         21.. if deviates(Deviation::KnowsNoAtomicWaits) => OMP_ERRCODE_UNKNOWN,
         1..=22 => OMP_ERRCODE_OK,
-        23..=35 if deviates(Deviation::TellsOfTasks) => OMP_ERRCODE_OK,
+        23..=35 if deviates(Deviation::ReportsTasks) => OMP_ERRCODE_OK,
         _ if own.contains(&event) => OMP_ERRCODE_OK,
         _ => OMP_ERRCODE_UNKNOWN,
     }

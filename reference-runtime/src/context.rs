@@ -99,7 +99,7 @@ impl Thread {
         }
     }
 
-    /// The implicit task so many levels out; each is in a parallel region of its own.
+    /// The implicit task that number of levels out; each is in a parallel region of its own.
     pub(super) fn task(&self, level: c_int) -> Option<Task> {
         let level = usize::try_from(level).ok()?;
         self.tasks.iter().rev().nth(level).copied()

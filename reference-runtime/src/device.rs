@@ -1,8 +1,8 @@
 //! Devices of the reference runtime: trace buffers, records, clocks, and whatever real runtimes do wrong with them.
 //!
-//! A script lists its [`Device`]s. `device_initialize` is a call of the script like any other, with the lookup
-//! [`Lookup::Device`](super::argument::Lookup) and a handle that is the device's number and 1; from then on the tool can
-//! use all tracing entry points of OpenMP 5.2, 19.6.2. [`Offload`](super::script::Step::Offload) has the device work.
+//! A script lists its [`Device`]s. `device_initialize` is a call of the script like any other. Its lookup is
+//! [`Lookup::Device`](super::argument::Lookup), its handle the device's number plus 1. From then on the tool can use all
+//! tracing entry points of OpenMP 5.2, 19.6.2. [`Offload`](super::script::Step::Offload) has the device work.
 //!
 //! ```text
 //! {"devices": [{"type": "toy", "clock": {"offset": 1000000, "drift_ppm": 200.0, "jitter_us": 50},
@@ -14,8 +14,8 @@
 //! ]]}]}
 //! ```
 //!
-//! Buffers may have any size down to one record. The report tells what each device really did, in the time of day, so that
-//! what a tool made of the records can be compared with it.
+//! Buffers may have any size down to one record. The report says what each device really did, in the time of day. A test
+//! compares it with what a tool made of the records.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -65,7 +65,7 @@ pub struct Clock {
     pub offset: u64,
     /// By how many millionths it is faster.
     pub drift_ppm: f64,
-    /// Before and after the clock is read, a call takes up to so long.
+    /// Before and after the clock is read, a call takes up to this time.
     pub jitter_us: u64,
 }
 
@@ -107,7 +107,7 @@ pub enum Misbehaviour {
     BadPointers,
     /// The cursor does not advance, and says that there is a next record.
     EndlessCursor,
-    /// Completions tell more bytes than the buffer has.
+    /// Completions report more bytes than the buffer has.
     TooManyBytes,
     /// The end of each operation is before its begin.
     SwapsTimes,
@@ -230,8 +230,8 @@ struct NativeRecord {
     summary: ompt_record_abstract_t,
 }
 
-/// Lookups are functions without data, so that there are so many of them.
-pub const MOST_DEVICES: usize = 4;
+/// A lookup is a function without data, so each device needs a function of its own.
+pub const MAX_DEVICES: usize = 4;
 
 static DEVICES: OnceLock<Vec<Running>> = OnceLock::new();
 /// Where the valid records of each buffer end.
@@ -244,8 +244,8 @@ static LATE: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 /// # Errors
 /// There are too many.
 pub(super) fn make(devices: &[Device]) -> Result<(), String> {
-    if devices.len() > MOST_DEVICES {
-        return Err(format!("there are no more than {MOST_DEVICES} devices"));
+    if devices.len() > MAX_DEVICES {
+        return Err(format!("there are no more than {MAX_DEVICES} devices"));
     }
     let running = |(number, script): (usize, &Device)| Running {
         number,
@@ -333,7 +333,7 @@ fn die(why: &str) -> ! {
     std::process::abort()
 }
 
-/// The time that operations are told in.
+/// The clock of operations.
 pub(super) fn host_ns() -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -709,7 +709,7 @@ fn of_handle(device: *mut ompt_device_t) -> Option<&'static Running> {
     DEVICES.get()?.get((device as usize).checked_sub(1)?)
 }
 
-/// The device that has the buffer: entry points for records are not told.
+/// Whether any device does this. Entry points for records do not say which device the buffer belongs to.
 fn with_misbehaviour(misbehaviour: Misbehaviour) -> bool {
     DEVICES
         .get()
@@ -759,9 +759,9 @@ entry_points! {
 
 /// The lookup of a device.
 pub(super) fn lookup_of(device: u32) -> ompt_function_lookup_t {
-    const LOOKUPS: [ompt_function_lookup_t; MOST_DEVICES] =
+    const LOOKUPS: [ompt_function_lookup_t; MAX_DEVICES] =
         [lookup::<0>, lookup::<1>, lookup::<2>, lookup::<3>];
-    LOOKUPS[device as usize % MOST_DEVICES]
+    LOOKUPS[device as usize % MAX_DEVICES]
 }
 
 unsafe extern "C" fn get_device_num_procs(_: *mut ompt_device_t) -> c_int {

@@ -1,7 +1,7 @@
 //! The generations of the tools interface that the runtime speaks: OpenMP 5.x and its drafts TR7, TR6 and TR4. All start a tool
 //! by `ompt_start_tool`; what differs is here, and nowhere else.
 //!
-//! Numbers are those of the specifications, written down a second time: this is what the tracer is judged by.
+//! Numbers are those of the specifications, written down a second time: the tracer's are checked against them.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::transmute;
@@ -162,7 +162,7 @@ impl Dialect {
         }
     }
 
-    /// The number that OpenMP 5.x gives to what is `number` in the C type `type_name`; with bit 31 set where this generation
+    /// The number that OpenMP 5.x gives to what is `number` in the C type `type_name`. Bit 31 is set where this generation
     /// has no such number.
     pub(super) fn number_of_today(self, type_name: &str, number: u32) -> u32 {
         const UNKNOWN: u32 = 1 << 31;

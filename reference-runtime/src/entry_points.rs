@@ -13,8 +13,8 @@ use super::{context, tool};
 /// Callbacks have numbers from 1 on.
 const NUMBERS: usize = 38;
 
-/// What the tool registered, by number. Relaxed: a thread that sees a callback before the tool's other data would be
-/// one that the runtime starts before `initialize` returns, and this one does not.
+/// What the tool registered, by number. Relaxed: this runtime starts no thread before `initialize` returns, so
+/// every thread sees the callbacks and the tool's other data.
 static CALLBACKS: [AtomicPtr<c_void>; NUMBERS] =
     [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERS];
 

@@ -1,9 +1,9 @@
-//! A miniature OpenMP runtime that is nothing but tools interface: it finds and loads a tool as OpenMP 5.2, 19.2, or a
-//! draft of it says, offers it all entry points of the host, and plays a [`Script`] of callbacks on real threads.
+//! A miniature OpenMP runtime that is nothing but tools interface. It finds and loads a tool as OpenMP 5.2, 19.2, or a
+//! draft of it says. It offers the tool all entry points of the host, and plays a [`Script`] of callbacks on real threads.
 //!
-//! Real runtimes deliver what they deliver. This one delivers any callback with any arguments in any order: null
-//! pointers, numbers that no specification has, ends without beginnings, storms of threads, a finalize in the midst
-//! of them. It stands beside the real runtimes, not instead of them.
+//! This runtime delivers any callback with any arguments in any order, as no real one does: null pointers, unknown
+//! numbers, ends without beginnings. It finalizes the tool while a storm of threads calls back. It complements real
+//! runtimes, and does not replace them.
 //!
 //! A tool is loaded once per process, so the program `reference-runtime` plays one script per process:
 //!

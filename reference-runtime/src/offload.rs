@@ -84,7 +84,7 @@ impl Offload {
         endpoint: ompt_scope_endpoint_t,
         bytes: u64,
     ) -> Call {
-        const HOST: u32 = device::MOST_DEVICES as u32;
+        const HOST: u32 = device::MAX_DEVICES as u32;
         let endpoint = Enum::new(endpoint.0);
         let Some(optype) = optype else {
             return Call::TargetSubmitEmi {

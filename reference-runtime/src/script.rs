@@ -20,7 +20,7 @@ pub struct Script {
     pub dialect: Dialect,
     /// Where it is that of 2014: how the runtime finds the tool; then `dialect` means nothing.
     pub tr2: Option<tr2::Entry>,
-    /// What `ompt_start_tool` is told that the runtime calls itself; empty: its own name.
+    /// The runtime's version that `ompt_start_tool` gets; empty: its own name.
     pub runtime_version: String,
     /// What `ompt_set_callback` answers for a callback, by its name without `ompt_callback_`: a number of
     /// `ompt_set_result_t`. Those below `ompt_set_sometimes` are not delivered. Where nothing is said, `ompt_set_always`.
@@ -74,7 +74,7 @@ pub enum Step {
         /// How many.
         records: u64,
     },
-    /// Does all of `steps`, so many `times`.
+    /// Does all of `steps`, `times` times.
     Repeat {
         /// How often.
         times: u32,
@@ -111,7 +111,7 @@ impl From<Fork> for Step {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct End {
-    /// `None`: when all threads are done. Else while they go on: as soon as each has made so many calls.
+    /// `None`: when all threads are done. Else while they go on: as soon as each has made that number of calls.
     pub after_calls: Option<usize>,
     /// What the main thread does then.
     pub how: How,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::dialect::Dialect;
 use super::entry_points;
 
-/// What `ompt_start_tool` is told about the runtime.
+/// What the runtime passes to `ompt_start_tool`.
 const OMP_VERSION: u32 = 202_111;
 const RUNTIME_VERSION: &str = "omptrace reference runtime";
 

@@ -186,7 +186,7 @@ impl Placed for PlacedInstance {
         }
     }
 
-    /// The instance, and what is in the chunk; 0 where it is none.
+    /// The instance, and what is in the chunk; 0 where it is not one.
     fn show(&self, name: &str, line: &mut Line) {
         let (start, iterations) = match self {
             PlacedInstance::Word(_) => (0, 0),

@@ -240,7 +240,7 @@ fn what_openuh_tells_twice_is_shown_once() {
 
 #[test]
 fn events_and_states_of_tau_are_shown() {
-    let traced = trace(tau(), "tells-of-tasks");
+    let traced = trace(tau(), "reports-tasks");
     assert_eq!(String::from_utf8_lossy(&traced.output.stderr), "");
     let file = traced.file();
     check_threads(&traced.report.rounds[0], tracer::dump(&file));
