@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use omptrace_analysis::check;
+use omptrace_trace_format::Finding;
 use omptrace_trace_format::Severity;
-use omptrace_viewer_export::{Finding, check, check_archive};
+use omptrace_viewer_export::check_archive;
 
 use crate::arguments::Check;
 use crate::failure::{Failure, Outcome, Result};

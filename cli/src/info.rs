@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use omptrace_viewer_export::Info as Summary;
+use omptrace_analysis::Info as Summary;
 
 use crate::arguments::Info;
 use crate::failure::{Outcome, Result};

@@ -2,9 +2,9 @@
 
 use std::io::{self, BufWriter, Write};
 
+use omptrace_analysis::{Layout, Stats as Numbers};
 use omptrace_symbols as symbols;
 use omptrace_trace_format::Reader;
-use omptrace_viewer_export::{Layout, Stats as Numbers};
 
 use crate::arguments::Stats;
 use crate::convert::tell;

@@ -11,7 +11,8 @@ use omptrace_fuzz::archive;
 use omptrace_fuzz::choice::Choices;
 use omptrace_trace_format::Reader;
 use omptrace_timeline::filter::{ArgumentChoice, Selection};
-use omptrace_viewer_export::{ConvertOptions, Enums, FORMATS, Format, Info, Otf2Options, Stats, check, convert, convert_split, dump_json, dump_text};
+use omptrace_analysis::{Info, Stats, check};
+use omptrace_viewer_export::{ConvertOptions, Enums, FORMATS, Format, Otf2Options, convert, convert_split, dump_json, dump_text};
 
 fuzz_target!(|data: &[u8]| {
     let Some(reader) = omptrace_fuzz::open(data) else {

@@ -7,7 +7,8 @@ use libfuzzer_sys::fuzz_target;
 use omptrace_fuzz::archive;
 use omptrace_trace_format::block::{BLOCK_HEADER_BYTES, BlockHeader, BlockKind, ClockPair, Codec};
 use omptrace_trace_format::codec::pack_text;
-use omptrace_viewer_export::{ConvertOptions, FORMATS, Info, Stats, check, convert};
+use omptrace_analysis::{Info, Stats, check};
+use omptrace_viewer_export::{ConvertOptions, FORMATS, convert};
 
 fuzz_target!(|data: &[u8]| {
     let packed = pack_text(data, 1);

@@ -14,13 +14,11 @@
 //! Exporters see only [`omptrace_timeline::sink::Sink`] calls, interpretation sees only events. Nothing here prints.
 #![forbid(unsafe_code)]
 
-mod check;
 mod chrome;
 mod digits;
 mod dump;
 mod format;
 mod hand_over;
-mod info;
 mod json;
 mod otf2;
 mod output;
@@ -28,7 +26,6 @@ mod perfetto;
 mod sections;
 mod share;
 mod split;
-mod stats;
 mod system_ids;
 mod text;
 mod words;
@@ -51,16 +48,10 @@ use output::{ByteCount, Output, Writer};
 use share::{Share, Turns, shares_for};
 use split::Split;
 
-pub use check::{Finding, check};
 pub use dump::{dump_json, dump_text};
 pub use format::{FORMATS, Format};
-pub use info::Info;
 pub use otf2::{Enums, Otf2Options, check_archive};
 pub use split::NextFile;
-pub use stats::{
-    ConstructStats, DeviceStats, Layout, LockStats, LoopStats, ProcessStats, Stats, TeamStats,
-    ThreadStats, Times,
-};
 
 /// How to convert.
 #[derive(Clone, Debug, Default)]

@@ -113,6 +113,7 @@ fn core_steps() -> Vec<Step> {
         "--package=omptrace-common",
         "--package=omptrace-symbols",
         "--package=omptrace-timeline",
+        "--package=omptrace-analysis",
         "--package=omptrace-viewer-export",
         "--package=omptrace-cli",
     ];

@@ -1,9 +1,9 @@
 //! What `dump`, `info` and `check` tell of these traces.
 
+use omptrace_analysis::{Info, check};
+use omptrace_trace_format::Finding;
 use omptrace_trace_format::{Reader, Severity};
-use omptrace_viewer_export::{
-    ConvertOptions, FORMATS, Finding, Info, check, convert, dump_json, dump_text,
-};
+use omptrace_viewer_export::{ConvertOptions, FORMATS, convert, dump_json, dump_text};
 
 use crate::fixture::{self, Shared};
 

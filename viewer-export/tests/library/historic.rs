@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use omptrace_analysis::{Stats, check};
 use omptrace_symbols as symbols;
+use omptrace_trace_format::Finding;
 use omptrace_trace_format::{Reader, Severity};
-use omptrace_viewer_export::{ConvertOptions, Finding, Format, Stats, check, convert, dump_json};
+use omptrace_viewer_export::{ConvertOptions, Format, convert, dump_json};
 
 use crate::fixture::Shared;
 

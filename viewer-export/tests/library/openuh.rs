@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use omptrace_analysis::{Stats, check};
 use omptrace_symbols as symbols;
 use omptrace_trace_format::{Reader, Severity};
-use omptrace_viewer_export::{Stats, check};
 
 const REPETITIONS: u64 = 2;
 
@@ -27,7 +27,7 @@ fn counts(name: &str) -> BTreeMap<String, u64> {
 /// What was repaired. None of it is more than a note.
 fn repairs(name: &str) -> Vec<&'static str> {
     let findings = check(&open(name));
-    let is_note = |finding: &omptrace_viewer_export::Finding| finding.severity == Severity::Note;
+    let is_note = |finding: &omptrace_trace_format::Finding| finding.severity == Severity::Note;
     assert!(findings.iter().all(is_note), "{findings:?}");
     let mut names: Vec<_> = findings.iter().map(|finding| finding.name).collect();
     names.sort_unstable();

@@ -2,9 +2,9 @@
 
 use std::fs;
 
+use omptrace_analysis::{ConstructStats, ProcessStats, Stats, TeamStats, ThreadStats, Times};
 use omptrace_symbols as symbols;
 use omptrace_trace_format::Reader;
-use omptrace_viewer_export::{ConstructStats, ProcessStats, Stats, TeamStats, ThreadStats, Times};
 
 use crate::contract::nonsense;
 use crate::fixture;

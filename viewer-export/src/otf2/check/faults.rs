@@ -2,7 +2,7 @@
 
 use omptrace_trace_format::Severity;
 
-use crate::check::Finding;
+use omptrace_trace_format::Finding;
 
 /// Turns a row `Fault severity "name" "words"` into a variant and its texts.
 macro_rules! faults {

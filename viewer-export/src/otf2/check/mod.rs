@@ -13,12 +13,12 @@ use std::path::Path;
 
 use omptrace_trace_format::Severity;
 
-use crate::check::Finding;
 use crate::otf2::encoding::Kind;
 use crate::otf2::records::MarkerRecord;
 use definitions::Definitions;
 use events::Judge;
 use faults::{Fault, Faults};
+use omptrace_trace_format::Finding;
 use reader::{Anchor, Records};
 
 /// Reads a whole archive, by its anchor, and lists what is not as it should be, the worst first: files, chunks, counts,

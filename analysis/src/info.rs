@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use omptrace_trace_format::metadata::{Device, Record};
-use omptrace_trace_format::{Ending, Reader, Stream};
+use omptrace_trace_format::{Ending, Finding, Reader, Stream};
 use serde::Serialize;
 
-use crate::check::{Finding, findings, of_recording};
+use crate::check::{findings, of_recording};
 use crate::stats::{Collector, ProcessStats};
 use omptrace_common::thread_pool::in_parallel;
 use omptrace_timeline::{

@@ -1,39 +1,10 @@
 //! Whether a trace is sound: nothing damaged, nothing lost, nothing that contradicts itself.
 
-use std::fmt;
-
-use omptrace_trace_format::{Diagnostic, Reader, Severity};
-use serde::Serialize;
+use omptrace_trace_format::{Diagnostic, Finding, Reader, Severity};
 
 use omptrace_symbols::nameless;
 use omptrace_timeline::null_sink::NullSink;
 use omptrace_timeline::{ProcessReport, Repair, halves, replay};
-
-/// Something that a trace's reader should know.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// A note leaves the trace sound; a warning or an error does not.
-    #[serde(serialize_with = "severity_name")]
-    pub severity: Severity,
-    /// What it is, for programs.
-    pub name: &'static str,
-    /// What it is, for people, with its place.
-    pub text: String,
-}
-
-fn severity_name<S: serde::Serializer>(
-    severity: &Severity,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(severity.name())
-}
-
-/// `warning: events were lost while tracing (3)`
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.severity.name(), self.text)
-    }
-}
 
 /// Reads the whole trace and lists what is not as it should be: damage and gaps in the file (check sums, sequences,
 /// blocks), events that were lost, times that go back, begins without end, ends without begin, ids that were never
