@@ -1,4 +1,4 @@
-//! The words of `--help` are reviewed as files. After a change: `OMPTRACE_BLESS=1 cargo test -p omptrace-viewer-export`.
+//! The words of `--help` are reviewed as files. After a change: `OMPTRACE_BLESS=1 cargo test -p omptrace-cli`.
 
 use std::fs;
 use std::path::Path;
