@@ -1,0 +1,112 @@
+//! Limits of memory, stack, threads and files.
+
+use std::process::Stdio;
+
+use omptrace_tests::env::{failing_calls, limited};
+use omptrace_tests::trace::{Traces, count, dump};
+
+use crate::{all_regions, number, one_line, program, run};
+
+#[test]
+fn without_a_writer_thread_nothing_is_lost() {
+    let shim = failing_calls();
+    let traces = Traces::folder();
+    // The first one made is the runtime's second, the next one would be the writer.
+    let mut command = program("reliability_ends.c", &["none", "2", "50000"]);
+    command.env("LD_PRELOAD", &shim).env(
+        "OMPTRACE_TEST_FAIL",
+        format!("pthread_create:{}:2", libc::EAGAIN),
+    );
+    let output = run(&traces, &mut command);
+    one_line(&output, "cannot start the writer thread");
+    traces.only();
+    assert_eq!(all_regions(&traces), [[50000, 50000, 100_000]]);
+}
+
+#[test]
+fn any_limit_that_the_program_can_live_with_it_can_live_with_traced() {
+    let mib = 1 << 20;
+    let limits = (3..9)
+        .map(|files| (libc::RLIMIT_NOFILE, files))
+        .chain([0, 1, 4095, 4096, 5000, 100 << 10, mib, 3 * mib].map(|n| (libc::RLIMIT_FSIZE, n)))
+        .chain([20, 28, 36, 48, 64, 96, 128, 256, 1024].map(|n| (libc::RLIMIT_AS, n * mib)));
+    let (mut lived, mut traced) = (0, 0);
+    for (resource, limit) in limits {
+        let ends = || {
+            let mut command = program("reliability_ends.c", &["_exit", "2", "5000"]);
+            command.env("OMP_STACKSIZE", "1M").stderr(Stdio::piped());
+            limited(&mut command, resource, limit);
+            command
+        };
+        let alone = ends().output().expect("it can be run");
+        if !alone.status.success() {
+            continue;
+        }
+        let traces = Traces::folder();
+        let output = run(&traces, &mut ends());
+        assert!(
+            output.status.success() && output.stdout == alone.stdout,
+            "{resource} {limit}: {output:?}"
+        );
+        let said = String::from_utf8_lossy(&output.stderr);
+        let lines = said.lines().filter(|line| line.starts_with("omptrace: "));
+        let lines = lines.count();
+        assert!(lines <= 1, "{resource} {limit}: {said}");
+        lived += 1;
+        if lines == 0 {
+            // Nothing to say: nothing is missing.
+            let expected = [[5000, 5000, 10000]];
+            assert_eq!(all_regions(&traces), expected, "{resource} {limit}");
+            traced += 1;
+        }
+    }
+    assert!(lived >= 15 && traced >= 10, "{lived}, {traced}");
+}
+
+#[test]
+fn a_program_that_has_no_memory_left_goes_on() {
+    for (mode, compress) in [("record", "auto"), ("record", "off"), ("flight", "auto")] {
+        let traces = Traces::folder();
+        let mut command = program("reliability_extremes.c", &["memory"]);
+        command
+            .env("OMPTRACE_MODE", mode)
+            .env("OMPTRACE_COMPRESS", compress);
+        let output = run(&traces, &mut command);
+        assert!(output.status.success(), "{mode} {compress}: {output:?}");
+        assert_eq!(output.stdout, b"done\n");
+        let events = dump(&traces.files()[0]);
+        assert!(
+            count(&events, "mutex_acquired") > 10_000,
+            "{mode} {compress}"
+        );
+    }
+}
+
+#[test]
+fn a_small_stack_is_enough() {
+    // What tracing may add to the stack of the thread that uses OpenMP first, which asks the runtime for its processors;
+    // the others need less: see below.
+    const MOST: usize = 16 << 10;
+    let alone = program("reliability_stack.c", &[])
+        .output()
+        .expect("it can be run");
+    let alone = number(&String::from_utf8_lossy(&alone.stdout), "used");
+    for compress in ["auto", "off"] {
+        let traces = Traces::folder();
+        let mut command = program("reliability_stack.c", &[]);
+        let said = traces.record(command.env("OMPTRACE_COMPRESS", compress));
+        let used = number(&said, "used");
+        assert!(
+            used <= alone + MOST,
+            "{used} bytes of stack, {alone} untraced"
+        );
+
+        let traces = Traces::folder();
+        let mut command = program("nested.c", &[]);
+        traces.record(
+            command
+                .env("OMPTRACE_COMPRESS", compress)
+                .env("OMP_STACKSIZE", "16k"),
+        );
+    }
+}
