@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use omptrace_analysis::check;
 use omptrace_trace_format::Finding;
 use omptrace_trace_format::Severity;
-use omptrace_viewer_export::check_archive;
+use otf2_archive::check_archive;
 
 use crate::arguments::Check;
 use crate::failure::{Failure, Outcome, Result};

@@ -1,7 +1,8 @@
 //! Archives of OTF2, in a folder in memory.
 
 use omptrace_trace_format::{Reader, Severity};
-use omptrace_viewer_export::{ConvertOptions, Format, check_archive, convert_to_folder};
+use otf2_archive::check_archive;
+use omptrace_viewer_export::{ConvertOptions, Format, convert_to_folder};
 
 use faults::FAULTS_OF_TRACES;
 

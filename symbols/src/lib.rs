@@ -12,7 +12,7 @@
 //!
 //! A trace holds return addresses (`codeptr_ra`); the call before an address is what is named, so one byte less is
 //! looked up. Where that call is of a function of the program's own, the function ended by a jump to the runtime: the
-//! construct lies somewhere in what is called there ([`callee`]). Those of TR2 are one more than the begin of an outlined function; there the construct is named that it was
+//! construct lies somewhere in what is called there (`callee`). Those of TR2 are one more than the begin of an outlined function; there the construct is named that it was
 //! made of. Modules come and go at one address, so a name belongs to a *module instance* ([`Instance`]): file, build
 //! and load address.
 //!

@@ -31,7 +31,7 @@ pub struct ThreadIntroduction {
     pub team: Option<Membership>,
     /// The stream is not a thread's but that of this device.
     pub device_num: Option<i32>,
-    /// It is a [hidden helper](helpers).
+    /// It is a hidden helper.
     pub is_helper: bool,
     /// What people call it; unique within the process.
     pub name: String,

@@ -28,7 +28,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The processes that were interpreted as [`Timeline::replay`] takes them from each of so many firsts.
+    /// The processes that were interpreted as [`Timeline::replay`](crate::Timeline::replay) takes them from each of so many firsts.
     pub fn of_shares(shares: Vec<Report>) -> Report {
         let end = shares.iter().map(|share| share.end).max().unwrap_or(0);
         let mut shares: Vec<_> = shares

@@ -50,7 +50,7 @@ use split::Split;
 
 pub use dump::{dump_json, dump_text};
 pub use format::{FORMATS, Format};
-pub use otf2::{Enums, Otf2Options, check_archive};
+pub use otf2::{Enums, Otf2Options};
 pub use split::NextFile;
 
 /// How to convert.

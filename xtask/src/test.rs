@@ -114,6 +114,7 @@ fn core_steps() -> Vec<Step> {
         "--package=omptrace-symbols",
         "--package=omptrace-timeline",
         "--package=omptrace-analysis",
+        "--package=otf2-archive",
         "--package=omptrace-viewer-export",
         "--package=omptrace-cli",
     ];

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use omptrace_tests::env::{otf2_module, otf2_write, python, root};
 use omptrace_tests::otf2::printed;
-use omptrace_viewer_export::check_archive;
+use otf2_archive::check_archive;
 use tempfile::TempDir;
 
 /// What `tests/tools/otf2_write.c` makes a sound archive of.

@@ -1,11 +1,11 @@
 //! Details of events: each argument of the timeline is an attribute of the same name.
 
-use super::buffer::{Buffer, Out};
-use super::encoding::{AttributeRef, Field, StringRef, TypedValue};
-use super::records::{ATTRIBUTE_LIST, Attribute};
 use super::strings::Strings;
 use crate::words::ByWord;
 use omptrace_timeline::sink::{Argument, Value};
+use otf2_archive::buffer::{Buffer, Out};
+use otf2_archive::encoding::{AttributeRef, Field, StringRef, TypedValue};
+use otf2_archive::records::{ATTRIBUTE_LIST, Attribute};
 
 /// More than any event of the timeline has.
 const MOST_ATTRIBUTES: usize = 16;

@@ -7,20 +7,20 @@ use std::hash::Hasher;
 use std::io;
 
 use super::Otf2;
-use super::archive::{Anchor, DefinitionFile};
-use super::encoding::{
+use super::properties::{self, Property};
+use super::streams::{Member, WINDOW};
+use omptrace_common::fast_map::Fold;
+use otf2_archive::archive::{Anchor, DefinitionFile};
+use otf2_archive::encoding::{
     Added, CommRef, GroupRef, LocationGroupRef, LocationRef, Mappings, StringRef,
     SystemTreeNodeRef, TypedValue,
 };
-use super::events::EventFile;
-use super::properties::{self, Property};
-use super::records::{
+use otf2_archive::events::EventFile;
+use otf2_archive::records::{
     ClockProperties, Comm, DefMarker, Group, Location, LocationGroup, LocationGroupProperty,
     LocationProperty, MappingTable, Marker, Paradigm, ParadigmProperty, RmaWin, String_,
     SystemTreeNode, SystemTreeNodeDomain, paradigm,
 };
-use super::streams::{Member, WINDOW};
-use omptrace_common::fast_map::Fold;
 
 /// Ticks per second: nanoseconds.
 const TIMER_RESOLUTION: u64 = 1_000_000_000;

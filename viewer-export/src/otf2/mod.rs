@@ -1,18 +1,13 @@
 //! OTF2, the format that Vampir, Scalasca and other tools of high-performance computing read: a folder of files, written
-//! without the reference library. docs/otf2.md says what becomes of what.
+//! by [`otf2_archive`]. docs/otf2.md says what becomes of what.
 //!
 //! ```text
-//! archive       the folder: anchor, definitions, one file of events per location
-//! records       the kinds of records, as a table; encoding: their bytes; chunks: files in chunks
-//! events        the events of a location
 //! threads       what a thread does: open regions, teams, the task that it runs
 //! teams, tasks  how OTF2 names teams and tasks
 //! regions       how OTF2 names constructs
 //! streams       what devices do: regions and transfers
 //! strings, attributes
 //!               texts, and details of events
-//! buffer        where records are put together
-//! check         judges archives, of other writers too
 //! properties    what the archive was made of, in numbers
 //! definitions   all that the events refer to, written when they are complete
 //! ```
@@ -20,16 +15,9 @@
 //! Events go to the files as they come. Definitions stay in memory until the end, for a location's tells how many events
 //! it has: they grow with what is distinct - locations, regions, teams, texts - and not with the number of events.
 
-mod archive;
 mod attributes;
-mod buffer;
-mod check;
-mod chunks;
 mod definitions;
-mod encoding;
-mod events;
 mod properties;
-mod records;
 mod regions;
 mod streams;
 mod strings;
@@ -42,17 +30,17 @@ use std::path::Path;
 
 use ompt_sys as ompt;
 
-use archive::Archive;
 use attributes::Attributes;
 use definitions::{Note, ProcessTimes};
-use encoding::{Full, LocationRef, TypedValue};
-use events::EventFile;
 use omptrace_timeline::sink::{
     Argument, Construct, Counter, CounterId, DeviceWork, Flow, FlowKind, Interval, Location,
     LocationId, LocationKind, Ns, Point, Process, ProcessId, Region, RegionId, Sink, Summary,
     ThreadEvent,
 };
-use records::{
+use otf2_archive::archive::Archive;
+use otf2_archive::encoding::{Full, LocationRef, TypedValue};
+use otf2_archive::events::EventFile;
+use otf2_archive::records::{
     BufferFlush, MEASUREMENT_OFF, MeasurementOnOff, ProgramBegin, ProgramEnd, ThreadAcquireLock,
     ThreadFork, ThreadJoin, ThreadTaskComplete, ThreadTeamBegin, ThreadTeamEnd, paradigm, role,
 };
@@ -64,8 +52,6 @@ use teams::{TeamId, Teams};
 use threads::{Membership, Open, State, Thread};
 
 use omptrace_common::fast_map::FastMap;
-
-pub use check::check_archive;
 
 /// How OTF2 archives are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, HashMap};
 use ompt_sys as ompt;
 
 use super::Enums;
-use super::encoding::StringRef;
-use super::records::{self, paradigm, role};
 use super::strings::Strings;
 use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::sink::{Category, Construct, DeviceWork, Region, Source, split_place};
+use otf2_archive::encoding::StringRef;
+use otf2_archive::records::{self, paradigm, role};
 
 /// What a region is in OTF2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

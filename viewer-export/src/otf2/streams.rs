@@ -7,11 +7,11 @@
 use std::collections::HashMap;
 use std::io;
 
-use super::archive::Archive;
 use super::definitions::ProcessTimes;
-use super::encoding::RmaWinRef;
-use super::events::EventFile;
-use super::records::{Enter, Leave, Record, RmaGet, RmaOpCompleteBlocking, RmaPut};
+use otf2_archive::archive::Archive;
+use otf2_archive::encoding::RmaWinRef;
+use otf2_archive::events::EventFile;
+use otf2_archive::records::{Enter, Leave, Record, RmaGet, RmaOpCompleteBlocking, RmaPut};
 
 /// The one window of an archive.
 pub(super) const WINDOW: RmaWinRef = RmaWinRef(0);

@@ -1,7 +1,7 @@
 //! The texts of an archive, each once.
 
-use super::encoding::StringRef;
 use omptrace_common::fast_map::FastMap;
+use otf2_archive::encoding::StringRef;
 
 /// Texts by number; number 0 is the empty one.
 pub(super) struct Strings {

@@ -5,9 +5,9 @@
 //! the same team was there before. That keeps memory within the number of teams that differ, and of events that unsettled
 //! teams have.
 
-use super::chunks::Site;
-use super::encoding::{CommRef, significant_bytes};
 use omptrace_common::fast_map::FastMap;
+use otf2_archive::chunks::Site;
+use otf2_archive::encoding::{CommRef, significant_bytes};
 
 /// A team is settled with the members that it has when so many events name it: a member whose stream was lost must not
 /// make us keep them all.

@@ -6,15 +6,15 @@
 
 use std::io;
 
-use super::chunks::Site;
-use super::encoding::CommRef;
-use super::events::EventFile;
-use super::records::{
+use super::tasks::{Task, TaskName, Tasks};
+use super::teams::{TeamId, Teams};
+use otf2_archive::chunks::Site;
+use otf2_archive::encoding::CommRef;
+use otf2_archive::events::EventFile;
+use otf2_archive::records::{
     Enter, Leave, MEASUREMENT_ON, MeasurementOnOff, Record, ThreadReleaseLock, ThreadTaskCreate,
     ThreadTaskSwitch, paradigm,
 };
-use super::tasks::{Task, TaskName, Tasks};
-use super::teams::{TeamId, Teams};
 
 /// A location that is a thread.
 pub(super) struct Thread {

@@ -8,7 +8,8 @@ use std::io;
 use omptrace_timeline::replay;
 use omptrace_timeline::sink::*;
 use omptrace_trace_format::Severity;
-use omptrace_viewer_export::{ConvertOptions, Format, check_archive, convert_to_folder};
+use omptrace_viewer_export::{ConvertOptions, Format, convert_to_folder};
+use otf2_archive::check_archive;
 
 use crate::faults::FAULTS_OF_TRACES;
 use crate::fixture;

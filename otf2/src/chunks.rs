@@ -13,15 +13,16 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use super::buffer::{Buffer, Out};
-use super::records::{CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, LITTLE_ENDIAN};
+use crate::buffer::{Buffer, Out};
+use crate::records::{CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, LITTLE_ENDIAN};
 
 /// Bytes of a chunk's header.
 const HEADER_BYTES: usize = 18;
 
 /// A chunked file that is being written. It is open only while it is written to: there may be more files than a process
 /// may have open.
-pub(super) struct Chunks {
+#[derive(Debug)]
+pub struct Chunks {
     path: PathBuf,
     chunk_bytes: usize,
     /// The newest chunk, so far.
@@ -37,20 +38,20 @@ pub(super) struct Chunks {
 
 /// Bytes of a file that are known later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Site {
+pub struct Site {
     offset: u64,
 }
 
 impl Site {
     /// That of a file's first record.
-    pub(super) const FIRST: Site = Site {
+    pub const FIRST: Site = Site {
         offset: HEADER_BYTES as u64,
     };
 }
 
 impl Chunks {
     /// Creates the file.
-    pub(super) fn create(path: PathBuf, chunk_bytes: usize) -> Chunks {
+    pub fn create(path: PathBuf, chunk_bytes: usize) -> Chunks {
         let error = File::create(&path).err();
         let mut chunks = Chunks {
             path,
@@ -74,7 +75,7 @@ impl Chunks {
 
     /// Makes room for a record of up to `len` bytes. True where it comes first in a new chunk.
     #[inline]
-    pub(super) fn room(&mut self, len: usize) -> bool {
+    pub fn room(&mut self, len: usize) -> bool {
         let is_full = self.chunk.len() + len >= self.chunk_bytes;
         if is_full {
             self.end_chunk();
@@ -93,29 +94,30 @@ impl Chunks {
 
     /// Where to append a record, after [`Chunks::room`].
     #[inline]
-    pub(super) fn bytes(&mut self) -> &mut Buffer {
+    pub fn bytes(&mut self) -> &mut Buffer {
         &mut self.chunk
     }
 
     /// The newest record was an event.
     #[inline]
-    pub(super) fn count_event(&mut self) {
+    pub fn count_event(&mut self) {
         self.events += 1;
     }
 
-    pub(super) fn events(&self) -> u64 {
+    /// Events that were written.
+    pub fn events(&self) -> u64 {
         self.events
     }
 
     /// The place of the next byte.
-    pub(super) fn site(&self) -> Site {
+    pub fn site(&self) -> Site {
         Site {
             offset: self.complete * self.chunk_bytes as u64 + self.chunk.len() as u64,
         }
     }
 
     /// Replaces the bytes that are `distance` behind `site`.
-    pub(super) fn patch(&mut self, site: Site, distance: usize, bytes: &[u8]) {
+    pub fn patch(&mut self, site: Site, distance: usize, bytes: &[u8]) {
         let offset = site.offset + distance as u64;
         let chunk_start = self.complete * self.chunk_bytes as u64;
         match offset.checked_sub(chunk_start) {
@@ -146,7 +148,8 @@ impl Chunks {
         }
     }
 
-    pub(super) fn failed(&self) -> bool {
+    /// Whether writing has failed.
+    pub fn failed(&self) -> bool {
         self.error.is_some()
     }
 
@@ -154,7 +157,7 @@ impl Chunks {
     ///
     /// # Errors
     /// The first of all that was written.
-    pub(super) fn finish(&mut self) -> io::Result<()> {
+    pub fn finish(&mut self) -> io::Result<()> {
         const END: [u8; 2] = [END_OF_FILE, END_OF_BUFFER];
 
         self.room(END.len());

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::faults::{Fault, Faults};
 use super::reader::{Anchor, Records};
-use crate::otf2::encoding::{CommRef, Kind, LocationGroupRef, Mappings};
-use crate::otf2::records::{ClockProperties, Definition, Group, LocalDefinition};
+use crate::encoding::{CommRef, Kind, LocationGroupRef, Mappings};
+use crate::records::{ClockProperties, Definition, Group, LocalDefinition};
 
 const COMM_LOCATIONS: u8 = 4; // OTF2_GroupType
 const COMM_GROUP: u8 = 5;

@@ -1,9 +1,7 @@
 //! Where the bytes of records are put together.
 
-use crate::digits;
-
 /// Takes bytes behind each other.
-pub(super) trait Out {
+pub trait Out {
     /// Appends the first `len` of `bytes`. A store of fixed width costs less than a copy of variable length.
     fn store<const N: usize>(&mut self, bytes: [u8; N], len: usize);
     /// Appends all of `bytes`.
@@ -13,7 +11,10 @@ pub(super) trait Out {
 impl Out for Vec<u8> {
     #[inline]
     fn store<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
-        digits::push(self, bytes, len);
+        // A store of fixed width, of which the rest is cut off again.
+        let start = self.len();
+        self.extend_from_slice(&bytes);
+        self.truncate(start + len);
     }
 
     fn store_all(&mut self, bytes: &[u8]) {
@@ -25,15 +26,15 @@ impl Out for Vec<u8> {
 const SPARE_BYTES: usize = 16;
 
 /// Bytes of a capacity that does not grow: who appends knows that there is room. By default there is none.
-#[derive(Default)]
-pub(super) struct Buffer {
+#[derive(Debug, Default)]
+pub struct Buffer {
     bytes: Box<[u8]>,
     len: usize,
 }
 
 impl Buffer {
     /// One for so many bytes. Those that are never written take no memory.
-    pub(super) fn new(capacity: usize) -> Buffer {
+    pub fn new(capacity: usize) -> Buffer {
         Buffer {
             bytes: vec![0; capacity + SPARE_BYTES].into(),
             len: 0,
@@ -41,27 +42,36 @@ impl Buffer {
     }
 
     #[inline]
-    pub(super) fn len(&self) -> usize {
+    /// Bytes that were appended.
+    pub fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn clear(&mut self) {
+    /// Whether nothing was appended.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Removes all bytes; the capacity stays.
+    pub fn clear(&mut self) {
         self.len = 0;
     }
 
     /// Appends zeros up to a length.
-    pub(super) fn fill(&mut self, len: usize) {
+    pub fn fill(&mut self, len: usize) {
         self.bytes[self.len..len].fill(0);
         self.len = len;
     }
 
     #[inline]
-    pub(super) fn bytes(&self) -> &[u8] {
+    /// The bytes that were appended.
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
     #[inline]
-    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+    /// The bytes that were appended.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[..self.len]
     }
 }

@@ -12,10 +12,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::buffer::Out;
-use super::chunks::Chunks;
-use super::encoding::{Field, Full};
-use super::records::{
+use crate::buffer::Out;
+use crate::chunks::Chunks;
+use crate::encoding::{Field, Full};
+use crate::records::{
     CHUNK_HEADER, END_OF_BUFFER, END_OF_CHUNK, END_OF_FILE, LITTLE_ENDIAN, Record, put_record,
 };
 
@@ -27,18 +27,23 @@ const MANY_LOCATIONS: usize = 64;
 const SMALL_EVENT_CHUNK_BYTES: usize = 256 << 10;
 
 /// An archive that is being written.
-pub(super) struct Archive {
+#[derive(Debug)]
+pub struct Archive {
     folder: PathBuf,
     event_chunk_bytes: usize,
 }
 
 /// What the anchor says.
-pub(super) struct Anchor<'a> {
-    pub(super) locations: u64,
-    pub(super) definitions: u64,
-    pub(super) properties: &'a [(String, String)],
+#[derive(Debug)]
+pub struct Anchor<'a> {
+    /// Locations that were written.
+    pub locations: u64,
+    /// Global definitions that were written.
+    pub definitions: u64,
+    /// Properties of the archive: names and values.
+    pub properties: &'a [(String, String)],
     /// Not 0; equal archives have equal numbers.
-    pub(super) trace_id: u64,
+    pub trace_id: u64,
 }
 
 impl Archive {
@@ -46,7 +51,7 @@ impl Archive {
     ///
     /// # Errors
     /// The folder cannot be written to.
-    pub(super) fn create(folder: &Path, locations: usize) -> io::Result<Archive> {
+    pub fn create(folder: &Path, locations: usize) -> io::Result<Archive> {
         fs::create_dir(folder.join("traces"))?;
         Ok(Archive {
             folder: folder.to_owned(),
@@ -63,12 +68,12 @@ impl Archive {
     }
 
     /// The path of a location's events.
-    pub(super) fn events(&self, location: u32) -> PathBuf {
+    pub fn events(&self, location: u32) -> PathBuf {
         self.path(&format!("traces/{location}.evt"))
     }
 
     /// The path of a stream's events, until all threads have their numbers.
-    pub(super) fn stream_events(&self, stream: u32) -> PathBuf {
+    pub fn stream_events(&self, stream: u32) -> PathBuf {
         self.path(&format!("traces/stream-{stream}.evt"))
     }
 
@@ -76,26 +81,27 @@ impl Archive {
     ///
     /// # Errors
     /// The file cannot have its name.
-    pub(super) fn number_stream(&self, stream: u32, location: u32) -> io::Result<()> {
+    pub fn number_stream(&self, stream: u32, location: u32) -> io::Result<()> {
         fs::rename(self.stream_events(stream), self.events(location))
     }
 
-    pub(super) fn event_chunk_bytes(&self) -> usize {
+    /// Bytes of a chunk of events.
+    pub fn event_chunk_bytes(&self) -> usize {
         self.event_chunk_bytes
     }
 
     /// The global definitions.
-    pub(super) fn global_definitions(&self) -> DefinitionFile {
+    pub fn global_definitions(&self) -> DefinitionFile {
         DefinitionFile::create(self.path("traces.def"))
     }
 
     /// The definitions of a location.
-    pub(super) fn local_definitions(&self, location: u32) -> DefinitionFile {
+    pub fn local_definitions(&self, location: u32) -> DefinitionFile {
         DefinitionFile::create(self.path(&format!("traces/{location}.def")))
     }
 
     /// The markers.
-    pub(super) fn markers(&self) -> DefinitionFile {
+    pub fn markers(&self) -> DefinitionFile {
         DefinitionFile::create(self.path("traces.marker"))
     }
 
@@ -103,7 +109,7 @@ impl Archive {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn finish(self, anchor: &Anchor<'_>) -> io::Result<()> {
+    pub fn finish(self, anchor: &Anchor<'_>) -> io::Result<()> {
         let mut out = vec![CHUNK_HEADER, LITTLE_ENDIAN];
         out.extend(b"OTF2\0");
         // Formats of the anchor and of the trace; the version of OTF2 whose records these are.
@@ -132,7 +138,8 @@ impl Archive {
 }
 
 /// A file of definitions that is being written.
-pub(super) struct DefinitionFile {
+#[derive(Debug)]
+pub struct DefinitionFile {
     chunks: Chunks,
     record: Vec<u8>,
     count: u64,
@@ -148,7 +155,7 @@ impl DefinitionFile {
     }
 
     /// The next definition.
-    pub(super) fn put<R: Record>(&mut self, definition: &R) {
+    pub fn put<R: Record>(&mut self, definition: &R) {
         self.record.clear();
         put_record(&mut self.record, definition);
         self.chunks.room(self.record.len());
@@ -160,7 +167,7 @@ impl DefinitionFile {
     ///
     /// # Errors
     /// The first of all that was written.
-    pub(super) fn finish(mut self) -> io::Result<u64> {
+    pub fn finish(mut self) -> io::Result<u64> {
         self.chunks.finish()?;
         Ok(self.count)
     }

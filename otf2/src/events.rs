@@ -6,10 +6,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::buffer::Out;
-use super::chunks::{Chunks, Site};
-use super::encoding::significant_bytes;
-use super::records::{Record, TIMESTAMP, put_record};
+use crate::buffer::Out;
+use crate::chunks::{Chunks, Site};
+use crate::encoding::significant_bytes;
+use crate::records::{Record, TIMESTAMP, put_record};
 
 /// Bytes of a time.
 const TIMESTAMP_BYTES: usize = 9;
@@ -19,14 +19,16 @@ const REGION_EVENT_BYTES: usize = 2 + 4;
 const SHORT_RECORD_BYTES: usize = 64;
 
 /// An event file that is being written.
-pub(super) struct EventFile {
+#[derive(Debug)]
+pub struct EventFile {
     chunks: Chunks,
     /// The time that the newest events of this chunk have.
     time: Option<u64>,
 }
 
 impl EventFile {
-    pub(super) fn create(path: PathBuf, chunk_bytes: usize) -> EventFile {
+    /// Begins the file of a location.
+    pub fn create(path: PathBuf, chunk_bytes: usize) -> EventFile {
         EventFile {
             chunks: Chunks::create(path, chunk_bytes),
             time: None,
@@ -53,7 +55,7 @@ impl EventFile {
 
     /// [`Enter`](super::records::Enter) or [`Leave`](super::records::Leave), by its number: these are most events.
     #[inline(always)]
-    pub(super) fn region(&mut self, id: u8, time: u64, attributes: &[u8], region: u32) {
+    pub fn region(&mut self, id: u8, time: u64, attributes: &[u8], region: u32) {
         self.begin(time, attributes, REGION_EVENT_BYTES);
         // The event has no length but that of its number.
         let len = significant_bytes(region.into());
@@ -63,7 +65,7 @@ impl EventFile {
 
     /// Any other event. Gives the place of its record.
     #[inline(always)]
-    pub(super) fn event<R: Record>(&mut self, time: u64, attributes: &[u8], event: &R) -> Site {
+    pub fn event<R: Record>(&mut self, time: u64, attributes: &[u8], event: &R) -> Site {
         if R::MOST_BYTES > SHORT_RECORD_BYTES {
             return self.long_event(time, attributes, event);
         }
@@ -89,21 +91,22 @@ impl EventFile {
     }
 
     /// Replaces bytes that are `distance` behind `site`.
-    pub(super) fn patch(&mut self, site: Site, distance: usize, bytes: &[u8]) {
+    pub fn patch(&mut self, site: Site, distance: usize, bytes: &[u8]) {
         self.chunks.patch(site, distance, bytes);
     }
 
     /// Gives the first event of the file another time.
-    pub(super) fn set_first_time(&mut self, time: u64) {
+    pub fn set_first_time(&mut self, time: u64) {
         self.chunks.patch(Site::FIRST, 1, &time.to_le_bytes());
     }
 
     /// The number of events so far.
-    pub(super) fn events(&self) -> u64 {
+    pub fn events(&self) -> u64 {
         self.chunks.events()
     }
 
-    pub(super) fn failed(&self) -> bool {
+    /// Whether writing has failed.
+    pub fn failed(&self) -> bool {
         self.chunks.failed()
     }
 
@@ -111,7 +114,7 @@ impl EventFile {
     ///
     /// # Errors
     /// The first of all that was written.
-    pub(super) fn finish(&mut self) -> io::Result<()> {
+    pub fn finish(&mut self) -> io::Result<()> {
         self.chunks.finish()
     }
 }

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::check_archive;
-use crate::otf2::archive::{Anchor, Archive};
-use crate::otf2::encoding::*;
-use crate::otf2::events::EventFile;
-use crate::otf2::records::*;
+use crate::archive::{Anchor, Archive};
+use crate::encoding::*;
+use crate::events::EventFile;
+use crate::records::*;
 
 const SOUND: [&str; 2] = [
     "1 program_begin; 1 enter 0; 2 fork; 3 team_begin 0; 3 enter 1; 4 create 0 0 1; 5 acquire 7 1; 6 release 7 1; \

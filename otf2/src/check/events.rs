@@ -8,10 +8,10 @@ use std::path::Path;
 use super::definitions::{Definitions, LocalDefinitions, LocationFacts};
 use super::faults::{Fault, Faults};
 use super::reader::{Anchor, Damage, Records};
-use crate::otf2::encoding::{
+use crate::encoding::{
     AttributeRef, Bytes, CommRef, Field, Full, Kind, ParameterRef, RmaWinRef, TypedValue,
 };
-use crate::otf2::records::{ATTRIBUTE_LIST, Event, Metric, TIMESTAMP};
+use crate::records::{ATTRIBUTE_LIST, Event, Metric, TIMESTAMP};
 
 const PARAMETER_STRING: u8 = 0; // OTF2_ParameterType
 const PARAMETER_INT64: u8 = 1;

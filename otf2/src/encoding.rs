@@ -5,10 +5,10 @@
 
 use std::fmt;
 
-use super::buffer::Out;
+use crate::buffer::Out;
 
 /// A value as a field of a record.
-pub(super) trait Field: Sized {
+pub trait Field: Sized {
     /// The most bytes that it takes.
     const MOST_BYTES: usize = usize::MAX;
     /// Appends it, little-endian.
@@ -23,19 +23,23 @@ pub(super) trait Field: Sized {
 
 /// Bytes of a file, from the front.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bytes<'b> {
-    pub(super) rest: &'b [u8],
-    pub(super) big_endian: bool,
+pub struct Bytes<'b> {
+    /// The bytes that follow.
+    pub rest: &'b [u8],
+    /// Whether numbers of fixed width are big-endian.
+    pub big_endian: bool,
 }
 
 impl<'b> Bytes<'b> {
-    pub(super) fn slice(&mut self, len: usize) -> Option<&'b [u8]> {
+    /// Takes `len` bytes; `None` where there are fewer.
+    pub fn slice(&mut self, len: usize) -> Option<&'b [u8]> {
         let (front, rest) = self.rest.split_at_checked(len)?;
         self.rest = rest;
         Some(front)
     }
 
-    pub(super) fn byte(&mut self) -> Option<u8> {
+    /// Takes one byte.
+    pub fn byte(&mut self) -> Option<u8> {
         self.slice(1).map(|byte| byte[0])
     }
 
@@ -60,7 +64,7 @@ impl<'b> Bytes<'b> {
     }
 
     /// Text up to the byte 0 that ends it.
-    pub(super) fn text(&mut self) -> Option<String> {
+    pub fn text(&mut self) -> Option<String> {
         let len = self.rest.iter().position(|byte| *byte == 0)?;
         let text = String::from_utf8_lossy(self.slice(len)?).into_owned();
         self.byte()?;
@@ -70,13 +74,13 @@ impl<'b> Bytes<'b> {
 
 /// How many bytes of `value` are not leading zeros.
 #[inline]
-pub(super) fn significant_bytes(value: u64) -> usize {
+pub fn significant_bytes(value: u64) -> usize {
     ((u64::BITS + 7 - value.leading_zeros()) / 8) as usize
 }
 
 /// Appends the `len` lowest bytes of `value`, behind their number.
 #[inline]
-pub(super) fn put_sized(out: &mut impl Out, value: u64, len: usize) {
+pub fn put_sized(out: &mut impl Out, value: u64, len: usize) {
     let bytes = u128::from(value) << 8 | len as u128;
     out.store(bytes.to_le_bytes(), 1 + len);
 }
@@ -146,7 +150,7 @@ impl Field for i64 {
 
 /// Eight bytes in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Full(pub(super) u64);
+pub struct Full(pub u64);
 
 impl Field for Full {
     const MOST_BYTES: usize = 8;
@@ -179,10 +183,11 @@ impl Field for String {
 
 /// A field that records of older versions lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Added<T>(pub(super) T);
+pub struct Added<T>(pub T);
 
 /// What a field is in records that lack it.
-pub(super) trait Missing {
+pub trait Missing {
+    /// The reference to nothing.
     const MISSING: Self;
 }
 
@@ -240,7 +245,7 @@ impl<T: Field> Field for Vec<T> {
 
 /// Behind their number, which is one byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ShortList<T>(pub(super) Vec<T>);
+pub struct ShortList<T>(pub Vec<T>);
 
 impl<T: Field> Field for ShortList<T> {
     fn put(&self, out: &mut impl Out) {
@@ -263,7 +268,7 @@ impl<T: Field> Field for ShortList<T> {
 
 /// The numbers behind local numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Mappings {
+pub enum Mappings {
     /// Of local numbers from 0.
     Dense(Vec<u64>),
     /// Local and global numbers.
@@ -307,9 +312,11 @@ impl Field for Mappings {
 
 /// A value of a metric, with its type: a number of 64 bits, whatever it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MetricValue {
-    pub(super) value_type: u8,
-    pub(super) bits: u64,
+pub struct MetricValue {
+    /// The number of the type.
+    pub value_type: u8,
+    /// The bits of the value.
+    pub bits: u64,
 }
 
 impl Field for MetricValue {
@@ -331,10 +338,11 @@ macro_rules! references {
     ($($Name:ident($Number:ty): $Kind:ident)*) => { $(
         /// A reference; all bits set where it is undefined.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub(super) struct $Name(pub(super) $Number);
+        pub struct $Name(pub $Number);
 
         impl $Name {
-            pub(super) const UNDEFINED: $Name = $Name(<$Number>::MAX);
+            /// The reference to nothing.
+            pub const UNDEFINED: $Name = $Name(<$Number>::MAX);
         }
 
         impl Default for $Name {
@@ -365,22 +373,38 @@ macro_rules! references {
 
 /// What definitions define. Communicators and inter-communicators share their numbers, as do metric classes and instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// A text.
     String,
+    /// An attribute of events.
     Attribute,
+    /// A node of the system tree.
     SystemTreeNode,
+    /// A process.
     LocationGroup,
+    /// A thread or a stream of a device.
     Location,
+    /// A region of code.
     Region,
+    /// A group.
     Group,
+    /// A metric of a class.
     MetricMember,
+    /// A class of metrics.
     Metric,
+    /// A communicator.
     Comm,
+    /// A parameter.
     Parameter,
+    /// A window of remote memory access.
     RmaWin,
+    /// A place in source code.
     SourceCodeLocation,
+    /// A calling context.
     CallingContext,
+    /// An interrupt generator.
     InterruptGenerator,
+    /// A call path.
     Callpath,
 }
 
@@ -428,25 +452,35 @@ references! {
 
 /// A value with its type, as of an attribute or property.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum TypedValue {
+pub enum TypedValue {
+    /// `OTF2_TYPE_UINT64`.
     Uint64(u64),
+    /// `OTF2_TYPE_INT64`.
     Int64(i64),
+    /// `OTF2_TYPE_UINT8`.
     Uint8(u8),
+    /// `OTF2_TYPE_STRING`.
     String(StringRef),
+    /// `OTF2_TYPE_LOCATION`.
     Location(LocationRef),
     /// One of the other types, by number: a reference, or a number of which only the place in the file matters.
     Other(u8, u64),
 }
 
 impl TypedValue {
-    pub(super) const UINT8: u8 = 1;
-    pub(super) const UINT64: u8 = 4;
-    pub(super) const INT64: u8 = 8;
-    pub(super) const STRING: u8 = 11;
-    pub(super) const LOCATION: u8 = 13;
+    /// The number of `OTF2_TYPE_UINT8`.
+    pub const UINT8: u8 = 1;
+    /// The number of `OTF2_TYPE_UINT64`.
+    pub const UINT64: u8 = 4;
+    /// The number of `OTF2_TYPE_INT64`.
+    pub const INT64: u8 = 8;
+    /// The number of `OTF2_TYPE_STRING`.
+    pub const STRING: u8 = 11;
+    /// The number of `OTF2_TYPE_LOCATION`.
+    pub const LOCATION: u8 = 13;
 
     /// The number of the type.
-    pub(super) fn type_number(self) -> u8 {
+    pub fn type_number(self) -> u8 {
         match self {
             TypedValue::Uint8(_) => TypedValue::UINT8,
             TypedValue::Uint64(_) => TypedValue::UINT64,
@@ -458,7 +492,7 @@ impl TypedValue {
     }
 
     /// Appends the value without its type.
-    pub(super) fn put_value(&self, out: &mut impl Out) {
+    pub fn put_value(&self, out: &mut impl Out) {
         match self {
             TypedValue::Uint8(value) => value.put(out),
             TypedValue::Uint64(value) => value.put(out),

@@ -13,8 +13,8 @@ use std::path::Path;
 
 use omptrace_trace_format::Severity;
 
-use crate::otf2::encoding::Kind;
-use crate::otf2::records::MarkerRecord;
+use crate::encoding::Kind;
+use crate::records::MarkerRecord;
 use definitions::Definitions;
 use events::Judge;
 use faults::{Fault, Faults};

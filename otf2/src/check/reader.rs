@@ -5,8 +5,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::otf2::encoding::{Bytes, Field, Full};
-use crate::otf2::records::{
+use crate::encoding::{Bytes, Field, Full};
+use crate::records::{
     BIG_ENDIAN, CHUNK_HEADER, END_OF_CHUNK, END_OF_FILE, LITTLE_ENDIAN, TIMESTAMP, is_singleton,
 };
 

@@ -1,17 +1,19 @@
 //! The records of OTF2: one row per kind, from which writing and reading are derived. Numbers and fields are those of
 //! OTF2 3.0 in the order of the file; docs/otf2.md tells which we write.
 
-use super::buffer::Out;
-use super::encoding::*;
+use crate::buffer::Out;
+use crate::encoding::*;
 
 /// Turns rows `Name = id { field: Type, ... }` into a struct per row, whose fields are written and read in this order,
 /// and an enum of them all.
 macro_rules! records {
     ($(#[$enum_doc:meta])* $Any:ident; $($(#[$doc:meta])* $Name:ident = $id:literal { $($field:ident: $Type:ty),* })*) => {
         $(
+            #[doc = concat!("OTF2's record `", stringify!($Name), "`.")]
+            ///
             $(#[$doc])*
             #[derive(Clone, Debug, PartialEq)]
-            pub(super) struct $Name { $(pub(super) $field: $Type),* }
+            pub struct $Name { $(#[doc = concat!("OTF2's `", stringify!($field), "`.")] pub $field: $Type),* }
 
             impl Record for $Name {
                 const ID: u8 = $id;
@@ -27,8 +29,8 @@ macro_rules! records {
 
         $(#[$enum_doc])*
         #[derive(Clone, Debug, PartialEq)]
-        pub(super) enum $Any {
-            $($Name($Name),)*
+        pub enum $Any {
+            $(#[doc = concat!("[`", stringify!($Name), "`].")] $Name($Name),)*
             /// A record of a later version, by number.
             Unknown(u8),
         }
@@ -37,7 +39,7 @@ macro_rules! records {
         impl $Any {
             /// The record `id` of these fields; `None` where they end too early.
             #[allow(unused_variables, reason = "some records have no fields")]
-            pub(super) fn take(id: u8, from: &mut Bytes<'_>) -> Option<$Any> {
+            pub fn take(id: u8, from: &mut Bytes<'_>) -> Option<$Any> {
                 match id {
                     $($id => Some($Any::$Name($Name { $($field: Field::take(from)?),* })),)*
                     _ => Some($Any::Unknown(id)),
@@ -45,7 +47,7 @@ macro_rules! records {
             }
 
             /// The record's name.
-            pub(super) fn name(&self) -> &'static str {
+            pub fn name(&self) -> &'static str {
                 match self {
                     $($Any::$Name(_) => stringify!($Name),)*
                     $Any::Unknown(_) => "unknown record",
@@ -54,7 +56,7 @@ macro_rules! records {
 
             /// Calls `visit` with the definitions that the record refers to.
             #[allow(unused_variables, reason = "some records refer to nothing")]
-            pub(super) fn references(&self, visit: &mut dyn FnMut(Kind, u64)) {
+            pub fn references(&self, visit: &mut dyn FnMut(Kind, u64)) {
                 match self {
                     $($Any::$Name(record) => { $(record.$field.references(visit);)* })*
                     $Any::Unknown(_) => {}
@@ -65,7 +67,7 @@ macro_rules! records {
 }
 
 /// A record that can be written.
-pub(super) trait Record {
+pub trait Record {
     /// The number of its kind.
     const ID: u8;
     /// The most bytes that it takes, where it does not tell its length in more than one.
@@ -75,7 +77,7 @@ pub(super) trait Record {
 }
 
 /// Appends a record: its number, how long it is, its fields.
-pub(super) fn put_record<R: Record>(out: &mut Vec<u8>, record: &R) {
+pub fn put_record<R: Record>(out: &mut Vec<u8>, record: &R) {
     out.extend_from_slice(&[R::ID, 0]);
     let start = out.len();
     record.put(out);
@@ -91,24 +93,24 @@ pub(super) fn put_record<R: Record>(out: &mut Vec<u8>, record: &R) {
 }
 
 /// Ends a chunk that is not the last.
-pub(super) const END_OF_CHUNK: u8 = 0;
+pub const END_OF_CHUNK: u8 = 0;
 /// Ends the last chunk, behind [`END_OF_FILE`].
-pub(super) const END_OF_BUFFER: u8 = 1;
+pub const END_OF_BUFFER: u8 = 1;
 /// The last record of a file.
-pub(super) const END_OF_FILE: u8 = 2;
+pub const END_OF_FILE: u8 = 2;
 /// The first record of a chunk.
-pub(super) const CHUNK_HEADER: u8 = 3;
+pub const CHUNK_HEADER: u8 = 3;
 /// In event files: the time of the events that follow.
-pub(super) const TIMESTAMP: u8 = 5;
+pub const TIMESTAMP: u8 = 5;
 /// In event files: attributes of the event that follows.
-pub(super) const ATTRIBUTE_LIST: u8 = 6;
+pub const ATTRIBUTE_LIST: u8 = 6;
 /// Numbers are little-endian.
-pub(super) const LITTLE_ENDIAN: u8 = 0x42;
+pub const LITTLE_ENDIAN: u8 = 0x42;
 /// Numbers are big-endian.
-pub(super) const BIG_ENDIAN: u8 = 0x23;
+pub const BIG_ENDIAN: u8 = 0x23;
 
 /// Events that tell no length: their one field, a compressed number, tells it.
-pub(super) fn is_singleton(id: u8) -> bool {
+pub fn is_singleton(id: u8) -> bool {
     matches!(id, Enter::ID | Leave::ID | 16 | 17 | 20 | 21 | 24 | 28..=30)
 }
 
@@ -248,50 +250,80 @@ records! {
 }
 
 /// `OTF2_MeasurementMode`.
-pub(super) const MEASUREMENT_ON: u8 = 1;
+pub const MEASUREMENT_ON: u8 = 1;
 /// The other.
-pub(super) const MEASUREMENT_OFF: u8 = 2;
+pub const MEASUREMENT_OFF: u8 = 2;
 
 /// `OTF2_Paradigm`.
-pub(super) mod paradigm {
-    pub(in crate::otf2) const USER: u8 = 1;
-    pub(in crate::otf2) const OPENMP: u8 = 3;
-    pub(in crate::otf2) const MEASUREMENT_SYSTEM: u8 = 6;
+pub mod paradigm {
+    /// `OTF2_PARADIGM_USER`.
+    pub const USER: u8 = 1;
+    /// `OTF2_PARADIGM_OPENMP`.
+    pub const OPENMP: u8 = 3;
+    /// `OTF2_PARADIGM_MEASUREMENT_SYSTEM`.
+    pub const MEASUREMENT_SYSTEM: u8 = 6;
     /// Of OTF2 3.1.
-    pub(in crate::otf2) const OPENMP_TARGET: u8 = 25;
+    pub const OPENMP_TARGET: u8 = 25;
 }
 
 /// `OTF2_RegionRole`.
-pub(super) mod role {
-    pub(in crate::otf2) const FUNCTION: u8 = 1;
-    pub(in crate::otf2) const WRAPPER: u8 = 2;
-    pub(in crate::otf2) const LOOP: u8 = 3;
-    pub(in crate::otf2) const CODE: u8 = 4;
-    pub(in crate::otf2) const PARALLEL: u8 = 5;
-    pub(in crate::otf2) const SECTIONS: u8 = 6;
-    pub(in crate::otf2) const SECTION: u8 = 7;
-    pub(in crate::otf2) const WORKSHARE: u8 = 8;
-    pub(in crate::otf2) const SINGLE: u8 = 9;
-    pub(in crate::otf2) const MASTER: u8 = 11;
-    pub(in crate::otf2) const CRITICAL: u8 = 12;
-    pub(in crate::otf2) const CRITICAL_SBLOCK: u8 = 13;
-    pub(in crate::otf2) const ATOMIC: u8 = 14;
-    pub(in crate::otf2) const BARRIER: u8 = 15;
-    pub(in crate::otf2) const IMPLICIT_BARRIER: u8 = 16;
-    pub(in crate::otf2) const FLUSH: u8 = 17;
-    pub(in crate::otf2) const ORDERED: u8 = 18;
-    pub(in crate::otf2) const ORDERED_SBLOCK: u8 = 19;
-    pub(in crate::otf2) const TASK: u8 = 20;
-    pub(in crate::otf2) const TASK_CREATE: u8 = 21;
-    pub(in crate::otf2) const TASK_WAIT: u8 = 22;
-    pub(in crate::otf2) const COLL_ALL2ONE: u8 = 24;
-    pub(in crate::otf2) const DATA_TRANSFER: u8 = 30;
-    pub(in crate::otf2) const ARTIFICIAL: u8 = 31;
-    pub(in crate::otf2) const TASK_UNTIED: u8 = 34;
-    pub(in crate::otf2) const ALLOCATE: u8 = 35;
-    pub(in crate::otf2) const DEALLOCATE: u8 = 36;
+pub mod role {
+    /// `OTF2_REGION_ROLE_FUNCTION`.
+    pub const FUNCTION: u8 = 1;
+    /// `OTF2_REGION_ROLE_WRAPPER`.
+    pub const WRAPPER: u8 = 2;
+    /// `OTF2_REGION_ROLE_LOOP`.
+    pub const LOOP: u8 = 3;
+    /// `OTF2_REGION_ROLE_CODE`.
+    pub const CODE: u8 = 4;
+    /// `OTF2_REGION_ROLE_PARALLEL`.
+    pub const PARALLEL: u8 = 5;
+    /// `OTF2_REGION_ROLE_SECTIONS`.
+    pub const SECTIONS: u8 = 6;
+    /// `OTF2_REGION_ROLE_SECTION`.
+    pub const SECTION: u8 = 7;
+    /// `OTF2_REGION_ROLE_WORKSHARE`.
+    pub const WORKSHARE: u8 = 8;
+    /// `OTF2_REGION_ROLE_SINGLE`.
+    pub const SINGLE: u8 = 9;
+    /// `OTF2_REGION_ROLE_MASTER`.
+    pub const MASTER: u8 = 11;
+    /// `OTF2_REGION_ROLE_CRITICAL`.
+    pub const CRITICAL: u8 = 12;
+    /// `OTF2_REGION_ROLE_CRITICAL_SBLOCK`.
+    pub const CRITICAL_SBLOCK: u8 = 13;
+    /// `OTF2_REGION_ROLE_ATOMIC`.
+    pub const ATOMIC: u8 = 14;
+    /// `OTF2_REGION_ROLE_BARRIER`.
+    pub const BARRIER: u8 = 15;
+    /// `OTF2_REGION_ROLE_IMPLICIT_BARRIER`.
+    pub const IMPLICIT_BARRIER: u8 = 16;
+    /// `OTF2_REGION_ROLE_FLUSH`.
+    pub const FLUSH: u8 = 17;
+    /// `OTF2_REGION_ROLE_ORDERED`.
+    pub const ORDERED: u8 = 18;
+    /// `OTF2_REGION_ROLE_ORDERED_SBLOCK`.
+    pub const ORDERED_SBLOCK: u8 = 19;
+    /// `OTF2_REGION_ROLE_TASK`.
+    pub const TASK: u8 = 20;
+    /// `OTF2_REGION_ROLE_TASK_CREATE`.
+    pub const TASK_CREATE: u8 = 21;
+    /// `OTF2_REGION_ROLE_TASK_WAIT`.
+    pub const TASK_WAIT: u8 = 22;
+    /// `OTF2_REGION_ROLE_COLL_ALL2ONE`.
+    pub const COLL_ALL2ONE: u8 = 24;
+    /// `OTF2_REGION_ROLE_DATA_TRANSFER`.
+    pub const DATA_TRANSFER: u8 = 30;
+    /// `OTF2_REGION_ROLE_ARTIFICIAL`.
+    pub const ARTIFICIAL: u8 = 31;
+    /// `OTF2_REGION_ROLE_TASK_UNTIED`.
+    pub const TASK_UNTIED: u8 = 34;
+    /// `OTF2_REGION_ROLE_ALLOCATE`.
+    pub const ALLOCATE: u8 = 35;
+    /// `OTF2_REGION_ROLE_DEALLOCATE`.
+    pub const DEALLOCATE: u8 = 36;
     /// Of OTF2 3.1.
-    pub(in crate::otf2) const CANCEL: u8 = 39;
+    pub const CANCEL: u8 = 39;
     /// Of OTF2 3.1.
-    pub(in crate::otf2) const KERNEL: u8 = 40;
+    pub const KERNEL: u8 = 40;
 }

@@ -1,0 +1,21 @@
+//! Archives of OTF2, the Open Trace Format of Score-P, Vampir and Scalasca, written, read and checked without the reference
+//! library.
+//!
+//! ```text
+//! records       the kinds of records, as a table; encoding: their bytes; buffer: where they are put together
+//! chunks        files in chunks
+//! archive       the folder: anchor, definitions, one file of events per location
+//! events        the events of a location
+//! check         whether an archive of any writer is sound
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod archive;
+pub mod buffer;
+mod check;
+pub mod chunks;
+pub mod encoding;
+pub mod events;
+pub mod records;
+
+pub use check::check_archive;
