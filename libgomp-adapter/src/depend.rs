@@ -218,40 +218,9 @@ unsafe extern "C-unwind" fn doacross(return_address: *const c_void, which: usize
     }
 }
 
-/// Keeps all registers that may hold arguments, and jumps to what `{}` returns.
-#[cfg(target_arch = "x86_64")]
-macro_rules! go_on_in_libgomp {
-    ($which:literal) => {
-        concat!(
-            ".cfi_startproc\n push rdi\n push rsi\n push rdx\n push rcx\n push r8\n push r9\n push rax\n .cfi_adjust_cfa_offset 56\n \
-             mov rdi, [rsp + 56]\n mov esi, ", $which, "\n call {}\n mov r11, rax\n \
-             pop rax\n pop r9\n pop r8\n pop rcx\n pop rdx\n pop rsi\n pop rdi\n .cfi_adjust_cfa_offset -56\n jmp r11\n .cfi_endproc"
-        )
-    };
-}
-
-/// Keeps all registers that may hold arguments, and jumps to what `{}` returns.
-#[cfg(target_arch = "aarch64")]
-macro_rules! go_on_in_libgomp {
-    ($which:literal) => {
-        concat!(
-            ".cfi_startproc\n stp x29, x30, [sp, #-80]!\n .cfi_adjust_cfa_offset 80\n .cfi_rel_offset x29, 0\n .cfi_rel_offset x30, 8\n \
-             stp x0, x1, [sp, #16]\n stp x2, x3, [sp, #32]\n stp x4, x5, [sp, #48]\n stp x6, x7, [sp, #64]\n \
-             mov x0, x30\n mov x1, #", $which, "\n bl {}\n mov x16, x0\n \
-             ldp x0, x1, [sp, #16]\n ldp x2, x3, [sp, #32]\n ldp x4, x5, [sp, #48]\n ldp x6, x7, [sp, #64]\n \
-             ldp x29, x30, [sp], #80\n .cfi_adjust_cfa_offset -80\n .cfi_restore x29\n .cfi_restore x30\n br x16\n .cfi_endproc"
-        )
-    };
-}
-
 macro_rules! doacross_entries {
     ($($name:ident: $which:literal;)*) => {$(
-        // SAFETY: libgomp has a variadic function of this name; the registers and the stack reach it unchanged.
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        unsafe extern "C-unwind" fn $name() {
-            core::arch::naked_asm!(go_on_in_libgomp!($which), sym doacross)
-        }
+        interpose::interpose! { unsafe extern "C-unwind" fn $name(), goes on in doacross($which) }
     )*};
 }
 

@@ -27,8 +27,9 @@ pub(crate) unsafe fn close(handle: *mut c_void) -> c_int {
     // Relaxed: whoever finds NULL looks it up itself.
     let mut real = REAL.load(Ordering::Relaxed);
     if real.is_null() {
-        // SAFETY: a string; the next library that defines the function is the loader's or another tool's.
-        real = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlclose".as_ptr()) };
+        // SAFETY: a function's address, looked at as a pointer only; the next library that defines the function is the
+        // loader's or another tool's.
+        real = unsafe { interpose::next(c"dlclose") }.unwrap_or(null_mut());
         REAL.store(real, Ordering::Relaxed);
     }
     if real.is_null() {

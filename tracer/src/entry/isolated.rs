@@ -61,44 +61,14 @@ pub(crate) fn note(name: Option<&CStr>, way: Way) {
 
 type Dlmopen = unsafe extern "C" fn(c_long, *const c_char, c_int) -> *mut c_void;
 
-/// Takes the place of the C library's `dlmopen` where this library is preloaded, and goes on there, as
-/// [`crate::entry::preload::dlopen`] does.
-///
-/// # Safety
-/// As the C library's.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn dlmopen(
-    namespace: c_long,
-    name: *const c_char,
-    flags: c_int,
-) -> *mut c_void {
-    #[cfg(target_arch = "x86_64")]
-    core::arch::naked_asm!(
-        "push rdi",
-        "push rsi",
-        "push rdx",
-        "call {choose}",
-        "pop rdx",
-        "pop rsi",
-        "pop rdi",
-        "jmp rax",
-        choose = sym choose,
-    );
-    #[cfg(target_arch = "aarch64")]
-    core::arch::naked_asm!(
-        "stp x29, x30, [sp, #-48]!",
-        "stp x0, x1, [sp, #16]",
-        "str x2, [sp, #32]",
-        "bl {choose}",
-        "mov x16, x0",
-        "ldr x2, [sp, #32]",
-        "ldp x0, x1, [sp, #16]",
-        "ldp x29, x30, [sp], #48",
-        "br x16",
-        choose = sym choose,
-    );
+interpose::interpose! {
+    /// Takes the place of the C library's `dlmopen` where this library is preloaded, and goes on there, as
+    /// [`crate::entry::preload::dlopen`] does.
+    ///
+    /// # Safety
+    /// As the C library's.
+    pub(crate) unsafe extern "C" fn dlmopen(namespace: c_long, name: *const c_char, flags: c_int) -> *mut c_void,
+        goes on in choose
 }
 
 /// Notes the library; the function that a call of `dlmopen` goes on in.
@@ -118,11 +88,6 @@ fn of_c_library() -> Dlmopen {
     unsafe extern "C" fn none(_: c_long, _: *const c_char, _: c_int) -> *mut c_void {
         std::ptr::null_mut()
     }
-    // SAFETY: the next function of that name behind this library.
-    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlmopen".as_ptr()) };
-    if next.is_null() {
-        return none;
-    }
     // SAFETY: it has this type.
-    unsafe { std::mem::transmute::<*mut c_void, Dlmopen>(next) }
+    unsafe { interpose::next(c"dlmopen") }.unwrap_or(none)
 }

@@ -51,40 +51,16 @@ fn is_in_global_scope() -> bool {
     own.is_some() && own == system::base_of(found)
 }
 
-/// Takes the place of the C library's `dlopen` where this library is preloaded, and calls that.
-///
-/// The C library looks for a name without a folder in the `DT_RUNPATH` of its caller. So such a call must not come from here:
-/// it goes on in the C library as if it had gone there at once, and what it loaded is looked at when the next one comes.
-///
-/// # Safety
-/// As the C library's.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub(crate) unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void {
-    #[cfg(target_arch = "x86_64")]
-    core::arch::naked_asm!(
-        "push rdi",
-        "push rsi",
-        "sub rsp, 8",
-        "call {choose}",
-        "add rsp, 8",
-        "pop rsi",
-        "pop rdi",
-        "jmp rax",
-        choose = sym choose,
-    );
-    #[cfg(target_arch = "aarch64")]
-    core::arch::naked_asm!(
-        "stp x29, x30, [sp, #-32]!",
-        "stp x0, x1, [sp, #16]",
-        "bl {choose}",
-        "mov x16, x0",
-        "ldp x0, x1, [sp, #16]",
-        "ldp x29, x30, [sp], #32",
-        "br x16",
-        choose = sym choose,
-    );
+interpose::interpose! {
+    /// Takes the place of the C library's `dlopen` where this library is preloaded, and calls that.
+    ///
+    /// The C library looks for a name without a folder in the `DT_RUNPATH` of its caller. So such a call must not come from
+    /// here: it goes on in the C library as if it had gone there at once, and what it loaded is looked at when the next one
+    /// comes.
+    ///
+    /// # Safety
+    /// As the C library's.
+    pub(crate) unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void, goes on in choose
 }
 
 /// The function that a call of `dlopen` goes on in.
@@ -124,11 +100,6 @@ pub(crate) fn of_c_library() -> Dlopen {
     unsafe extern "C" fn none(_: *const c_char, _: c_int) -> *mut c_void {
         std::ptr::null_mut()
     }
-    // SAFETY: the next function of that name behind this library.
-    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlopen".as_ptr()) };
-    if next.is_null() {
-        return none;
-    }
     // SAFETY: it has this type.
-    unsafe { std::mem::transmute::<*mut c_void, Dlopen>(next) }
+    unsafe { interpose::next(c"dlopen") }.unwrap_or(none)
 }
