@@ -5,29 +5,39 @@
 //! arguments only, have one for surprises; `warm` rows, which mostly have surprises, none; both have a cold one. Wide
 //! events are always cold. A panic does not cross the function: it turns tracing off.
 //!
-//! Arguments are recorded as they come. Pointers are followed where the specification says that they are valid during
-//! the callback.
+//! Arguments are recorded as they come.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | this one | the rows, and the callbacks that need more than a row |
+//! | [`expand`] | the macro that makes a function of a row |
+//! | [`number`] | the number of each row |
+//! | [`arguments`] | arguments as an event stores them |
 
-use std::borrow::Cow;
+mod arguments;
+mod expand;
+mod number;
+
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
 
 use ompt_sys::*;
-use omptrace_device::memory;
 use omptrace_trace_format::event::*;
-use omptrace_trace_format::field::{Address, Dependence, Id, Numbers, Register, Text};
+use omptrace_trace_format::field::{Address, Register};
 use omptrace_trace_format::predict::State;
 
 use crate::devices;
 use crate::hot::guard::guarded;
 use crate::hot::recorder::Mode;
 use crate::hot::slow_path;
-use crate::hot::stream::Stream;
 use crate::hot::tls;
 use crate::quirks::join_barrier;
 use crate::quirks::lock_after_exit;
 use crate::quirks::undeferred;
 use crate::session::control;
+pub(crate) use arguments::dependences_of;
+use arguments::{address, chunk, frame, id, message_of, new_id, numbers, set, set_id, text};
+use expand::callbacks;
 
 /// A callback of the table.
 #[derive(Clone, Copy)]
@@ -47,136 +57,6 @@ impl std::fmt::Debug for Callback {
             .field("number", &self.number)
             .field("group", &self.group)
             .finish_non_exhaustive()
-    }
-}
-
-/// Makes the callbacks' functions, and the list of them all:
-///
-/// ```text
-/// group: hot  name(arguments) |state| row        tries the hot path, then that with surprises
-/// group: warm name(arguments) |state| row        tries the one with surprises
-/// group: cold name(arguments) |stream| row       a wide event
-/// group: own  name                               a function below
-/// ```
-macro_rules! callbacks {
-    ($( $group:ident: $way:ident $name:ident $(($($argument:ident: $type:ty),*) |$with:ident| $row:expr)?; )*) => {
-        $(callbacks!(@ $way $name $(($($argument: $type),*) |$with| $row)?);)*
-
-        /// All callbacks of the interface, in the order of their numbers.
-        pub static CALLBACKS: &[Callback] = &[$(Callback {
-            number: callbacks!(@ number $name),
-            name: stringify!($name),
-            group: stringify!($group),
-            // SAFETY: `ompt_set_callback` takes all callbacks as this type; the runtime calls each with the
-            // arguments that belong to its number (OpenMP 5.2, 19.4.2.4).
-            function: unsafe { transmute::<*const c_void, ompt_callback_t>($name as *const c_void) },
-        }),*];
-    };
-    (@ hot $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr) => {
-        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) {
-            callbacks!(@ warm surprised ($($argument: $type),*) |$state| $row);
-            #[allow(unused_variables, reason = "rows without ids need no state")]
-            let done = tls::recorder().try_put_predicted(|$state: &State| {
-                // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
-                #[allow(unused_unsafe, reason = "rows without pointers")]
-                unsafe { $row }
-            });
-            if !done {
-                // SAFETY: the arguments of this call.
-                unsafe { surprised($($argument),*) }
-            }
-        }
-    };
-    // `$first` runs before the twin for surprises.
-    (@ hot $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr; first $first:expr) => {
-        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) {
-            #[inline(never)]
-            unsafe extern "C" fn twin($($argument: $type),*) {
-                callbacks!(@ warm surprised ($($argument: $type),*) |$state| $row);
-                // SAFETY: the arguments of this call.
-                unsafe {
-                    $first;
-                    surprised($($argument),*)
-                }
-            }
-            #[allow(unused_variables, reason = "rows without ids need no state")]
-            let done = tls::recorder().try_put_predicted(|$state: &State| {
-                // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
-                unsafe { $row }
-            });
-            if !done {
-                // SAFETY: the arguments of this call.
-                unsafe { twin($($argument),*) }
-            }
-        }
-    };
-    (@ warm $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr) => {
-        #[inline(never)]
-        unsafe extern "C" fn $name($($argument: $type),*) {
-            #[cold]
-            #[inline(never)]
-            unsafe extern "C" fn rare($($argument: $type),*) {
-                #[allow(unused_variables, reason = "rows without ids need no state")]
-                guarded(|| slow_path::compact(|$state: &State| {
-                    // SAFETY: as below.
-                    #[allow(unused_unsafe, reason = "rows without pointers")]
-                    unsafe { $row }
-                }));
-            }
-            #[allow(unused_variables, reason = "rows without ids need no state")]
-            let done = tls::recorder().try_put(|$state: &State| {
-                // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
-                #[allow(unused_unsafe, reason = "rows without pointers")]
-                unsafe { $row }
-            });
-            if !done {
-                // SAFETY: the arguments of this call.
-                unsafe { rare($($argument),*) }
-            }
-        }
-    };
-    (@ cold $name:ident ($($argument:ident: $type:ty),*) |$stream:ident| $row:expr) => {
-        unsafe extern "C" fn $name($($argument: $type),*) {
-            #[allow(unused_variables, reason = "rows without ids need no stream")]
-            guarded(|| slow_path::wide(|recorder| {
-                let $stream = &recorder.stream;
-                // SAFETY: as above.
-                #[allow(unused_unsafe, reason = "rows without pointers")]
-                unsafe { $row }
-            }));
-        }
-    };
-    (@ own $name:ident) => {};
-    (@ number $name:ident) => { number::$name };
-}
-
-/// The numbers by the rows' names.
-mod number {
-    macro_rules! numbers {
-        ($($name:ident = $constant:ident),* $(,)?) => {
-            $(pub(super) use ompt_sys::$constant as $name;)*
-        };
-    }
-    numbers! {
-        thread_begin = ompt_callback_thread_begin, thread_end = ompt_callback_thread_end,
-        parallel_begin = ompt_callback_parallel_begin, parallel_end = ompt_callback_parallel_end,
-        task_create = ompt_callback_task_create, task_schedule = ompt_callback_task_schedule,
-        implicit_task = ompt_callback_implicit_task, target = ompt_callback_target,
-        target_data_op = ompt_callback_target_data_op, target_submit = ompt_callback_target_submit,
-        control_tool = ompt_callback_control_tool, device_initialize = ompt_callback_device_initialize,
-        device_finalize = ompt_callback_device_finalize, device_load = ompt_callback_device_load,
-        device_unload = ompt_callback_device_unload, sync_region_wait = ompt_callback_sync_region_wait,
-        mutex_released = ompt_callback_mutex_released, dependences = ompt_callback_dependences,
-        task_dependence = ompt_callback_task_dependence, work = ompt_callback_work,
-        masked = ompt_callback_masked, target_map = ompt_callback_target_map,
-        sync_region = ompt_callback_sync_region, lock_init = ompt_callback_lock_init,
-        lock_destroy = ompt_callback_lock_destroy, mutex_acquire = ompt_callback_mutex_acquire,
-        mutex_acquired = ompt_callback_mutex_acquired, nest_lock = ompt_callback_nest_lock,
-        flush = ompt_callback_flush, cancel = ompt_callback_cancel, reduction = ompt_callback_reduction,
-        dispatch = ompt_callback_dispatch, target_emi = ompt_callback_target_emi,
-        target_data_op_emi = ompt_callback_target_data_op_emi,
-        target_submit_emi = ompt_callback_target_submit_emi, target_map_emi = ompt_callback_target_map_emi,
-        error = ompt_callback_error,
     }
 }
 
@@ -664,156 +544,6 @@ unsafe extern "C" fn control_tool(
     codeptr_ra: Code,
 ) -> c_int {
     guarded(|| control::control(command, modifier, arg, codeptr_ra)).unwrap_or(-1)
-}
-
-/// What stands behind a pointer to data.
-///
-/// # Safety
-/// `data` is null, or valid for reading during the callback.
-#[inline(always)]
-unsafe fn id(data: Data) -> Id {
-    if data.is_null() {
-        return Id::NULL;
-    }
-    // SAFETY: by this function's contract; every bit pattern is a number.
-    Id(unsafe { (*data).value })
-}
-
-/// Gives an object the next id of the stream.
-///
-/// # Safety
-/// `data` is null, or valid for writing during the callback.
-#[inline(always)]
-unsafe fn new_id(state: &State, data: Data) -> Id {
-    if data.is_null() {
-        return Id::NULL;
-    }
-    let id = state.fresh_id();
-    // SAFETY: by this function's contract.
-    unsafe { set(data, id) };
-    Id(id)
-}
-
-/// # Safety
-/// `data` is null, or valid for writing.
-#[inline(always)]
-unsafe fn set(data: Data, value: u64) {
-    if !data.is_null() {
-        // SAFETY: by this function's contract.
-        unsafe { (*data).value = value };
-    }
-}
-
-/// Gives a target region or an operation an id.
-///
-/// # Safety
-/// `id` is null, or valid for writing during the callback.
-unsafe fn set_id(stream: &Stream, id: *mut ompt_id_t) {
-    // SAFETY: by this function's contract; `ompt_data_t` and `ompt_id_t` are both a 64-bit number.
-    unsafe { set(id.cast(), stream.target_id()) };
-}
-
-#[inline(always)]
-fn address<T>(pointer: *const T) -> Address {
-    Address(pointer as usize as u64)
-}
-
-/// A frame's content (OpenMP 5.2, 19.4.4.28): exit and enter frame, and the flags of both; zeros for null.
-///
-/// # Safety
-/// `frame` is null, or valid for reading during the callback.
-#[inline(always)]
-unsafe fn frame(frame: Frame) -> (Address, Address, ompt_frame_flag_t, ompt_frame_flag_t) {
-    if frame.is_null() {
-        return (
-            Address(0),
-            Address(0),
-            ompt_frame_flag_t(0),
-            ompt_frame_flag_t(0),
-        );
-    }
-    // SAFETY: by this function's contract.
-    let frame = unsafe { &*frame };
-    // SAFETY: every bit pattern of the union is a number.
-    let (exit, enter) = unsafe { (frame.exit_frame.value, frame.enter_frame.value) };
-    let flags = |flags: c_int| ompt_frame_flag_t(flags as u32);
-    (
-        Address(exit),
-        Address(enter),
-        flags(frame.exit_frame_flags),
-        flags(frame.enter_frame_flags),
-    )
-}
-
-/// The chunk of iterations that `instance` points to for the kinds that are chunks: valid during the callback only.
-///
-/// # Safety
-/// `instance` is what the specification says for `kind` (OpenMP 5.2, 19.5.2.6).
-#[inline(always)]
-unsafe fn chunk(kind: ompt_dispatch_t, instance: ompt_data_t) -> (u64, u64) {
-    let is_chunk = kind == ompt_dispatch_ws_loop_chunk
-        || kind == ompt_dispatch_taskloop_chunk
-        || kind == ompt_dispatch_distribute_chunk;
-    // SAFETY: any bit pattern may be looked at as a pointer.
-    let pointer = unsafe { instance.ptr }.cast::<ompt_dispatch_chunk_t>();
-    if !is_chunk || pointer.is_null() {
-        return (0, 0);
-    }
-    // SAFETY: by this function's contract.
-    let chunk = unsafe { &*pointer };
-    (chunk.start, chunk.iterations)
-}
-
-/// The longest text, and the most elements of an array, that an event keeps: a chunk must hold it.
-const MOST_TEXT: usize = 4096;
-const MOST_ELEMENTS: usize = 4096;
-
-/// A C string of the runtime.
-fn text(text: *const c_char) -> Text<'static> {
-    Text(memory::text(text, MOST_TEXT).map(Cow::Owned))
-}
-
-/// A message of `length` bytes.
-fn message_of(message: *const c_char, length: usize) -> Text<'static> {
-    Text(memory::text(message, length.min(MOST_TEXT)).map(Cow::Owned))
-}
-
-/// The elements of an array, as words.
-///
-/// # Safety
-/// `array` is null, or `len` elements of it are valid for reading during the callback.
-unsafe fn numbers<T: Copy + TryInto<u64>>(array: *const T, len: c_uint) -> Numbers<'static> {
-    if array.is_null() {
-        return Cow::Borrowed(&[]);
-    }
-    // SAFETY: by this function's contract.
-    let elements = unsafe { std::slice::from_raw_parts(array, (len as usize).min(MOST_ELEMENTS)) };
-    elements
-        .iter()
-        .map(|element| (*element).try_into().unwrap_or(u64::MAX))
-        .collect()
-}
-
-/// The elements of the array of dependences.
-///
-/// # Safety
-/// `array` is null, or `len` elements of it are valid for reading during the callback.
-pub(crate) unsafe fn dependences_of(
-    array: *const ompt_dependence_t,
-    len: c_int,
-) -> Vec<Dependence> {
-    let len = usize::try_from(len).unwrap_or(0).min(MOST_ELEMENTS);
-    if array.is_null() {
-        return Vec::new();
-    }
-    // SAFETY: by this function's contract.
-    let elements = unsafe { std::slice::from_raw_parts(array, len) };
-    let element = |element: &ompt_dependence_t| Dependence {
-        // SAFETY: every bit pattern of the union is a number.
-        variable: unsafe { element.variable.value },
-        dependence_type: element.dependence_type,
-    };
-    elements.iter().map(element).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,102 @@
+//! How a row of the table becomes an `extern "C"` function.
+
+/// Makes the callbacks' functions, and the list of them all:
+///
+/// ```text
+/// group: hot  name(arguments) |state| row        tries the hot path, then that with surprises
+/// group: warm name(arguments) |state| row        tries the one with surprises
+/// group: cold name(arguments) |stream| row       a wide event
+/// group: own  name                               a function below
+/// ```
+macro_rules! callbacks {
+    ($( $group:ident: $way:ident $name:ident $(($($argument:ident: $type:ty),*) |$with:ident| $row:expr)?; )*) => {
+        $(callbacks!(@ $way $name $(($($argument: $type),*) |$with| $row)?);)*
+
+        /// All callbacks of the interface, in the order of their numbers.
+        pub static CALLBACKS: &[Callback] = &[$(Callback {
+            number: callbacks!(@ number $name),
+            name: stringify!($name),
+            group: stringify!($group),
+            // SAFETY: `ompt_set_callback` takes all callbacks as this type; the runtime calls each with the
+            // arguments that belong to its number (OpenMP 5.2, 19.4.2.4).
+            function: unsafe { transmute::<*const c_void, ompt_callback_t>($name as *const c_void) },
+        }),*];
+    };
+    (@ hot $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr) => {
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) {
+            callbacks!(@ warm surprised ($($argument: $type),*) |$state| $row);
+            #[allow(unused_variables, reason = "rows without ids need no state")]
+            let done = tls::recorder().try_put_predicted(|$state: &State| {
+                // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
+                #[allow(unused_unsafe, reason = "rows without pointers")]
+                unsafe { $row }
+            });
+            if !done {
+                // SAFETY: the arguments of this call.
+                unsafe { surprised($($argument),*) }
+            }
+        }
+    };
+    // `$first` runs before the twin for surprises.
+    (@ hot $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr; first $first:expr) => {
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) {
+            #[inline(never)]
+            unsafe extern "C" fn twin($($argument: $type),*) {
+                callbacks!(@ warm surprised ($($argument: $type),*) |$state| $row);
+                // SAFETY: the arguments of this call.
+                unsafe {
+                    $first;
+                    surprised($($argument),*)
+                }
+            }
+            #[allow(unused_variables, reason = "rows without ids need no state")]
+            let done = tls::recorder().try_put_predicted(|$state: &State| {
+                // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
+                unsafe { $row }
+            });
+            if !done {
+                // SAFETY: the arguments of this call.
+                unsafe { twin($($argument),*) }
+            }
+        }
+    };
+    (@ warm $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr) => {
+        #[inline(never)]
+        unsafe extern "C" fn $name($($argument: $type),*) {
+            #[cold]
+            #[inline(never)]
+            unsafe extern "C" fn rare($($argument: $type),*) {
+                #[allow(unused_variables, reason = "rows without ids need no state")]
+                guarded(|| slow_path::compact(|$state: &State| {
+                    // SAFETY: as below.
+                    #[allow(unused_unsafe, reason = "rows without pointers")]
+                    unsafe { $row }
+                }));
+            }
+            #[allow(unused_variables, reason = "rows without ids need no state")]
+            let done = tls::recorder().try_put(|$state: &State| {
+                // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
+                #[allow(unused_unsafe, reason = "rows without pointers")]
+                unsafe { $row }
+            });
+            if !done {
+                // SAFETY: the arguments of this call.
+                unsafe { rare($($argument),*) }
+            }
+        }
+    };
+    (@ cold $name:ident ($($argument:ident: $type:ty),*) |$stream:ident| $row:expr) => {
+        unsafe extern "C" fn $name($($argument: $type),*) {
+            #[allow(unused_variables, reason = "rows without ids need no stream")]
+            guarded(|| slow_path::wide(|recorder| {
+                let $stream = &recorder.stream;
+                // SAFETY: as above.
+                #[allow(unused_unsafe, reason = "rows without pointers")]
+                unsafe { $row }
+            }));
+        }
+    };
+    (@ own $name:ident) => {};
+    (@ number $name:ident) => { number::$name };
+}
+pub(super) use callbacks;

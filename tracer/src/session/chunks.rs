@@ -1,0 +1,334 @@
+//! Which chunk a thread goes on with, who writes a full one, and what a chunk begins with.
+//!
+//! A session keeps all chunks, through a writer or by the threads themselves, or the newest of each thread, as a flight
+//! recorder does ([`Keep`]).
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use omptrace_trace_format::block::ChunkState;
+use omptrace_trace_format::codec::Packer;
+use omptrace_trace_format::event::{
+    BufferFlush, DeviceStream, Lost, Monitoring, ThreadInfo, WideRow,
+};
+use omptrace_trace_format::field::{MonitoringChange, Text, Ticks};
+use omptrace_trace_format::predict::State;
+
+use crate::config::{CHUNK_BYTES, Keep, OnFull};
+use crate::hot::recorder::Recorder;
+use crate::hot::stream::Stream;
+use crate::lockfree::header::Header;
+use crate::os::clock::{self, Stopwatch};
+use crate::os::lock;
+use crate::os::log::warning;
+use crate::os::system;
+use crate::session::spool::{self, EVENT_WORDS, Growth};
+use crate::session::writer::Writer;
+use crate::session::{PATIENCE, Session, fork};
+
+impl Session {
+    /// Gives the recorder a new chunk, and hands its old one over; `None` where there is none to be had.
+    pub(crate) fn renew(&'static self, recorder: &Recorder) -> Option<()> {
+        if self.pid != system::process_id() {
+            fork::notice();
+            return None;
+        }
+        let stream = &recorder.stream;
+        if !self.owns(recorder) {
+            recorder.end_chunk();
+            stream.session.set(self);
+            stream.kept.forget();
+            stream.sequence.set(0);
+            self.streams.fetch_add(1, Ordering::Relaxed);
+            self.spool.allow(self.chunks_per_thread());
+        }
+        let old = recorder.has_chunk().then(|| stream.chunk.get());
+        if let Some(writer) = &self.writer {
+            // Whoever wants events dropped rather than written by the program's threads wants the writer to write.
+            let drops = || self.config.on_full == OnFull::Drop && old.is_some();
+            writer.start(self, || drops() || !system::has_one_thread());
+        }
+        let begin = clock::ticks();
+        let next = match self.config.keep {
+            Keep::All => self.next_chunk(old),
+            Keep::Newest => self.next_kept(stream, old).map(|index| (index, None)),
+        };
+        recorder.end_chunk();
+        let (index, flushed) = next?;
+        self.begin_chunk(recorder, index);
+        if let Some(bytes) = flushed {
+            tell(
+                recorder,
+                BufferFlush {
+                    begin: Ticks(begin),
+                    bytes,
+                },
+            );
+        }
+        Some(())
+    }
+
+    /// The chunk that a thread goes on with when `old` is full, or that it begins with; and the bytes that it had to
+    /// write itself to get it.
+    fn next_chunk(&self, old: Option<u32>) -> Option<(u32, Option<u64>)> {
+        let keeps_its_own = self.running_writer().is_none() && old.is_some();
+        if !keeps_its_own && let Some(index) = self.take_chunk(Growth::Allowed) {
+            old.into_iter().for_each(|old| self.hand_over(old));
+            return Some((index, None));
+        }
+        if self.running_writer().is_some() && self.config.on_full == OnFull::Drop {
+            old.into_iter().for_each(|old| self.hand_over(old));
+            return None;
+        }
+        // Of threads that come and go, the writer may have all chunks: one of those does as well as an own one.
+        match old.or_else(|| self.spool.queues.take_full()) {
+            Some(index) => Some((index, Some(self.write_own(index)?))),
+            None => Some((self.take_chunk(Growth::Beyond)?, None)),
+        }
+    }
+
+    /// The same of a flight recorder: a new chunk while the thread has fewer than it may have, then one of a thread that is
+    /// gone, then its own oldest.
+    fn next_kept(&self, stream: &Stream, old: Option<u32>) -> Option<u32> {
+        old.into_iter().for_each(|old| self.keep(stream, old));
+        let may_have_more = stream.kept.len() < self.chunks_per_thread() as u32;
+        let new = || {
+            self.take_chunk(Growth::Allowed)
+                .or_else(|| self.spool.queues.take_full())
+        };
+        let index = may_have_more
+            .then(new)
+            .flatten()
+            .or_else(|| stream.kept.pop(&self.spool))
+            .or_else(|| self.take_chunk(Growth::Beyond))?;
+        let _nobody_writes_it = self.keeping();
+        self.spool.chunk(index).header().set_state(ChunkState::FREE);
+        Some(index)
+    }
+
+    /// A full chunk stays where it is.
+    fn keep(&self, stream: &Stream, index: u32) {
+        self.spool.chunk(index).header().set_state(ChunkState::FULL);
+        stream.kept.push(&self.spool, index);
+    }
+
+    /// Writes what all threads keep, but for the chunks that they are writing into. The chunks stay theirs.
+    pub(crate) fn write_kept(&self) {
+        for (_, chunk) in self.spool.all() {
+            let _nobody_takes_it = self.keeping();
+            if chunk.header().is_full() {
+                match self.output.write_chunk(chunk, None) {
+                    Ok(_) => chunk.header().set_state(ChunkState::FREE),
+                    Err(error) => return self.fail("write", &error),
+                }
+            }
+        }
+    }
+
+    fn keeping(&self) -> lock::Guard<'_, ()> {
+        self.keeping.lock()
+    }
+
+    /// The header of a chunk of its spool; `None` where there is no such chunk.
+    pub(crate) fn header(&self, index: u32) -> Option<&Header> {
+        let chunk = self.spool.reserved_chunk(index);
+        chunk.map(spool::Chunk::header)
+    }
+
+    /// A chunk that nobody uses.
+    fn take_chunk(&self, growth: Growth) -> Option<u32> {
+        self.spool.take(growth).unwrap_or_else(|error| {
+            // Threads that have chunks go on with those; this one loses its events, which are counted.
+            if !self.told_trouble.swap(true, Ordering::Relaxed) {
+                warning!(
+                    "no more space for events in {}: {error}; some threads lose events",
+                    self.spool_name()
+                );
+            }
+            None
+        })
+    }
+
+    fn chunks_per_thread(&self) -> i32 {
+        let chunks = (self.config.buffer_bytes / CHUNK_BYTES) as i32;
+        match (self.config.keep, &self.writer) {
+            // One with old events while the other gets new ones.
+            (Keep::Newest, _) => chunks.max(2),
+            (Keep::All, Some(_)) => chunks,
+            (Keep::All, None) => 1,
+        }
+    }
+
+    /// The writer, once there is a thread.
+    fn running_writer(&self) -> Option<&Writer> {
+        self.writer.as_ref().filter(|writer| writer.is_running())
+    }
+
+    /// Gives a full chunk to the writer; without one, writes it.
+    fn hand_over(&self, index: u32) {
+        match self.running_writer() {
+            Some(writer) => {
+                let chunk = self.spool.chunk(index);
+                self.spool.queues.hand_over(index, chunk.header());
+                writer.wake();
+            }
+            // What cannot be written stays in the spool, where the reader finds it.
+            None if self.write_own(index).is_some() => self.release(index),
+            None => {}
+        }
+    }
+
+    fn write_own(&self, index: u32) -> Option<u64> {
+        self.output
+            .write_chunk(self.spool.chunk(index), None)
+            .inspect_err(|error| self.fail("write", error))
+            .ok()
+    }
+
+    pub(super) fn release(&self, index: u32) {
+        let chunk = self.spool.chunk(index);
+        self.spool.queues.release(index, chunk.header());
+    }
+
+    /// Writes the chunks that were handed over, until there is none.
+    pub(crate) fn drain(&self, packer: &mut Option<Packer>) {
+        while let Some(index) = self.spool.queues.take_full() {
+            // Behind with its work, the writer packs nothing, which takes it a tenth of the time; sealing does that later.
+            let packer = match self.spool.queues.are_short() {
+                true => None,
+                false => packer.as_mut(),
+            };
+            match self.output.write_chunk(self.spool.chunk(index), packer) {
+                Ok(_) => self.release(index),
+                // It stays in the spool, full, where the reader finds it.
+                Err(error) => self.fail("write", &error),
+            }
+        }
+    }
+
+    /// True where no chunk waits to be written.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.spool.queues.is_drained()
+    }
+
+    /// Starts the recorder's next chunk and tells what its stream must know.
+    fn begin_chunk(&self, recorder: &Recorder, index: u32) {
+        let stream = &recorder.stream;
+        let first = stream.sequence.get() == 0;
+        let alone = self.config.keep == Keep::Newest;
+        if alone {
+            stream.modules.forget();
+        }
+        let held = if first { stream.held.take() } else { None };
+        let pair = held
+            .as_ref()
+            .map_or_else(|| clock::pair().0, |(pair, _)| *pair);
+        let newest_id = if held.is_some() {
+            stream.first_id()
+        } else {
+            recorder.state().next_id
+        };
+        let chunk = self.spool.chunk(index);
+        chunk
+            .header()
+            .begin(stream.number.get(), stream.sequence.get(), pair, newest_id);
+        stream.chunk.set(index);
+        stream.sequence.set(stream.sequence.get() + 1);
+        stream.stale.set(false);
+        // SAFETY: the chunk came from the free ones, or is the thread's own that was just written: it is this
+        // thread's alone.
+        unsafe { recorder.begin_chunk(chunk.event_words(), EVENT_WORDS, pair.ticks, newest_id) };
+        // What was held back is older than now, and comes behind what tells whose stream it is.
+        let start = pair.ticks;
+        if first && stream.is_device.get() {
+            let device_num = stream.device_num.get();
+            tell_at(start, recorder, DeviceStream { device_num });
+        } else if first || alone {
+            let name = system::thread_name();
+            let info = ThreadInfo {
+                os_tid: system::thread_id(),
+                name: Text::new(&name),
+            };
+            tell_at(start, recorder, info);
+            if !self.told_begin.swap(true, Ordering::Relaxed) {
+                let change = MonitoringChange::begin;
+                tell_at(start, recorder, Monitoring { change });
+            }
+        }
+        for (ticks, event) in held.into_iter().flat_map(|(_, events)| events) {
+            recorder.put_slowly(ticks, |state, ticks, out| event.encode(state, ticks, out));
+        }
+        let lost = self.count_lost(recorder);
+        if lost > 0 {
+            tell(
+                recorder,
+                Lost {
+                    begin: Ticks(stream.lost_since.get()),
+                    events: lost,
+                },
+            );
+        }
+        self.modules
+            .refresh(&stream.modules, |module| tell(recorder, module));
+    }
+
+    /// The thread of the recorder is gone.
+    pub(crate) fn end_stream(&self, recorder: &Recorder) {
+        self.spool.allow(-self.chunks_per_thread());
+        let stream = &recorder.stream;
+        let last = recorder.has_chunk().then(|| stream.chunk.get());
+        match self.config.keep {
+            Keep::All => last.into_iter().for_each(|last| self.hand_over(last)),
+            Keep::Newest => {
+                // New threads take them when they may have no others.
+                let kept = std::iter::from_fn(|| stream.kept.pop(&self.spool));
+                for index in kept.chain(last) {
+                    let chunk = self.spool.chunk(index);
+                    self.spool.queues.hand_over(index, chunk.header());
+                }
+            }
+        }
+        self.tell_last_lost(recorder);
+    }
+
+    /// What was recorded so far by this thread, and handed over by others, is in the file. The rest is in the spool,
+    /// where it is as safe.
+    pub(crate) fn flush(&self, recorder: &Recorder) {
+        if !self.owns(recorder) || !recorder.has_chunk() {
+            return;
+        }
+        let full = recorder.stream.chunk.get();
+        if self.config.keep == Keep::Newest {
+            self.keep(&recorder.stream, full);
+            recorder.end_chunk();
+            return self.write_kept();
+        }
+        self.hand_over(full);
+        recorder.end_chunk();
+        if let Some(writer) = self.running_writer() {
+            writer.hurry();
+            let waited = Stopwatch::start();
+            while !self.is_drained() && waited.elapsed() < PATIENCE {
+                writer.wake();
+                system::sleep(Duration::from_micros(50));
+            }
+            writer.relax();
+        }
+    }
+}
+
+/// Records an event of ours; false where it does not fit.
+pub(super) fn tell(recorder: &Recorder, row: impl WideRow) -> bool {
+    tell_at(clock::ticks(), recorder, row)
+}
+
+/// The same, of this time.
+pub(super) fn tell_at(ticks: u64, recorder: &Recorder, row: impl WideRow) -> bool {
+    let encode = |_: &mut State, ticks, out: &mut [u64]| row.encode(ticks, out);
+    recorder.put_slowly(ticks, encode).is_some()
+}
+
+/// Records a change of monitoring on this thread; the recorder is closed.
+pub(crate) fn tell_monitoring(recorder: &Recorder, change: MonitoringChange) {
+    tell(recorder, Monitoring { change });
+}

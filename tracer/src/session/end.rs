@@ -1,0 +1,109 @@
+//! The end of a session: what is still in chunks goes into the file, and the spool goes.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use omptrace_trace_format::codec::Packer;
+use serde_json::json;
+
+use crate::config::Keep;
+use crate::hot::recorder::{self, Mode};
+use crate::os::clock::Stopwatch;
+use crate::os::log::{info, warning};
+use crate::os::{sanitizer, system};
+use crate::session::{PATIENCE, Session};
+
+/// How long chunks are packed at the end of a session; the rest is written as it is.
+const PACK_AT_END: Duration = Duration::from_millis(20);
+
+impl Session {
+    /// Ends the session. A thread that is on the cold path for longer than [`PATIENCE`], as in a slow write of its own,
+    /// keeps its chunk, its cells and the spool: what it still records lies there, where the reader finds it, as after a
+    /// kill.
+    pub(super) fn end(&'static self, how: &str) {
+        let start = Stopwatch::start();
+        Mode::Off.set();
+        let is_quiet = recorder::wait_until_quiet(PATIENCE);
+        if is_quiet {
+            for recorder in recorder::all().filter(|recorder| self.owns(recorder)) {
+                self.tell_last_lost(recorder);
+            }
+        }
+        if let Some(listener) = self.listener.lock().take() {
+            listener.stop();
+        }
+        // The thread that is not quiet may be this one, interrupted by a signal handler that calls `exit`, while it gives a
+        // chunk to the writer, which waits for it.
+        let most = if is_quiet { None } else { Some(PATIENCE) };
+        let mut packer = self.writer.as_ref().and_then(|writer| writer.stop(most));
+        if is_quiet {
+            self.drain(&mut packer);
+        }
+        self.output.give_slots_back(PATIENCE);
+        let stays_in_spool = !is_quiet && self.spool.path().is_some();
+        if !stays_in_spool {
+            self.write_rest(start, packer, is_quiet);
+        }
+        self.write_end(how);
+        if !is_quiet {
+            // The thread may go on writing, until the process ends.
+            return;
+        }
+        if self.failure().is_some() {
+            self.output.unlock();
+            return;
+        }
+        self.output.give_space_back();
+        sanitizer::plant_fault();
+        self.spool.remove();
+        if !self.output.can_be_found() {
+            warning!(
+                "{} was removed or replaced while the program ran: its trace is gone",
+                self.output.path().display()
+            );
+        }
+        // A program that loads its runtime again and again has a session each time.
+        self.output.close();
+        self.spool.close();
+        info!("wrote {}", self.output.path().display());
+    }
+
+    /// Says how the session ended. What is said later replaces it.
+    pub(super) fn write_end(&self, how: &str) {
+        // Relaxed: where the threads are quiet, all was counted before.
+        let (streams, lost) = (
+            self.streams.load(Ordering::Relaxed),
+            self.lost.load(Ordering::Relaxed),
+        );
+        let raw_ns = system::clock_ns(libc::CLOCK_MONOTONIC_RAW);
+        let mut end = json!({
+            "end": { "how": how, "streams": streams, "lost": lost, "raw_ns": raw_ns }
+        });
+        if let Some(failure) = self.failure() {
+            end["failure"] = failure.to_string().into();
+        }
+        self.write_metadata(&end);
+    }
+
+    /// Writes the chunks that threads have not handed over, up to what they have published. Where a thread `is_quiet` not,
+    /// it may have any of them: they are not given to others.
+    fn write_rest(&self, start: Stopwatch, mut packer: Option<Packer>, is_quiet: bool) {
+        for (index, chunk) in self.spool.all() {
+            // Not waited for: a signal handler that calls `exit` may have interrupted the thread that has it.
+            let nobody_takes_it = self.keeping.try_lock();
+            // Kept, or handed over and not written.
+            let is_left = self.config.keep == Keep::Newest || !is_quiet;
+            let is_full = is_left && nobody_takes_it.is_some() && chunk.header().is_full();
+            if is_full || chunk.header().take_over() {
+                if start.elapsed() > PACK_AT_END {
+                    packer = None;
+                }
+                match self.output.write_chunk(chunk, packer.as_mut()) {
+                    Ok(_) if is_quiet => self.release(index),
+                    Ok(_) => {}
+                    Err(error) => self.fail("write", &error),
+                }
+            }
+        }
+    }
+}

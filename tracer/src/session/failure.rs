@@ -1,0 +1,44 @@
+//! What cannot be written turns tracing off, and the program runs on.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use crate::hot::recorder::Mode;
+use crate::os::log::warning;
+use crate::session::Session;
+
+impl Session {
+    /// Turns tracing off for good: one line, and the program runs on.
+    pub(super) fn fail(&self, what: &str, error: &io::Error) {
+        Mode::Off.set();
+        // What has no number is a descriptor that the program closed, see `ProtectedFd`.
+        let number = error.raw_os_error().unwrap_or(libc::EBADF);
+        // Relaxed: the number is all that is shared.
+        let (ours, theirs) = (Ordering::Relaxed, Ordering::Relaxed);
+        let is_first = self.failure.compare_exchange(0, number, ours, theirs);
+        if is_first.is_ok() {
+            self.spool.tell_failure(number);
+        }
+        if !self.told_trouble.swap(true, Ordering::Relaxed) {
+            warning!(
+                "cannot {what} {}: {error}; tracing is off, the program goes on. What was recorded is kept in {}",
+                self.output.path().display(),
+                self.spool_name()
+            );
+        }
+    }
+
+    /// What turned tracing off.
+    pub(super) fn failure(&self) -> Option<io::Error> {
+        // Relaxed: the number is all that is shared.
+        let number = self.failure.load(Ordering::Relaxed);
+        (number != 0).then(|| io::Error::from_raw_os_error(number))
+    }
+
+    /// What messages call the spool.
+    pub(super) fn spool_name(&self) -> std::path::Display<'_> {
+        let memory = Path::new("the program's memory, until it ends");
+        self.spool.path().unwrap_or(memory).display()
+    }
+}

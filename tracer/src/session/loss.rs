@@ -1,0 +1,44 @@
+//! Events that found no chunk are counted, and the trace says how many and since when.
+
+use std::sync::atomic::Ordering;
+
+use omptrace_trace_format::block::Chunk;
+use omptrace_trace_format::event::{Lost, MAX_COMPACT_WORDS, WideRow};
+use omptrace_trace_format::field::Ticks;
+
+use crate::hot::recorder::Recorder;
+use crate::os::clock;
+use crate::session::Session;
+
+impl Session {
+    /// Adds what a stream lost to what the session lost, once.
+    pub(super) fn count_lost(&self, recorder: &Recorder) -> u64 {
+        let lost = recorder.stream.take_lost(Some(self));
+        // Relaxed: only the sum counts.
+        self.lost.fetch_add(lost, Ordering::Relaxed);
+        lost
+    }
+
+    /// Tells of what was lost since the stream's last chunk began, in a chunk of its own: its thread will not come again.
+    pub(super) fn tell_last_lost(&self, recorder: &Recorder) {
+        let (stream, lost) = (&recorder.stream, self.count_lost(recorder));
+        if lost == 0 {
+            return;
+        }
+        let place = Chunk {
+            stream: stream.number.get(),
+            sequence: stream.sequence.replace(stream.sequence.get() + 1),
+            clock: clock::pair().0,
+            first_id: 0,
+        };
+        let row = Lost {
+            begin: Ticks(stream.lost_since.get()),
+            events: lost,
+        };
+        let mut words = [0; 2 * MAX_COMPACT_WORDS];
+        let len = row.encode(0, &mut words).unwrap_or(0);
+        if let Err(error) = self.output.write_words(&place, &words[..len], None) {
+            self.fail("write", &error);
+        }
+    }
+}
