@@ -57,7 +57,7 @@ impl Session {
         let (index, flushed) = next?;
         self.begin_chunk(recorder, index);
         if let Some(bytes) = flushed {
-            tell(
+            put(
                 recorder,
                 BufferFlush {
                     begin: Ticks(begin),
@@ -211,7 +211,7 @@ impl Session {
         self.spool.queues.is_drained()
     }
 
-    /// Starts the recorder's next chunk and tells what its stream must know.
+    /// Starts the recorder's next chunk with what the reader must know of its stream.
     fn begin_chunk(&self, recorder: &Recorder, index: u32) {
         let stream = &recorder.stream;
         let first = stream.sequence.get() == 0;
@@ -242,17 +242,17 @@ impl Session {
         let start = pair.ticks;
         if first && stream.is_device.get() {
             let device_num = stream.device_num.get();
-            tell_at(start, recorder, DeviceStream { device_num });
+            put_at(start, recorder, DeviceStream { device_num });
         } else if first || alone {
             let name = system::thread_name();
             let info = ThreadInfo {
                 os_tid: system::thread_id(),
                 name: Text::new(&name),
             };
-            tell_at(start, recorder, info);
+            put_at(start, recorder, info);
             if !self.told_begin.swap(true, Ordering::Relaxed) {
                 let change = MonitoringChange::begin;
-                tell_at(start, recorder, Monitoring { change });
+                put_at(start, recorder, Monitoring { change });
             }
         }
         for (ticks, event) in held.into_iter().flat_map(|(_, events)| events) {
@@ -260,7 +260,7 @@ impl Session {
         }
         let lost = self.count_lost(recorder);
         if lost > 0 {
-            tell(
+            put(
                 recorder,
                 Lost {
                     begin: Ticks(stream.lost_since.get()),
@@ -269,7 +269,7 @@ impl Session {
             );
         }
         self.modules
-            .refresh(&stream.modules, |module| tell(recorder, module));
+            .refresh(&stream.modules, |module| put(recorder, module));
     }
 
     /// The thread of the recorder is gone.
@@ -288,7 +288,7 @@ impl Session {
                 }
             }
         }
-        self.tell_last_lost(recorder);
+        self.report_last_lost(recorder);
     }
 
     /// What was recorded so far by this thread, and handed over by others, is in the file. The rest is in the spool,
@@ -318,17 +318,17 @@ impl Session {
 }
 
 /// Records an event of ours; false where it does not fit.
-pub(super) fn tell(recorder: &Recorder, row: impl WideRow) -> bool {
-    tell_at(clock::ticks(), recorder, row)
+fn put(recorder: &Recorder, row: impl WideRow) -> bool {
+    put_at(clock::ticks(), recorder, row)
 }
 
 /// The same, of this time.
-pub(super) fn tell_at(ticks: u64, recorder: &Recorder, row: impl WideRow) -> bool {
+fn put_at(ticks: u64, recorder: &Recorder, row: impl WideRow) -> bool {
     let encode = |_: &mut State, ticks, out: &mut [u64]| row.encode(ticks, out);
     recorder.put_slowly(ticks, encode).is_some()
 }
 
 /// Records a change of monitoring on this thread; the recorder is closed.
 pub(crate) fn tell_monitoring(recorder: &Recorder, change: MonitoringChange) {
-    tell(recorder, Monitoring { change });
+    put(recorder, Monitoring { change });
 }

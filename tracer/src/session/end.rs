@@ -26,7 +26,7 @@ impl Session {
         let is_quiet = recorder::wait_until_quiet(PATIENCE);
         if is_quiet {
             for recorder in recorder::all().filter(|recorder| self.owns(recorder)) {
-                self.tell_last_lost(recorder);
+                self.report_last_lost(recorder);
             }
         }
         if let Some(listener) = self.listener.lock().take() {

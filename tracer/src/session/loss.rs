@@ -19,8 +19,8 @@ impl Session {
         lost
     }
 
-    /// Tells of what was lost since the stream's last chunk began, in a chunk of its own: its thread will not come again.
-    pub(super) fn tell_last_lost(&self, recorder: &Recorder) {
+    /// Reports what was lost since the stream's last chunk began, in a chunk of its own: its thread will not come again.
+    pub(super) fn report_last_lost(&self, recorder: &Recorder) {
         let (stream, lost) = (&recorder.stream, self.count_lost(recorder));
         if lost == 0 {
             return;

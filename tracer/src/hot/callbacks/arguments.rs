@@ -114,17 +114,17 @@ pub(super) unsafe fn chunk(kind: ompt_dispatch_t, instance: ompt_data_t) -> (u64
 }
 
 /// The longest text, and the most elements of an array, that an event keeps: a chunk must hold it.
-const MOST_TEXT: usize = 4096;
-const MOST_ELEMENTS: usize = 4096;
+const MAX_TEXT: usize = 4096;
+const MAX_ELEMENTS: usize = 4096;
 
 /// A C string of the runtime.
 pub(super) fn text(text: *const c_char) -> Text<'static> {
-    Text(memory::text(text, MOST_TEXT).map(Cow::Owned))
+    Text(memory::text(text, MAX_TEXT).map(Cow::Owned))
 }
 
 /// A message of `length` bytes.
 pub(super) fn message_of(message: *const c_char, length: usize) -> Text<'static> {
-    Text(memory::text(message, length.min(MOST_TEXT)).map(Cow::Owned))
+    Text(memory::text(message, length.min(MAX_TEXT)).map(Cow::Owned))
 }
 
 /// The elements of an array, as words.
@@ -139,7 +139,7 @@ pub(super) unsafe fn numbers<T: Copy + TryInto<u64>>(
         return Cow::Borrowed(&[]);
     }
     // SAFETY: by this function's contract.
-    let elements = unsafe { std::slice::from_raw_parts(array, (len as usize).min(MOST_ELEMENTS)) };
+    let elements = unsafe { std::slice::from_raw_parts(array, (len as usize).min(MAX_ELEMENTS)) };
     elements
         .iter()
         .map(|element| (*element).try_into().unwrap_or(u64::MAX))
@@ -154,7 +154,7 @@ pub(crate) unsafe fn dependences_of(
     array: *const ompt_dependence_t,
     len: c_int,
 ) -> Vec<Dependence> {
-    let len = usize::try_from(len).unwrap_or(0).min(MOST_ELEMENTS);
+    let len = usize::try_from(len).unwrap_or(0).min(MAX_ELEMENTS);
     if array.is_null() {
         return Vec::new();
     }
