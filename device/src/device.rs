@@ -211,25 +211,28 @@ impl Device {
         result >= ompt_set_sometimes
     }
 
-    /// Pauses tracing, or resumes it. False where the device cannot.
-    pub fn pause(&self, pause: bool) -> bool {
-        // SAFETY: an entry point of this device (`new`).
-        let call = |f: ompt_pause_trace_t| unsafe { f(self.handle, pause.into()) } != 0;
-        self.entry_points.pause_trace.is_some_and(call)
+    /// Pauses tracing, or resumes it, where the device can.
+    pub fn pause(&self, pause: bool) {
+        if let Some(pause_trace) = self.entry_points.pause_trace {
+            // SAFETY: an entry point of this device (`new`).
+            unsafe { pause_trace(self.handle, pause.into()) };
+        }
     }
 
-    /// Has all pending records delivered. False where the device cannot.
-    pub fn flush(&self) -> bool {
-        // SAFETY: an entry point of this device (`new`).
-        let call = |f: ompt_flush_trace_t| unsafe { f(self.handle) } != 0;
-        self.entry_points.flush_trace.is_some_and(call)
+    /// Has all pending records delivered, where the device can.
+    pub fn flush(&self) {
+        if let Some(flush_trace) = self.entry_points.flush_trace {
+            // SAFETY: an entry point of this device (`new`).
+            unsafe { flush_trace(self.handle) };
+        }
     }
 
-    /// Flushes and stops tracing. False where the device cannot.
-    pub fn stop(&self) -> bool {
-        // SAFETY: an entry point of this device (`new`).
-        let call = |f: ompt_stop_trace_t| unsafe { f(self.handle) } != 0;
-        self.entry_points.stop_trace.is_some_and(call)
+    /// Flushes and stops tracing, where the device can.
+    pub fn stop(&self) {
+        if let Some(stop_trace) = self.entry_points.stop_trace {
+            // SAFETY: an entry point of this device (`new`).
+            unsafe { stop_trace(self.handle) };
+        }
     }
 
     /// The number of its processors.
@@ -238,15 +241,6 @@ impl Device {
         self.entry_points
             .get_device_num_procs
             .map(|f| unsafe { f(self.handle) })
-    }
-
-    /// The buffer size that it likes best, in bytes (OpenMP 6.0, 37.6).
-    pub fn recommended_bytes(&self) -> Option<usize> {
-        let get_buffer_limits = self.entry_points.get_buffer_limits?;
-        let (mut most_buffers, mut bytes) = (0, 0);
-        // SAFETY: an entry point of this device (`new`); both numbers can be written.
-        unsafe { get_buffer_limits(self.handle, &mut most_buffers, &mut bytes) };
-        (bytes > 0).then_some(bytes)
     }
 
     /// Its clock.

@@ -50,6 +50,7 @@ entry_points! {
     translate_time: ompt_translate_time_t = c"ompt_translate_time";
     set_trace_ompt: ompt_set_trace_ompt_t = c"ompt_set_trace_ompt";
     set_trace_native: ompt_set_trace_native_t = c"ompt_set_trace_native";
+    // Not called: the trace says which entry points a device has.
     get_buffer_limits: ompt_get_buffer_limits_t = c"ompt_get_buffer_limits";
     start_trace: ompt_start_trace_t = c"ompt_start_trace";
     pause_trace: ompt_pause_trace_t = c"ompt_pause_trace";
