@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use crate::entries;
 use crate::libgomp::Decision;
 use crate::loader::Loader;
+use crate::message;
 use crate::program::Program;
-use crate::registry::Apart;
-use crate::words;
+use crate::recorded_traces::Apart;
 
 /// Reports those that run on libgomp; true where there is any.
 pub(crate) fn report(
@@ -30,15 +30,15 @@ pub(crate) fn report(
         _ => "another runtime did not take libgomp's place".to_owned(),
     };
     for (library, how) in &on_libgomp {
-        words::warning(&format!(
+        message::warning(&format!(
             "the parallel regions of {} were not recorded: the program loaded it by {how}, so {why} there",
-            words::near(library).display()
+            message::near(library).display()
         ));
     }
     if on_libgomp.is_empty() {
         return false;
     }
-    words::hint(
+    message::hint(
         "load it by dlopen without RTLD_DEEPBIND, or build it with clang: LLVM's runtime loads the tracer itself",
     );
     true

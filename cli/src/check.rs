@@ -13,7 +13,7 @@ use crate::arguments::Check;
 use crate::failure::{Failure, Outcome, Result};
 use crate::inputs::{self, Tally};
 use crate::loader::files_in;
-use crate::words;
+use crate::message;
 
 /// Checks one input after the other. One that cannot be read does not keep the others from being checked.
 ///
@@ -48,11 +48,11 @@ fn readable(anchor: &Path) -> Result<()> {
 }
 
 fn tell(input: &Path, findings: &[Finding]) -> Result<Outcome> {
-    let width = words::columns(&io::stdout());
+    let width = message::columns(&io::stdout());
     let mut stdout = io::stdout().lock();
     for finding in findings {
         let line = format!("{}: {finding}", input.display());
-        writeln!(stdout, "{}", words::folded(&line, width, Some(4)))?;
+        writeln!(stdout, "{}", message::folded(&line, width, Some(4)))?;
     }
     let is_grave = |finding: &Finding| finding.severity > Severity::Note;
     if findings.iter().any(is_grave) {

@@ -19,11 +19,11 @@ use parking_lot::Mutex;
 
 use crate::arguments::{Convert, Part};
 use crate::failure::{Failure, Outcome, Result};
-use crate::folder::Folder;
 use crate::inputs;
+use crate::message;
+use crate::output_path::Target;
 use crate::progress;
-use crate::target::Target;
-use crate::words;
+use crate::replace_folder::Folder;
 
 /// Converts the inputs.
 ///
@@ -133,7 +133,7 @@ impl Conversion<'_> {
             })
             .map_err(cannot_write(output))?;
         let bytes = folder.finish().map_err(cannot_write(output))?;
-        words::note(&format!("{}: {}", output.display(), words::bytes(bytes)));
+        message::note(&format!("{}: {}", output.display(), message::bytes(bytes)));
         self.tell_window(report.end);
         tell(&report);
         Ok(())
@@ -180,8 +180,8 @@ impl Conversion<'_> {
             told(&path, target)?;
         }
         if report.cut_arrows > 0 {
-            let arrows = words::number(report.cut_arrows);
-            words::note(&format!(
+            let arrows = message::number(report.cut_arrows);
+            message::note(&format!(
                 "arrows from one file to another are in neither: {arrows}"
             ));
         }
@@ -220,7 +220,7 @@ impl Conversion<'_> {
         if let Some((begin, _)) = self.options.selection.window
             && begin > end
         {
-            words::warning(&format!(
+            message::warning(&format!(
                 "nothing is within the window: the timeline ends at {}s",
                 end as f64 / 1e9
             ));
@@ -230,12 +230,12 @@ impl Conversion<'_> {
     /// That a file is more than viewers can open.
     fn tell_size(&self, bytes: u64) {
         if self.format.viewer_bytes.is_some_and(|most| bytes > most) {
-            words::warning(&format!(
+            message::warning(&format!(
                 "{} of {} is more than viewers can open",
-                words::bytes(bytes),
+                message::bytes(bytes),
                 self.format.name
             ));
-            words::hint(
+            message::hint(
                 "--window 2.0s..2.5s, --min-duration 10us, --thread NAME and --args none make it less, --split 500M several files",
             );
         }
@@ -264,7 +264,7 @@ fn cannot_write(output: &Path) -> impl Fn(io::Error) -> Failure {
 /// The target is complete: says where it is.
 fn told(path: &Path, target: Target) -> Result<()> {
     if let Some(bytes) = target.finish().map_err(cannot_write(path))? {
-        words::note(&format!("{}: {}", path.display(), words::bytes(bytes)));
+        message::note(&format!("{}: {}", path.display(), message::bytes(bytes)));
     }
     Ok(())
 }
@@ -284,7 +284,7 @@ pub(crate) fn tell(report: &Report) {
     for process in &report.processes {
         for (severity, note) in process.notes() {
             if severity > Severity::Note {
-                words::warning(&format!("{}: {note}", process.name));
+                message::warning(&format!("{}: {note}", process.name));
             }
         }
     }

@@ -11,13 +11,13 @@ use crate::arguments::{Doctor, Libgomp};
 use crate::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
 use crate::disk;
 use crate::failure::{Failure, Outcome, Result};
+use crate::find_tracer;
 use crate::libgomp;
 use crate::loader::Loader;
+use crate::message;
 use crate::probe::{self, Grants};
 use crate::program::Program;
 use crate::runtime::{self, Vendor};
-use crate::tool;
-use crate::words;
 
 /// All that was found out. With `--json` this is what is printed.
 #[derive(Debug, Serialize)]
@@ -77,7 +77,7 @@ struct Remark {
 /// # Errors
 /// The tracer is not there, or neither is the program.
 pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
-    let tool = tool::find(arguments.tool.as_deref())?;
+    let tool = find_tracer::find(arguments.tool.as_deref())?;
     let loader = Loader::new();
     let runtimes: Vec<Runtime> = runtime::all(&loader)
         .into_iter()
@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
         problems,
     };
 
-    let width = words::columns(&io::stdout());
+    let width = message::columns(&io::stdout());
     let mut stdout = io::stdout().lock();
     if arguments.json {
         let text = serde_json::to_string_pretty(&report)
@@ -121,7 +121,7 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
     } else {
         let mut text = Vec::new();
         report.write(&mut text)?;
-        let text = words::folded(&String::from_utf8_lossy(&text), width, None);
+        let text = message::folded(&String::from_utf8_lossy(&text), width, None);
         write!(stdout, "{text}")?;
     }
     let refused = report
@@ -164,7 +164,7 @@ fn judge(word: &OsStr, arguments: &Doctor, loader: &Loader) -> Result<Verdict> {
         ..Libgomp::default()
     };
     // Without the tracer's library there is no adapter beside it.
-    let library = tool::find(arguments.tool.as_deref()).unwrap_or_default();
+    let library = find_tracer::find(arguments.tool.as_deref()).unwrap_or_default();
     let decision = libgomp::decide(&options, &library, std::slice::from_ref(&program), loader)?;
     let mut diagnosis = Diagnosis::of(&program, &decision);
     if matches!(diagnosis.traceable, Traceable::Yes | Traceable::Observed)
@@ -176,7 +176,7 @@ fn judge(word: &OsStr, arguments: &Doctor, loader: &Loader) -> Result<Verdict> {
             remedy: Some(remedy),
         };
     }
-    let command = format!("omptrace record -- {}", words::shell_word(word));
+    let command = format!("omptrace record -- {}", message::shell_word(word));
     Ok(Verdict {
         command: (diagnosis.traceable != Traceable::No).then_some(command),
         path: program.path,
@@ -198,14 +198,14 @@ fn full_disks() -> Vec<Remark> {
     /// A thread's memory is 1 MiB, and a busy program writes some MB per second.
     const LITTLE_BYTES: u64 = 256 << 20;
 
-    let output = tool::variable("OMPTRACE_OUTPUT").map(PathBuf::from);
+    let output = find_tracer::variable("OMPTRACE_OUTPUT").map(PathBuf::from);
     let output = output
         .as_deref()
         .and_then(Path::parent)
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."))
         .to_owned();
-    let spool = tool::variable("OMPTRACE_SPOOL").map(PathBuf::from);
+    let spool = find_tracer::variable("OMPTRACE_SPOOL").map(PathBuf::from);
     let mut remarks = Vec::new();
     for (folder, purpose) in
         std::iter::once((output, "traces")).chain(spool.map(|spool| (spool, "the spool")))
@@ -220,7 +220,7 @@ fn full_disks() -> Vec<Remark> {
                 what: format!(
                     "{} has only {} free for {purpose}",
                     folder.display(),
-                    words::bytes(free)
+                    message::bytes(free)
                 ),
                 remedy: "make room, or name another folder (record -o, --spool)".to_owned(),
             }),
@@ -239,7 +239,7 @@ fn notes(loader: &Loader, tool: &Path) -> Vec<Remark> {
 
     let mut notes = Vec::new();
     let namesakes = loader
-        .libraries(|name| name.starts_with(tool::LIBRARY))
+        .libraries(|name| name.starts_with(find_tracer::LIBRARY))
         .into_iter()
         .filter(|path| path != tool);
     for path in namesakes {
@@ -254,7 +254,7 @@ fn notes(loader: &Loader, tool: &Path) -> Vec<Remark> {
             ),
         });
     }
-    if let Some(others) = tool::variable("OMP_TOOL_LIBRARIES") {
+    if let Some(others) = find_tracer::variable("OMP_TOOL_LIBRARIES") {
         notes.push(Remark {
             what: format!("OMP_TOOL_LIBRARIES={} is set: a runtime loads the first tool that accepts it", others.display()),
             remedy: "`omptrace record` puts its own first; unset the variable if that tool must not be replaced".to_owned(),
@@ -264,7 +264,7 @@ fn notes(loader: &Loader, tool: &Path) -> Vec<Remark> {
         && free <= SMALL_BYTES
     {
         notes.push(Remark {
-            what: format!("/dev/shm has only {} free", words::bytes(free)),
+            what: format!("/dev/shm has only {} free", message::bytes(free)),
             remedy: "leave the spool beside the trace (no --spool /dev/shm)".to_owned(),
         });
     }

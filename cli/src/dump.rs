@@ -8,7 +8,7 @@ use omptrace_viewer_export::{dump_json, dump_text};
 use crate::arguments::Dump;
 use crate::failure::{Outcome, Result};
 use crate::inputs;
-use crate::words;
+use crate::message;
 
 /// Prints every event, then tells what was wrong with the trace.
 ///
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Dump) -> Result<Outcome> {
     };
     for diagnostic in reader.diagnostics().iter().chain(&found) {
         if diagnostic.severity > Severity::Note {
-            words::warning(&diagnostic.to_string());
+            message::warning(&diagnostic.to_string());
         }
     }
     Ok(Outcome::Success)

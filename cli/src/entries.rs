@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use crate::elf::{self, DynamicSymbol, Elf};
 use crate::loader::Loader;
+use crate::message;
 use crate::program::Program;
 use crate::runtime::{self, Vendor};
-use crate::words;
 
 /// What a runtime cannot do for an object that calls libgomp.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -228,7 +228,7 @@ pub(crate) fn described(lacking: &[Lacking]) -> String {
             0 => String::new(),
             rest => format!(" and {rest} more"),
         };
-        let object = words::near(&lacking.object);
+        let object = message::near(&lacking.object);
         format!(
             "{}{rest} (called by {})",
             names.join(", "),

@@ -5,21 +5,21 @@ use std::io::{self, Write};
 
 use crate::arguments::{Env, WhenLibgomp};
 use crate::failure::{Outcome, Result};
+use crate::find_tracer;
 use crate::libgomp::{self, Decision};
 use crate::loader::Loader;
+use crate::message;
 use crate::preload;
-use crate::tool;
-use crate::words;
 
 /// Prints lines for `sh`.
 ///
 /// # Errors
 /// The tracer is not there, or an option cannot be met.
 pub(crate) fn run(arguments: &Env) -> Result<Outcome> {
-    let library = tool::find(arguments.tracer.tool.as_deref())?;
+    let library = find_tracer::find(arguments.tracer.tool.as_deref())?;
     let mut lines = vec![prepend("OMP_TOOL_LIBRARIES", library.as_os_str())];
-    for (name, value) in tool::settings(&arguments.tracer)? {
-        lines.push(format!("export {name}={}", words::shell_word(&value)));
+    for (name, value) in find_tracer::settings(&arguments.tracer)? {
+        lines.push(format!("export {name}={}", message::shell_word(&value)));
     }
     // Which programs will run is not known: only what is asked for is done.
     let decision = match arguments.libgomp.libgomp {
@@ -43,6 +43,6 @@ pub(crate) fn run(arguments: &Env) -> Result<Outcome> {
 fn prepend(name: &str, value: &OsStr) -> String {
     format!(
         "export {name}={}${{{name}:+:${name}}}",
-        words::shell_word(value)
+        message::shell_word(value)
     )
 }

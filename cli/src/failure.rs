@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 use std::io;
 
-use crate::words;
+use crate::message;
 
 /// What every command returns.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -92,9 +92,9 @@ impl Failure {
         if self.broken_pipe {
             return 0;
         }
-        words::error(&self.what);
+        message::error(&self.what);
         if let Some(hint) = &self.hint {
-            words::hint(hint);
+            message::hint(hint);
         }
         self.status
     }

@@ -7,7 +7,7 @@ use omptrace_analysis::Info as Summary;
 use crate::arguments::Info;
 use crate::failure::{Outcome, Result};
 use crate::inputs::{self, Tally};
-use crate::words;
+use crate::message;
 
 /// Where the values stand in a line.
 const VALUES: usize = 18;
@@ -17,7 +17,7 @@ const VALUES: usize = 18;
 /// # Errors
 /// A trace cannot be read, or stdout not be written to.
 pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
-    let width = words::columns(&io::stdout());
+    let width = message::columns(&io::stdout());
     let mut stdout = BufWriter::new(io::stdout().lock());
     let mut tally = Tally::default();
     let mut is_first = true;
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
                 writeln!(stdout)?;
             }
             is_first = false;
-            let text = words::folded(&info.to_string(), width, Some(VALUES));
+            let text = message::folded(&info.to_string(), width, Some(VALUES));
             write!(stdout, "{text}")?;
         }
     }

@@ -2,16 +2,19 @@
 //!
 //! ```text
 //! arguments   the command line's definition; man makes the man page and the completions of it
-//! record      runs a program (process) with the tracer (tool), finds its traces (registry, unnoted), completes them
-//!             (sealing) with names of code, also of files that are gone (module_files); reports what was not traced (apart)
+//! record      runs a program (process) with the tracer (find_tracer), finds its traces (recorded_traces, unnoted),
+//!             completes them (sealing) with names of code, also of files that are gone (module_files); reports what was not
+//!             traced (apart)
 //! preload     what the loader loads into programs before their own libraries
 //! env         the same variables for job scripts
 //! libgomp     whether LLVM's runtime takes the place of GCC's: only where it has all that is called (entries)
 //! doctor      what can be traced here; asks each runtime (probe)
 //! diagnosis   whether a program can be traced, from its file (program, elf), its libraries (loader) and their
 //!             runtimes (runtime)
-//! convert     makes an export (target, or folder), less of it where asked for (units); view hands one to Perfetto's UI
-//! unfinished  what goes away when a signal ends the program (signals)
+//! convert     makes an export (output_path, or replace_folder), less of it where asked for (units); view hands one to
+//!             Perfetto's UI (serve)
+//! message     texts for people: width, folding, quoting
+//! temp_files  what goes away when a signal ends the program (signals)
 //! recover, symbolize, stats, info, dump, check
 //!             one library call each
 //! ```
@@ -32,14 +35,16 @@ mod elf;
 mod entries;
 mod env;
 mod failure;
-mod folder;
+mod find_tracer;
 mod info;
 mod inputs;
 mod killed;
 mod libgomp;
 mod loader;
 mod man;
+mod message;
 mod module_files;
+mod output_path;
 mod packages;
 mod preload;
 mod probe;
@@ -47,8 +52,9 @@ mod process;
 mod program;
 mod progress;
 mod record;
+mod recorded_traces;
 mod recover;
-mod registry;
+mod replace_folder;
 mod replaced;
 mod runtime;
 mod sealing;
@@ -56,13 +62,10 @@ pub mod serve;
 mod signals;
 mod stats;
 mod symbolize;
-mod target;
-mod tool;
-mod unfinished;
+mod temp_files;
 mod units;
 mod unnoted;
 mod view;
-mod words;
 
 use std::process::ExitCode;
 
@@ -74,7 +77,7 @@ use failure::{Outcome, Result};
 /// Parses the command line, runs the command, reports what went wrong. The exit status is as in the module's documentation.
 pub fn main() -> ExitCode {
     let result = run(Arguments::parse().command);
-    unfinished::settle();
+    temp_files::settle();
     let status = match result {
         Ok(outcome) => outcome.status(),
         Err(failure) => failure.tell(),

@@ -19,9 +19,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::failure::{Failure, Result};
+use crate::find_tracer;
 use crate::libgomp::Decision;
-use crate::tool;
-use crate::unfinished;
+use crate::temp_files;
 
 /// Libraries to preload. The folder goes away with this value.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl Preload {
     }
 
     fn made(libraries: &[&Path]) -> io::Result<Preload> {
-        let folder = unfinished::make(|| {
+        let folder = temp_files::make(|| {
             let mut builder = tempfile::Builder::new();
             // Programs that run as another user read it, too.
             builder
@@ -104,7 +104,7 @@ impl Preload {
             let root = folder.path().join(number.to_string());
             names.push(linked(&root, library)?.into_os_string());
         }
-        names.extend(tool::variable("LD_PRELOAD"));
+        names.extend(find_tracer::variable("LD_PRELOAD"));
         Ok(Preload {
             folder,
             value: names.join(OsStr::new(":")),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-use crate::words;
+use crate::message;
 
 /// A bar for chunks, whose number is added when it is known.
 pub(crate) fn chunks(doing: &'static str) -> ProgressBar {
@@ -27,7 +27,7 @@ fn bar(doing: &'static str, total: u64, template: &str) -> ProgressBar {
         .progress_chars("=> ")
         .with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
             // Nothing is to be done where it cannot be written.
-            let _ = write!(out, "{}/s", words::number(state.per_sec() as u64));
+            let _ = write!(out, "{}/s", message::number(state.per_sec() as u64));
         });
     let bar = ProgressBar::new(total)
         .with_message(doing)

@@ -14,27 +14,27 @@ use crate::apart;
 use crate::arguments::{Record, Symbols, WhenLibgomp};
 use crate::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
 use crate::failure::{Failure, Outcome, Result};
+use crate::find_tracer::{self, prepended};
 use crate::killed;
 use crate::libgomp::{self, Decision};
 use crate::loader::Loader;
+use crate::message;
 use crate::module_files::Keeper;
 use crate::preload::{self, Preload};
 use crate::process::{self, End, Ran};
 use crate::program::Program;
-use crate::registry::{Notes, Registry, Session};
+use crate::recorded_traces::{Notes, Registry, Session};
 use crate::replaced;
 use crate::sealing::{self, Job};
-use crate::tool::{self, prepended};
 use crate::unnoted::{self, Unnoted};
-use crate::words;
 
 /// Runs the command.
 ///
 /// # Errors
 /// The tracer is not there, an option cannot be met, or the program cannot be started.
 pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
-    let library = tool::find(arguments.tracer.tool.as_deref())?;
-    let mut variables = tool::settings(&arguments.tracer)?;
+    let library = find_tracer::find(arguments.tracer.tool.as_deref())?;
+    let mut variables = find_tracer::settings(&arguments.tracer)?;
     let output = output(&variables)?;
     variables.retain(|(name, _)| *name != OUTPUT);
     variables.push((OUTPUT, output.clone()));
@@ -68,13 +68,13 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     );
     for program in &programs {
         for (remark, remedy) in diagnosis::remarks_on(program, preload.is_some(), &loader) {
-            words::warning(&remark);
-            words::hint(&remedy);
+            message::warning(&remark);
+            message::hint(&remedy);
         }
     }
     for (refusal, remedy) in &refusals {
-        words::warning(refusal);
-        words::hint(remedy);
+        message::warning(refusal);
+        message::hint(remedy);
     }
 
     let since = SystemTime::now();
@@ -84,17 +84,17 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         preload.end();
     }
     if let End::Signal(signal) = ran.end {
-        words::note(&format!(
+        message::note(&format!(
             "{} was killed by {}",
             arguments.program[0].display(),
             process::signal_name(signal)
         ));
     }
     for hint in killed::hints(ran.end) {
-        words::hint(hint);
+        message::hint(hint);
     }
     if let Some(hint) = diagnosis::hint_at_death(ran.end, &decision, &programs, &loader) {
-        words::hint(&hint);
+        message::hint(&hint);
     }
     let mut notes = registry.notes();
     let unnoted = unnoted::find(&output, registry.folder(), &notes.sessions, since);
@@ -108,9 +108,9 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     };
     let jobs = jobs(arguments, notes.sessions, ran, &decision, &symbols);
     if jobs.is_empty() {
-        words::warning("nothing was traced");
+        message::warning("nothing was traced");
         match reason {
-            Some(reason) => words::note(&reason),
+            Some(reason) => message::note(&reason),
             // Said above.
             None if is_any_apart || !unnoted.unreadable.is_empty() => {}
             None => tell_likely_reason(&programs, ran.end, &decision, &loader),
@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
             replaced::tell(&done, stand_in, &programs, &loader);
         }
         for line in sealing::next_commands(&done).into_iter().flatten() {
-            words::note(&line);
+            message::note(&line);
         }
     }
     Ok(Outcome::Program(ran.end.status()))
@@ -133,13 +133,14 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
 const OUTPUT: &str = "OMPTRACE_OUTPUT";
 
 /// The output's pattern, as an absolute path: the option's, else the variable's, else the usual one.
-fn output(variables: &tool::Variables) -> Result<OsString> {
+fn output(variables: &find_tracer::Variables) -> Result<OsString> {
     let of_option = variables.iter().find(|(name, _)| *name == OUTPUT);
     match of_option {
         Some((_, output)) => Ok(output.clone()),
         None => {
-            let output = tool::variable(OUTPUT).unwrap_or_else(|| tool::USUAL_NAME.into());
-            tool::absolute_pattern(Path::new(&output))
+            let output =
+                find_tracer::variable(OUTPUT).unwrap_or_else(|| find_tracer::USUAL_NAME.into());
+            find_tracer::absolute_pattern(Path::new(&output))
         }
     }
 }
@@ -147,19 +148,19 @@ fn output(variables: &tool::Variables) -> Result<OsString> {
 /// Reports traces that left no note.
 fn report_unnoted(unnoted: &Unnoted) {
     for session in &unnoted.sessions {
-        words::note(&format!(
+        message::note(&format!(
             "{} is of this run, although no note of it is here (it ran as another user, saw other folders, or removed the note)",
-            words::near(&session.trace).display()
+            message::near(&session.trace).display()
         ));
     }
     for file in &unnoted.unreadable {
-        words::warning(&format!(
+        message::warning(&format!(
             "{} may be a trace of this run, and belongs to another user",
-            words::near(file).display()
+            message::near(file).display()
         ));
-        words::hint(&format!(
+        message::hint(&format!(
             "complete it as that user: omptrace recover {}",
-            words::shell_path(file)
+            message::shell_path(file)
         ));
     }
 }
@@ -195,38 +196,38 @@ fn tell_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
                 && !programs.is_empty()
                 && programs.iter().all(is_unknown) =>
         {
-            words::note(
+            message::note(
                 "no OpenMP runtime can be seen before the run; programs and libraries of GCC that come into play later are \
                  traced with --libgomp observe only",
             );
         }
         Decision::Keep => {}
-        Decision::ObserveBy(adapter) => words::note(&format!(
+        Decision::ObserveBy(adapter) => message::note(&format!(
             "{} observes GCC's libgomp: static loops, masked regions and atomics are inlined by GCC and cannot be seen",
             adapter.display()
         )),
         Decision::ReplaceBy(stand_in) => {
-            words::note(&format!(
+            message::note(&format!(
                 "{} takes the place of GCC's libgomp, which cannot be traced (--libgomp keep prevents it)",
                 stand_in.libomp.display()
             ));
             if !stand_in.lacking.is_empty() {
-                words::warning(&format!(
+                message::warning(&format!(
                     "{}: results may be wrong, and the program may crash",
                     diagnosis::cannot_replace(stand_in)
                 ));
             }
         }
         Decision::CannotReplaceBy(stand_in) => {
-            words::warning(&format!(
+            message::warning(&format!(
                 "the program keeps GCC's libgomp, which cannot be traced: {}",
                 diagnosis::cannot_replace(stand_in)
             ));
-            words::hint(diagnosis::INSIST);
+            message::hint(diagnosis::INSIST);
         }
         Decision::NothingInstalled => {
-            words::warning("the program needs GCC's libgomp, which cannot be traced");
-            words::hint(INSTALL_LIBOMP);
+            message::warning("the program needs GCC's libgomp, which cannot be traced");
+            message::hint(INSTALL_LIBOMP);
         }
     }
 }
@@ -242,7 +243,7 @@ const WHERE_ELSE: &str = "where the program ran as another user, or saw other fo
 /// Runs the program to its end.
 fn start(
     command: &[OsString],
-    variables: &tool::Variables,
+    variables: &find_tracer::Variables,
     program: Option<&Program>,
 ) -> Result<Ran> {
     /// `Exec format error`: neither an ELF file nor a script with an interpreter in its first line.
@@ -274,7 +275,7 @@ fn why_no_trace(notes: &Notes) -> Option<String> {
     if let Some(moved) = notes.moved.first() {
         return Some(format!(
             "{} was moved or removed while the program ran; where it is now, omptrace recover completes it",
-            words::near(moved).display()
+            message::near(moved).display()
         ));
     }
     let told = "the program removed the folder in which its traces were noted (see TMPDIR); omptrace recover completes them";
@@ -338,8 +339,8 @@ fn additions(arguments: &Record, ran: Option<Ran>, decision: &Decision) -> Value
 
 fn tell_likely_reason(programs: &[Program], end: End, decision: &Decision, loader: &Loader) {
     if let Some((refusal, remedy)) = diagnosis::refusals_in_environment().into_iter().next() {
-        words::note(&format!("likely reason: {refusal}"));
-        words::hint(&remedy);
+        message::note(&format!("likely reason: {refusal}"));
+        message::hint(&remedy);
         return;
     }
     // What can be seen of the last program says most: launchers come before it.
@@ -347,7 +348,7 @@ fn tell_likely_reason(programs: &[Program], end: End, decision: &Decision, loade
         return;
     };
     if diagnosis::refusal_by_own_tool(program, false, loader).is_some() {
-        words::note("likely reason: the OMPT tool of its own, as said before the run");
+        message::note("likely reason: the OMPT tool of its own, as said before the run");
         return;
     }
     let diagnosis = Diagnosis::of(program, decision);
@@ -376,8 +377,8 @@ fn tell_likely_reason(programs: &[Program], end: End, decision: &Decision, loade
         }
         (Traceable::Unknown | Traceable::No, _) => (diagnosis.reason, diagnosis.remedy),
     };
-    words::note(&format!("likely reason: {reason}"));
+    message::note(&format!("likely reason: {reason}"));
     if let Some(remedy) = remedy {
-        words::hint(&remedy);
+        message::hint(&remedy);
     }
 }

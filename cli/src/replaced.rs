@@ -10,9 +10,9 @@ use omptrace_trace_format::metadata::Processors;
 use crate::entries;
 use crate::libgomp::StandIn;
 use crate::loader::Loader;
+use crate::message;
 use crate::program::Program;
 use crate::sealing::Done;
-use crate::words;
 
 /// What programs call to change how many threads regions have: C's, and Fortran's.
 const SETS_THREADS: &[&str] = &[
@@ -46,7 +46,7 @@ pub(crate) fn tell(done: &[Done], stand_in: &StandIn, programs: &[Program], load
         libraries.extend(modules.into_iter().flatten());
     }
     for difference in differences {
-        words::warning(&difference);
+        message::warning(&difference);
     }
     tell_of_mixed(&libraries, stand_in, loader);
 }
@@ -87,12 +87,12 @@ fn tell_of_mixed(libraries: &BTreeSet<PathBuf>, stand_in: &StandIn, loader: &Loa
     if lacking.is_empty() {
         return;
     }
-    words::warning(&format!(
+    message::warning(&format!(
         "the program ran on two OpenMP runtimes, so its results may be wrong: {} lacks {}",
         stand_in.libomp.display(),
         entries::described(&lacking)
     ));
-    words::hint("record with --libgomp keep: nothing that runs on libgomp is traced then");
+    message::hint("record with --libgomp keep: nothing that runs on libgomp is traced then");
 }
 
 #[cfg(test)]

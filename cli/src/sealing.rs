@@ -11,9 +11,9 @@ use omptrace_timeline::halves;
 use omptrace_trace_format::{Diagnostic, InDoubt, Reader, SealError, Sealed, Severity, seal};
 use serde_json::Value;
 
+use crate::message;
 use crate::progress;
-use crate::unfinished;
-use crate::words;
+use crate::temp_files;
 
 /// A trace to complete, and what to add to its metadata.
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ fn seal_one(
         *nameless = table.nameless();
         additions[symbols::KEY] = table.to_json();
     }
-    unfinished::will_make(seal::temporary(&job.trace));
+    temp_files::will_make(seal::temporary(&job.trace));
     seal(&job.trace, additions, job.in_doubt, &mut |now, of| {
         bar.inc_length(of.saturating_sub(total));
         bar.inc(now.saturating_sub(done));
@@ -106,38 +106,41 @@ pub(crate) fn tell(done: &[Done]) {
             .filter_map(|done| Some((&done.trace, done.result.as_ref().ok()?)))
     };
     for (trace, sealed) in sealed().take(MOST_LINES) {
-        words::note(&format!(
+        message::note(&format!(
             "{}: {} of {}, {}, {}",
-            words::near(trace).display(),
-            words::counted(sealed.events, "event"),
-            words::counted(sealed.streams.into(), "thread"),
+            message::near(trace).display(),
+            message::counted(sealed.events, "event"),
+            message::counted(sealed.streams.into(), "thread"),
             lost(&[sealed]),
-            words::bytes(sealed.bytes)
+            message::bytes(sealed.bytes)
         ));
     }
     let files = sealed().count();
     if files > 1 {
-        words::note(&format!(
+        message::note(&format!(
             "{}: {}, {}, {}",
-            words::counted(files as u64, "file"),
-            words::counted(sealed().map(|(_, sealed)| sealed.events).sum(), "event"),
+            message::counted(files as u64, "file"),
+            message::counted(sealed().map(|(_, sealed)| sealed.events).sum(), "event"),
             lost(&sealed().map(|(_, sealed)| sealed).collect::<Vec<_>>()),
-            words::bytes(sealed().map(|(_, sealed)| sealed.bytes).sum())
+            message::bytes(sealed().map(|(_, sealed)| sealed.bytes).sum())
         ));
     }
     for (trace, sealed) in sealed() {
         tell_diagnostics(trace, sealed);
         if let Some(spool) = &sealed.spool_left {
-            words::note(&format!(
+            message::note(&format!(
                 "{}: its events in {} were added; that file stays, since it may be another trace's",
-                words::near(trace).display(),
-                words::near(spool).display()
+                message::near(trace).display(),
+                message::near(spool).display()
             ));
         }
     }
     for done in done {
         if let Err(error) = &done.result {
-            words::warning(&format!("{}: {error}", words::near(&done.trace).display()));
+            message::warning(&format!(
+                "{}: {error}",
+                message::near(&done.trace).display()
+            ));
         }
     }
 }
@@ -152,7 +155,7 @@ pub(crate) fn report_nameless(done: &[Done]) {
         .map(|(module, problem)| format!("{module}: {problem}"))
         .collect();
     for words in nameless.iter().take(MAX_LINES) {
-        words::warning(words);
+        message::warning(words);
     }
 }
 
@@ -175,7 +178,7 @@ pub(crate) fn report_withheld(done: &[Done]) {
         })
         .collect();
     for words in withheld {
-        words::note(&words);
+        message::note(&words);
     }
 }
 
@@ -183,7 +186,7 @@ fn lost(sealed: &[&Sealed]) -> String {
     match sealed.iter().map(|sealed| sealed.lost).sum() {
         0 if sealed.iter().all(|sealed| sealed.is_whole()) => "none lost".to_owned(),
         0 => "SOME MISSING".to_owned(),
-        lost => format!("{} LOST", words::number(lost)),
+        lost => format!("{} LOST", message::number(lost)),
     }
 }
 
@@ -198,13 +201,13 @@ pub(crate) fn tell_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
     let mut worth_telling = failure.chain(damage.map(Diagnostic::to_string)).peekable();
     let is_any = worth_telling.peek().is_some();
     for words in worth_telling.by_ref().take(MOST_LINES) {
-        words::warning(&format!("{}: {words}", words::near(trace).display()));
+        message::warning(&format!("{}: {words}", message::near(trace).display()));
     }
     let rest = worth_telling.count();
     if rest > 0 {
-        words::warning(&format!(
+        message::warning(&format!(
             "{}: and {rest} more; omptrace check tells all",
-            words::near(trace).display()
+            message::near(trace).display()
         ));
     }
     is_any
@@ -212,11 +215,11 @@ pub(crate) fn tell_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
 
 /// A trace as an argument of a command to be typed: no option, whatever it is called.
 fn typed(trace: &Path) -> String {
-    let near = words::near(trace);
+    let near = message::near(trace);
     if near.as_os_str().as_encoded_bytes().starts_with(b"-") {
-        words::shell_path(&Path::new(".").join(near))
+        message::shell_path(&Path::new(".").join(near))
     } else {
-        words::shell_path(trace)
+        message::shell_path(trace)
     }
 }
 

@@ -9,7 +9,7 @@ use omptrace_trace_format::Reader;
 use crate::arguments::Stats;
 use crate::convert::tell;
 use crate::failure::{Outcome, Result};
-use crate::{inputs, words};
+use crate::{inputs, message};
 
 /// The letters of a line where nothing tells, as in a pipe or a file.
 const USUAL_COLUMNS: usize = 80;
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
         ..symbols::Options::default()
     };
     let (stats, report) = Numbers::of(&inputs, &symbols);
-    let width = words::columns(&io::stdout()).unwrap_or(USUAL_COLUMNS);
+    let width = message::columns(&io::stdout()).unwrap_or(USUAL_COLUMNS);
     let mut stdout = BufWriter::new(io::stdout().lock());
     if arguments.json {
         serde_json::to_writer(&mut stdout, &stats).map_err(io::Error::from)?;

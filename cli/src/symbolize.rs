@@ -7,8 +7,8 @@ use serde_json::json;
 use crate::arguments::Symbolize;
 use crate::failure::{Failure, Outcome, Result};
 use crate::inputs;
+use crate::message;
 use crate::sealing::{self, Job};
-use crate::words;
 
 /// Names the code of every input, and tells what has no names, and what was wrong with the traces.
 ///
@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Symbolize) -> Result<Outcome> {
         .collect();
     let mut outcome = Outcome::Success;
     for done in sealing::seal_all(jobs) {
-        let trace = words::near(&done.trace).display().to_string();
+        let trace = message::near(&done.trace).display().to_string();
         let cannot = |error| Failure::new(format!("cannot name the code of {trace}: {error}"));
         let sealed = done.result.map_err(cannot)?;
         let is_damaged = sealing::tell_diagnostics(&done.trace, &sealed);
@@ -47,14 +47,14 @@ fn tell(trace: &str, reader: &Reader) -> bool {
     let table = Table::from_metadata(reader.metadata()).unwrap_or_default();
     let counts = table.counts();
     let all = counts.iter().sum::<usize>();
-    words::note(&format!(
+    message::note(&format!(
         "{trace}: {} of {} with source lines",
         counts[Quality::Line as usize],
-        words::counted(all as u64, "place")
+        message::counted(all as u64, "place")
     ));
     let mut found = false;
     for (module, problem) in table.problems() {
-        words::warning(&format!("{}: {problem}", module.path));
+        message::warning(&format!("{}: {problem}", module.path));
         found = true;
     }
     found

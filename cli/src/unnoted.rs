@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use omptrace_trace_format::{OpenError, Reader};
 
-use crate::registry::Session;
+use crate::recorded_traces::Session;
 
 /// What lies in the folder of the output.
 #[derive(Debug, Default)]

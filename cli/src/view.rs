@@ -16,8 +16,8 @@ use crate::arguments::View;
 use crate::convert::{Conversion, selection};
 use crate::failure::{Failure, Outcome, Result};
 use crate::inputs;
-use crate::target::is_trace;
-use crate::words;
+use crate::message;
+use crate::output_path::is_trace;
 
 /// How long a trace waits for a browser.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &View) -> Result<Outcome> {
             "no browser fetched the trace within ten minutes",
         ));
     }
-    words::note(&format!("{name} was handed over"));
+    message::note(&format!("{name} was handed over"));
     Ok(Outcome::Success)
 }
 
@@ -112,7 +112,7 @@ fn listen(arguments: &View, trace: File, name: &str) -> Result<Server> {
     let copy = trace.try_clone().map_err(failed)?;
     match Server::new(trace, name, ui.clone(), way, port) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && arguments.port.is_none() => {
-            words::note(&format!(
+            message::note(&format!(
                 "port {port}, from which Perfetto's page fetches traces, is taken: a page of ours hands the trace over"
             ));
             Server::new(copy, name, ui, Way::Page, 0).map_err(failed)
@@ -151,12 +151,12 @@ fn open_browser(address: &str) -> bool {
 
 /// How a browser comes to the trace.
 fn tell_where(port: u16) {
-    words::note(
+    message::note(
         "open this address in a browser of this machine; the command ends when that has the trace",
     );
     if env::var_os("SSH_CONNECTION").is_some() {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        words::hint(&format!(
+        message::hint(&format!(
             "for the browser of your own machine, forward the port from there: ssh -L {port}:127.0.0.1:{port} {}",
             host.trim()
         ));

@@ -5,10 +5,10 @@
 
 use ompt_sys as ompt;
 
+use crate::emitter::Stage;
 use crate::names::Construct;
 use crate::sink::CounterId;
 use crate::sink::Ns;
-use crate::stage::Stage;
 use crate::thread::Thread;
 
 /// Changes that are closer together are one.

@@ -26,16 +26,16 @@ use crate::counters::Counters;
 use crate::dependences::Dependences as TaskDependences;
 use crate::devices::{DeviceReport, Devices};
 use crate::dialect::Dialect;
+use crate::emitter::Stage;
+use crate::event_selection::Selection;
 use crate::given_ids::GivenIds;
 use crate::locks::{Acquisition, Locks};
 use crate::names::{Construct, DeviceEvent};
 use crate::repair::Cause;
-use crate::selection::Selection;
 use crate::sink::{
     Anchor, Argument, Category, FlowKind, Interval, LocationKind, Ns, RegionId, ThreadEvent, Value,
     argument,
 };
-use crate::stage::Stage;
 use crate::tasks::{Task, TaskState, Tasks};
 use crate::thread::{Frame, Thread};
 use collector::RepeatedForks;

@@ -5,8 +5,8 @@
 
 use ompt_sys as ompt;
 
+use crate::emitter::Stage;
 use crate::sink::{Anchor, Category, Interval, LocationId, LocationKind, Ns, Point, ThreadEvent};
-use crate::stage::Stage;
 use omptrace_common::fast_map::RecentMap;
 
 /// The mutexes of a process, by `wait_id`.

@@ -6,6 +6,7 @@ use omptrace_symbols::Table;
 use omptrace_trace_format::{Diagnostic, Reader, Severity};
 
 use crate::devices::{DeviceReport, Devices, Survey, device_name};
+use crate::emitter::Stage;
 use crate::interpret::collector::repeated_forks;
 use crate::interpret::{Interpreter, SessionClock};
 use crate::locations::{ThreadIntroduction, display_order, introductions};
@@ -14,7 +15,6 @@ use crate::repair::Cause;
 use crate::report::{ProcessReport, Report, is_overwritten};
 use crate::reports::Reports;
 use crate::sink::{Lifetime, LocationId, LocationKind, Ns, Process, ProcessId, Sink, Summary};
-use crate::stage::Stage;
 use crate::stream::Decoding;
 use crate::thread::Thread;
 

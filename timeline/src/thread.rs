@@ -15,12 +15,12 @@
 use ompt_sys as ompt;
 use omptrace_trace_format::field::Id;
 
+use crate::emitter::Stage;
 use crate::names::Construct;
 use crate::repair::Cause;
 use crate::sink::{
     Anchor, Argument, LocationId, Ns, Point, RegionId, ThreadEvent, Value, argument,
 };
-use crate::stage::Stage;
 
 /// Stops a trace of begins only, each of whose ends is looked for in all of them. What is deeper is left out; formats whose
 /// viewers have room for less [show less](crate::format::Format).

@@ -27,9 +27,9 @@ use std::io;
 use crate::digits::{Pieces, ShortText, put};
 use crate::json;
 use crate::output::Output;
-use crate::share::Share;
+use crate::shard::Share;
 use crate::system_ids::SystemIds;
-use crate::words::{ByWord, RecentTexts};
+use crate::text_cache::{ByWord, RecentTexts};
 use omptrace_timeline::sink::{
     Anchor, Argument, Category, Counter, CounterId, DeviceWork, Flow, FlowKind, Interval, Location,
     LocationKind, Ns, Point, Process, ProcessId, Region, RegionId, Sink, Source, ThreadEvent,

@@ -7,7 +7,7 @@ use crate::chrome::{self, Chrome};
 use crate::otf2::{Otf2, Otf2Options};
 use crate::output::Output;
 use crate::perfetto::{self, Perfetto};
-use crate::share::Share;
+use crate::shard::Share;
 use crate::text::Text;
 use omptrace_timeline::sink::Sink;
 

@@ -18,40 +18,40 @@ mod chrome;
 mod digits;
 mod dump;
 mod format;
-mod hand_over;
 mod json;
 mod otf2;
 mod output;
 mod perfetto;
+mod rotate;
 mod sections;
-mod share;
-mod split;
+mod shard;
+mod sink_thread;
 mod system_ids;
 mod text;
-mod words;
+mod text_cache;
 
 use std::io::{self, Write};
 use std::num::NonZero;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use hand_over::handed_over;
 use omptrace_common::thread_pool::processors;
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::filter::Selection;
 use omptrace_timeline::{self as timeline, Report, Timeline};
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;
+use sink_thread::handed_over;
 
 use omptrace_timeline::sink::Sink;
 use output::{ByteCount, Output, Writer};
-use share::{Share, Turns, shares_for};
-use split::Split;
+use rotate::Split;
+use shard::{Share, Turns, shares_for};
 
 pub use dump::{dump_json, dump_text};
 pub use format::{FORMATS, Format};
 pub use otf2::{Enums, Otf2Options};
-pub use split::NextFile;
+pub use rotate::NextFile;
 
 /// How to convert.
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use flate2::{Compression, GzBuilder, write::GzEncoder};
 
-use crate::share::Turns;
+use crate::shard::Turns;
 
 /// Bytes that are collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;

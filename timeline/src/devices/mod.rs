@@ -28,10 +28,10 @@ use serde::Serialize;
 pub use clock::{ClockSource, DeviceClockReport};
 pub(crate) use survey::Survey;
 
+use crate::emitter::Stage;
 use crate::interpret::SessionClock;
 use crate::repair::Cause;
 use crate::sink::{CounterId, LocationKind, Ns, Point, Source};
-use crate::stage::Stage;
 use host::{HostOperation, HostOperations, TargetRegion};
 use images::Images;
 use omptrace_common::fast_map::FastMap;

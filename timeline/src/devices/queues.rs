@@ -9,12 +9,12 @@ use std::rc::Rc;
 
 use super::record::{DataOp, Work};
 use super::{QueueKind, Sum};
+use crate::emitter::Stage;
 use crate::repair::Cause;
 use crate::sink::{
     Anchor, Argument, Category, CounterId, DeviceWork, FlowKind, Interval, LocationId,
     LocationKind, Ns, Point, Source, Value, argument,
 };
-use crate::stage::Stage;
 
 /// Pieces of work that are held back.
 const MOST_WAITING: usize = 1 << 14;

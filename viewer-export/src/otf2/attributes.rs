@@ -1,7 +1,7 @@
 //! Details of events: each argument of the timeline is an attribute of the same name.
 
 use super::strings::Strings;
-use crate::words::ByWord;
+use crate::text_cache::ByWord;
 use omptrace_timeline::sink::{Argument, Value};
 use otf2_archive::buffer::{Buffer, Out};
 use otf2_archive::encoding::{AttributeRef, Field, StringRef, TypedValue};

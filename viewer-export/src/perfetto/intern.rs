@@ -7,7 +7,7 @@ use super::protobuf as pb;
 use super::schema::{
     NEEDS_INCREMENTAL_STATE, interned, interned_text, packet, source_location, trace,
 };
-use crate::words::ByWord;
+use crate::text_cache::ByWord;
 use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::sink::{Category, Source};
 

@@ -31,9 +31,9 @@ use std::hash::Hasher;
 use std::io;
 
 use crate::output::Output;
-use crate::share::{MOST_SHARES, Share};
+use crate::shard::{MOST_SHARES, Share};
 use crate::system_ids::SystemIds;
-use crate::words::RecentTexts;
+use crate::text_cache::RecentTexts;
 use intern::Strings;
 use omptrace_common::fast_map::Fold;
 use omptrace_timeline::sink::{

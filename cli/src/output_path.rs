@@ -10,7 +10,7 @@ use omptrace_trace_format::block::FILE_MAGIC;
 use tempfile::NamedTempFile;
 
 use crate::failure::{Failure, Result};
-use crate::unfinished;
+use crate::temp_files;
 
 /// Where the output goes.
 pub(crate) enum Target {
@@ -65,7 +65,7 @@ impl Target {
         builder
             .prefix(".omptrace-")
             .permissions(Permissions::from_mode(0o666));
-        let unfinished = unfinished::make(|| builder.tempfile_in(folder)).map_err(failed)?;
+        let unfinished = temp_files::make(|| builder.tempfile_in(folder)).map_err(failed)?;
         Ok(Target::File { unfinished, path })
     }
 

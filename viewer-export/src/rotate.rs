@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::format::Format;
 use crate::output::{ByteCount, Output};
-use crate::share::Share;
+use crate::shard::Share;
 use omptrace_timeline::filter::{KeptEnter, Window};
 use omptrace_timeline::sink::{
     Argument, Counter, CounterId, Flow, Interval, Location, Ns, Point, Process, ProcessId, Region,

@@ -127,7 +127,7 @@ fn output(options: &Tracer) -> Result<Option<OsString>> {
         ))
         .hint(format!(
             "mkdir -p {}",
-            crate::words::shell_word(folder.as_os_str())
+            crate::message::shell_word(folder.as_os_str())
         )));
     }
     Ok(Some(absolute_pattern(&output)?))

@@ -10,7 +10,7 @@ use omptrace_trace_format::Reader;
 use tempfile::TempDir;
 
 use crate::failure::{Failure, Result};
-use crate::unfinished;
+use crate::temp_files;
 
 /// The file without which a folder is no archive.
 const ANCHOR: &str = "traces.otf2";
@@ -70,7 +70,7 @@ impl Folder {
         builder
             .prefix(".omptrace-")
             .permissions(Permissions::from_mode(0o777));
-        let unfinished = unfinished::make(|| builder.tempdir_in(place)).map_err(failed)?;
+        let unfinished = temp_files::make(|| builder.tempdir_in(place)).map_err(failed)?;
         Ok(Folder {
             unfinished,
             path,
@@ -91,7 +91,7 @@ impl Folder {
         let unfinished = self.unfinished.path();
         let bytes = size(unfinished)?;
         if self.is_there {
-            unfinished::finish(|| {
+            temp_files::finish(|| {
                 remove(parts(&self.path, Some(unfinished))?)?;
                 move_archive(unfinished, &self.path)
             })?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::failure::{Failure, Result};
-use crate::unfinished;
+use crate::temp_files;
 
 /// The folder of notes, which goes away with this value.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Registry {
     /// # Errors
     /// The place for temporary files does not take one.
     pub(crate) fn new() -> Result<Registry> {
-        let folder = unfinished::make(|| TempDir::with_prefix("omptrace-")).map_err(|error| {
+        let folder = temp_files::make(|| TempDir::with_prefix("omptrace-")).map_err(|error| {
             Failure::because("cannot make a temporary folder", &error)
                 .hint("name a folder that can be written to in TMPDIR")
         })?;
