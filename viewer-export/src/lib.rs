@@ -1,4 +1,4 @@
-//! What becomes of a trace after the run: timeline, exports, raw facts, summary, soundness.
+//! Exports of traces: a timeline as Chrome JSON, Perfetto, OTF2 or text, and raw events.
 //!
 //! ```no_run
 //! use omptrace_trace_format::Reader;
