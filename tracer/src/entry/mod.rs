@@ -9,5 +9,5 @@
 
 mod isolated;
 pub(crate) mod libgomp;
-mod preload;
+pub(crate) mod preload;
 pub(crate) mod start;
