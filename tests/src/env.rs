@@ -514,6 +514,7 @@ fn build(source: &str, mut command: Command) -> PathBuf {
         .unwrap_or_else(|error| panic!("{}: {error}", source.display()));
     let mut hasher = DefaultHasher::new();
     content.hash(&mut hasher);
+    headers(source, &content).hash(&mut hasher);
     command.get_program().hash(&mut hasher);
     command
         .get_args()
@@ -531,6 +532,19 @@ fn build(source: &str, mut command: Command) -> PathBuf {
         Ok(())
     });
     program
+}
+
+/// The contents of the files that `source` includes from its own folder.
+fn headers(source: &Path, content: &[u8]) -> Vec<Vec<u8>> {
+    let folder = root().join(source.parent().unwrap_or(Path::new("")));
+    let text = String::from_utf8_lossy(content);
+    let names = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("#include \"")?.strip_suffix('"'));
+    // What is not there was generated, or lies in a folder that a flag names.
+    names
+        .filter_map(|name| fs::read(folder.join(name)).ok())
+        .collect()
 }
 
 /// Makes the file or folder `path` unless it is there. Several processes may do so at once: each makes its own under
