@@ -1,0 +1,279 @@
+//! How a device fills the tool's buffers, and gives them back.
+
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+use std::{mem, ptr};
+
+use ompt_sys::*;
+
+use super::records::NativeRecord;
+use super::{
+    BIG_RECORD_BYTES, Buffer, ENDS, Format, LATE, Misbehaviour, Operation, Running, Trace, die,
+    host_ns,
+};
+
+/// How long a flush of [`Misbehaviour::FlushReturnsEarly`] takes.
+const FLUSH_TAKES: Duration = Duration::from_millis(5);
+
+impl Running {
+    pub(super) fn does(&self, misbehaviour: Misbehaviour) -> bool {
+        self.script.misbehaviours.contains(&misbehaviour)
+    }
+
+    pub(super) fn trace(&self) -> MutexGuard<'_, Trace> {
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What it says its number is.
+    pub(super) fn said_number(&self) -> c_int {
+        if self.does(Misbehaviour::SaysDeviceZero) {
+            0
+        } else {
+            self.number as c_int
+        }
+    }
+
+    pub(super) fn record_bytes(&self) -> usize {
+        match self.script.format {
+            Format::Ompt if self.does(Misbehaviour::BigRecords) => BIG_RECORD_BYTES,
+            Format::Ompt => size_of::<ompt_record_ompt_t>(),
+            Format::Native => size_of::<NativeRecord>(),
+        }
+    }
+
+    pub(super) fn jitter(&self) {
+        let most_ns = self.script.clock.jitter_us * 1000;
+        if most_ns > 0 {
+            // SplitMix64 (Steele, Lea, Flood 2014).
+            let mut z = self
+                .random
+                .fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+            z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            let until = host_ns() + (z ^ z >> 31) % most_ns;
+            while host_ns() < until {}
+        }
+    }
+
+    /// Writes a record of `operation`, where tracing is on and there is room.
+    pub(super) fn write(&self, truth: Option<Operation>, operation: &Operation) {
+        let bytes = self.record_bytes();
+        let Some(mut trace) = self.make_room(bytes) else {
+            return;
+        };
+        let writer = self.writer();
+        let Some(buffer) = trace.filling.get_mut(&writer) else {
+            trace.played.dropped += 1;
+            return;
+        };
+        let at = buffer.address + buffer.used;
+        buffer.used += bytes;
+        trace.written += 1;
+        let is_second = trace.written % 2 == 0;
+        // SAFETY: the buffer has room for it, the tool promised that it can be written.
+        unsafe {
+            match self.script.format {
+                Format::Ompt => (at as *mut ompt_record_ompt_t)
+                    .write_unaligned(self.ompt_record(operation, is_second)),
+                Format::Native => {
+                    (at as *mut NativeRecord).write_unaligned(self.native_record(operation))
+                }
+            }
+        }
+        match truth {
+            Some(truth) => trace.played.operations.push(truth),
+            None => trace.played.alone += 1,
+        }
+        if self.does(Misbehaviour::CompletesInParts)
+            && let Some(buffer) = trace.filling.get(&writer).copied()
+        {
+            drop(trace);
+            self.complete(buffer, false);
+            if let Some(buffer) = self.trace().filling.get_mut(&writer) {
+                buffer.delivered = buffer.used;
+            }
+        }
+    }
+
+    /// Whose buffer the calling thread writes to.
+    pub(super) fn writer(&self) -> u64 {
+        if self.does(Misbehaviour::BufferPerThread) {
+            // SAFETY: it only asks the kernel.
+            unsafe { libc::gettid() as u64 }
+        } else {
+            0
+        }
+    }
+
+    /// The trace, with a buffer being filled that has room; `None` where tracing is off.
+    pub(super) fn make_room(&self, bytes: usize) -> Option<MutexGuard<'_, Trace>> {
+        let mut trace = self.trace();
+        let (request, _) = trace.callbacks.filter(|_| !trace.is_paused)?;
+        if trace.wants_targets && self.does(Misbehaviour::DiesOfTargetRecords) {
+            die("a record of a target region on a thread without a task");
+        }
+        let writer = self.writer();
+        if trace
+            .filling
+            .get(&writer)
+            .is_some_and(|buffer| buffer.used + bytes <= buffer.bytes)
+        {
+            return Some(trace);
+        }
+        let full = trace.filling.remove(&writer);
+        trace.full.extend(full);
+        let waits =
+            self.does(Misbehaviour::ReversesBuffers) || self.does(Misbehaviour::KeepsBuffers);
+        let full = if waits {
+            Vec::new()
+        } else {
+            mem::take(&mut trace.full)
+        };
+        drop(trace);
+        full.into_iter()
+            .for_each(|buffer| self.complete(buffer, true));
+        let (mut address, mut size) = (ptr::null_mut(), 0);
+        // SAFETY: the tool's callback, with places that it can write.
+        unsafe { request(self.said_number(), &mut address, &mut size) };
+        if self.script.uses_bytes > 0 {
+            size = size.min(self.script.uses_bytes);
+        }
+        let has_room = !address.is_null() && size >= bytes;
+        if !has_room && self.does(Misbehaviour::BigRecords) {
+            die("no room for a record");
+        }
+        let mut trace = self.trace();
+        if has_room {
+            let buffer = Buffer {
+                address: address as usize,
+                bytes: size,
+                used: 0,
+                delivered: 0,
+            };
+            trace.filling.insert(writer, buffer);
+        }
+        Some(trace)
+    }
+
+    /// Delivers what is in the buffer and was not delivered yet; `owned`: the buffer is the tool's again.
+    pub(super) fn complete(&self, buffer: Buffer, owned: bool) {
+        let Some((_, complete)) = self.trace().callbacks else {
+            return;
+        };
+        let mut calls = Vec::new();
+        ENDS.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(buffer.address, buffer.address + buffer.used);
+        let in_parts =
+            self.does(Misbehaviour::CompletesInParts) || self.does(Misbehaviour::BufferPerThread);
+        let begin = (buffer.address + buffer.delivered) as u64;
+        let mut bytes = buffer.used - buffer.delivered;
+        if self.does(Misbehaviour::TooManyBytes) {
+            bytes += buffer.bytes + (1 << 20);
+        }
+        if bytes > 0 && buffer.used > buffer.delivered {
+            let is_last = owned && !in_parts;
+            calls.push((buffer.address, bytes, begin, is_last));
+        }
+        if owned && in_parts {
+            calls.push((buffer.address, 0, 0, true));
+        }
+        if owned && self.does(Misbehaviour::CompletesTwice) {
+            calls.push((buffer.address, 0, 0, true));
+        }
+        if owned && self.does(Misbehaviour::CompletesForeignBuffers) {
+            calls.push((calls.as_ptr() as usize, 0, 0, true));
+        }
+        let number = self.said_number();
+        let deliver = move || {
+            for (address, bytes, begin, owned) in calls {
+                let address = address as *mut ompt_buffer_t;
+                // SAFETY: the tool's callback, with a buffer of its own, or one that this device misbehaves with.
+                unsafe { complete(number, address, bytes, begin, owned.into()) };
+            }
+        };
+        if self.script.foreign_threads {
+            thread::spawn(deliver).join().expect("no delivery panics");
+        } else {
+            deliver();
+        }
+    }
+
+    /// Has all delivered that there is; `stop`: and gives all buffers back.
+    pub(super) fn flush(&'static self, stop: bool) {
+        if stop || !self.does(Misbehaviour::FlushReturnsEarly) {
+            return self.flush_now(stop);
+        }
+        self.wait_for_flushes();
+        let flush = thread::spawn(|| {
+            thread::sleep(FLUSH_TAKES);
+            self.flush_now(false);
+        });
+        self.trace().flushes.push(flush);
+    }
+
+    pub(super) fn wait_for_flushes(&self) {
+        let flushes = mem::take(&mut self.trace().flushes);
+        for flush in flushes {
+            flush.join().expect("no delivery panics");
+        }
+    }
+
+    pub(super) fn flush_now(&self, stop: bool) {
+        let mut trace = self.trace();
+        let keeps = self.does(Misbehaviour::KeepsBuffers) && !stop;
+        if keeps {
+            return;
+        }
+        let mut buffers = mem::take(&mut trace.full);
+        let mut partly = Vec::new();
+        if self.does(Misbehaviour::BufferPerThread) {
+            for buffer in trace.filling.values_mut() {
+                partly.push(*buffer);
+                buffer.delivered = buffer.used;
+            }
+        } else {
+            buffers.extend(mem::take(&mut trace.filling).into_values());
+        }
+        drop(trace);
+        partly
+            .into_iter()
+            .for_each(|buffer| self.complete(buffer, false));
+        if self.does(Misbehaviour::ReversesBuffers) {
+            buffers.reverse();
+        }
+        buffers
+            .into_iter()
+            .for_each(|buffer| self.complete(buffer, true));
+    }
+
+    /// Tracing stops.
+    pub(super) fn stop(&'static self) {
+        if self.does(Misbehaviour::CompletesAfterStop) {
+            let late = thread::spawn(|| {
+                thread::sleep(Duration::from_millis(2));
+                self.flush_now(true);
+                self.trace().callbacks = None;
+            });
+            LATE.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(late);
+            return;
+        }
+        if !self.does(Misbehaviour::StopDropsUndelivered) {
+            self.flush_now(true);
+        }
+        self.trace().callbacks = None;
+        self.wait_for_flushes();
+    }
+
+    /// Where the runtime has deleted what its entry points need.
+    pub(super) fn must_be_alive(&self, entry_point: &str) {
+        if self.trace().is_finalized && self.does(Misbehaviour::EntryPointsDieAtFinalize) {
+            die(&format!("{entry_point} after device_finalize"));
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What devices do wrong, by name.
+
+use ompt_sys::ompt_record_ompt_t;
+use serde::{Deserialize, Serialize};
+
+/// What a device does wrong, or as the specification allows and few expect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Misbehaviour {
+    /// `ompt_set_trace_ompt` answers `ompt_set_never`.
+    RefusesOmpt,
+    /// `ompt_set_trace_ompt` knows the kinds by their first numbers only.
+    RefusesEmi,
+    /// `ompt_set_trace_native` answers `ompt_set_never`.
+    RefusesNative,
+    /// `ompt_start_trace` fails.
+    RefusesStart,
+    /// `ompt_translate_time` answers 0.
+    TranslatesToZero,
+    /// Requests and completions say device 0.
+    SaysDeviceZero,
+    /// A completion per record, its begin in the middle of the buffer, and a last one without records gives it back.
+    CompletesInParts,
+    /// The last completion comes after `ompt_stop_trace` has returned.
+    CompletesAfterStop,
+    /// Each buffer is given back twice.
+    CompletesTwice,
+    /// Completions of a buffer that is not the tool's.
+    CompletesForeignBuffers,
+    /// Full buffers come back in the reverse order, when tracing is flushed.
+    ReversesBuffers,
+    /// No buffer comes back before tracing stops.
+    KeepsBuffers,
+    /// Each second record is a null pointer.
+    NullRecords,
+    /// Each second record is of an invalid type.
+    InvalidRecords,
+    /// Each second record is of a kind that no specification has.
+    UnknownKinds,
+    /// Each second record lies where no memory is.
+    BadPointers,
+    /// The cursor does not advance, and says that there is a next record.
+    EndlessCursor,
+    /// Completions report more bytes than the buffer has.
+    TooManyBytes,
+    /// The end of each operation is before its begin.
+    SwapsTimes,
+    /// Each second record has no times.
+    ZeroTimes,
+    /// All records name the same operation.
+    ReusesIds,
+    /// `host_op_id` and `target_id` are in each other's place.
+    SwapsIds,
+    /// From `device_finalize` on, `ompt_flush_trace`, `ompt_stop_trace` and `ompt_advance_buffer_cursor` abort. AMD's.
+    EntryPointsDieAtFinalize,
+    /// Each thread has a buffer, which is the tool's again when it is full, and never else. AMD's.
+    BufferPerThread,
+    /// `ompt_stop_trace` drops what was not delivered. AMD's.
+    StopDropsUndelivered,
+    /// `ompt_flush_trace` returns before the records are delivered, on a thread of the runtime; a further one returns when those
+    /// are. AMD's.
+    FlushReturnsEarly,
+    /// A target region aborts where records of target regions are wanted. AMD's, on a thread without a task.
+    DiesOfTargetRecords,
+    /// A record takes [`BIG_RECORD_BYTES`], and the program aborts where a buffer has no room for one. AMD's.
+    BigRecords,
+    /// A child that is forked while the device is traced never ends. AMD's.
+    ChildHangs,
+}
+
+/// What AMD's runtime does.
+pub const AMDS: &[Misbehaviour] = &[
+    Misbehaviour::EntryPointsDieAtFinalize,
+    Misbehaviour::BufferPerThread,
+    Misbehaviour::StopDropsUndelivered,
+    Misbehaviour::FlushReturnsEarly,
+    Misbehaviour::DiesOfTargetRecords,
+    Misbehaviour::BigRecords,
+    Misbehaviour::ChildHangs,
+];
+/// The entry points that AMD's runtime lacks.
+pub const MISSING_AMDS: &[&str] = &[
+    "get_device_num_procs",
+    "get_buffer_limits",
+    "pause_trace",
+    "set_trace_native",
+    "get_record_native",
+    "get_record_abstract",
+];
+/// Bytes of a record of [`Misbehaviour::BigRecords`].
+pub const BIG_RECORD_BYTES: usize = size_of::<ompt_record_ompt_t>() + 8;
