@@ -12,6 +12,8 @@
 
 mod bench;
 mod demo;
+#[cfg(test)]
+mod documents;
 mod fuzz;
 mod install;
 mod omptrace;
