@@ -474,7 +474,7 @@ fn duration_line(info: &Info) -> String {
             seconds(before)
         ),
         None => format!(
-            "{duration} since tracing began; the trace does not tell when the process started"
+            "{duration} since tracing began; the trace does not say when the process started"
         ),
     }
 }

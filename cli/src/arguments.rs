@@ -51,15 +51,15 @@ pub(crate) enum Command {
     Convert(Convert),
     /// Open traces in Perfetto's UI, in a browser
     View(View),
-    /// Tell where the time went, in numbers: per construct, per thread
+    /// Show where the time went, in numbers: per construct, per thread
     Stats(Stats),
-    /// Tell what was traced, where, when, how it ended, and what was lost
+    /// Show what was traced, where, when, how it ended, and what was lost
     Info(Info),
     /// Print every event as it was recorded
     Dump(Dump),
     /// Look for damage, loss and contradictions
     Check(Check),
-    /// Find OpenMP runtimes and what each lets a tool see; tell whether a program can be traced
+    /// Find OpenMP runtimes and what each lets a tool see; say whether a program can be traced
     Doctor(Doctor),
     /// Print the man page
     #[command(hide = true)]
@@ -236,7 +236,7 @@ Examples:
   omptrace recover app.omptrace
   omptrace recover traces/")]
 pub(crate) struct Recover {
-    /// Complete also traces of which it cannot be seen here whether their processes have ended
+    /// Complete traces even if it cannot be seen here whether their processes have ended
     ///
     /// Of a process on another host or in another container, nothing may be seen but the lock that it holds on its trace,
     /// and not every file system shows that. Use this when you know that the processes have ended: of one that
@@ -251,10 +251,10 @@ pub(crate) struct Recover {
 /// `omptrace symbolize`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Names come from the files that were traced, told by their build ids, else by size and time of modification, and from \
-their debug files. Names that a trace has already stay where the files are gone.
+Names come from the traced files and from their debug files. A file is used if it has the build id that was traced, or, \
+without one, the same size and time of modification. Names that a trace already has stay when the files are gone.
 
-Exit status: 0 all code has source lines, 1 some has not (listed), 2 failure.
+Exit status: 0 all code has source lines, 1 some code has none (listed), 2 failure.
 
 Examples:
   omptrace symbolize app.omptrace
@@ -319,7 +319,7 @@ pub(crate) struct Convert {
     /// For otf2: only threads of the host, no devices, as Scalasca wants it
     #[arg(long)]
     pub(crate) host_only: bool,
-    /// What of the timeline.
+    /// The selected part of the timeline.
     #[command(flatten)]
     pub(crate) part: Part,
 }
@@ -345,7 +345,7 @@ impl From<Otf2Enums> for Enums {
     }
 }
 
-/// What of a timeline is wanted.
+/// The selected part of a timeline.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Less of a large trace")]
 pub(crate) struct Part {
@@ -356,7 +356,7 @@ pub(crate) struct Part {
     /// main or 'worker 3'; can be given several times
     #[arg(long = "thread", value_name = "THREAD")]
     pub(crate) threads: Vec<String>,
-    /// Only what takes so long, as in 10us, and what takes no time by nature
+    /// Hide slices that are shorter than this, as in 10us; instants are kept
     #[arg(long, value_name = "TIME", value_parser = units::nanoseconds)]
     pub(crate) min_duration: Option<u64>,
     /// The details of each slice
@@ -369,7 +369,7 @@ pub(crate) struct Part {
 #[command(after_help = "\
 Serves the trace to a browser of this machine and ends when it was fetched; nobody else can have it. Perfetto's page is \
 of https://ui.perfetto.dev, but the trace does not leave the machine. The address is printed on stdout; on a remote \
-machine the command tells how to forward the port.
+machine the command prints how to forward the port.
 
 Examples:
   omptrace view app.omptrace
@@ -398,7 +398,7 @@ pub(crate) struct View {
     /// Also each chunk that a thread gets of a loop that is not static: as many slices as the program has chunks
     #[arg(long)]
     pub(crate) chunks: bool,
-    /// What of the timeline.
+    /// The selected part of the timeline.
     #[command(flatten)]
     pub(crate) part: Part,
 }
@@ -485,7 +485,7 @@ Examples:
   omptrace doctor
   omptrace doctor ./app")]
 pub(crate) struct Doctor {
-    /// Tell whether this program can be traced, and how
+    /// Say whether this program can be traced, and how
     #[arg(value_name = "PROGRAM")]
     pub(crate) program: Option<OsString>,
     /// For programs: one object

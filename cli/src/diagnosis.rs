@@ -105,7 +105,7 @@ impl Diagnosis {
             .remedy("build it for this machine"),
             Kind::Script { .. } if program.runs_packages() => Diagnosis::new(
                 Traceable::Unknown,
-                format!("{path} is a script, and which OpenMP runtime its interpreter's packages load cannot be told"),
+                format!("{path} is a script; the OpenMP runtime that its interpreter's packages load cannot be determined"),
             ),
             Kind::Script { interpreter } => Diagnosis::new(
                 Traceable::Unknown,

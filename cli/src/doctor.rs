@@ -337,7 +337,7 @@ impl Verdict {
             Traceable::Yes => "can be traced",
             Traceable::Observed => "can be traced on GCC's runtime",
             Traceable::Replaced => "can be traced on LLVM's runtime",
-            Traceable::Unknown => "cannot be judged from its file",
+            Traceable::Unknown => "cannot be determined from its file",
             Traceable::No => "cannot be traced",
         };
         writeln!(out, "\nProgram {}: {verdict}", self.path.display())?;

@@ -52,7 +52,7 @@ fn named_tool(path: &Path) -> Result<PathBuf> {
 fn installed() -> Result<PathBuf> {
     let program = env::current_exe()
         .and_then(fs::canonicalize)
-        .map_err(|error| Failure::because("cannot tell where this program lies", &error))?;
+        .map_err(|error| Failure::because("cannot determine the path of this program", &error))?;
     let folder = program.parent().unwrap_or(Path::new("/"));
     let places = [folder.join(LIBRARY), folder.join("../lib").join(LIBRARY)];
     places
@@ -139,7 +139,7 @@ pub(crate) fn absolute_pattern(pattern: &Path) -> Result<OsString> {
         return Ok(pattern.as_os_str().to_owned());
     }
     let folder = env::current_dir()
-        .map_err(|error| Failure::because("cannot tell the current folder", &error))?;
+        .map_err(|error| Failure::because("cannot determine the current folder", &error))?;
     let mut absolute = Vec::new();
     for byte in folder.as_os_str().as_bytes() {
         absolute.push(*byte);

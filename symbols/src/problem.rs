@@ -34,7 +34,7 @@ impl fmt::Display for Problem {
                 "the file is not the one that was traced (rebuilt since?), so its addresses have no names"
             }
             Problem::Unverifiable => {
-                "nothing tells whether the file is the one that was traced, so its addresses have no names"
+                "nothing shows whether the file is the one that was traced, so its addresses have no names"
             }
             Problem::Unreadable => "the file cannot be read as ELF, so its addresses have no names",
             Problem::DebugFileDiffers => {

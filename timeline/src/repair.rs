@@ -45,7 +45,7 @@ causes! {
     MisnamedRegion Note "misnamed_region"
         "ends of parallel regions named another thread's region and end that of their own task";
     /// OpenUH tells FORK, ordered regions and waits for them more than once.
-    ToldAgain Note "told_again" "begins came again of what had begun; they are one with the first";
+    ToldAgain Note "told_again" "begins were reported again; each counts as one with the first";
     /// OpenUH and TAU: a thread that was idle before tracing began, and the end of a wait that did not take place.
     EndAlone Note "end_alone"
         "ends of idle times and of waits had no begin: these began before the trace, or there was nothing to wait for";
@@ -62,10 +62,10 @@ causes! {
     EndWithoutBegin Warning "end_without_begin" "ends had no begin and were left out";
     /// `OMPTRACE_EVENTS` says so.
     CounterpartLeftOut Note "counterpart_left_out"
-        "events tell one end of what was chosen not to be recorded at the other; they are not shown";
+        "events lack the other end of their pair, which was not selected for recording; they are not shown";
     /// Without `task_create`, tasks have no ids by which those that are resumed could be told from those that begin.
     PartOfTask Note "part_of_task"
-        "tasks whose creation was not recorded were suspended: each part of them shows as a task, so there are fewer tasks than that";
+        "tasks whose creation was not recorded were suspended: each segment of them shows as a task, so too many tasks are shown";
     /// LLVM 3.7.
     TasksWithoutSwitch Note "tasks_without_switch"
         "the runtime does not report when threads switch tasks: tasks last from their begin to their end";
@@ -93,7 +93,7 @@ causes! {
     /// A device that has no time for what it did.
     NoDeviceTime Warning "no_device_time" "records of devices had no times and were left out";
     /// Nothing is known of the device's clock.
-    NoDeviceClock Warning "no_device_clock" "records of devices were left out, for nothing tells their clock";
+    NoDeviceClock Warning "no_device_clock" "records of devices were left out, because their clock is unknown";
     /// A device that tells the end first.
     DeviceTimesSwapped Warning "device_times_swapped"
         "records of devices ended before they began; begin and end were exchanged";

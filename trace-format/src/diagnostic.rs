@@ -66,15 +66,15 @@ macro_rules! kinds {
 
 kinds! {
     FileHeaderDamaged Warning "file_header_damaged"
-        "the file header is damaged; the session was taken from the first sound block, the spool looked for beside the file";
+        "the file header is damaged; the first valid block gave the session, and the spool was searched beside the file";
     BlockHeaderDamaged Note "block_header_damaged"
         "a block's header is damaged; its copy in the index was used";
     BytesSkipped Error "bytes_skipped"
         "# bytes are no block and were skipped; events may be missing";
     Hole Warning "hole"
-        "# bytes were reserved and never written, and the spool is gone that may have had their chunk";
+        "# bytes were reserved and never written; the spool that may have held their chunk is gone";
     HoleOfSpool Note "hole_of_spool"
-        "# bytes were reserved and are not written: the process ended before, or is not there yet, and the spool has their chunk";
+        "# bytes were reserved and not written, because the process ended first or still runs; the spool has their chunk";
     BlockCut Error "block_cut"
         "the file ends # bytes before this block does";
     OtherSession Note "other_session"
@@ -113,14 +113,14 @@ kinds! {
         "the spool's header is damaged or of another session; its chunks were ignored";
     SpoolChunkDamaged Error "spool_chunk_damaged"
         "# chunks of the spool have headers that make no sense and were ignored";
-    EventsUntold Error "events_untold"
-        "# events were lost while tracing, and the process did not come to tell where";
+    EventsUnreported Error "events_untold"
+        "# events were lost while tracing; the process ended before it recorded where";
     SpoolMoved Note "spool_moved"
         "the spool was found beside the trace, not where the header says";
     SpoolRecycled Note "spool_recycled"
         "a chunk of the running process moved on while it was read; open the trace again to see its events";
     ClockMissing Warning "clock_missing"
-        "the trace has no readings of the clock; one tick is taken for one nanosecond";
+        "the trace has no readings of the clock; one tick is assumed to be one nanosecond";
     ClockSkipped Warning "clock_skipped"
         "# readings of the clock contradict the others and were ignored";
     LimitReached Error "limit_reached"
@@ -154,7 +154,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A diagnostic that counts one and tells no place.
+    /// A diagnostic that counts one and names no place.
     pub fn new(kind: DiagnosticKind) -> Diagnostic {
         Diagnostic {
             severity: kind.severity(),
@@ -286,13 +286,20 @@ impl Diagnostics {
 
     /// Adds what was found when the trace was sealed, but for what was found again: a gap stays where it is.
     pub(crate) fn add_of_sealing(&mut self, found: &[Found]) {
-        let seen: BTreeSet<Found> = self.list.iter().map(Diagnostic::found).collect();
-        for found in found.iter().filter(|found| !seen.contains(found)) {
+        // Another version may have worded it otherwise.
+        let without_text = |found: Found| Found {
+            text: String::new(),
+            ..found
+        };
+        let seen = self.list.iter().map(Diagnostic::found).map(without_text);
+        let seen: BTreeSet<Found> = seen.collect();
+        let is_new = |found: &&Found| !seen.contains(&without_text((*found).clone()));
+        for found in found.iter().filter(is_new) {
             self.push(Diagnostic::of_sealing(found));
         }
     }
 
-    /// All so far; the last one tells how many were left out.
+    /// All so far; the last one counts those that were left out.
     pub(crate) fn take(&mut self) -> Vec<Diagnostic> {
         let mut list = std::mem::take(&mut self.list);
         let suppressed = std::mem::take(&mut self.suppressed);
@@ -300,5 +307,23 @@ impl Diagnostics {
             list.push(Diagnostic::new(DiagnosticKind::Suppressed).count(suppressed));
         }
         list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flaw_that_another_version_worded_otherwise_counts_once() {
+        let flaw = Diagnostic::new(DiagnosticKind::Hole).at(8).count(3);
+        let mut diagnostics = Diagnostics::new(10);
+        diagnostics.push(flaw.clone());
+        let other_words = Found {
+            text: "3 bytes are a hole".to_owned(),
+            ..flaw.found()
+        };
+        diagnostics.add_of_sealing(&[other_words]);
+        assert_eq!(diagnostics.take(), [flaw]);
     }
 }

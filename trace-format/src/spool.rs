@@ -167,7 +167,7 @@ impl Spool {
         for (kind, count) in [
             (DiagnosticKind::SpoolChunkDamaged, senseless),
             (DiagnosticKind::LimitReached, left_out),
-            (DiagnosticKind::EventsUntold, untold),
+            (DiagnosticKind::EventsUnreported, untold),
         ] {
             if count > 0 {
                 diagnostics.push(Diagnostic::new(kind).count(count));

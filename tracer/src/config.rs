@@ -124,7 +124,7 @@ pub const VARIABLES: &[Variable] = &[
         name: "OMPTRACE_EVENTS",
         default: "default",
         allowed: "a list, separated by commas, of `default`, `all`, groups, callbacks and `state`; `-` in front takes away",
-        meaning: "What is recorded. `default` is all but `flush` and `state`, which tells what threads do and wait for when implicit tasks and waits for mutexes begin and end.",
+        meaning: "What is recorded. `default` is all but `flush` and `state`. `state` records what threads do and wait for when implicit tasks and waits for mutexes begin and end.",
         set: Set::Word(|config, value| {
             (config.events, config.insisted) = parse_events(value)?;
             Some(())

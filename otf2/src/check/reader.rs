@@ -66,7 +66,7 @@ impl Anchor {
             ));
         }
         if !CHUNK_BYTES.contains(&events) || !CHUNK_BYTES.contains(&definitions) {
-            return Err(bad("tells no valid size of chunks"));
+            return Err(bad("states no valid size of chunks"));
         }
         if bytes[bytes.len().saturating_sub(3)..] != [END_OF_FILE, 1, END_OF_CHUNK] {
             return Err(bad("has no end"));

@@ -32,7 +32,7 @@ pub struct Selection {
     pub window: Option<(Ns, Ns)>,
     /// Only these threads, by name or number (see [`ThreadName::is_meant_by`]); all where empty. Other tracks stay.
     pub threads: Vec<String>,
-    /// Only what takes so long, and what takes no time by nature.
+    /// The shortest slice that is kept; instants are always kept.
     pub min_duration_ns: u64,
 }
 

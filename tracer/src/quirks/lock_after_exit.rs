@@ -128,7 +128,7 @@ unsafe extern "C" fn acquired_untold(
 }
 
 fn tell() {
-    let told = "the thread that used OpenMP first has ended: this OpenMP runtime would crash if it told of mutexes that are \
+    let told = "the thread that used OpenMP first has ended: this OpenMP runtime would crash if it reported mutexes that are \
                 released later, so these are missing";
     warning!("{told}");
     if let Some(session) = session::of_this_process() {
