@@ -2,7 +2,7 @@
 //!
 //! An OpenMP runtime loads it (`OMP_TOOL_LIBRARIES=libomptrace.so ./app`) and calls back whenever something happens;
 //! each callback stores its arguments and the time into its thread's chunk and returns. **The tracer records facts;
-//! the reader judges them.**
+//! the reader interprets them.**
 //!
 //! ```text
 //! entry                how the tracer enters a process and leaves it
