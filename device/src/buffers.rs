@@ -6,7 +6,7 @@ use std::ops::Range;
 use parking_lot::Mutex;
 
 /// Buffers that are kept for the next request.
-const MOST_KEPT: usize = 8;
+const MAX_KEPT: usize = 8;
 /// Bytes of all buffers at once; a request beyond gets none.
 const MAX_BYTES: usize = 64 << 20;
 /// No buffer is smaller, unless the user wants that. A record takes up to 112 bytes, and a runtime that finds no room for one
@@ -75,7 +75,7 @@ impl Buffers {
         }
         let address = buffer.as_mut_ptr() as usize;
         let bytes = size_of_val::<[u64]>(&buffer);
-        let is_extra = is_new && state.made > MOST_KEPT;
+        let is_extra = is_new && state.made > MAX_KEPT;
         state.lent.insert(address, buffer);
         Some(Lent {
             address,

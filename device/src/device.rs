@@ -24,7 +24,7 @@ const KINDS: &[[ompt_callbacks_t; 2]] = &[
 /// What native records are asked for: everything.
 const ALL_NATIVE: c_int = 0xff;
 /// No record is shorter.
-const LEAST_RECORD_BYTES: usize = 8;
+const MIN_RECORD_BYTES: usize = 8;
 
 /// The formats of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,7 +251,7 @@ impl Device {
             .map(|f| unsafe { f(self.handle) })
     }
 
-    /// A time of its clock in seconds as `omp_get_wtime` counts them; `None` where the runtime does not tell, which some
+    /// A time of its clock in seconds as `omp_get_wtime` counts them; `None` where the runtime does not say, which some
     /// do by the answer 0.
     pub fn translate(&self, time: ompt_device_time_t) -> Option<f64> {
         // SAFETY: an entry point of this device (`new`).
@@ -279,7 +279,7 @@ impl Device {
         let Some(advance) = self.entry_points.advance_buffer_cursor else {
             return 0;
         };
-        let most = (bytes / LEAST_RECORD_BYTES) as u64;
+        let most = (bytes / MIN_RECORD_BYTES) as u64;
         let (mut cursor, mut seen, mut taken) = (begin, 0, 0);
         while seen < most {
             // SAFETY: by this function's contract, and the cursor is the first or one that `advance` gave.

@@ -55,7 +55,7 @@ impl Counts {
         self.problems[problem as usize].fetch_add(1, Ordering::Relaxed) == 0
     }
 
-    /// Counts a completion that brought so many records.
+    /// Counts a completion that brought this many records.
     pub fn completed(&self, records: u64) {
         // Relaxed: only the number counts.
         self.completions.fetch_add(1, Ordering::Relaxed);

@@ -12,9 +12,9 @@ use crate::problem::Problem;
 /// Bytes of `ompt_record_ompt_t` before its union.
 const HEAD_BYTES: usize = std::mem::offset_of!(ompt_record_ompt_t, record);
 /// Bytes of the union: those of its largest member.
-const MOST_BYTES: usize = size_of::<ompt_any_record_ompt_t>();
+const MAX_BYTES: usize = size_of::<ompt_any_record_ompt_t>();
 /// The longest name of a native record's type that is kept.
-const MOST_NAME: usize = 128;
+const MAX_NAME: usize = 128;
 
 /// What is kept of a record.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +36,7 @@ pub struct OmptRecord {
     pub thread_id: ompt_id_t,
     /// The target region.
     pub target_id: ompt_id_t,
-    words: [u64; MOST_BYTES / 8],
+    words: [u64; MAX_BYTES / 8],
     len: usize,
 }
 
@@ -47,7 +47,7 @@ impl OmptRecord {
     }
 }
 
-/// What `ompt_get_record_abstract` tells of a native record (OpenMP 5.2, 19.4.3.3).
+/// What `ompt_get_record_abstract` returns for a native record (OpenMP 5.2, 19.4.3.3).
 #[derive(Clone, Debug, PartialEq)]
 pub struct NativeRecord {
     /// The operation of the host that it belongs to.
@@ -105,7 +105,7 @@ fn member_bytes(kind: ompt_callbacks_t) -> usize {
         }
         ompt::ompt_callback_control_tool => size_of::<ompt_record_control_tool_t>(),
         ompt::ompt_callback_error => size_of::<ompt_record_error_t>(),
-        _ => MOST_BYTES,
+        _ => MAX_BYTES,
     }
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn ompt_record(address: usize, readable: &Range<usize>) -> Result<Omp
         return Err(Problem::UnreadableRecord);
     }
     let kind = ompt_callbacks_t(word(&head, 0) as u32);
-    let mut member = [0; MOST_BYTES];
+    let mut member = [0; MAX_BYTES];
     let mut len = member_bytes(kind);
     let place = address.saturating_add(HEAD_BYTES);
     if !copy(place, &mut member[..len], readable) {
@@ -153,7 +153,7 @@ pub(crate) fn ompt_record(address: usize, readable: &Range<usize>) -> Result<Omp
             None => len = 0,
         }
     }
-    let mut words = [0; MOST_BYTES / 8];
+    let mut words = [0; MAX_BYTES / 8];
     for (at, into) in words.iter_mut().enumerate().take(len.div_ceil(8)) {
         *into = word(&member, 8 * at);
     }
@@ -189,7 +189,7 @@ pub(crate) fn native_record(
     Ok(NativeRecord {
         host_op_id,
         rclass: ompt_record_native_t(word(&bytes, 0) as u32),
-        r#type: memory::text(name as *const c_char, MOST_NAME),
+        r#type: memory::text(name as *const c_char, MAX_NAME),
         start_time: word(&bytes, START),
         end_time: word(&bytes, END),
         hwid: word(&bytes, HWID),

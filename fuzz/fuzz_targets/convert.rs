@@ -1,5 +1,5 @@
 //! Any trace, alone or beside others, can be converted to every format, in every manner and part, and its events be shown,
-//! judged and counted. What is written is what it claims to be.
+//! checked and counted. What is written is what it claims to be.
 #![no_main]
 
 use std::io::{self, Write};
@@ -88,7 +88,7 @@ fn converted(inputs: &[&Reader], format: &Format, options: &ConvertOptions) -> V
 }
 
 /// More files of a series find nothing new.
-const MOST_FILES: usize = 16;
+const MAX_FILES: usize = 16;
 
 fn series(
     inputs: &[&Reader],
@@ -100,7 +100,7 @@ fn series(
     let series = Arc::clone(&files);
     let next_file = move |_| {
         let mut series = series.lock().expect("no panic");
-        if series.len() == MOST_FILES {
+        if series.len() == MAX_FILES {
             return Err(io::ErrorKind::StorageFull.into());
         }
         let file = Memory::default();

@@ -11,7 +11,7 @@ impl Choices {
         Choices(crc32fast::hash(data))
     }
 
-    /// One of so many. All together are at most 2^32.
+    /// One of a number of choices. All together are at most 2^32.
     pub fn below(&mut self, many: u32) -> u32 {
         let chosen = self.0 % many;
         self.0 /= many;

@@ -94,7 +94,7 @@ fn repair(file: &mut [u8]) {
     }
 }
 
-/// Copies the headers that an index points to, `file` being what comes before it, and tells where the index is.
+/// Copies the headers that an index points to, `file` being what comes before it, and returns where the index is.
 fn repair_index(file: &[u8], payload: &mut [u8]) {
     for entry in payload.chunks_exact_mut(INDEX_ENTRY_BYTES) {
         let offset = u64::from_le_bytes(entry[..8].try_into().expect("eight bytes")) as usize;

@@ -1,7 +1,7 @@
 //! Barriers, and what all waits have in common (OpenMP 5.2, 15.3 and 19.5.2.13).
 //!
 //! GCC calls `GOMP_barrier` for the implicit barriers of static loops, too. Only one that follows a `single` directly
-//! can be told apart from an explicit one.
+//! can be distinguished from an explicit one.
 
 use core::ffi::c_void;
 

@@ -30,7 +30,7 @@ fn kind_of_object(kind: usize) -> ompt_dependence_type_t {
 }
 
 /// Reports a task's dependences. GCC lists `[all, out, addresses...]`, or, since GCC 9, `[0, all, out, mutexinoutset,
-/// in, addresses..., depend objects...]`. It does not tell `out` from `inout`.
+/// in, addresses..., depend objects...]`. It does not distinguish `out` from `inout`.
 ///
 /// # Safety
 /// `list` is one of the two.

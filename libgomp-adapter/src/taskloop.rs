@@ -118,7 +118,7 @@ macro_rules! taskloops {
                 };
                 let task = thread.task();
                 let has_group = $flags & flag::NOGROUP == 0;
-                // Creation and the wait for the tasks are told apart by a task group of our own. With reductions
+                // A task group of our own separates creation from the wait for the tasks. With reductions
                 // libgomp needs its own.
                 let has_own_group = has_group && $flags & flag::REDUCTION == 0;
                 task.set_enter_frame(call.frame);

@@ -73,7 +73,7 @@ open_enum! {
         OMP_ERRCODE_MEM_TOO_SMALL = 7,
     }
 
-    /// What a callback tells. Each runtime has the first; numbers from [`OMP_EVENT_THR_RESERVED_IMPL`] on are its own.
+    /// What a callback reports. Each runtime has the first; numbers from [`OMP_EVENT_THR_RESERVED_IMPL`] on are its own.
     OMP_COLLECTORAPI_EVENT, "OMP_EVENT_" {
         /// The master thread is about to fork a team.
         OMP_EVENT_FORK = 1,

@@ -152,7 +152,7 @@ impl<'a> Timeline<'a> {
     }
 }
 
-/// When the session began on a timeline that starts at `origin`; 0 where the trace does not tell.
+/// When the session began on a timeline that starts at `origin`; 0 where the trace does not say.
 fn offset(reader: &Reader, origin: u64) -> Ns {
     let start = reader.clock().start_realtime_ns();
     i64::try_from(start.saturating_sub(origin)).unwrap_or(0)
@@ -252,7 +252,7 @@ impl<'a> ProcessReplay<'a, '_> {
             ending: Some(self.reader.ending()),
             events: read.events,
             lost: read.lost,
-            failure: self.reader.metadata().told_failure(),
+            failure: self.reader.metadata().failure_message(),
             paused: self.stage.pause.is_some(),
             repairs,
             devices: read.devices,

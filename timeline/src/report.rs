@@ -9,7 +9,7 @@ use crate::devices::DeviceReport;
 use crate::repair::{Cause, Repair, Repairs};
 use crate::sink::Ns;
 
-/// So many modules that have the same problem are told one by one.
+/// The number of modules with the same problem that are listed one by one.
 const FEW_MODULES: usize = 3;
 
 /// What a timeline was made of.
@@ -28,7 +28,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The processes that were interpreted as [`Timeline::replay`](crate::Timeline::replay) takes them from each of so many firsts.
+    /// The processes that were interpreted as [`Timeline::replay`](crate::Timeline::replay) takes them, counted from each first process.
     pub fn of_shares(shares: Vec<Report>) -> Report {
         let end = shares.iter().map(|share| share.end).max().unwrap_or(0);
         let mut shares: Vec<_> = shares
@@ -62,11 +62,11 @@ pub struct ProcessReport {
     pub events: u64,
     /// Events that the tracer had lost.
     pub lost: u64,
-    /// Words about what turned tracing off: see [`omptrace_trace_format::Metadata::told_failure`].
+    /// Words about what turned tracing off: see [`omptrace_trace_format::Metadata::failure_message`].
     pub failure: Option<String>,
     /// Whether recording was off for a while, and then on again.
     pub paused: bool,
-    /// What was mended.
+    /// What was repaired.
     pub repairs: Repairs,
     /// What the timelines of devices were made of, by number.
     pub devices: BTreeMap<i32, DeviceReport>,
@@ -77,7 +77,7 @@ pub struct ProcessReport {
 }
 
 impl ProcessReport {
-    /// Words about everything that is missing or mended, each with how bad it is; empty for a sound trace.
+    /// Words about everything that is missing or repaired, each with how bad it is; empty for a sound trace.
     pub fn notes(&self) -> Vec<(Severity, String)> {
         let lost = self.losses().map(|(severity, _, text)| (severity, text));
         let diagnostics = self
@@ -131,7 +131,7 @@ impl ProcessReport {
         by_problem.into_iter().flat_map(lines).collect()
     }
 
-    /// How bad it is that something was mended. In a trace that lost nothing, a missing end is one that the runtime did not
+    /// How bad it is that something was repaired. In a trace that lost nothing, a missing end is one that the runtime did not
     /// report: threads that run when the process ends have them. And what lacks its begin began while recording was off, or
     /// before what a flight recorder kept. Of a process that runs, one stream is read after the other, and all may be.
     pub fn severity(&self, repair: &Repair) -> Severity {

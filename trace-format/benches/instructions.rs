@@ -11,7 +11,7 @@ use gungraun::{Callgrind, EventKind};
 use omptrace_trace_format::codec::{Packer, Unpacker};
 use omptrace_trace_format::event::Event;
 
-/// At most so many instructions for each of [`events`]: 5 % more than were counted.
+/// The maximum of instructions for each of [`events`]: 5 % more than were counted.
 fn at_most(per_event: u64) -> LibraryBenchmarkConfig {
     let limit = per_event * events().len() as u64;
     let mut config = LibraryBenchmarkConfig::default();

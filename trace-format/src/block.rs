@@ -187,8 +187,8 @@ pub struct SpoolChunk {
     pub published: u64,
     /// The error number that turned tracing off, whoever owns the chunk; 0 for none.
     pub failure: u64,
-    /// Events that were lost, and that no event tells of, whoever owns the chunk.
-    pub untold: u64,
+    /// Events that were lost, and that no event reports, whoever owns the chunk.
+    pub unreported: u64,
 }
 
 impl SpoolChunk {
@@ -209,7 +209,7 @@ impl SpoolChunk {
             },
             published: word(7),
             failure: word(8),
-            untold: word(9),
+            unreported: word(9),
         })
     }
 }
@@ -351,7 +351,7 @@ impl FileHeader {
         crc.finalize()
     }
 
-    /// Reads the header of a file whose first bytes, [`FILE_HEADER_BYTES`] of them where it has so many, are `page`. It
+    /// Reads the header of a file whose first bytes, at most [`FILE_HEADER_BYTES`], are `page`. It
     /// should begin with `magic`.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ impl Stored {
         }
     }
 
-    /// Copies of a chunk lie together in this order; the file's come first, as their check sum tells whether they
+    /// Copies of a chunk lie together in this order; the file's come first, as their check sum shows whether they
     /// are sound.
     pub(crate) fn order(&self) -> (u32, u32, bool, u64) {
         let chunk = self.chunk();
@@ -140,7 +140,7 @@ impl<'r> Chunks<'r> {
     }
 
     /// Reads what the file has of a raw chunk that it cuts off: its check sum cannot be right. That it is cut was
-    /// told when the file was opened.
+    /// reported when the file was opened.
     fn read_cut(&mut self, stored: &Stored) -> bool {
         let Stored::File(block) = stored else {
             return false;

@@ -10,10 +10,10 @@ use crate::block::ClockPair;
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
 use crate::metadata::Clock;
 
-/// The least distance of two pairs that tell the clock's rate.
+/// The minimum distance of two pairs from which the clock's rate is taken.
 const KNOT_DISTANCE_NS: u64 = 1_000_000_000;
 /// The most stretches of the map, or one more.
-const MOST_STRETCHES: u64 = 16;
+const MAX_STRETCHES: u64 = 16;
 /// Clocks keep their rate to some ten millionths; a thread interrupted between two readings, or the estimate at the
 /// session's start, errs by more, but not by a thousandth of a second.
 const TOLERANCE: f64 = 1e-3;
@@ -177,18 +177,18 @@ fn is_rate(ns_per_tick: f64) -> bool {
 
 /// Those of a session's pairs without which the map would be another: besides `start`, the latest, and those that are not
 /// near the one before.
-pub(crate) fn that_tell(start: ClockPair, mut pairs: Vec<ClockPair>) -> Vec<ClockPair> {
+pub(crate) fn relevant_pairs(start: ClockPair, mut pairs: Vec<ClockPair>) -> Vec<ClockPair> {
     pairs.sort_unstable_by_key(|pair| pair.ticks);
-    let mut telling = vec![start];
+    let mut relevant = vec![start];
     for (index, pair) in pairs.iter().enumerate() {
-        let before = telling[telling.len() - 1].monotonic_raw_ns;
+        let before = relevant[relevant.len() - 1].monotonic_raw_ns;
         let is_far = pair.monotonic_raw_ns.abs_diff(before) >= KNOT_DISTANCE_NS;
         if is_far || index + 1 == pairs.len() {
-            telling.push(*pair);
+            relevant.push(*pair);
         }
     }
-    telling.dedup();
-    telling
+    relevant.dedup();
+    relevant
 }
 
 /// Nanoseconds per tick between two pairs; `None` unless both clocks went forward.
@@ -224,7 +224,7 @@ fn session_rate(pairs: &[ClockPair], nominal: Option<f64>) -> f64 {
 /// The pairs that the map goes through, at least [`KNOT_DISTANCE_NS`] apart, and how many contradict `rate`.
 fn path(pairs: &[ClockPair], rate: f64) -> (Vec<ClockPair>, u64) {
     let whole = (pairs[pairs.len() - 1].ticks - pairs[0].ticks) as f64 * rate;
-    let least = KNOT_DISTANCE_NS.max(whole as u64 / MOST_STRETCHES);
+    let least = KNOT_DISTANCE_NS.max(whole as u64 / MAX_STRETCHES);
     let mut path = vec![pairs[0]];
     let mut skipped = 0;
     for &pair in &pairs[1..] {

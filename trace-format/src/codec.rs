@@ -42,7 +42,7 @@ const OTHER_COLUMNS: usize = 2;
 const HEAD_MASK: u64 = (1 << TICK_SHIFT) - 1;
 const TICK_MASK: u64 = (1 << TICK_BITS) - 1;
 /// The most columns of times: a difference with its sign has 39 bits.
-const MOST_TIMES: usize = (TICK_BITS as usize + 1).div_ceil(8);
+const MAX_TIMES: usize = (TICK_BITS as usize + 1).div_ceil(8);
 
 /// Packs chunks; its buffers grow to the largest chunk once and are used again.
 pub struct Packer {
@@ -231,7 +231,7 @@ impl Unpacker {
         let (header, rest) = payload.split_at_checked(HEADER_BYTES).ok_or(UnpackError)?;
         let [events, count, times] = [0, 4, 8].map(|at| u32_at(header, at) as usize);
         let further = count.checked_sub(events).ok_or(UnpackError)?;
-        if count > max_words || times > MOST_TIMES {
+        if count > max_words || times > MAX_TIMES {
             return Err(UnpackError);
         }
         let sizes = (times + OTHER_COLUMNS) * SIZE_BYTES;
@@ -397,7 +397,7 @@ mod tests {
     fn no_more_columns_are_read_than_times_have_bytes() {
         let mut packer = Packer::new(1, 1).unwrap();
         let mut payload = packer.pack(&[23]).unwrap().payload.to_vec();
-        payload[8] = MOST_TIMES as u8 + 1;
+        payload[8] = MAX_TIMES as u8 + 1;
         let mut unpacker = Unpacker::new().unwrap();
         let unpacked = unpacker.unpack(&payload, 1, &mut Vec::new());
         assert_eq!(unpacked, Err(UnpackError));

@@ -17,7 +17,7 @@
 //! ```
 //!
 //! `flags` has one bit per group of arguments, the first group highest: set where the group's word follows.
-//! A group is one argument of 64 bits or two of 32. `sub` holds the arguments that tell variants of the event apart:
+//! A group is one argument of 64 bits or two of 32. `sub` holds the arguments that distinguish variants of the event:
 //! one of up to 6 bits, or an endpoint (2 bits) and a kind (4 bits).
 //!
 //! # Wide
@@ -76,7 +76,7 @@ const _: () = assert!(MAX_COMPACT_WORDS == 8);
 /// Words that follow the head of a compact event: one per flag that is set.
 #[inline]
 pub(crate) fn compact_extra_words(head: u64) -> usize {
-    // Mostly none, which is told sooner than their number.
+    // Mostly none, which is faster to check than to count.
     match head >> FLAG_SHIFT & ((1 << FLAG_BITS) - 1) {
         0 => 0,
         flags => flags.count_ones() as usize,
@@ -185,7 +185,7 @@ pub struct EventSchema {
     pub kind: u8,
     /// The event's name: OMPT's without `ompt_callback_`, or ours with `omptrace_`.
     pub name: &'static str,
-    /// What the event tells, with its source.
+    /// What the event reports, with its source.
     pub doc: &'static str,
     /// Arguments in the head's sub bits, then (for compact rows) each group, in order.
     pub arguments: Vec<ArgumentSchema>,

@@ -40,7 +40,7 @@ pub struct Ticks(pub u64);
 pub struct Seconds(u64);
 
 impl Seconds {
-    /// So many seconds.
+    /// A number of seconds.
     pub fn new(seconds: f64) -> Seconds {
         Seconds(seconds.to_bits())
     }
@@ -53,7 +53,7 @@ impl Seconds {
 
 /// An argument of 32 bits whose whole register was kept: Intel's runtimes of 2022 and 2023 call
 /// `ompt_callback_target_data_op` with one argument more in front, so that only the reader, who knows the dialect,
-/// can tell which register holds what.
+/// can know which register holds what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Register<T>(pub u64, PhantomData<T>);
 

@@ -81,7 +81,7 @@ pub struct Metadata {
 
 impl Metadata {
     /// Words about what turned tracing off, if anything did.
-    pub fn told_failure(&self) -> Option<String> {
+    pub fn failure_message(&self) -> Option<String> {
         let failure = self.failure.as_ref()?;
         Some(format!(
             "tracing was turned off while the program ran, and later events are missing: {failure}"
@@ -125,7 +125,7 @@ pub struct Process {
     /// Its parent's.
     pub parent_pid: u32,
     /// When the process started, in clock ticks since boot (field 22 of `/proc/PID/stat`): with the id, and on the
-    /// same host, it tells this process from a later one.
+    /// same host, it distinguishes this process from a later one.
     pub started: u64,
     /// The same as a reading of `CLOCK_MONOTONIC_RAW`, which the pairs of clocks in the trace have: good to a clock tick,
     /// mostly 10 ms, and never after the true start.
@@ -139,7 +139,7 @@ pub struct Process {
     pub command_line: Vec<String>,
     /// Its working directory.
     pub directory: String,
-    /// The MPI rank, where a launcher tells it.
+    /// The MPI rank, where a launcher sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
     /// True where the session is that of a forked child.
@@ -264,7 +264,7 @@ pub struct Device {
     pub provider: String,
     /// Tracing entry points that its lookup answered.
     pub entry_points: Vec<String>,
-    /// `ompt_get_device_num_procs`; 0 where the runtime does not tell.
+    /// `ompt_get_device_num_procs`; 0 where the runtime does not say.
     pub num_procs: i32,
     /// The format of its trace records: `ompt`, `native`, or empty where it gives none.
     pub records: String,

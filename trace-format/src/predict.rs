@@ -1,6 +1,6 @@
 //! Predictors: what an argument will probably be, so that only surprises are stored.
 //!
-//! **One implementation serves encoder and decoder**: both keep a [`State`], both ask `predict` and then tell
+//! **One implementation serves encoder and decoder**: both keep a [`State`], both ask `predict` and then give
 //! `update` the true value, so they cannot disagree. A state starts empty in each chunk, but for the stream's next
 //! id, which the chunk's header holds; every chunk therefore decodes alone.
 
@@ -273,8 +273,8 @@ impl Predict for Resume {
     }
 }
 
-/// The last value seen with this event's code address: a source line mostly repeats itself. `N` tells the
-/// arguments of one event apart.
+/// The last value seen with this event's code address: a source line mostly repeats itself. `N` distinguishes
+/// the arguments of one event.
 #[derive(Debug)]
 pub struct Here<const N: usize>;
 
@@ -292,7 +292,7 @@ impl<const N: usize> Predict for Here<N> {
 }
 
 /// The last value seen with as many tasks suspended: a recursive task has a stack frame of its own at each depth. `N`
-/// tells the arguments of one event apart.
+/// distinguishes the arguments of one event.
 #[derive(Debug)]
 pub struct Frame<const N: usize>;
 

@@ -229,8 +229,8 @@ impl Reader {
         &self.streams
     }
 
-    /// What was wrong when the trace was opened, and when it was sealed; what is wrong within chunks,
-    /// [`Events::take_diagnostics`] tells.
+    /// What was wrong when the trace was opened, and when it was sealed. [`Events::take_diagnostics`] has what is wrong
+    /// within chunks.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }

@@ -1,6 +1,6 @@
 //! Where the blocks of a file are.
 //!
-//! A sealed file says so in its index. Otherwise each header tells where the next one is. Where there is none, the
+//! A sealed file says so in its index. Otherwise each header says where the next one is. Where there is none, the
 //! next sound header is searched for: blocks begin at multiples of 8 bytes, so that is where to look.
 
 use std::fs::File;

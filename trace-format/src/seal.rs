@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::block::{BLOCK_HEADER_BYTES, ClockPair, Codec};
 use crate::chunks::Stored;
-use crate::clock::that_tell;
+use crate::clock::relevant_pairs;
 use crate::codec::{Packer, pack_text};
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Severity};
 use crate::event::{Event, decode, is_wide_prefix, split};
@@ -42,7 +42,7 @@ pub struct Sealed {
     pub events: u64,
     /// Events that were not recorded, as the events `omptrace_lost` count them.
     pub lost: u64,
-    /// Words about what turned tracing off: see [`crate::Metadata::told_failure`].
+    /// Words about what turned tracing off: see [`crate::Metadata::failure_message`].
     pub failure: Option<String>,
     /// Streams.
     pub streams: u32,
@@ -271,7 +271,7 @@ fn news(reader: &Reader, additions: Value) -> Map<String, Value> {
 }
 
 /// Bytes that file systems take for a name.
-const LONGEST_NAME: usize = 255;
+const MAX_NAME: usize = 255;
 /// Between the trace's name and the process in the name of a file that is to become a sealed trace.
 const SEALING: &str = ".sealing.";
 
@@ -288,7 +288,7 @@ pub fn temporary(path: &Path) -> PathBuf {
 /// What the names of all such files begin with.
 fn temporary_prefix(path: &Path) -> OsString {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
-    if name.len() + SEALING.len() + own_suffix().len() > LONGEST_NAME {
+    if name.len() + SEALING.len() + own_suffix().len() > MAX_NAME {
         let mut hash = DefaultHasher::new();
         name.hash(&mut hash);
         name = format!(".{:016x}", hash.finish()).into();
@@ -382,7 +382,7 @@ fn copy(
     output.all_metadata(session, &reader.metadata_clocks(), &object)?;
     let mut sealed = Sealed {
         streams: reader.streams().len() as u32,
-        failure: reader.metadata().told_failure(),
+        failure: reader.metadata().failure_message(),
         ..Sealed::default()
     };
     let mut chunks = reader.chunks();
@@ -508,7 +508,7 @@ impl<W: Write> Output<W> {
     ) -> io::Result<()> {
         let start = clocks.first().copied().unwrap_or_default();
         self.metadata(session, start, object)?;
-        for clock in &that_tell(start, clocks.to_vec())[1..] {
+        for clock in &relevant_pairs(start, clocks.to_vec())[1..] {
             self.metadata(session, *clock, &json!({}))?;
         }
         Ok(())

@@ -135,7 +135,7 @@ impl Spool {
 
     /// Reads the headers of all chunks.
     fn list(&mut self, chunk_bytes: usize, limits: &Limits, diagnostics: &mut Diagnostics) {
-        let (mut senseless, mut left_out, mut untold) = (0, 0, 0_u64);
+        let (mut senseless, mut left_out, mut unreported) = (0, 0, 0_u64);
         let offsets = (FILE_HEADER_BYTES as u64..self.bytes).step_by(chunk_bytes);
         for (index, offset) in offsets.enumerate() {
             if index == limits.max_blocks {
@@ -150,7 +150,7 @@ impl Spool {
             if ERROR_NUMBERS.contains(&failure) {
                 self.failure = Some(failure as i32);
             }
-            untold = untold.saturating_add(header.map_or(0, |header| header.untold));
+            unreported = unreported.saturating_add(header.map_or(0, |header| header.unreported));
             let header = header.filter(|header| {
                 matches!(
                     header.state,
@@ -167,7 +167,7 @@ impl Spool {
         for (kind, count) in [
             (DiagnosticKind::SpoolChunkDamaged, senseless),
             (DiagnosticKind::LimitReached, left_out),
-            (DiagnosticKind::EventsUnreported, untold),
+            (DiagnosticKind::EventsUnreported, unreported),
         ] {
             if count > 0 {
                 diagnostics.push(Diagnostic::new(kind).count(count));

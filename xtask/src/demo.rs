@@ -22,7 +22,7 @@ The timeline:
   {program} view {}
 or open https://ui.perfetto.dev in a browser, choose \"Open trace file\" and take
   {}
-What to look for is told at the top of examples/stencil.c. A program that offloads, with tracks for its device:
+The top of examples/stencil.c says what to look for. A program that offloads, with tracks for its device:
   {program} view {}
 The same for a program of yours:
   {program} record -o app.omptrace -- ./app

@@ -9,11 +9,11 @@ use crate::process::{cargo, command, host, root, run};
 /// The targets: the binaries of `fuzz/Cargo.toml`.
 const TARGETS: &[&str] = &["read", "unpack", "metadata", "convert", "seal"];
 /// Larger inputs are not kept: the repository would grow by megabytes.
-const MOST_BYTES_KEPT: u64 = 8 << 10;
+const MAX_BYTES_KEPT: u64 = 8 << 10;
 /// More memory than any input may take.
-const MOST_MEMORY_MB: u32 = 2048;
+const MAX_MEMORY_MB: u32 = 2048;
 /// Seconds that one input may take: far more than any does.
-const MOST_SECONDS: u32 = 60;
+const MAX_SECONDS: u32 = 60;
 
 /// Lets libFuzzer try all that reads what others wrote.
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,7 @@ pub(crate) struct Fuzz {
 }
 
 impl Fuzz {
-    /// All targets, so long each.
+    /// All targets, each for `minutes`.
     pub(crate) fn all(minutes: u32) -> Fuzz {
         Fuzz {
             targets: Vec::new(),
@@ -66,8 +66,8 @@ pub(crate) fn run_targets(arguments: &Fuzz) -> Result<()> {
         }
         run(command(programs.join(target), [&corpus])
             .arg(format!("-max_total_time={}", 60 * arguments.minutes))
-            .arg(format!("-rss_limit_mb={MOST_MEMORY_MB}"))
-            .arg(format!("-timeout={MOST_SECONDS}"))
+            .arg(format!("-rss_limit_mb={MAX_MEMORY_MB}"))
+            .arg(format!("-timeout={MAX_SECONDS}"))
             .arg(format!("-artifact_prefix={artifacts}"))
             .arg("-print_final_stats=1")
             .arg("-verbosity=0")
@@ -101,11 +101,11 @@ pub(crate) fn run_targets(arguments: &Fuzz) -> Result<()> {
     Ok(())
 }
 
-/// Removes inputs of more than [`MOST_BYTES_KEPT`].
+/// Removes inputs of more than [`MAX_BYTES_KEPT`].
 fn remove_large(corpus: &Path) -> Result<()> {
     for input in fs::read_dir(corpus)? {
         let input = input?;
-        if input.metadata()?.len() > MOST_BYTES_KEPT {
+        if input.metadata()?.len() > MAX_BYTES_KEPT {
             fs::remove_file(input.path())?;
         }
     }

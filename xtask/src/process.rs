@@ -25,7 +25,7 @@ pub(crate) fn target() -> PathBuf {
 /// The target that the compiler builds for, such as `x86_64-unknown-linux-gnu`.
 ///
 /// # Errors
-/// It does not tell.
+/// It does not say.
 pub(crate) fn host() -> Result<String> {
     let version = output(&mut command("rustc", ["-vV"]))?;
     let version = String::from_utf8(version)?;

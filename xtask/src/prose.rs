@@ -42,7 +42,7 @@ const WORDS: [(&[&str], &str); 13] = [
     ),
     (&["nobody's"], "name what has no owner"),
     (&["by nature"], "say why"),
-    (&["is none"], "is not one, does not exist"),
+    (&["is none of"], "is not one of"),
     (&["none any more"], "no longer exists"),
     (&["MOST_", "LONGEST_", "LARGEST_", "BIGGEST_"], "MAX_"),
     (&["FEWEST_", "LEAST_", "SHORTEST_", "SMALLEST_"], "MIN_"),

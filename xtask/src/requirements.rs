@@ -76,7 +76,7 @@ pub(crate) enum Package {
 }
 
 impl Package {
-    /// The package as its own tool wants it named; kept in the folder to tell what it was made from.
+    /// The package as its own tool wants it named; kept in the folder to show what it was made from.
     pub(crate) fn id(&self) -> &'static str {
         match self {
             Package::Deb(name) => name,
@@ -91,7 +91,7 @@ impl Unpack {
         tools().join(self.folder)
     }
 
-    /// The file that tells which package the folder was made from.
+    /// The file that says which package the folder was made from.
     pub(crate) fn marker(&self) -> PathBuf {
         self.folder().join(".package")
     }
@@ -277,7 +277,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "chromium",
-        why: "runs the Perfetto UI, which judges our traces",
+        why: "runs the Perfetto UI, which checks our traces",
         purpose: Purpose::Tests,
         test: Test::Runs(&["chromium", "--version"]),
         // Text needs a font, and chromium only recommends one.
@@ -410,14 +410,14 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "speedscope",
-        why: "its importer of Chrome JSON, another viewer that judges our traces",
+        why: "its importer of Chrome JSON, another viewer that checks our traces",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
         source: Source::Npm("speedscope@1.25.0"),
     },
     Requirement {
         name: "firefox-profiler",
-        why: "the Firefox profiler's importer of Chrome JSON, another viewer that judges our traces",
+        why: "the Firefox profiler's importer of Chrome JSON, another viewer that checks our traces",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
         source: Source::Npm("@firefox-devtools/profiler-cli@0.10.0"),

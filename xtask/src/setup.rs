@@ -11,7 +11,7 @@ use crate::requirements::{
     Package, Purpose, REQUIREMENTS, Requirement, Source, Unpack, modules, tools,
 };
 
-/// Makes sure that everything needed for `purpose` is there. Without `install`, only tells what is missing.
+/// Makes sure that everything needed for `purpose` is there. Without `install`, only says what is missing.
 ///
 /// # Errors
 /// Something is missing and may not be installed, or its installation failed.
@@ -24,7 +24,7 @@ pub(crate) fn ensure(purpose: Purpose, install: bool) -> Result<()> {
         eprintln!("Nothing is missing.");
         return Ok(());
     }
-    tell(&missing, install);
+    report(&missing, install);
     if !install {
         return Err(format!(
             "{} missing; `cargo xtask setup` installs them",
@@ -65,7 +65,7 @@ pub(crate) fn ensure(purpose: Purpose, install: bool) -> Result<()> {
     }
 }
 
-fn tell(missing: &[&Requirement], install: bool) {
+fn report(missing: &[&Requirement], install: bool) {
     let what = if install {
         "Will be installed"
     } else {

@@ -70,7 +70,7 @@ impl<T: CType> CType for *mut T {
     }
 }
 
-/// A pointer to a function that may be NULL: C does not tell it from one that may not.
+/// A pointer to a function that may be NULL: C does not distinguish it from one that may not.
 impl<F: CType> CType for Option<F> {
     fn c_type() -> String {
         F::c_type()

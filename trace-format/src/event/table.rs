@@ -238,8 +238,8 @@ events! {
         ThreadState = 269 "omptrace_thread_state" { state: ompt_state_t, wait_id: Address }
 
         /// A thread waits for a mutex that another one holds: two events of the Collector API of 2007 (`LKWT`, `CTWT`, `ODWT`,
-        /// `ATWT`), which tells neither that a mutex was free nor that it is released. `wait_id` only where the runtime tells
-        /// it.
+        /// `ATWT`), which reports neither that a mutex was free nor that it is released. `wait_id` only where the runtime
+        /// reports it.
         MutexWait = 270 "mutex_wait" { endpoint: ompt_scope_endpoint_t, kind: ompt_mutex_t, wait_id: Address }
         /// A thread is in an ordered region: two events of the Collector API (`ORDERED`).
         Ordered = 271 "ordered" { endpoint: ompt_scope_endpoint_t, parallel_data: Id }
@@ -265,7 +265,7 @@ events! {
         /// The stream is no thread's: it holds what came out of a device's trace buffers, in the order of delivery.
         DeviceStream = 262 "omptrace_device_stream" { device_num: i32 }
         /// A record of a device in the standard format (19.4.3.4, `ompt_record_ompt_t`), raw. `device_num` is what the
-        /// runtime told at delivery, times are the device's, `record` is the union's member that belongs to `type`, as
+        /// runtime gave at delivery, times are the device's, `record` is the union's member that belongs to `type`, as
         /// it lay in memory.
         DeviceRecord<'a> = 263 "omptrace_device_record" {
             device_num: i32, r#type: ompt_callbacks_t, time: u64, thread_id: Address, target_id: Address,
@@ -281,7 +281,7 @@ events! {
         DeviceClock = 265 "omptrace_device_clock" { device_num: i32, before: Ticks, device_time: u64, after: Ticks }
         /// What the runtime makes of a time on the device's clock (19.6.2.3): seconds as `omp_get_wtime` counts them.
         DeviceTranslation = 266 "omptrace_device_translation" { device_num: i32, device_time: u64, seconds: Seconds }
-        /// A part of the image that `device_load` told of, from `offset` on. Equal images are kept once.
+        /// A part of the image that `device_load` reported, from `offset` on. Equal images are kept once.
         DeviceImage<'a> = 267 "omptrace_device_image" {
             device_num: i32, module_id: u64, offset: u64, bytes: Bytes<'a>,
         }

@@ -165,7 +165,7 @@ fn accepts_a_prefix_whose_event_never_came() {
 #[test]
 fn reads_a_chunk_up_to_what_it_does_not_know() {
     let mut unknown = words(1);
-    // Kind 0 is nobody's.
+    // No event has kind 0.
     unknown.extend([0, 0]);
     let trace = Trace::new().packed(chunk(1, 0), &unknown).end();
     let found = check(trace, ROWS, &[DiagnosticKind::ChunkCut]);

@@ -94,7 +94,7 @@ fn packs_metadata() {
     );
 }
 
-/// One block of metadata, and no clock that tells nothing.
+/// One block of metadata, and no useless readings of the clock.
 #[test]
 fn is_short_and_keeps_the_time() {
     let moment = |ms: u64| {
@@ -218,13 +218,13 @@ fn a_spool_that_was_missing_can_be_added_later() {
     for _ in 0..2 {
         let sealed = seal(&path, json!({"a": 1}), InDoubt::Refuse, &mut |_, _| ()).unwrap();
         assert_eq!(sealed.events as usize, Event::ROWS);
-        assert_eq!(told(&path).len(), 1);
+        assert_eq!(findings(&path).len(), 1);
         assert!(Reader::open(&path).unwrap().summary().sealed);
     }
     fs::rename(&away, &spool).unwrap();
     let sealed = seal(&path, json!({}), InDoubt::Refuse, &mut |_, _| ()).unwrap();
     assert_eq!(sealed.events as usize, 2 * Event::ROWS);
-    assert_eq!(told(&path), Vec::<String>::new());
+    assert_eq!(findings(&path), Vec::<String>::new());
     assert!(!spool.exists());
 }
 
@@ -265,7 +265,7 @@ fn a_spool_that_cannot_be_removed_is_no_failure() {
     fs::create_dir(&folder).unwrap();
     let other = folder.join(spool.file_name().unwrap());
     fs::rename(&spool, &other).unwrap();
-    // A link in the spool's place is no spool, and its target is in nobody's way.
+    // A link in the spool's place is no spool, and its target stays.
     std::os::unix::fs::symlink(&other, &spool).unwrap();
     let sealed = seal(&path, json!({}), InDoubt::Refuse, &mut |_, _| ()).unwrap();
     assert_eq!(sealed.events as usize, Event::ROWS);
@@ -379,7 +379,7 @@ fn several_programs_seal_one_after_the_other() {
         .keys()
         .filter(|key| key.starts_with("by"));
     assert_eq!(additions.count(), 8);
-    assert_eq!(told(&path), Vec::<String>::new());
+    assert_eq!(findings(&path), Vec::<String>::new());
 }
 
 #[test]
@@ -393,10 +393,10 @@ fn keeps_what_turned_tracing_off() {
         assert!(!sealed.is_whole());
         let reader = Reader::open(&trace.path()).unwrap();
         assert_eq!(reader.diagnostics(), []);
-        let told = reader.metadata().told_failure().unwrap();
+        let found = reader.metadata().failure_message().unwrap();
         assert!(
-            told.ends_with("No space left on device (os error 28)"),
-            "{told}"
+            found.ends_with("No space left on device (os error 28)"),
+            "{found}"
         );
     }
     let damaged = Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
@@ -434,13 +434,13 @@ fn tells_what_it_left_out() {
         .end();
     let sealed = check(&trace, Value::Null);
     assert_eq!(sealed.diagnostics[0].kind, DiagnosticKind::BytesSkipped);
-    let told = told(&trace.path());
-    let [told] = &told[..] else {
-        panic!("{told:?}");
+    let found = findings(&trace.path());
+    let [found] = &found[..] else {
+        panic!("{found:?}");
     };
     assert!(
-        told.starts_with("error: found while sealing: 8 bytes are no block"),
-        "{told}"
+        found.starts_with("error: found while sealing: 8 bytes are no block"),
+        "{found}"
     );
     let again = seal(&trace.path(), Value::Null, InDoubt::Refuse, &mut |_, _| ()).unwrap();
     assert!(!again.is_whole());
@@ -454,11 +454,11 @@ fn tells_of_each_damage_once() {
         .raw(chunk(1, 3), &words(2))
         .end();
     let path = gap.write();
-    let before = told(&path);
+    let before = findings(&path);
     assert_eq!(before.len(), 1);
     for _ in 0..3 {
         seal(&path, Value::Null, InDoubt::Refuse, &mut |_, _| ()).unwrap();
-        assert_eq!(told(&path), before);
+        assert_eq!(findings(&path), before);
     }
 
     // A sealed trace is cut, and what is left is sealed; then again.
@@ -481,13 +481,13 @@ fn tells_of_each_damage_once() {
             )
             .unwrap();
         }
-        let told = told(&path);
-        assert!(told.len() > known, "round {round}: {told:?}");
-        let mut different = told.clone();
+        let found = findings(&path);
+        assert!(found.len() > known, "round {round}: {found:?}");
+        let mut different = found.clone();
         different.sort();
         different.dedup();
-        assert_eq!(different.len(), told.len(), "{told:?}");
-        known = told.len();
+        assert_eq!(different.len(), found.len(), "{found:?}");
+        known = found.len();
     }
 }
 
@@ -513,8 +513,8 @@ fn knows_what_a_newer_sealing_found() {
     assert_eq!(reader.metadata().found_while_sealing[0].kind, "newer");
 }
 
-/// What a reader tells of the trace at `path`.
-fn told(path: &Path) -> Vec<String> {
+/// The diagnostics of a reader of the trace at `path`.
+fn findings(path: &Path) -> Vec<String> {
     let reader = Reader::open(path).unwrap();
     let diagnostics = reader.diagnostics().iter();
     diagnostics.map(ToString::to_string).collect()

@@ -1,7 +1,7 @@
 //! `--convert`: what converting a trace costs, from the sealed trace on the disk to the export in memory (tmpfs).
 //!
 //! Time per event is that of all threads together, so that events per second *and core* are its inverse; the wall time
-//! beside it tells what more cores give. All processors may be used, but for the row that is bound to one. The reference
+//! beside it shows what more cores give. All processors may be used, but for the row that is bound to one. The reference
 //! beside it is a program that only writes as many bytes, in the same round: what of the time is the system's.
 
 use std::fmt;
@@ -30,7 +30,7 @@ const FORMATS: &[(&str, Option<f64>)] = &[
     ("otf2", None),
 ];
 /// The most memory of a conversion.
-const MOST_MIB: f64 = 256.0;
+const MAX_MIB: f64 = 256.0;
 /// The programs run longer than to measure the tracer: to start a conversion takes some 4 ms.
 const LONGER: u64 = 2;
 /// Bytes that the reference writes at once, as a conversion does.
@@ -210,7 +210,7 @@ fn bytes_below(path: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// The reference: CPU time of writing so many bytes to a file in memory, which goes again.
+/// The reference: CPU time of writing `bytes` bytes to a file in memory, which goes again.
 fn write(bytes: u64) -> Result<u64> {
     let path = in_memory("-written");
     let buffer = vec![b'x'; WRITTEN_BYTES];
@@ -261,7 +261,7 @@ impl fmt::Display for CaseReport {
             if let Some(at_least) = row.at_least {
                 write!(f, "{at_least} M/s: {}, ", verdict(row.per_core >= at_least))?;
             }
-            writeln!(f, "{MOST_MIB} MiB: {}", verdict(row.peak_mib <= MOST_MIB))?;
+            writeln!(f, "{MAX_MIB} MiB: {}", verdict(row.peak_mib <= MAX_MIB))?;
         }
         Ok(())
     }

@@ -133,7 +133,7 @@ fn measure(case: &Case<'_>, tools: &Tools, rounds: u32) -> Result<CaseReport> {
 fn convert(bench: &Bench, programs: &Programs, tools: &Tools) -> Result<()> {
     let mut reports = Vec::new();
     let cases = programs.cases(&bench.filter, tools)?;
-    // The realistic program has too few events to tell anything but what the start takes.
+    // The realistic program has too few events to show anything but what the start takes.
     for case in cases.iter().filter(|case| case.program.fine) {
         let report = convert::measure(case, tools, bench.rounds)?;
         print!("{report}");

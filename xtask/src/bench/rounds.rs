@@ -16,7 +16,7 @@ use super::tools::{EMPTY, Tool, Tools};
 /// The samples of each tool, in the order of rounds.
 type Samples = BTreeMap<&'static str, Vec<Sample>>;
 
-/// Runs the case `rounds` times under each tool, and once more before; what that tells about each tool, in their order.
+/// Runs the case `rounds` times under each tool, and once more before; returns the samples of each tool, in their order.
 ///
 /// # Errors
 /// A run failed.
