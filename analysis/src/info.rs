@@ -14,7 +14,7 @@ use omptrace_timeline::{
     DeviceReport, Dialect, ThreadIntroduction, introductions, process_name, replay,
 };
 
-/// Summary of one trace. Texts are empty and numbers 0 where the trace does not tell.
+/// Summary of one trace. Texts are empty and numbers 0 where the trace does not say.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Info {
     /// The trace's path.
@@ -25,9 +25,9 @@ pub struct Info {
     pub machine: MachineInfo,
     /// When it began: RFC 3339.
     pub start: String,
-    /// From the process's start to its end; from the session's start to the last event where the trace does not tell these.
+    /// From the process's start to its end; from the session's start to the last event where the trace does not say these.
     pub duration_ns: u64,
-    /// How long the process had run when the session began; left out where the trace does not tell.
+    /// How long the process had run when the session began; left out where the trace does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before_tracing_ns: Option<u64>,
     /// What the main thread spent outside of parallel regions: in all, before the first, between, after the last. Left out
@@ -140,7 +140,7 @@ pub struct RuntimeInfo {
     pub dialect: String,
     /// Its library.
     pub path: String,
-    /// The states of threads that it tells apart, by number.
+    /// The states of threads that it distinguishes, by number.
     pub states: BTreeMap<u32, String>,
     /// How it differs from the specification, as far as interpretation takes it into account.
     pub quirks: Vec<&'static str>,

@@ -269,7 +269,7 @@ fn told(path: &Path, target: Target) -> Result<()> {
     Ok(())
 }
 
-/// How many events there are: the files tell bytes, and most events take eight to ten.
+/// How many events there are: the files give bytes, and most events take eight to ten.
 fn about_events(readers: &[&Reader]) -> u64 {
     const USUAL_BYTES: u64 = 9;
 
@@ -279,7 +279,7 @@ fn about_events(readers: &[&Reader]) -> u64 {
         .sum()
 }
 
-/// What is missing in the timeline. What runtimes are known to do and was mended, the export itself tells.
+/// Prints what is missing in the timeline. The export itself notes repaired quirks of runtimes.
 pub(crate) fn tell(report: &Report) {
     for process in &report.processes {
         for (severity, note) in process.notes() {

@@ -1,4 +1,4 @@
-//! Whether a program can be traced, why not, and what to do then: what `doctor` tells before a run, and `record` after
+//! Whether a program can be traced, why not, and what to do then: what `doctor` says before a run, and `record` after
 //! one that left no trace.
 
 use std::env;
@@ -35,7 +35,7 @@ pub(crate) enum Traceable {
     Observed,
     /// On LLVM's runtime in the place of GCC's.
     Replaced,
-    /// Its file does not tell: it starts other programs, or loads libraries later.
+    /// Its file does not show it: it starts other programs, or loads libraries later.
     Unknown,
     /// No.
     No,

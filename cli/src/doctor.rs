@@ -72,7 +72,7 @@ struct Remark {
     remedy: String,
 }
 
-/// Finds out and tells.
+/// Finds out and reports.
 ///
 /// # Errors
 /// The tracer is not there, or neither is the program.
@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
     problems.extend(full_disks());
     let remarks = match arguments.program.as_ref() {
         Some(word) => Program::find(word, &loader).map_or_else(Vec::new, |program| {
-            // The verdict tells of a tool of its own.
+            // The verdict names a tool of the program's own.
             diagnosis::remarks_on(&program, true, &loader)
         }),
         None => Vec::new(),

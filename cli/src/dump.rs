@@ -10,7 +10,7 @@ use crate::failure::{Outcome, Result};
 use crate::inputs;
 use crate::message;
 
-/// Prints every event, then tells what was wrong with the trace.
+/// Prints every event, then what was wrong with the trace.
 ///
 /// # Errors
 /// The trace cannot be read, or stdout not be written to.

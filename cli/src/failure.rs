@@ -86,8 +86,8 @@ impl Failure {
         Failure { status, ..self }
     }
 
-    /// Tells it on stderr and returns the exit status. That the reader of our output went away (`| head`) is no
-    /// failure, and nobody is there to be told.
+    /// Prints it on stderr and returns the exit status. That the reader of our output went away (`| head`) is no
+    /// failure, and nobody reads a message.
     pub(crate) fn tell(self) -> u8 {
         if self.broken_pipe {
             return 0;

@@ -21,7 +21,7 @@ pub(crate) type Variables = Vec<(&'static str, OsString)>;
 /// The absolute path of the tracer's library: the one named, else beside this program, else in `../lib`.
 ///
 /// # Errors
-/// It is not there, or its path cannot be told to a runtime.
+/// It is not there, or its path cannot be passed to a runtime.
 pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
     let path = match named {
         Some(path) => named_tool(path)?,

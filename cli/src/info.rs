@@ -12,7 +12,7 @@ use crate::message;
 /// Where the values stand in a line.
 const VALUES: usize = 18;
 
-/// Tells it, for one trace after the other. One that cannot be read does not keep the others from being told of.
+/// Prints it, for one trace after the other. One that cannot be read does not keep the others from being shown.
 ///
 /// # Errors
 /// A trace cannot be read, or stdout not be written to.

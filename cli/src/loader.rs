@@ -1,4 +1,4 @@
-//! Where the dynamic loader finds the libraries of a program (`ld.so(8)`), told without running it.
+//! Where the dynamic loader finds the libraries of a program (`ld.so(8)`), found out without running it.
 //!
 //! Of the loader's rules these are left out: `LD_PRELOAD`, the folders of hardware capabilities below each folder, and
 //! libraries that the program loads while it runs.

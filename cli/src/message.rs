@@ -28,7 +28,7 @@ pub(crate) fn hint(text: &str) {
     say(format_args!("{}: {text}", paint("hint", "1;36")));
 }
 
-/// The letters of a line: as `COLUMNS` says, else as many as the terminal has; `None` where neither tells, as in a pipe.
+/// The letters of a line: as `COLUMNS` says, else as many as the terminal has; `None` where neither says, as in a pipe.
 pub(crate) fn columns(out: &impl AsFd) -> Option<usize> {
     let told = env::var("COLUMNS").ok();
     let told = told.and_then(|columns| columns.parse().ok());

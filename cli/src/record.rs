@@ -252,7 +252,7 @@ fn start(
     let mut process = Command::new(&command[0]);
     process.args(&command[1..]).envs(variables.iter().cloned());
     let ran = match (process::run(&mut process), program) {
-        // Shells take such a file for a script of theirs.
+        // Shells take such a file for a shell script.
         (Err(error), Some(script)) if error.raw_os_error() == Some(ENOEXEC) => {
             let mut shell = Command::new("/bin/sh");
             shell.arg(&script.path).args(&command[1..]);

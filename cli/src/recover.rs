@@ -8,7 +8,7 @@ use crate::failure::{Failure, Outcome, Result};
 use crate::inputs;
 use crate::sealing::{self, Job};
 
-/// Completes every input, and tells what each holds.
+/// Completes every input, and says what each holds.
 ///
 /// # Errors
 /// None of the inputs could be completed.

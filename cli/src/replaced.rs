@@ -1,4 +1,4 @@
-//! What differed where programs of GCC ran on LLVM's runtime, as far as their traces tell.
+//! What differed where programs of GCC ran on LLVM's runtime, as far as their traces show.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ const SETS_THREADS: &[&str] = &[
     "omp_set_num_threads_8_",
 ];
 
-/// Tells of it.
+/// Reports it.
 pub(crate) fn tell(done: &[Done], stand_in: &StandIn, programs: &[Program], loader: &Loader) {
     let mut differences = BTreeSet::new();
     let mut libraries = BTreeSet::new();
@@ -79,7 +79,7 @@ fn differences_of(processors: &Processors, may_set_threads: bool) -> Vec<String>
     .collect()
 }
 
-/// Tells of libraries that were loaded while programs ran, and that call what the runtime in libgomp's place lacks.
+/// Reports libraries that were loaded while programs ran, and that call what the runtime in libgomp's place lacks.
 fn tell_of_mixed(libraries: &BTreeSet<PathBuf>, stand_in: &StandIn, loader: &Loader) {
     let objects = libraries.iter().map(PathBuf::as_path);
     let mut lacking = entries::lacking_for(&stand_in.libomp, objects, loader);

@@ -96,7 +96,7 @@ fn seal_one(
     })
 }
 
-/// Tells what traces hold: one line for each, a line for all where there are several, then what was found wrong.
+/// Says what traces hold: one line for each, a line for all where there are several, then what was found wrong.
 pub(crate) fn tell(done: &[Done]) {
     /// Of the ranks of a large job, the first ones show what there is to see.
     const MOST_LINES: usize = 12;
@@ -190,9 +190,9 @@ fn lost(sealed: &[&Sealed]) -> String {
     }
 }
 
-/// Tells what was wrong with a trace; true where there is anything.
+/// Says what was wrong with a trace; true where there is anything.
 pub(crate) fn tell_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
-    /// `info` tells all.
+    /// `info` lists all.
     const MOST_LINES: usize = 5;
 
     let damage = sealed.diagnostics.iter();

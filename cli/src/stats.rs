@@ -11,10 +11,10 @@ use crate::convert::tell;
 use crate::failure::{Outcome, Result};
 use crate::{inputs, message};
 
-/// The letters of a line where nothing tells, as in a pipe or a file.
+/// The letters of a line where the width is unknown, as in a pipe or a file.
 const USUAL_COLUMNS: usize = 80;
 
-/// Tells it of all traces together.
+/// Prints it for all traces together.
 ///
 /// # Errors
 /// A trace cannot be read, or stdout not be written to.

@@ -10,7 +10,7 @@ use crate::inputs;
 use crate::message;
 use crate::sealing::{self, Job};
 
-/// Names the code of every input, and tells what has no names, and what was wrong with the traces.
+/// Names the code of every input, and lists what has no names, and what was wrong with the traces.
 ///
 /// # Errors
 /// An input cannot be read, or not be written.
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Symbolize) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Tells how much of a trace's code has names; true where some has no source line.
+/// Says how much of a trace's code has names; true where some has no source line.
 fn tell(trace: &str, reader: &Reader) -> bool {
     let table = Table::from_metadata(reader.metadata()).unwrap_or_default();
     let counts = table.counts();

@@ -14,7 +14,7 @@ static MOST: AtomicUsize = AtomicUsize::new(0);
 /// `None` where there can be no two.
 static POOL: OnceLock<Option<ThreadPool>> = OnceLock::new();
 
-/// From now on at most so many threads work on what [`in_parallel`] is given; of no effect after its first call.
+/// Limits the number of threads of [`in_parallel`]. Must be called before its first use.
 pub fn limit_threads(most: NonZero<usize>) {
     // Relaxed: a number, which orders nothing.
     MOST.store(most.get(), Ordering::Relaxed);

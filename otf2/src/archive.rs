@@ -47,7 +47,7 @@ pub struct Anchor<'a> {
 }
 
 impl Archive {
-    /// Begins an archive in `folder`, which is there and empty, of about so many locations.
+    /// Begins an archive in `folder`, which is there and empty, of about `locations` locations.
     ///
     /// # Errors
     /// The folder cannot be written to.

@@ -33,7 +33,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// One for so many bytes. Those that are never written take no memory.
+    /// One for this many bytes. Those that are never written take no memory.
     pub fn new(capacity: usize) -> Buffer {
         Buffer {
             bytes: vec![0; capacity + SPARE_BYTES].into(),

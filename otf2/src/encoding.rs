@@ -1,6 +1,6 @@
 //! The bytes of OTF2's primitive values.
 //!
-//! Numbers are *compressed* - a byte that tells how many follow, then so many of the lowest, none for 0 - or *full*, of a
+//! Numbers are *compressed* - a byte that says how many follow, then that many of the lowest, none for 0 - or *full*, of a
 //! fixed width. A reference that is undefined has all bits set, which compressed is the one byte `ff`.
 
 use std::fmt;

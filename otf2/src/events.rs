@@ -15,7 +15,7 @@ use crate::records::{Record, TIMESTAMP, put_record};
 const TIMESTAMP_BYTES: usize = 9;
 /// The most bytes of an event that enters or leaves a region.
 const REGION_EVENT_BYTES: usize = 2 + 4;
-/// Records of up to so many bytes are put together where they stay.
+/// Records of up to this many bytes are put together where they stay.
 const SHORT_RECORD_BYTES: usize = 64;
 
 /// An event file that is being written.

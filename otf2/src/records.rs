@@ -1,5 +1,5 @@
 //! The records of OTF2: one row per kind, from which writing and reading are derived. Numbers and fields are those of
-//! OTF2 3.0 in the order of the file; docs/otf2.md tells which we write.
+//! OTF2 3.0 in the order of the file; docs/otf2.md lists those that we write.
 
 use crate::buffer::Out;
 use crate::encoding::*;
@@ -70,7 +70,7 @@ macro_rules! records {
 pub trait Record {
     /// The number of its kind.
     const ID: u8;
-    /// The most bytes that it takes, where it does not tell its length in more than one.
+    /// The most bytes that it takes, where its length takes no more than one.
     const MOST_BYTES: usize;
     /// Appends its fields.
     fn put(&self, out: &mut impl Out);
@@ -109,7 +109,7 @@ pub const LITTLE_ENDIAN: u8 = 0x42;
 /// Numbers are big-endian.
 pub const BIG_ENDIAN: u8 = 0x23;
 
-/// Events that tell no length: their one field, a compressed number, tells it.
+/// Events without a length: their one field, a compressed number, has its own.
 pub fn is_singleton(id: u8) -> bool {
     matches!(id, Enter::ID | Leave::ID | 16 | 17 | 20 | 21 | 24 | 28..=30)
 }
@@ -133,7 +133,7 @@ records! {
     }
     Callsite = 16 { id: u32, source_file: StringRef, line: u32, entered: RegionRef, left: RegionRef }
     Callpath = 17 { id: u32, parent: CallpathRef, region: RegionRef }
-    /// What the members are, the type tells: locations, or places in the group of locations.
+    /// The type says what the members are: locations, or places in the group of locations.
     Group = 18 {
         id: u32, name: StringRef, legacy_type: u8, members: Vec<u64>, group_type: u8, paradigm: u8, flags: u32
     }

@@ -1,6 +1,6 @@
 //! Which function the call before a return address calls.
 //!
-//! A runtime tells the return address that it finds on its caller's stack. Where the program's last call of a function is
+//! A runtime reports the return address that it finds on its caller's stack. Where the program's last call of a function is
 //! a jump (a tail call), that is the return address of the function: the code before it calls that function, and not
 //! the runtime. The construct is then somewhere in what is called there.
 

@@ -1,4 +1,4 @@
-//! The functions of a compilation unit, where their linkage names do not tell enough: Fortran's, and the function
+//! The functions of a compilation unit, where their linkage names do not say enough: Fortran's, and the function
 //! around code that the compiler moved out of it.
 
 use std::collections::HashMap;

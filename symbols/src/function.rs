@@ -5,9 +5,9 @@
 pub(super) enum Function {
     /// The function's name, demangled. Of code that the compiler moved out of a function, that function's.
     Named(String),
-    /// Code that a compiler moved out of a function, whose name it does not tell (`.omp_task_entry.`).
+    /// Code that a compiler moved out of a function, whose name it does not give (`.omp_task_entry.`).
     MovedOut,
-    /// A lambda of C++, whose name only tells that it can be called.
+    /// A lambda of C++, whose name only says that it can be called.
     Lambda,
 }
 

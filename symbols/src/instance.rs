@@ -22,7 +22,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// The module that an event tells of.
+    /// The module that an event names.
     pub fn of(module: &Module<'_>) -> Instance {
         Instance {
             path: module.path.lossy().into_owned(),

@@ -17,7 +17,7 @@
 //! and load address.
 //!
 //! **A line is right or it is not given.** A file is used only where its build id, or else its size and its time of
-//! modification, are those that the tracer saw; what could not be used is told as a [`Problem`].
+//! modification, are those that the tracer saw; what could not be used is reported as a [`Problem`].
 //!
 //! The names can be stored in the trace ([`Table::to_json`]), which keeps them when it is copied to another machine, or
 //! when the program is rebuilt.

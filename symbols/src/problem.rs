@@ -13,7 +13,7 @@ pub enum Problem {
     Missing,
     /// The file is another one than the one that was traced: the program was rebuilt.
     Changed,
-    /// The tracer could not tell which file it was, so no file is known to be the right one.
+    /// The tracer could not identify the file, so no file is known to be the right one.
     Unverifiable,
     /// The file cannot be read, or is no ELF file.
     Unreadable,

@@ -33,7 +33,7 @@ pub(super) struct Place {
     /// The address as the module's file has it; that of the call, which is one less than the return address.
     pub(super) offset: u64,
     pub(super) function: Option<String>,
-    /// Where the function begins, where the symbol table tells.
+    /// Where the function begins, where the symbol table says.
     pub(super) function_start: Option<u64>,
     pub(super) source: Option<(String, u32)>,
     /// The function is a runtime's, linked into the program.
@@ -68,9 +68,9 @@ pub struct Symbol<'t> {
     pub module: Cow<'t, str>,
     /// The return address as the module's file has it: what `objdump` shows.
     pub offset: u64,
-    /// The return address's distance from its function's begin, where the symbol table tells.
+    /// The return address's distance from its function's begin, where the symbol table says.
     pub function_offset: Option<u64>,
-    /// The address is in the OpenMP runtime: the enclosing construct's tells where the program is.
+    /// The address is in the OpenMP runtime: the enclosing construct's shows where the program is.
     pub in_runtime: bool,
     /// The construct lies somewhere in a function that is called here: its own line is not known.
     pub is_around: bool,

@@ -1,4 +1,4 @@
-//! OTF2 archives as the reference library and its Python modules read them, and as we judge them.
+//! OTF2 archives as the reference library and its Python modules read them, and as our own check reads them.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +18,7 @@ fn reads(command: &mut Command) -> Vec<u8> {
     output.stdout
 }
 
-/// What PyPI's module reads, as `otf2_events.py` tells.
+/// What PyPI's module reads, as `otf2_events.py` prints.
 ///
 /// # Panics
 /// It cannot, or has something to say.
@@ -32,7 +32,7 @@ pub fn events(anchor: &Path) -> Value {
     serde_json::from_slice(&reads(&mut command)).expect("JSON")
 }
 
-/// What Debian's module reads, as `otf2_events.py` tells.
+/// What Debian's module reads, as `otf2_events.py` prints.
 ///
 /// # Panics
 /// As [`events`].

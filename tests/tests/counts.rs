@@ -112,7 +112,7 @@ fn on_every_runtime_that_speaks_tr6() {
 fn on_further_runtimes() {
     for runtime in further_runtimes() {
         if runtime.dialect.is_none() {
-            // That the user is told so is tested beside `record`.
+            // The message to the user is tested beside `record`.
             continue;
         }
         for (source, arguments) in PROGRAMS {

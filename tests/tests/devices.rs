@@ -212,7 +212,7 @@ fn intel_refuses_to_trace_and_shows_as_the_host_observed_it() {
             .contains("ompt_start_trace"),
         "{device}"
     );
-    // It allocates, carries there and back, and does not tell of the deletion.
+    // It allocates, carries there and back, and does not report the deletion.
     assert_eq!(device["timeline"]["host_observed"], 3, "{device}");
     let export = export(&trace, "perfetto", "pftrace");
     let bytes = "select extract_arg(arg_set_id, 'debug.bytes') as bytes from slice \

@@ -1,4 +1,4 @@
-//! What the timeline shows of teams of one thread, about which runtimes tell otherwise than usual: number and time of tasks are
+//! What the timeline shows of teams of one thread, about which runtimes report otherwise than usual: number and time of tasks are
 //! those of the program, nothing is left out, and the archive is sound.
 
 use std::path::Path;

@@ -76,7 +76,7 @@ fn none_of(names: impl Iterator<Item = &'static str>) -> Counted {
     names.map(|name| (name.to_owned(), 0)).collect()
 }
 
-/// The counts of the trace. Whether a task runs, events tell only together.
+/// The counts of the trace. Whether a task runs, events show only together.
 fn recorded(events: &[Value]) -> Counted {
     let mut counts = none_of(COUNTS.iter().copied().filter(|name| *name != "tasks_run"));
     for name in events.iter().filter_map(construct) {

@@ -370,7 +370,7 @@ fn timelines_of_gcc_are_sound() {
     programs_are_sound(Compiler::Gcc, &[], &["llvm-19", "intel-2026"]);
 }
 
-/// One program each, unless a person asks for a few. LLVM 9 does not tell enough of leagues for an exact timeline.
+/// One program each, unless a person asks for a few. LLVM 9 does not report enough of leagues for an exact timeline.
 #[test]
 fn timelines_on_further_runtimes_are_sound() {
     let programs = if are_given() {

@@ -1,4 +1,4 @@
-//! The judges themselves: each tells a sound trace from a broken one.
+//! The viewers themselves: each distinguishes a sound trace from a broken one.
 
 use std::fs;
 use std::path::PathBuf;

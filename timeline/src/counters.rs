@@ -1,6 +1,6 @@
 //! Numbers in the course of time: how many threads work, how many wait and for what, how many tasks there are.
 //!
-//! A sample is good to a microsecond: of several changes within one, only what comes out of them is told. That is
+//! A sample is good to a microsecond: of several changes within one, only what comes out of them is reported. That is
 //! finer than a viewer shows, and spares most samples where tasks and barriers are short.
 
 use ompt_sys as ompt;
@@ -79,7 +79,7 @@ struct Counter {
     id: Option<CounterId>,
     told: i64,
     value: i64,
-    /// When it changed first since it was told.
+    /// When it changed first since it was reported.
     changed: Option<Ns>,
 }
 
@@ -141,7 +141,7 @@ impl Counters {
         }
     }
 
-    /// There are so many tasks.
+    /// The number of tasks is `count`.
     #[inline]
     pub(crate) fn tasks(&mut self, stage: &mut Stage<'_>, time: Ns, tasks: usize) {
         let change = tasks as i64 - self.counters[Count::UnfinishedTasks as usize].value;

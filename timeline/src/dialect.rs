@@ -14,7 +14,7 @@ macro_rules! quirks {
         pub struct Dialect { $($(#[$doc])* pub $name: bool,)* }
 
         impl Dialect {
-            /// The quirks of the runtime that `metadata` tells of.
+            /// The quirks of the runtime that `metadata` names.
             pub fn of(metadata: &Metadata) -> Dialect {
                 Dialect { $($name: { let $metadata = metadata; $applies },)* }
             }
@@ -37,7 +37,7 @@ quirks! {
     single_without_end
         "the thread that executes a single region may not report its end (code built by GCC)"
         |metadata| is_libomp(metadata) && !is_tr2(metadata);
-    /// LLVM up to 8.0, Intel 2018 to 2020, none of which tells its version; the last reports it in both ways.
+    /// LLVM up to 8.0, Intel 2018 to 2020, none of which gives its version; the last reports it in both ways.
     initial_task_created
         "the initial task may be reported by task_create"
         |metadata| is_libomp(metadata) && !is_tr2(metadata);
@@ -91,7 +91,7 @@ quirks! {
     tasks_end_when_left
         "tasks are reported to end after they were left"
         |metadata| is_tr2(metadata);
-    /// The report: 0 stands for no task. LLVM from 3.8 on never announces initial tasks, and has told of the end of a worker's
+    /// The report: 0 stands for no task. LLVM from 3.8 on never announces initial tasks, and has reported the end of a worker's
     /// implicit task before the worker runs what is left at the region's end.
     tasks_beneath_unannounced
         "threads switch from and to tasks that are not announced: none (0) at the end of regions, and initial tasks"
@@ -165,7 +165,7 @@ fn version(metadata: &Metadata) -> &str {
         .map_or("", |runtime| &runtime.version)
 }
 
-/// LLVM's runtime or one that derives from it; also where the trace does not tell.
+/// LLVM's runtime or one that derives from it; also where the trace does not say.
 fn is_libomp(metadata: &Metadata) -> bool {
     let version = version(metadata);
     version.is_empty() || version.starts_with("LLVM") || version.starts_with("Intel")
@@ -189,7 +189,7 @@ fn result(metadata: &Metadata, callback: &str) -> Option<u32> {
 
 /// A data operation of the old form, its arguments where the specification has them.
 pub(crate) struct DataOp {
-    /// Only where the runtime tells it.
+    /// Only where the runtime reports it.
     pub(crate) endpoint: Option<ompt::ompt_scope_endpoint_t>,
     pub(crate) host_op_id: u64,
     pub(crate) optype: ompt::ompt_target_data_op_t,

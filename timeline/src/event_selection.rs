@@ -1,4 +1,4 @@
-//! What the user chose to record: where two callbacks tell the ends of one thing, it shows if both were wanted.
+//! What the user chose to record: where two callbacks report the ends of one thing, it shows if both were wanted.
 
 use omptrace_trace_format::metadata::Metadata;
 
@@ -20,7 +20,7 @@ macro_rules! selection {
             }
         }
 
-        /// The callbacks that tell the ends of one thing, and what is not shown where only some are there.
+        /// The callbacks that report the ends of one thing, and what is not shown where only some are there.
         const ROWS: &[(&[&str], &str)] = &[$((&[$(stringify!($callback)),*], $what)),*];
     };
 }

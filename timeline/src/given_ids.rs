@@ -1,4 +1,5 @@
-//! The ids of tasks and regions that were given out so far: tells a task that has ended from one whose creation is missing.
+//! The ids of tasks and regions that were given out so far. They distinguish a task that has ended from one whose
+//! creation is missing.
 
 use omptrace_common::fast_map::FastMap;
 

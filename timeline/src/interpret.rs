@@ -95,7 +95,7 @@ impl SessionClock<'_> {
         self.on_timeline(self.map.ns(ticks))
     }
 
-    /// The time that lies so many nanoseconds behind the session's start.
+    /// The time at this distance, in nanoseconds, from the session's start.
     pub(crate) fn on_timeline(&self, ns: i64) -> Ns {
         self.start.saturating_add(ns).max(0)
     }
@@ -116,7 +116,7 @@ struct Team {
     thread: usize,
     codeptr_ra: Address,
     region: RegionId,
-    /// Its size, once a member tells.
+    /// Its size, once a member reports it.
     actual_parallelism: u32,
     /// Those that have begun.
     members: Vec<Member>,
@@ -153,11 +153,11 @@ struct Recording {
     track: Option<crate::sink::LocationId>,
 }
 
-/// An end of a region, as an event tells it.
+/// An end of a region, as an event reports it.
 struct Scope {
     endpoint: ompt::ompt_scope_endpoint_t,
     construct: Construct,
-    /// What tells it from others of its construct that are open; 0 where nothing does.
+    /// What distinguishes it from others of its construct that are open; 0 where nothing does.
     key: u64,
     codeptr_ra: Address,
 }
@@ -213,7 +213,7 @@ fn hex(number: impl Into<u64>) -> Value<'static> {
 }
 
 impl<'t, 's> Interpreter<'t, 's> {
-    /// Interprets a process of which `metadata` tells, and whose threads are `threads`, each with its name.
+    /// Interprets a process that `metadata` describes, and whose threads are `threads`, each with its name.
     pub(crate) fn new(
         stage: &'t mut Stage<'s>,
         metadata: &'t Metadata,
@@ -585,7 +585,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         self.stage.region(construct, codeptr_ra, around)
     }
 
-    /// Counts something that was mended.
+    /// Counts something that was repaired.
     pub(crate) fn repair(&mut self, thread: usize, time: Ns, cause: Cause) {
         let stream = self.threads[thread].stream;
         self.stage.repairs.add(cause, stream, time);

@@ -4,7 +4,7 @@
 //! Reader: streams --merge--> events in time's order --interpret--> nested regions, flows, tracks --> Sink
 //!                                        |                 |
 //!                             clock: ticks to ns     dialect: the runtime's quirks
-//!                                                    repair: what was mended, counted
+//!                                                    repair: what was repaired, counted
 //! ```
 //!
 //! Memory grows with what is alive at once (threads, open regions, tasks that are not complete, and the tasks with

@@ -14,7 +14,7 @@ const MAIN: &str = "main";
 /// Events at the start of a stream among which its thread introduces itself.
 const INTRODUCTION: usize = 8;
 
-/// A stream's thread, as far as the start of its stream tells.
+/// A stream's thread, as far as the start of its stream says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadIntroduction {
     /// The number of its stream in the trace.

@@ -227,7 +227,7 @@ impl Lock {
                 category: Category::Mutex,
                 begin: hold.since.time,
                 end,
-                // The track's name tells which lock it is.
+                // The track's name says which lock it is.
                 arguments: &[],
                 work: None,
             });

@@ -17,7 +17,7 @@ use omptrace_common::fast_map::RecentMap;
 use omptrace_symbols::{Symbol, Table};
 
 /// What a region or an instant is, without its place. Numbers are those of the OMPT enumerations, known or not.
-// 32 bits tell which it is, as many as its kind has: a smaller tag is copied with what fills it up and a part of the kind,
+// 32 bits say which it is, as many as its kind has: a smaller tag is copied with what fills it up and a part of the kind,
 // and whoever reads the kind soon after waits for both stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
@@ -56,7 +56,7 @@ pub enum Construct {
     TaskwaitTask,
     /// The event of a detachable task was fulfilled.
     TaskFulfill,
-    /// A task was created in a runtime that does not tell when tasks run.
+    /// A task was created in a runtime that does not report when tasks run.
     TaskCreated,
     /// A task was completed there.
     TaskCompleted,

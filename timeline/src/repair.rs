@@ -1,4 +1,4 @@
-//! What interpretation had to repair, counted per cause. Nothing is mended silently.
+//! What interpretation had to repair, counted per cause. Nothing is repaired silently.
 
 use omptrace_trace_format::Severity;
 
@@ -44,7 +44,7 @@ causes! {
     /// thread may then have begun a region with.
     MisnamedRegion Note "misnamed_region"
         "ends of parallel regions named another thread's region and end that of their own task";
-    /// OpenUH tells FORK, ordered regions and waits for them more than once.
+    /// OpenUH reports FORK, ordered regions and waits for them more than once.
     ToldAgain Note "told_again" "begins were reported again; each counts as one with the first";
     /// OpenUH and TAU: a thread that was idle before tracing began, and the end of a wait that did not take place.
     EndAlone Note "end_alone"
@@ -63,7 +63,7 @@ causes! {
     /// `OMPTRACE_EVENTS` says so.
     CounterpartLeftOut Note "counterpart_left_out"
         "events lack the other end of their pair, which was not selected for recording; they are not shown";
-    /// Without `task_create`, tasks have no ids by which those that are resumed could be told from those that begin.
+    /// Without `task_create`, tasks have no ids by which those that are resumed could be distinguished from those that begin.
     PartOfTask Note "part_of_task"
         "tasks whose creation was not recorded were suspended: each segment of them shows as a task, so too many tasks are shown";
     /// LLVM 3.7.
@@ -94,7 +94,7 @@ causes! {
     NoDeviceTime Warning "no_device_time" "records of devices had no times and were left out";
     /// Nothing is known of the device's clock.
     NoDeviceClock Warning "no_device_clock" "records of devices were left out, because their clock is unknown";
-    /// A device that tells the end first.
+    /// A device that reports the end first.
     DeviceTimesSwapped Warning "device_times_swapped"
         "records of devices ended before they began; begin and end were exchanged";
     /// More at once than there are tracks.

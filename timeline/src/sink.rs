@@ -56,7 +56,7 @@ pub struct Process {
     pub has_namesake: bool,
     /// The machine that it ran on; empty where it is not known.
     pub host: String,
-    /// Its MPI rank, where a launcher told it.
+    /// Its MPI rank, where a launcher set it.
     pub rank: Option<u32>,
     /// The program and its arguments; empty where they are not known.
     pub command_line: Vec<String>,
@@ -75,7 +75,7 @@ pub struct Process {
 pub struct Lifetime {
     /// When the tracer began.
     pub traced_from: Ns,
-    /// When the process started; `None` where the trace does not tell.
+    /// When the process started; `None` where the trace does not say.
     pub started: Option<Ns>,
     /// When it ended, or else the tracer; `None` where that was before its time.
     pub ended: Option<Ns>,
@@ -106,7 +106,7 @@ pub struct Summary {
     pub lost: u64,
     /// Places where the trace is damaged.
     pub damages: u64,
-    /// What was mended or left out: how often, by the name of the cause; causes that were not met are missing.
+    /// What was repaired or left out: how often, by the name of the cause; causes that were not met are missing.
     pub repairs: Vec<(&'static str, u64)>,
 }
 
@@ -315,12 +315,12 @@ pub struct Interval<'a> {
 pub enum DeviceWork<'a> {
     /// It executed the code of a target construct, whose place is this.
     Kernel(&'a Source),
-    /// It got so many bytes.
+    /// It got this many bytes.
     TransferTo {
         /// How many.
         bytes: u64,
     },
-    /// It gave so many bytes away.
+    /// It gave this many bytes away.
     TransferFrom {
         /// How many.
         bytes: u64,
@@ -373,7 +373,7 @@ pub enum Anchor {
 }
 
 impl Anchor {
-    /// Nothing happens on a thread for so long before the end of a region that is an [`Anchor::End`], and what happened before
+    /// Nothing happens on a thread for this long before the end of a region that is an [`Anchor::End`], and what happened before
     /// that is no instant: importers take it for the innermost slice until the next event.
     pub const CLEAR_NS: Ns = 2;
 }
@@ -425,7 +425,7 @@ impl FlowKind {
     }
 }
 
-/// How threads meet in teams, tasks and locks: what slices alone do not tell.
+/// How threads meet in teams, tasks and locks: what slices alone do not show.
 ///
 /// Teams, tasks and locks have the numbers that the trace gives them, unique among those that exist at once in a
 /// process.
@@ -575,7 +575,7 @@ pub trait Sink: Send {
     fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]);
     /// Whether [`Sink::thread_event`] is for anything, which is asked at the start.
     fn wants_thread_events(&self) -> bool {
-        // Most formats show slices, which tell nearly the same.
+        // Most formats show slices, which show nearly the same.
         false
     }
     /// A thread meets others.

@@ -70,7 +70,7 @@ pub(crate) struct Portion {
 }
 
 impl Portion {
-    /// That of each of so many streams.
+    /// That of each of this many streams.
     pub(crate) fn of(streams: usize) -> Portion {
         let events = ALL_EVENTS / 2 / streams.max(1);
         let ahead = (events / SMALLEST_BATCH).clamp(1, BATCHES_AHEAD);
@@ -176,7 +176,7 @@ impl<'a, 'r> Batches<'a, 'r> {
             }
             send(Sent::Decoder(decoder));
         };
-        // It takes no more only when it panicked, which the end of its scope tells.
+        // It takes no more only when it panicked, which the end of its scope reports.
         let _ = requests.send(Box::new(decode));
     }
 

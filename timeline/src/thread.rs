@@ -161,7 +161,7 @@ pub(crate) struct Thread {
     last_instant: Option<Ns>,
     /// Regions deeper than [`MAX_DEPTH`], which are on no stack.
     hidden: usize,
-    /// The task at the bottom, which was not announced, where an event tells it: an initial task of TR2.
+    /// The task at the bottom, which was not announced, where an event names it: an initial task of TR2.
     pub(crate) unannounced_base: Option<u64>,
     /// Construct and key of regions that made way: their ends are still to come, late.
     awaited: Vec<(Construct, u64)>,
@@ -423,7 +423,7 @@ impl Thread {
     }
 
     /// Ends what is open from `depth` on: their own ends are missing. Gives back what [outlives](Frame::outlives_others) it.
-    /// `cause` tells why an end is missing.
+    /// `cause` says why an end is missing.
     fn close_above(
         &mut self,
         stage: &mut Stage<'_>,

@@ -266,7 +266,7 @@ pub const VARIABLES: &[Variable] = &[
 ];
 
 impl Config {
-    /// The settings of this process's environment. A wrong value is told on stderr and leaves the default.
+    /// The settings of this process's environment. A wrong value is reported on stderr and leaves the default.
     pub(crate) fn from_environment() -> Config {
         Config::from_values(|name| std::env::var_os(name))
     }

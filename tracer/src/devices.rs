@@ -33,7 +33,7 @@ use crate::os::system;
 use crate::quirks::Quirk;
 use crate::session::{self, Session};
 
-/// Of so many readings of both clocks the tightest counts.
+/// The number of readings of both clocks of which the tightest counts.
 const CLOCK_READINGS: u32 = 5;
 /// Completions that follow each other faster read the clocks once.
 const CLOCK_DISTANCE: Duration = Duration::from_millis(10);
@@ -80,7 +80,7 @@ struct StreamOfDevice(&'static Recorder);
 unsafe impl Send for StreamOfDevice {}
 
 impl Devices {
-    /// No devices yet; their buffers will have so many bytes each.
+    /// No devices yet; their buffers will have this many bytes each.
     pub(crate) fn new(buffer_bytes: usize) -> Devices {
         Devices {
             buffers: Buffers::new(buffer_bytes),
@@ -514,7 +514,7 @@ unsafe extern "C" fn complete(
     });
 }
 
-/// Counts a problem; the trace tells of the first of a kind at once, for the program may die.
+/// Counts a problem; the trace reports the first of a kind at once, for the program may die.
 fn note(session: &Session, traced: &Traced, problem: Problem) {
     if traced.counts.add(problem) {
         session.devices.tell(session);

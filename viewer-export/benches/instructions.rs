@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 const EVENTS: u64 = 100_000;
 
-/// At most so many instructions per event: 5 % more than were counted.
+/// The maximum of instructions per event: 5 % more than were counted.
 fn at_most(per_event: u64) -> LibraryBenchmarkConfig {
     let mut config = LibraryBenchmarkConfig::default();
     config.tool(Callgrind::default().hard_limits([(EventKind::Ir, per_event * EVENTS)]));

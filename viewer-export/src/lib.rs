@@ -95,7 +95,7 @@ impl ConvertOptions {
     }
 }
 
-/// Converts `inputs` to one timeline in `format`. `progress` is told now and then how many events are done.
+/// Converts `inputs` to one timeline in `format`. `progress` gets the number of events that are done now and then.
 ///
 /// # Errors
 /// The first error of writing to `out`. A damaged input is no error: the report says what was wrong with it.
@@ -142,7 +142,7 @@ fn side_by_side(
     let turns = Turns::new(out, shares.len(), workers);
     let timeline = Timeline::of(inputs);
     let bytes = ByteCount::default();
-    // Both under one lock, or who is told would see the sum go back.
+    // Both under one lock, or `progress` would see the sum go back.
     let progress = Mutex::new((0, progress));
 
     let reports = turns.take(&|number| {

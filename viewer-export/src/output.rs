@@ -161,7 +161,7 @@ struct Behind {
     full: SyncSender<Vec<u8>>,
     /// Buffers that were written.
     spare: Receiver<Vec<u8>>,
-    /// `None` where it has ended, and its error was told.
+    /// `None` where it has ended, and its error was reported.
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 

@@ -4,7 +4,7 @@
 //! same: what other threads did may come later than it happened (see [`Cause::LateEnd`](omptrace_timeline::Cause::LateEnd)), as do holds of
 //! locks and the work of devices. Each thread and counter is in one file at a time.
 //!
-//! An arrow from one file to another is in neither. Both tell how many there are.
+//! An arrow from one file to another is in neither. Both say how many there are.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -39,7 +39,7 @@ pub(crate) struct Split {
     bytes: ByteCount,
     error: Option<io::Error>,
 
-    // What each part is told at its begin.
+    // What each part gets at its begin.
     start: Option<u64>,
     processes: Vec<Process>,
     locations: Vec<Location>,

@@ -19,14 +19,14 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::output::{Writer, new_buffer};
 
-/// So many shares at most: what is alive of a process is in memory once for each, however few may work.
+/// The maximum of shares: what is alive of a process is in memory once for each, however few may work.
 pub(crate) const MOST_SHARES: usize = 8;
 /// Streams of all shares together, each with up to a MiB: what is decoded of it, and its chunk.
 const MOST_STREAMS: usize = 192;
 /// Buffers of a share that wait for its turn.
 const MOST_WAITING: usize = 2;
 
-/// How many shares a file has whose processes have so many streams each: the largest may come at the same time.
+/// How many shares a file has whose processes have these numbers of streams: the largest may come at the same time.
 pub(crate) fn shares_for(streams: impl Iterator<Item = usize>) -> usize {
     let mut streams: Vec<usize> = streams.collect();
     streams.sort_unstable_by(|a, b| b.cmp(a));
@@ -204,7 +204,7 @@ impl Turns {
     /// Takes what is in `buffer`, which is another then; waits where `share` is too far ahead of the others.
     ///
     /// # Errors
-    /// The file cannot be written any more: [`Turns::finish`] tells why.
+    /// The file cannot be written any more: [`Turns::finish`] says why.
     pub(crate) fn hand_over(&self, share: u32, buffer: &mut Vec<u8>) -> io::Result<()> {
         let is_full = |state: &State| state.shares[share as usize].waiting.len() >= MOST_WAITING;
         let mut state = self.state.lock();
@@ -291,7 +291,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    /// What was written, or an error beyond so many bytes.
+    /// What was written, or an error beyond `limit` bytes.
     #[derive(Clone)]
     struct Disk {
         written: Arc<Mutex<Vec<u8>>>,

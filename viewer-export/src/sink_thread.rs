@@ -256,7 +256,7 @@ impl Notes<'_> {
     fn hand_over(&mut self) {
         let next = self.spare.try_recv().unwrap_or_default();
         let batch = std::mem::replace(&mut self.batch, next);
-        // It takes no more only when it panicked, which the end of the scope tells.
+        // It takes no more only when it panicked, which the end of the scope reports.
         let _ = self.full.send(batch);
     }
 
@@ -372,7 +372,7 @@ mod tests {
         Anchor, Construct, FlowKind, Lifetime, LocationKind, Reports, ThreadRole, Value, argument,
     };
 
-    /// Writes down what it is told.
+    /// Writes down its calls.
     #[derive(Default)]
     struct Log(Vec<String>);
 

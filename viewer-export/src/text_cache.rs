@@ -1,5 +1,5 @@
 //! What belongs to words that this program has as constants, as the names of arguments: found by where they lie in memory,
-//! which is told sooner than what they say. And what belongs to texts of a trace that are asked for again and again, as the
+//! which is faster to check than what they say. And what belongs to texts of a trace that are asked for again and again, as the
 //! names of threads.
 
 use std::ops::Index;

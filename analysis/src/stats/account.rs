@@ -27,7 +27,7 @@ pub(super) enum Doing {
     Serial,
     /// It is in no parallel region and runs nothing of the program.
     Idle,
-    /// Nothing tells.
+    /// Unknown.
     Unknown,
     /// Nothing was recorded, or that was lost.
     Unobserved,

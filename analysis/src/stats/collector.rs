@@ -70,7 +70,7 @@ struct Collected {
     is_test: bool,
     /// The schedules of a loop.
     schedules: BTreeSet<&'static str>,
-    /// Where nothing tells when tasks run, their ends do.
+    /// Where nothing shows when tasks run, their ends do.
     completes_task: bool,
 }
 
@@ -215,7 +215,7 @@ struct Team {
     region: usize,
     begin: Ns,
     end: Option<Ns>,
-    /// Members that have ended, and how many there are once one of them tells.
+    /// Members that have ended, and how many there are once one of them reports it.
     members: u32,
     size: Option<u32>,
     working: u64,
@@ -806,7 +806,7 @@ impl Sink for Collector {
     }
 }
 
-/// Tells what is a region of its thread: a lock is none.
+/// Whether it is a region of its thread: a lock is not.
 fn is_shown_on_thread(kind: ompt::ompt_mutex_t) -> bool {
     matches!(kind, ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic)
 }

@@ -158,7 +158,7 @@ impl Locks {
     }
 }
 
-/// Tells a lock from a critical or atomic region, which shows on its thread where it is.
+/// Distinguishes a lock from a critical or atomic region, which shows on its thread where it is.
 fn is_lock(kind: ompt::ompt_mutex_t) -> bool {
     !matches!(
         kind,

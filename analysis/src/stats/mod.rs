@@ -42,7 +42,7 @@ pub struct Stats {
     pub locks: Vec<LockStats>,
     /// What devices did, by queue, the longest first.
     pub devices: Vec<DeviceStats>,
-    /// What is missing in the numbers or was mended.
+    /// What is missing in the numbers or was repaired.
     pub notes: Vec<String>,
 }
 
@@ -57,11 +57,11 @@ pub struct ProcessStats {
     pub pid: u32,
     /// The machine that it ran on; empty where it is not known.
     pub host: String,
-    /// Its MPI rank, where a launcher told it.
+    /// Its MPI rank, where a launcher set it.
     pub rank: Option<u32>,
-    /// From its start to its end; where the trace does not tell these, from the tracer's begin, to the last event.
+    /// From its start to its end; where the trace does not say these, from the tracer's begin, to the last event.
     pub duration_ns: u64,
-    /// How long it had run when the tracer began; `None` where the trace does not tell.
+    /// How long it had run when the tracer began; `None` where the trace does not say.
     pub before_tracing_ns: Option<u64>,
     /// Its threads that were seen.
     pub threads: u32,
@@ -102,7 +102,7 @@ impl ProcessStats {
     }
 }
 
-/// What a process's events do not tell.
+/// What a process's events do not show.
 #[derive(Clone, Copy)]
 struct Seen {
     /// In some time, nothing was recorded.
@@ -175,7 +175,7 @@ pub struct Times {
     pub min_ns: u64,
     /// The longest.
     pub max_ns: u64,
-    /// The numbers are of parts: nothing tells which of these belong together, as of tasks without ids.
+    /// The numbers are of parts: nothing shows which of these belong together, as of tasks without ids.
     pub is_of_parts: bool,
 }
 
@@ -198,7 +198,7 @@ fn add(sum: &mut u64, ns: u64) {
 }
 
 impl Times {
-    /// One that took so long.
+    /// One that took this long.
     fn add(&mut self, ns: u64) {
         let is_first = self.count == 0;
         self.add_part(ns, true);
@@ -212,7 +212,7 @@ impl Times {
         self.mean_ns = self.total_ns / self.count.max(1);
     }
 
-    /// One whose parts took so long together.
+    /// One whose parts took this long together.
     fn add_whole(&mut self, ns: u64, is_first: bool) {
         self.min_ns = match is_first {
             true => ns,
@@ -243,15 +243,15 @@ pub struct ConstructStats {
     pub times: Times,
     /// Of `total_ns`, that with no other construct inside.
     pub self_ns: u64,
-    /// `self_ns` of one, on average; `None` where nothing tells how many there are.
+    /// `self_ns` of one, on average; `None` where their number is unknown.
     pub self_mean_ns: Option<u64>,
     /// Of `total_ns`, that in which the thread waited, here or inside. Of a parallel region, what its members waited, on
-    /// average, from its begin on. `None` where nothing tells, and of what has no duration.
+    /// average, from its begin on. `None` where it is unknown, and of what has no duration.
     pub waiting_ns: Option<u64>,
     /// Of parallel regions only.
     #[serde(flatten)]
     pub team: Option<TeamStats>,
-    /// How a loop is scheduled, where the runtime tells.
+    /// How a loop is scheduled, where the runtime says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
     /// Of loops that are not static only: of those, runtimes report no chunk but a thread's first.
@@ -346,7 +346,7 @@ pub struct ThreadStats {
     pub idle_ns: Option<u64>,
     /// What is in none of these.
     pub unknown_ns: u64,
-    /// Explicit tasks that it began; `None` where nothing tells, or only parts of them are known.
+    /// Explicit tasks that it began; `None` where it is unknown, or only parts of them are known.
     pub tasks: Option<u64>,
     /// `taskwaits_ns`, as version 0.1.0 called it.
     pub tasks_ns: Option<u64>,
@@ -403,7 +403,7 @@ pub struct LockStats {
     pub place: Option<String>,
     /// How often a thread got it. Where the runtime reports a release only, that counts.
     pub acquisitions: u64,
-    /// How often another thread had it when a thread asked for it that got it; `None` where the runtime does not tell.
+    /// How often another thread had it when a thread asked for it that got it; `None` where the runtime does not say.
     pub waits: Option<u64>,
     /// From asking to getting it, all together.
     pub waiting_ns: Option<u64>,

@@ -2,7 +2,7 @@
 //!
 //! A task that is suspended is left, with what is open in it, and entered again when it goes on, perhaps on another thread; a
 //! wait pauses while a task runs on top. The shortest and the longest are those of whole regions, and when a region is left,
-//! nothing tells yet whether it goes on: what was left waits here until something does.
+//! nothing shows yet whether it goes on: what was left waits here until something does.
 
 use omptrace_common::fast_map::FastMap;
 
@@ -50,7 +50,7 @@ impl JustLeft {
 }
 
 impl Part {
-    /// It does not go on: `whole` is told of it, and of the wait in it.
+    /// It does not go on: `whole` gets it, and the wait in it.
     pub(super) fn ended(self, whole: &mut impl FnMut(usize, u64)) {
         whole(self.region, self.ns);
         if let Some(wait) = self.wait {

@@ -183,7 +183,7 @@ impl Table {
     }
 }
 
-/// Writes words on as many lines as they take, with so many blanks in front.
+/// Writes words on as many lines as they take, with `blanks` blanks in front.
 fn write_wrapped(
     f: &mut fmt::Formatter<'_>,
     words: &str,
@@ -617,7 +617,7 @@ impl fmt::Display for Tables<'_> {
     }
 }
 
-/// Tells of rows that are not shown.
+/// Names rows that are not shown.
 fn write_more(
     f: &mut fmt::Formatter<'_>,
     rows: usize,

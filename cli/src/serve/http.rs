@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-/// A client that says nothing for so long is left alone.
+/// A client that says nothing for this long is dropped.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A longer head is no browser's: it would fill the memory.

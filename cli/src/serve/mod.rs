@@ -9,7 +9,7 @@
 //! The hosted UI's content security policy lets it fetch from port 9001 alone ([`UI_PORT`]), and Safari refuses even that;
 //! posting works from any port.
 //!
-//! A trace tells much about a program, and other users and web pages reach a loopback port too. So the trace has a path
+//! A trace shows much about a program, and other users and web pages reach a loopback port too. So the trace has a path
 //! that nobody can guess, requests must be addressed to the loopback interface by its own name (a foreign name that
 //! resolves to it is refused), those of other web pages are refused, and it is given once.
 
@@ -32,7 +32,7 @@ pub const UI_PORT: u16 = 9001;
 /// Where the hosted UI is.
 pub const HOSTED_UI: &str = "https://ui.perfetto.dev";
 
-/// A copy of the UI asks for more after it has the trace; when it has been quiet for so long, it has all.
+/// A copy of the UI asks for more after it has the trace; when it has been quiet for this long, it has all.
 const QUIET: Duration = Duration::from_secs(15);
 
 /// How often the port is looked at.

@@ -33,7 +33,7 @@ fn write_trace(path: &Path) {
     write_chunks(path, 1);
 }
 
-/// A trace with a stream of so many chunks, of three events each.
+/// A trace with a stream of this many chunks, of three events each.
 fn write_chunks(path: &Path, chunks: u32) {
     // No process has this number.
     let header = FileHeader::of_trace(SESSION, u32::MAX, &[]);

@@ -1,4 +1,4 @@
-//! The global definitions of an archive, as far as events are judged by them; and those of locations.
+//! The global definitions of an archive, as far as events are checked against them; and those of locations.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(super) struct Definitions {
     forward: Vec<(Kind, u64, &'static str)>,
 }
 
-/// What a location's definition tells.
+/// What a location's definition states.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocationFacts {
     pub(super) events: u64,
@@ -50,7 +50,7 @@ pub(super) struct LocationFacts {
     location_type: u8,
 }
 
-/// What a location group's definition tells.
+/// What a location group's definition states.
 #[derive(Clone, Copy, Debug)]
 struct GroupFacts {
     group_type: u8,
@@ -305,7 +305,7 @@ fn defines(definition: &Definition) -> Option<(Kind, u64)> {
     })
 }
 
-/// What a location's own definitions tell: what its numbers are in the global definitions, and how far its clock is off.
+/// What a location's own definitions state: what its numbers are in the global definitions, and how far its clock is off.
 #[derive(Default)]
 pub(super) struct LocalDefinitions {
     numbers: HashMap<(Kind, u64), u64>,
@@ -380,7 +380,7 @@ impl LocalDefinitions {
     }
 
     /// The time on the archive's clock. Between two offsets it is interpolated, before the first and behind the last the
-    /// nearest two tell; one alone tells nothing.
+    /// nearest two give it; one alone gives nothing.
     pub(super) fn global_time(&self, time: u64) -> u64 {
         let offsets = &self.clock_offsets;
         if offsets.len() < 2 {
@@ -433,7 +433,7 @@ mod tests {
         };
         let unchanged = [0, 100, 150, 200, 300];
         assert_eq!(times(&[]), unchanged);
-        assert_eq!(times(&[(100, 7)]), unchanged, "one alone tells nothing");
+        assert_eq!(times(&[(100, 7)]), unchanged, "one alone gives nothing");
         assert_eq!(times(&[(100, 10), (200, 20)]), [0, 110, 165, 220, 330]);
         let bent = [(100, 10), (200, 20), (300, -80)];
         assert_eq!(times(&bent), [0, 110, 165, 220, 220]);

@@ -62,7 +62,7 @@ struct Source {
     numbers: LocalDefinitions,
     /// The event that is due.
     head: Option<(Event, Vec<Attribute>)>,
-    /// The time of the newest event, as the location tells it, and on the archive's clock.
+    /// The time of the newest event, as the location has it, and on the archive's clock.
     time: u64,
     global_time: u64,
     events: u64,
@@ -81,7 +81,7 @@ struct Source {
 
 type Attribute = (AttributeRef, TypedValue);
 
-/// Judges events.
+/// Checks events.
 pub(super) struct Judge<'a> {
     definitions: &'a Definitions,
     faults: &'a mut Faults,
@@ -151,7 +151,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Judges all events.
+    /// Checks all events.
     pub(super) fn run(mut self) {
         let mut due = BinaryHeap::new();
         for index in 0..self.sources.len() {
@@ -195,7 +195,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// A chunk tells the numbers of its events.
+    /// A chunk states the numbers of its events.
     fn judge_chunk(&mut self, index: usize, at_end: bool) {
         let source = &mut self.sources[index];
         let told = source.records.told;
@@ -565,7 +565,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// All events were judged: what is missing?
+    /// All events were checked: what is missing?
     fn finish(mut self) {
         for index in 0..self.sources.len() {
             let source = &self.sources[index];

@@ -1,5 +1,5 @@
 //! Whether an archive, of ours or of anybody, is as OTF2 and the tools that read it want it. Reference tools look at
-//! little: order of times, nesting, counts and most references are nobody's business there.
+//! little: order of times, nesting, counts and most references are not checked there.
 
 mod definitions;
 mod events;

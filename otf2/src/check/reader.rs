@@ -95,12 +95,12 @@ pub(super) struct Records {
     at: usize,
     big_endian: bool,
     has_times: bool,
-    /// The first and the last event of this chunk, as it tells them.
+    /// The first and the last event of this chunk, as it states them.
     pub(super) told: (u64, u64),
 }
 
 impl Records {
-    /// Opens a file; `has_times` tells events from definitions.
+    /// Opens a file; `has_times` distinguishes events from definitions.
     pub(super) fn open(path: &Path, chunk_bytes: usize, has_times: bool) -> io::Result<Records> {
         Ok(Records {
             file: File::open(path)?,

@@ -154,7 +154,7 @@ fn properties_count_what_the_archive_was_made_of() {
     };
     assert_eq!(count("EVENTS"), info["events"].as_u64().expect("a number"));
     assert_eq!((count("LOST_EVENTS"), count("DAMAGES")), (0, 0));
-    // LLVM's workers tell their ends late, in each region but the last at least.
+    // LLVM's workers report their ends late, in each region but the last at least.
     assert!(count("REPAIRS::LATE_END") >= 20);
     let causes = properties
         .keys()
@@ -169,7 +169,7 @@ fn properties_count_what_the_archive_was_made_of() {
         text(&info["runtime"]["version"])
     );
     assert_eq!(properties["OMPTRACE::DIALECT"], "5.x");
-    // Its process tells the same.
+    // Its process shows the same.
     let definitions = printed(&anchor, &["-G"]);
     let late_ends = format!("Value: {}", count("REPAIRS::LATE_END"));
     let of_process = |line: &str| {
@@ -232,7 +232,7 @@ fn an_archive_replaces_an_archive_and_nothing_else() {
     assert!(second.exists() && folder.join("notes.txt").exists());
 }
 
-/// These runtimes do not tell when they create the tasks of a taskloop, nor give them an id, and run several at once.
+/// These runtimes do not report when they create the tasks of a taskloop, nor give them an id, and run several at once.
 #[test]
 fn tasks_that_nobody_created_are_created_when_they_run() {
     let flags = [OPENMP_45, "-DWITHOUT_TEAMS"];
@@ -254,12 +254,12 @@ fn tasks_that_nobody_created_are_created_when_they_run() {
         let counts = &events(&anchor)["counts"];
         let [created, completed] =
             ["ThreadTaskCreate", "ThreadTaskComplete"].map(|name| number(&counts[name]));
-        // The program tells of 18 + 3T, and the reduction's 4 are not for OpenMP 4.5.
+        // The program reports 18 + 3T, and the reduction's 4 are not for OpenMP 4.5.
         assert_eq!([created, completed], [20 * 23; 2], "{name}");
     }
 }
 
-/// Of tasks that are cancelled before they run, these runtimes tell nothing: they end with their region.
+/// Of tasks that are cancelled before they run, these runtimes report nothing: they end with their region.
 #[test]
 fn tasks_that_were_cancelled_before_they_ran_are_complete() {
     let program = compile("tests/programs/cancelled_tasks.c", Compiler::Clang14, &[]);
@@ -311,6 +311,6 @@ fn a_conversion_that_is_killed_leaves_nothing_that_looks_complete() {
     assert!(!out.exists());
     let folder = traced.trace().parent().expect("a folder");
     assert!(anchors(folder).is_empty(), "{:?}", anchors(folder));
-    // What it left, if anything, is in nobody's way.
+    // What it left, if anything, does no harm.
     archive(&traced, &[]);
 }

@@ -84,7 +84,7 @@ fn a_member_begins_its_team_then_enters_the_region_and_ends_them_the_other_way_r
 /// the join.
 #[test]
 fn the_forking_thread_forks_before_its_part_and_joins_behind_it() {
-    // Of a league on a device, runtimes do not tell the members.
+    // Of a league on a device, runtimes do not report the members.
     for program in PROGRAMS.into_iter().filter(|program| program.1 != OFFLOAD) {
         let mut forks = 0;
         for records in records(program) {

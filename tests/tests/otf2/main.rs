@@ -1,5 +1,5 @@
-//! OTF2 archives of real programs, read by the reference library and its Python modules, and judged by ourselves;
-//! archives of others, judged by ourselves.
+//! OTF2 archives of real programs, read by the reference library and its Python modules, and checked by ourselves;
+//! archives of others, checked by ourselves.
 
 mod archives;
 mod contract;

@@ -1,4 +1,4 @@
-//! What an archive tells equals what Perfetto shows and what `dump` counts, by the table in docs/otf2.md.
+//! What an archive holds equals what Perfetto shows and what `dump` counts, by the table in docs/otf2.md.
 
 use std::collections::BTreeMap;
 use std::path::Path;

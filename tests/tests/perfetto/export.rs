@@ -200,7 +200,7 @@ fn events_tell_arguments_source_and_time_of_day() {
 
 #[test]
 fn the_file_is_small_and_the_same_each_time() {
-    // The strings are told once, whatever the length. A hold of a lock is one slice in JSON, too, but two packets in Perfetto's
+    // The strings are written once, whatever the length. A hold of a lock is one slice in JSON, too, but two packets in Perfetto's
     // format.
     for (source, arguments, most_percent) in [
         ("examples/stencil.c", &["800", "200"], 30),

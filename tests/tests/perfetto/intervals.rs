@@ -1,4 +1,4 @@
-//! What happened from when to when, as each format tells it.
+//! What happened from when to when, as each format shows it.
 
 use std::collections::BTreeMap;
 use std::fs;

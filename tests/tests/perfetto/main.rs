@@ -1,4 +1,4 @@
-//! Perfetto's format, less of a timeline, and the way into the UI: of real programs, judged by Perfetto itself.
+//! Perfetto's format, less of a timeline, and the way into the UI: of real programs, checked by Perfetto itself.
 
 mod export;
 mod filter;

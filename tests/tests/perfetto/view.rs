@@ -167,7 +167,7 @@ fn others_are_refused() {
 #[test]
 fn only_the_loopback_interface_listens() {
     let running = Running::hosted(Way::Fetch);
-    let sockets = fs::read_to_string("/proc/net/tcp").expect("Linux tells its sockets");
+    let sockets = fs::read_to_string("/proc/net/tcp").expect("Linux lists its sockets");
     let others = fs::read_to_string("/proc/net/tcp6").unwrap_or_default();
     let port = format!(":{:04X} ", running.port);
     let listening: Vec<&str> = sockets

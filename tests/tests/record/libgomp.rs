@@ -205,7 +205,7 @@ fn replacing_libgomp_can_be_insisted_on() {
     assert_eq!(traces.all_files().len(), 1, "{said}");
 }
 
-/// No symbol tells how a loop counts.
+/// No symbol shows how a loop counts.
 #[test]
 fn a_death_on_the_runtime_of_llvm_is_no_riddle() {
     let program = compile(

@@ -1,4 +1,4 @@
-//! The Collector API of 2007: a preloaded tracer finds the runtime, and records all that it tells.
+//! The Collector API of 2007: a preloaded tracer finds the runtime, and records all that it reports.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -330,7 +330,7 @@ fn runtimes_that_write_no_error_codes_are_traced_all_the_same() {
     );
 }
 
-/// Asserts that what comes while the tracer asks for something is told, and left out.
+/// Asserts that what comes while the tracer asks for something is counted, and left out.
 fn check_what_comes_of_asking(deviations: &str) {
     let traced = trace(program(), deviations);
     assert_eq!(String::from_utf8_lossy(&traced.output.stderr), "");
@@ -424,19 +424,19 @@ struct List([u32; 32]);
 
 const UNWRITTEN: i32 = -7;
 
-/// The header of a request with so many bytes of `mem`.
+/// The header of a request with this many bytes of `mem`.
 fn header(request: OMP_COLLECTORAPI_REQUEST, mem_bytes: i32) -> [u32; 4] {
     [16 + mem_bytes, request.0 as i32, UNWRITTEN, 0].map(|word| word as u32)
 }
 
-/// Makes the requests of a list that begins so many words behind its start.
+/// Makes the requests of a list that begins this many words behind its start.
 fn make(list: &mut List, start: usize) -> i32 {
     let list = list.0[start..].as_mut_ptr();
     // SAFETY: a list of requests with zeros behind it, aligned for its words.
     unsafe { ompt_reference_runtime::collector::__omp_collector_api(list.cast()) }
 }
 
-/// Makes one request of so many bytes of `mem` in this process: what the API returned, the error code, and the size.
+/// Makes one request of this many bytes of `mem` in this process: what the API returned, the error code, and the size.
 fn ask(request: OMP_COLLECTORAPI_REQUEST, mem_bytes: i32, event: u32) -> (i32, i32, i32) {
     let mut list = List([0; 32]);
     list.0[..4].copy_from_slice(&header(request, mem_bytes));
@@ -445,7 +445,7 @@ fn ask(request: OMP_COLLECTORAPI_REQUEST, mem_bytes: i32, event: u32) -> (i32, i
     (returned, list.0[2] as i32, list.0[3] as i32)
 }
 
-/// The judge is judged: each error code of the header comes where the header says.
+/// The check itself is checked: each error code of the header comes where the header says.
 #[test]
 fn the_reference_runtime_answers_by_the_header() {
     let code = |code: OMP_COLLECTORAPI_EC| code.0 as i32;

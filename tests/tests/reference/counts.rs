@@ -69,7 +69,7 @@ fn of_the_generations_that_have_ompt_start_tool() {
         };
         let mut expected = counted(&script, &mut with(env::count_tool()));
         if dialect != Dialect::V5 {
-            // Left out by the tracer: no known runtime tells of them.
+            // Left out by the tracer: no known runtime reports them.
             let of_devices =
                 |name: &String| ["target", "device"].iter().any(|of| name.starts_with(of));
             expected.retain(|name, _| !of_devices(name));

@@ -75,7 +75,7 @@ fn script(devices: Vec<Device>) -> Script {
     }
 }
 
-/// Traces with buffers of which the devices use so many bytes, fewer than the tracer lends.
+/// Traces with buffers of which the devices use this many bytes, fewer than the tracer lends.
 fn trace(script: &Script, buffer_bytes: usize) -> Traced {
     let mut script = script.clone();
     for device in &mut script.devices {
@@ -84,7 +84,7 @@ fn trace(script: &Script, buffer_bytes: usize) -> Traced {
     trace_with(&script, buffer_bytes.max(MIN_BUFFER))
 }
 
-/// Traces with buffers of so many bytes.
+/// Traces with buffers of this many bytes.
 fn trace_with(script: &Script, lent_bytes: usize) -> Traced {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (report, output) = play(
@@ -360,7 +360,7 @@ fn check_times(what: &str, traced: &Traced) {
     let start = reader.clock().start_realtime_ns();
     let clock = &traced.device()["timeline"]["clock"];
     let promised = clock["uncertainty_ns"].as_u64().expect("a clock");
-    // The truth is told in the time of day; a microsecond is what reading that clock may take.
+    // The truth is in the time of day; a microsecond is what reading that clock may take.
     let promised = promised + reader.clock().realtime_uncertainty_ns() + 1000;
     assert!(promised < 500_000, "{what}: {promised} ns is no promise");
     let slices = traced.slices();
@@ -721,7 +721,7 @@ fn devices_that_nobody_finalizes_are_stopped_at_the_end() {
     check("no device_finalize", &trace(&script, 1 << 20));
 }
 
-/// What an archive tells of the devices: begin, end and bytes (none for a kernel), by who did it.
+/// What an archive holds of the devices: begin, end and bytes (none for a kernel), by who did it.
 fn in_archive(traced: &Traced) -> (BTreeMap<u64, Slice>, Value) {
     let out = traced.folder.path().join("archive");
     trace::convert(&traced.file(), "otf2", &out, &[]);

@@ -1,4 +1,4 @@
-//! The drafts of OpenMP 5.0, TR4, TR6 and TR7: everything that a runtime of theirs can tell is recorded under the numbers and
+//! The drafts of OpenMP 5.0, TR4, TR6 and TR7: everything that their runtimes can report is recorded under the numbers and
 //! with the arguments that they have, and means what it means today.
 
 use std::collections::BTreeMap;
@@ -280,7 +280,7 @@ fn program(dialect: Dialect) -> Vec<Vec<Step>> {
     ]));
     second.push(arrived);
     second.push(ended);
-    // Workers tell what has ended when they are woken again, or go.
+    // Workers report what has ended when they are woken again, or go.
     second.extend(steps([
         wait(SYNC_BARRIER, end(), Data::Null, 1),
         sync(SYNC_BARRIER, end(), Data::Null, 1),

@@ -275,7 +275,7 @@ impl Traced {
         for file in files {
             let judged = omptrace([Path::new("check"), &file]);
             assert!(judged.status.success(), "{name}: {judged:?}");
-            // Some runtimes are not told to end.
+            // Some runtimes do not end the tool.
             let ending = info(&file)["ending"].clone();
             let has_ended = ending.as_str().is_some_and(|how| how.starts_with("ended"));
             assert!(has_ended, "{name}: {ending}");

@@ -28,7 +28,7 @@ impl Traced {
         self.folder.path().join("t.omptrace")
     }
 
-    /// What the tracer said, but for the other interface that this runtime has and is told to refuse.
+    /// What the tracer said, but for the other interface that this runtime has and is asked to refuse.
     fn words(&self) -> Vec<String> {
         let words = String::from_utf8_lossy(&self.output.stderr).into_owned();
         let lines = words.lines().filter(|line| !line.contains("Collector API"));
@@ -254,7 +254,7 @@ fn a_program_is_counted_exactly_and_its_timeline_is_sound() {
         .map(|event| format!("{} {}", event["state"], event["wait_id"]).replace('"', ""))
         .collect();
     assert!(states.contains(&"wait_critical 0x79".into()), "{states:?}");
-    // What `ompt_enumerate_state` tells.
+    // What `ompt_enumerate_state` returns.
     let enumerated = info(&file)["runtime"]["states"].clone();
     assert_eq!(enumerated["98"], "ompt_state_wait_critical", "{enumerated}");
 

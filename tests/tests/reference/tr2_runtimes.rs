@@ -144,7 +144,7 @@ fn region(first: Vec<Step>, second: Vec<Step>) -> Vec<Vec<Step>> {
     vec![primary, worker]
 }
 
-/// LLVM 3.8 to 5.0: the worker has told of its implicit task's end, and idles, before it runs what is left at the barrier.
+/// LLVM 3.8 to 5.0: the worker has reported its implicit task's end, and idles, before it runs what is left at the barrier.
 #[test]
 fn llvm_4_0_runs_tasks_at_the_join_on_top_of_none() {
     const NONE: u64 = 0;
@@ -162,7 +162,7 @@ fn llvm_4_0_runs_tasks_at_the_join_on_top_of_none() {
     assert!(worker["parallel_ns"].as_u64() > Some(0), "{worker}");
 }
 
-/// LLVM never tells of initial tasks.
+/// LLVM never reports initial tasks.
 #[test]
 fn llvm_4_0_switches_to_its_initial_task() {
     let mut steps = vec![thread_begins(1, 1)];
@@ -181,7 +181,7 @@ fn llvm_4_0_creates_each_part_of_an_untied_task() {
     assert_eq!(judged.tasks(), [1, 0]);
 }
 
-/// LLVM 3.7 does not register switches, and tells of a task when it begins to run.
+/// LLVM 3.7 does not register switches, and reports a task when it begins to run.
 #[test]
 fn llvm_3_7_begins_tasks_where_they_run() {
     let begins = |task| event(ompt_event_task_begin, &[10, 0, task, FUNCTION]);
@@ -199,7 +199,7 @@ fn llvm_3_7_begins_tasks_where_they_run() {
     assert_eq!(judged.tasks(), [2, 1]);
 }
 
-/// A runtime that follows the report, creates tasks before they run, and does not tell when that is.
+/// A runtime that follows the report, creates tasks before they run, and does not report when that is.
 #[test]
 fn a_runtime_without_switches_shows_when_tasks_are_complete() {
     let begins = |task| event(ompt_event_task_begin, &[10, 0, task, FUNCTION]);
@@ -220,7 +220,7 @@ fn a_runtime_without_switches_shows_when_tasks_are_complete() {
     assert_eq!(judged.tasks(), [0, 2]);
 }
 
-/// LLVM 3.7 to 5.0 tell which ordered region a thread waits for, and then no more.
+/// LLVM 3.7 to 5.0 report which ordered region a thread waits for, and then no more.
 #[test]
 fn llvm_4_0_does_not_name_the_ordered_region_that_a_thread_got() {
     const PLACE: u64 = 0x77;

@@ -319,7 +319,7 @@ fn region(slot: u32) -> Vec<Call> {
 
 const SLOTS_OF_A_REGION: u32 = 3;
 
-/// So many threads that play so many regions each.
+/// A number of threads that play a number of regions each.
 fn storm(threads: u32, regions: u32) -> Vec<Vec<Step>> {
     let thread = |thread| {
         let steps = steps(region(thread * SLOTS_OF_A_REGION));

@@ -91,7 +91,7 @@ fn a_flight_recorder_keeps_the_newest_events_within_its_memory() {
 fn a_flight_recorder_writes_what_it_keeps_when_asked_by_the_program() {
     const REGIONS: usize = 50_000;
     let traces = Traces::folder();
-    // Each time so many regions that their events do not fit: before the flush, and after it.
+    // Each time enough regions that their events do not fit: before the flush, and after it.
     traces.record(
         program("control_tool.c", &["2", &REGIONS.to_string()])
             .env("OMPTRACE_MODE", "flight")

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-/// Points closer together than this tell the rate too badly; of those, the most certain is kept.
+/// Points closer together than this give the rate too badly; of those, the most certain is kept.
 const KNOT_DISTANCE_NS: f64 = 50e6;
 /// A translation that is off by more than this counts from another zero than the time of day.
 const SAME_ZERO_NS: f64 = 1e9;

@@ -12,7 +12,7 @@ use omptrace_common::fast_map::FastMap;
 
 /// Operations that may still get a record; older ones are forgotten.
 const MOST_OPERATIONS: usize = 1 << 20;
-/// Of so many newest operations one is looked for that a record may belong to without naming it.
+/// The number of newest operations among which one is looked for that a record may belong to without naming it.
 const MOST_LOOKED_AT: usize = 1 << 12;
 
 /// A target region that a thread is in.

@@ -150,7 +150,7 @@ struct Memory {
 }
 
 impl Devices {
-    /// The devices of a process with so many threads. `types` are the runtime's words for them; of those in `tracks` the
+    /// The devices of a process with `threads` threads. `types` are the runtime's words for them; of those in `tracks` the
     /// location is defined already.
     pub(crate) fn new(
         survey: Survey,
@@ -332,7 +332,7 @@ impl Devices {
         self.work(stage, clock, e.device_num, DeviceWork::of_native(e))
     }
 
-    /// A device tells of work that it did; what was mended of it is the error.
+    /// A device reports work that it did; what was repaired of it is the error.
     fn work(
         &mut self,
         stage: &mut Stage<'_>,

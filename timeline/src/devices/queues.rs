@@ -1,6 +1,6 @@
 //! A device's tracks: one per kind of work, more where pieces of work overlap.
 //!
-//! Records come in the order of delivery. A queue holds some back and tells them in the order of their begins, so that lanes
+//! Records come in the order of delivery. A queue holds some back and passes them on in the order of their begins, so that lanes
 //! can be given out: the first that is free.
 
 use std::cmp::Reverse;
@@ -32,7 +32,7 @@ pub(crate) struct Placed {
     pub(crate) target_id: u64,
     /// The operation of the host.
     pub(crate) from: Option<(FlowKind, Point)>,
-    /// The device told nothing: these are the host's times.
+    /// The device reported nothing: these are the host's times.
     pub(crate) host_observed: bool,
 }
 

@@ -11,7 +11,7 @@ use super::record::{DataOp, DeviceWork};
 use omptrace_common::fast_map::FastMap;
 use omptrace_common::thread_pool::in_parallel;
 
-/// Records per stream by which maps of clocks are judged.
+/// Records per stream by which maps of clocks are checked.
 const MOST_SAMPLES: usize = 2000;
 
 /// What is known of the devices.
@@ -26,7 +26,7 @@ struct Surveyed {
     clock: Option<(DeviceClockMap, DeviceClockReport)>,
 }
 
-/// What the streams of devices tell.
+/// What the streams of devices report.
 #[derive(Default)]
 struct Told {
     pairs: Vec<(i32, ClockPoint)>,
@@ -46,7 +46,7 @@ struct Sample {
 type Asked = FastMap<u64, (f64, i32)>;
 
 impl Survey {
-    /// Of `reader`; `is_device` tells which of its streams are those of devices.
+    /// Of `reader`; `is_device` says which of its streams are those of devices.
     pub(crate) fn of(reader: &Reader, is_device: &[bool]) -> Survey {
         let streams = |wanted: bool| -> Vec<&Stream> {
             let both = reader.streams().iter().zip(is_device);

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Durations are those of the whole timeline: a long slice of which the window shows a short piece stays. Teams, tasks and
-//! locks ([`ThreadEvent`](crate::sink::ThreadEvent)) are told of whole timelines only: of a part, begins would miss their
+//! locks ([`ThreadEvent`](crate::sink::ThreadEvent)) are reported for whole timelines only: of a part, begins would miss their
 //! ends.
 
 mod arguments;
@@ -41,7 +41,7 @@ pub struct Selection {
 pub enum ArgumentChoice {
     /// None.
     None,
-    /// Ids and addresses: what tells which task or lock it is.
+    /// Ids and addresses: what identifies the task or lock.
     Ids,
     /// All.
     #[default]

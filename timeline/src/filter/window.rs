@@ -76,7 +76,7 @@ impl Window {
         (self.begin..self.end).contains(&time)
     }
 
-    /// Tells the value that the counter has when the window begins.
+    /// Reports the value that the counter has when the window begins.
     fn tell_first(&mut self, counter: usize) {
         if let Some(value) = self.counters[counter].take() {
             self.inner

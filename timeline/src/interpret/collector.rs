@@ -1,14 +1,14 @@
-//! What runtimes with the Collector API tell more than once, or only at the end.
+//! What runtimes with the Collector API report more than once, or only at the end.
 
 use omptrace_trace_format::reader::{Reader, Record};
 
 use super::*;
 
-/// Begins of parallel regions that are told again, by thread and region.
+/// Begins of parallel regions that are reported again, by thread and region.
 pub(crate) type RepeatedForks = FastMap<(usize, u64), u32>;
 
-/// The forks of a thread that belong to no region of their own: OpenUH tells FORK again where it takes more threads into
-/// the team than it had. Nested regions have the same id there, so only the number of ends tells them apart.
+/// The forks of a thread that belong to no region of their own: OpenUH reports FORK again where it takes more threads into
+/// the team than it had. Nested regions have the same id there, so only the number of ends distinguishes them.
 pub(crate) fn repeated_forks(reader: &Reader) -> RepeatedForks {
     let mut repeated = RepeatedForks::default();
     if !Dialect::of(reader.metadata()).joins_without_region {

@@ -112,7 +112,7 @@ impl Interpreter<'_, '_> {
                 self.thread_event(thread, time, ThreadEvent::Recording { on: false });
             }
             MonitoringChange::resume => {
-                // What has ended unseen since the pause is told later, and ended then.
+                // What has ended unseen since the pause is reported later, and ended then.
                 let at = self.threads[thread].point_ahead(time);
                 let event = ThreadEvent::Recording { on: true };
                 self.stage.thread_event(at, event);

@@ -165,7 +165,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The wait id of the innermost `hold` that the thread is in, where the event does not tell.
+    /// The wait id of the innermost `hold` that the thread is in, where the event does not say.
     fn held(&self, thread: usize, hold: Construct, wait_id: u64) -> u64 {
         if wait_id != UNSET {
             return wait_id;
@@ -193,13 +193,13 @@ impl Interpreter<'_, '_> {
 /// The wait id of a runtime that does not know it (TR2, 4.4).
 const UNSET: u64 = 0;
 
-/// Whether one of the two events of a mutex does not tell which it is. LLVM up to 5.0 tells it of waits for ordered regions
+/// Whether one of the two events of a mutex does not say which it is. LLVM up to 5.0 says it of waits for ordered regions
 /// only.
 fn is_one_unset(one: u64, other: u64) -> bool {
     one == UNSET || other == UNSET
 }
 
-/// Tells a critical, atomic or ordered region, which nests on its thread, from a lock, which does not.
+/// Distinguishes a critical, atomic or ordered region, which nests on its thread, from a lock, which does not.
 fn is_block_structured(kind: ompt::ompt_mutex_t) -> bool {
     matches!(
         kind,

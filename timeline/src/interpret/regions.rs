@@ -182,7 +182,7 @@ impl Interpreter<'_, '_> {
         self.counters.wait(self.stage, thread, time, wait);
     }
 
-    /// The member was not running yet: the runtime started or woke its thread, and told it what to do.
+    /// The member was not running yet: the runtime started or woke its thread, and gave it work.
     #[inline(always)]
     fn woken_up(&mut self, thread: usize, begin: Ns, end: Ns, frame: Frame, region: Id) {
         let (construct, thread) = (frame.construct, &mut self.threads[thread]);
@@ -211,7 +211,7 @@ impl Interpreter<'_, '_> {
         self.close(thread, time, construct, e.task_data.0);
     }
 
-    /// A loop tells at its begin how it is scheduled, and at its end how many chunks and iterations the thread got.
+    /// A loop reports at its begin how it is scheduled, and at its end how many chunks and iterations the thread got.
     #[inline(never)]
     pub(super) fn work(&mut self, thread: usize, time: Ns, e: &Work) {
         let construct = Construct::Work(e.work_type);
@@ -300,7 +300,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Counts a chunk in its loop. False where it does not tell when the thread gets the next: outside of a loop, and
+    /// Counts a chunk in its loop. False where it does not report when the thread gets the next: outside of a loop, and
     /// in static loops, of which runtimes report the first chunk only.
     fn chunk(&mut self, thread: usize, iterations: u64) -> bool {
         match self.threads[thread].innermost() {
@@ -348,7 +348,7 @@ fn wake_up(construct: Construct) -> Construct {
     }
 }
 
-/// Tells loops whose threads report each chunk that they get. Runtimes that do not tell schedules apart report the plain
+/// Recognizes loops whose threads report each chunk that they get. Runtimes that do not distinguish schedules report the plain
 /// kind.
 fn reports_all_chunks(construct: Construct) -> bool {
     matches!(
@@ -366,7 +366,7 @@ fn is_loop(kind: ompt::ompt_work_t) -> bool {
     kind == ompt::ompt_work_loop || schedule(kind).is_some()
 }
 
-/// How a loop is scheduled, where the runtime tells.
+/// How a loop is scheduled, where the runtime says.
 pub fn schedule(kind: ompt::ompt_work_t) -> Option<&'static str> {
     match kind {
         ompt::ompt_work_loop_static => Some("static"),
@@ -377,7 +377,7 @@ pub fn schedule(kind: ompt::ompt_work_t) -> Option<&'static str> {
     }
 }
 
-/// Tells what may not be closely nested in a single region (OpenMP 5.2, 17.1). A taskloop may; a distribute region is
+/// Recognizes what may not be closely nested in a single region (OpenMP 5.2, 17.1). A taskloop may; a distribute region is
 /// strictly nested in a teams region.
 fn is_worksharing(kind: ompt::ompt_work_t) -> bool {
     !matches!(kind, ompt::ompt_work_taskloop | ompt::ompt_work_distribute)

@@ -214,7 +214,7 @@ impl Interpreter<'_, '_> {
         self.count_unfinished(done.implicit_task, false);
         self.dependences.forget_children(task.0);
         let at = self.threads[thread].point(time);
-        // Elsewhere, the end of its code tells.
+        // Elsewhere, the end of its code shows it.
         if !matches!(done.state, TaskState::OnThread(_)) {
             let task = task.0;
             self.stage
@@ -404,7 +404,7 @@ impl Interpreter<'_, '_> {
             if let Some(alive) = self.tasks.get_mut(&task[0].key) {
                 alive.state = TaskState::Suspended(task);
             } else if task[0].key == Id::UNSET.0 {
-                // Nothing tells it from others when it is resumed: what follows is another task.
+                // Nothing distinguishes it from others when it is resumed: what follows is another task.
                 self.repair(thread, time, Cause::PartOfTask);
                 if let Some(complete) = task[0].end_of_event() {
                     self.thread_event(thread, time, complete);

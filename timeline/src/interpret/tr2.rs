@@ -1,4 +1,4 @@
-//! Tasks of TR2, whose runtimes tell of them in ways of their own.
+//! Tasks of TR2, whose runtimes report them in ways of their own.
 
 use super::*;
 
@@ -30,7 +30,7 @@ impl FinishedTasks {
 }
 
 impl Interpreter<'_, '_> {
-    /// An event tells that the thread runs `task`. Where no task is open there, it is one that nobody announced.
+    /// An event says that the thread runs `task`. Where no task is open there, it is one that nobody announced.
     #[inline]
     pub(super) fn note_base(&mut self, thread: usize, task: Id) {
         if self.dialect.tasks_beneath_unannounced
@@ -92,7 +92,7 @@ impl Interpreter<'_, '_> {
         alive.is_known_untied
     }
 
-    /// The region of `members` ends, and with it the untied tasks of theirs.
+    /// The region of `members` ends, and with it their untied tasks.
     pub(super) fn end_untied_tasks_of(&mut self, thread: usize, time: Ns, members: &[Member]) {
         let is_ended = |task: &Task| {
             let mut implicit = members.iter().map(|(_, task)| *task);

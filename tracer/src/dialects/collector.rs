@@ -79,7 +79,7 @@ const IMPLICIT: ompt_sync_region_t = ompt_sync_region_barrier_implicit;
 const EXPLICIT: ompt_sync_region_t = ompt_sync_region_barrier_explicit;
 
 /// The events of the specification: each with the name by which `OMPTRACE_EVENTS` chooses it, that of the callback that
-/// tells the same or nearly so.
+/// reports the same or nearly so.
 static EVENTS: &[(OMP_COLLECTORAPI_EVENT, &str, Meaning)] = &[
     (OMP_EVENT_FORK, "parallel_begin", Fork),
     (OMP_EVENT_JOIN, "parallel_end", Join),
@@ -367,7 +367,7 @@ impl Request {
         }
     }
 
-    /// Whether something was returned, as far as the runtime tells.
+    /// Whether something was returned, as far as the runtime says.
     fn has_answer(&self) -> bool {
         matches!(
             self.answer(),
@@ -379,7 +379,7 @@ impl Request {
         u64::from(self.mem[place]) | u64::from(self.mem[place + 1]) << 32
     }
 
-    /// The id of a region; none where the thread has none to tell.
+    /// The id of a region; none where the thread knows none.
     fn region(&self) -> Id {
         if self.has_answer() {
             Id(self.word(0))
@@ -437,7 +437,7 @@ unsafe extern "C" fn callback(event: OMP_COLLECTORAPI_EVENT) {
         let api = unsafe { transmute::<*mut c_void, omp_collector_api_t>(api) };
         let requests = [OMP_REQ_STATE, OMP_REQ_CURRENT_PRID, OMP_REQ_PARENT_PRID];
         let [state, current, parent] = ask(api, requests.map(Request::new));
-        // Who is no master of a team has no region around it to tell.
+        // Who is no master of a team has no region around it to report.
         if !state.has_answer() || !current.has_answer() {
             // Relaxed: only the number counts.
             NOT_TOLD.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The generations of the tools interface that the tracer serves: how each is told apart, and what is registered.
+//! The generations of the tools interface that the tracer serves: how each is distinguished, and what is registered.
 //!
 //! Registering by another generation's numbers, or with its signatures, crashes the program. So the generation is
 //! known before anything else is done, by what `initialize` was called with: each passes the address of something in
@@ -10,7 +10,7 @@
 //! | TR6, TR7 | the address of `tool_data` | none |
 //! | TR4 | the address of the structure | none |
 //!
-//! TR6 and TR7 are told apart by a callback that only TR7 has, and early runtimes of TR4 from later ones by the number of
+//! TR6 and TR7 are distinguished by a callback that only TR7 has, and early runtimes of TR4 from later ones by the number of
 //! `idle`: a runtime answers a registration of a number that it does not have with an error.
 
 use std::ffi::{c_int, c_uint, c_void};
@@ -285,7 +285,7 @@ unsafe extern "C" fn idle(endpoint: ompt_scope_endpoint_t) {
     guarded(|| slow_path::wide(|_| Idle { endpoint }));
 }
 
-/// The frame as it is today; its flags are 0, as for a null pointer, since the drafts do not tell them.
+/// The frame as it is today; its flags are 0, as for a null pointer, since the drafts do not define them.
 ///
 /// # Safety
 /// `frame` is null, or valid for reading.

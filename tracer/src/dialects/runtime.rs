@@ -184,7 +184,7 @@ impl Lookup {
                 unsafe { next(number, following, name) }
             })
         };
-        // TR2, and the first runtimes of TR4, begin elsewhere; the other number is no state of theirs.
+        // TR2, and the first runtimes of TR4, begin elsewhere; the other number is not one of their states.
         let states = from(STATE_UNDEFINED);
         match states.is_empty() {
             true => from(tr2::ompt_state_first),

@@ -338,7 +338,7 @@ fn task(endpoint: ompt_scope_endpoint_t, region: Id, task: u64, flags: ompt_task
     thread_state::note();
 }
 
-/// The number of threads of the region that this thread is in; 0 where the runtime does not tell.
+/// The number of threads of the region that this thread is in; 0 where the runtime does not say.
 fn team_size() -> u32 {
     const INNERMOST: c_int = 0;
 
@@ -452,7 +452,7 @@ fn again(endpoint: ompt_scope_endpoint_t, wait_id: u64) {
 fn dependences(task: u64, deps: *const ompt_dependence_t, ndeps: c_int) {
     slow_path::wide(|_| Dependences {
         task_data: Id(task),
-        // SAFETY: null, or an array of so many, valid during the callback.
+        // SAFETY: null, or an array of that many, valid during the callback.
         deps: unsafe { callbacks::dependences_of(deps, ndeps) }.into(),
         ndeps,
     });

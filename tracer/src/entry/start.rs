@@ -87,7 +87,7 @@ pub(crate) extern "C" fn ompt_start_tool(
 
 /// The runtime is ready (OpenMP 5.2, 19.5.1.1); 0: no tracing.
 ///
-/// The generations of the interface differ in the arguments behind the first, and are told apart by them; see
+/// The generations of the interface differ in the arguments behind the first, and are distinguished by them; see
 /// [`Dialect::of_initialize`].
 unsafe extern "C" fn initialize(
     lookup: ompt_function_lookup_t,
@@ -190,7 +190,7 @@ fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
     Ok(())
 }
 
-/// A session that has its file, and does not record yet: the runtime is being asked what it can tell.
+/// A session that has its file, and does not record yet: the runtime is being asked what it can report.
 pub(crate) struct Prepared {
     session: &'static Session,
     first: ClockPair,
@@ -213,7 +213,7 @@ impl Prepared {
         })
     }
 
-    /// Records from now on what `runtime` tells, of which `callbacks` were registered.
+    /// Records from now on what `runtime` reports, of which `callbacks` were registered.
     pub(crate) fn begin(self, runtime: Runtime, callbacks: BTreeMap<String, Registration>) {
         let clock = clock::describe(self.first, self.uncertainty);
         let facts = metadata::runtime(runtime, callbacks, clock);

@@ -44,7 +44,7 @@ pub(crate) fn wide<W: WideRow>(row: impl FnOnce(&Recorder) -> W) {
     });
 }
 
-/// Records the wide event that `row` makes, which tells more of the event before it: in a child that one may be held
+/// Records the wide event that `row` makes, which says more of the event before it: in a child that one may be held
 /// back, and then this is, too.
 #[cold]
 pub(crate) fn beside<W: WideRow + Clone + Into<Event<'static>>>(row: impl FnOnce() -> W) {

@@ -36,7 +36,7 @@ pub(crate) struct Stream {
     pub(crate) device_num: Cell<i32>,
     /// True where ids were given that the chunk does not know of: nothing more may be written into it.
     pub(crate) stale: Cell<bool>,
-    /// Events not recorded, and not told yet. Atomic since signal handlers on the same thread count, too.
+    /// Events not recorded, and not reported yet. Atomic since signal handlers on the same thread count, too.
     lost: AtomicU64,
     /// The chunk in whose header they are counted, too: its number from 1, or 0 for none.
     untold_in: Cell<u32>,
@@ -96,11 +96,11 @@ impl Stream {
     }
 
     /// Counts an event that was not recorded; also in the header of the stream's last chunk, in case that the process is
-    /// killed before the stream has another one to tell it in.
+    /// killed before the stream has another chunk to report it in.
     pub(crate) fn lose(&self, now: u64, session: Option<&Session>) {
         let of = session.map_or(std::ptr::null(), std::ptr::from_ref);
         if self.untold_of.replace(of) != of {
-            // Of a session before, whose end did not wait for this thread: its spool tells of them.
+            // Of a session before, whose end did not wait for this thread: its spool reports them.
             self.lost.store(0, Ordering::Relaxed);
         }
         // Relaxed: shared only with signal handlers on this thread.
@@ -120,7 +120,7 @@ impl Stream {
         session?.header(self.untold_in.get().checked_sub(1)?)
     }
 
-    /// How many were counted since this was asked last; they are told of now.
+    /// How many were counted since this was asked last; they are reported now.
     pub(crate) fn take_lost(&self, session: Option<&Session>) -> u64 {
         // Relaxed: as in `lose`; at the session's end, `Busy` orders it.
         let lost = self.lost.swap(0, Ordering::Relaxed);

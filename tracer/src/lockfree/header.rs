@@ -103,19 +103,19 @@ impl Header {
     pub(crate) fn tell_failure(&self, number: i32) -> bool {
         let has_begun = self.word(MAGIC) == CHUNK_MAGIC;
         if has_begun {
-            // Relaxed: the number is all that is told.
+            // Relaxed: only the number is passed on.
             self.0[FAILURE].store(number as u64, Ordering::Relaxed);
         }
         has_begun
     }
 
-    /// Counts an event that is lost, and that no event tells of yet, for whoever reads the spool; whatever chunk this is.
+    /// Counts an event that is lost, and that no event reports yet, for whoever reads the spool; whatever chunk this is.
     pub(crate) fn add_untold(&self) {
         // Relaxed: only the sum counts.
         self.0[UNTOLD].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many of [`Header::add_untold`] are told of.
+    /// Takes off events of [`Header::add_untold`] that an event reports now.
     pub(crate) fn forget_untold(&self, events: u64) {
         // Relaxed: as above.
         self.0[UNTOLD].fetch_sub(events, Ordering::Relaxed);

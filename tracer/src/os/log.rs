@@ -34,7 +34,7 @@ pub(crate) fn say(level: Level, message: Arguments<'_>) {
         return;
     }
     let line = format!("omptrace: {message}\n");
-    // A failed write has nowhere to be told.
+    // A failed write has nowhere to be reported.
     let _ = contained(|| system::write_without_signal(libc::STDERR_FILENO, line.as_bytes()));
 }
 

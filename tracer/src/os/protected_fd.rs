@@ -201,7 +201,7 @@ impl ProtectedFd {
         Ok(out_of_the_way(file, &[HIGH, LOWEST]))
     }
 
-    /// Gives the file a number beyond the program's, where the process may have so many. Takes milliseconds at times.
+    /// Gives the file a number beyond the program's, where the process may have that many. Takes milliseconds at times.
     pub(crate) fn move_up(&self) {
         let Ok(old) = self.descriptor() else { return };
         if old.as_raw_fd() < HIGH

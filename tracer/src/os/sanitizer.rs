@@ -1,8 +1,8 @@
-//! What `cargo xtask sanitize` builds besides: what ThreadSanitizer must be told, and mistakes that must be found.
+//! What `cargo xtask sanitize` builds besides: what ThreadSanitizer must know, and mistakes that must be found.
 //!
 //! | cfg | what it does |
 //! | --- | --- |
-//! | `omptrace_thread_sanitizer` | tells ThreadSanitizer what it does not see: what the standard library's locks order, and the kernel |
+//! | `omptrace_thread_sanitizer` | informs ThreadSanitizer of what it does not see: what the standard library's locks order, and the kernel |
 //! | `omptrace_planted = "race"` | publishes events without ordering ([`crate::lockfree::header`]) |
 //! | `omptrace_planted = "fault"` | reads memory that was given back ([`plant_fault`]) |
 

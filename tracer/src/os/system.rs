@@ -388,7 +388,7 @@ pub(crate) fn has_more_rights_than_its_user() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// What tells a file from all others: its file system's device, and its number there.
+/// What distinguishes a file from all others: its file system's device, and its number there.
 pub(crate) type FileId = (u64, u64);
 
 /// Which file this is.
@@ -521,7 +521,7 @@ pub(crate) fn affinity() -> Option<libc::cpu_set_t> {
     Some(set)
 }
 
-/// The unit in which `/proc` tells when processes started; `None` where the system does not say.
+/// The unit in which `/proc` says when processes started; `None` where the system does not say.
 pub(crate) fn clock_ticks_per_second() -> Option<u64> {
     // SAFETY: takes and gives numbers only.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };

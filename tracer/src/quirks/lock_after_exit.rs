@@ -3,9 +3,9 @@
 //! At the end of a `critical`, whichever thread leaves it, LLVM's runtime and Intel's look the place up in the record of thread
 //! 0 (`OMPT_LOAD_RETURN_ADDRESS(0)` in `__kmpc_end_critical`), where a tool wants `mutex_released`. That thread is the first one
 //! that used OpenMP. When it has ended - a program that computes in a thread of its own, and then in another - there is no
-//! record, and the program dies. So the callback is taken back before, and the next mutex that is acquired tells what will be
-//! missing. At the end of most programs the thread ends, too, and nothing follows. LLVM's development mended it at the end of
-//! 2025; nothing that can be asked tells these runtimes from the others.
+//! record, and the program dies. So the callback is taken back before, and the next mutex that is acquired reports what will be
+//! missing. At the end of most programs the thread ends, too, and nothing follows. LLVM's development repaired it at the end of
+//! 2025; nothing that can be asked distinguishes these runtimes from the others.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;

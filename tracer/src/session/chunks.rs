@@ -238,7 +238,7 @@ impl Session {
         // SAFETY: the chunk came from the free ones, or is the thread's own that was just written: it is this
         // thread's alone.
         unsafe { recorder.begin_chunk(chunk.event_words(), EVENT_WORDS, pair.ticks, newest_id) };
-        // What was held back is older than now, and comes behind what tells whose stream it is.
+        // What was held back is older than now, and comes behind the events that say whose stream it is.
         let start = pair.ticks;
         if first && stream.is_device.get() {
             let device_num = stream.device_num.get();

@@ -109,7 +109,7 @@ fn stop(change: MonitoringChange) {
     }
 }
 
-/// A new session records, whatever the one before it was told.
+/// A new session records, even if the one before it was paused.
 pub(crate) fn reset() {
     ENDED.store(false, Ordering::Relaxed);
 }

@@ -54,7 +54,7 @@ static INTERRUPTED: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Runs `f`, which takes the loader's lock, while no thread forks: glibc does not free that lock in the child (2.36),
 /// where nobody is left who could, and the child's first event would wait for it for ever. `None`, and `f` does not
-/// run, in a child that may be in that state all the same: one of a raw clone, of which nobody was told before.
+/// run, in a child that may be in that state all the same: one of a raw clone, before which no fork handler ran.
 pub(crate) fn outside_forks<T>(f: impl FnOnce() -> T) -> Option<T> {
     // Relaxed: a child has one thread when it is stored.
     if LOADER_IS_LOST.load(Ordering::Relaxed) {
@@ -115,7 +115,7 @@ pub(crate) fn watch() {
         }
         let interrupted = INTERRUPTED.swap(std::ptr::null_mut(), Ordering::Relaxed);
         if !interrupted.is_null() {
-            // What the child stores there is nobody's.
+            // Nothing reads what the child stores there.
             system::detach_memory(interrupted, CHUNK_BYTES);
         }
         tls::recorder().outlive_fork();
@@ -221,7 +221,7 @@ pub(crate) fn asleep_since() -> Option<ClockPair> {
 pub(crate) fn still_asleep(recorder: &Recorder, event: impl Fn() -> Event<'static>) -> bool {
     let announcement = match event() {
         Event::ThreadBegin(_) | Event::ThreadEnd(_) => true,
-        // The drafts of OpenMP 5.0 tell of the initial task so.
+        // The drafts of OpenMP 5.0 report the initial task so.
         Event::TaskCreate(row) => row.flags.0 & ompt_task_initial.0 != 0,
         Event::ImplicitTaskBegin(row) => row.flags.0 & ompt_task_initial.0 != 0,
         Event::ImplicitTaskEnd(row) => row.flags.0 & ompt_task_initial.0 != 0,

@@ -20,7 +20,7 @@ use crate::session::Session;
 
 /// Variables that go into the trace, by the beginning of their names; no others do.
 const ENVIRONMENT: &[&str] = &["OMP_", "KMP_", "GOMP_", "LIBOMP", "OMPTRACE_"];
-/// Variables by which launchers tell a process its MPI rank: Open MPI, MPICH and Intel MPI, PMIx, MVAPICH2, Slurm.
+/// Variables by which launchers give a process its MPI rank: Open MPI, MPICH and Intel MPI, PMIx, MVAPICH2, Slurm.
 const RANK: &[&str] = &[
     "OMPI_COMM_WORLD_RANK",
     "PMI_RANK",
@@ -38,7 +38,7 @@ pub(crate) fn program_name() -> String {
     )
 }
 
-/// The MPI rank, where a launcher tells it.
+/// The MPI rank, where a launcher sets it.
 pub(crate) fn rank() -> Option<u32> {
     RANK.iter()
         .find_map(|name| std::env::var(name).ok()?.parse().ok())
@@ -190,7 +190,7 @@ fn started() -> Option<u64> {
         .ok()
 }
 
-/// `CLOCK_MONOTONIC_RAW` when the process started, which was so many clock ticks after the system's.
+/// `CLOCK_MONOTONIC_RAW` when the process started, which was `ticks` clock ticks after the system's.
 fn started_raw_ns(started: u64) -> Option<i64> {
     let since_boot = started.checked_mul(1_000_000_000)? / system::clock_ticks_per_second()?;
     // Both clocks run on; what lies between the two readings makes the start no later.

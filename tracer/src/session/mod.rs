@@ -70,7 +70,7 @@ pub(crate) struct Session {
     pub(crate) cpus: Option<libc::cpu_set_t>,
     /// The settings.
     pub(crate) config: Config,
-    /// The modules told of.
+    /// The modules that were reported.
     pub(crate) modules: Modules,
     /// The devices that the runtime has initialized.
     pub(crate) devices: Devices,
@@ -83,17 +83,17 @@ pub(crate) struct Session {
     keeping: Mutex<()>,
     /// Streams that have begun.
     streams: AtomicU32,
-    /// Events lost and told.
+    /// Events lost and reported.
     lost: AtomicU64,
     told_begin: AtomicBool,
     /// The error number of the system that turned tracing off; 0 while none did.
     failure: AtomicI32,
-    /// Something failed, and that was said: one line is enough, a full disk has many effects. The trace tells the rest.
+    /// Something failed, and that was said: one line is enough, a full disk has many effects. The trace has the rest.
     told_trouble: AtomicBool,
     asked_runtime: AtomicBool,
     /// What `initialize` found out, for the sessions of forked children.
     runtime: OnceLock<Metadata>,
-    /// Words for the reader, all told so far.
+    /// Words for the reader, all recorded so far.
     messages: Mutex<Vec<String>>,
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn current() -> Option<&'static Session> {
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
-/// The session of this process, and not that of its parent; the id alone does not tell them apart, since both may be the first
+/// The session of this process, and not that of its parent; the id alone does not distinguish them, since both may be the first
 /// process of a container.
 pub(crate) fn of_this_process() -> Option<&'static Session> {
     let is_own = |session: &&Session| session.pid == system::process_id();
@@ -209,7 +209,7 @@ pub(crate) fn finish(how: &str) {
 }
 
 impl Session {
-    /// With the modules that a parent's session told of.
+    /// With the modules that a parent's session reported.
     fn create(config: Config, inherited: Vec<Loaded>) -> Result<&'static Session, String> {
         let pid = system::process_id();
         let (pair, _) = clock::pair();

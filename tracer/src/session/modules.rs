@@ -1,4 +1,4 @@
-//! Which module (program or shared library) holds a code address: asked when an address is new, told as an event
+//! Which module (program or shared library) holds a code address: asked when an address is new, recorded as an event
 //! when the module is.
 //!
 //! Libraries come and go, also at the same address, so a module is valid from its event's time on. The loader counts
@@ -67,7 +67,7 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    /// The event that tells of it.
+    /// The event that reports it.
     pub(crate) fn event(&self, change: ModuleChange) -> Module<'_> {
         let (file_size, modified_ns) = system::file_stamp(&self.file);
         Module {
@@ -87,13 +87,13 @@ impl Loaded {
     }
 }
 
-/// The session's modules: those that some event has told of.
+/// The session's modules: those that some event has reported.
 #[derive(Debug)]
 pub(crate) struct Modules {
     told: Mutex<Told>,
-    /// Those that the parent had told of, where this process is a child: it may be unable to ask the loader.
+    /// Those that the parent had reported, where this process is a child: it may be unable to ask the loader.
     inherited: Vec<Loaded>,
-    /// Whether a thread that asks is told of modules that others know: theirs may be overwritten.
+    /// Whether modules that other threads know are reported again to a thread that asks: theirs may be overwritten.
     again: bool,
     /// Where `omptrace record` takes the files of modules.
     registry: Option<PathBuf>,
@@ -107,7 +107,7 @@ struct Told {
 }
 
 impl Modules {
-    /// None told of yet. `inherited` are those [`Modules::told`] of the parent.
+    /// None reported yet. `inherited` are those [`Modules::told`] of the parent.
     pub(crate) fn new(keep: Keep, inherited: Vec<Loaded>, registry: Option<PathBuf>) -> Modules {
         Modules {
             told: Mutex::default(),
@@ -117,14 +117,14 @@ impl Modules {
         }
     }
 
-    /// Those that some event has told of; none where a thread is looking at them, which a child would wait for for ever.
+    /// Those that some event has reported; none where a thread is looking at them, which a child would wait for for ever.
     pub(crate) fn told(&self) -> Vec<Loaded> {
         self.told
             .try_lock()
             .map_or_else(Vec::new, |told| told.modules.clone())
     }
 
-    /// Calls `tell` with the module that holds `code` if the session has not told of it yet; `tell` says whether it
+    /// Calls `tell` with the module that holds `code` if the session has not reported it yet; `tell` says whether it
     /// has now.
     pub(crate) fn note(
         &self,

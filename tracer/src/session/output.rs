@@ -239,7 +239,7 @@ impl Output {
     }
 
     /// The session ends: slots that were not used are given back if they are the file's end. Not where another thread takes
-    /// one for so long: a signal handler that calls `exit` may have interrupted it, on this very thread. They stay empty then.
+    /// one that long: a signal handler that calls `exit` may have interrupted it, on this very thread. They stay empty then.
     pub(crate) fn give_slots_back(&self, patience: Duration) {
         let Some(mut slots) = self.slots.try_lock_for(patience) else {
             return;

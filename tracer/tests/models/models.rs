@@ -402,7 +402,7 @@ impl Work {
     }
 
     /// As `Writer::run`, but for the naps' end: a writer that nobody wakes up sleeps for ever, which loom finds. Ends
-    /// when `enough` is done, or when it is told to.
+    /// when `enough` is done, or when it is asked to.
     fn run(&self, enough: u32) -> u32 {
         let mut done = 0;
         loop {
@@ -436,7 +436,7 @@ fn stop() {
     assert_eq!(done + work.drain(), 1);
 }
 
-/// The writer's pace, and what the kernel was told last: one call at a time for a thread.
+/// The writer's pace, and what the kernel was given last: one call at a time for a thread.
 struct Paced {
     pace: Pace,
     ordinary: Mutex<bool>,

@@ -94,7 +94,7 @@ fn clock(ticks: u64) -> ClockPair {
     }
 }
 
-/// Writes a trace of at least so many events; gives their number.
+/// Writes a trace of at least `events` events; gives their number.
 pub(crate) fn write_trace(path: &Path, events: u64) -> u64 {
     let header = FileHeader::of_trace(SESSION, 1, &[]);
     let mut streams: Vec<Stream> = (1..=THREADS).map(Stream::new).collect();

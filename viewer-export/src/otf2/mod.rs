@@ -12,7 +12,7 @@
 //! definitions   all that the events refer to, written when they are complete
 //! ```
 //!
-//! Events go to the files as they come. Definitions stay in memory until the end, for a location's tells how many events
+//! Events go to the files as they come. Definitions stay in memory until the end, for a location's states how many events
 //! it has: they grow with what is distinct - locations, regions, teams, texts - and not with the number of events.
 
 mod attributes;
@@ -138,7 +138,7 @@ pub(crate) struct Otf2 {
 }
 
 impl Otf2 {
-    /// Writes into `folder`, which is there and empty, the events of about so many locations.
+    /// Writes into `folder`, which is there and empty, the events of about `locations` locations.
     ///
     /// # Errors
     /// The folder cannot be written to.
@@ -207,7 +207,7 @@ impl Otf2 {
         }
         let thread = &mut self.threads[thread];
         thread.is_seen = true;
-        // What a thread is told late, as a flush, may have begun before the events of others.
+        // What a thread learns late, as a flush, may have begun before the events of others.
         thread.first = thread.first.min(time);
     }
 
@@ -416,7 +416,7 @@ impl Otf2 {
     }
 }
 
-/// Tells what nests from locks.
+/// Distinguishes what nests from locks.
 fn is_region(kind: ompt::ompt_mutex_t) -> bool {
     matches!(
         kind,
@@ -496,7 +496,7 @@ impl Sink for Otf2 {
         let thread = &mut self.threads[thread];
         let task = thread.next.take().unwrap_or(thread.task());
         let construct = self.regions.construct(region.0 as usize);
-        // The thread that forks a team tells its parallel region by that.
+        // The thread that forks a team identifies its parallel region by that.
         let is_told = matches!(construct, Construct::Parallel | Construct::Teams);
         let mut open = Open {
             region: None,
@@ -532,7 +532,7 @@ impl Sink for Otf2 {
             return;
         };
         let thread = &mut self.threads[thread];
-        // What forks and joins tell has no place for them.
+        // What forks and joins report has no place for them.
         let is_told = thread.open.last().is_some_and(|top| top.region.is_none());
         let arguments = if is_told { &[] } else { arguments };
         let attributes = self.attributes.list(&mut self.strings, arguments);
@@ -574,7 +574,7 @@ impl Sink for Otf2 {
                 thread.next = Some(task);
                 return;
             }
-            // Attributes of the regions tell these.
+            // Attributes of the regions hold these.
             ThreadEvent::GoesOn
             | ThreadEvent::Loop { .. }
             | ThreadEvent::Chunks { .. }
@@ -621,7 +621,7 @@ impl Sink for Otf2 {
         }
     }
 
-    /// Who holds a lock, and when recording was off, threads tell.
+    /// Threads show who holds a lock, and when recording was off.
     fn interval(&mut self, interval: &Interval<'_>) {
         let (Some(stream), Some(work)) = (self.stream(interval.track), interval.work) else {
             return;
@@ -644,7 +644,7 @@ impl Sink for Otf2 {
         }
     }
 
-    /// The other kinds tell what tasks and locks tell already.
+    /// The other kinds repeat what tasks and locks show.
     fn flow(&mut self, flow: &Flow) {
         let Some(from) = self.thread(flow.from.location) else {
             return;

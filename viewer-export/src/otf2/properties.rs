@@ -39,7 +39,7 @@ pub(super) fn of_archive(processes: &[Summary]) -> Vec<(String, String)> {
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in processes.iter().flat_map(of_process) {
         match value {
-            // Damaged traces tell of any number.
+            // Damaged traces may have any number.
             Property::Number(number) => {
                 let sum = numbers.entry(name).or_default();
                 *sum = sum.saturating_add(number);

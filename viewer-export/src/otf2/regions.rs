@@ -1,6 +1,6 @@
 //! What OTF2 calls each construct: Score-P's names, canonical names and roles, on which tools rely.
 //!
-//! Scalasca tells constructs by their canonical names, `!$omp` in front and ` @` behind. What Score-P does not record
+//! Scalasca identifies constructs by their canonical names, `!$omp` in front and ` @` behind. What Score-P does not record
 //! (waiting, waking up, chunks of loops) has a canonical name without `!$omp`, so that nobody takes it for the construct.
 
 use std::collections::{BTreeMap, HashMap};

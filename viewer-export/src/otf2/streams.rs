@@ -1,7 +1,7 @@
 //! What devices do, as OTF2 has it: an accelerator with streams per device, and a window through which data moves.
 //!
-//! Transfers are told from the device's side, as Score-P does: it gets (`RmaGet`) what the host sends, and puts
-//! (`RmaPut`) what the host receives. The other side is the thread that asked for it. The timeline tells it by an arrow,
+//! Transfers are written from the device's side, as Score-P does: it gets (`RmaGet`) what the host sends, and puts
+//! (`RmaPut`) what the host receives. The other side is the thread that asked for it. The timeline shows it by an arrow,
 //! behind the transfer itself: so the newest transfer of a stream waits for that.
 
 use std::collections::HashMap;
@@ -86,7 +86,7 @@ impl Streams {
             .or_insert_with(|| name.to_owned());
     }
 
-    /// A device of `process`, whose main thread is `main` if that is told, has a stream. Gives its place.
+    /// A device of `process`, whose main thread is `main` if that is known, has a stream. Gives its place.
     pub(super) fn add(
         &mut self,
         archive: &Archive,

@@ -9,7 +9,7 @@ use omptrace_common::fast_map::FastMap;
 use otf2_archive::chunks::Site;
 use otf2_archive::encoding::{CommRef, significant_bytes};
 
-/// A team is settled with the members that it has when so many events name it: a member whose stream was lost must not
+/// A team is settled with the members that it has when this many events name it: a member whose stream was lost must not
 /// make us keep them all.
 const MAX_SITES: usize = 1 << 20;
 
@@ -184,7 +184,7 @@ impl Teams {
         TeamId::Region(slot)
     }
 
-    /// To be called when the location's [`Teams::begin`] was told.
+    /// To be called when the location's [`Teams::begin`] was reported.
     pub(super) fn begun(&mut self, id: TeamId) {
         let is_complete = |team: &Team| team.members.len() as u64 >= team.size.into();
         if let TeamId::Region(slot) = id
@@ -336,12 +336,12 @@ impl Teams {
         }
     }
 
-    /// Whether there are events to be mended.
+    /// Whether there are events to be repaired.
     pub(super) fn has_replacements(&self) -> bool {
         !self.replacements.is_empty()
     }
 
-    /// What events of settled teams are to be mended.
+    /// What events of settled teams are to be repaired.
     pub(super) fn replacements(&mut self) -> impl Iterator<Item = Replacement> {
         self.replacements.drain(..)
     }

@@ -1,7 +1,7 @@
 //! What one thread does, as OTF2 has it: the regions that are open, the teams that it is in, the task that it runs.
 //!
 //! On the timeline, a task that runs on top of another lies inside it. In OTF2 each task has regions of its own, and
-//! [`ThreadTaskSwitch`] tells which are meant from there on. So each open region knows its task; a thread switches to that
+//! [`ThreadTaskSwitch`] says which are meant from there on. So each open region knows its task; a thread switches to that
 //! of the innermost when it is done with the one above.
 
 use std::io;
@@ -41,7 +41,7 @@ pub(super) struct Thread {
     pub(super) first: u64,
     /// The time of the newest event, or of its end.
     pub(super) last: u64,
-    /// It has events: perhaps only the program's begin, which an event of another thread told.
+    /// It has events: perhaps only the program's begin, which an event of another thread reported.
     pub(super) has_begun: bool,
     /// It has events of its own.
     pub(super) is_seen: bool,
@@ -73,7 +73,7 @@ pub(super) enum State {
         lock: u32,
         order: u32,
     },
-    /// A buffer flush, which is one event; it is told later when it stopped.
+    /// A buffer flush, which is one event; its end is reported later.
     Flush(Site),
 }
 
@@ -135,7 +135,7 @@ impl Thread {
     ) {
         // It may have run another in between.
         let between = self.task();
-        // The end of a task that lies elsewhere may have been told since.
+        // The end of a task that lies elsewhere may have been reported since.
         let since = since.map(|since| since.max(self.last));
         if let Some(since) = since
             && since < time

@@ -1,4 +1,4 @@
-//! Interned data: each string is told once, with a number, and the number is used afterwards.
+//! Interned data: each string is written once, with a number, and the number is used afterwards.
 //!
 //! It goes into a packet of its own, which is written at once: events are kept back for a while, and in the file a number's
 //! meaning must come before its use.
@@ -33,7 +33,7 @@ impl Texts {
         }
     }
 
-    /// The number of `text`, of which there are only so many.
+    /// The number of `text`, of which there is a limited number.
     pub(super) fn iid(&mut self, out: &mut Vec<u8>, text: &str) -> u64 {
         match self.iids.get(text) {
             Some(known) => *known,
@@ -114,7 +114,7 @@ impl Strings {
         self.categories.iid(out, category.name())
     }
 
-    /// Tells that `iid` means the place `source`.
+    /// Writes that `iid` means the place `source`.
     pub(super) fn tell_source(&self, out: &mut Vec<u8>, iid: u64, source: &Source) {
         interned_data(out, self.sequence, |out| {
             pb::message(out, interned::SOURCE_LOCATIONS, |out| {

@@ -9,7 +9,7 @@
 //! A slice is two events: an end says no more than that the newest slice of its track ends. The importer sorts all
 //! packets by time and keeps the file's order among equal times, so a track's events are written in their own order,
 //! and it does not matter that tracks mix. All packets of a [`Share`] are one sequence and have its interned strings. (A
-//! sequence for each thread would spare events the two bytes of their track, but tell every string to each.) Events of the
+//! sequence for each thread would spare events the two bytes of their track, but repeat every string in each.) Events of the
 //! first location, which in most programs is the thread that has most of them, name no track: it is the sequence's default.
 //!
 //! A flow's end is a field of an event at its place and time; that of an interval may stand at either end of its slice.
@@ -353,7 +353,7 @@ impl Sink for Perfetto {
 
     fn region(&mut self, region: &Region) {
         let out = self.out.buffer();
-        // These lie within their construct, which tells its place: the importer takes more memory for the parts of a place
+        // These lie within their construct, which shows its place: the importer takes more memory for the parts of a place
         // than for the slice.
         let tells_place = !matches!(
             region.category,

@@ -210,7 +210,7 @@ impl EventTrack {
 
     /// Writes the event that was kept back.
     ///
-    /// Without `SEQ_NEEDS_INCREMENTAL_STATE`, which tells a reader what to skip after a loss: a file loses nothing, and the
+    /// Without `SEQ_NEEDS_INCREMENTAL_STATE`, which says what a reader must skip after a loss: a file loses nothing, and the
     /// flag would be a twentieth of its bytes.
     #[inline(always)]
     pub(super) fn write_newest(&mut self, out: &mut Vec<u8>) {

@@ -3,7 +3,7 @@
 //! ```text
 //! process ── thread ...          ordered as the timeline has them
 //!         ── "Locks" ── one track per lock
-//!         ── device ── one track per queue, and what the tracer tells of its stream
+//!         ── device ── one track per queue, and what the tracer reports of its stream
 //!         ── other tracks
 //! ```
 //!
@@ -31,7 +31,7 @@ pub(super) struct ProcessTracks {
     pub(super) locks: Option<u64>,
     /// The tracks around those of the devices' queues, by number.
     pub(super) devices: BTreeMap<i32, u64>,
-    /// The track of what is told about the process, once there is something.
+    /// The track of what is reported about the process, once there is something.
     pub(super) notes: Option<u64>,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn process(out: &mut Vec<u8>, tracks: &ProcessTracks, rank: u32, defi
     });
 }
 
-/// What a thread's descriptor tells.
+/// What a thread's descriptor says.
 pub(super) struct ThreadTrack<'a> {
     pub(super) uuid: u64,
     pub(super) pid: u32,

@@ -1,4 +1,4 @@
-//! What `dump`, `info` and `check` tell of these traces.
+//! What `dump`, `info` and `check` print of these traces.
 
 use omptrace_analysis::{Info, check};
 use omptrace_trace_format::Finding;
@@ -229,7 +229,7 @@ fn what_was_not_wanted_is_no_contradiction() {
         "mutex_released",
     ] {
         let text = match callback {
-            // Who is not told of a task gives it no id.
+            // A tool that gets no report of a task gives it no id.
             "task_create" => without(callback)
                 .replace("=1030", "=?")
                 .replace("=103", "=?"),

@@ -1,4 +1,4 @@
-//! Traces of runtimes that nobody can install any more (`tests/historic/README.md`), judged by the structure of the program
+//! Traces of runtimes that nobody can install any more (`tests/historic/README.md`), checked against the structure of the program
 //! that was traced.
 
 use std::collections::BTreeMap;
@@ -220,7 +220,7 @@ fn nothing_is_repaired_but_what_the_runtime_leaves_out() {
     }
 }
 
-/// A thread that ran tasks after it had told that its implicit task was over was in its region all the same.
+/// A thread that ran tasks after it had reported that its implicit task was over was in its region all the same.
 #[test]
 fn tasks_at_the_end_of_a_region_are_work_in_it() {
     for name in ["llvm_3_8_task", "llvm_4_0_task", "llvm_3_7_task"] {

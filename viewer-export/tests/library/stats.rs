@@ -442,7 +442,7 @@ fn a_process_counts_from_its_own_start_to_its_own_end() {
     );
 }
 
-/// A task is suspended and goes on, without an id that tells so.
+/// A task is suspended and goes on, without an id that shows it.
 #[test]
 fn parts_of_tasks_without_ids_are_no_tasks() {
     let with = |events: &str| {
