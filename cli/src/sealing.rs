@@ -206,7 +206,7 @@ pub(crate) fn tell_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
     let rest = worth_telling.count();
     if rest > 0 {
         message::warning(&format!(
-            "{}: and {rest} more; omptrace check tells all",
+            "{}: and {rest} more; omptrace check lists all",
             message::near(trace).display()
         ));
     }
