@@ -8,6 +8,14 @@
 //! events        the events of a location
 //! check         whether an archive of any writer is sound
 //! ```
+//!
+//! Whether an archive is sound, by its anchor:
+//!
+//! ```no_run
+//! for finding in otf2_archive::check_archive("run/traces.otf2".as_ref()) {
+//!     println!("{finding}");
+//! }
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod archive;
