@@ -25,13 +25,13 @@ pub(crate) fn run(arguments: &Check) -> Result<Outcome> {
     for input in &arguments.inputs {
         if let Some(anchor) = anchor(input) {
             if tally.take(readable(&anchor)).is_some() {
-                outcome = outcome.max(tell(input, &check_archive(&anchor))?);
+                outcome = outcome.max(print(input, &check_archive(&anchor))?);
             }
             continue;
         }
         for trace in inputs::each(std::slice::from_ref(input)) {
             if let Some(reader) = tally.take(trace.and_then(|trace| inputs::open(&trace))) {
-                outcome = outcome.max(tell(reader.path(), &check(&reader))?);
+                outcome = outcome.max(print(reader.path(), &check(&reader))?);
             }
         }
     }
@@ -47,7 +47,7 @@ fn readable(anchor: &Path) -> Result<()> {
         .map_err(|error| Failure::because(format!("cannot read {}", anchor.display()), &error))
 }
 
-fn tell(input: &Path, findings: &[Finding]) -> Result<Outcome> {
+fn print(input: &Path, findings: &[Finding]) -> Result<Outcome> {
     let width = message::columns(&io::stdout());
     let mut stdout = io::stdout().lock();
     for finding in findings {

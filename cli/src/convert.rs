@@ -112,10 +112,10 @@ impl Conversion<'_> {
                 convert(&self.inputs, self.format, &self.options, writer, progress)
             })
             .map_err(cannot_write(output))?;
-        told(output, target)?;
-        self.tell_size(report.exported_bytes);
-        self.tell_window(report.end);
-        tell(&report);
+        print_written(output, target)?;
+        self.print_size(report.exported_bytes);
+        self.print_window(report.end);
+        report_gaps(&report);
         Ok(())
     }
 
@@ -134,8 +134,8 @@ impl Conversion<'_> {
             .map_err(cannot_write(output))?;
         let bytes = folder.finish().map_err(cannot_write(output))?;
         message::note(&format!("{}: {}", output.display(), message::bytes(bytes)));
-        self.tell_window(report.end);
-        tell(&report);
+        self.print_window(report.end);
+        report_gaps(&report);
         Ok(())
     }
 
@@ -177,7 +177,7 @@ impl Conversion<'_> {
             })
             .map_err(cannot_write(&first))?;
         for (path, target) in std::mem::take(&mut *targets.lock()) {
-            told(&path, target)?;
+            print_written(&path, target)?;
         }
         if report.cut_arrows > 0 {
             let arrows = message::number(report.cut_arrows);
@@ -185,8 +185,8 @@ impl Conversion<'_> {
                 "arrows from one file to another are in neither: {arrows}"
             ));
         }
-        self.tell_window(report.end);
-        tell(&report);
+        self.print_window(report.end);
+        report_gaps(&report);
         Ok(())
     }
 
@@ -199,9 +199,9 @@ impl Conversion<'_> {
             let writer = Box::new(file.try_clone()?);
             convert(&self.inputs, self.format, &self.options, writer, progress)
         })?;
-        self.tell_size(report.exported_bytes);
-        self.tell_window(report.end);
-        tell(&report);
+        self.print_size(report.exported_bytes);
+        self.print_window(report.end);
+        report_gaps(&report);
         Ok(report)
     }
 
@@ -216,7 +216,7 @@ impl Conversion<'_> {
     }
 
     /// That nothing is in the window, for the timeline ends before it.
-    fn tell_window(&self, end: Ns) {
+    fn print_window(&self, end: Ns) {
         if let Some((begin, _)) = self.options.selection.window
             && begin > end
         {
@@ -228,7 +228,7 @@ impl Conversion<'_> {
     }
 
     /// That a file is more than viewers can open.
-    fn tell_size(&self, bytes: u64) {
+    fn print_size(&self, bytes: u64) {
         if self.format.viewer_bytes.is_some_and(|most| bytes > most) {
             message::warning(&format!(
                 "{} of {} is more than viewers can open",
@@ -262,7 +262,7 @@ fn cannot_write(output: &Path) -> impl Fn(io::Error) -> Failure {
 }
 
 /// The target is complete: says where it is.
-fn told(path: &Path, target: Target) -> Result<()> {
+fn print_written(path: &Path, target: Target) -> Result<()> {
     if let Some(bytes) = target.finish().map_err(cannot_write(path))? {
         message::note(&format!("{}: {}", path.display(), message::bytes(bytes)));
     }
@@ -280,7 +280,7 @@ fn about_events(readers: &[&Reader]) -> u64 {
 }
 
 /// Prints what is missing in the timeline. The export itself notes repaired quirks of runtimes.
-pub(crate) fn tell(report: &Report) {
+pub(crate) fn report_gaps(report: &Report) {
     for process in &report.processes {
         for (severity, note) in process.notes() {
             if severity > Severity::Note {

@@ -84,7 +84,7 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
         .map(|path| examine(path, &tool))
         .collect();
     let program = match &arguments.program {
-        Some(word) => Some(judge(word, arguments, &loader)?),
+        Some(word) => Some(verdict_of(word, arguments, &loader)?),
         None => None,
     };
 
@@ -151,7 +151,7 @@ fn examine(path: PathBuf, tool: &Path) -> Runtime {
     }
 }
 
-fn judge(word: &OsStr, arguments: &Doctor, loader: &Loader) -> Result<Verdict> {
+fn verdict_of(word: &OsStr, arguments: &Doctor, loader: &Loader) -> Result<Verdict> {
     let program = Program::find(word, loader).ok_or_else(|| {
         Failure::new(format!(
             "{}: there is no program of that name",

@@ -88,7 +88,7 @@ impl Failure {
 
     /// Prints it on stderr and returns the exit status. That the reader of our output went away (`| head`) is no
     /// failure, and nobody reads a message.
-    pub(crate) fn tell(self) -> u8 {
+    pub(crate) fn report(self) -> u8 {
         if self.broken_pipe {
             return 0;
         }
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn a_broken_pipe_is_success() {
         assert_eq!(
-            Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).tell(),
+            Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).report(),
             0
         );
     }

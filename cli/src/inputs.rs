@@ -99,7 +99,7 @@ impl Tally {
             Some(failure) if self.inputs == 1 => Err(failure),
             Some(last) => {
                 for failure in self.failures.into_iter().chain([last]) {
-                    failure.tell();
+                    failure.report();
                 }
                 let what = format!("{unreadable} of {} inputs cannot be read", self.inputs);
                 Err(Failure::new(what))

@@ -80,7 +80,7 @@ pub fn main() -> ExitCode {
     temp_files::settle();
     let status = match result {
         Ok(outcome) => outcome.status(),
-        Err(failure) => failure.tell(),
+        Err(failure) => failure.report(),
     };
     ExitCode::from(status)
 }

@@ -30,10 +30,10 @@ pub(crate) fn hint(text: &str) {
 
 /// The letters of a line: as `COLUMNS` says, else as many as the terminal has; `None` where neither says, as in a pipe.
 pub(crate) fn columns(out: &impl AsFd) -> Option<usize> {
-    let told = env::var("COLUMNS").ok();
-    let told = told.and_then(|columns| columns.parse().ok());
+    let given = env::var("COLUMNS").ok();
+    let given = given.and_then(|columns| columns.parse().ok());
     let of_terminal = || terminal_size::terminal_size_of(out).map(|(width, _)| width.0.into());
-    told.or_else(of_terminal).filter(|width| *width > 0)
+    given.or_else(of_terminal).filter(|width| *width > 0)
 }
 
 /// The same lines, each on as many as it takes. What goes on has `hang` blanks in front, or as many as its line and two. A word

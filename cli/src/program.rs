@@ -192,10 +192,10 @@ fn dynamic(path: &Path, needed: Vec<Needed>) -> Kind {
 /// The first line's interpreter: `#!/usr/bin/python3 -u`, or `#!/usr/bin/env python3`.
 fn script(path: &Path) -> io::Result<Kind> {
     // The kernel reads no more of the line.
-    const LONGEST_LINE: u64 = 256;
+    const MAX_LINE: u64 = 256;
 
     let mut line = Vec::new();
-    BufReader::new(File::open(path)?.take(LONGEST_LINE)).read_until(b'\n', &mut line)?;
+    BufReader::new(File::open(path)?.take(MAX_LINE)).read_until(b'\n', &mut line)?;
     let line = String::from_utf8_lossy(&line);
     let mut words = line
         .strip_prefix("#!")

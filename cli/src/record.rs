@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         // Nothing will be traced, so nothing need run on another runtime.
         _ => Decision::Keep,
     };
-    tell_decision(&decision, &programs, arguments.libgomp.libgomp);
+    report_decision(&decision, &programs, arguments.libgomp.libgomp);
     let is_replaced = matches!(decision, Decision::ReplaceBy(_));
     let needs_tool = !is_replaced && programs.iter().any(Program::needs_preloaded_tool);
     let looks_for_runtimes = arguments.tracer.preload || needs_tool;
@@ -113,15 +113,15 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
             Some(reason) => message::note(&reason),
             // Said above.
             None if is_any_apart || !unnoted.unreadable.is_empty() => {}
-            None => tell_likely_reason(&programs, ran.end, &decision, &loader),
+            None => report_likely_reason(&programs, ran.end, &decision, &loader),
         }
     } else {
         let done = sealing::seal_all(jobs);
-        sealing::tell(&done);
+        sealing::report(&done);
         sealing::report_nameless(&done);
         sealing::report_withheld(&done);
         if let Decision::ReplaceBy(stand_in) = &decision {
-            replaced::tell(&done, stand_in, &programs, &loader);
+            replaced::report(&done, stand_in, &programs, &loader);
         }
         for line in sealing::next_commands(&done).into_iter().flatten() {
             message::note(&line);
@@ -186,7 +186,7 @@ fn programs(command: &[OsString], loader: &Loader) -> Vec<Program> {
     programs
 }
 
-fn tell_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
+fn report_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
     let is_unknown =
         |program: &Program| Diagnosis::of(program, decision).traceable == Traceable::Unknown;
     match decision {
@@ -278,8 +278,8 @@ fn why_no_trace(notes: &Notes) -> Option<String> {
             message::near(moved).display()
         ));
     }
-    let told = "the program removed the folder in which its traces were noted (see TMPDIR); omptrace recover completes them";
-    notes.is_gone.then(|| told.to_owned())
+    let text = "the program removed the folder in which its traces were noted (see TMPDIR); omptrace recover completes them";
+    notes.is_gone.then(|| text.to_owned())
 }
 
 /// The traces to complete, and what only `record` knows of their processes.
@@ -337,7 +337,7 @@ fn additions(arguments: &Record, ran: Option<Ran>, decision: &Decision) -> Value
     }
 }
 
-fn tell_likely_reason(programs: &[Program], end: End, decision: &Decision, loader: &Loader) {
+fn report_likely_reason(programs: &[Program], end: End, decision: &Decision, loader: &Loader) {
     if let Some((refusal, remedy)) = diagnosis::refusals_in_environment().into_iter().next() {
         message::note(&format!("likely reason: {refusal}"));
         message::hint(&remedy);

@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Recover) -> Result<Outcome> {
         })
         .collect();
     let done = sealing::seal_all(jobs);
-    sealing::tell(&done);
+    sealing::report(&done);
     if done.iter().any(|done| done.result.is_err()) {
         return Err(Failure::new("not every trace could be completed"));
     }

@@ -22,7 +22,7 @@ const SETS_THREADS: &[&str] = &[
 ];
 
 /// Reports it.
-pub(crate) fn tell(done: &[Done], stand_in: &StandIn, programs: &[Program], loader: &Loader) {
+pub(crate) fn report(done: &[Done], stand_in: &StandIn, programs: &[Program], loader: &Loader) {
     let mut differences = BTreeSet::new();
     let mut libraries = BTreeSet::new();
     for done in done.iter().filter(|done| done.result.is_ok()) {
@@ -48,7 +48,7 @@ pub(crate) fn tell(done: &[Done], stand_in: &StandIn, programs: &[Program], load
     for difference in differences {
         message::warning(&difference);
     }
-    tell_of_mixed(&libraries, stand_in, loader);
+    report_mixed(&libraries, stand_in, loader);
 }
 
 /// What the program saw, and would have seen on libgomp.
@@ -80,7 +80,7 @@ fn differences_of(processors: &Processors, may_set_threads: bool) -> Vec<String>
 }
 
 /// Reports libraries that were loaded while programs ran, and that call what the runtime in libgomp's place lacks.
-fn tell_of_mixed(libraries: &BTreeSet<PathBuf>, stand_in: &StandIn, loader: &Loader) {
+fn report_mixed(libraries: &BTreeSet<PathBuf>, stand_in: &StandIn, loader: &Loader) {
     let objects = libraries.iter().map(PathBuf::as_path);
     let mut lacking = entries::lacking_for(&stand_in.libomp, objects, loader);
     lacking.retain(|lacking| !stand_in.lacking.contains(lacking));
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_is_told_and_what_cannot_be_compared_is_not() {
+    fn what_differs_is_reported_and_what_cannot_be_compared_is_not() {
         let of_libgomp = OfLibgomp {
             path: "libgomp.so.1".into(),
             num_procs: 2,
@@ -126,15 +126,15 @@ mod tests {
             }),
             ..same
         };
-        let told = differences_of(&bound, false);
+        let reported = differences_of(&bound, false);
         assert_eq!(
-            told,
+            reported,
             [
                 "omp_get_num_procs was 1 in the recorded program; on GCC's libgomp it is 2",
                 "omp_get_num_places was 1 in the recorded program; on GCC's libgomp it is 2",
                 "omp_get_max_threads was 4 in the recorded program; on GCC's libgomp it is 2",
             ]
         );
-        assert_eq!(differences_of(&bound, true), told[..2]);
+        assert_eq!(differences_of(&bound, true), reported[..2]);
     }
 }

@@ -97,7 +97,7 @@ fn seal_one(
 }
 
 /// Says what traces hold: one line for each, a line for all where there are several, then what was found wrong.
-pub(crate) fn tell(done: &[Done]) {
+pub(crate) fn report(done: &[Done]) {
     /// Of the ranks of a large job, the first ones show what there is to see.
     const MOST_LINES: usize = 12;
 
@@ -126,7 +126,7 @@ pub(crate) fn tell(done: &[Done]) {
         ));
     }
     for (trace, sealed) in sealed() {
-        tell_diagnostics(trace, sealed);
+        report_diagnostics(trace, sealed);
         if let Some(spool) = &sealed.spool_left {
             message::note(&format!(
                 "{}: its events in {} were added; that file stays, since it may be another trace's",
@@ -191,19 +191,19 @@ fn lost(sealed: &[&Sealed]) -> String {
 }
 
 /// Says what was wrong with a trace; true where there is anything.
-pub(crate) fn tell_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
+pub(crate) fn report_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
     /// `info` lists all.
     const MOST_LINES: usize = 5;
 
     let damage = sealed.diagnostics.iter();
     let damage = damage.filter(|diagnostic| diagnostic.severity > Severity::Note);
     let failure = sealed.failure.iter().cloned();
-    let mut worth_telling = failure.chain(damage.map(Diagnostic::to_string)).peekable();
-    let is_any = worth_telling.peek().is_some();
-    for words in worth_telling.by_ref().take(MOST_LINES) {
+    let mut worth_reporting = failure.chain(damage.map(Diagnostic::to_string)).peekable();
+    let is_any = worth_reporting.peek().is_some();
+    for words in worth_reporting.by_ref().take(MOST_LINES) {
         message::warning(&format!("{}: {words}", message::near(trace).display()));
     }
-    let rest = worth_telling.count();
+    let rest = worth_reporting.count();
     if rest > 0 {
         message::warning(&format!(
             "{}: and {rest} more; omptrace check lists all",
@@ -226,9 +226,9 @@ fn typed(trace: &Path) -> String {
 /// Lines with the commands that show these traces, and count them up.
 pub(crate) fn next_commands(done: &[Done]) -> Option<Vec<String>> {
     /// More would not be typed but globbed.
-    const MOST_NAMES: usize = 4;
+    const MAX_NAMES: usize = 4;
     /// Those of a line behind `omptrace: next: `.
-    const MOST_LETTERS: usize = 64;
+    const MAX_LETTERS: usize = 64;
 
     let mut traces = done
         .iter()
@@ -237,14 +237,14 @@ pub(crate) fn next_commands(done: &[Done]) -> Option<Vec<String>> {
         .peekable();
     traces.peek()?;
     let mut names = String::new();
-    for trace in traces.by_ref().take(MOST_NAMES) {
+    for trace in traces.by_ref().take(MAX_NAMES) {
         let _ = write!(names, " {}", typed(trace));
     }
     if traces.next().is_some() {
         names.push_str(" ...");
     }
     let on_one_line = format!("omptrace view{names}, or omptrace stats{names}");
-    if on_one_line.chars().count() <= MOST_LETTERS {
+    if on_one_line.chars().count() <= MAX_LETTERS {
         return Some(vec![format!("next: {on_one_line}")]);
     }
     let commands = [("next: ", "view"), ("or    ", "stats")];

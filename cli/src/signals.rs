@@ -120,7 +120,7 @@ pub(crate) fn clean_before_end(clean: fn()) -> io::Result<()> {
 pub(crate) fn survive_most(before: Vec<Handler>) {
     mem::forget(before);
     let handlers: [(_, extern "C" fn(libc::c_int)); 5] = [
-        (libc::SIGINT, tell_that_we_survive),
+        (libc::SIGINT, report_that_we_survive),
         (libc::SIGTERM, survive),
         (libc::SIGHUP, survive),
         (libc::SIGUSR1, survive),
@@ -131,7 +131,7 @@ pub(crate) fn survive_most(before: Vec<Handler>) {
     }
 }
 
-extern "C" fn tell_that_we_survive(_signal: libc::c_int) {
+extern "C" fn report_that_we_survive(_signal: libc::c_int) {
     write(
         libc::STDERR_FILENO,
         b"\nomptrace: completing the traces; Ctrl-\\ stops it, and omptrace recover does it later\n",

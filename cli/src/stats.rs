@@ -7,7 +7,7 @@ use omptrace_symbols as symbols;
 use omptrace_trace_format::Reader;
 
 use crate::arguments::Stats;
-use crate::convert::tell;
+use crate::convert::report_gaps;
 use crate::failure::{Outcome, Result};
 use crate::{inputs, message};
 
@@ -39,6 +39,6 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
         write!(stdout, "{}", stats.tables(layout))?;
     }
     stdout.flush()?;
-    tell(&report);
+    report_gaps(&report);
     Ok(Outcome::Success)
 }

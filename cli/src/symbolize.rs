@@ -33,9 +33,9 @@ pub(crate) fn run(arguments: &Symbolize) -> Result<Outcome> {
         let trace = message::near(&done.trace).display().to_string();
         let cannot = |error| Failure::new(format!("cannot name the code of {trace}: {error}"));
         let sealed = done.result.map_err(cannot)?;
-        let is_damaged = sealing::tell_diagnostics(&done.trace, &sealed);
+        let is_damaged = sealing::report_diagnostics(&done.trace, &sealed);
         let reader = inputs::open(&done.trace)?;
-        if tell(&trace, &reader) || is_damaged {
+        if report(&trace, &reader) || is_damaged {
             outcome = Outcome::Findings;
         }
     }
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Symbolize) -> Result<Outcome> {
 }
 
 /// Says how much of a trace's code has names; true where some has no source line.
-fn tell(trace: &str, reader: &Reader) -> bool {
+fn report(trace: &str, reader: &Reader) -> bool {
     let table = Table::from_metadata(reader.metadata()).unwrap_or_default();
     let counts = table.counts();
     let all = counts.iter().sum::<usize>();

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &View) -> Result<Outcome> {
     let server = listen(arguments, trace, &name)?;
     let address = server.address();
     if arguments.no_browser || !open_browser(&address) {
-        tell_where(server.port());
+        print_address(server.port());
     }
     writeln!(io::stdout(), "{address}")?;
     let fetched = server
@@ -150,7 +150,7 @@ fn open_browser(address: &str) -> bool {
 }
 
 /// How a browser comes to the trace.
-fn tell_where(port: u16) {
+fn print_address(port: u16) {
     message::note(
         "open this address in a browser of this machine; the command ends when that has the trace",
     );

@@ -10,7 +10,7 @@ use crate::buffer::Out;
 /// A value as a field of a record.
 pub trait Field: Sized {
     /// The most bytes that it takes.
-    const MOST_BYTES: usize = usize::MAX;
+    const MAX_BYTES: usize = usize::MAX;
     /// Appends it, little-endian.
     fn put(&self, out: &mut impl Out);
     /// Takes it off the front; `None` where the bytes end too early or are no such value.
@@ -96,7 +96,7 @@ fn put_compressed(out: &mut impl Out, value: u64, undefined: u64) {
 
 /// Enumerators and other single bytes.
 impl Field for u8 {
-    const MOST_BYTES: usize = 1;
+    const MAX_BYTES: usize = 1;
 
     fn put(&self, out: &mut impl Out) {
         out.store([*self], 1);
@@ -109,7 +109,7 @@ impl Field for u8 {
 
 /// Compressed.
 impl Field for u32 {
-    const MOST_BYTES: usize = 5;
+    const MAX_BYTES: usize = 5;
 
     #[inline]
     fn put(&self, out: &mut impl Out) {
@@ -123,7 +123,7 @@ impl Field for u32 {
 
 /// Compressed.
 impl Field for u64 {
-    const MOST_BYTES: usize = 9;
+    const MAX_BYTES: usize = 9;
 
     #[inline]
     fn put(&self, out: &mut impl Out) {
@@ -137,7 +137,7 @@ impl Field for u64 {
 
 /// Compressed; a negative number takes all eight bytes.
 impl Field for i64 {
-    const MOST_BYTES: usize = 9;
+    const MAX_BYTES: usize = 9;
 
     fn put(&self, out: &mut impl Out) {
         put_sized(out, *self as u64, significant_bytes(*self as u64));
@@ -153,7 +153,7 @@ impl Field for i64 {
 pub struct Full(pub u64);
 
 impl Field for Full {
-    const MOST_BYTES: usize = 8;
+    const MAX_BYTES: usize = 8;
 
     fn put(&self, out: &mut impl Out) {
         out.store(self.0.to_le_bytes(), 8);
@@ -204,7 +204,7 @@ impl Missing for LocationGroupRef {
 }
 
 impl<T: Field + Missing> Field for Added<T> {
-    const MOST_BYTES: usize = T::MOST_BYTES;
+    const MAX_BYTES: usize = T::MAX_BYTES;
 
     fn put(&self, out: &mut impl Out) {
         self.0.put(out);
@@ -352,7 +352,7 @@ macro_rules! references {
         }
 
         impl Field for $Name {
-            const MOST_BYTES: usize = <$Number>::MOST_BYTES;
+            const MAX_BYTES: usize = <$Number>::MAX_BYTES;
 
             fn put(&self, out: &mut impl Out) {
                 self.0.put(out);

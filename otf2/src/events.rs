@@ -66,10 +66,10 @@ impl EventFile {
     /// Any other event. Gives the place of its record.
     #[inline(always)]
     pub fn event<R: Record>(&mut self, time: u64, attributes: &[u8], event: &R) -> Site {
-        if R::MOST_BYTES > SHORT_RECORD_BYTES {
+        if R::MAX_BYTES > SHORT_RECORD_BYTES {
             return self.long_event(time, attributes, event);
         }
-        self.begin(time, attributes, R::MOST_BYTES);
+        self.begin(time, attributes, R::MAX_BYTES);
         let site = self.chunks.site();
         let bytes = self.chunks.bytes();
         bytes.store([R::ID, 0], 2);

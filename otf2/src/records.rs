@@ -17,7 +17,7 @@ macro_rules! records {
 
             impl Record for $Name {
                 const ID: u8 = $id;
-                const MOST_BYTES: usize = 2_usize$(.saturating_add(<$Type>::MOST_BYTES))*;
+                const MAX_BYTES: usize = 2_usize$(.saturating_add(<$Type>::MAX_BYTES))*;
 
                 #[inline]
                 #[allow(unused_variables, reason = "some records have no fields")]
@@ -71,7 +71,7 @@ pub trait Record {
     /// The number of its kind.
     const ID: u8;
     /// The most bytes that it takes, where its length takes no more than one.
-    const MOST_BYTES: usize;
+    const MAX_BYTES: usize;
     /// Appends its fields.
     fn put(&self, out: &mut impl Out);
 }

@@ -364,7 +364,7 @@ fn a_recover_that_is_killed_loses_nothing() {
 /// Before each system call by which it changes files, so after each, too.
 #[test]
 fn a_recover_that_is_killed_at_any_step_loses_nothing() {
-    const MOST_STEPS: u32 = 1000;
+    const MAX_STEPS: u32 = 1000;
 
     let shim = compile(
         "tests/programs/kill_at_call.c",
@@ -376,7 +376,7 @@ fn a_recover_that_is_killed_at_any_step_loses_nothing() {
     let trace = only_trace(traces.path());
     let before = files(traces.path());
     let mut steps = 0;
-    for step in 1..=MOST_STEPS {
+    for step in 1..=MAX_STEPS {
         let elsewhere = tempfile::TempDir::new().expect("a folder");
         for (file, _) in &before {
             fs::copy(file, elsewhere.path().join(file.file_name().unwrap())).expect("a copy");
@@ -408,7 +408,7 @@ fn a_recover_that_is_killed_at_any_step_loses_nothing() {
         steps = step;
     }
     // It reads, locks, writes, names and removes; and comes to an end.
-    assert!((20..MOST_STEPS).contains(&steps), "{steps}");
+    assert!((20..MAX_STEPS).contains(&steps), "{steps}");
 }
 
 /// On a disk that is full, and in a folder that may not be written to.

@@ -66,7 +66,7 @@ fn memory_does_not_grow_with_the_number_of_events() {
 /// Of several processes that are converted side by side, each has its own; `--jobs 1` changes nothing about that.
 #[test]
 fn memory_of_processes_side_by_side_is_bounded() {
-    const MOST_KIB: i64 = 256 * 1024;
+    const MAX_KIB: i64 = 256 * 1024;
     let traces = Traces::folder();
     let program = compile(THREADS, Compiler::Clang22, &[]);
     for _ in 0..8 {
@@ -78,7 +78,7 @@ fn memory_of_processes_side_by_side_is_bounded() {
             let arguments = ["convert", "--jobs", jobs, "--to", format, "-o", "/dev/null"];
             omptrace.args(arguments).arg(traces.path());
             let peak = peak_kib(omptrace.spawn().expect("omptrace can be run"));
-            assert!(peak < MOST_KIB, "{format}, {jobs}: {peak} KiB");
+            assert!(peak < MAX_KIB, "{format}, {jobs}: {peak} KiB");
         }
     }
 }

@@ -38,7 +38,7 @@ const CLOCK_READINGS: u32 = 5;
 /// Completions that follow each other faster read the clocks once.
 const CLOCK_DISTANCE: Duration = Duration::from_millis(10);
 /// Bytes of an image that are kept; what is larger is not code of a program.
-const MOST_IMAGE_BYTES: usize = 16 << 20;
+const MAX_IMAGE_BYTES: usize = 16 << 20;
 /// Bytes of an image in one event.
 const IMAGE_PART: usize = 64 << 10;
 
@@ -345,11 +345,11 @@ pub(crate) unsafe fn initialized(
     handle: *mut ompt_device_t,
     lookup: Option<ompt_function_lookup_t>,
 ) {
-    const MOST_NAME: usize = 256;
+    const MAX_NAME: usize = 256;
     let Some(session) = session::of_this_process() else {
         return;
     };
-    let device_type = memory::text(device_type, MOST_NAME).unwrap_or_default();
+    let device_type = memory::text(device_type, MAX_NAME).unwrap_or_default();
     // SAFETY: by this function's contract; `finalized` forgets the device.
     let device = unsafe { Device::new(handle, lookup) };
     let traced = Arc::new(Traced {
@@ -424,7 +424,7 @@ pub(crate) fn loaded(device_num: c_int, module_id: u64, host_addr: u64, bytes: u
         return;
     };
     let len = usize::try_from(bytes).unwrap_or(usize::MAX);
-    if host_addr == 0 || len == 0 || len > MOST_IMAGE_BYTES {
+    if host_addr == 0 || len == 0 || len > MAX_IMAGE_BYTES {
         return;
     }
     let mut images = session.devices.images.lock();

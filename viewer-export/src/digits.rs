@@ -170,7 +170,7 @@ fn hex(value: u64) -> u64 {
 /// follows.
 #[inline]
 pub(crate) fn push_varint(out: &mut Vec<u8>, value: u64) {
-    if value < MOST_VARINT {
+    if value < MAX_VARINT {
         let (bytes, len) = varint(value);
         push(out, bytes.to_le_bytes(), len);
     } else {
@@ -179,7 +179,7 @@ pub(crate) fn push_varint(out: &mut Vec<u8>, value: u64) {
 }
 
 /// Numbers below take at most eight bytes.
-pub(crate) const MOST_VARINT: u64 = 1 << 56;
+pub(crate) const MAX_VARINT: u64 = 1 << 56;
 
 /// Bytes that a number takes.
 #[inline]
@@ -188,7 +188,7 @@ fn varint_len(value: u64) -> usize {
     ((64 - (value | 1).leading_zeros()) as usize * 9 + 64) / 64
 }
 
-/// The bytes of a number below [`MOST_VARINT`], the first in the lowest, and how many they are.
+/// The bytes of a number below [`MAX_VARINT`], the first in the lowest, and how many they are.
 #[inline(always)]
 pub(crate) fn varint(value: u64) -> (u64, usize) {
     if value < 0x80 {

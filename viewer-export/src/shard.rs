@@ -20,11 +20,11 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use crate::output::{Writer, new_buffer};
 
 /// The maximum of shares: what is alive of a process is in memory once for each, however few may work.
-pub(crate) const MOST_SHARES: usize = 8;
+pub(crate) const MAX_SHARES: usize = 8;
 /// Streams of all shares together, each with up to a MiB: what is decoded of it, and its chunk.
-const MOST_STREAMS: usize = 192;
+const MAX_STREAMS: usize = 192;
 /// Buffers of a share that wait for its turn.
-const MOST_WAITING: usize = 2;
+const MAX_WAITING: usize = 2;
 
 /// How many shares a file has whose processes have these numbers of streams: the largest may come at the same time.
 pub(crate) fn shares_for(streams: impl Iterator<Item = usize>) -> usize {
@@ -33,9 +33,9 @@ pub(crate) fn shares_for(streams: impl Iterator<Item = usize>) -> usize {
     let mut together = 0;
     let fits = |streams: &&usize| {
         together += **streams;
-        together <= MOST_STREAMS
+        together <= MAX_STREAMS
     };
-    let fitting = streams.iter().take(MOST_SHARES).take_while(fits).count();
+    let fitting = streams.iter().take(MAX_SHARES).take_while(fits).count();
     fitting.max(1)
 }
 
@@ -206,7 +206,7 @@ impl Turns {
     /// # Errors
     /// The file cannot be written any more: [`Turns::finish`] says why.
     pub(crate) fn hand_over(&self, share: u32, buffer: &mut Vec<u8>) -> io::Result<()> {
-        let is_full = |state: &State| state.shares[share as usize].waiting.len() >= MOST_WAITING;
+        let is_full = |state: &State| state.shares[share as usize].waiting.len() >= MAX_WAITING;
         let mut state = self.state.lock();
         if is_full(&state) && !state.failed {
             state.idle += 1;
@@ -343,7 +343,7 @@ mod tests {
     fn processes_of_many_streams_have_fewer_shares() {
         let shares = |streams: &[usize]| shares_for(streams.iter().copied());
         assert_eq!(shares(&[4; 3]), 3);
-        assert_eq!(shares(&[4; 100]), MOST_SHARES);
+        assert_eq!(shares(&[4; 100]), MAX_SHARES);
         assert_eq!(shares(&[64; 100]), 3);
         assert_eq!(shares(&[2, 150, 40, 7]), 2);
         assert_eq!(shares(&[2, 1000]), 1);

@@ -8,9 +8,9 @@ use crate::stats::{
 use omptrace_timeline::sink::short_name;
 
 /// Locks that are shown.
-const MOST_LOCKS: usize = 20;
+const MAX_LOCKS: usize = 20;
 /// Letters that the names are given at least: columns are left out for them.
-const LEAST_FOR_NAMES: usize = 28;
+const MIN_FOR_NAMES: usize = 28;
 
 /// How the tables are laid out.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,7 +108,7 @@ impl Table {
         };
         let names = self.rows.iter().map(|row| letters(&row.name));
         let longest = names.max().unwrap_or(0).max(letters(self.heading));
-        let room = width.saturating_sub(longest.min(LEAST_FOR_NAMES));
+        let room = width.saturating_sub(longest.min(MIN_FOR_NAMES));
         let fits = |shown: &[usize], gap: usize| {
             let widths = shown.iter().map(|column| gap + self.width(*column));
             widths.sum::<usize>() <= room
@@ -583,7 +583,7 @@ impl fmt::Display for Tables<'_> {
             let mut table = Table::new("lock", &LOCK);
             let rows = stats.locks.iter();
             rows.for_each(|lock| lock_row(&mut table, lock));
-            let top = layout.top.unwrap_or(MOST_LOCKS);
+            let top = layout.top.unwrap_or(MAX_LOCKS);
             let layout = Layout {
                 top: Some(top),
                 ..*layout

@@ -83,19 +83,19 @@ impl Definitions {
             }
         }
         if count != anchor.definitions {
-            let told = anchor.definitions;
+            let stated = anchor.definitions;
             faults.add(Fault::DefinitionCount, || {
-                format!("{told}, but there are {count}")
+                format!("{stated}, but there are {count}")
             });
         }
         let locations = definitions.locations.len() as u64;
         if locations != anchor.locations {
-            let told = anchor.locations;
+            let stated = anchor.locations;
             faults.add(Fault::LocationCount, || {
-                format!("{told}, but there are {locations}")
+                format!("{stated}, but there are {locations}")
             });
         }
-        definitions.judge_late(faults);
+        definitions.check_late(faults);
         definitions
     }
 
@@ -204,7 +204,7 @@ impl Definitions {
     }
 
     /// What shows only when all definitions are known.
-    fn judge_late(&mut self, faults: &mut Faults) {
+    fn check_late(&mut self, faults: &mut Faults) {
         for (kind, number, name) in std::mem::take(&mut self.forward) {
             let fault = if self.known.contains(&(kind, number)) {
                 Fault::Forward

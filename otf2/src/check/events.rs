@@ -82,7 +82,7 @@ struct Source {
 type Attribute = (AttributeRef, TypedValue);
 
 /// Checks events.
-pub(super) struct Judge<'a> {
+pub(super) struct Checker<'a> {
     definitions: &'a Definitions,
     faults: &'a mut Faults,
     sources: Vec<Source>,
@@ -105,14 +105,14 @@ struct Program {
     end: Option<u64>,
 }
 
-impl<'a> Judge<'a> {
+impl<'a> Checker<'a> {
     /// Opens the events of all locations in `folder`.
     pub(super) fn open(
         folder: &Path,
         anchor: &Anchor,
         definitions: &'a Definitions,
         faults: &'a mut Faults,
-    ) -> Judge<'a> {
+    ) -> Checker<'a> {
         let mut sources = Vec::new();
         for (&location, &facts) in &definitions.locations {
             let path = folder.join(format!("{location}.evt"));
@@ -139,7 +139,7 @@ impl<'a> Judge<'a> {
                 transfers: HashSet::new(),
             });
         }
-        Judge {
+        Checker {
             definitions,
             faults,
             sources,
@@ -185,7 +185,7 @@ impl<'a> Judge<'a> {
         }
         match read {
             Ok(is_event) => {
-                self.judge_chunk(index, !is_event);
+                self.check_chunk(index, !is_event);
                 is_event
             }
             Err(damage) => {
@@ -196,17 +196,17 @@ impl<'a> Judge<'a> {
     }
 
     /// A chunk states the numbers of its events.
-    fn judge_chunk(&mut self, index: usize, at_end: bool) {
+    fn check_chunk(&mut self, index: usize, at_end: bool) {
         let source = &mut self.sources[index];
-        let told = source.records.told;
-        if told == source.chunk && !at_end {
+        let stated = source.records.stated;
+        if stated == source.chunk && !at_end {
             return;
         }
         // The newest event is the first of the new chunk.
         let before = source.events - u64::from(!at_end);
         let (location, (_, last)) = (source.location, source.chunk);
-        let is_wrong = last != before || (!at_end && told.0 != source.events);
-        source.chunk = told;
+        let is_wrong = last != before || (!at_end && stated.0 != source.events);
+        source.chunk = stated;
         if is_wrong {
             self.faults.add(Fault::ChunkNumbers, || {
                 format!("location {location}, event {before}")
@@ -215,8 +215,8 @@ impl<'a> Judge<'a> {
     }
 
     fn event(&mut self, index: usize, time: u64, event: &Event, attributes: &[Attribute]) {
-        self.judge_time(index, time, event);
-        self.judge_references(index, time, event, attributes);
+        self.check_time(index, time, event);
+        self.check_references(index, time, event, attributes);
         let source = &mut self.sources[index];
         let comm =
             |team: &CommRef| CommRef(source.numbers.global(Kind::Comm, team.0.into()) as u32);
@@ -244,19 +244,19 @@ impl<'a> Judge<'a> {
                 let context = source.numbers.global(Kind::CallingContext, context);
                 self.leave(index, time, context);
             }
-            Event::MpiSend(e) => self.judge_rank(index, time, e.comm, e.receiver),
-            Event::MpiIsend(e) => self.judge_rank(index, time, e.comm, e.receiver),
-            Event::MpiRecv(e) => self.judge_rank(index, time, e.comm, e.sender),
-            Event::MpiIrecv(e) => self.judge_rank(index, time, e.comm, e.sender),
-            Event::Metric(e) => self.judge_metric(index, time, e),
+            Event::MpiSend(e) => self.check_rank(index, time, e.comm, e.receiver),
+            Event::MpiIsend(e) => self.check_rank(index, time, e.comm, e.receiver),
+            Event::MpiRecv(e) => self.check_rank(index, time, e.comm, e.sender),
+            Event::MpiIrecv(e) => self.check_rank(index, time, e.comm, e.sender),
+            Event::Metric(e) => self.check_metric(index, time, e),
             Event::ParameterString(e) => {
-                self.judge_parameter(index, time, e.parameter, PARAMETER_STRING);
+                self.check_parameter(index, time, e.parameter, PARAMETER_STRING);
             }
             Event::ParameterInt(e) => {
-                self.judge_parameter(index, time, e.parameter, PARAMETER_INT64);
+                self.check_parameter(index, time, e.parameter, PARAMETER_INT64);
             }
             Event::ParameterUnsignedInt(e) => {
-                self.judge_parameter(index, time, e.parameter, PARAMETER_UINT64);
+                self.check_parameter(index, time, e.parameter, PARAMETER_UINT64);
             }
             Event::ThreadFork(_) => source.forks += 1,
             Event::ThreadJoin(_) => {
@@ -340,7 +340,7 @@ impl<'a> Judge<'a> {
             .add(fault, || format!("location {location} at {time}"));
     }
 
-    fn judge_time(&mut self, index: usize, time: u64, event: &Event) {
+    fn check_time(&mut self, index: usize, time: u64, event: &Event) {
         let group = self.sources[index].facts.group;
         let program = self.programs.entry(group).or_default();
         program.first.get_or_insert(time);
@@ -361,7 +361,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn judge_references(
+    fn check_references(
         &mut self,
         index: usize,
         time: u64,
@@ -525,7 +525,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn judge_rank(&mut self, index: usize, time: u64, comm: CommRef, rank: u32) {
+    fn check_rank(&mut self, index: usize, time: u64, comm: CommRef, rank: u32) {
         let numbers = &self.sources[index].numbers;
         let comm = CommRef(numbers.global(Kind::Comm, comm.0.into()) as u32);
         let ranks = self.definitions.ranks(comm);
@@ -534,17 +534,17 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn judge_metric(&mut self, index: usize, time: u64, event: &Metric) {
+    fn check_metric(&mut self, index: usize, time: u64, event: &Metric) {
         let numbers = &self.sources[index].numbers;
         let metric = numbers.global(Kind::Metric, event.metric.0.into()) as u32;
         let types = event.values.0.iter().map(|value| value.value_type);
-        let told = self.definitions.metric_types(metric);
-        if told.is_some_and(|told| !types.eq(told.iter().copied())) {
+        let stated = self.definitions.metric_types(metric);
+        if stated.is_some_and(|stated| !types.eq(stated.iter().copied())) {
             self.fault(Fault::Metric, index, time);
         }
     }
 
-    fn judge_parameter(
+    fn check_parameter(
         &mut self,
         index: usize,
         time: u64,
@@ -553,8 +553,8 @@ impl<'a> Judge<'a> {
     ) {
         let numbers = &self.sources[index].numbers;
         let parameter = numbers.global(Kind::Parameter, parameter.0.into()) as u32;
-        let told = self.definitions.parameters.get(&parameter);
-        if told.is_some_and(|told| *told != parameter_type) {
+        let stated = self.definitions.parameters.get(&parameter);
+        if stated.is_some_and(|stated| *stated != parameter_type) {
             self.fault(Fault::Parameter, index, time);
         }
     }
@@ -569,14 +569,14 @@ impl<'a> Judge<'a> {
     fn finish(mut self) {
         for index in 0..self.sources.len() {
             let source = &self.sources[index];
-            let (time, events, told) = (source.global_time, source.events, source.facts.events);
+            let (time, events, stated) = (source.global_time, source.events, source.facts.events);
             let location = source.location;
             let is_open = source.implicit.iter().any(|regions| !regions.is_empty());
             let (in_team, forked) = (source.teams.len() > 1, source.forks > 0);
             let (locked, transferring) = (!source.locks.is_empty(), !source.transfers.is_empty());
-            if events != told {
+            if events != stated {
                 self.faults.add(Fault::EventCount, || {
-                    format!("location {location} has {events}, and should have {told}")
+                    format!("location {location} has {events}, and should have {stated}")
                 });
             }
             for (is_missing, fault) in [

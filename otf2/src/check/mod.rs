@@ -16,7 +16,7 @@ use omptrace_trace_format::Severity;
 use crate::encoding::Kind;
 use crate::records::MarkerRecord;
 use definitions::Definitions;
-use events::Judge;
+use events::Checker;
 use faults::{Fault, Faults};
 use omptrace_trace_format::Finding;
 use reader::{Anchor, Records};
@@ -25,8 +25,8 @@ use reader::{Anchor, Records};
 /// references, times, nesting of each task, teams, tasks, locks, transfers. The archive is sound unless a warning or an
 /// error is among them.
 pub fn check_archive(anchor: &Path) -> Vec<Finding> {
-    let told = match Anchor::read(anchor) {
-        Ok(told) => told,
+    let stated = match Anchor::read(anchor) {
+        Ok(stated) => stated,
         Err(damage) => {
             return vec![Finding {
                 severity: Severity::Error,
@@ -36,16 +36,16 @@ pub fn check_archive(anchor: &Path) -> Vec<Finding> {
         }
     };
     let mut faults = Faults::default();
-    let definitions = Definitions::read(&anchor.with_extension("def"), &told, &mut faults);
+    let definitions = Definitions::read(&anchor.with_extension("def"), &stated, &mut faults);
     let folder = anchor.with_extension("");
-    Judge::open(&folder, &told, &definitions, &mut faults).run();
+    Checker::open(&folder, &stated, &definitions, &mut faults).run();
     let markers = anchor.with_extension("marker");
-    judge_markers(&markers, &told, &definitions, &mut faults);
+    check_markers(&markers, &stated, &definitions, &mut faults);
     faults.findings()
 }
 
 /// An archive need not have markers; each is of a kind that was defined, and belongs to something that is.
-fn judge_markers(path: &Path, anchor: &Anchor, definitions: &Definitions, faults: &mut Faults) {
+fn check_markers(path: &Path, anchor: &Anchor, definitions: &Definitions, faults: &mut Faults) {
     let Ok(mut records) = Records::open(path, anchor.definition_chunk_bytes, false) else {
         return;
     };

@@ -96,7 +96,7 @@ pub(super) struct Records {
     big_endian: bool,
     has_times: bool,
     /// The first and the last event of this chunk, as it states them.
-    pub(super) told: (u64, u64),
+    pub(super) stated: (u64, u64),
 }
 
 impl Records {
@@ -111,7 +111,7 @@ impl Records {
             at: 0,
             big_endian: false,
             has_times,
-            told: (1, 0),
+            stated: (1, 0),
         })
     }
 
@@ -153,7 +153,7 @@ impl Records {
             return Err(self.damage("ends in the header of a chunk"));
         };
         self.big_endian = from.big_endian;
-        self.told = (first, last);
+        self.stated = (first, last);
         self.at = self.chunk.len() - from.rest.len();
         Ok(())
     }

@@ -11,9 +11,9 @@ use crate::sink::{FlowKind, Ns, Point};
 use omptrace_common::fast_map::FastMap;
 
 /// Operations that may still get a record; older ones are forgotten.
-const MOST_OPERATIONS: usize = 1 << 20;
+const MAX_OPERATIONS: usize = 1 << 20;
 /// The number of newest operations among which one is looked for that a record may belong to without naming it.
-const MOST_LOOKED_AT: usize = 1 << 12;
+const MAX_LOOKED_AT: usize = 1 << 12;
 
 /// A target region that a thread is in.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +112,7 @@ impl HostOperations {
         if self.by_id.insert(id, operation).is_none() {
             self.order.push_back(id);
         }
-        if self.order.len() > MOST_OPERATIONS
+        if self.order.len() > MAX_OPERATIONS
             && let Some(oldest) = self.order.pop_front()
         {
             self.by_id.remove(&oldest);
@@ -133,7 +133,7 @@ impl HostOperations {
     /// The newest operation of the target region that the record's work can have begun with, for runtimes that give
     /// operations numbers of their own.
     pub(crate) fn likely(&self, work: &Work, target_id: u64, begin: Ns) -> Option<&HostOperation> {
-        let newest = self.order.iter().rev().take(MOST_LOOKED_AT);
+        let newest = self.order.iter().rev().take(MAX_LOOKED_AT);
         newest
             .filter_map(|id| self.by_id.get(id))
             .find(|operation| {

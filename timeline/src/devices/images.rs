@@ -10,7 +10,7 @@ use omptrace_trace_format::event::{DeviceImage, DeviceLoad};
 use omptrace_symbols::kernel;
 
 /// Bytes of all images that are put together at once.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// The functions with target constructs, by line.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Images {
     /// An image of which parts follow, perhaps.
     pub(crate) fn load(&mut self, e: &DeviceLoad<'_>) {
         let waiting: u64 = self.parts.values().map(|(len, _)| *len).sum();
-        if e.bytes <= MOST_BYTES.saturating_sub(waiting) {
+        if e.bytes <= MAX_BYTES.saturating_sub(waiting) {
             self.parts
                 .insert((e.device_num, e.module_id), (e.bytes, Vec::new()));
         }

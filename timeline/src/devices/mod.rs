@@ -139,7 +139,7 @@ struct Device {
 }
 
 /// More than any device has; a counter of such numbers does not overflow.
-const MOST_BYTES: u64 = 1 << 48;
+const MAX_BYTES: u64 = 1 << 48;
 
 /// What is allocated on a device, as far as the host knows.
 #[derive(Default)]
@@ -493,7 +493,7 @@ impl Memory {
     fn change(&mut self, stage: &mut Stage<'_>, device_num: i32, time: Ns, op: &DataOp) {
         let change = match op.kind() {
             ompt::ompt_target_data_alloc => {
-                let bytes = op.bytes.min(MOST_BYTES);
+                let bytes = op.bytes.min(MAX_BYTES);
                 let before = self.bytes.insert(op.dest_addr, bytes).unwrap_or(0);
                 bytes as i64 - before as i64
             }

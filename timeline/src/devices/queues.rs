@@ -17,9 +17,9 @@ use crate::sink::{
 };
 
 /// Pieces of work that are held back.
-const MOST_WAITING: usize = 1 << 14;
+const MAX_WAITING: usize = 1 << 14;
 /// Tracks of one kind; what overlaps more often is shortened.
-const MOST_LANES: usize = 64;
+const MAX_LANES: usize = 64;
 
 /// A piece of work on the timeline.
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl Queue {
         self.arrivals += 1;
         let arrival = self.arrivals;
         self.waiting.push(Reverse(Waiting { arrival, placed }));
-        if self.waiting.len() > MOST_WAITING {
+        if self.waiting.len() > MAX_WAITING {
             self.tell_first(stage);
         }
     }
@@ -198,7 +198,7 @@ impl Queue {
             return (free, begin);
         }
         let lanes = self.lanes.len();
-        if lanes < MOST_LANES {
+        if lanes < MAX_LANES {
             let name = match lanes {
                 0 => self.name.clone(),
                 _ => format!("{} {}", self.name, lanes + 1),

@@ -12,7 +12,7 @@ use omptrace_common::fast_map::FastMap;
 use omptrace_common::thread_pool::in_parallel;
 
 /// Records per stream by which maps of clocks are checked.
-const MOST_SAMPLES: usize = 2000;
+const MAX_SAMPLES: usize = 2000;
 
 /// What is known of the devices.
 #[derive(Debug, Default)]
@@ -123,7 +123,7 @@ impl Told {
             };
             told.recorded.insert(device_num, ());
             let work = work.filter(|work| work.begin != 0 && work.end != 0);
-            if let Some(mut work) = work.filter(|_| told.samples.len() < MOST_SAMPLES) {
+            if let Some(mut work) = work.filter(|_| told.samples.len() < MAX_SAMPLES) {
                 (work.begin, work.end) = (work.begin.min(work.end), work.begin.max(work.end));
                 told.samples.push(Sample {
                     device_num,

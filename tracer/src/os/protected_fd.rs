@@ -28,7 +28,7 @@ const HIGH: RawFd = 1000;
 const LOWEST: RawFd = 48;
 
 /// Names tried when one is taken.
-const MOST_NAMES: u32 = 10_000;
+const MAX_NAMES: u32 = 10_000;
 
 /// A file that is read and written by its user alone.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl ProtectedFd {
         loop {
             match ProtectedFd::create_new(numbered(wanted, number)) {
                 Err(error)
-                    if error.kind() == io::ErrorKind::AlreadyExists && number < MOST_NAMES =>
+                    if error.kind() == io::ErrorKind::AlreadyExists && number < MAX_NAMES =>
                 {
                     if is_no_place_for_files(wanted) {
                         let told = "it is there, and is no file but a device, pipe or socket";

@@ -94,7 +94,7 @@ fn check_file_size(end: u64) -> io::Result<()> {
 }
 
 /// The most parts of [`write_all_at`].
-const MOST_PARTS: usize = 4;
+const MAX_PARTS: usize = 4;
 
 /// Writes all of `parts` at `offset`.
 ///
@@ -107,7 +107,7 @@ pub(crate) fn write_all_at(
 ) -> io::Result<()> {
     check_file_size(offset + parts.iter().map(|part| part.len() as u64).sum::<u64>())?;
     // Not on the heap: the program may have used all memory up.
-    let mut slices = [IoSlice::new(&[]); MOST_PARTS];
+    let mut slices = [IoSlice::new(&[]); MAX_PARTS];
     let mut slices = &mut slices[..parts.len()];
     for (slice, part) in slices.iter_mut().zip(parts) {
         *slice = IoSlice::new(part);

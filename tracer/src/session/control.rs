@@ -27,7 +27,7 @@ use crate::session;
 const SUCCESS: c_int = 0;
 const IGNORED: c_int = 1;
 /// The longest name of a phase.
-const MOST_NAME: usize = 256;
+const MAX_NAME: usize = 256;
 
 /// True after command 4, for good.
 static ENDED: AtomicBool = AtomicBool::new(false);
@@ -45,7 +45,7 @@ pub(crate) fn control(
             modifier,
             arg: Address(arg as usize as u64),
             text: match command {
-                64 | 65 => Text(memory::text(arg.cast(), MOST_NAME).map(Cow::Owned)),
+                64 | 65 => Text(memory::text(arg.cast(), MAX_NAME).map(Cow::Owned)),
                 _ => Text(None),
             },
             codeptr_ra: Address(codeptr_ra as usize as u64),

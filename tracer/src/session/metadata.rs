@@ -156,11 +156,11 @@ pub(crate) fn register(folder: &Path, trace: &Path) {
 }
 
 /// Bytes of such a reason: the target of a symbolic link is a path, which has up to 4095.
-const MOST_WHY: usize = 2000;
+const MAX_WHY: usize = 2000;
 
 /// Leaves word for `omptrace record` why a process is not traced, as the target of a symbolic link that leads nowhere.
 pub(crate) fn register_failure(folder: &Path, why: &str) {
-    let end = why.floor_char_boundary(why.len().min(MOST_WHY));
+    let end = why.floor_char_boundary(why.len().min(MAX_WHY));
     // A second one adds nothing, and where there is no room for the first, stderr had it.
     let _ = symlink(
         &why[..end],

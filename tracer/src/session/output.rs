@@ -29,7 +29,7 @@ use crate::session::spool::Chunk;
 /// Bytes of a slot, and what its offset is a multiple of: a full chunk and what is left, each with its header.
 const SLOT_BYTES: u64 = CHUNK_BYTES as u64;
 /// The most slots reserved at a time. On tmpfs reserving takes as long as writing: 2 MiB are half a millisecond.
-const MOST_SLOTS: u64 = 8;
+const MAX_SLOTS: u64 = 8;
 
 /// The trace file.
 #[derive(Debug)]
@@ -209,7 +209,7 @@ impl Output {
             0 => end,
             _ => (end + BLOCK_HEADER_BYTES as u64).next_multiple_of(SLOT_BYTES),
         };
-        let slots = before.clamp(1, MOST_SLOTS);
+        let slots = before.clamp(1, MAX_SLOTS);
         let bytes = slots * SLOT_BYTES;
         // Relaxed, as in `append`.
         let (ours, theirs) = (Ordering::Relaxed, Ordering::Relaxed);

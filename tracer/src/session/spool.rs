@@ -36,14 +36,14 @@ use crate::os::system;
 pub(crate) const EVENT_WORDS: usize = (CHUNK_BYTES - 2 * BLOCK_HEADER_BYTES) / 8;
 const _: () = assert!(EVENT_WORDS + CHUNK_HEADER_WORDS <= CHUNK_BYTES / 8);
 /// The most chunks of a process, 4 GiB. Where there is less address space, fewer.
-const MOST_CHUNKS: usize = 16 << 10;
+const MAX_CHUNKS: usize = 16 << 10;
 /// Chunks of a segment, 64 MiB.
 const SEGMENT_CHUNKS: usize = 256;
-const SEGMENTS: usize = MOST_CHUNKS / SEGMENT_CHUNKS;
+const SEGMENTS: usize = MAX_CHUNKS / SEGMENT_CHUNKS;
 /// The file system in memory that Linux has for POSIX's shared memory (shm_overview(7)).
 const SHARED_MEMORY: &str = "/dev/shm";
 /// The fewest chunks worth starting with.
-const FEWEST_CHUNKS: usize = 16;
+const MIN_CHUNKS: usize = 16;
 /// The part of a limited address space that may be taken: the program needs the rest.
 const ADDRESS_SPACE_PART: u64 = 16;
 
@@ -264,14 +264,14 @@ impl Spool {
 fn first_segment(file: Option<&ProtectedFd>) -> io::Result<(*mut u8, usize)> {
     let affordable = system::address_space_limit() / ADDRESS_SPACE_PART / CHUNK_BYTES as u64;
     let mut capacity = usize::try_from(affordable)
-        .unwrap_or(MOST_CHUNKS)
-        .clamp(FEWEST_CHUNKS, MOST_CHUNKS);
+        .unwrap_or(MAX_CHUNKS)
+        .clamp(MIN_CHUNKS, MAX_CHUNKS);
     loop {
         let chunks = capacity.min(SEGMENT_CHUNKS);
         match map_segment(file, 0, chunks) {
             Ok(first) => return Ok((first, capacity)),
-            Err(error) if capacity <= FEWEST_CHUNKS => return Err(error),
-            Err(_) => capacity = (chunks / 2).max(FEWEST_CHUNKS),
+            Err(error) if capacity <= MIN_CHUNKS => return Err(error),
+            Err(_) => capacity = (chunks / 2).max(MIN_CHUNKS),
         }
     }
 }

@@ -8,10 +8,10 @@ use otf2_archive::encoding::{AttributeRef, Field, StringRef, TypedValue};
 use otf2_archive::records::{ATTRIBUTE_LIST, Attribute};
 
 /// More than any event of the timeline has.
-const MOST_ATTRIBUTES: usize = 16;
+const MAX_ATTRIBUTES: usize = 16;
 /// What they take: each a number, a type and a value, behind the record's number and length and their count.
-const MOST_LIST_BYTES: usize = 2 + 2 + MOST_ATTRIBUTES * (5 + 1 + 9);
-const _: () = assert!(MOST_LIST_BYTES < 2 + 0xff);
+const MAX_LIST_BYTES: usize = 2 + 2 + MAX_ATTRIBUTES * (5 + 1 + 9);
+const _: () = assert!(MAX_LIST_BYTES < 2 + 0xff);
 /// Types of values by number, up to the last that attributes have.
 const TYPES: usize = 1 + TypedValue::LOCATION as usize;
 
@@ -35,7 +35,7 @@ impl Attributes {
         Attributes {
             definitions: Vec::new(),
             heads: Box::new(ByWord::new()),
-            list: Buffer::new(MOST_LIST_BYTES),
+            list: Buffer::new(MAX_LIST_BYTES),
         }
     }
 
@@ -50,8 +50,8 @@ impl Attributes {
 
     #[inline(never)]
     fn list_of_some(&mut self, strings: &mut Strings, arguments: &[Argument<'_>]) -> &[u8] {
-        debug_assert!(arguments.len() <= MOST_ATTRIBUTES);
-        let arguments = &arguments[..arguments.len().min(MOST_ATTRIBUTES)];
+        debug_assert!(arguments.len() <= MAX_ATTRIBUTES);
+        let arguments = &arguments[..arguments.len().min(MAX_ATTRIBUTES)];
         self.begin(arguments.len());
         for argument in arguments {
             let value = match argument.value {

@@ -4,13 +4,13 @@
 use super::protobuf as pb;
 
 /// Bytes that fit. With what comes in front of them, they make a message whose length takes one byte.
-pub(super) const MOST_BYTES: usize = 96;
+pub(super) const MAX_BYTES: usize = 96;
 /// The length of fields that do not fit.
 const TOO_LONG: usize = usize::MAX;
 
 /// Fields of messages, one after the other.
 pub(super) struct Fields {
-    bytes: [u8; MOST_BYTES],
+    bytes: [u8; MAX_BYTES],
     /// How many of the bytes are used, or [`TOO_LONG`].
     len: usize,
     /// All, where they do not fit.
@@ -20,7 +20,7 @@ pub(super) struct Fields {
 impl Fields {
     pub(super) const fn new() -> Fields {
         Fields {
-            bytes: [0; MOST_BYTES],
+            bytes: [0; MAX_BYTES],
             len: 0,
             long: Vec::new(),
         }
@@ -83,7 +83,7 @@ impl Fields {
 
     /// The bytes that they are the first of, and how many; `None` where they do not fit.
     #[inline(always)]
-    pub(super) fn short(&self) -> Option<(&[u8; MOST_BYTES], usize)> {
+    pub(super) fn short(&self) -> Option<(&[u8; MAX_BYTES], usize)> {
         (self.len != TOO_LONG).then_some((&self.bytes, self.len))
     }
 

@@ -13,8 +13,8 @@ use omptrace_timeline::sink::{Category, Source};
 
 /// Beyond these bounds, texts that can be anything are written out each time: messages that never come again would fill
 /// the memory.
-const MOST_TEXTS: usize = 1 << 16;
-const LONGEST_TEXT: usize = 256;
+const MAX_TEXTS: usize = 1 << 16;
+const MAX_TEXT: usize = 256;
 
 /// Strings of one kind, with their numbers from 1.
 pub(super) struct Texts {
@@ -45,7 +45,7 @@ impl Texts {
     pub(super) fn iid_of_any(&mut self, out: &mut Vec<u8>, text: &str) -> Option<u64> {
         match self.iids.get(text) {
             Some(known) => Some(*known),
-            None if self.iids.len() >= MOST_TEXTS || text.len() > LONGEST_TEXT => None,
+            None if self.iids.len() >= MAX_TEXTS || text.len() > MAX_TEXT => None,
             None => Some(self.tell(out, text)),
         }
     }
@@ -159,7 +159,7 @@ mod tests {
     fn long_texts_are_not_kept() {
         let mut out = Vec::new();
         let mut texts = Texts::new(1, interned::EVENT_NAMES);
-        let long = "x".repeat(LONGEST_TEXT + 1);
+        let long = "x".repeat(MAX_TEXT + 1);
         assert_eq!(texts.iid_of_any(&mut out, &long), None);
         assert!(out.is_empty());
         assert_eq!(texts.iid(&mut out, &long), 1);

@@ -31,7 +31,7 @@ use std::hash::Hasher;
 use std::io;
 
 use crate::output::Output;
-use crate::shard::{MOST_SHARES, Share};
+use crate::shard::{MAX_SHARES, Share};
 use crate::system_ids::SystemIds;
 use crate::text_cache::RecentTexts;
 use intern::Strings;
@@ -54,7 +54,7 @@ const FIRST_FLOW_ID: u64 = 1 << 63;
 const FLOW_BITS: u32 = 40;
 
 // A sequence's number takes one byte.
-const _: () = assert!(MOST_SHARES < pb::ONE_BYTE as usize);
+const _: () = assert!(MAX_SHARES < pb::ONE_BYTE as usize);
 
 /// Writes Perfetto's format.
 pub(crate) struct Perfetto {

@@ -9,7 +9,7 @@
 //! ```
 
 use crate::digits::push;
-pub(super) use crate::digits::{MOST_VARINT, push_varint as varint, room, varint as varint_bytes};
+pub(super) use crate::digits::{MAX_VARINT, push_varint as varint, room, varint as varint_bytes};
 
 const VARINT: u32 = 0;
 const FIXED64: u32 = 1;
@@ -117,7 +117,7 @@ impl Short {
         Short::field(field, FIXED64, value, 8)
     }
 
-    /// As [`uint`], of a number below [`MOST_VARINT`].
+    /// As [`uint`], of a number below [`MAX_VARINT`].
     #[inline]
     pub(super) fn uint(field: u32, value: u64) -> Short {
         let (value, len) = varint_bytes(value);

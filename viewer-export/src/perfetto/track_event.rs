@@ -1,6 +1,6 @@
 //! Events of tracks. A track keeps its newest event back: flows to it may follow.
 
-use super::fields::{Fields, MOST_BYTES};
+use super::fields::{Fields, MAX_BYTES};
 use super::intern::Strings;
 use super::protobuf as pb;
 use super::schema::{EventType, annotation, event, legacy, packet, trace};
@@ -127,7 +127,7 @@ impl EventTrack {
     pub(super) fn sample(&mut self, out: &mut Vec<u8>, time: Ns, value: i64) {
         self.event(out, EventType::Counter, time, None);
         match u64::try_from(value) {
-            Ok(value @ ..pb::MOST_VARINT) => {
+            Ok(value @ ..pb::MAX_VARINT) => {
                 self.newest
                     .push(pb::Short::uint(event::COUNTER_VALUE, value));
             }
@@ -220,13 +220,13 @@ impl EventTrack {
         // Longer than any where it is below 0.
         let time = self.time.cast_unsigned();
         match self.newest.short() {
-            Some((event, len)) if time < pb::MOST_VARINT => {
+            Some((event, len)) if time < pb::MAX_VARINT => {
                 if len <= pb::SHORT_BYTES {
                     packet::<{ pb::SHORT_BYTES }, 32>(out, time, event, len);
                 } else if len <= USUAL_BYTES {
                     packet::<USUAL_BYTES, 64>(out, time, event, len);
                 } else {
-                    packet::<MOST_BYTES, 112>(out, time, event, len);
+                    packet::<MAX_BYTES, 112>(out, time, event, len);
                 }
             }
             _ => self.write_long(out),
@@ -257,7 +257,7 @@ impl EventTrack {
 fn packet<const N: usize, const ROOM: usize>(
     out: &mut Vec<u8>,
     time: u64,
-    event: &[u8; MOST_BYTES],
+    event: &[u8; MAX_BYTES],
     len: usize,
 ) {
     const { assert!(N + 11 <= ROOM && N + 9 < pb::ONE_BYTE as usize) };
@@ -290,7 +290,7 @@ fn words(out: &mut Fields, name: u64, iid: Option<u64>, text: &str) {
 /// Appends a `DebugAnnotation` with a number in `field`.
 #[inline(always)]
 fn number(out: &mut Fields, name: u64, field: u32, value: u64) {
-    if name < pb::ONE_BYTE && value < pb::MOST_VARINT {
+    if name < pb::ONE_BYTE && value < pb::MAX_VARINT {
         // What is captured is moved, which needs no place in memory.
         let put = move |room: &mut [u8; pb::SHORT_BYTES]| {
             let (value, value_bytes) = pb::varint_bytes(value);
