@@ -9,7 +9,10 @@ use omptrace_timeline::sink::Category;
 /// Places for the words that were met last; a power of two, several times what there are.
 const PLACES: usize = 128;
 
-/// Something for each word. It may be asked for anew: words that share a place displace each other.
+/// Places that a word may have. Where constants lie changes with each build, so some words meet at a place.
+const PROBES: usize = 8;
+
+/// Something for each word. It may be asked for anew where more words than [`PROBES`] meet: they displace each other.
 pub(crate) struct ByWord<T> {
     places: [(&'static str, T); PLACES],
 }
@@ -25,12 +28,32 @@ impl<T: Default> ByWord<T> {
     #[inline(always)]
     pub(crate) fn get(&mut self, word: &'static str, new: impl FnOnce() -> T) -> &mut T {
         debug_assert!(!word.is_empty());
-        let place = &mut self.places[word.as_ptr().addr().wrapping_add(word.len()) % PLACES];
+        let first = word.as_ptr().addr().wrapping_add(word.len()) % PLACES;
         // Texts of one length at one address are equal.
-        if !std::ptr::eq(place.0, word) {
-            *place = (word, new());
+        let place = if std::ptr::eq(self.places[first].0, word) {
+            first
+        } else {
+            self.find(first, word, new)
+        };
+        &mut self.places[place].1
+    }
+
+    /// The place of a word that is not at the first place that it may have.
+    #[inline(never)]
+    fn find(&mut self, first: usize, word: &'static str, new: impl FnOnce() -> T) -> usize {
+        let places = (0..PROBES).map(|step| (first + step) % PLACES);
+        for place in places {
+            let there = self.places[place].0;
+            if std::ptr::eq(there, word) {
+                return place;
+            }
+            if there.is_empty() {
+                self.places[place] = (word, new());
+                return place;
+            }
         }
-        &mut place.1
+        self.places[first] = (word, new());
+        first
     }
 }
 
