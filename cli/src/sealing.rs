@@ -99,13 +99,13 @@ fn seal_one(
 /// Says what traces hold: one line for each, a line for all where there are several, then what was found wrong.
 pub(crate) fn report(done: &[Done]) {
     /// Of the ranks of a large job, the first ones show what there is to see.
-    const MOST_LINES: usize = 12;
+    const MAX_LINES: usize = 12;
 
     let sealed = || {
         done.iter()
             .filter_map(|done| Some((&done.trace, done.result.as_ref().ok()?)))
     };
-    for (trace, sealed) in sealed().take(MOST_LINES) {
+    for (trace, sealed) in sealed().take(MAX_LINES) {
         message::note(&format!(
             "{}: {} of {}, {}, {}",
             message::near(trace).display(),
@@ -193,14 +193,14 @@ fn lost(sealed: &[&Sealed]) -> String {
 /// Says what was wrong with a trace; true where there is anything.
 pub(crate) fn report_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
     /// `info` lists all.
-    const MOST_LINES: usize = 5;
+    const MAX_LINES: usize = 5;
 
     let damage = sealed.diagnostics.iter();
     let damage = damage.filter(|diagnostic| diagnostic.severity > Severity::Note);
     let failure = sealed.failure.iter().cloned();
     let mut worth_reporting = failure.chain(damage.map(Diagnostic::to_string)).peekable();
     let is_any = worth_reporting.peek().is_some();
-    for words in worth_reporting.by_ref().take(MOST_LINES) {
+    for words in worth_reporting.by_ref().take(MAX_LINES) {
         message::warning(&format!("{}: {words}", message::near(trace).display()));
     }
     let rest = worth_reporting.count();

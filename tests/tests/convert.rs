@@ -177,7 +177,7 @@ fn all_is_done_where_there_can_be_few_threads() {
         &convert("otf2"),
     ] {
         let out = traces.path().join(arguments.concat());
-        let told = |fails: &str| {
+        let outcome = |fails: &str| {
             let mut command = Command::new(omptrace_program());
             command.args(arguments);
             if arguments[0] == "convert" {
@@ -197,10 +197,10 @@ fn all_is_done_where_there_can_be_few_threads() {
             let said = String::from_utf8(output.stdout).expect("UTF-8");
             (said, written)
         };
-        let with_all = told("");
+        let with_all = outcome("");
         for first in [1, 2, 3, 5, 8] {
             let fails = format!("pthread_create:{}:{first}", libc::EAGAIN);
-            assert!(told(&fails) == with_all, "{arguments:?}, {first}");
+            assert!(outcome(&fails) == with_all, "{arguments:?}, {first}");
         }
     }
 }

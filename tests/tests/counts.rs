@@ -180,13 +180,13 @@ fn of_states_where_they_are_asked_for() {
         );
         let events = dump(&traces.only());
         let counts = counts(&events);
-        let told = [
+        let reported = [
             "implicit_task/begin",
             "implicit_task/end",
             "mutex_acquire",
             "mutex_acquired",
         ];
-        let expected: u64 = told.iter().map(|name| counts[*name]).sum();
+        let expected: u64 = reported.iter().map(|name| counts[*name]).sum();
         let states: Vec<_> = events
             .iter()
             .filter(|event| event["event"] == "omptrace_thread_state")

@@ -262,8 +262,8 @@ fn what_was_damaged_when_a_trace_was_completed_is_told_by_all() {
     for command in ["recover", "symbolize"] {
         fs::write(folder.join("cut.omptrace"), cut).unwrap();
         let said = run(omptrace(&folder).args([command, "cut.omptrace"]));
-        let told = "cut.omptrace: error: the file ends 8 bytes before";
-        assert!(said.stderr.contains(told), "{command}: {}", said.stderr);
+        let reported = "cut.omptrace: error: the file ends 8 bytes before";
+        assert!(said.stderr.contains(reported), "{command}: {}", said.stderr);
         let status = [0, 1][usize::from(command == "symbolize")];
         assert_eq!(said.status, Some(status));
 
@@ -279,8 +279,8 @@ fn what_was_damaged_when_a_trace_was_completed_is_told_by_all() {
             &["convert", "cut.omptrace", "--to", "text", "-o", "-"],
         ] {
             let said = run(omptrace(&folder).args(all));
-            let told = said.stdout + &said.stderr;
-            assert!(told.contains(finding), "{all:?}: {told}");
+            let reported = said.stdout + &said.stderr;
+            assert!(reported.contains(finding), "{all:?}: {reported}");
         }
     }
 }

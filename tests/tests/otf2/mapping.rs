@@ -48,23 +48,23 @@ fn archives_tell_what_perfetto_tells() {
 
         let raw = dump(traced.trace());
         let counts = &answer["counts"];
-        let told = |name: &str| counts[name].as_u64().unwrap_or(0) as usize;
+        let records = |name: &str| counts[name].as_u64().unwrap_or(0) as usize;
         let created = raw.iter().filter(|event| is_explicit_task(event)).count();
-        assert_eq!(told("ThreadTaskCreate"), created, "{program:?}: tasks");
-        assert_eq!(told("ThreadTaskComplete"), created, "{program:?}: tasks");
+        assert_eq!(records("ThreadTaskCreate"), created, "{program:?}: tasks");
+        assert_eq!(records("ThreadTaskComplete"), created, "{program:?}: tasks");
         let acquired = count(&raw, "mutex_acquired");
-        assert_eq!(told("ThreadAcquireLock"), acquired, "{program:?}: locks");
-        assert_eq!(told("ThreadReleaseLock"), acquired, "{program:?}: locks");
+        assert_eq!(records("ThreadAcquireLock"), acquired, "{program:?}: locks");
+        assert_eq!(records("ThreadReleaseLock"), acquired, "{program:?}: locks");
         let members = parallel.len();
-        assert!(told("ThreadTeamBegin") >= members, "{program:?}: teams");
+        assert!(records("ThreadTeamBegin") >= members, "{program:?}: teams");
         assert_eq!(
-            told("ThreadTeamBegin"),
-            told("ThreadTeamEnd"),
+            records("ThreadTeamBegin"),
+            records("ThreadTeamEnd"),
             "{program:?}: teams"
         );
         let transfers = raw.iter().filter(|event| is_end_of_transfer(event)).count();
         assert_eq!(
-            told("RmaGet") + told("RmaPut"),
+            records("RmaGet") + records("RmaPut"),
             transfers,
             "{program:?}: transfers"
         );

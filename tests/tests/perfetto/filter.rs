@@ -160,7 +160,7 @@ fn a_series_of_files_says_how_many_arrows_it_cuts() {
         ]);
         let said = String::from_utf8(std::mem::take(&mut convert.stderr)).expect("UTF-8");
         assert!(convert.status.success(), "{said}");
-        let told = said
+        let cut = said
             .lines()
             .find_map(|line| line.split_once("arrows from one file to another are in neither: "))
             .map_or(0, |(_, count)| {
@@ -182,9 +182,9 @@ fn a_series_of_files_says_how_many_arrows_it_cuts() {
                 .map(|row| row["n"].as_u64().expect("a number"))
                 .sum::<u64>();
         }
-        assert_eq!(shown + told, all, "{format}: {told} cut of {all}");
-        assert_eq!(ends, 2 * told, "{format}");
-        assert!(told > 0 && told < all, "{format}: {told} cut of {all}");
+        assert_eq!(shown + cut, all, "{format}: {cut} cut of {all}");
+        assert_eq!(ends, 2 * cut, "{format}");
+        assert!(cut > 0 && cut < all, "{format}: {cut} cut of {all}");
     }
 }
 

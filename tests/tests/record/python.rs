@@ -81,6 +81,6 @@ for runtime in sys.argv[1:]: ctypes.CDLL(runtime).omp_get_max_threads()";
     let output = ended_well(command.env("KMP_DUPLICATE_LIB_OK", "TRUE"));
     let words = "a second OpenMP runtime in this process is not traced: Intel(R) OMP version";
     assert!(said(&output).contains(words), "{}", said(&output));
-    let told = info(&traces.only())["messages"][0].to_string();
-    assert!(told.contains(words), "{told}");
+    let message = info(&traces.only())["messages"][0].to_string();
+    assert!(message.contains(words), "{message}");
 }

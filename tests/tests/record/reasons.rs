@@ -40,12 +40,12 @@ fn a_program_with_a_tool_of_its_own_is_told_before_and_after() {
             .arg(program)
             .output()
             .expect("omptrace can be run");
-        let told = String::from_utf8_lossy(&doctor.stdout).into_owned();
+        let printed = String::from_utf8_lossy(&doctor.stdout).into_owned();
         assert!(
-            told.contains("cannot be traced") && told.contains("ompt_start_tool"),
-            "{told}"
+            printed.contains("cannot be traced") && printed.contains("ompt_start_tool"),
+            "{printed}"
         );
-        assert!(told.contains(remedy), "{told}");
+        assert!(printed.contains(remedy), "{printed}");
         let traces = Traces::folder();
         let output = record(
             &traces,

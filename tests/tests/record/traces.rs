@@ -27,8 +27,8 @@ fn code_in_a_folder_whose_name_is_no_text_has_names() {
     let output = record(&traces, arguments);
     let trace = traces.path().join("x.omptrace");
     let stats = omptrace_tests::trace::omptrace([Path::new("stats"), &trace]);
-    let told = String::from_utf8_lossy(&stats.stdout).into_owned();
-    assert!(told.contains("tasks.c:"), "{told} {output:?}");
+    let printed = String::from_utf8_lossy(&stats.stdout).into_owned();
+    assert!(printed.contains("tasks.c:"), "{printed} {output:?}");
 }
 
 #[test]

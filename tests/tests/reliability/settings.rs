@@ -77,13 +77,20 @@ fn a_flight_recorder_keeps_the_newest_events_within_its_memory() {
             .arg(&trace)
             .output()
             .expect("it can be run");
-        let told = String::from_utf8_lossy(&check.stdout);
-        assert!(told.contains("overwritten"), "{told}");
-        assert!(!told.contains("missing"), "{told}");
+        let printed = String::from_utf8_lossy(&check.stdout);
+        assert!(printed.contains("overwritten"), "{printed}");
+        assert!(!printed.contains("missing"), "{printed}");
         // Both threads kept what began before: only a program that did not come to its end has something to warn of.
-        assert_eq!(told.contains(": sound"), end == "none", "{end}: {told}");
-        assert!(!told.contains("warning: ends had no begin"), "{told}");
-        assert!(!told.contains("warning: implicit tasks belong"), "{told}");
+        assert_eq!(
+            printed.contains(": sound"),
+            end == "none",
+            "{end}: {printed}"
+        );
+        assert!(!printed.contains("warning: ends had no begin"), "{printed}");
+        assert!(
+            !printed.contains("warning: implicit tasks belong"),
+            "{printed}"
+        );
     }
 }
 
