@@ -10,8 +10,9 @@ pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<Fold>>;
 /// Places for the entries of a [`RecentMap`] that were asked for last; a power of two.
 const PLACES: usize = 64;
 
-/// A map of which the same few entries are asked for again and again: to look at one place, where an entry is that was asked
-/// for before, takes a fifth of the instructions of a map's lookup. Keys that share a place displace each other there.
+/// A map of which the same few entries are asked for again and again. An entry that was asked for before is found at
+/// one place, which takes a fifth of the instructions of a map's lookup. Keys that share a place displace each other
+/// there.
 #[derive(Debug)]
 pub struct RecentMap<K, V> {
     all: FastMap<K, V>,

@@ -1,4 +1,4 @@
-//! What all readers of traces share: threads for work that falls into parts, and hash maps for ids.
+//! Parts that all readers of traces share: threads for work that can be divided, and hash maps for ids.
 #![forbid(unsafe_code)]
 
 pub mod fast_map;

@@ -20,7 +20,7 @@ pub fn limit_threads(most: NonZero<usize>) {
     MOST.store(most.get(), Ordering::Relaxed);
 }
 
-/// What `work` makes of each part, in the order of the parts.
+/// The results of `work` for each part, in the order of the parts.
 pub fn in_parallel<T, R>(parts: Vec<T>, work: impl Fn(T) -> R + Sync + Send) -> Vec<R>
 where
     T: Send,
@@ -42,13 +42,17 @@ pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn new_pool() -> Option<ThreadPool> {
+/// Threads that may work at once: as many as there are processors, unless they were limited.
+pub fn threads() -> usize {
     // Relaxed: see `limit_threads`.
-    let most = match MOST.load(Ordering::Relaxed) {
+    match MOST.load(Ordering::Relaxed) {
         0 => processors(),
         most => most,
-    };
-    std::iter::successors(Some(most), |threads| Some(threads / 2))
+    }
+}
+
+fn new_pool() -> Option<ThreadPool> {
+    std::iter::successors(Some(threads()), |threads| Some(threads / 2))
         .take_while(|threads| *threads > 1)
         .find_map(|threads| ThreadPoolBuilder::new().num_threads(threads).build().ok())
 }

@@ -1,6 +1,6 @@
-//! The OpenMP Runtime API for Profiling of Sun Microsystems, adopted as a white paper of the OpenMP ARB in 2007, as its
-//! `omp_collector_api.h` declares it: one function of the runtime, by which a *collector* makes requests and registers for
-//! events.
+//! The OpenMP Runtime API for Profiling of Sun Microsystems, as its `omp_collector_api.h` declares it. The OpenMP ARB
+//! adopted it as a white paper in 2007. A *collector* makes requests and registers for events by one function of the
+//! runtime.
 //!
 //! A call takes a list of requests, which are answered in their places:
 //!
@@ -10,11 +10,10 @@
 //! +-----+----+----+-----+-----+...+----+----+----+-----+-----+...+----+
 //! ```
 //!
-//! `sz` is the entry's length in bytes with its header of 16; `r#` the request; `ec` the answer's error code; `rsz` the
-//! length of what is returned, or needed, in `mem`. An `sz` of 0 ends the list.
+//! `sz` is the entry's length in bytes with its header of 16, and `r#` the request. `ec` is the answer's error code,
+//! and `rsz` the length of what is returned, or needed, in `mem`. An `sz` of 0 ends the list.
 
 use core::ffi::{c_int, c_void};
-use core::fmt;
 
 /// The one symbol, which the runtime exports: 0 if all requests were processed, whatever their error codes; else -1.
 pub type omp_collector_api_t = unsafe extern "C" fn(arg: *mut c_void) -> c_int;
@@ -37,7 +36,7 @@ pub struct omp_collector_header_t {
 }
 
 open_enum! {
-    /// What is asked for.
+    /// The kind of request.
     OMP_COLLECTORAPI_REQUEST, "OMP_REQ_" {
         /// Must come first.
         OMP_REQ_START = 0,
@@ -57,7 +56,7 @@ open_enum! {
         OMP_REQ_RESUME = 8,
     }
 
-    /// What became of a request.
+    /// The result of a request.
     OMP_COLLECTORAPI_EC, "OMP_ERRCODE_" {
         OMP_ERRCODE_OK = 0,
         /// A size or an alignment is wrong.
@@ -73,7 +72,8 @@ open_enum! {
         OMP_ERRCODE_MEM_TOO_SMALL = 7,
     }
 
-    /// What a callback reports. Each runtime has the first; numbers from [`OMP_EVENT_THR_RESERVED_IMPL`] on are its own.
+    /// The event that a callback reports. Each runtime has the first; numbers from [`OMP_EVENT_THR_RESERVED_IMPL`] on are
+    /// its own.
     OMP_COLLECTORAPI_EVENT, "OMP_EVENT_" {
         /// The master thread is about to fork a team.
         OMP_EVENT_FORK = 1,
@@ -102,7 +102,7 @@ open_enum! {
         OMP_EVENT_THR_RESERVED_IMPL = 4096,
     }
 
-    /// What a thread does.
+    /// The state of a thread.
     OMP_COLLECTOR_API_THR_STATE, "THR_" {
         /// Overhead.
         THR_OVHD_STATE = 1,

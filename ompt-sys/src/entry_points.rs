@@ -66,8 +66,8 @@ pub type ompt_get_proc_id_t = unsafe extern "C" fn() -> c_int;
 /// The calling thread's [`ompt_state_t`](crate::ompt_state_t) and what it waits for (OpenMP 5.2, 19.6.1.12).
 pub type ompt_get_state_t = unsafe extern "C" fn(wait_id: *mut ompt_wait_id_t) -> c_int;
 
-/// The parallel region at an ancestor level (OpenMP 5.2, 19.6.1.13): 2 when there is one, 1 when its information is
-/// not available now, 0 when there is none.
+/// The parallel region at an ancestor level (OpenMP 5.2, 19.6.1.13). Returns 2 when there is one, 1 when its
+/// information is not available now, 0 when there is none.
 pub type ompt_get_parallel_info_t = unsafe extern "C" fn(
     ancestor_level: c_int,
     parallel_data: *mut *mut ompt_data_t,
@@ -184,6 +184,6 @@ pub type ompt_get_record_native_t = unsafe extern "C" fn(
     host_op_id: *mut ompt_id_t,
 ) -> *mut c_void;
 
-/// What a tool that does not know the device can understand of a native record (OpenMP 5.2, 19.6.2.14).
+/// The part of a native record that a tool can understand that does not know the device (OpenMP 5.2, 19.6.2.14).
 pub type ompt_get_record_abstract_t =
     unsafe extern "C" fn(native_record: *mut c_void) -> *mut ompt_record_abstract_t;

@@ -1,8 +1,8 @@
 //! Enumerations and flag sets of OMPT (OpenMP 5.2, 19.4; OpenMP 6.0, 33), open to values that nobody knows yet.
 //!
-//! In C each of them is an `enum`; a runtime newer than this crate, or one that keeps to an older draft, passes
+//! In C each of them is an `enum`. A runtime newer than this crate, or one that keeps to an older draft, passes
 //! numbers that have no name here. A Rust `enum` with such a value would be undefined behaviour, so each type is a
-//! newtype over `u32`: every number survives, and those that are known have a name.
+//! newtype over `u32`. Every number survives, and those that are known have a name.
 //!
 //! Values that only OpenMP 6.0 has, and those that it removed, say so.
 
@@ -18,10 +18,10 @@ use core::fmt;
 /// }
 /// ```
 ///
-/// into a newtype `ompt_thread_t(pub u32)` and one constant per line, here `pub const ompt_thread_initial:
-/// ompt_thread_t = ompt_thread_t(1)`; on the type `VALUES`, all constants under their C names, and `name`, the C name
-/// without the prefix given (without `ompt_` where it does not have that prefix). `Debug` prints the C name or the
-/// number.
+/// into a newtype `ompt_thread_t(pub u32)` and one constant per line, here
+/// `pub const ompt_thread_initial: ompt_thread_t = ompt_thread_t(1)`. The type gets `VALUES`, all constants under their C
+/// names. Its `name` is the C name without the prefix given (without `ompt_` where it does not have that prefix). `Debug`
+/// prints the C name or the number.
 macro_rules! open_enum {
     ($(
         $(#[$type_doc:meta])*
@@ -52,8 +52,8 @@ macro_rules! open_enum {
             }
         }
 
-        impl fmt::Debug for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl core::fmt::Debug for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
                 match self.0 {
                     $( $value => f.write_str(stringify!($name)), )*
                     unknown => write!(f, concat!(stringify!($type), "({:#x})"), unknown),
@@ -72,9 +72,9 @@ macro_rules! open_enum {
 /// }
 /// ```
 ///
-/// into a newtype `ompt_parallel_flag_t(pub u32)` with a constant per line, `VALUES` and `|` between them, and
-/// `names`, which lists the constants that are set. A constant is set when its bits are; one written `= value in
-/// mask` is a value of the field of bits `mask`, set when the field equals it.
+/// into a newtype `ompt_parallel_flag_t(pub u32)` with a constant per line, `VALUES` and `|` between them, and `names`,
+/// which lists the constants that are set. A constant is set when its bits are. One written `= value in mask` is a value of
+/// the field of bits `mask`, set when the field equals it.
 macro_rules! flags {
     ($(
         $(#[$type_doc:meta])*
@@ -160,51 +160,6 @@ const fn starts_with(name: &str, prefix: &str) -> bool {
 }
 
 open_enum! {
-    /// The number of a callback (OpenMP 5.2, 19.4.2 Callbacks; OpenMP 6.0, 33.6).
-    ompt_callbacks_t, "ompt_callback_" {
-        ompt_callback_thread_begin = 1,
-        ompt_callback_thread_end = 2,
-        ompt_callback_parallel_begin = 3,
-        ompt_callback_parallel_end = 4,
-        ompt_callback_task_create = 5,
-        ompt_callback_task_schedule = 6,
-        ompt_callback_implicit_task = 7,
-        /// Deprecated in OpenMP 5.1 in favour of [`ompt_callback_target_emi`].
-        ompt_callback_target = 8,
-        /// Deprecated in OpenMP 5.1 in favour of [`ompt_callback_target_data_op_emi`].
-        ompt_callback_target_data_op = 9,
-        /// Deprecated in OpenMP 5.1 in favour of [`ompt_callback_target_submit_emi`].
-        ompt_callback_target_submit = 10,
-        ompt_callback_control_tool = 11,
-        ompt_callback_device_initialize = 12,
-        ompt_callback_device_finalize = 13,
-        ompt_callback_device_load = 14,
-        ompt_callback_device_unload = 15,
-        ompt_callback_sync_region_wait = 16,
-        ompt_callback_mutex_released = 17,
-        ompt_callback_dependences = 18,
-        ompt_callback_task_dependence = 19,
-        ompt_callback_work = 20,
-        ompt_callback_masked = 21,
-        /// Deprecated in OpenMP 5.1 in favour of [`ompt_callback_target_map_emi`].
-        ompt_callback_target_map = 22,
-        ompt_callback_sync_region = 23,
-        ompt_callback_lock_init = 24,
-        ompt_callback_lock_destroy = 25,
-        ompt_callback_mutex_acquire = 26,
-        ompt_callback_mutex_acquired = 27,
-        ompt_callback_nest_lock = 28,
-        ompt_callback_flush = 29,
-        ompt_callback_cancel = 30,
-        ompt_callback_reduction = 31,
-        ompt_callback_dispatch = 32,
-        ompt_callback_target_emi = 33,
-        ompt_callback_target_data_op_emi = 34,
-        ompt_callback_target_submit_emi = 35,
-        ompt_callback_target_map_emi = 36,
-        ompt_callback_error = 37,
-    }
-
     /// The format of a trace record (OpenMP 5.2, 19.4.3.1 Record Type; OpenMP 6.0, 33.23).
     ompt_record_t, "ompt_record_" {
         ompt_record_ompt = 1,
@@ -212,13 +167,13 @@ open_enum! {
         ompt_record_invalid = 3,
     }
 
-    /// What a native trace record contains (OpenMP 5.2, 19.4.3.2 Native Record Kind; OpenMP 6.0, 33.25).
+    /// The kind of a native trace record (OpenMP 5.2, 19.4.3.2 Native Record Kind; OpenMP 6.0, 33.25).
     ompt_record_native_t, "ompt_record_native_" {
         ompt_record_native_info = 1,
         ompt_record_native_event = 2,
     }
 
-    /// What became of a request to register a callback or to trace (OpenMP 5.2, 19.4.4.2; OpenMP 6.0, 33.28).
+    /// The result of a request to register a callback or to trace (OpenMP 5.2, 19.4.4.2; OpenMP 6.0, 33.28).
     ompt_set_result_t, "ompt_set_" {
         ompt_set_error = 0,
         ompt_set_never = 1,
@@ -244,7 +199,7 @@ open_enum! {
         ompt_scope_beginend = 3,
     }
 
-    /// What is dispatched (OpenMP 5.2, 19.4.4.12; OpenMP 6.0, 33.13).
+    /// The kind of thing that is dispatched (OpenMP 5.2, 19.4.4.12; OpenMP 6.0, 33.13).
     ompt_dispatch_t, "ompt_dispatch_" {
         ompt_dispatch_iteration = 1,
         ompt_dispatch_section = 2,
@@ -330,7 +285,7 @@ open_enum! {
         ompt_work_loop_other = 13,
     }
 
-    /// What excludes threads from each other (OpenMP 5.2, 19.4.4.17; OpenMP 6.0, 33.20).
+    /// The kind of mutual exclusion (OpenMP 5.2, 19.4.4.17; OpenMP 6.0, 33.20).
     ompt_mutex_t, "ompt_mutex_" {
         ompt_mutex_lock = 1,
         ompt_mutex_test_lock = 2,
@@ -392,7 +347,7 @@ open_enum! {
         ompt_fatal = 2,
     }
 
-    /// What a thread is doing (OpenMP 5.2, 19.4.4.28; OpenMP 6.0, 33.31). Values from 512 on are the runtime's own:
+    /// The state of a thread (OpenMP 5.2, 19.4.4.28; OpenMP 6.0, 33.31). Values from 512 on are the runtime's own:
     /// `ompt_enumerate_states` names them.
     ompt_state_t, "ompt_state_" {
         ompt_state_work_serial = 0x000,
@@ -438,8 +393,8 @@ open_enum! {
     }
 }
 
-/// What `omp_control_tool` returns to the program (OpenMP 5.2, 18.14; OpenMP 6.0, 31.1); a tool's own results are
-/// larger than [`omp_control_tool_ignored`]. Signed, hence no open enumeration.
+/// The result of `omp_control_tool` for the program (OpenMP 5.2, 18.14; OpenMP 6.0, 31.1). A tool's own results are larger
+/// than [`omp_control_tool_ignored`]. Signed, hence no open enumeration.
 pub type omp_control_tool_result_t = c_int;
 
 /// No tool is active.
@@ -454,11 +409,8 @@ pub const omp_control_tool_success: omp_control_tool_result_t = 0;
 /// The tool ignored it.
 pub const omp_control_tool_ignored: omp_control_tool_result_t = 1;
 
-/// [`ompt_callback_masked`] under the name that it had in OpenMP 5.0; deprecated in 5.1.
-pub const ompt_callback_master: ompt_callbacks_t = ompt_callback_masked;
-
 flags! {
-    /// What native tracing of a device shall include (OpenMP 5.2, 19.4.4.18; OpenMP 6.0, 33.21).
+    /// The things that native tracing of a device shall include (OpenMP 5.2, 19.4.4.18; OpenMP 6.0, 33.21).
     ompt_native_mon_flag_t, "ompt_native_" {
         ompt_native_data_motion_explicit = 0x01,
         ompt_native_data_motion_implicit = 0x02,
@@ -515,7 +467,7 @@ flags! {
         ompt_target_map_flag_shared = 0x200,
     }
 
-    /// What is cancelled, and how far it got (OpenMP 5.2, 19.4.4.26; OpenMP 6.0, 33.7).
+    /// The construct that is cancelled, and how far it got (OpenMP 5.2, 19.4.4.26; OpenMP 6.0, 33.7).
     ompt_cancel_flag_t, "ompt_cancel_" {
         ompt_cancel_parallel = 0x01,
         ompt_cancel_sections = 0x02,
@@ -549,7 +501,7 @@ mod tests {
     fn short_names_drop_the_common_prefix() {
         assert_eq!(ompt_scope_beginend.name(), Some("beginend"));
         assert_eq!(
-            ompt_callback_target_data_op_emi.name(),
+            crate::ompt_callback_target_data_op_emi.name(),
             Some("target_data_op_emi")
         );
         assert_eq!(ompt_task_early_fulfill.name(), Some("early_fulfill"));

@@ -28,7 +28,7 @@ pub struct ompt_record_ompt_t {
     pub record: ompt_any_record_ompt_t,
 }
 
-/// What a tool that does not know the device can understand of a native record (OpenMP 5.2, 19.4.3.3). `type` is
+/// The part of a native record that a tool can understand that does not know the device (OpenMP 5.2, 19.4.3.3). `type` is
 /// the event's name; a time that does not apply is [`ompt_time_none`](crate::ompt_time_none).
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +40,8 @@ pub struct ompt_record_abstract_t {
     pub hwid: ompt_hwid_t,
 }
 
-/// The union in [`ompt_record_ompt_t`]: without a name in OpenMP 5.2, named in 6.0 (33.2), which also adds the four
-/// `_emi` names for fields that it had already.
+/// The union in [`ompt_record_ompt_t`], which has no name in OpenMP 5.2. OpenMP 6.0 names it (33.2), and adds the
+/// four `_emi` names for fields that it had already.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union ompt_any_record_ompt_t {

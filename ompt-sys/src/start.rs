@@ -11,8 +11,8 @@ pub type ompt_start_tool_t = unsafe extern "C" fn(
     runtime_version: *const c_char,
 ) -> *mut ompt_start_tool_result_t;
 
-/// What `ompt_start_tool` returns (OpenMP 5.2, 19.4.1). The specification forbids NULL in both functions; a runtime
-/// that meets it does not use the tool.
+/// The result of `ompt_start_tool` (OpenMP 5.2, 19.4.1). The specification forbids NULL in both functions; a runtime that
+/// meets it does not use the tool.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ompt_start_tool_result_t {

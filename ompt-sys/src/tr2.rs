@@ -1,8 +1,7 @@
-//! OMPT as OpenMP Technical Report 2 of 2014 has it, as far as its events go: begin and end apart, ids in the place of data
-//! for the tool. LLVM 3.7 to 5.0 were built to it.
+//! The events of OMPT as OpenMP Technical Report 2 of 2014 has it. Begin and end are apart, and ids are in the place
+//! of data for the tool. LLVM 3.7 to 5.0 were built to it.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
-use core::fmt;
 
 use crate::ompt_function_lookup_t;
 
@@ -97,7 +96,7 @@ open_enum! {
         ompt_event_task_dependence_pair = 70,
     }
 
-    /// What became of a registration (table 3).
+    /// The result of a registration (table 3).
     ompt_set_result_t, "ompt_set_result_" {
         ompt_set_result_registration_error = 0,
         ompt_set_result_event_may_occur_no_callback = 1,
@@ -106,7 +105,7 @@ open_enum! {
         ompt_set_result_event_may_occur_callback_always = 4,
     }
 
-    /// What a thread does.
+    /// The state of a thread.
     ompt_state_t, "ompt_state_" {
         ompt_state_work_serial = 0x00,
         ompt_state_work_parallel = 0x01,

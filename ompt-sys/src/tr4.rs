@@ -1,12 +1,11 @@
-//! What TR4, the draft of OpenMP 5.0 of November 2016, declares otherwise than TR6, which followed it a year later: how a
-//! tool starts, and the callbacks' numbers. All else is as in [`tr6`](crate::tr6).
+//! The declarations of TR4, the draft of OpenMP 5.0 of November 2016, that differ from TR6, which followed a year later.
+//! Tools start in another way, and callbacks have other numbers. All else is as in [`tr6`](crate::tr6).
 
 use core::ffi::c_int;
-use core::fmt;
 
 use crate::ompt_function_lookup_t;
 
-/// What `ompt_start_tool` returns (2.2.1): the first two members of
+/// The result of `ompt_start_tool` (2.2.1): the first two members of
 /// [`ompt_start_tool_result_t`](crate::ompt_start_tool_result_t), so that one structure serves all generations.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

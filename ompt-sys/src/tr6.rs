@@ -1,8 +1,7 @@
-//! What TR6, the draft of OpenMP 5.0 of November 2017, declares otherwise than OpenMP 5.0 itself, as the runtimes that were
-//! built to it deliver it: LLVM 6 and 7, Intel 2018.0.3 and 2019.0. All else is as in the rest of this crate.
+//! The declarations of TR6, the draft of OpenMP 5.0 of November 2017, that differ from OpenMP 5.0 itself. LLVM 6 and 7, and
+//! Intel 2018.0.3 and 2019.0, were built to it. All else is as in the rest of this crate.
 
 use core::ffi::{c_int, c_uint, c_void};
-use core::fmt;
 
 use crate::{ompt_data_t, ompt_function_lookup_t, ompt_scope_endpoint_t};
 
@@ -92,7 +91,7 @@ open_enum! {
         ompt_callback_idle = 31,
     }
 
-    /// What became of a request to register a callback.
+    /// The result of a request to register a callback.
     ompt_set_result_t, "ompt_set_" {
         ompt_set_error = 0,
         ompt_set_never = 1,
@@ -108,7 +107,7 @@ open_enum! {
         ompt_sync_region_taskgroup = 3,
     }
 
-    /// What excludes threads from each other.
+    /// The kind of mutual exclusion.
     ompt_mutex_kind_t, "ompt_mutex_" {
         ompt_mutex_lock = 0x11,
         ompt_mutex_nest_lock = 0x12,

@@ -1,8 +1,6 @@
-//! What TR7, the draft of OpenMP 5.0 of July 2018, declares otherwise than TR6 and OpenMP 5.0, as LLVM's development from
-//! September to December 2018 delivers it. A tool starts as in [`tr6`](crate::tr6), and callbacks have the arguments that
-//! they have there; kinds of synchronization and types of dependences have today's numbers.
-
-use core::fmt;
+//! The declarations of TR7, the draft of OpenMP 5.0 of July 2018, that differ from TR6 and OpenMP 5.0. LLVM's development
+//! from September to December 2018 delivers it. A tool starts as in [`tr6`](crate::tr6), and callbacks have the arguments
+//! that they have there. Kinds of synchronization and types of dependences have today's numbers.
 
 open_enum! {
     /// Numbers of the callbacks: those of TR6, but for [`idle`](crate::tr6::ompt_callback_idle), which TR7 no longer has, and
@@ -42,7 +40,7 @@ open_enum! {
         ompt_callback_dispatch = 32,
     }
 
-    /// What excludes threads from each other.
+    /// The kind of mutual exclusion.
     ompt_mutex_t, "ompt_mutex_" {
         ompt_mutex_lock = 1,
         ompt_mutex_nest_lock = 2,

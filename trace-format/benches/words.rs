@@ -1,7 +1,7 @@
-//! What an event costs on each part of its way, apart from the rest: made into words, read, packed, unpacked.
+//! The cost of an event on each part of its way, apart from the rest: made into words, read, packed, unpacked.
 //! `cargo bench -p omptrace-trace-format`
 //!
-//! What a traced program pays is measured on programs: `cargo xtask bench`.
+//! `cargo xtask bench` measures the cost to a traced program, on programs.
 
 mod chunk;
 

@@ -17,11 +17,11 @@
 //! | 24..28 | process id |
 //! | 28..32 | length of the spool's path |
 //! | 32..36 | CRC-32 of all other bytes |
-//! | 36..40 | bytes of the header, behind which the first block begins; 0 stands for 4096 |
+//! | 36..40 | bytes of the header, behind which the first block begins; 0 means 4096 |
 //! | 40.. | absolute path of the spool, in the file system's bytes; empty once the spool was sealed into the file |
 //!
-//! While a session runs, the header is a page, so that it has room for the path. That of a sealed file has 40 bytes, unless
-//! the spool was missing when the file was sealed: then it keeps the path, and the spool can still be added.
+//! While a session runs, the header is a page, so that it has room for the path. That of a sealed file has 40 bytes. Where
+//! the spool was missing when the file was sealed, it keeps the path, and the spool can still be added.
 //!
 //! Bytes that no table names are zero.
 //!
@@ -111,7 +111,7 @@ const _: () = assert!(FILE_HEADER_BYTES.is_multiple_of(8) && BLOCK_HEADER_BYTES.
 const _: () = assert!(SEALED_HEADER_BYTES.is_multiple_of(8) && PATH_OFFSET == LENGTH_OFFSET + 4);
 const _: () = assert!(LENGTH_OFFSET == CRC_OFFSET + 4 && CHUNK_HEADER_WORDS * 8 == 128);
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockKind(pub u8);
 
@@ -139,7 +139,7 @@ impl Codec {
     pub const ZSTD: Codec = Codec(2);
 }
 
-/// Who owns a chunk of the spool.
+/// The owner of a chunk of the spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkState(pub u64);
 
@@ -163,7 +163,7 @@ pub struct ClockPair {
     pub realtime_ns: u64,
 }
 
-/// What is known of a chunk besides its words, wherever it is stored.
+/// The facts about a chunk besides its words, wherever it is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
     /// Its stream.
@@ -179,7 +179,7 @@ pub struct Chunk {
 /// The header of a chunk in the spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpoolChunk {
-    /// Who owns it.
+    /// Its owner.
     pub state: ChunkState,
     /// Which chunk it is.
     pub chunk: Chunk,
@@ -280,7 +280,7 @@ impl fmt::Display for HeaderError {
 impl std::error::Error for HeaderError {}
 
 impl FileHeader {
-    /// That of a trace file whose spool has this path; empty where there is none.
+    /// The header of a trace file whose spool has this path; empty where there is none.
     pub fn of_trace(session: u64, pid: u32, spool: &[u8]) -> FileHeader {
         FileHeader {
             magic: FILE_MAGIC,
@@ -293,7 +293,7 @@ impl FileHeader {
         }
     }
 
-    /// That of the spool of the trace at `trace`, whose chunks have `chunk_bytes`.
+    /// The header of the spool of the trace at `trace`, whose chunks have `chunk_bytes`.
     pub fn of_spool(session: u64, pid: u32, chunk_bytes: u32, trace: &[u8]) -> FileHeader {
         FileHeader {
             magic: SPOOL_MAGIC,
@@ -302,7 +302,7 @@ impl FileHeader {
         }
     }
 
-    /// The same once the file is sealed: without a spool, and as short as can be.
+    /// Returns the header of the sealed file: without a spool, and as short as can be.
     pub fn sealed(&self) -> FileHeader {
         FileHeader {
             bytes: SEALED_HEADER_BYTES,
@@ -408,7 +408,7 @@ impl FileHeader {
 /// The header of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
-    /// What the block holds.
+    /// The content of the block.
     pub kind: BlockKind,
     /// How its payload is stored.
     pub codec: Codec,
@@ -433,7 +433,7 @@ pub struct BlockHeader {
 }
 
 impl BlockHeader {
-    /// The same block with another payload, as it is stored.
+    /// Returns the block with another payload, as it is stored.
     pub fn with_payload(self, codec: Codec, payload: &[u8]) -> BlockHeader {
         BlockHeader {
             codec,
@@ -490,7 +490,7 @@ impl BlockHeader {
         })
     }
 
-    /// What a chunk's header says of the chunk.
+    /// The facts about the chunk in its header.
     pub fn chunk(&self) -> Chunk {
         Chunk {
             stream: self.stream,

@@ -1,10 +1,10 @@
 //! From raw ticks to nanoseconds: one monotone map per session.
 //!
 //! Each block holds a [`ClockPair`]: the session's clock and the system's, read together. A reading takes a moment,
-//! and the thread may lose its processor in between, so pairs close to each other say little about the clock's rate.
-//! The map therefore goes through pairs that lie a second or more apart, and takes none whose rate differs from
-//! the session's by more than a thousandth. Both clocks are steady, so that a few pairs of a long session are as good
-//! as all, and quicker to search.
+//! and the thread may lose its processor in between. So pairs close to each other say little about the clock's rate.
+//! The map therefore goes through pairs that lie a second or more apart. It takes none whose rate differs from the
+//! session's by more than a thousandth. Both clocks are steady: a few pairs of a long session are as good as all, and
+//! quicker to search.
 
 use crate::block::ClockPair;
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
@@ -14,8 +14,8 @@ use crate::metadata::Clock;
 const KNOT_DISTANCE_NS: u64 = 1_000_000_000;
 /// The most stretches of the map, or one more.
 const MAX_STRETCHES: u64 = 16;
-/// Clocks keep their rate to some ten millionths; a thread interrupted between two readings, or the estimate at the
-/// session's start, errs by more, but not by a thousandth of a second.
+/// Clocks keep their rate to some ten millionths. A thread interrupted between two readings errs by more, and so does the
+/// estimate at the session's start. Neither errs by a thousandth of a second.
 const TOLERANCE: f64 = 1e-3;
 
 /// Where the map bends: from here on, `ns_per_tick` holds.
@@ -44,7 +44,7 @@ impl Stretch {
         self.end
     }
 
-    /// As [`ClockMap::ns`], of `ticks` that it holds.
+    /// Like [`ClockMap::ns`], of `ticks` that it holds.
     #[inline]
     pub fn ns(&self, ticks: u64) -> i64 {
         // The difference keeps its sign before the first knot.
@@ -53,8 +53,8 @@ impl Stretch {
         self.knot.ns + ns.min(self.most).max(self.least)
     }
 
-    /// The same, but [`Stretch::ns`] gives times of a timeline on which the session starts at `start`, at least 0; what
-    /// would be before it has its time 0.
+    /// Returns it shifted: [`Stretch::ns`] gives times of a timeline on which the session starts at `start`, at least 0.
+    /// What would be before it has its time 0.
     pub fn on_timeline(self, start: i64) -> Stretch {
         let ns = self.knot.ns.saturating_add(start);
         Stretch {
@@ -164,7 +164,7 @@ impl ClockMap {
         self.start_realtime_ns
     }
 
-    /// How far the start's real time plus [`ClockMap::ns`] may be from the real time of an event: the time that
+    /// How far the start's real time plus [`ClockMap::ns`] may be from the real time of an event. It is the time that
     /// reading both clocks took, and what the system changed its real time by during the session.
     pub fn realtime_uncertainty_ns(&self) -> u64 {
         self.realtime_uncertainty_ns
@@ -175,8 +175,8 @@ fn is_rate(ns_per_tick: f64) -> bool {
     ns_per_tick.is_finite() && ns_per_tick > 0.0
 }
 
-/// Those of a session's pairs without which the map would be another: besides `start`, the latest, and those that are not
-/// near the one before.
+/// The pairs of a session without which the map would be another: besides `start`, the latest, and those that are not near
+/// the one before.
 pub(crate) fn relevant_pairs(start: ClockPair, mut pairs: Vec<ClockPair>) -> Vec<ClockPair> {
     pairs.sort_unstable_by_key(|pair| pair.ticks);
     let mut relevant = vec![start];

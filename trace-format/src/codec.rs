@@ -1,6 +1,6 @@
 //! How payloads are packed: a chunk's words as columns, each compressed by zstd on its own; a text as one frame.
 //!
-//! Words of one kind stand together, so that what repeats is near its copy:
+//! Words of one kind are together, so that what repeats is near its copy:
 //!
 //! | bytes of a packed payload | what |
 //! | --- | --- |
@@ -17,10 +17,10 @@
 //! | further words | its other words: the lowest bytes of all of them, then the second lowest, and so on |
 //!
 //! The lowest bytes of times are nearly random, the upper ones nearly all the same. Apart from each other they take 3 to
-//! 24 % less than in one column of numbers of variable length: times are most of what a trace takes.
+//! 24 % less than in one column of numbers of variable length. Times are most of what a trace takes.
 //!
-//! Most further words are addresses and ids, whose upper bytes hardly change: apart from the lower ones they take next
-//! to nothing (0.09 bytes per event instead of 0.36 for a program of parallel loops and tasks).
+//! Most further words are addresses and ids, whose upper bytes hardly change. Apart from the lower ones they take next
+//! to nothing: 0.09 bytes per event instead of 0.36 for a program of parallel loops and tasks.
 //!
 //! Only the structure of events is looked at, never their meaning: events that this version does not know are packed
 //! as well.

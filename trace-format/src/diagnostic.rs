@@ -1,4 +1,4 @@
-//! What was wrong with a trace, and what that means for those who look at it.
+//! Flaws of a trace, and their meaning for those who look at it.
 //!
 //! A damaged trace is read as far as it goes; each flaw is one [`Diagnostic`]. Nothing that was lost is lost silently.
 
@@ -35,9 +35,9 @@ impl Severity {
 }
 
 macro_rules! kinds {
-    // Each row is a kind: its severity, its name for programs, its words for people (`#` stands for the count).
+    // Each row is a kind: its severity, its name for programs, its words for people (`#` is the count).
     ($($Kind:ident $severity:ident $name:literal $text:literal;)*) => {
-        /// What is wrong. The words of [`DiagnosticKind::text`] say what each means.
+        /// A kind of flaw. The words of [`DiagnosticKind::text`] say what each means.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(missing_docs, reason = "the table's text is the documentation")]
         #[non_exhaustive]
@@ -56,7 +56,7 @@ macro_rules! kinds {
                 match self { $(DiagnosticKind::$Kind => Severity::$severity,)* }
             }
 
-            /// Words for people; `#` stands for the count.
+            /// Words for people; `#` is the count.
             pub fn text(self) -> &'static str {
                 match self { $(DiagnosticKind::$Kind => $text,)* }
             }
@@ -113,7 +113,7 @@ kinds! {
         "the spool's header is damaged or of another session; its chunks were ignored";
     SpoolChunkDamaged Error "spool_chunk_damaged"
         "# chunks of the spool have headers that make no sense and were ignored";
-    EventsUnreported Error "events_untold"
+    EventsUnreported Error "events_unreported"
         "# events were lost while tracing; the process ended before it recorded where";
     SpoolMoved Note "spool_moved"
         "the spool was found beside the trace, not where the header says";
@@ -138,7 +138,7 @@ kinds! {
 pub struct Diagnostic {
     /// How much it matters.
     pub severity: Severity,
-    /// What is wrong.
+    /// The kind of flaw.
     pub kind: DiagnosticKind,
     /// Where in the file, in bytes from its start.
     pub offset: Option<u64>,
@@ -148,7 +148,7 @@ pub struct Diagnostic {
     pub sequence: Option<u32>,
     /// How many: what is counted depends on the kind.
     pub count: u64,
-    /// True where it was found when the trace was sealed, and cannot be seen in the file as it is now: the place is that in
+    /// True where it was found when the trace was sealed, and cannot be seen in the file as it is now. The place is that in
     /// the file before.
     pub while_sealing: bool,
 }
@@ -167,7 +167,7 @@ impl Diagnostic {
         }
     }
 
-    /// What sealing wrote down.
+    /// A flaw that sealing wrote down.
     pub(crate) fn of_sealing(found: &Found) -> Diagnostic {
         let mut kinds = DiagnosticKind::ALL.iter().copied();
         let kind = kinds.find(|kind| kind.name() == found.kind);
@@ -183,7 +183,7 @@ impl Diagnostic {
         }
     }
 
-    /// What sealing writes down.
+    /// The form in which sealing writes it down.
     pub(crate) fn found(&self) -> Found {
         Found {
             severity: self.severity.name().to_owned(),
@@ -200,7 +200,7 @@ impl Diagnostic {
         self.kind.text().replace('#', &self.count.to_string())
     }
 
-    /// The same, at `offset` of the file.
+    /// Returns it at `offset` of the file.
     pub fn at(self, offset: u64) -> Diagnostic {
         Diagnostic {
             offset: Some(offset),
@@ -208,7 +208,7 @@ impl Diagnostic {
         }
     }
 
-    /// The same, about chunk `sequence` of `stream`.
+    /// Returns it about chunk `sequence` of `stream`.
     pub fn chunk(self, stream: u32, sequence: u32) -> Diagnostic {
         Diagnostic {
             stream: Some(stream),
@@ -217,7 +217,7 @@ impl Diagnostic {
         }
     }
 
-    /// The same, counting `count`.
+    /// Returns it counting `count`.
     pub fn count(self, count: u64) -> Diagnostic {
         Diagnostic { count, ..self }
     }

@@ -17,8 +17,8 @@
 //! ```
 //!
 //! `flags` has one bit per group of arguments, the first group highest: set where the group's word follows.
-//! A group is one argument of 64 bits or two of 32. `sub` holds the arguments that distinguish variants of the event:
-//! one of up to 6 bits, or an endpoint (2 bits) and a kind (4 bits).
+//! A group is one argument of 64 bits or two of 32. `sub` holds the arguments that distinguish variants of the event.
+//! That is one of up to 6 bits, or an endpoint (2 bits) and a kind (4 bits).
 //!
 //! # Wide
 //!
@@ -34,7 +34,7 @@
 //! compact form would. A new compact row, or a changed predictor, is a new version of the format; a new wide row is
 //! not.
 //!
-//! The number of an event is that of its callback (OpenMP 5.2, 19.4.2.4, `ompt_callbacks_t`); from 256 on are ours, and
+//! The number of an event is that of its callback (OpenMP 5.2, 19.4.2.4, `ompt_callbacks_t`). From 256 on are ours, and
 //! those of callbacks that OpenMP no longer has.
 
 #[macro_use]
@@ -185,7 +185,7 @@ pub struct EventSchema {
     pub kind: u8,
     /// The event's name: OMPT's without `ompt_callback_`, or ours with `omptrace_`.
     pub name: &'static str,
-    /// What the event reports, with its source.
+    /// The event's meaning, with its source.
     pub doc: &'static str,
     /// Arguments in the head's sub bits, then (for compact rows) each group, in order.
     pub arguments: Vec<ArgumentSchema>,
@@ -236,7 +236,7 @@ pub fn decode(words: &[u64], state: &mut State) -> Result<Decoded, DecodeError> 
     Ok(Decoded { event, ticks, len })
 }
 
-/// What stands where an event is going to be decoded: the end of no known thread.
+/// A placeholder where an event is going to be decoded: the end of no known thread.
 impl Default for Event<'_> {
     fn default() -> Self {
         Event::ThreadEnd(ThreadEnd {

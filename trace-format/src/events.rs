@@ -5,6 +5,7 @@ use crate::chunks::{Chunks, Stored, is_same_chunk};
 use crate::diagnostic::{Diagnostic, DiagnosticKind};
 use crate::event::{DecodeError, Event, TICK_SHIFT, decode_into, is_wide_prefix};
 use crate::predict::State;
+use crate::stack::Stacks;
 
 /// An event and its time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +22,8 @@ pub struct Events<'r> {
     chunks: Chunks<'r>,
     copies: &'r [Stored],
     state: State,
+    /// Those of the chunk.
+    stacks: Stacks,
     chunk: Chunk,
     /// The next event's place in the chunk's words.
     at: usize,
@@ -34,6 +37,7 @@ impl<'r> Events<'r> {
             chunks,
             copies,
             state: State::new(0),
+            stacks: Stacks::default(),
             chunk: Chunk::default(),
             at: 0,
             damaged_events: 0,
@@ -54,8 +58,12 @@ impl<'r> Events<'r> {
             let words = &self.chunks.words[self.at..];
             match decode_into(&mut record.event, words, &mut self.state) {
                 Ok(len) => {
-                    let ticks = words[0] >> TICK_SHIFT;
+                    let head = words[0];
+                    let ticks = head >> TICK_SHIFT;
                     self.at += len;
+                    if is_wide_prefix(head) && !self.restore_stack(&mut record.event) {
+                        continue;
+                    }
                     record.ticks = self.chunk.clock.ticks.wrapping_add(ticks);
                     return true;
                 }
@@ -68,7 +76,16 @@ impl<'r> Events<'r> {
         }
     }
 
-    /// What was wrong with the chunks so far.
+    /// Gives the event's stack, if it has one, all its frames; false where that cannot be, and the event is damaged.
+    #[cold]
+    fn restore_stack(&mut self, event: &mut Event<'static>) -> bool {
+        let stack = event.stack_mut();
+        let is_sound = stack.is_none_or(|stack| self.stacks.restore(stack));
+        self.damaged_events += u64::from(!is_sound);
+        is_sound
+    }
+
+    /// The flaws of the chunks so far.
     pub fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
         self.chunks.diagnostics.take()
     }
@@ -81,6 +98,8 @@ impl<'r> Events<'r> {
             DecodeError::BadArguments { len } => {
                 self.at += len;
                 self.damaged_events += 1;
+                // It may have been the stack that the next one shares its frames with.
+                self.stacks.clear();
                 return true;
             }
             // The process died between the prefix of a wide event and the event.
@@ -117,6 +136,7 @@ impl<'r> Events<'r> {
             if let Some(stored) = self.chunks.read(copies) {
                 self.chunk = stored.chunk();
                 self.state.reset(self.chunk.first_id);
+                self.stacks.clear();
                 self.at = 0;
                 return true;
             }

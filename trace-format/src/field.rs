@@ -1,4 +1,4 @@
-//! What an argument of an event is: its type, its word in the file, and how it is shown.
+//! The arguments of events: the type of each, its word in the file, and how it is shown.
 //!
 //! Every argument is one 64-bit word in the file ([`Field`]), but for texts and lists, which only wide events
 //! carry ([`WideField`]). The type says how [`crate::Event::visit`] shows it.
@@ -51,9 +51,9 @@ impl Seconds {
     }
 }
 
-/// An argument of 32 bits whose whole register was kept: Intel's runtimes of 2022 and 2023 call
-/// `ompt_callback_target_data_op` with one argument more in front, so that only the reader, who knows the dialect,
-/// can know which register holds what.
+/// An argument of 32 bits whose whole register was kept. Intel's runtimes of 2022 and 2023 call
+/// `ompt_callback_target_data_op` with one argument more in front. Only the reader, who knows the dialect, can know which
+/// register holds what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Register<T>(pub u64, PhantomData<T>);
 
@@ -105,6 +105,26 @@ pub type DependenceList<'a> = Cow<'a, [Dependence]>;
 
 /// The numbers of an array argument, for example one mapping's bytes.
 pub type Numbers<'a> = Cow<'a, [u64]>;
+
+/// A call stack: code addresses, the innermost frame first. [`crate::stack::Stacks`] codes one by the one before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stack<'a> {
+    /// The number of outermost frames that are those of the stack before, in the same chunk, and that `frames` lacks. 0 in
+    /// what [`crate::Events`] gives: there `frames` are all.
+    pub shared: u64,
+    /// The other frames. The first is the program counter if nothing called on; the others are return addresses.
+    pub frames: Numbers<'a>,
+}
+
+impl Stack<'_> {
+    /// The address behind each frame's instruction, innermost first: one behind the program counter, then the return
+    /// addresses.
+    pub fn return_addresses(&self) -> impl Iterator<Item = u64> {
+        let mut frames = self.frames.iter().copied();
+        let innermost = frames.next().map(|frame| frame.wrapping_add(1));
+        innermost.into_iter().chain(frames)
+    }
+}
 
 /// An argument as exporters and `dump` see it.
 #[derive(Clone, Debug, PartialEq)]
@@ -198,7 +218,16 @@ macro_rules! enum_fields {
             fn from_word(word: u64) -> Self { ompt::$t(word as u32) }
             fn value(self) -> Value<'static> { Value::Enum(self.0, self.name()) }
         }
-    )* };
+    )*
+        /// Test tool: the enumerators of the type that has this name in the schema; none of any other type.
+        #[doc(hidden)]
+        pub fn enumerators(type_name: &str) -> &'static [(&'static str, u32)] {
+            match type_name {
+                $(stringify!($t) => ompt::$t::VALUES,)*
+                _ => &[],
+            }
+        }
+    };
 }
 
 enum_fields! {
@@ -261,7 +290,31 @@ own_enums! {
         /// `omp_control_tool(omp_control_tool_flush)`: all that was recorded so far is in the file.
         flush = 5,
     }
-    /// What happened to a module (`omptrace_module`).
+    /// Which clock asks for samples (`omptrace_sample_stream`).
+    SampleClock {
+        /// A timer on the thread's processor time (`CLOCK_THREAD_CPUTIME_ID`), in user and kernel mode.
+        cpu = 1,
+        /// `perf_event_open`'s task clock, in user mode only.
+        perf = 2,
+    }
+    /// Why a stack has no more frames (`omptrace_sample`, `omptrace_context`).
+    StackEnd {
+        /// The thread's outermost frame was reached: the stack is complete.
+        outermost = 1,
+        /// The tracer keeps no more frames; the outer ones are missing.
+        limit = 2,
+        /// The code has no unwind information.
+        no_unwind_information = 3,
+        /// A value that the unwind information names could not be read.
+        unreadable = 4,
+        /// The stack pointer is not on the thread's stack (`makecontext`, `sigaltstack`).
+        other_stack = 5,
+        /// The signal handler had too little room on its stack to unwind.
+        no_room = 6,
+        /// The frames from some place on are by frame pointers, where nothing says that the code keeps them: they may be wrong.
+        guess = 7,
+    }
+    /// A change of a module (`omptrace_module`).
     ModuleChange {
         /// A code address in it was seen for the first time.
         seen = 1,
@@ -464,5 +517,28 @@ impl<'a> WideField<'a> for Numbers<'a> {
     }
     fn generate(random: &mut dyn FnMut() -> u64) -> Self {
         (0..random() % 9).map(|_| random()).collect()
+    }
+}
+
+/// A stack is how many frames it shares with the one before, the number of its other frames, then these.
+impl<'a> WideField<'a> for Stack<'a> {
+    const WIDE_TYPE: &'static str = "stack";
+    fn put(&self, out: &mut Words<'_>) {
+        out.push(self.shared);
+        self.frames.put(out);
+    }
+    fn take(input: &mut &[u64]) -> Option<Self> {
+        let shared = pop(input)?;
+        let frames = Numbers::take(input)?;
+        Some(Stack { shared, frames })
+    }
+    fn wide_value(&self) -> Value<'_> {
+        Value::Numbers(&self.frames)
+    }
+    fn generate(random: &mut dyn FnMut() -> u64) -> Self {
+        Stack {
+            shared: 0,
+            frames: Numbers::generate(random),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What a check of a file has found.
+//! A finding of a check of a file.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ pub struct Finding {
     /// A note leaves the trace sound; a warning or an error does not.
     #[serde(serialize_with = "severity_name")]
     pub severity: Severity,
-    /// What it is, for programs.
+    /// Its name for programs.
     pub name: &'static str,
-    /// What it is, for people, with its place.
+    /// Its text for people, with its place.
     pub text: String,
 }
 

@@ -76,6 +76,7 @@ pub mod reader;
 mod scan;
 pub mod seal;
 pub mod spool;
+pub mod stack;
 mod streams;
 pub mod writer;
 

@@ -67,7 +67,7 @@ enum Place {
     Unrecorded,
 }
 
-/// What can be seen of the process by its id.
+/// The state of the process, as its id shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
     /// It is there.
@@ -78,7 +78,7 @@ enum Seen {
     Hidden,
 }
 
-/// What can be seen of the tracer's lock.
+/// The state of the tracer's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lock {
     /// It is held.
@@ -89,7 +89,7 @@ enum Lock {
     Silent,
 }
 
-/// What is known at once. What takes longer is asked for where this does not decide.
+/// The evidence that is there at once. What takes longer is asked for where this does not decide.
 #[derive(Clone, Copy, Debug)]
 struct Evidence {
     place: Place,

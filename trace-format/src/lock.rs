@@ -1,6 +1,6 @@
 //! Locks on a trace: the tracer holds one while it records, a program that seals the trace holds another.
 //!
-//! They are locks of an open file description (`F_OFD_SETLK`, fcntl(2)): the kernel drops such a lock when the last
+//! They are locks of an open file description (`F_OFD_SETLK`, fcntl(2)). The kernel drops such a lock when the last
 //! descriptor and the last mapping of that description are gone, however the process ended. NFS and other file systems
 //! that several hosts share show them to each host. They lie far behind the data, so that a system whose locks
 //! forbid reading (SMB) still lets everybody read.
@@ -17,7 +17,7 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 use serde::{Deserialize, Serialize};
 
-/// What a lock on a trace means: the byte that it is on.
+/// The meaning of a lock on a trace: the byte that it is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i64)]
 pub enum Purpose {
@@ -27,7 +27,7 @@ pub enum Purpose {
     Sealing = (1 << 62) + 1,
 }
 
-/// What can be seen of a lock.
+/// The state of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Another description of the file has it.
@@ -51,7 +51,7 @@ fn argument(purpose: Purpose, kind: i32) -> libc::flock {
 /// Takes the lock, which belongs to `file`'s description from then on; false where another description has it.
 ///
 /// # Errors
-/// What the system said: it has no such locks here, or the file is not open for writing.
+/// The system's error: it has no such locks here, or the file is not open for writing.
 pub fn take(file: impl AsFd, purpose: Purpose) -> io::Result<bool> {
     let lock = argument(purpose, libc::F_WRLCK);
     match fcntl(file, FcntlArg::F_OFD_SETLK(&lock)) {
@@ -78,7 +78,7 @@ pub(crate) fn state(file: impl AsFd, purpose: Purpose) -> State {
     }
 }
 
-/// Who sees the locks of a file system.
+/// The processes that see the locks of a file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Reach {
@@ -92,7 +92,7 @@ pub enum Reach {
     Unknown,
 }
 
-/// A kind of file system whose locks are known: its name in mountinfo (proc_pid_mountinfo(5)), who sees its locks, the
+/// A kind of file system whose locks are known. Its name in mountinfo (proc_pid_mountinfo(5)), who sees its locks, the
 /// option that must be there, and the option that must not.
 type Known = (
     &'static str,
@@ -126,7 +126,7 @@ const KNOWN: &[Known] = &[
 ];
 
 impl Reach {
-    /// That of the file system that holds `path`.
+    /// The reach of locks on the file system that holds `path`.
     pub fn of(path: &Path) -> Reach {
         let Ok(path) = fs::canonicalize(path) else {
             return Reach::Unknown;
@@ -149,7 +149,7 @@ impl Reach {
             .collect()
     }
 
-    /// That of the file system that holds `path`, by the text of mountinfo: the mount with the longest path counts, and of several the last.
+    /// Like [`Reach::of`], by the text of mountinfo: the mount with the longest path counts, and of several the last.
     fn in_mounts(mounts: &[u8], path: &Path) -> Reach {
         let mounts = mounts.split(|byte| *byte == b'\n').filter_map(Mount::read);
         let mount = mounts

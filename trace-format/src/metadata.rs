@@ -1,4 +1,4 @@
-//! What a trace says about its session: JSON objects in metadata blocks.
+//! A trace's description of its session: JSON objects in metadata blocks.
 //!
 //! A block is one object; where a key comes again, the later block wins. Keys that this version does not know are
 //! kept in [`Metadata::other`].
@@ -37,7 +37,7 @@ pub struct Metadata {
     /// Processors, places and devices that the runtime sees.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processors: Option<Processors>,
-    /// What was registered, and what each registration returned, by the callback's name.
+    /// The callbacks that were registered, by name, and the result of each registration.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub callbacks: BTreeMap<String, Registration>,
     /// The session's clock.
@@ -49,6 +49,9 @@ pub struct Metadata {
     /// The tracer's settings in force, by the name of their variable.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
+    /// How samples were taken; missing where none were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
     /// The devices that were initialized, by device number.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<i32, Device>,
@@ -62,7 +65,7 @@ pub struct Metadata {
     /// The error of the system that turned tracing off while the program ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// What `omptrace record` knows of the program.
+    /// The facts that `omptrace record` knows of the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub record: Option<Record>,
     /// Words of the tracer about things that went wrong, in order.
@@ -71,7 +74,7 @@ pub struct Metadata {
     /// Callbacks that were not registered, or taken back, for the runtime would have harmed the program: why.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub withheld: BTreeMap<String, String>,
-    /// What was wrong with the trace when it was sealed: [`crate::Reader::diagnostics`] has it, too.
+    /// The flaws of the trace when it was sealed: [`crate::Reader::diagnostics`] has them, too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub found_while_sealing: Vec<Found>,
     /// Keys of newer tracers.
@@ -124,11 +127,11 @@ pub struct Process {
     pub pid: u32,
     /// Its parent's.
     pub parent_pid: u32,
-    /// When the process started, in clock ticks since boot (field 22 of `/proc/PID/stat`): with the id, and on the
+    /// When the process started, in clock ticks since boot (field 22 of `/proc/PID/stat`). With the id, and on the
     /// same host, it distinguishes this process from a later one.
     pub started: u64,
-    /// The same as a reading of `CLOCK_MONOTONIC_RAW`, which the pairs of clocks in the trace have: good to a clock tick,
-    /// mostly 10 ms, and never after the true start.
+    /// The same time as a reading of `CLOCK_MONOTONIC_RAW`, which the pairs of clocks in the trace have. It is good to a
+    /// clock tick, mostly 10 ms, and never after the true start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_raw_ns: Option<i64>,
     /// The namespace of both ids (`/proc/PID/ns/pid`): a container has its own. 0 where it is not known.
@@ -174,7 +177,7 @@ pub struct Lock {
     pub device: u64,
     /// The file's number there.
     pub inode: u64,
-    /// Who sees the lock.
+    /// The processes that see the lock.
     pub reach: Reach,
 }
 
@@ -198,7 +201,7 @@ pub struct Runtime {
     pub mutex_impls: BTreeMap<u32, String>,
 }
 
-/// What the runtime says of processors; asked when the program first uses OpenMP, since runtimes do not know it before.
+/// The runtime's view of processors; asked when the program first uses OpenMP, since runtimes do not know it before.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Processors {
@@ -211,12 +214,12 @@ pub struct Processors {
     /// `omp_get_max_threads`, where the program was outside of regions and a libgomp was replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_threads: Option<i32>,
-    /// What the program would see without the tracer, where the runtime took the place of GCC's libgomp.
+    /// The view that the program would have without the tracer, where the runtime took the place of GCC's libgomp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of_libgomp: Option<OfLibgomp>,
 }
 
-/// What a libgomp that another runtime took the place of says of the same process.
+/// The view of the same process by a libgomp that another runtime took the place of.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OfLibgomp {
@@ -236,7 +239,7 @@ pub struct OfLibgomp {
 pub struct Registration {
     /// The callback's number.
     pub number: u32,
-    /// What `ompt_set_callback` returned (OpenMP 5.2, `ompt_set_result_t`).
+    /// The result of `ompt_set_callback` (OpenMP 5.2, `ompt_set_result_t`).
     pub result: u32,
     /// Its name: `always`, `never`, `error`, ...
     pub meaning: String,
@@ -254,13 +257,25 @@ pub struct Clock {
     pub uncertainty_ticks: u64,
 }
 
+/// How samples were taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sampling {
+    /// `cpu` or `perf`: the clock that was asked for.
+    pub clock: String,
+    /// The processor time between two samples that was asked for, in nanoseconds.
+    pub period_ns: u64,
+    /// Why there are no samples, or not of all that happened.
+    pub problems: Vec<String>,
+}
+
 /// A device that was initialized.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Device {
     /// The runtime's word for its type.
     pub r#type: String,
-    /// Who provides the tracing entry points: `runtime`.
+    /// The provider of the tracing entry points: `runtime`.
     pub provider: String,
     /// Tracing entry points that its lookup answered.
     pub entry_points: Vec<String>,
@@ -270,7 +285,7 @@ pub struct Device {
     pub records: String,
     /// Why there are no records, or not all.
     pub problems: Vec<String>,
-    /// What happened to its trace buffers and the records in them, counted.
+    /// Counts of events of its trace buffers and the records in them.
     pub counts: BTreeMap<String, u64>,
 }
 
@@ -326,7 +341,7 @@ pub struct Found {
     pub count: u64,
 }
 
-/// What `omptrace record` knows.
+/// The facts that `omptrace record` knows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
@@ -344,7 +359,7 @@ pub struct Record {
     /// `CLOCK_MONOTONIC_RAW` when it had ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_raw_ns: Option<u64>,
-    /// The library that stood in for libgomp.
+    /// The library that replaced libgomp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub libgomp_replaced_by: Option<String>,
 }

@@ -63,11 +63,11 @@ impl State {
     }
 }
 
-/// What a remembered value is: the arguments of one class share one memory.
+/// The class of a remembered value: the arguments of one class share one memory.
 pub trait Class {
     /// Remembers `value`.
     fn set(state: &mut State, value: u64);
-    /// The same where `value` is what [`Class::get`] gives.
+    /// Like [`Class::set`], where `value` is what [`Class::get`] gives.
     fn set_again(state: &mut State, value: u64);
     /// The value remembered last.
     fn get(state: &State) -> u64;
@@ -170,7 +170,7 @@ pub trait Predict {
     fn predict(state: &State, slot: usize) -> u64;
     /// Takes note of the true value.
     fn update(state: &mut State, slot: usize, value: u64);
-    /// The same where `value` is the one that was predicted: mostly there is nothing to do.
+    /// Like [`Predict::update`], where `value` is the one that was predicted: mostly there is nothing to do.
     fn confirm(state: &mut State, slot: usize, value: u64);
 }
 

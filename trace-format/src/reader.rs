@@ -74,7 +74,7 @@ pub enum Ending {
     Unknown(Doubt),
 }
 
-/// What a trace consists of.
+/// The sums of a trace's parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Bytes of the file.
@@ -105,7 +105,7 @@ impl Reader {
     /// Opens a trace and takes in no more than `limits` say.
     ///
     /// # Errors
-    /// As [`Reader::open`].
+    /// Like [`Reader::open`].
     pub fn open_with(path: &Path, limits: Limits) -> Result<Reader, OpenError> {
         let mut diagnostics = Diagnostics::new(limits.max_diagnostics);
         let file = File::open(path)?;
@@ -209,7 +209,7 @@ impl Reader {
         &self.header
     }
 
-    /// What the trace says about its session.
+    /// The trace's description of its session.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
@@ -229,13 +229,13 @@ impl Reader {
         &self.streams
     }
 
-    /// What was wrong when the trace was opened, and when it was sealed. [`Events::take_diagnostics`] has what is wrong
+    /// The flaws found when the trace was opened, and when it was sealed. [`Events::take_diagnostics`] has what is wrong
     /// within chunks.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 
-    /// What the trace consists of.
+    /// The sums of the trace's parts.
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
@@ -246,7 +246,7 @@ impl Reader {
         Events::new(self.chunks(), copies)
     }
 
-    /// What reads this trace's chunks.
+    /// The reader of this trace's chunks.
     pub(crate) fn chunks(&self) -> Chunks<'_> {
         Chunks::new(&self.file, self.spool.as_ref(), &self.limits)
     }
@@ -295,7 +295,7 @@ impl Reader {
         &self.limits
     }
 
-    /// What the system knows of the file.
+    /// The system's metadata of the file.
     pub(crate) fn file_metadata(&self) -> io::Result<std::fs::Metadata> {
         self.file.metadata()
     }
@@ -404,7 +404,7 @@ fn spool_has(copies: &[Stored], diagnostic: &Diagnostic) -> bool {
     places.any(|place| place == (diagnostic.stream, diagnostic.sequence))
 }
 
-/// What the summary says of chunks: of several copies, the first counts.
+/// The summary of chunks: of several copies, the first counts.
 fn chunk_sums(copies: &[Stored]) -> Summary {
     let mut sums = Summary::default();
     for copies in copies.chunk_by(is_same_chunk) {

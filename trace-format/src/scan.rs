@@ -28,7 +28,7 @@ pub(crate) struct Block {
     pub(crate) stored: u32,
 }
 
-/// What a file holds.
+/// The blocks that a file holds.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     /// Chunks and metadata of the session, by offset.
@@ -225,7 +225,7 @@ impl Scan<'_> {
         offset + header.stride()
     }
 
-    /// As [`Scan::search`] behind `offset`, where there is no sound header, and reports what lies between.
+    /// Like [`Scan::search`] behind `offset`, where there is no sound header, and reports what lies between.
     fn skip(&mut self, offset: u64, diagnostics: &mut Diagnostics) -> io::Result<u64> {
         let (next, is_hole) = self.search(offset)?;
         // A file that grows may have got a header there meanwhile.

@@ -1,6 +1,6 @@
 //! Sealing a trace: one file, complete in itself, packed, with an index at its end.
 //!
-//! The sealed file is written beside the trace and takes its name when it is on disk, and only then the spool goes:
+//! The sealed file is written beside the trace and takes its name when it is on disk. Only then the spool goes, so
 //! whenever sealing is interrupted, the trace is as it was. What has another trace's name, or lies elsewhere, stays.
 
 use std::collections::BTreeSet;
@@ -32,23 +32,27 @@ use crate::writer::{Index, chunk_header, metadata_header, push_words};
 
 /// zstd's level. The program has ended and the processors are free, so that more can be had than while it ran.
 const LEVEL: i32 = 3;
-/// That of the metadata: short, but most of a short trace.
+/// The level for the metadata: short, but most of a short trace.
 const METADATA_LEVEL: i32 = 9;
 
-/// What a sealed trace holds.
+/// The content of a sealed trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sealed {
     /// Events of all streams.
     pub events: u64,
+    /// Those of streams of samples.
+    pub sample_events: u64,
+    /// Samples.
+    pub samples: u64,
     /// Events that were not recorded, as the events `omptrace_lost` count them.
     pub lost: u64,
     /// Words about what turned tracing off: see [`crate::Metadata::failure_message`].
     pub failure: Option<String>,
-    /// Streams.
+    /// Streams, without those of samples.
     pub streams: u32,
     /// Bytes of the file.
     pub bytes: u64,
-    /// What was wrong with the trace before it was sealed.
+    /// The flaws of the trace before it was sealed.
     pub diagnostics: Vec<Diagnostic>,
     /// A spool whose events are in the sealed trace and that stays: it is another trace's too, or could not be removed.
     pub spool_left: Option<PathBuf>,
@@ -82,7 +86,7 @@ pub enum SealError {
     Io(io::Error),
 }
 
-/// What [`seal`] does with a trace whose process may still run.
+/// The way in which [`seal`] treats a trace whose process may still run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InDoubt {
     /// It leaves the trace alone.
@@ -97,7 +101,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How often it asks.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Seals the trace at `path`: takes the spool in and removes it, packs raw chunks, lays the keys of the JSON object
+/// Seals the trace at `path`: takes the spool in and removes it, and packs raw chunks. It lays the keys of the JSON object
 /// `additions` over the metadata. `progress` is called with how many chunks of all are done.
 ///
 /// Sealing again changes nothing, unless `additions` say something new. Chunks that are damaged are left out;
@@ -245,7 +249,7 @@ fn is_sealed(reader: &Reader) -> bool {
         && diagnostics.all(|diagnostic| diagnostic.while_sealing || stays(reader, diagnostic))
 }
 
-/// What a reader of the sealed trace finds again.
+/// The flaws that a reader of the sealed trace finds again.
 const STAYS: [DiagnosticKind; 2] = [DiagnosticKind::SpoolMissing, DiagnosticKind::SpoolDamaged];
 
 fn stays(reader: &Reader, diagnostic: &Diagnostic) -> bool {
@@ -275,8 +279,8 @@ const MAX_NAME: usize = 255;
 /// Between the trace's name and the process in the name of a file that is to become a sealed trace.
 const SEALING: &str = ".sealing.";
 
-/// Where [`seal`] in this process writes what is to become the trace at `path`. A name that no trace has, and no other
-/// process of any host, in the trace's folder: a name is changed at once only within one file system.
+/// Where [`seal`] in this process writes what is to become the trace at `path`. No trace and no other process
+/// of any host has that name. It is in the trace's folder, since a file moves at once only within one file system.
 pub fn temporary(path: &Path) -> PathBuf {
     // Of a symbolic link, the file behind it is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -285,7 +289,7 @@ pub fn temporary(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// What the names of all such files begin with.
+/// The begin of the names of all such files.
 fn temporary_prefix(path: &Path) -> OsString {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     if name.len() + SEALING.len() + own_suffix().len() > MAX_NAME {
@@ -385,6 +389,7 @@ fn copy(
         failure: reader.metadata().failure_message(),
         ..Sealed::default()
     };
+    let mut of_samples = BTreeSet::new();
     let mut chunks = reader.chunks();
     let mut packer = Packer::new(LEVEL, 0)?;
     let mut raw = Vec::new();
@@ -394,7 +399,9 @@ fn copy(
         let Some(stored) = chunks.read(copies) else {
             continue;
         };
-        count(&chunks.words, &mut sealed);
+        if count(&chunks.words, &mut sealed) {
+            of_samples.insert(stored.chunk().stream);
+        }
         if let Stored::File(block) = stored
             && block.header.codec == Codec::COLUMNS
         {
@@ -413,6 +420,7 @@ fn copy(
         let header = chunk_header(session, &stored.chunk(), words, events, codec, payload);
         output.block(&header, payload)?;
     }
+    sealed.streams -= of_samples.len() as u32;
     progress(all.len() as u64, all.len() as u64);
     sealed.diagnostics = all_diagnostics(reader, chunks.diagnostics);
     let mut news = sealed.diagnostics.iter();
@@ -432,19 +440,28 @@ fn copy(
     Ok(sealed)
 }
 
-/// Adds the events of `words` to the sums.
-fn count(words: &[u64], sealed: &mut Sealed) {
+/// Adds the events of a chunk, which are `words`, to the sums. True where they are samples.
+fn count(words: &[u64], sealed: &mut Sealed) -> bool {
     // Only wide events are decoded, which predict nothing.
     let mut state = State::new(0);
+    let (mut events, mut is_of_samples) = (0, false);
     for event in split(words) {
-        sealed.events += 1;
-        if is_wide_prefix(event[0])
-            && let Ok(decoded) = decode(event, &mut state)
-            && let Event::Lost(lost) = decoded.event
-        {
-            sealed.lost = sealed.lost.saturating_add(lost.events);
+        events += 1;
+        if !is_wide_prefix(event[0]) {
+            continue;
+        }
+        match decode(event, &mut state).map(|decoded| decoded.event) {
+            Ok(Event::Lost(lost)) => sealed.lost = sealed.lost.saturating_add(lost.events),
+            Ok(Event::SampleStream(_)) => is_of_samples |= events == 1,
+            Ok(Event::Sample(_)) => sealed.samples += 1,
+            _ => {}
         }
     }
+    sealed.events += events;
+    if is_of_samples {
+        sealed.sample_events += events;
+    }
+    is_of_samples
 }
 
 fn all_diagnostics(reader: &Reader, mut of_chunks: Diagnostics) -> Vec<Diagnostic> {
@@ -456,7 +473,8 @@ fn all_diagnostics(reader: &Reader, mut of_chunks: Diagnostics) -> Vec<Diagnosti
     all.take()
 }
 
-/// What earlier sealing found, and what of `diagnostics` is new. What sealing leaves out can be seen nowhere else afterwards.
+/// The findings of earlier sealing, and those of `diagnostics` that are new. What sealing leaves out can be seen nowhere
+/// else afterwards.
 fn all_found<'d>(
     before: &[Found],
     diagnostics: impl Iterator<Item = &'d Diagnostic>,
@@ -498,7 +516,7 @@ impl<W: Write> Output<W> {
         self.out.write_all(&header.encode())
     }
 
-    /// Writes the whole metadata in one block, and an empty one for each further clock that the reader needs: each block
+    /// Writes the whole metadata in one block, and an empty one for each further clock that the reader needs. Each block
     /// takes 200 bytes, its entry of the index included.
     fn all_metadata(
         &mut self,

@@ -1,4 +1,4 @@
-//! What the traced process left in its spool: the newest chunks of each stream (layout: [`crate::block`]).
+//! The spool that the traced process left: the newest chunks of each stream (layout: [`crate::block`]).
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -119,7 +119,7 @@ impl Spool {
         Some(spool)
     }
 
-    /// True where the spool is that of the trace at `trace` and of no other: it lies beside it under the trace's name, or
+    /// True where the spool is that of the trace at `trace` and of no other. It lies beside it under the trace's name, or
     /// its header names this very trace. Whoever copies, links or renames one of both has the other elsewhere.
     pub(crate) fn belongs_to(&self, trace: &Path) -> bool {
         let is_same_file = || {
@@ -175,8 +175,8 @@ impl Spool {
         }
     }
 
-    /// Takes a chunk in, by its header of now, unless it has become free, or another one, since its header was read: that may
-    /// have been half of the one and half of the other.
+    /// Takes a chunk in, by its header of now, unless it has become free, or another one, since its header was read. The
+    /// header read may have been half of the one and half of the other.
     fn take(&mut self, entry: SpoolEntry) {
         let again = self.same_chunk(&entry);
         if let Some(header) = again.filter(|header| header.state != ChunkState::FREE) {
@@ -200,8 +200,8 @@ impl Spool {
     /// Puts the words published in a chunk into `words`.
     ///
     /// The process may still run. The published length is read before the words, so that all words below it are
-    /// whole; the header is read again behind them, so that they are this chunk's words and no other's. The length is none
-    /// any more where somebody takes the chunk; that which was listed holds as long as the header is this chunk's.
+    /// whole. The header is read again behind them, so that they are this chunk's words and no other's. The length is none
+    /// any more where somebody takes the chunk. The listed one holds as long as the header is this chunk's.
     ///
     /// # Errors
     /// The spool cannot be read.

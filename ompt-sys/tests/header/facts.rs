@@ -8,7 +8,7 @@ use crate::c_type::{CType, c_type_of_field};
 
 /// Something that C and Rust must agree on.
 pub(crate) struct Fact {
-    /// What it is about: a constant, a type, or the field of a type.
+    /// The thing that it is about: a constant, a type, or the field of a type.
     pub(crate) name: String,
     /// A constant expression in C.
     pub(crate) c: String,
@@ -88,18 +88,7 @@ fn types(facts: &mut Vec<Fact>) {
 
         ompt_initialize_t ompt_finalize_t ompt_function_lookup_t
 
-        ompt_callback_thread_begin_t ompt_callback_thread_end_t ompt_callback_parallel_begin_t
-        ompt_callback_parallel_end_t ompt_callback_work_t ompt_callback_dispatch_t
-        ompt_callback_task_create_t ompt_callback_dependences_t ompt_callback_task_dependence_t
-        ompt_callback_task_schedule_t ompt_callback_implicit_task_t ompt_callback_masked_t
-        ompt_callback_master_t ompt_callback_sync_region_t ompt_callback_mutex_acquire_t
-        ompt_callback_mutex_t ompt_callback_nest_lock_t ompt_callback_flush_t ompt_callback_cancel_t
-        ompt_callback_device_initialize_t ompt_callback_device_finalize_t ompt_callback_device_load_t
-        ompt_callback_device_unload_t ompt_callback_buffer_request_t ompt_callback_buffer_complete_t
-        ompt_callback_target_data_op_emi_t ompt_callback_target_data_op_t ompt_callback_target_emi_t
-        ompt_callback_target_t ompt_callback_target_map_emi_t ompt_callback_target_map_t
-        ompt_callback_target_submit_emi_t ompt_callback_target_submit_t ompt_callback_control_tool_t
-        ompt_callback_error_t
+        ompt_callback_master_t ompt_callback_buffer_request_t ompt_callback_buffer_complete_t
 
         ompt_enumerate_states_t ompt_enumerate_mutex_impls_t ompt_set_callback_t ompt_get_callback_t
         ompt_get_thread_data_t ompt_get_num_procs_t ompt_get_num_places_t ompt_get_place_proc_ids_t
@@ -112,6 +101,16 @@ fn types(facts: &mut Vec<Fact>) {
         ompt_flush_trace_t ompt_stop_trace_t ompt_advance_buffer_cursor_t ompt_get_record_type_t
         ompt_get_record_ompt_t ompt_get_record_native_t ompt_get_record_abstract_t
     }
+    macro_rules! signatures {
+        ($($name:ident $number:ident $signature:ident)*) => {$(
+            let name = stringify!($signature);
+            // Some callbacks share a signature.
+            if !facts.iter().any(|fact| fact.name == name) {
+                facts.push(same_type(name.into(), name, &<$signature as CType>::c_type()));
+            }
+        )*};
+    }
+    ompt_sys::for_each_callback!(signatures);
     // The one function that a tool defines; C declares it, so its type is that of its address.
     facts.push(same_type(
         "ompt_start_tool".into(),

@@ -1,4 +1,4 @@
-//! What a thread reports that creates tasks, and runs each at once under a lock: as events, and as words.
+//! The events of a thread that creates tasks, and runs each at once under a lock: as events, and as words.
 
 use ompt_sys as ompt;
 use omptrace_trace_format::event::{
@@ -9,7 +9,7 @@ use omptrace_trace_format::predict::State;
 
 const FIRST_ID: u64 = 1 << 40;
 const TASKS: u64 = 4000;
-/// Of the chunk's base, and of its events among each other.
+/// The ticks between the chunk's base and its first event, and between events.
 const TICKS: u64 = 90;
 /// The level at which the tracer packs.
 pub(crate) const LEVEL: i32 = 1;

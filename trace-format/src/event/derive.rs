@@ -1,4 +1,4 @@
-//! What each row of the table becomes: a struct with its encoder and decoder, and a part of the enum of all events.
+//! The macro that makes of each row of the table a struct with encoder and decoder, and a part of the enum of all events.
 
 /// The sub bits of a row's head arguments.
 macro_rules! pack_sub {
@@ -332,6 +332,33 @@ macro_rules! events {
                 $(
                     if row % Self::ROWS == index {
                         return $Wide { $($wf: WideField::generate(random),)* }.into();
+                    }
+                    index += 1;
+                )*
+                let _ = index;
+                unreachable!("row is below the number of rows")
+            }
+
+            /// Test tool: an event of row `row`, of which `words` gives the words of each argument by its name.
+            #[doc(hidden)]
+            #[allow(unused_variables)]
+            pub fn of_arguments(row: usize, words: &mut dyn FnMut(&'static str) -> Vec<u64>) -> Event<'static> {
+                let mut index = 0;
+                $(
+                    if row == index {
+                        $(let $sf = <$st>::from_word(words(argument_name(stringify!($sf)))[0]);)*
+                        $($(let $f = <$t>::from_word(words(argument_name(stringify!($f)))[0]);)+)*
+                        return $Row { $($sf,)* $($($f,)+)* }.into();
+                    }
+                    index += 1;
+                )*
+                $(
+                    if row == index {
+                        $(
+                            let $wf = words(argument_name(stringify!($wf)));
+                            let $wf = WideField::take(&mut &$wf[..]).expect("the words of this argument");
+                        )*
+                        return $Wide { $($wf,)* }.into();
                     }
                     index += 1;
                 )*

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::field::{
     Address, Bytes, DependenceList, Field, Id, ModuleChange, MonitoringChange, Numbers, Register,
-    Seconds, Text, Ticks, Value, WideField,
+    SampleClock, Seconds, Stack, StackEnd, Text, Ticks, Value, WideField,
 };
 use crate::predict::*;
 
@@ -229,16 +229,16 @@ events! {
         /// An `error` directive (19.5.2.30).
         Error<'a> = 37 "error" { severity: ompt_severity_t, message: Text<'a>, length: u64, codeptr_ra: Address }
 
-        /// A thread that belongs to no team waits for work: a callback of TR4 and TR6 (`ompt_callback_idle`,
-        /// numbers 29 and 31 there; OpenMP 5.0 gave the latter to `reduction`).
+        /// A thread that belongs to no team waits for work: a callback of TR4 and TR6, `ompt_callback_idle`. Its numbers
+        /// there are 29 and 31; OpenMP 5.0 gave the latter to `reduction`.
         Idle = 268 "idle" { endpoint: ompt_scope_endpoint_t }
 
-        /// What the runtime says that the thread does, and what it waits for where that is a wait for a mutex (19.6.1.12,
-        /// `ompt_get_state`): asked at the begin and end of implicit tasks and waits for mutexes.
+        /// The runtime's answer to what the thread does, and which mutex it waits for (19.6.1.12, `ompt_get_state`). It is
+        /// asked at the begin and end of implicit tasks and waits for mutexes.
         ThreadState = 269 "omptrace_thread_state" { state: ompt_state_t, wait_id: Address }
 
         /// A thread waits for a mutex that another one holds: two events of the Collector API of 2007 (`LKWT`, `CTWT`, `ODWT`,
-        /// `ATWT`), which reports neither that a mutex was free nor that it is released. `wait_id` only where the runtime
+        /// `ATWT`). That API reports neither that a mutex was free nor that it is released. `wait_id` only where the runtime
         /// reports it.
         MutexWait = 270 "mutex_wait" { endpoint: ompt_scope_endpoint_t, kind: ompt_mutex_t, wait_id: Address }
         /// A thread is in an ordered region: two events of the Collector API (`ORDERED`).
@@ -265,7 +265,7 @@ events! {
         /// The stream is no thread's: it holds what came out of a device's trace buffers, in the order of delivery.
         DeviceStream = 262 "omptrace_device_stream" { device_num: i32 }
         /// A record of a device in the standard format (19.4.3.4, `ompt_record_ompt_t`), raw. `device_num` is what the
-        /// runtime gave at delivery, times are the device's, `record` is the union's member that belongs to `type`, as
+        /// runtime gave at delivery. Times are the device's. `record` is the union's member that belongs to `type`, as
         /// it lay in memory.
         DeviceRecord<'a> = 263 "omptrace_device_record" {
             device_num: i32, r#type: ompt_callbacks_t, time: u64, thread_id: Address, target_id: Address,
@@ -279,11 +279,35 @@ events! {
         }
         /// The device's clock (19.6.2.2), read between two readings of the session's.
         DeviceClock = 265 "omptrace_device_clock" { device_num: i32, before: Ticks, device_time: u64, after: Ticks }
-        /// What the runtime makes of a time on the device's clock (19.6.2.3): seconds as `omp_get_wtime` counts them.
+        /// The runtime's translation of a time on the device's clock (19.6.2.3): seconds as `omp_get_wtime` counts them.
         DeviceTranslation = 266 "omptrace_device_translation" { device_num: i32, device_time: u64, seconds: Seconds }
+        /// A kernel by a record with its name, of a vendor's library. `thread_id` is the stream, `granted_num_teams` the number
+        /// of blocks. Times are the device's.
+        DeviceKernel<'a> = 274 "omptrace_device_kernel" {
+            device_num: i32, host_op_id: Address, thread_id: Address, requested_num_teams: u32, granted_num_teams: u32,
+            name: Text<'a>, start_time: u64, end_time: u64,
+        }
         /// A part of the image that `device_load` reported, from `offset` on. Equal images are kept once.
         DeviceImage<'a> = 267 "omptrace_device_image" {
             device_num: i32, module_id: u64, offset: u64, bytes: Bytes<'a>,
         }
+        /// The stream holds samples of the thread that has the stream `thread_stream`. It is the first event of each of the
+        /// stream's chunks. `period_ns` is the processor time between two samples that was asked for.
+        SampleStream = 275 "omptrace_sample_stream" { thread_stream: u32, clock: SampleClock, period_ns: u64 }
+        /// A thread's activity at this time. `weight_ns` is the processor time up to here that the sample represents. `state` and
+        /// `wait_id` are the runtime's answer (19.6.1.12, `ompt_get_state`). `task_flags` are those of the innermost task, 0
+        /// where the runtime knows none (`ompt_get_task_info`, level 0). `exit_frame` and `enter_frame` are that task's
+        /// frames: each is the number of the stack's frames that lie inside of it. It is -1 for a null pointer, -2 for an
+        /// address that is in none of the stack's frames.
+        Sample<'a> = 276 "omptrace_sample" {
+            weight_ns: u64, state: ompt_state_t, wait_id: Address, task_flags: ompt_task_flag_t, exit_frame: i32,
+            enter_frame: i32, end: StackEnd, stack: Stack<'a>,
+        }
+        /// The stack on which a parallel region or a task was created, by the thread that did. The other of the two ids is
+        /// null. The innermost frames are the runtime's.
+        Context<'a> = 277 "omptrace_context" { parallel_data: Id, task_data: Id, end: StackEnd, stack: Stack<'a> }
+        /// Samples of this stream that were not recorded, all after `begin` and before the event's time, and the processor
+        /// time that they represented.
+        SamplesLost = 278 "omptrace_samples_lost" { begin: Ticks, samples: u64, weight_ns: u64 }
     }
 }

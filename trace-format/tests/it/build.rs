@@ -217,7 +217,7 @@ impl Trace {
         path
     }
 
-    /// The same with the spool in another folder, whose header names the trace or, as that of older tracers, does not.
+    /// Writes it with the spool in another folder, whose header names the trace or, as that of older tracers, does not.
     pub(crate) fn write_with_spool_in(&self, folder: &Path, names_the_trace: bool) -> PathBuf {
         let path = self.path();
         let spool = folder.join("test.omptrace.spool");
@@ -242,8 +242,8 @@ impl Trace {
     }
 }
 
-/// Makes `bytes` the content of the file at `path`. `fs::write` empties the file first, which some file systems
-/// answer by writing to the disk at once: too slow for tests that do it for each byte.
+/// Makes `bytes` the content of the file at `path`. `fs::write` empties the file first. Some file systems
+/// answer by writing to the disk at once, which is too slow for tests that do it for each byte.
 pub(crate) fn overwrite(path: &Path, bytes: &[u8]) {
     let file = File::options()
         .write(true)
@@ -256,7 +256,7 @@ pub(crate) fn overwrite(path: &Path, bytes: &[u8]) {
         .expect("the folder is ours");
 }
 
-/// What a reader finds in a trace.
+/// The content of a trace that a reader finds.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Found {
     /// Stream, ticks, and event.

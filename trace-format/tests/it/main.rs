@@ -6,4 +6,5 @@ mod document;
 mod reading;
 mod round_trip;
 mod sample;
+mod samples;
 mod sealing;

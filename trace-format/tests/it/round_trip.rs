@@ -1,4 +1,4 @@
-//! What is encoded is decoded, for any arguments.
+//! Encoded events are decoded as they were, for any arguments.
 
 use omptrace_trace_format::codec::{Packer, Unpacker};
 use omptrace_trace_format::event::{DecodeError, Event, TICK_BITS, decode};

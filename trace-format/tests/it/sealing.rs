@@ -159,7 +159,7 @@ fn leaves_the_spool_of_the_original_when_a_copy_is_sealed() {
     assert_eq!(read(&path).events.len(), Event::ROWS);
 }
 
-/// What belongs to a trace of another name, or in another folder, stays, whichever way the trace came here.
+/// Files of a trace of another name, or in another folder, stay, whichever way the trace came here.
 #[test]
 fn leaves_the_spool_of_the_original_when_a_copy_without_one_is_sealed() {
     let elsewhere = tempfile::tempdir().unwrap();
@@ -228,7 +228,7 @@ fn a_spool_that_was_missing_can_be_added_later() {
     assert!(!spool.exists());
 }
 
-/// What one is left with when a program is killed right before each step of sealing.
+/// The remains when a program is killed right before each step of sealing.
 #[test]
 fn completes_what_a_killed_sealing_left() {
     let trace = || Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
@@ -427,7 +427,7 @@ fn adds_up_what_was_lost() {
 }
 
 #[test]
-fn tells_what_it_left_out() {
+fn reports_what_it_left_out() {
     let trace = Trace::new()
         .raw(chunk(1, 0), &words(1))
         .bytes(b"garbage.")
@@ -447,7 +447,7 @@ fn tells_what_it_left_out() {
 }
 
 #[test]
-fn tells_of_each_damage_once() {
+fn reports_each_damage_once() {
     // Two chunks are missing, which every reader sees; the first is in no stream's middle.
     let gap = Trace::new()
         .raw(chunk(1, 0), &words(1))

@@ -1,0 +1,185 @@
+//! The table of runtimes, and their faults. A runtime that becomes known is a row here.
+
+use crate::{InstallFolder, Runtime, Vendor};
+
+/// A fault of a runtime that the tracer must know so that the traced program comes to no harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Once its first thread has ended, it crashes at the end of a `critical` if a tool wants `mutex_released`. Measured on
+    /// LLVM 13 to 21 and Intel 2021.
+    CrashesWithoutFirstThread,
+    /// It aborts at a taskwait with dependences if a tool's data is in a certain place. Taskwaits share the place with the
+    /// implicit tasks of workers. Measured on LLVM 13 to 22 and Intel 2021 to 2026. Earlier ones report no such task.
+    WantsTaskwaitDataEmpty,
+    /// Where a tool wants `dependences`, it writes behind the array if an undeferred task or a taskwait has a
+    /// `mutexinoutset` or `inoutset` dependence. Measured on LLVM 13 to 22 and Intel 2021 to 2026.
+    WritesBehindDependences,
+    /// It writes through the null pointer if a request for a device's buffer gets none. AMD's does. Only a runtime that is known
+    /// to accept this is without the fault.
+    WantsBuffer,
+}
+
+/// The faults that LLVM's runtime and Intel's, which derives from the same code, have in common.
+const FAULTS_OF_LIBOMP: &[Fault] = &[
+    Fault::CrashesWithoutFirstThread,
+    Fault::WantsTaskwaitDataEmpty,
+    Fault::WritesBehindDependences,
+    Fault::WantsBuffer,
+];
+
+/// Measured on LLVM 22, with two threads.
+const CHUNK_COST_OF_LIBOMP: u64 = 200;
+
+/// A runtime of which nothing is known.
+const UNKNOWN: Runtime = Runtime {
+    vendor: Vendor::Reference,
+    name: "",
+    libraries: &[],
+    parts: &[],
+    version: None,
+    faults: &[Fault::WantsBuffer],
+    chunk_cost_ns: CHUNK_COST_OF_LIBOMP,
+    has_entries_of_libgomp: false,
+    folders: &[],
+    without_interface: "",
+    remedy: "take a newer release of the runtime",
+};
+
+const fn folder(root: &'static str, prefix: &'static str, inside: &'static str) -> InstallFolder {
+    InstallFolder {
+        root,
+        prefix,
+        inside,
+    }
+}
+
+/// All runtimes. Where one takes the place of another, the first that is installed does.
+pub static RUNTIMES: &[Runtime] = &[
+    Runtime {
+        vendor: Vendor::Llvm,
+        name: "LLVM",
+        libraries: &["libomp", "libomp5"],
+        parts: &["libomptarget"],
+        version: Some("LLVM"),
+        faults: FAULTS_OF_LIBOMP,
+        has_entries_of_libgomp: true,
+        folders: &[
+            folder("/usr/lib", "llvm-", "lib"),
+            folder("/usr/lib64", "llvm", "lib64"),
+            folder("/opt", "rocm", "llvm/lib"),
+            folder("/opt/AMD", "aocc-compiler-", "lib"),
+        ],
+        ..UNKNOWN
+    },
+    Runtime {
+        vendor: Vendor::Intel,
+        name: "Intel",
+        libraries: &["libiomp5"],
+        version: Some("Intel"),
+        faults: FAULTS_OF_LIBOMP,
+        has_entries_of_libgomp: true,
+        folders: &[
+            folder("/opt/intel/oneapi/compiler", "", "lib"),
+            folder(
+                "/opt/intel/oneapi/compiler",
+                "",
+                "linux/compiler/lib/intel64_lin",
+            ),
+            folder("~/intel/oneapi/compiler", "", "lib"),
+            folder(
+                "~/intel/oneapi/compiler",
+                "",
+                "linux/compiler/lib/intel64_lin",
+            ),
+        ],
+        remedy: "take a newer runtime: Intel's has the interface since 2018.0.3",
+        ..UNKNOWN
+    },
+    Runtime {
+        vendor: Vendor::Gnu,
+        name: "GCC",
+        libraries: &["libgomp"],
+        // What `libomptgomp.so` says for it.
+        version: Some("libgomp"),
+        chunk_cost_ns: 5,
+        without_interface: "; `omptrace record` gives it one by libomptgomp.so",
+        ..UNKNOWN
+    },
+    Runtime {
+        vendor: Vendor::Nvidia,
+        name: "NVIDIA",
+        libraries: &["libnvomp"],
+        folders: &[folder("/opt/nvidia/hpc_sdk/Linux_%m", "", "compilers/lib")],
+        ..UNKNOWN
+    },
+    Runtime {
+        vendor: Vendor::Oracle,
+        name: "Oracle",
+        libraries: &["libmtsk"],
+        ..UNKNOWN
+    },
+    Runtime {
+        vendor: Vendor::OpenUh,
+        name: "OpenUH",
+        libraries: &["libopenmp"],
+        ..UNKNOWN
+    },
+    Runtime {
+        vendor: Vendor::Reference,
+        name: "omptrace",
+        version: Some("omptrace reference runtime"),
+        faults: &[],
+        ..UNKNOWN
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runtimes_are_known_by_the_name_of_their_library() {
+        for (name, vendor) in [
+            ("libomp.so", Some(Vendor::Llvm)),
+            ("libomp.so.5", Some(Vendor::Llvm)),
+            ("libomp-19.so.5", Some(Vendor::Llvm)),
+            ("libomp5.so", Some(Vendor::Llvm)),
+            ("libiomp5.so", Some(Vendor::Intel)),
+            ("libgomp.so.1", Some(Vendor::Gnu)),
+            ("libgomp-a34b3233.so.1.0.0", Some(Vendor::Gnu)),
+            ("libnvomp.so", Some(Vendor::Nvidia)),
+            ("libmtsk.so.1", Some(Vendor::Oracle)),
+            ("libopenmp.so.1", Some(Vendor::OpenUh)),
+            ("libomptarget.so.22.1", None),
+            ("libomptrace.so", None),
+            ("libompd.so", None),
+            ("libgomp-plugin-nvptx.so.1", None),
+            ("libc.so.6", None),
+        ] {
+            let found = Runtime::of_library(name).map(|runtime| runtime.vendor);
+            assert_eq!(found, vendor, "{name}");
+        }
+        assert!(Vendor::Gnu.makes(b"/a/libgomp-a34b3233.so.1.0.0"));
+        for path in [
+            &b"/libgomp.so/libomp.so"[..],
+            b"/a/libgomp-plugin-nvptx.so.1",
+            b"",
+        ] {
+            assert!(!Vendor::Gnu.makes(path), "{path:?}");
+        }
+        assert!(Runtime::has_code_in("libomptarget.rtl.amdgpu.so"));
+        assert!(!Runtime::has_code_in("libompfast.so"));
+    }
+
+    #[test]
+    fn faults_are_known_by_the_version() {
+        let faulty = |version| Fault::WritesBehindDependences.is_of(version);
+        assert!(faulty("LLVM OMP version: 5.0.20140926"));
+        assert!(faulty("Intel(R) OMP version: 5.0.20220222"));
+        assert!(!faulty("omptrace reference runtime") && !faulty("another") && !faulty(""));
+        let wants_buffer = |version| Fault::WantsBuffer.is_of(version);
+        assert!(wants_buffer("LLVM OMP version: 5.0.20140926") && wants_buffer("another"));
+        assert!(!wants_buffer("omptrace reference runtime"));
+        assert!(!faulty("libgomp of GCC 12 through libomptgomp"));
+    }
+}

@@ -1,0 +1,281 @@
+//! The table of settings. A new setting is a row here.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+use crate::value::{
+    Bytes, Compress, Cupti, EventList, FlushSignal, Folder, Keep, Library, LogLevel, OnFull,
+    Pattern, Sample, Switch, Value,
+};
+use crate::{CommandLineOption, Setting};
+
+/// Makes of each row a field of [`Settings`] and an element of [`SETTINGS`]. `recorded` says whether the trace's metadata
+/// have the setting.
+macro_rules! settings {
+    ($($field:ident: $type:ty {
+        variable: $variable:expr,
+        default: $default:literal,
+        recorded: $recorded:literal,
+        meaning: $meaning:literal,
+        option: $option:expr,
+    })*) => {
+        /// The settings in force.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Settings {
+            $(
+                #[doc = $meaning]
+                pub $field: $type,
+            )*
+        }
+
+        /// All settings.
+        pub const SETTINGS: &[Setting] = &[$(Setting {
+            variable: $variable,
+            default: $default,
+            meaning: $meaning,
+            option: $option,
+            kind: <$type as Value>::KIND,
+            allowed: <$type as Value>::allowed,
+            check: |value| <$type as Value>::parse(value).is_some(),
+        }),*];
+
+        impl Settings {
+            /// The settings that `value_of` a variable gives. A variable without a value, or with one that is not allowed,
+            /// has its default; `refuse` gets the latter.
+            pub fn from_values(
+                value_of: impl Fn(&str) -> Option<OsString>,
+                refuse: &mut dyn FnMut(&Setting, &OsStr),
+            ) -> Settings {
+                let mut rows = SETTINGS.iter();
+                Settings {
+                    $($field: read(rows.next().expect("a row per field"), &value_of, refuse),)*
+                }
+            }
+
+            /// The settings for the trace's metadata, by the variables' names.
+            pub fn describe(&self) -> BTreeMap<String, String> {
+                let mut described = BTreeMap::new();
+                $(if $recorded {
+                    described.insert($variable.to_owned(), self.$field.describe());
+                })*
+                described
+            }
+        }
+    };
+}
+
+fn read<T: Value>(
+    setting: &Setting,
+    value_of: &impl Fn(&str) -> Option<OsString>,
+    refuse: &mut dyn FnMut(&Setting, &OsStr),
+) -> T {
+    // An empty value is none: that of a job script's variable that was never set.
+    if let Some(value) = value_of(setting.variable).filter(|value| !value.is_empty()) {
+        match T::parse(&value) {
+            Some(parsed) => return parsed,
+            None => refuse(setting, &value),
+        }
+    }
+    T::parse(OsStr::new(setting.default)).expect("a default is allowed")
+}
+
+settings! {
+    output: Pattern {
+        variable: "OMPTRACE_OUTPUT",
+        default: "%e.%p.omptrace",
+        recorded: true,
+        meaning: "The trace file. A name that is taken gets `.2` and so on before its extension.",
+        option: Some(CommandLineOption {
+            long: "output",
+            short: Some('o'),
+            value_name: "FILE",
+            bare: None,
+            help: "The trace file, one per process: %e program, %h host, %p process id, %r MPI rank, %t start time. \
+                A folder takes files of the usual name. A name that is taken gets `.2` and so on before its extension",
+        }),
+    }
+    events: EventList {
+        variable: "OMPTRACE_EVENTS",
+        default: "default",
+        recorded: true,
+        meaning: "What is recorded. `default` is all but `flush` and `state`. `state` records what threads do and wait for when implicit tasks and waits for mutexes begin and end.",
+        option: Some(CommandLineOption {
+            long: "events",
+            short: None,
+            value_name: "LIST",
+            bare: None,
+            help: "What to record: a list of `default` (all but flush and state), `all`, groups and callbacks, as in \
+                `default,flush` or `-mutex`",
+        }),
+    }
+    sample: Sample {
+        variable: "OMPTRACE_SAMPLE",
+        default: "off",
+        recorded: true,
+        meaning: "Call stacks of all threads, by their processor time: `cpu`, or `cpu:RATE` with the most samples per second of a thread. The kernel takes no more than one per tick of its clock.",
+        option: Some(CommandLineOption {
+            long: "sample",
+            short: None,
+            value_name: "CLOCK",
+            bare: Some("cpu"),
+            help: "Sample call stacks, too: cpu asks for one per millisecond of a thread's processor time, cpu:RATE for RATE \
+                per second; `--sample` alone is cpu",
+        }),
+    }
+    mode: Keep {
+        variable: "OMPTRACE_MODE",
+        default: "record",
+        recorded: true,
+        meaning: "`flight` keeps the newest events of each thread, as many as `OMPTRACE_BUFFER` holds, which is 512K or more then, and writes them at the end.",
+        option: None,
+    }
+    flush_on: Option<FlushSignal> {
+        variable: "OMPTRACE_FLUSH_ON",
+        default: "",
+        recorded: false,
+        meaning: "A signal at which a flight recorder writes what it keeps, and goes on.",
+        option: None,
+    }
+    buffer: Bytes<{ 256 << 10 }, { 1 << 30 }> {
+        variable: "OMPTRACE_BUFFER",
+        default: "1M",
+        recorded: true,
+        meaning: "Memory for events, per thread.",
+        option: Some(CommandLineOption {
+            long: "buffer",
+            short: None,
+            value_name: "SIZE",
+            bare: None,
+            help: "Memory for events per thread, as in 4M; at least 256K, at most 1G",
+        }),
+    }
+    device_buffer: Bytes<{ 4 << 10 }, { 64 << 20 }> {
+        variable: "OMPTRACE_DEVICE_BUFFER",
+        default: "64K",
+        recorded: true,
+        meaning: "Size of the buffers that devices write their records to; up to 64M of them. The last ones are smaller.",
+        option: None,
+    }
+    cupti: Cupti {
+        variable: "OMPTRACE_CUPTI",
+        default: "auto",
+        recorded: true,
+        meaning: "NVIDIA's library that traces its devices where the runtime does not. `auto` loads the one that fits the driver, in processes that use CUDA.",
+        option: None,
+    }
+    on_full: OnFull {
+        variable: "OMPTRACE_ON_FULL",
+        default: "write",
+        recorded: true,
+        meaning: "When a thread's memory is full: it writes events itself, or drops and counts them.",
+        option: Some(CommandLineOption {
+            long: "on-full",
+            short: None,
+            value_name: "ACTION",
+            bare: None,
+            help: "When a thread's memory is full and the disk does not follow: the thread writes events itself, or drops \
+                and counts them",
+        }),
+    }
+    compress: Compress {
+        variable: "OMPTRACE_COMPRESS",
+        default: "auto",
+        recorded: true,
+        meaning: "Packing while the program runs, with processor time that nobody else wants, at a level of zstd (auto: 1).",
+        option: Some(CommandLineOption {
+            long: "compress",
+            short: None,
+            value_name: "LEVEL",
+            bare: None,
+            help: "Packing while the program runs, with processor time that nobody else wants: auto, off, or a level of \
+                zstd from 1 to 19",
+        }),
+    }
+    spool: Option<Folder> {
+        variable: "OMPTRACE_SPOOL",
+        default: "",
+        recorded: false,
+        meaning: "Where the memory's file lies while the program runs, for example /dev/shm; else beside the trace.",
+        option: Some(CommandLineOption {
+            long: "spool",
+            short: None,
+            value_name: "DIR",
+            bare: None,
+            help: "Where the memory's file lies while the program runs, for example /dev/shm [default: beside the trace]",
+        }),
+    }
+    log: LogLevel {
+        variable: "OMPTRACE_LOG",
+        default: "warn",
+        recorded: false,
+        meaning: "What is said on stderr.",
+        option: None,
+    }
+    disabled: Switch {
+        variable: "OMPTRACE_DISABLED",
+        default: "0",
+        recorded: false,
+        meaning: "1 switches tracing off.",
+        option: None,
+    }
+    chain: Switch {
+        variable: "OMPTRACE_CHAIN",
+        default: "1",
+        recorded: false,
+        meaning: "0: no other OMPT tool is started behind the tracer.",
+        option: None,
+    }
+    next_tool: Option<Library> {
+        variable: "OMPTRACE_NEXT_TOOL",
+        default: "",
+        recorded: true,
+        meaning: "The OMPT tool that the tracer passes on to; else the first behind it in `OMP_TOOL_LIBRARIES` that wants to work, else the next one of the program.",
+        option: None,
+    }
+    registry: Option<Folder> {
+        variable: crate::REGISTRY,
+        default: "",
+        recorded: false,
+        meaning: "Where each session notes the path of its trace; `omptrace record` sets it.",
+        option: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_value_leaves_the_default() {
+        let mut refused = Vec::new();
+        let settings = Settings::from_values(
+            |name| match name {
+                "OMPTRACE_BUFFER" => Some("1K".into()),
+                "OMPTRACE_COMPRESS" => Some("off".into()),
+                "OMPTRACE_EVENTS" => Some("".into()),
+                _ => None,
+            },
+            &mut |setting, value| refused.push(setting.refusal(value)),
+        );
+        assert_eq!(settings.buffer.0, 1 << 20);
+        assert_eq!(settings.compress, Compress::Off);
+        assert_eq!(settings.events.0, "default");
+        assert_eq!(
+            refused,
+            [
+                "OMPTRACE_BUFFER=1K: not allowed; using \"1M\". Allowed: bytes, with K, M or G; at least 256K, at most 1G"
+            ]
+        );
+    }
+
+    #[test]
+    fn metadata_have_what_changes_the_trace() {
+        let settings = Settings::from_values(|_| None, &mut |_, _| unreachable!("no value is set"));
+        let described = settings.describe();
+        let of = |variable: &str| described.get(variable).map(String::as_str);
+        assert_eq!(of("OMPTRACE_BUFFER"), Some("1048576"));
+        assert_eq!(of("OMPTRACE_COMPRESS"), Some("1"));
+        assert_eq!(of("OMPTRACE_MODE"), Some("record"));
+        assert_eq!(of("OMPTRACE_LOG"), None);
+    }
+}

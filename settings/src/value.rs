@@ -1,0 +1,419 @@
+//! The values of settings: what is allowed, and how each is read and described.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// How the command line treats values of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A text.
+    Text,
+    /// One of these words, each with its help.
+    Choice(&'static [(&'static str, &'static str)]),
+    /// The name of a file, with `%` patterns.
+    Pattern,
+    /// A folder that exists.
+    Folder,
+    /// A list of callbacks and their groups.
+    Events,
+}
+
+/// The value of a setting.
+pub trait Value: Sized {
+    /// How the command line treats it.
+    const KIND: Kind = Kind::Text;
+    /// The values that are allowed, in words.
+    fn allowed() -> String;
+    /// The value of a text; `None` where it is not allowed.
+    fn parse(text: &OsStr) -> Option<Self>;
+    /// The value for the trace's metadata.
+    fn describe(&self) -> String;
+}
+
+/// A setting without a default: the empty text is none.
+impl<T: Value> Value for Option<T> {
+    const KIND: Kind = T::KIND;
+
+    fn allowed() -> String {
+        T::allowed()
+    }
+
+    fn parse(text: &OsStr) -> Option<Self> {
+        match text.is_empty() {
+            true => Some(None),
+            false => T::parse(text).map(Some),
+        }
+    }
+
+    fn describe(&self) -> String {
+        self.as_ref().map(T::describe).unwrap_or_default()
+    }
+}
+
+/// Makes of words an enum that is a [`Value`].
+macro_rules! choices {
+    ($(
+        $(#[doc = $doc:literal])+
+        $type:ident { $( #[doc = $help:literal] $name:ident = $word:literal, )* }
+    )*) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $type { $( #[doc = $help] $name, )* }
+
+        impl Value for $type {
+            const KIND: Kind = Kind::Choice(&[$(($word, $help)),*]);
+
+            fn allowed() -> String {
+                [$($word),*].join(", ")
+            }
+
+            fn parse(text: &OsStr) -> Option<Self> {
+                match text.to_str()? {
+                    $($word => Some($type::$name),)*
+                    _ => None,
+                }
+            }
+
+            fn describe(&self) -> String {
+                match self {
+                    $($type::$name => $word.to_owned(),)*
+                }
+            }
+        }
+    )*};
+}
+
+choices! {
+    /// The action of a thread when its chunk is full and no other is free.
+    OnFull {
+        /// Write events itself: nothing is lost
+        Write = "write",
+        /// Drop events, and count them
+        Drop = "drop",
+    }
+    /// The part of a run that is kept.
+    Keep {
+        /// Every event
+        All = "record",
+        /// The newest events of each thread, as many as its memory holds: a flight recorder
+        Newest = "flight",
+    }
+    /// A signal at which a flight recorder writes what it keeps.
+    FlushSignal {
+        /// SIGUSR2
+        Usr2 = "SIGUSR2",
+    }
+    /// The messages on stderr.
+    LogLevel {
+        /// Nothing
+        Quiet = "quiet",
+        /// What costs the user events or the trace
+        Warn = "warn",
+        /// Also where the trace is
+        Info = "info",
+    }
+    /// Whether something is on.
+    Switch {
+        /// Off
+        Off = "0",
+        /// On
+        On = "1",
+    }
+}
+
+/// The name of a file with `%` patterns: any bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(pub OsString);
+
+impl Value for Pattern {
+    const KIND: Kind = Kind::Pattern;
+
+    fn allowed() -> String {
+        "a file name; %e program, %h host, %p process id, %r MPI rank, %t start time, %% a percent sign"
+            .to_owned()
+    }
+
+    fn parse(text: &OsStr) -> Option<Self> {
+        Some(Pattern(text.to_owned()))
+    }
+
+    fn describe(&self) -> String {
+        self.0.to_string_lossy().into_owned()
+    }
+}
+
+/// A library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Library(pub PathBuf);
+
+impl Value for Library {
+    fn allowed() -> String {
+        "a library".to_owned()
+    }
+
+    fn parse(text: &OsStr) -> Option<Self> {
+        Some(Library(text.into()))
+    }
+
+    fn describe(&self) -> String {
+        self.0.to_string_lossy().into_owned()
+    }
+}
+
+/// A folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Folder(pub PathBuf);
+
+impl Value for Folder {
+    const KIND: Kind = Kind::Folder;
+
+    fn allowed() -> String {
+        "a folder".to_owned()
+    }
+
+    fn parse(text: &OsStr) -> Option<Self> {
+        Some(Folder(text.into()))
+    }
+
+    fn describe(&self) -> String {
+        self.0.to_string_lossy().into_owned()
+    }
+}
+
+/// A list of callbacks and their groups. Only the tracer knows their names, and checks them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventList(pub String);
+
+impl Value for EventList {
+    const KIND: Kind = Kind::Events;
+
+    fn allowed() -> String {
+        "a list, separated by commas, of `default`, `all`, groups, callbacks and `state`; `-` in front takes away"
+            .to_owned()
+    }
+
+    fn parse(text: &OsStr) -> Option<Self> {
+        Some(EventList(text.to_str()?.to_owned()))
+    }
+
+    fn describe(&self) -> String {
+        self.0.clone()
+    }
+}
+
+/// A size in bytes, from `MIN` to `MAX`, such as `256K`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes<const MIN: usize, const MAX: usize>(pub usize);
+
+impl<const MIN: usize, const MAX: usize> Value for Bytes<MIN, MAX> {
+    fn allowed() -> String {
+        let (min, max) = (in_units(MIN), in_units(MAX));
+        format!("bytes, with K, M or G; at least {min}, at most {max}")
+    }
+
+    fn parse(text: &OsStr) -> Option<Self> {
+        let bytes = parse_bytes(text.to_str()?)?;
+        (MIN..=MAX).contains(&bytes).then_some(Bytes(bytes))
+    }
+
+    fn describe(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// A number of bytes in the largest unit that divides it.
+fn in_units(bytes: usize) -> String {
+    let units = [(30, "G"), (20, "M"), (10, "K")];
+    let unit = units
+        .iter()
+        .find(|(shift, _)| bytes.is_multiple_of(1 << shift));
+    unit.map_or(bytes.to_string(), |(shift, name)| {
+        format!("{}{name}", bytes >> shift)
+    })
+}
+
+fn parse_bytes(text: &str) -> Option<usize> {
+    let shift = match text.bytes().last()?.to_ascii_uppercase() {
+        b'K' => 10,
+        b'M' => 20,
+        b'G' => 30,
+        _ => 0,
+    };
+    let digits = if shift == 0 {
+        text
+    } else {
+        &text[..text.len() - 1]
+    };
+    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
+}
+
+/// The threads that pack chunks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compress {
+    /// The writer thread, at this level of zstd, with processor time that nobody else wants.
+    Level(i32),
+    /// Nobody: threads write their own chunks as they are.
+    Off,
+}
+
+impl Value for Compress {
+    fn allowed() -> String {
+        "auto, off, 1 to 19".to_owned()
+    }
+
+    fn parse(text: &OsStr) -> Option<Self> {
+        match text.to_str()? {
+            "auto" => Some(Compress::Level(1)),
+            "off" => Some(Compress::Off),
+            level => {
+                let level = level.parse().ok()?;
+                (1..=19).contains(&level).then_some(Compress::Level(level))
+            }
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Compress::Level(level) => level.to_string(),
+            Compress::Off => "off".to_owned(),
+        }
+    }
+}
+
+/// Whether call stacks are sampled, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sample {
+    /// No samples.
+    Off,
+    /// At most this many per second of a thread's processor time.
+    Cpu(u32),
+}
+
+/// Samples per second that are asked for where the user names no rate.
+const DEFAULT_RATE: u32 = 1000;
+const MIN_RATE: u32 = 1;
+const MAX_RATE: u32 = 10_000;
+
+impl Value for Sample {
+    fn allowed() -> String {
+        format!(
+            "off, cpu, or cpu:RATE with {MIN_RATE} to {MAX_RATE} samples per second of processor time"
+        )
+    }
+
+    fn parse(text: &OsStr) -> Option<Self> {
+        let text = text.to_str()?;
+        if text == "off" {
+            return Some(Sample::Off);
+        }
+        let rate = match text.strip_prefix("cpu")? {
+            "" => DEFAULT_RATE,
+            rate => rate.strip_prefix(':')?.parse().ok()?,
+        };
+        (MIN_RATE..=MAX_RATE)
+            .contains(&rate)
+            .then_some(Sample::Cpu(rate))
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Sample::Off => "off".to_owned(),
+            Sample::Cpu(rate) => format!("cpu:{rate}"),
+        }
+    }
+}
+
+/// NVIDIA's library for tracing its devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cupti {
+    /// The one that fits the driver.
+    Auto,
+    /// None.
+    Off,
+    /// This file.
+    At(PathBuf),
+}
+
+impl Value for Cupti {
+    fn allowed() -> String {
+        "auto, off, or the path of a libcupti.so".to_owned()
+    }
+
+    /// A path has a slash: the loader would look for other words in its folders.
+    fn parse(text: &OsStr) -> Option<Self> {
+        match text.to_str() {
+            Some("auto") => Some(Cupti::Auto),
+            Some("off") => Some(Cupti::Off),
+            _ => {
+                let is_path = text.as_encoded_bytes().contains(&b'/');
+                is_path.then(|| Cupti::At(text.into()))
+            }
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Cupti::Auto => "auto".to_owned(),
+            Cupti::Off => "off".to_owned(),
+            Cupti::At(path) => path.to_string_lossy().into_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units_and_limits() {
+        type Size = Bytes<{ 256 << 10 }, { 1 << 30 }>;
+        let bytes = |text: &str| Size::parse(text.as_ref()).map(|bytes| bytes.0);
+        assert_eq!(bytes("256K"), Some(256 << 10));
+        assert_eq!(bytes("3m"), Some(3 << 20));
+        assert_eq!(bytes("262144"), Some(256 << 10));
+        for wrong in ["many", "", "255K", "2G", "4Q", "4MB", "4KM", "KK", "é"] {
+            assert_eq!(bytes(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_library_is_a_path_and_no_mistyped_word() {
+        let cupti = |text: &str| Cupti::parse(text.as_ref());
+        assert_eq!(cupti("auto"), Some(Cupti::Auto));
+        assert_eq!(cupti("off"), Some(Cupti::Off));
+        let path = "./libcupti.so.12";
+        assert_eq!(cupti(path), Some(Cupti::At(path.into())));
+        assert_eq!(cupti("of"), None);
+        assert_eq!(cupti(""), None);
+    }
+
+    #[test]
+    fn samples_have_a_clock_and_a_rate() {
+        let sample = |text: &str| Sample::parse(text.as_ref());
+        assert_eq!(sample("off"), Some(Sample::Off));
+        assert_eq!(sample("cpu"), Some(Sample::Cpu(1000)));
+        assert_eq!(sample("cpu:250"), Some(Sample::Cpu(250)));
+        for wrong in [
+            "",
+            "on",
+            "cpu:",
+            "cpu:0",
+            "cpu:10001",
+            "cpu:-1",
+            "cpu250",
+            "perf",
+            "perf:4000",
+        ] {
+            assert_eq!(sample(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn levels_are_those_of_zstd() {
+        let level = |text: &str| Compress::parse(text.as_ref());
+        assert_eq!(level("auto"), Some(Compress::Level(1)));
+        assert_eq!(level("19"), Some(Compress::Level(19)));
+        assert_eq!(level("20"), None);
+        assert_eq!(level("fast"), None);
+    }
+}
