@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::ptr;
 
 use parking_lot::Mutex;
 
@@ -12,12 +13,12 @@ const MAX_BYTES: usize = 64 << 20;
 /// No buffer is smaller, unless the user wants that. A record takes up to 112 bytes, and a runtime that finds no room for one
 /// may write through a null pointer.
 const MIN_BYTES: usize = 4 << 10;
-/// Where less than half of the memory is left, a buffer takes so small a part of it: a runtime may keep one for each pair of a
-/// thread and a device, for good.
+/// A buffer takes at most one of this many parts of the memory left, where that is less than half. A runtime may keep one
+/// for each pair of a thread and a device, for good.
 const PART: usize = 16;
 
-/// All buffers of a session. Their memory is never given back to the system while the session goes on: a runtime that
-/// completes a buffer twice must not read memory that is gone.
+/// All buffers of a session. Their memory stays with the process while the session goes on: a runtime that completes a
+/// buffer twice must not read memory that is gone.
 #[derive(Debug)]
 pub struct Buffers {
     bytes: usize,
@@ -26,9 +27,9 @@ pub struct Buffers {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Those with a device, by address.
+    /// The buffers that a device has, by address.
     lent: BTreeMap<usize, Box<[u64]>>,
-    /// Those that wait for the next request.
+    /// The buffers that wait for the next request.
     kept: Vec<Box<[u64]>>,
     /// All that were made.
     made: usize,
@@ -47,6 +48,23 @@ pub struct Lent {
     pub is_extra: bool,
     /// It is one more than there shall be: the device should be stopped.
     pub is_last: bool,
+}
+
+impl Lent {
+    /// Writes the answer to a request for a buffer where the request wants it. Without a buffer that is null, of 0 bytes.
+    ///
+    /// # Safety
+    /// Each place is null or valid for writing.
+    pub(crate) unsafe fn answer<T>(lent: Option<Lent>, buffer: *mut *mut T, bytes: *mut usize) {
+        if buffer.is_null() || bytes.is_null() {
+            return;
+        }
+        // SAFETY: as the caller promises.
+        unsafe {
+            *buffer = lent.map_or(ptr::null_mut(), |lent| lent.address as *mut T);
+            *bytes = lent.map_or(0, |lent| lent.bytes);
+        }
+    }
 }
 
 impl Buffers {

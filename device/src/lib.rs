@@ -1,28 +1,33 @@
-//! Devices as the tracer sees them: their tracing entry points, trace buffers, records, clocks.
+//! Devices as omptrace's tracer sees them: what traces them, trace buffers, records, clocks.
 //!
 //! A runtime passes a lookup of the device's own to `ompt_callback_device_initialize` (OpenMP 5.2, 19.5.2.19). Real
 //! runtimes answer everything, something or nothing, and some answer and then refuse. Whatever it is, tracing goes on with
 //! what is left, and the trace says what was missing and why.
 //!
-//! ```text
-//! device_initialize -> Device::new: entry points by name -> Device::start: which records, which format
-//!        request  <- Buffers::lend
-//!        complete -> Device::records: the cursor's walk -> Record, copied raw; Problem, counted
-//! ```
+//! | module | what it is |
+//! | --- | --- |
+//! | `tracer` | [`DeviceTracer`], which starts, flushes and stops tracing, drains records and reads the clock |
+//! | `record` | [`Record`]: a kernel, a copy, memory, a marker or something in a device's own format |
+//! | `ompt` | the first tracer: the entry points of OpenMP 5.2, 19.6.2, records copied raw |
+//! | `cupti` | the second: NVIDIA's library, where a runtime traces nothing |
+//! | `provider` | the table of tracers |
+//! | `buffers` | [`Buffers`]: memory lent to devices |
+//! | `problem` | [`Problem`]: what devices do wrong, counted |
 //!
-//! The device's side is never trusted: pointers are read by the kernel unless they lead into a buffer of ours, sizes are
-//! those of the standard's types, walks end. The crate knows no trace file and no clock of the host.
+//! The device's side is never trusted. The kernel reads pointers for us unless they lead into a buffer of ours. Sizes are
+//! those of the standard's types, and walks end. The crate knows no trace file and no clock of the host.
 
 mod buffers;
-mod device;
-mod entry_points;
+pub mod cupti;
 pub mod memory;
+mod ompt;
 mod problem;
 mod provider;
 mod record;
+mod tracer;
 
 pub use buffers::{Buffers, Lent};
-pub use device::{Device, Format, Setup};
-pub use entry_points::EntryPoints;
 pub use problem::{Counts, Problem};
-pub use record::{NativeRecord, OmptRecord, Record};
+pub use provider::{Announced, Found, tracer_of};
+pub use record::{DataOp, Record, Work};
+pub use tracer::{BufferSource, Completion, DeviceTracer, Format, HostOperation, Setup};

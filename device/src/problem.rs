@@ -1,4 +1,4 @@
-//! What can be wrong with trace buffers and records. All of it is counted, none of it ends the program.
+//! Problems with trace buffers and records, and losses by tracing. All of it is counted, none of it ends the program.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,8 +36,16 @@ problems! {
     UnreadableRecord "records whose memory cannot be read";
     /// Neither standard nor native.
     InvalidRecord "records of an invalid type";
-    /// The cursor stood still, or went on further than the buffer has room for records.
+    /// The cursor did not move, or went on further than the buffer has room for records.
     EndlessBuffer "buffers whose cursor did not come to an end";
+    /// Counted by CUPTI.
+    Dropped "records that CUPTI dropped since it had no room for them";
+    /// CUDA's device is none that OpenMP has worked on.
+    OfNoDevice "records of a device that OpenMP has not used";
+    /// Not wrong, but what tracing costs.
+    Overhead "interruptions of the program by CUPTI and the driver";
+    /// Their sum.
+    OverheadMicroseconds "microseconds that these interruptions took";
 }
 
 /// How often each [`Problem`] came, and how many records were taken.
@@ -49,20 +57,26 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts a problem; true where it is the first of its kind.
-    pub fn add(&self, problem: Problem) -> bool {
+    /// Counts a problem that came so often; true where it is the first of its kind.
+    pub fn add(&self, problem: Problem, times: u64) -> bool {
         // Relaxed: only the number counts.
-        self.problems[problem as usize].fetch_add(1, Ordering::Relaxed) == 0
+        times > 0 && self.problems[problem as usize].fetch_add(times, Ordering::Relaxed) == 0
     }
 
     /// Counts a completion that brought this many records.
     pub fn completed(&self, records: u64) {
         // Relaxed: only the number counts.
         self.completions.fetch_add(1, Ordering::Relaxed);
+        self.brought(records);
+    }
+
+    /// Counts records that came with those of another device.
+    pub fn brought(&self, records: u64) {
+        // Relaxed: only the number counts.
         self.records.fetch_add(records, Ordering::Relaxed);
     }
 
-    /// Whatever was counted, in words.
+    /// The counts, in words.
     pub fn describe(&self) -> BTreeMap<String, u64> {
         let problems = Problem::ALL
             .iter()

@@ -1,14 +1,15 @@
 //! `libomptrace.so`: the OMPT tool that records an OpenMP program.
 //!
-//! An OpenMP runtime loads it (`OMP_TOOL_LIBRARIES=libomptrace.so ./app`) and calls back whenever something happens;
-//! each callback stores its arguments and the time into its thread's chunk and returns. **The tracer records facts;
-//! the reader interprets them.**
+//! An OpenMP runtime loads it (`OMP_TOOL_LIBRARIES=libomptrace.so ./app`) and calls back whenever something happens. Each
+//! callback stores its arguments and the time into its thread's chunk and returns. **The tracer records facts; the reader
+//! interprets them.**
 //!
 //! ```text
 //! entry                how the tracer enters a process and leaves it
 //!   |-> dialects       the generations of the tools interface      -> callbacks, session
 //!   |-> quirks         faults of single runtimes                   -> callbacks, session
 //!   |-> devices        trace buffers, images and clocks of devices -> slow path, session
+//!   |-> chain          the next tool, where there is one           -> dialects, quirks
 //!   v
 //! hot:     callbacks -> tls -> recorder -> chunk in the spool      each event
 //!                       anything rare |
@@ -17,6 +18,9 @@
 //!   ^                                 |
 //!   v                                 v
 //! session:  spool: free chunks <-> full chunks -> writer -> output  chunks and the file
+//!   |  ^
+//!   v  | sample streams
+//! samples:  timer -> handler -> ring of each thread -> drain        where samples are asked for
 //!   |
 //!   v
 //! lockfree, os         modelled protocols; the operating system     know nothing of the rest
@@ -26,13 +30,15 @@
 //! | --- | --- |
 //! | [`entry`] | `ompt_start_tool` and the library's constructor and destructor |
 //! | [`dialects`] | the generations of the tools interface, and the runtime behind them |
-//! | [`quirks`] | the table of faults of runtimes that would harm the program, a module for each |
+//! | [`quirks`] | what is done about faults of runtimes that would harm the program, a module for each |
 //! | [`devices`] | trace buffers, images and clocks of devices |
+//! | [`chain`] | the next tool, which the tracer passes on to |
 //! | [`hot`] | what runs at each event: the callbacks' table, the recorder, the slow path |
 //! | [`session`] | a session's life; chunks on their way into the file; metadata; forks; `omp_control_tool` |
+//! | [`samples`] | call stacks of all threads, by a timer |
 //! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
 //! | [`os`] | system calls, locks, clock, files, threads, messages |
-//! | [`config`] | the `OMPTRACE_*` variables |
+//! | [`config`] | the settings in force |
 //!
 //! Each folder's `mod.rs` has a map of its modules. `tests/layers.rs` checks that a folder uses only what it may.
 //!
@@ -43,8 +49,13 @@
     rustdoc::private_intra_doc_links,
     reason = "the table above is for those who read the code"
 )]
+#![cfg_attr(
+    not(target_arch = "x86_64"),
+    expect(dead_code, reason = "rings and mappings of samples")
+)]
 
-pub mod config;
+mod chain;
+mod config;
 mod devices;
 mod dialects;
 mod entry;
@@ -52,6 +63,11 @@ mod hot;
 mod lockfree;
 mod os;
 mod quirks;
+#[cfg(target_arch = "x86_64")]
+mod samples;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "no_samples.rs"]
+mod samples;
 mod session;
 mod sync;
 

@@ -14,20 +14,30 @@ const USES: &[(&str, &[&str])] = &[
     (
         "session",
         &[
-            "config", "devices", "dialects", "hot", "lockfree", "os", "quirks",
+            "config", "devices", "dialects", "hot", "lockfree", "os", "quirks", "samples",
         ],
     ),
+    // Who drains writes streams of the session; signal handlers use the rest.
+    ("samples", &["dialects", "hot", "lockfree", "os", "session"]),
     // The slow path starts the session of a forked child.
     (
         "hot",
-        &["devices", "entry", "lockfree", "os", "quirks", "session"],
+        &[
+            "devices", "entry", "lockfree", "os", "quirks", "samples", "session",
+        ],
     ),
     ("quirks", &["dialects", "hot", "os", "session"]),
-    ("devices", &["hot", "os", "quirks", "session"]),
-    ("dialects", &["entry", "hot", "os", "quirks", "session"]),
+    ("devices", &["hot", "os", "session"]),
+    ("chain", &["dialects", "os", "quirks"]),
+    (
+        "dialects",
+        &["entry", "hot", "os", "quirks", "samples", "session"],
+    ),
     (
         "entry",
-        &["config", "devices", "dialects", "os", "quirks", "session"],
+        &[
+            "chain", "config", "devices", "dialects", "os", "quirks", "samples", "session",
+        ],
     ),
 ];
 
@@ -41,7 +51,7 @@ fn sources(path: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// The parts whose names stand behind `crate::` outside comments.
+/// The parts whose names follow `crate::` outside comments.
 fn used(part: &str) -> BTreeSet<String> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let folder = src.join(part);

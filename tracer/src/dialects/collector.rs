@@ -1,8 +1,8 @@
 //! The Collector API of 2007 ([`ompt_sys::collector`]): the tracer looks for the runtime, not the runtime for a tool.
 //!
-//! The library must be in the program's address space from its start: `omptrace record` preloads it where the program, or a
-//! library of it, has the API. Its constructor looks for the runtime; so does every `dlopen` of the program ([`crate::entry::preload`]),
-//! for runtimes that come later.
+//! The library must be in the program's address space from its start. `omptrace record` preloads it where the program, or a
+//! library of it, has the API. Its constructor looks for the runtime; so does every `dlopen` of the program
+//! ([`crate::entry::preload`]), for runtimes that come later.
 //!
 //! Events have no arguments. So each callback asks, by one list of requests, what the thread does and waits for, and in which
 //! parallel region it is. Asking may itself cause events, where a runtime takes a lock of its own to answer: those are not
@@ -47,14 +47,14 @@ static ASKED: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static WHILE_ASKING: AtomicU64 = AtomicU64::new(0);
 
 /// Events of which the runtime did not say what the thread does, or in which region it is.
-static NOT_TOLD: AtomicU64 = AtomicU64::new(0);
+static UNREPORTED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     /// The thread is making a request.
     static ASKS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What an event is.
+/// The meaning of an event.
 #[derive(Clone, Copy, Debug)]
 enum Meaning {
     Fork,
@@ -157,8 +157,8 @@ static EVENTS: &[(OMP_COLLECTORAPI_EVENT, &str, Meaning)] = &[
     ),
 ];
 
-/// Numbers of a runtime's own events that are tried: those behind the events of the specification, which TAU has, and the
-/// first of those that the specification leaves to runtimes.
+/// Numbers of a runtime's own events that are tried. TAU has events in the first range, behind those of the specification.
+/// The second one begins where the specification leaves numbers to runtimes.
 const OWN_EVENTS: [std::ops::Range<u32>; 2] = [
     OMP_EVENT_THR_END_ATWT.0 + 1..64,
     OMP_EVENT_THR_RESERVED_IMPL.0..OMP_EVENT_THR_RESERVED_IMPL.0 + 32,
@@ -229,7 +229,7 @@ fn register_all(
     known.chain(own).filter_map(registered).collect()
 }
 
-/// What can be known of the runtime: no text of its own, so its library's name.
+/// The description of the runtime: it has no text of its own, so its library's name.
 fn describe(api: *mut c_void) -> Runtime {
     let path = system::library_of(api).unwrap_or_default();
     let version = Path::new(&path).file_name().unwrap_or_default();
@@ -280,7 +280,7 @@ pub(crate) fn end() {
     }
     Request::new(OMP_REQ_STOP).make(function);
     // Relaxed: only the numbers count.
-    let counts = [&WHILE_ASKING, &NOT_TOLD].map(|count| count.swap(0, Ordering::Relaxed));
+    let counts = [&WHILE_ASKING, &UNREPORTED].map(|count| count.swap(0, Ordering::Relaxed));
     let texts = [
         "events came while the tracer asked the runtime for something: they were not the program's, and are left out",
         "times the runtime did not answer what the thread does, or in which region it is, when an event came",
@@ -288,14 +288,14 @@ pub(crate) fn end() {
     let messages = std::iter::zip(counts, texts)
         .filter(|(count, _)| *count > 0)
         .map(|(count, text)| format!("{count} {text}"));
-    session.tell_messages(messages.collect());
+    session.report_messages(messages.collect());
 }
 
 /// A forked child counts for itself.
 pub(crate) fn forget_counts() {
     // Relaxed: the child has one thread.
     WHILE_ASKING.store(0, Ordering::Relaxed);
-    NOT_TOLD.store(0, Ordering::Relaxed);
+    UNREPORTED.store(0, Ordering::Relaxed);
 }
 
 /// One request, with as much room as any of them needs; `sz` fits a byte, since OpenUH's runtime looks at no more.
@@ -306,10 +306,10 @@ struct Request {
     mem: [u32; 4],
 }
 
-/// What `ec` holds until the runtime writes it; some never do (OpenUH, of ids).
+/// The value of `ec` until the runtime writes it; some never do (OpenUH, of ids).
 const UNWRITTEN: c_int = -1;
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Code(OMP_COLLECTORAPI_EC),
@@ -440,7 +440,7 @@ unsafe extern "C" fn callback(event: OMP_COLLECTORAPI_EVENT) {
         // Who is no master of a team has no region around it to report.
         if !state.has_answer() || !current.has_answer() {
             // Relaxed: only the number counts.
-            NOT_TOLD.fetch_add(1, Ordering::Relaxed);
+            UNREPORTED.fetch_add(1, Ordering::Relaxed);
         }
         record(event, &state, current.region(), parent.region());
     });

@@ -1,8 +1,8 @@
 //! The generations of the tools interface that the tracer serves: how each is distinguished, and what is registered.
 //!
-//! Registering by another generation's numbers, or with its signatures, crashes the program. So the generation is
-//! known before anything else is done, by what `initialize` was called with: each passes the address of something in
-//! the structure that `ompt_start_tool` returned, and each does so elsewhere.
+//! Registering by another generation's numbers, or with its signatures, crashes the program. So the generation must be known
+//! before anything else is done. The arguments of `initialize` show it: each generation passes the address of a member of
+//! the structure that `ompt_start_tool` returned, each of another one.
 //!
 //! | generation | second argument | third argument |
 //! | --- | --- | --- |
@@ -10,8 +10,8 @@
 //! | TR6, TR7 | the address of `tool_data` | none |
 //! | TR4 | the address of the structure | none |
 //!
-//! TR6 and TR7 are distinguished by a callback that only TR7 has, and early runtimes of TR4 from later ones by the number of
-//! `idle`: a runtime answers a registration of a number that it does not have with an error.
+//! A callback that only TR7 has distinguishes TR7 from TR6. The number of `idle` distinguishes early runtimes of TR4 from
+//! later ones. A runtime answers the registration of a number that it does not have with an error.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::transmute;
@@ -22,14 +22,15 @@ use ompt_sys::{
     ompt_callbacks_t, ompt_data_t, ompt_frame_t, ompt_scope_endpoint_t, ompt_set_callback_t,
     ompt_set_result_t, ompt_start_tool_result_t, tr4,
 };
+use omptrace_runtimes::Fault;
 use omptrace_trace_format::event::Idle;
 
 use crate::dialects::thread_state;
 use crate::hot::callbacks::{self, CALLBACKS, Callback};
 use crate::hot::guard::guarded;
 use crate::hot::slow_path;
-use crate::quirks::Quirk;
 use crate::quirks::join_barrier;
+use crate::samples;
 
 /// A generation of the tools interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +43,7 @@ pub(crate) enum Dialect {
     Tr6,
     /// The draft of OpenMP 5.0 called TR4.
     Tr4,
-    /// The same, as the first runtimes have it, of the spring of 2017: other numbers of `idle`, of states and of types of
-    /// tasks.
+    /// TR4 as the first runtimes have it, of the spring of 2017: other numbers of `idle`, of states and of types of tasks.
     EarlyTr4,
 }
 
@@ -71,8 +71,8 @@ impl Dialect {
         }
     }
 
-    /// The same, or the generation beside it that starts tools in the same way. The runtime is asked by registrations, which
-    /// are taken back.
+    /// Returns it, or the generation beside it that starts tools in the same way. The runtime is asked by registrations,
+    /// which are taken back.
     ///
     /// # Safety
     /// `set_callback` is the entry point of a runtime of this generation, in `initialize`.
@@ -99,8 +99,9 @@ impl Dialect {
         }
     }
 
-    /// The callbacks that it has, for a runtime of this `version`; those that record states, where they are wanted.
-    pub(crate) fn callbacks(self, version: &str, states: bool) -> Vec<Callback> {
+    /// The callbacks that it has, for a runtime of this `version`; those that record states, and stacks of regions' creators, where
+    /// they are wanted.
+    pub(crate) fn callbacks(self, version: &str, states: bool, samples: bool) -> Vec<Callback> {
         let callbacks = match self {
             Dialect::V5 => CALLBACKS.to_vec(),
             Dialect::Tr7 => of_draft(tr7::ompt_callbacks_t::VALUES),
@@ -118,15 +119,16 @@ impl Dialect {
             }
         };
         let own: &[_] = match self {
-            Dialect::V5 if Quirk::WantsTaskwaitDataEmpty.is_of(version) => join_barrier::CALLBACKS,
+            Dialect::V5 if Fault::WantsTaskwaitDataEmpty.is_of(version) => join_barrier::CALLBACKS,
             Dialect::V5 => &[],
             _ => WITH_OTHER_ARGUMENTS,
         };
         let of_states = if states { thread_state::CALLBACKS } else { &[] };
+        let of_samples = if samples { samples::CALLBACKS } else { &[] };
         callbacks
             .into_iter()
             .map(|callback| {
-                let mut functions = own.iter().chain(of_states);
+                let mut functions = own.iter().chain(of_states).chain(of_samples);
                 let function = functions.find(|(name, _)| *name == callback.name);
                 Callback {
                     function: function.map_or(callback.function, |(_, function)| function.0),
@@ -136,7 +138,7 @@ impl Dialect {
             .collect()
     }
 
-    /// What `result`, which `ompt_set_callback` returned, is called.
+    /// The name of `result`, which `ompt_set_callback` returned.
     pub(crate) fn set_result(self, result: ompt_set_result_t) -> Option<&'static str> {
         match self {
             Dialect::V5 => result.name(),
@@ -317,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn generations_are_told_apart_by_where_an_address_is_passed() {
+    fn generations_are_distinguished_by_where_an_address_is_passed() {
         let result = result();
         let structure = &raw const result as usize;
         let tool_data = &raw const result.tool_data as usize;
@@ -343,7 +345,7 @@ mod tests {
             (Dialect::Tr4, OF_THE_HOST, Some(29)),
             (Dialect::EarlyTr4, OF_THE_HOST, Some(13)),
         ] {
-            let callbacks = dialect.callbacks("", false);
+            let callbacks = dialect.callbacks("", false, false);
             assert_eq!(callbacks.len(), count);
             let mut numbers: Vec<u32> =
                 callbacks.iter().map(|callback| callback.number.0).collect();

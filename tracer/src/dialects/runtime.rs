@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::marker::PhantomData;
 use std::mem::{transmute, transmute_copy};
 use std::path::Path;
 use std::ptr::null_mut;
@@ -9,8 +10,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use ompt_sys::{
     ompt_enumerate_mutex_impls_t, ompt_enumerate_states_t, ompt_function_lookup_t,
-    ompt_get_num_devices_t, ompt_get_num_places_t, ompt_get_num_procs_t, ompt_get_place_proc_ids_t,
-    ompt_get_state_t, ompt_interface_fn_t, ompt_set_callback_t, tr2,
+    ompt_get_num_devices_t, ompt_get_num_places_t, ompt_get_num_procs_t, ompt_get_parallel_info_t,
+    ompt_get_place_proc_ids_t, ompt_get_state_t, ompt_get_task_info_t, ompt_get_thread_data_t,
+    ompt_interface_fn_t, ompt_set_callback_t, tr2,
 };
 use omptrace_trace_format::metadata::Runtime;
 
@@ -52,6 +54,39 @@ const MUTEX_IMPL_NONE: c_int = 0;
 /// No runtime has more states or places; an enumeration that never ends is cut here.
 const MOST: usize = 4096;
 
+/// The result of `ompt_get_parallel_info` and `ompt_get_task_info` where the level has a region or task, and it is known now
+/// (OpenMP 5.2, 19.6.1.13 and 19.6.1.14).
+pub(crate) const INFO_IS_THERE: c_int = 2;
+
+/// An entry point of type `F`, for callbacks and signal handlers; none where the runtime has none, or nobody needs it.
+#[derive(Debug)]
+pub(crate) struct EntryPoint<F>(AtomicPtr<()>, PhantomData<F>);
+
+impl<F: Copy> EntryPoint<F> {
+    /// None yet.
+    pub(crate) const fn new() -> EntryPoint<F> {
+        const { assert!(size_of::<F>() == size_of::<*mut ()>()) };
+        EntryPoint(AtomicPtr::new(null_mut()), PhantomData)
+    }
+
+    /// From now on [`EntryPoint::get`] gives this function, or none.
+    pub(crate) fn set(&self, function: Option<F>) {
+        // SAFETY: of one size, as `new` checks; every bit pattern is a pointer.
+        let function = function.map_or(null_mut(), |function| unsafe { transmute_copy(&function) });
+        // Relaxed: who is called next sees it by the runtime's own order; a function of the runtime needs no data of ours.
+        self.0.store(function, Ordering::Relaxed);
+    }
+
+    /// The function.
+    #[inline]
+    pub(crate) fn get(&self) -> Option<F> {
+        // Relaxed: see `set`.
+        let function = self.0.load(Ordering::Relaxed);
+        // SAFETY: only `set` stores what is not null, and that is an `F`.
+        (!function.is_null()).then(|| unsafe { transmute_copy(&function) })
+    }
+}
+
 /// A runtime's lookup.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lookup(ompt_function_lookup_t);
@@ -66,6 +101,14 @@ impl Lookup {
     pub(crate) unsafe fn new(lookup: ompt_function_lookup_t) -> Lookup {
         // Release: partner of the load in `current`.
         LOOKUP.store(lookup as *mut (), Ordering::Release);
+        Lookup(lookup)
+    }
+
+    /// A lookup between the tracer and the runtime.
+    ///
+    /// # Safety
+    /// As for [`Lookup::new`].
+    pub(crate) unsafe fn between(lookup: ompt_function_lookup_t) -> Lookup {
         Lookup(lookup)
     }
 
@@ -90,7 +133,8 @@ impl Lookup {
         self.0 as *const c_void
     }
 
-    fn find(self, name: &CStr) -> Option<ompt_interface_fn_t> {
+    /// The entry point `name`.
+    pub(crate) fn find(self, name: &CStr) -> Option<ompt_interface_fn_t> {
         // SAFETY: by `new`'s contract; a C string.
         unsafe { (self.0)(name.as_ptr()) }
     }
@@ -99,7 +143,7 @@ impl Lookup {
     ///
     /// # Safety
     /// The specification gives the type `F` to the entry point of that name.
-    unsafe fn entry<F: Copy>(self, name: &CStr) -> Option<F> {
+    pub(crate) unsafe fn entry<F: Copy>(self, name: &CStr) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<ompt_interface_fn_t>()) };
         // SAFETY: by this function's contract; function pointers of one size.
         self.find(name)
@@ -135,12 +179,30 @@ impl Lookup {
         unsafe { self.entry(c"ompt_get_state") }
     }
 
+    /// `ompt_get_thread_data`.
+    pub(crate) fn get_thread_data(self) -> Option<ompt_get_thread_data_t> {
+        // SAFETY: OpenMP 5.2, 19.6.1.5.
+        unsafe { self.entry(c"ompt_get_thread_data") }
+    }
+
+    /// `ompt_get_parallel_info`.
+    pub(crate) fn get_parallel_info(self) -> Option<ompt_get_parallel_info_t> {
+        // SAFETY: OpenMP 5.2, 19.6.1.13.
+        unsafe { self.entry(c"ompt_get_parallel_info") }
+    }
+
+    /// `ompt_get_task_info`.
+    pub(crate) fn get_task_info(self) -> Option<ompt_get_task_info_t> {
+        // SAFETY: OpenMP 5.2, 19.6.1.14.
+        unsafe { self.entry(c"ompt_get_task_info") }
+    }
+
     /// The library that the lookup lies in.
     fn library(self) -> Option<String> {
         crate::os::system::library_of(self.0 as *const _)
     }
 
-    /// What the metadata says of the runtime, which gave these texts and numbers to `ompt_start_tool` and its like.
+    /// The metadata of the runtime, which gave these texts and numbers to `ompt_start_tool` and its like.
     pub(crate) fn describe(self, dialect: &str, version: &str, omp_version: u32) -> Runtime {
         let names = self.entry_points().into_iter();
         Runtime {

@@ -1,12 +1,9 @@
-//! The states of threads, for who asks for them by `OMPTRACE_EVENTS=state`: read at the begin and end of implicit tasks and
-//! of waits for mutexes, right after those events, into rows of their own.
+//! The states of threads, which `OMPTRACE_EVENTS=state` asks for. They are read at the begin and end of implicit tasks and
+//! of waits for mutexes. Each is an event row of its own, right after the event where it was read.
 //!
 //! The callbacks that are registered then are not the usual ones, whose hot path asks for nothing.
 
 use std::ffi::{c_int, c_uint, c_void};
-use std::mem::transmute;
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use ompt_sys::{
     ompt_data_t, ompt_get_state_t, ompt_mutex_t, ompt_scope_endpoint_t, ompt_state_t,
@@ -16,6 +13,7 @@ use omptrace_trace_format::event::ThreadState;
 use omptrace_trace_format::field::Address;
 
 use crate::dialects::dialect::Function;
+use crate::dialects::runtime::EntryPoint;
 use crate::hot::callbacks;
 use crate::hot::guard::guarded;
 use crate::hot::slow_path;
@@ -23,22 +21,17 @@ use crate::hot::slow_path;
 /// The name by which `OMPTRACE_EVENTS` asks for states.
 pub(crate) const NAME: &str = "state";
 
-/// `ompt_get_state` of the runtime; null where nobody asks for states, or the runtime has none.
-static GET_STATE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+/// `ompt_get_state` of the runtime; none where nobody asks for states, or the runtime has none.
+static GET_STATE: EntryPoint<ompt_get_state_t> = EntryPoint::new();
 
 /// From now on states are recorded by `get_state`, or no more.
 pub(crate) fn read_by(get_state: Option<ompt_get_state_t>) {
-    let get_state = get_state.map_or(null_mut(), |function| function as *mut c_void);
-    // Relaxed: who is called next sees it by the runtime's own order; a function of the runtime needs no data of ours.
-    GET_STATE.store(get_state, Ordering::Relaxed);
+    GET_STATE.set(get_state);
 }
 
 /// Records the calling thread's state, if states are recorded.
 pub(crate) fn note() {
-    let get_state = GET_STATE.load(Ordering::Relaxed);
-    // SAFETY: null, or stored by `read_by` from such a function.
-    let get_state: Option<ompt_get_state_t> = unsafe { transmute(get_state) };
-    if let Some(get_state) = get_state {
+    if let Some(get_state) = GET_STATE.get() {
         guarded(|| {
             slow_path::beside(|| {
                 let mut wait_id: ompt_wait_id_t = 0;

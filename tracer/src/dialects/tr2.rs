@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use ompt_sys::tr2::*;
 use ompt_sys::tr6::omp_frame_t;
@@ -25,7 +24,7 @@ use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id};
 use omptrace_trace_format::metadata::Registration;
 
-use crate::dialects::runtime::{self, Lookup};
+use crate::dialects::runtime::{self, EntryPoint, Lookup};
 use crate::dialects::thread_state;
 use crate::entry::start::{self, Prepared};
 use crate::hot::callbacks;
@@ -38,11 +37,11 @@ use crate::session::control;
 
 /// The generation's name in the metadata.
 const DIALECT: &str = "TR2";
-/// What the report calls itself.
+/// The version that the report gives itself.
 const REPORT: u32 = 1;
 
-/// `ompt_get_parallel_team_size`; null where the runtime has none.
-static TEAM_SIZE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+/// `ompt_get_parallel_team_size`; none where the runtime has none.
+static TEAM_SIZE: EntryPoint<ompt_get_parallel_team_size_t> = EntryPoint::new();
 
 /// LLVM from 3.8 on asks for the initializer.
 #[unsafe(no_mangle)]
@@ -93,10 +92,7 @@ fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, Strin
     let prepared = Prepared::new(config)?;
     let get_state = lookup.get_state();
     thread_state::read_by(get_state.filter(|_| chosen.contains(&thread_state::NAME)));
-    let team_size = lookup.team_size_of_tr2();
-    let team_size = team_size.map_or(std::ptr::null_mut(), |function| function as *mut c_void);
-    // Relaxed: callbacks come later, by the runtime's own order.
-    TEAM_SIZE.store(team_size, Ordering::Relaxed);
+    TEAM_SIZE.set(lookup.team_size_of_tr2());
     let mut results = BTreeMap::new();
     for (event, today, callback) in EVENTS {
         let always = ["thread_begin", "thread_end", ""].contains(today);
@@ -342,9 +338,7 @@ fn task(endpoint: ompt_scope_endpoint_t, region: Id, task: u64, flags: ompt_task
 fn team_size() -> u32 {
     const INNERMOST: c_int = 0;
 
-    // SAFETY: null, or stored by `begin` from such a function.
-    let get: Option<ompt_get_parallel_team_size_t> =
-        unsafe { transmute(TEAM_SIZE.load(Ordering::Relaxed)) };
+    let get = TEAM_SIZE.get();
     // SAFETY: an entry point that may be called at any time (5.3).
     get.map_or(0, |get| unsafe { get(INNERMOST) }.max(0) as u32)
 }

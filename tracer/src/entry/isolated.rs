@@ -1,6 +1,6 @@
-//! Libraries that the program loads so that they do not see what is preloaded, this library and a runtime in libgomp's
-//! place: by `dlopen` with RTLD_DEEPBIND, or by `dlmopen`. Their OpenMP runtime is another one. `omptrace record` has them
-//! noted in its registry, as symbolic links named `PID.deepbind.HASH` or `PID.dlmopen.HASH`.
+//! Libraries that the program loads by `dlopen` with RTLD_DEEPBIND, or by `dlmopen`. They do not see what is preloaded: this
+//! library, and a runtime in libgomp's place. Their OpenMP runtime is another one. The library notes them for
+//! `omptrace record` in its registry, as symbolic links named `PID.deepbind.HASH` or `PID.dlmopen.HASH`.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_long, c_void};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,14 +9,13 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::config;
 use crate::os::containment::contained;
 use crate::os::system;
 
 /// How a library was loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// What it needs comes before what the program has.
+    /// Libraries that it needs come before those that the program has.
     DeepBind,
     /// In a namespace of its own.
     Dlmopen,
@@ -27,7 +26,7 @@ static REGISTRY: OnceLock<PathBuf> = OnceLock::new();
 
 /// The library is loaded. Where it is preloaded, the process has one thread; later, the environment may be changing.
 pub(crate) fn begin() {
-    if let Some(folder) = std::env::var_os(config::REGISTRY)
+    if let Some(folder) = std::env::var_os(omptrace_settings::REGISTRY)
         && !system::has_more_rights_than_its_user()
     {
         let _ = REGISTRY.set(folder.into());
@@ -66,7 +65,7 @@ interpose::interpose! {
     /// [`crate::entry::preload::dlopen`] does.
     ///
     /// # Safety
-    /// As the C library's.
+    /// Like the C library's.
     pub(crate) unsafe extern "C" fn dlmopen(namespace: c_long, name: *const c_char, flags: c_int) -> *mut c_void,
         goes on in choose
 }

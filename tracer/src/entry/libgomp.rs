@@ -1,14 +1,15 @@
 //! GCC's runtime beside the one that took its place.
 //!
 //! `omptrace record` preloads LLVM's runtime, and behind it this library, into programs that need libgomp. So libgomp is
-//! loaded all the same, and its constructor does what the environment asks for: it binds the first thread to its place
-//! (`OMP_PROC_BIND`, `OMP_PLACES`, `GOMP_CPU_AFFINITY`). LLVM's runtime starts later, and would take that place for all the
-//! processors that there are. So the mask from before is put back when it starts: it then binds the thread itself.
+//! loaded all the same. Its constructor binds the first thread to its place, as the environment asks (`OMP_PROC_BIND`,
+//! `OMP_PLACES`, `GOMP_CPU_AFFINITY`). LLVM's runtime starts later, and would take that place for all the processors that
+//! there are. So the mask from before is put back when it starts: it then binds the thread itself.
 //!
-//! What libgomp says of processors, places and threads is what the program would see without the tracer.
+//! libgomp's view of processors, places and threads is what the program would see without the tracer.
 
 use std::ffi::{CStr, CString, c_int, c_void};
 
+use omptrace_runtimes::Vendor;
 use omptrace_trace_format::metadata::OfLibgomp;
 
 use crate::entry::preload;
@@ -32,7 +33,7 @@ static BINDING: Mutex<Option<Binding>> = Mutex::new(None);
 /// Takes the place of the C library's `pthread_setaffinity_np` where this library is preloaded, and goes on there.
 ///
 /// # Safety
-/// As the C library's.
+/// Like the C library's.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -107,7 +108,7 @@ fn are_equal(one: &libc::cpu_set_t, other: &libc::cpu_set_t) -> bool {
     unsafe { libc::CPU_EQUAL(one, other) }
 }
 
-/// What libgomp said when the runtime started that took its place.
+/// The view of the libgomp whose place another runtime took, when that started.
 static REPLACED: Mutex<Option<OfLibgomp>> = Mutex::new(None);
 
 /// A runtime starts, which may have taken libgomp's place.
@@ -117,7 +118,7 @@ pub(crate) fn before_runtime() {
     *REPLACED.lock() = ask_replaced();
 }
 
-/// What the libgomp said that another runtime took the place of; `None` where there is none.
+/// The view of the libgomp whose place another runtime took; `None` where there is none.
 pub(crate) fn replaced() -> Option<OfLibgomp> {
     REPLACED.lock().clone()
 }
@@ -152,7 +153,9 @@ fn of_c_library() -> SetAffinity {
 
 /// Whether the code at `address` is libgomp's, and the program's calls go to another runtime.
 fn is_replaced(address: *const c_void) -> bool {
-    let is_libgomp = |address| system::library_of(address).is_some_and(|path| is_name(&path));
+    let is_libgomp = |address| {
+        system::library_of(address).is_some_and(|path| Vendor::Gnu.makes(path.as_bytes()))
+    };
     // SAFETY: it only looks the symbol up.
     let called = unsafe { libc::dlsym(preload::global_scope(), c"GOMP_parallel".as_ptr()) };
     let stays = |address| is_libgomp(address) || is_adapter(address);
@@ -163,13 +166,6 @@ fn is_replaced(address: *const c_void) -> bool {
 fn is_adapter(address: *const c_void) -> bool {
     let path = system::library_of(address).unwrap_or_default();
     path.ends_with("/libomptgomp.so")
-}
-
-/// Whether a library of this path is libgomp, also under a name such as `libgomp-a34b3233.so.1.0.0`.
-fn is_name(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let rest = name.strip_prefix("libgomp");
-    rest.is_some_and(|rest| rest.starts_with(['.', '-']) && !rest.starts_with("-plugin"))
 }
 
 fn ask_replaced() -> Option<OfLibgomp> {
@@ -207,7 +203,7 @@ fn loaded() -> Vec<String> {
         if !info.dlpi_name.is_null() {
             // SAFETY: the loader's names are C strings.
             let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_string_lossy();
-            if is_name(&name) {
+            if Vendor::Gnu.makes(name.as_bytes()) {
                 found.push(name.into_owned());
             }
         }
@@ -252,20 +248,5 @@ impl Drop for Library {
     fn drop(&mut self) {
         // SAFETY: the handle is open, and not used any more.
         unsafe { libc::dlclose(self.0) };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn libgomp_is_known_by_name() {
-        for name in ["libgomp.so.1", "/a/libgomp-a34b3233.so.1.0.0"] {
-            assert!(is_name(name), "{name}");
-        }
-        for name in ["libgomp-plugin-nvptx.so.1", "/libgomp.so/libomp.so", ""] {
-            assert!(!is_name(name), "{name}");
-        }
     }
 }

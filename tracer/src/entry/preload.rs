@@ -1,6 +1,6 @@
-//! What the library does where it is in the program from its start, in the scope that all libraries share, as `omptrace
-//! record` has it for runtimes that look for no tool: it looks for them, when it is loaded, and whenever the program
-//! loads a library later.
+//! The library as a part of the program from its start, in the scope that all libraries share. `omptrace record` preloads it
+//! for runtimes that look for no tool. The library looks for such runtimes when it is loaded, and whenever the program loads
+//! a library later.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,11 +55,11 @@ interpose::interpose! {
     /// Takes the place of the C library's `dlopen` where this library is preloaded, and calls that.
     ///
     /// The C library looks for a name without a folder in the `DT_RUNPATH` of its caller. So such a call must not come from
-    /// here: it goes on in the C library as if it had gone there at once, and what it loaded is looked at when the next one
-    /// comes.
+    /// here: it goes on in the C library as if it had gone there at once. The next call of `dlopen` looks at what this one
+    /// loaded.
     ///
     /// # Safety
-    /// As the C library's.
+    /// Like the C library's.
     pub(crate) unsafe extern "C" fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void, goes on in choose
 }
 

@@ -6,11 +6,14 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ompt_sys::{
-    ompt_callback_sync_region_wait, ompt_data_t, ompt_function_lookup_t, ompt_start_tool_result_t,
+    ompt_callback_sync_region_wait, ompt_data_t, ompt_function_lookup_t, ompt_set_callback_t,
+    ompt_start_tool_result_t,
 };
+use omptrace_settings::value::{Sample, Switch};
 use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::metadata::{Registration, Runtime};
 
+use crate::chain;
 use crate::config::Config;
 use crate::devices;
 use crate::dialects::collector;
@@ -27,12 +30,13 @@ use crate::os::system;
 use crate::quirks::join_barrier;
 use crate::quirks::lock_after_exit;
 use crate::quirks::undeferred;
+use crate::samples;
 use crate::session::control;
 use crate::session::fork;
 use crate::session::metadata;
 use crate::session::{self, Session};
 
-/// What the runtime said in `ompt_start_tool`, for `initialize`.
+/// The runtime's words in `ompt_start_tool`, for `initialize`.
 #[derive(Debug)]
 struct Start {
     config: Config,
@@ -71,7 +75,7 @@ pub(crate) extern "C" fn ompt_start_tool(
         libgomp::before_runtime();
         // SAFETY: the runtime passes a C string of its own.
         let runtime_version = unsafe { runtime::text(runtime_version) };
-        tell_of_second(&runtime_version);
+        report_second_runtime(&runtime_version);
         let Some(config) = configured() else {
             return null_mut();
         };
@@ -100,23 +104,51 @@ unsafe extern "C" fn initialize(
     };
     // SAFETY: the first argument of `ompt_initialize_t`, in all generations.
     let lookup = unsafe { Lookup::new(lookup) };
-    match contained(|| begin(lookup, dialect)) {
+    let Some(start) = START.lock().take() else {
+        warning!("the runtime called initialize before ompt_start_tool: not traced");
+        return 0;
+    };
+    let has_second_tool = dialect == Dialect::V5
+        && contained(|| has_second_tool(lookup, &start, second)).unwrap_or(false);
+    match contained(|| begin(lookup, dialect, start, has_second_tool)) {
         Ok(Ok(())) => 1,
         Ok(Err(message)) => {
             warning!("{message}; the program runs without tracing");
-            0
+            c_int::from(has_second_tool)
         }
-        Err(_) => 0,
+        Err(_) => c_int::from(has_second_tool),
     }
+}
+
+/// Starts the next tool, where there is one.
+fn has_second_tool(lookup: Lookup, start: &Start, initial_device: usize) -> bool {
+    let Some(set_callback) = lookup.set_callback() else {
+        return false;
+    };
+    let next = match start.config.chain {
+        Switch::On => start.config.next_tool.as_ref(),
+        Switch::Off => return false,
+    };
+    let runtime = chain::Runtime {
+        set_callback,
+        omp_version: start.omp_version,
+        version: &start.runtime_version,
+        initial_device: initial_device as c_int,
+    };
+    chain::begin(
+        &runtime,
+        next.map(|library| library.0.as_os_str()),
+        preload::is_global(),
+    )
 }
 
 /// Says that a runtime is one too many, where another is traced: its events will be missing. One that is traced by the Collector
 /// API, which has no lookup, may be the same.
-fn tell_of_second(version: &str) {
+fn report_second_runtime(version: &str) {
     if let (Some(session), Some(_)) = (session::of_this_process(), Lookup::current()) {
-        let told = format!("a second OpenMP runtime in this process is not traced: {version}");
-        warning!("{told}");
-        session.tell_messages(vec![told]);
+        let message = format!("a second OpenMP runtime in this process is not traced: {version}");
+        warning!("{message}");
+        session.report_messages(vec![message]);
     }
 }
 
@@ -132,17 +164,18 @@ pub(crate) fn configured() -> Option<Config> {
         return None;
     }
     let config = Config::from_environment();
-    config.enabled.then(|| {
+    config.is_enabled().then(|| {
         fork::watch();
         config
     })
 }
 
-fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
-    let start = START
-        .lock()
-        .take()
-        .ok_or("the runtime called initialize before ompt_start_tool")?;
+fn begin(
+    lookup: Lookup,
+    dialect: Dialect,
+    start: Start,
+    has_second_tool: bool,
+) -> Result<(), String> {
     let set_callback = lookup
         .set_callback()
         .ok_or("the OpenMP runtime has no ompt_set_callback")?;
@@ -157,7 +190,19 @@ fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
     let wanted = |name| events.contains(&name) || ["thread_begin", "thread_end"].contains(&name);
     let states = events.contains(&thread_state::NAME);
     thread_state::read_by(lookup.get_state().filter(|_| states));
-    let callbacks = dialect.callbacks(&start.runtime_version, states);
+    let samples = prepared.session.config.sample != Sample::Off && dialect == Dialect::V5;
+    let asked = if has_second_tool {
+        chain::our_lookup()
+    } else {
+        lookup
+    };
+    samples::ask_by(Some(asked).filter(|_| samples));
+    let (set_callback, version): (ompt_set_callback_t, _) = match has_second_tool {
+        // What a runtime's fault asks of data words is done for both tools.
+        true => (chain::set_ours, ""),
+        false => (set_callback, &*start.runtime_version),
+    };
+    let callbacks = dialect.callbacks(version, states, samples);
     let registered = || callbacks.iter().filter(|callback| wanted(callback.name));
     lock_after_exit::watch(&start.runtime_version, set_callback, registered());
     let mut may_be_taken_back = registered().filter(|callback| !insisted.contains(&callback.name));
@@ -180,7 +225,9 @@ fn begin(lookup: Lookup, dialect: Dialect) -> Result<(), String> {
             },
         );
     }
-    if let Some(function) = join_barrier::needs_wait(&start.runtime_version, &results) {
+    if let Some(function) = join_barrier::needs_wait(&start.runtime_version, &results)
+        && !has_second_tool
+    {
         // SAFETY: as above.
         unsafe { set_callback(ompt_callback_sync_region_wait, Some(function)) };
     }
@@ -201,7 +248,7 @@ impl Prepared {
     /// Makes the file.
     ///
     /// # Errors
-    /// What could not be done, with what to do about it.
+    /// A message that says what could not be done, and what to do about it.
     pub(crate) fn new(config: Config) -> Result<Prepared, String> {
         clock::choose();
         control::reset();
@@ -217,13 +264,13 @@ impl Prepared {
     pub(crate) fn begin(self, runtime: Runtime, callbacks: BTreeMap<String, Registration>) {
         let clock = clock::describe(self.first, self.uncertainty);
         let facts = metadata::runtime(runtime, callbacks, clock);
-        self.session.tell_runtime(facts);
+        self.session.report_runtime(facts);
         self.session.begin();
     }
 }
 
-/// The program's own code has used OpenMP: from now on runtimes know processors and places, which they do not in
-/// `initialize`, nor when the first thread begins. Asked once.
+/// The program's own code has used OpenMP. From now on runtimes know processors and places. They do not yet in `initialize`,
+/// nor when the first thread begins. Asked once.
 pub(crate) fn program_uses_openmp(session: &Session) {
     if let Some(lookup) = Lookup::current()
         && session.shall_ask_runtime()
@@ -236,6 +283,7 @@ pub(crate) fn program_uses_openmp(session: &Session) {
 unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
     // While entry points may still be called, for runtimes that do not finalize their devices first.
     let _ = contained(devices::stop_all);
+    chain::end();
     end("finalize");
 }
 
@@ -266,14 +314,15 @@ pub(crate) fn end(how: &str) {
         collector::end();
         session::finish(how);
         thread_state::read_by(None);
+        samples::ask_by(None);
         Lookup::forget();
     });
 }
 
 /// The program ends, or the library goes. `finalize` has not come, and never will where the program called `exit` inside a
 /// parallel region or on a worker. But where the library was preloaded, the loader runs its destructor before that of the
-/// runtime, which then says how its threads end, and that it is done. So the session goes on, and what is known by now
-/// is in the trace for the case that nothing follows.
+/// runtime. The runtime then reports how its threads end, and that it is done. So the session goes on, and what is known by
+/// now is in the trace for the case that nothing follows.
 #[unsafe(link_section = ".fini_array")]
 #[used]
 static DESTRUCTOR: extern "C" fn() = {

@@ -1,4 +1,4 @@
-//! What surrounds a callback's work: a panic turns tracing off and never reaches the program.
+//! The guard around a callback's work: a panic turns tracing off and never reaches the program.
 
 use crate::hot::recorder::Mode;
 use crate::os::containment::contained;

@@ -1,4 +1,4 @@
-//! What runs at each event, in the order of an event's way.
+//! The code that runs at each event, in the order of an event's way.
 //!
 //! | module | what it is |
 //! | --- | --- |

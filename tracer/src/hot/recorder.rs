@@ -1,8 +1,8 @@
 //! The hot path: one thread's events into its chunk.
 //!
-//! A [`Recorder`] belongs to one thread and lies in private memory that a fork wipes ([`crate::session::fork`]): a child finds
-//! a full recorder, takes the cold path, and starts a session of its own. The chunk itself lies in the spool, which
-//! is shared with a file, so that the kernel keeps every event published when the process is killed.
+//! A [`Recorder`] belongs to one thread and lies in private memory that a fork wipes ([`crate::session::fork`]). A child
+//! finds a full recorder, takes the cold path, and starts a session of its own. The chunk itself lies in the spool, which is
+//! shared with a file. So the kernel keeps every published event when the process is killed.
 //!
 //! ```text
 //! thread-local pointer -> Recorder { limit, ready, words, base, predictors }
@@ -10,17 +10,22 @@
 //!                         spool chunk: [ header .. published ] [ word word word ... ]
 //! ```
 //!
-//! A signal handler may run between any two instructions of the hot path, and its own events may end the chunk, begin
-//! another, pause recording, or end the session. So the hot path reads nothing of the recorder but `ready` before it has
-//! taken `ready` away: what a handler did before that is read afterwards. From then on a handler's events are counted as
-//! lost, and nothing but the limit changes. No null chunk is followed: a recorder that a fork wiped is not ready, and one
-//! without a chunk has [`NONE`], by which nothing is published and nothing may be. `tests/tests/handlers.rs` runs a
-//! handler at each instruction.
+//! A signal handler may run between any two instructions of the hot path. Its own events may end the chunk, begin another,
+//! pause recording, or end the session. So the hot path first takes `ready` away, and reads nothing else of the recorder
+//! before. It sees all that a handler did until then. From then on a handler's events are counted as lost, and nothing but
+//! the limit changes. The hot path follows no null pointer to a chunk. A recorder that a fork wiped is not ready. One
+//! without a chunk has [`NONE`], by which nothing is published and nothing may be. `tests/tests/handlers.rs` runs a handler
+//! at each instruction.
 //!
 //! [`Recorder::try_put_predicted`] is all that a usual event costs. Where it says no, the callback tail-calls a twin with
-//! the same arguments ([`crate::hot::callbacks`]), which tries [`Recorder::try_put`]; everything rare makes that say no, and
-//! the cold path follows: no chunk, chunk full, an event inside an event, a time or a value that does not fit, a code
-//! address not seen in this chunk, recording paused.
+//! the same arguments ([`crate::hot::callbacks`]), which tries [`Recorder::try_put`]. Everything rare makes that say no, and
+//! the cold path follows:
+//!
+//! * no chunk, or a full one
+//! * an event inside an event
+//! * a time or a value that does not fit
+//! * a code address not seen in this chunk
+//! * recording paused
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::null_mut;
@@ -41,7 +46,7 @@ use crate::os::clock::{self, Stopwatch};
 use crate::os::sanitizer;
 use crate::os::system;
 
-/// What callbacks do; one for the process.
+/// The state of recording that callbacks obey; one for the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Mode {
@@ -84,8 +89,8 @@ impl Mode {
     }
 }
 
-/// Ticks for which modules are taken to be as they were: less than the loader needs to remove a library and load
-/// another (measured on x86_64: 65,000). Arm's timer runs at 25 MHz to 1 GHz.
+/// Ticks for which modules are assumed unchanged. The loader needs more to remove a library and load another (measured on
+/// x86_64: 65,000). Arm's timer runs at 25 MHz to 1 GHz.
 const MODULES_VALID_TICKS: u64 = if cfg!(target_arch = "aarch64") {
     1 << 7
 } else {
@@ -98,8 +103,8 @@ const MARGIN: usize = MAX_COMPACT_WORDS;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Recorder {
-    /// Words of the chunk before the margin; 0 where there is no chunk, or where it is closed, as any thread may
-    /// do ([`Mode::set`]); only its own thread opens it.
+    /// Words of the chunk before the margin; 0 where there is no chunk, or where it is closed. Any thread may close it
+    /// ([`Mode::set`]); only its own thread opens it.
     limit: Limit,
     /// False while the hot path stores an event, and before a stream begins. Atomic only so that a signal handler on the
     /// same thread may read it.
@@ -112,7 +117,7 @@ pub(crate) struct Recorder {
     asked: Cell<u64>,
     /// The predictors.
     state: UnsafeCell<State>,
-    /// What only the cold path needs.
+    /// Fields that only the cold path needs.
     pub(crate) stream: Stream,
     /// Its place in the list of all recorders.
     link: Link<Recorder>,
@@ -211,13 +216,13 @@ impl Recorder {
         let cursor = published.written();
         sanitizer::acquire(published);
         let mut stored = None;
-        // Where the chunk was given back, as a session ended in this moment (`Spool::remove`), the cursor is 0, and what is
-        // stored is read by nobody.
+        // Where the chunk was given back, as a session ended in this moment (`Spool::remove`), the cursor is 0. Nothing reads
+        // what is stored there.
         if cursor < self.limit.get() {
             // SAFETY: only this thread uses its recorder, and its signal handlers keep out while it is not ready.
             let state = unsafe { &mut *self.state.get() };
-            // SAFETY: the limit is not 0, so that there is a chunk: `begin_chunk` was given one that is this thread's alone
-            // until it is handed over, which no handler does where it is not ready. There are `MARGIN` words behind the limit, and
+            // SAFETY: the limit is not 0, so that there is a chunk. `begin_chunk` was given one that is this thread's alone
+            // until it is handed over; no handler does that where the recorder is not ready. There are `MARGIN` words behind the limit, and
             // the cursor is below the limit.
             let out = unsafe { &mut *words.add(cursor).cast() };
             stored = put(state, out);
@@ -241,8 +246,8 @@ impl Recorder {
         unsafe { &*self.state.get() }
     }
 
-    /// Lets `encode` write an event at the cursor, on the cold path: it gets the predictors, ticks since the base,
-    /// and all words that are left. `None` where it did not fit.
+    /// Lets `encode` write an event at the cursor, on the cold path. `encode` gets the predictors, ticks since the base, and
+    /// all words that are left. Returns `None` where the event did not fit.
     pub(crate) fn put_slowly(
         &self,
         now: u64,
@@ -333,8 +338,8 @@ impl Recorder {
         self.stream.number.get() != 0 && !self.ready.load(Ordering::Relaxed)
     }
 
-    /// In a forked child: the fork wiped the recorder, and the thread may be in the midst of the hot path, which a signal
-    /// handler that forked returns to.
+    /// Gives the recorder of a forked child, which the fork wiped, the words of [`NONE`]. A signal handler that forked may
+    /// return to the hot path, which then writes there.
     pub(crate) fn outlive_fork(&self) {
         if !self.is_idle() {
             self.words.set(none());
@@ -342,7 +347,7 @@ impl Recorder {
     }
 }
 
-/// What lies behind [`NONE`]: nobody reads or writes it.
+/// The address behind [`NONE`]: nobody reads or writes there.
 fn none() -> *mut u64 {
     (&raw const NONE).cast_mut().wrapping_add(1).cast()
 }
@@ -403,8 +408,8 @@ impl Recorder {
         self.link.claim()
     }
 
-    /// Makes it the one of the new stream `number`, whatever it was before; false, and nothing changed, where nothing
-    /// is recorded any more: who ends a session looks at all its recorders, those given back too.
+    /// Makes it the recorder of the new stream `number`, whatever it was before. Returns false, and changes nothing, where
+    /// nothing is recorded any more: the end of a session looks at all its recorders, those given back too.
     pub(crate) fn begin_stream(&self, number: u32) -> bool {
         let nested = self.stream.busy.enter();
         let records = Mode::current() != Mode::Off;

@@ -1,7 +1,7 @@
 //! The cold path: whatever [`Recorder::try_put`] could not do, and all wide events.
 //!
-//! It may take locks, make system calls and start sessions. A callback that comes while the same thread is here or on
-//! the hot path (out of a signal handler) is counted as lost: it would break the event that is being written.
+//! It may take locks, make system calls and start sessions. A signal handler's callback may come while the same thread is
+//! here or on the hot path. It is counted as lost: it would break the event that is being written.
 
 use omptrace_trace_format::event::{CompactRow, Event, WideRow, encode_compact};
 use omptrace_trace_format::predict::State;
@@ -12,6 +12,7 @@ use crate::hot::stream::Stream;
 use crate::hot::tls;
 use crate::os::clock;
 use crate::os::system;
+use crate::samples;
 use crate::session::fork;
 use crate::session::{self, Session};
 
@@ -44,8 +45,8 @@ pub(crate) fn wide<W: WideRow>(row: impl FnOnce(&Recorder) -> W) {
     });
 }
 
-/// Records the wide event that `row` makes, which says more of the event before it: in a child that one may be held
-/// back, and then this is, too.
+/// Records the wide event that `row` makes, which says more of the event before it. A child may hold back the event before;
+/// then it holds back this one, too.
 #[cold]
 pub(crate) fn beside<W: WideRow + Clone + Into<Event<'static>>>(row: impl FnOnce() -> W) {
     enter(|recorder| {
@@ -66,6 +67,7 @@ pub(crate) fn leave() {
     }
     recorder.close();
     recorder.stream.collecting.end();
+    samples::thread_ends(&recorder.stream);
     tls::set_recorder(None);
     // Else whoever ends the session finds the chunk where it is.
     if Mode::current() != Mode::Off {
@@ -236,7 +238,7 @@ fn put(
     attempt()
 }
 
-/// Runs `f` with the session and the thread's recorder, which is closed and has a chunk of that session; not at all
+/// Runs `f` with the session and the thread's recorder, which is closed and has a chunk of that session. Does not run it
 /// where nothing is recorded.
 pub(crate) fn with_session(f: impl FnOnce(&'static Session, &'static Recorder)) {
     enter(|recorder| {

@@ -1,7 +1,9 @@
-//! What a recorder keeps for the cold path: which stream it is, its chunk, what was lost.
+//! A recorder's fields for the cold path: its stream, its chunk, the events that were lost.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use omptrace_trace_format::block::ClockPair;
 
 use crate::lockfree::gate::Busy;
 use crate::lockfree::header::Header;
@@ -11,6 +13,34 @@ use crate::session::Session;
 use crate::session::fork::Held;
 use crate::session::modules::KnownModules;
 use crate::session::spool::Spool;
+
+/// What a stream holds. All zeros is a thread's.
+#[derive(Clone, Copy, Debug)]
+#[repr(u32)]
+pub(crate) enum Kind {
+    /// The events of a thread.
+    Thread = 0,
+    /// The records of a device, by its number.
+    Device(i32) = 1,
+    /// The samples of a thread.
+    Samples(SamplesOf) = 2,
+}
+
+/// Whose samples a stream holds, and those that a chunk may begin with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SamplesOf {
+    /// The stream of the thread's events.
+    pub(crate) thread_stream: u32,
+    /// The processor time between two samples that was asked for.
+    pub(crate) period_ns: u64,
+    /// The clocks before the oldest.
+    pub(crate) since: ClockPair,
+    /// The time of the newest that the stream has.
+    pub(crate) newest: u64,
+}
+
+/// The device of a thread that is in no target region.
+pub(crate) const NO_DEVICE: i32 = -1;
 
 /// The cold half of a [`crate::hot::recorder::Recorder`]. All zeros is that of a thread without stream.
 #[derive(Debug)]
@@ -31,17 +61,22 @@ pub(crate) struct Stream {
     pub(crate) session: Cell<*const Session>,
     /// Whether the thread is on the cold path.
     pub(crate) busy: Busy,
-    /// The stream is a device's, whose number follows.
-    pub(crate) is_device: Cell<bool>,
-    pub(crate) device_num: Cell<i32>,
+    /// What it holds.
+    pub(crate) kind: Cell<Kind>,
+    /// The thread's record of samples, by its number from 1; 0 where it is not sampled.
+    pub(crate) sampled: Cell<u32>,
+    /// The device of the target region that the thread is in, or [`NO_DEVICE`].
+    pub(crate) target_device: Cell<i32>,
+    /// A device's tracer knows of the operation that the thread asks for.
+    pub(crate) is_announced: Cell<bool>,
     /// True where ids were given that the chunk does not know of: nothing more may be written into it.
     pub(crate) stale: Cell<bool>,
     /// Events not recorded, and not reported yet. Atomic since signal handlers on the same thread count, too.
     lost: AtomicU64,
     /// The chunk in whose header they are counted, too: its number from 1, or 0 for none.
-    untold_in: Cell<u32>,
+    unreported_in: Cell<u32>,
     /// The session that they are lost in; null where the process has none yet.
-    untold_of: Cell<*const Session>,
+    unreported_of: Cell<*const Session>,
     /// The clock before the first of them.
     pub(crate) lost_since: Cell<u64>,
     /// The newest id given to a target region or data operation, counted from 1.
@@ -70,12 +105,14 @@ impl Stream {
             collecting: Collecting::new(),
             session: Cell::new(std::ptr::null()),
             busy: Busy(AtomicBool::new(false)),
-            is_device: Cell::new(false),
-            device_num: Cell::new(0),
+            kind: Cell::new(Kind::Thread),
+            sampled: Cell::new(0),
+            target_device: Cell::new(0),
+            is_announced: Cell::new(false),
             stale: Cell::new(false),
             lost: AtomicU64::new(0),
-            untold_in: Cell::new(0),
-            untold_of: Cell::new(std::ptr::null()),
+            unreported_in: Cell::new(0),
+            unreported_of: Cell::new(std::ptr::null()),
             lost_since: Cell::new(0),
             newest_target: Cell::new(0),
             kept: Kept::new(),
@@ -95,11 +132,11 @@ impl Stream {
         self.first_id() | TARGET_BIT | self.newest_target.get()
     }
 
-    /// Counts an event that was not recorded; also in the header of the stream's last chunk, in case that the process is
+    /// Counts an event that was not recorded. The header of the stream's last chunk counts it, too: the process may be
     /// killed before the stream has another chunk to report it in.
     pub(crate) fn lose(&self, now: u64, session: Option<&Session>) {
         let of = session.map_or(std::ptr::null(), std::ptr::from_ref);
-        if self.untold_of.replace(of) != of {
+        if self.unreported_of.replace(of) != of {
             // Of a session before, whose end did not wait for this thread: its spool reports them.
             self.lost.store(0, Ordering::Relaxed);
         }
@@ -109,30 +146,30 @@ impl Stream {
             let own = |session: &&Session| std::ptr::eq(self.session.get(), *session);
             // A stream that never had one counts in the first of all.
             let index = session.filter(own).map_or(0, |_| self.chunk.get());
-            self.untold_in.set(index + 1);
+            self.unreported_in.set(index + 1);
         }
-        if let Some(header) = self.untold_in(session) {
-            header.add_untold();
+        if let Some(header) = self.unreported_in(session) {
+            header.add_unreported();
         }
     }
 
-    fn untold_in<'s>(&self, session: Option<&'s Session>) -> Option<&'s Header> {
-        session?.header(self.untold_in.get().checked_sub(1)?)
+    fn unreported_in<'s>(&self, session: Option<&'s Session>) -> Option<&'s Header> {
+        session?.header(self.unreported_in.get().checked_sub(1)?)
     }
 
     /// How many were counted since this was asked last; they are reported now.
     pub(crate) fn take_lost(&self, session: Option<&Session>) -> u64 {
         // Relaxed: as in `lose`; at the session's end, `Busy` orders it.
         let lost = self.lost.swap(0, Ordering::Relaxed);
-        let of = self.untold_of.replace(std::ptr::null());
+        let of = self.unreported_of.replace(std::ptr::null());
         if !of.is_null() && session.is_some_and(|session| !std::ptr::eq(of, session)) {
-            self.untold_in.set(0);
+            self.unreported_in.set(0);
             return 0;
         }
-        if let Some(header) = self.untold_in(session) {
-            header.forget_untold(lost);
+        if let Some(header) = self.unreported_in(session) {
+            header.forget_unreported(lost);
         }
-        self.untold_in.set(0);
+        self.unreported_in.set(0);
         lost
     }
 
@@ -141,7 +178,10 @@ impl Stream {
         self.number.set(number);
         self.sequence.set(0);
         self.session.set(std::ptr::null());
-        self.is_device.set(false);
+        self.kind.set(Kind::Thread);
+        self.sampled.set(0);
+        self.target_device.set(NO_DEVICE);
+        self.is_announced.set(false);
         self.joining.forget();
         self.collecting.end();
         self.stale.set(false);

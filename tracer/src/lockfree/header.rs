@@ -11,7 +11,7 @@ const CLOCK: usize = 3;
 const NEWEST_ID: usize = 6;
 const PUBLISHED: usize = 7;
 const FAILURE: usize = 8;
-const UNTOLD: usize = 9;
+const UNREPORTED: usize = 9;
 const NEXT_KEPT: usize = 10;
 
 /// Release, but where `cargo xtask sanitize` plants a race ([`crate::os::sanitizer`]).
@@ -20,8 +20,8 @@ const PUBLISH: Ordering = match cfg!(omptrace_planted = "race") {
     true => Ordering::Relaxed,
 };
 
-/// A header. Its words are only ever accessed atomically; the words behind it belong to one thread at a time, and
-/// others read them up to the published length.
+/// A header. Its words are only ever accessed atomically. The words behind it belong to one thread at a time. Others read
+/// them up to the published length.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Header(pub(crate) [AtomicU64; CHUNK_HEADER_WORDS]);
@@ -100,7 +100,7 @@ impl Header {
     }
 
     /// Says, for whoever reads the spool, which error of the system turned tracing off; false where the chunk was never begun.
-    pub(crate) fn tell_failure(&self, number: i32) -> bool {
+    pub(crate) fn report_failure(&self, number: i32) -> bool {
         let has_begun = self.word(MAGIC) == CHUNK_MAGIC;
         if has_begun {
             // Relaxed: only the number is passed on.
@@ -110,15 +110,15 @@ impl Header {
     }
 
     /// Counts an event that is lost, and that no event reports yet, for whoever reads the spool; whatever chunk this is.
-    pub(crate) fn add_untold(&self) {
+    pub(crate) fn add_unreported(&self) {
         // Relaxed: only the sum counts.
-        self.0[UNTOLD].fetch_add(1, Ordering::Relaxed);
+        self.0[UNREPORTED].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes off events of [`Header::add_untold`] that an event reports now.
-    pub(crate) fn forget_untold(&self, events: u64) {
+    /// Takes off events of [`Header::add_unreported`] that an event reports now.
+    pub(crate) fn forget_unreported(&self, events: u64) {
         // Relaxed: as above.
-        self.0[UNTOLD].fetch_sub(events, Ordering::Relaxed);
+        self.0[UNREPORTED].fetch_sub(events, Ordering::Relaxed);
     }
 
     /// The number that follows in the list of those that a thread keeps ([`crate::hot::stream::Kept`]); nobody else reads it.

@@ -6,7 +6,7 @@ use crate::sync::{AtomicBool, AtomicPtr, Ordering};
 #[derive(Debug)]
 pub(crate) struct List<T>(pub(crate) AtomicPtr<T>);
 
-/// What the list needs in each thing. All zeros is a thing that nobody has.
+/// The list's field in each thing. All zeros is a thing that nobody has.
 #[derive(Debug)]
 pub(crate) struct Link<T> {
     pub(crate) taken: AtomicBool,
@@ -42,8 +42,8 @@ impl<T: Linked> List<T> {
     pub(crate) fn push(&self, thing: &'static T) {
         let link = thing.link();
         let new = std::ptr::from_ref(thing).cast_mut();
-        // Relaxed: the head is only handed on. (A thing's `next` is read by those who have seen the thing: the heads
-        // before it are released by the chain of exchanges that leads here.)
+        // Relaxed: the head is only handed on. Threads that have seen a thing read its `next`; the chain of exchanges that
+        // leads here releases the heads before it.
         let mut head = self.0.load(Ordering::Relaxed);
         loop {
             link.next.store(head, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! What threads share without a lock: every protocol, apart from what it protects; but for that of forks and the loader
-//! (`session/fork.rs`), which has no model.
+//! The protocols of what threads share without a lock, each apart from what it protects. One is elsewhere: that of forks and
+//! the loader (`session/fork.rs`), which has no model.
 //!
 //! | module | between whom |
 //! | --- | --- |
@@ -9,10 +9,11 @@
 //! | [`pace`] | threads that wait for the writer, and the writer that takes idle time |
 //! | [`gate`] | threads that record, and the one that ends the session |
 //! | [`list`] | threads that come and go, over their recorders |
+//! | [`ring`] | a thread's signal handler, and who reads its samples |
 //!
-//! Nothing in here knows of anything else in the crate but [`crate::sync`]: `tests/models` compiles the same files
-//! over loom's types, runs them in every order that the memory model allows, and shows of each ordering that a weaker
-//! one would be found.
+//! Nothing in here knows of anything else in the crate but [`crate::sync`]. `tests/models` compiles the same files over
+//! loom's types and runs them in every order that the memory model allows. It also shows of each ordering that a weaker one
+//! would be found.
 
 pub(crate) mod bell;
 pub(crate) mod gate;
@@ -20,3 +21,4 @@ pub(crate) mod header;
 pub(crate) mod list;
 pub(crate) mod pace;
 pub(crate) mod queues;
+pub(crate) mod ring;

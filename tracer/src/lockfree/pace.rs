@@ -1,4 +1,4 @@
-//! Who waits for the writer, and whether it therefore gets processor time like any other thread.
+//! The pace of the writer: where threads wait for it, it gets processor time like any other thread.
 
 use crate::sync::{AtomicI32, AtomicUsize, Ordering, fence};
 
@@ -12,8 +12,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// On the writer: `thread` is the calling one's number. `set` makes a thread an ordinary one (true), or one that
-    /// takes idle time only; it is a call of the kernel, which orders all such calls for a thread.
+    /// On the writer: `thread` is the calling one's number. `set` makes a thread an ordinary one (true), or one that takes
+    /// idle time only. It is a system call; the kernel orders all such calls for a thread.
     pub(crate) fn begin(&self, thread: i32, set: impl Fn(i32, bool)) {
         // Relaxed: the fence in `settle` orders it.
         self.thread.store(thread, Ordering::Relaxed);
@@ -34,8 +34,8 @@ impl Pace {
         self.settle(set);
     }
 
-    /// Sets the pace until it is what it should be. Several may do this at once: the last one to call `set` looks once
-    /// more afterwards, and what it does not see then was changed by somebody who has yet to call `set`.
+    /// Sets the pace until it is what it should be. Several threads may do this at once. The last one to call `set` looks
+    /// once more afterwards. A change that it does not see then is by a thread that has yet to call `set`.
     fn settle(&self, set: impl Fn(i32, bool)) {
         // SeqCst; pairs with itself on another thread: who waits sees the writer's number, or the writer sees who waits.
         fence(Ordering::SeqCst);

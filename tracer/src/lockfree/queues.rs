@@ -10,8 +10,8 @@ use crate::sync::{AtomicPtr, Ordering, Queue};
 /// How many chunks a part is for.
 const PART: usize = 512;
 
-/// The queues of a spool; each has room for all its chunks, so that pushing never fails. They come in parts, for chunks
-/// that follow each other: most processes have few, and room for all would be half a MiB that is written at the start.
+/// The queues of a spool; each has room for all its chunks, so that pushing never fails. They come in parts, for chunks that
+/// follow each other. Most processes have few chunks; room for all would be half a MiB that is written at the start.
 #[derive(Debug)]
 pub(crate) struct Queues {
     /// Null before the first chunk of a part comes to life. They stay as long as the process, as its spool does.

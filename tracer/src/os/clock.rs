@@ -1,7 +1,7 @@
 //! The session's clock: raw ticks, read on every event, and pairs with the system's clocks, read rarely.
 //!
-//! Reading the clock is the largest part of an event's cost. The time stamp counter is used where it is invariant
-//! and the kernel itself trusts it (its own clocksource), the generic timer on Arm; elsewhere `CLOCK_MONOTONIC`,
+//! Reading the clock is the largest part of an event's cost. On x86_64 the time stamp counter is used where it is invariant
+//! and the kernel itself trusts it (its own clocksource). On Arm it is the generic timer. Elsewhere it is `CLOCK_MONOTONIC`,
 //! whose ticks are nanoseconds.
 
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -12,7 +12,7 @@ use omptrace_trace_format::metadata;
 
 use crate::os::system::clock_ns;
 
-/// What the ticks are.
+/// The source of the ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum ClockKind {

@@ -1,8 +1,9 @@
-//! What the program shall not notice of a call into the tracer: a panic, a cancellation that takes effect there, another `errno`.
+//! Containment of a call into the tracer: the program shall notice no panic, no cancellation that takes effect there, and no
+//! other `errno`.
 //!
 //! A thread may be cancelled wherever it makes one of many system calls (pthreads(7), "Cancellation points"), as we do to
-//! write a chunk. A program that is cancelled at a place of its own choice would end in the middle of a construct, and
-//! the unwinding of our frames would be an abort. So nothing of ours is such a place: the request waits.
+//! write a chunk. A program chooses a place where it may be cancelled; with one of ours, it would end in the middle of a
+//! construct. The unwinding of our frames would be an abort. So nothing of ours is such a place: the request waits.
 
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +19,7 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-/// Runs `f` so that neither a panic nor a cancellation leaves it, and `errno` is as it was: a program may say in a `critical` why
+/// Runs `f` so that neither a panic nor a cancellation leaves it, and keeps `errno`. A program may say in a `critical` why
 /// the call before it failed.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! Between its creation and its first line of ours, a thread takes that lock (`__cxa_thread_atexit_impl`, for what Rust
 //! keeps per thread). A runtime that is closed with `dlclose` calls `finalize` under it: so a thread that has not begun is
-//! not waited for. From then on it may take no lock that others hold for long, and make no thread-local value, as some
+//! not waited for. From then on it may take no lock that others hold for long. It may make no thread-local value, as some
 //! locks do when they are contended: it has [`crate::os::lock`].
 
 use std::io;
@@ -16,7 +16,7 @@ use crate::os::system;
 /// A thread, and what it leaves.
 #[derive(Debug)]
 pub(crate) struct HelperThread<T> {
-    /// What the thread sleeps by.
+    /// The semaphore that the thread sleeps on.
     wake_up: Semaphore,
     phase: Mutex<Phase<T>>,
     /// The phase is [`Phase::Ended`], for each that waited for it.

@@ -17,7 +17,7 @@ const MAX_ERROR: isize = 4095;
 /// As of the system call.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 #[inline]
 pub(crate) unsafe fn call<const N: usize>(
     number: c_long,

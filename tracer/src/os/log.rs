@@ -12,7 +12,7 @@ use crate::os::system;
 pub(crate) enum Level {
     /// Nothing.
     Quiet = 0,
-    /// What costs the user events or the trace.
+    /// A fault that costs the user events or the trace.
     Warn = 1,
     /// Also where the trace is.
     Info = 2,
@@ -26,7 +26,7 @@ pub(crate) fn set_level(level: Level) {
     LEVEL.store(level as u8, Ordering::Relaxed);
 }
 
-/// Says `message` where the level allows it, by one write(2): the standard library's stderr has a lock, which a
+/// Writes `message` to stderr where the level allows it, by one write(2). The standard library's stderr has a lock, which a
 /// thread that does not exist in a forked child may hold.
 pub(crate) fn say(level: Level, message: Arguments<'_>) {
     // Relaxed: as above.

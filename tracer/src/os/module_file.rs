@@ -1,5 +1,5 @@
-//! The files of modules for `omptrace record`, which names functions after the run: a program that unpacks itself, and what
-//! has no name at all, may be gone by then. So `record` is given each file when the trace names its module.
+//! The files of modules for `omptrace record`, which names functions after the run. By then a program that unpacks itself
+//! may be gone, and a file without a name is. So `record` is given each file when the trace names its module.
 //!
 //! The file travels as a descriptor through a socket in the registry. It is in the socket's queue when this returns, whether or
 //! not `record` has come to it. What cannot be sent at once is not sent: the program never waits for `record`.

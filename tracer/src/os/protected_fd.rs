@@ -1,15 +1,15 @@
 //! A file of ours in a process that is not.
 //!
-//! Daemons, and programs that want to be tidy, close every descriptor that they do not know. Ours are among them, and
-//! the next file that the program opens has the number of one: what we write would be in the program's own data. So each
-//! use asks first whether the number still means our file (fstat(2): 0.2 us, beside 24 us and more to write a chunk), and
-//! opens the file again by its name where it does not.
+//! Daemons, and programs that want to be tidy, close every descriptor that they do not know. Ours are among them. The next
+//! file that the program opens then has the number of one of ours: what we write would be in the program's own data. So each
+//! use asks first whether the number still means our file, and opens the file again by its name where it does not. The
+//! question, fstat(2), takes 0.2 us; to write a chunk takes 24 us and more.
 //!
-//! Between question and use another thread may do the same. Our numbers are therefore high ones: the system gives the lowest
-//! that is free, so that nobody who opens a file has one of ours in that moment. And the program finds the numbers that it
-//! has without a tool. The writer, which may lose its processor for long at any place, has yet higher ones
-//! ([`ProtectedFd::move_up`]): a test that opens 80 files met it between question and use. What is left is a program that closes
-//! everything again while a file is being opened anew, for a moment by the lowest number.
+//! Between question and use another thread may do the same. Our numbers are therefore high ones. The system gives the lowest
+//! free number, so no thread that opens a file gets one of ours in that moment. And the program finds the numbers that it
+//! has without a tool. The writer may lose its processor for long at any place. It has yet higher numbers
+//! ([`ProtectedFd::move_up`]): a test that opens 80 files met it between question and use. What is left is a program that
+//! closes everything again while a file is being opened anew, for a moment by the lowest number.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -23,8 +23,8 @@ use crate::os::system::{self, FileId};
 
 /// The lowest number that we ask for: beyond what programs have open that close what they do not know.
 const HIGH: RawFd = 1000;
-/// The same where that is refused, or takes too long: a process begins with room for 64, and where it has threads, more
-/// makes it wait until each processor has been through the scheduler (15 ms).
+/// The lowest number that we ask for where [`HIGH`] is refused or takes too long. A process begins with room for 64. To make
+/// room in a process that has threads waits until each processor has been through the scheduler (15 ms).
 const LOWEST: RawFd = 48;
 
 /// Names tried when one is taken.
@@ -50,7 +50,7 @@ impl ProtectedFd {
     /// followed.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub(crate) fn create(wanted: &Path) -> io::Result<ProtectedFd> {
         let mut number = 1;
         loop {
@@ -59,8 +59,8 @@ impl ProtectedFd {
                     if error.kind() == io::ErrorKind::AlreadyExists && number < MAX_NAMES =>
                 {
                     if is_no_place_for_files(wanted) {
-                        let told = "it is there, and is no file but a device, pipe or socket";
-                        return Err(io::Error::other(told));
+                        let message = "it is there, and is no file but a device, pipe or socket";
+                        return Err(io::Error::other(message));
                     }
                     number += 1;
                 }
@@ -151,7 +151,7 @@ impl ProtectedFd {
     /// Calls `call` with a descriptor of the file.
     ///
     /// # Errors
-    /// What `call` said; what the system said where the program closed the descriptor and the file cannot be opened again.
+    /// The error of `call`; the system's error where the program closed the descriptor and the file cannot be opened again.
     pub(crate) fn with<T>(&self, call: impl Fn(BorrowedFd<'_>) -> io::Result<T>) -> io::Result<T> {
         match call(self.descriptor()?) {
             // Closed since it was asked for.
@@ -168,15 +168,15 @@ impl ProtectedFd {
             return Ok(unsafe { BorrowedFd::borrow_raw(descriptor) });
         }
         let file = self.open_again().map_err(|error| {
-            let told = format!("the program closed it, and it cannot be opened again: {error}");
-            io::Error::new(error.kind(), told)
+            let message = format!("the program closed it, and it cannot be opened again: {error}");
+            io::Error::new(error.kind(), message)
         })?;
         let (new, ours) = (file.as_raw_fd(), Ordering::Relaxed);
         let kept = match self
             .descriptor
             .compare_exchange(descriptor, new, ours, ours)
         {
-            // The old number is none of ours any more.
+            // The old number is no longer ours.
             Ok(_) => file.into_raw_fd(),
             Err(faster) => {
                 system::close(file);
@@ -240,7 +240,7 @@ impl Drop for ProtectedFd {
     }
 }
 
-/// The same file by the first of these numbers that is to be had, or the next that is free.
+/// Moves the file to the first of these numbers that is to be had, or the next that is free.
 fn out_of_the_way(file: OwnedFd, numbers: &[RawFd]) -> OwnedFd {
     let mut numbers = numbers.iter();
     match numbers.find_map(|lowest| system::duplicate_from(file.as_fd(), *lowest).ok()) {

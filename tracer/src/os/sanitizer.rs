@@ -1,4 +1,4 @@
-//! What `cargo xtask sanitize` builds besides: what ThreadSanitizer must know, and mistakes that must be found.
+//! Additions to the build of `cargo xtask sanitize`: facts that ThreadSanitizer must know, and mistakes that must be found.
 //!
 //! | cfg | what it does |
 //! | --- | --- |
@@ -6,7 +6,7 @@
 //! | `omptrace_planted = "race"` | publishes events without ordering ([`crate::lockfree::header`]) |
 //! | `omptrace_planted = "fault"` | reads memory that was given back ([`plant_fault`]) |
 
-/// Whoever calls [`acquire`] of this `place` afterwards sees what was done before.
+/// Makes all that was done before visible to the thread that calls [`acquire`] of this `place` afterwards.
 pub(crate) fn release<T>(place: &T) {
     #[cfg(omptrace_thread_sanitizer)]
     // SAFETY: the address is only a name.
@@ -16,7 +16,7 @@ pub(crate) fn release<T>(place: &T) {
     let _ = place;
 }
 
-/// What was done before the last [`release`] of this `place` is seen.
+/// Makes the thread see all that was done before the last [`release`] of this `place`.
 pub(crate) fn acquire<T>(place: &T) {
     #[cfg(omptrace_thread_sanitizer)]
     // SAFETY: as above.

@@ -1,5 +1,5 @@
-//! What the tracer wants of the system, each wrapped once. All that it does after its start goes to the kernel directly:
-//! see [`crate::os::kernel`].
+//! The system's functions that the tracer uses, each wrapped once. All that it does after its start goes to the kernel
+//! directly: see [`crate::os::kernel`].
 
 use std::ffi::{CStr, CString, c_int};
 use std::io::{self, IoSlice};
@@ -16,7 +16,7 @@ use crate::os::kernel;
 /// Creates `path` for the user alone; it must not exist, and a link is never followed.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub(crate) fn create_new(path: &Path) -> io::Result<OwnedFd> {
     open(path, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL)
 }
@@ -24,7 +24,7 @@ pub(crate) fn create_new(path: &Path) -> io::Result<OwnedFd> {
 /// Opens the file at `path`, which is there, and is none that makes the caller wait.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub(crate) fn open_existing(path: &Path) -> io::Result<OwnedFd> {
     open(path, libc::O_RDWR | libc::O_NONBLOCK)
 }
@@ -99,7 +99,7 @@ const MAX_PARTS: usize = 4;
 /// Writes all of `parts` at `offset`.
 ///
 /// # Errors
-/// What the system said; `EFBIG` before the process's limit on file sizes would kill it.
+/// The system's error; `EFBIG` before the process's limit on file sizes would kill it.
 pub(crate) fn write_all_at(
     file: BorrowedFd<'_>,
     parts: &[&[u8]],
@@ -135,8 +135,8 @@ pub(crate) fn write_all_at(
     Ok(())
 }
 
-/// The upper half of a number that the kernel wants in two registers; where a register holds all of it, it looks at the
-/// first one only.
+/// The upper half of a number that the kernel wants in two registers. Where one register holds all of it, the kernel looks
+/// at the first one only.
 fn high_half(number: u64) -> usize {
     match usize::BITS {
         64 => 0,
@@ -183,7 +183,7 @@ fn allocate(file: BorrowedFd<'_>, mode: c_int, offset: u64, len: u64) -> io::Res
 /// Reserves space on the disk beyond the file's end.
 ///
 /// # Errors
-/// What the system said: not every file system can.
+/// The system's error: not every file system can.
 pub(crate) fn reserve_without_growing(
     file: BorrowedFd<'_>,
     offset: u64,
@@ -193,11 +193,11 @@ pub(crate) fn reserve_without_growing(
     allocate(file, libc::FALLOC_FL_KEEP_SIZE, offset, len)
 }
 
-/// True where a page that was written to the file once may find no space the second time, by the kind of its file system:
-/// Btrfs and bcachefs copy on write, NILFS refuses on a disk that is nearly full.
+/// Returns true where a page of the file that was written once may find no space the second time. The kind of file system
+/// decides: Btrfs and bcachefs copy on write, NILFS refuses on a disk that is nearly full.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub(crate) fn faults_when_full(file: BorrowedFd<'_>) -> io::Result<bool> {
     const BCACHEFS_SUPER_MAGIC: libc::c_long = 0xca45_1a4e;
     // SAFETY: all zeros is a valid structure, which the kernel fills.
@@ -213,7 +213,7 @@ pub(crate) fn faults_when_full(file: BorrowedFd<'_>) -> io::Result<bool> {
 /// Ends the file at `len`, which gives back what is reserved beyond.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub(crate) fn truncate(file: BorrowedFd<'_>, len: u64) -> io::Result<()> {
     // SAFETY: a plain system call.
     unsafe { kernel::call(libc::SYS_ftruncate, [number(file), len as usize]) }.map(drop)
@@ -222,7 +222,7 @@ pub(crate) fn truncate(file: BorrowedFd<'_>, len: u64) -> io::Result<()> {
 /// Gives back the space of `len` bytes from `offset` on, which read as zeros from then on.
 ///
 /// # Errors
-/// What the system said: not every file system can.
+/// The system's error: not every file system can.
 pub(crate) fn give_back(file: BorrowedFd<'_>, offset: usize, len: usize) -> io::Result<()> {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     allocate(file, mode, offset as u64, len as u64)
@@ -232,7 +232,7 @@ pub(crate) fn give_back(file: BorrowedFd<'_>, offset: usize, len: usize) -> io::
 /// may be touched before [`open_memory`].
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub(crate) fn map_shared(file: BorrowedFd<'_>, offset: usize, len: usize) -> io::Result<*mut u8> {
     let (access, flags) = (libc::PROT_NONE, libc::MAP_SHARED | libc::MAP_NORESERVE);
     let before = offset % page_bytes();
@@ -291,7 +291,7 @@ unsafe fn advise(base: *mut u8, len: usize, advice: c_int) -> io::Result<()> {
 /// Maps a page of the file, which keeps the file's description open; nobody can touch it, and no child of fork gets it.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub(crate) fn map_pin(file: BorrowedFd<'_>) -> io::Result<*mut u8> {
     let (access, flags) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_NORESERVE);
     let len = page_bytes();
@@ -325,7 +325,7 @@ pub(crate) fn unmap_pin(page: *mut u8) {
 /// Maps `len` bytes of zeroed private memory for the life of the process. None may be touched before [`open_memory`].
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub(crate) fn map_private(len: usize) -> io::Result<*mut u8> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     map(len, libc::PROT_NONE, flags, None)
@@ -334,7 +334,7 @@ pub(crate) fn map_private(len: usize) -> io::Result<*mut u8> {
 /// Lets a part of a mapping be read and written, and what else is in its pages.
 ///
 /// # Errors
-/// What the system said: memory is short.
+/// The system's error: memory is short.
 pub(crate) fn open_memory(base: *mut u8, len: usize) -> io::Result<()> {
     let before = base as usize % page_bytes();
     let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -376,7 +376,7 @@ pub(crate) fn detach_memory(base: *mut u8, len: usize) {
     let _ = unsafe { kernel::call(SYS_MMAP, arguments) };
 }
 
-/// What maps memory of zeros, by whatever name.
+/// The system call that maps memory of zeros, by whatever name.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 const SYS_MMAP: libc::c_long = libc::SYS_mmap;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -388,13 +388,13 @@ pub(crate) fn has_more_rights_than_its_user() -> bool {
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// What distinguishes a file from all others: its file system's device, and its number there.
+/// The identity of a file: its file system's device, and its number there.
 pub(crate) type FileId = (u64, u64);
 
 /// Which file this is.
 ///
 /// # Errors
-/// What the system said: `EBADF` where the descriptor is closed.
+/// The system's error: `EBADF` where the descriptor is closed.
 pub(crate) fn file_id(file: BorrowedFd<'_>) -> io::Result<FileId> {
     status(file).map(|stat| (stat.st_dev, stat.st_ino))
 }
@@ -402,7 +402,7 @@ pub(crate) fn file_id(file: BorrowedFd<'_>) -> io::Result<FileId> {
 /// Which file has this name; a link is one itself.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub(crate) fn file_id_of(path: &Path) -> io::Result<FileId> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let flags = libc::AT_SYMLINK_NOFOLLOW;
@@ -451,7 +451,7 @@ pub(crate) fn has_one_thread() -> bool {
 /// A second descriptor of the file: the lowest that is free from `lowest` on.
 ///
 /// # Errors
-/// What the system said: there is none within the process's limit.
+/// The system's error: there is none within the process's limit.
 pub(crate) fn duplicate_from(file: BorrowedFd<'_>, lowest: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: a plain system call.
     let arguments = [
@@ -468,7 +468,7 @@ pub(crate) fn duplicate_from(file: BorrowedFd<'_>, lowest: RawFd) -> io::Result<
 /// Zeroed private memory that a child of fork finds zeroed again.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub(crate) fn map_wiped_on_fork(len: usize) -> io::Result<*mut u8> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let base = map(len, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, None)?;
@@ -476,6 +476,21 @@ pub(crate) fn map_wiped_on_fork(len: usize) -> io::Result<*mut u8> {
     // SAFETY: the range was just mapped.
     let _ = unsafe { advise(base, len, libc::MADV_WIPEONFORK) };
     Ok(base)
+}
+
+/// Zeroed private memory.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn map_zeroed(len: usize) -> io::Result<*mut u8> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    map(len, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, None)
+}
+
+/// Gives back what [`map_zeroed`] made, and nobody uses.
+pub(crate) fn unmap(memory: *mut u8, len: usize) {
+    // SAFETY: the caller's own mapping.
+    let _ = unsafe { kernel::call(libc::SYS_munmap, [memory.addr(), len]) };
 }
 
 /// The calling thread's `errno`.
@@ -600,11 +615,11 @@ pub(crate) fn wake(word: &AtomicU32, threads: u32) {
 }
 
 /// Signals, as the kernel has them: signal 1 is bit 0.
-type Signals = u64;
+pub(crate) type Signals = u64;
 
 /// Signals that are never kept from a thread. Those of the C libraries' own: glibc cancels threads by 32 and changes their
-/// user by 33, musl uses 34, too. What an instruction causes kills the process where it is blocked: a sandbox answers
-/// system calls by SIGSYS, a debugger within the process steps by SIGTRAP.
+/// user by 33, musl uses 34, too. A signal that an instruction causes kills the process where it is blocked. A sandbox
+/// answers system calls by SIGSYS; a debugger within the process steps by SIGTRAP.
 const NEVER_BLOCKED: Signals = bit(32) | bit(33) | bit(34) | bit(libc::SIGSYS) | bit(libc::SIGTRAP);
 
 const fn bit(signal: c_int) -> Signals {
@@ -633,11 +648,11 @@ pub(crate) fn without_signals<T>(f: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Writes to a descriptor that is not ours, once: a pipe that nobody reads any more, or a file that may not become larger, does
-/// not kill the program.
+/// Writes once to a descriptor that is not ours. A pipe that nobody reads any more, or a file that may not grow, does not
+/// kill the program.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub(crate) fn write_without_signal(descriptor: RawFd, bytes: &[u8]) -> io::Result<()> {
     const DEADLY: [c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
     without_signals(|| {
@@ -713,7 +728,7 @@ pub(crate) fn absolute(path: &Path) -> std::path::PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-/// What the loader knows of `address`.
+/// The loader's knowledge of `address`.
 fn loaded_at(address: *const libc::c_void) -> Option<libc::Dl_info> {
     // SAFETY: all zeros is a valid structure, and `dladdr` accepts any address.
     unsafe {

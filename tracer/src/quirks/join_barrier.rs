@@ -1,10 +1,11 @@
 //! The one place per thread in which LLVM's runtime, and Intel's, keep the tool's data of two things.
 //!
-//! One is the task of a `taskwait` with dependences, and of an undeferred task that waits for its own. The other is a copy of
-//! the data of a worker's implicit task, from the begin of the barrier at the end of a region on; it is never emptied. Where the
-//! first begins, the runtime aborts unless the place is empty (`taskwait_task_data->ptr == NULL`): in any task that a
-//! worker runs in that barrier, and anywhere on a thread that has been a worker. A tool that gives tasks no data is the only
-//! one that never meets this. So what is copied is empty, and the copy has the task's id only while the runtime reports ends:
+//! One is the task of a `taskwait` with dependences, and of an undeferred task that waits for its own. The other is a copy
+//! of the data of a worker's implicit task. The runtime makes it at the begin of the barrier that ends a region, and never
+//! empties it. Where the first begins, the runtime aborts unless the place is empty
+//! (`taskwait_task_data->ptr == NULL`). The place is not empty in any task that a worker runs in that barrier, and anywhere
+//! on a thread that has been a worker. A tool that gives tasks no data is the only one that never meets this. So what is
+//! copied is empty, and the copy has the task's id only while the runtime reports ends:
 //!
 //! ```text
 //! sync_region_wait begin   the id is taken out of the task, and kept      the runtime copies
@@ -24,12 +25,12 @@ use ompt_sys::{
     ompt_sync_region_barrier_implicit, ompt_sync_region_barrier_implicit_parallel,
     ompt_sync_region_t,
 };
+use omptrace_runtimes::Fault;
 
 use crate::dialects::dialect::Function;
 use crate::dialects::thread_state;
 use crate::hot::callbacks;
 use crate::hot::tls;
-use crate::quirks::Quirk;
 
 /// The callbacks that are registered in place of those of the same names where a runtime has the fault.
 pub(crate) static CALLBACKS: &[(&str, Function)] = {
@@ -48,8 +49,8 @@ pub(crate) static CALLBACKS: &[(&str, Function)] = {
     }
 };
 
-/// What must be registered for `sync_region_wait` where the user does not want it: a runtime of this `version` registered
-/// the callbacks of `results`.
+/// The callback that must be registered for `sync_region_wait` where the user does not want it: a runtime of this `version`
+/// registered the callbacks of `results`.
 pub(crate) fn needs_wait<T>(
     version: &str,
     results: &BTreeMap<String, T>,
@@ -58,7 +59,7 @@ pub(crate) fn needs_wait<T>(
     let is_needed = gives_ids && !results.contains_key("sync_region_wait");
     // SAFETY: it has the signature of `sync_region_wait`.
     let function = || unsafe { Function::new(unrecorded_sync_region_wait as *const c_void) }.0;
-    (is_needed && Quirk::WantsTaskwaitDataEmpty.is_of(version)).then(function)
+    (is_needed && Fault::WantsTaskwaitDataEmpty.is_of(version)).then(function)
 }
 
 /// Both calls are jumps: a usual event costs one test more.
@@ -113,7 +114,7 @@ unsafe extern "C" fn unrecorded_sync_region_wait(
 /// # Safety
 /// `task_data` is null, or valid during the callback.
 #[inline(never)]
-unsafe fn around_copy(
+pub(crate) unsafe fn around_copy(
     kind: ompt_sync_region_t,
     endpoint: ompt_scope_endpoint_t,
     task_data: *mut ompt_data_t,
@@ -173,13 +174,22 @@ unsafe extern "C" fn implicit_task(
             index,
             flags,
         );
-        if endpoint != ompt_scope_begin
-            && let Some(data) = task_data.as_mut()
-        {
-            tls::recorder().stream.joining.end(data);
+        if endpoint != ompt_scope_begin {
+            implicit_task_ends(task_data);
         }
     }
     thread_state::note();
+}
+
+/// The end of an implicit task is recorded.
+///
+/// # Safety
+/// `task_data` is null, or valid during the callback.
+pub(crate) unsafe fn implicit_task_ends(task_data: *mut ompt_data_t) {
+    // SAFETY: by this function's contract.
+    if let Some(data) = unsafe { task_data.as_mut() } {
+        tls::recorder().stream.joining.end(data);
+    }
 }
 
 /// The thread's implicit task, from the begin of the barrier at the end of its region to its end. All zeros is none.

@@ -1,11 +1,11 @@
 //! The thread that LLVM's runtime numbers 0, and what cannot be recorded when it has ended.
 //!
-//! At the end of a `critical`, whichever thread leaves it, LLVM's runtime and Intel's look the place up in the record of thread
-//! 0 (`OMPT_LOAD_RETURN_ADDRESS(0)` in `__kmpc_end_critical`), where a tool wants `mutex_released`. That thread is the first one
-//! that used OpenMP. When it has ended - a program that computes in a thread of its own, and then in another - there is no
-//! record, and the program dies. So the callback is taken back before, and the next mutex that is acquired reports what will be
-//! missing. At the end of most programs the thread ends, too, and nothing follows. LLVM's development repaired it at the end of
-//! 2025; nothing that can be asked distinguishes these runtimes from the others.
+//! At the end of a `critical`, LLVM's runtime and Intel's report `mutex_released` to a tool. Whichever thread leaves it,
+//! they look the place up in the record of thread 0 (`OMPT_LOAD_RETURN_ADDRESS(0)` in `__kmpc_end_critical`). That thread is
+//! the first one that used OpenMP. When it has ended, there is no record, and the program dies: one that computes in a
+//! thread of its own, and then in another. So the callback is taken back before, and the next mutex that is acquired reports
+//! what will be missing. At the end of most programs the thread ends, too, and nothing follows. LLVM's development repaired
+//! it at the end of 2025; nothing that can be asked distinguishes these runtimes from the others.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -16,16 +16,16 @@ use ompt_sys::{
     ompt_callback_mutex_t, ompt_callback_t, ompt_callbacks_t, ompt_mutex_t, ompt_set_callback_t,
     ompt_wait_id_t,
 };
+use omptrace_runtimes::Fault;
 
 use crate::dialects::dialect::Function;
 use crate::hot::callbacks::Callback;
 use crate::hot::guard::guarded;
 use crate::os::log::warning;
 use crate::os::system;
-use crate::quirks::Quirk;
 use crate::session;
 
-/// What [`thread_ends`] needs; null where the runtime is none of these, or `mutex_released` is not recorded.
+/// The data that [`thread_ends`] needs; null where the runtime is another, or `mutex_released` is not recorded.
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(null_mut());
 
 #[derive(Debug)]
@@ -36,7 +36,7 @@ struct Watch {
     acquired: Option<(ompt_callbacks_t, ompt_callback_t)>,
     /// The first thread, by its number in the system; 0 before it has begun.
     first: AtomicI32,
-    told: AtomicBool,
+    reported: AtomicBool,
 }
 
 /// A runtime of this `version` begins, with these callbacks registered.
@@ -49,14 +49,14 @@ pub(crate) fn watch<'a>(
         .map(|callback| (callback.name, (callback.number, callback.function)))
         .collect();
     let released = functions.get("mutex_released").map(|(number, _)| *number);
-    let is_concerned = Quirk::CrashesWithoutFirstThread.is_of(version);
+    let is_concerned = Fault::CrashesWithoutFirstThread.is_of(version);
     let watch = released.filter(|_| is_concerned).map(|released| {
         Box::into_raw(Box::new(Watch {
             set_callback,
             released,
             acquired: functions.get("mutex_acquired").copied(),
             first: AtomicI32::new(0),
-            told: AtomicBool::new(false),
+            reported: AtomicBool::new(false),
         }))
     });
     // Release; pairs with Acquire in `current`. What was there stays: a thread may be looking at it.
@@ -94,19 +94,19 @@ pub(crate) fn thread_ends() {
     if watch.first.load(Ordering::Relaxed) != system::thread_id() {
         return;
     }
-    // SAFETY: entry points may be called at any time until the runtime is finalized; a callback taken back, and one with the
-    // signature that belongs to the number.
+    // SAFETY: entry points may be called at any time until the runtime is finalized. One callback is taken back; the other has
+    // the signature that belongs to the number.
     unsafe {
         (watch.set_callback)(watch.released, None);
         if let Some((number, _)) = watch.acquired {
-            let telling = Function::new(acquired_untold as *const c_void).0;
-            (watch.set_callback)(number, Some(telling));
+            let reporting = Function::new(acquired_unreported as *const c_void).0;
+            (watch.set_callback)(number, Some(reporting));
         }
     }
 }
 
 /// `mutex_acquired`, whose `mutex_released` will not come.
-unsafe extern "C" fn acquired_untold(
+unsafe extern "C" fn acquired_unreported(
     kind: ompt_mutex_t,
     wait_id: ompt_wait_id_t,
     codeptr_ra: *const c_void,
@@ -122,16 +122,16 @@ unsafe extern "C" fn acquired_untold(
         (watch.set_callback)(number, watch.acquired.map(|(_, function)| function));
     }
     // Relaxed: one line more or less.
-    if !watch.told.swap(true, Ordering::Relaxed) {
-        guarded(tell);
+    if !watch.reported.swap(true, Ordering::Relaxed) {
+        guarded(report);
     }
 }
 
-fn tell() {
-    let told = "the thread that used OpenMP first has ended: this OpenMP runtime would crash if it reported mutexes that are \
+fn report() {
+    let message = "the thread that used OpenMP first has ended: this OpenMP runtime would crash if it reported mutexes that are \
                 released later, so these are missing";
-    warning!("{told}");
+    warning!("{message}");
     if let Some(session) = session::of_this_process() {
-        session.tell_messages(vec![told.to_owned()]);
+        session.report_messages(vec![message.to_owned()]);
     }
 }

@@ -1,14 +1,14 @@
 //! The dependences of undeferred tasks, which LLVM's runtime and Intel's cannot report without harm.
 //!
-//! A thread that waits for the dependences of an undeferred task, or in a `taskwait` that has some, reports a task with the
-//! flag `ompt_task_taskwait` (`__kmpc_omp_taskwait_deps_51`). Then, if a tool wants `dependences`, the runtime fills an array,
-//! and writes behind it if one of them is `mutexinoutset` or `inoutset`: its heap is corrupt, and the program dies. So the
-//! callback is taken back before the first such task, while the runtime reports that task's creation. The dependences of
-//! deferred tasks are recorded until then. A user who names the callback gets it all the same.
+//! A thread may wait for the dependences of an undeferred task, or in a `taskwait` that has some. It then reports a task
+//! with the flag `ompt_task_taskwait` (`__kmpc_omp_taskwait_deps_51`). If a tool wants `dependences`, the runtime then fills
+//! an array. It writes behind the array if a dependence is `mutexinoutset` or `inoutset`: its heap is corrupt, and the
+//! program dies. So the callback is taken back before the first such task, while the runtime reports that task's creation.
+//! The dependences of deferred tasks are recorded until then. A user who names the callback gets it all the same.
 //!
-//! A runtime looks whether a callback is wanted, fills the array, and calls. What is taken back in between is a call
-//! through null. So each thread notes that its runtime may be in between, from the creation of a task with dependences to
-//! `dependences`; whoever takes the callback back waits for these threads, and they wait for it:
+//! A runtime looks whether a callback is wanted, fills the array, and calls. What is taken back in between is a call through
+//! null. So each thread notes that its runtime may be in between, from the creation of a task with dependences to
+//! `dependences`. The thread that takes the callback back waits for these threads, and they wait for it:
 //!
 //! ```text
 //! collecting = true; is it taken back? then wait     creation of a task, on each thread
@@ -20,24 +20,24 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
 use std::time::Duration;
 
 use ompt_sys::{ompt_callbacks_t, ompt_set_callback_t};
+use omptrace_runtimes::Fault;
 use serde_json::json;
 
 use crate::hot::recorder;
 use crate::hot::tls;
 use crate::os::clock::Stopwatch;
 use crate::os::system;
-use crate::quirks::Quirk;
 use crate::session;
 
 /// How long threads wait for each other: one that created a task with an empty list of dependences never reports them.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// What the trace says where the callback was taken back.
+/// The reason in the trace where the callback was taken back.
 const WHY: &str = "not recorded from the first undeferred task with dependences on (if clause, taskwait depend): this OpenMP \
     runtime corrupts its memory there if a tool asks and one of them is mutexinoutset or inoutset; \
     --events default,dependences records them all the same";
 
-/// What is needed to take the callback back; null where it stays.
+/// The data that is needed to take the callback back; null where it stays.
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(null_mut());
 
 /// How far it is.
@@ -74,7 +74,7 @@ pub(crate) fn watch(
     set_callback: ompt_set_callback_t,
     number: Option<ompt_callbacks_t>,
 ) {
-    let number = number.filter(|_| Quirk::WritesBehindDependences.is_of(version));
+    let number = number.filter(|_| Fault::WritesBehindDependences.is_of(version));
     let watch = number.map(|number| {
         Box::into_raw(Box::new(Watch {
             set_callback,

@@ -6,17 +6,18 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use omptrace_settings::value::{Keep, OnFull};
 use omptrace_trace_format::block::ChunkState;
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::{
-    BufferFlush, DeviceStream, Lost, Monitoring, ThreadInfo, WideRow,
+    BufferFlush, DeviceStream, Lost, Monitoring, SampleStream, ThreadInfo, WideRow,
 };
-use omptrace_trace_format::field::{MonitoringChange, Text, Ticks};
+use omptrace_trace_format::field::{MonitoringChange, SampleClock, Text, Ticks};
 use omptrace_trace_format::predict::State;
 
-use crate::config::{CHUNK_BYTES, Keep, OnFull};
+use crate::config::CHUNK_BYTES;
 use crate::hot::recorder::Recorder;
-use crate::hot::stream::Stream;
+use crate::hot::stream::{Kind, Stream};
 use crate::lockfree::header::Header;
 use crate::os::clock::{self, Stopwatch};
 use crate::os::lock;
@@ -41,6 +42,9 @@ impl Session {
             stream.sequence.set(0);
             self.streams.fetch_add(1, Ordering::Relaxed);
             self.spool.allow(self.chunks_per_thread());
+            if matches!(stream.kind.get(), Kind::Thread) {
+                self.samples.thread_begins(self, stream);
+            }
         }
         let old = recorder.has_chunk().then(|| stream.chunk.get());
         if let Some(writer) = &self.writer {
@@ -49,14 +53,16 @@ impl Session {
             writer.start(self, || drops() || !system::has_one_thread());
         }
         let begin = clock::ticks();
-        let next = match self.config.keep {
+        let next = match self.config.mode {
             Keep::All => self.next_chunk(old),
             Keep::Newest => self.next_kept(stream, old).map(|index| (index, None)),
         };
         recorder.end_chunk();
         let (index, flushed) = next?;
         self.begin_chunk(recorder, index);
-        if let Some(bytes) = flushed {
+        // Who drains samples takes no time of the program's threads.
+        let is_of_samples = matches!(stream.kind.get(), Kind::Samples(_));
+        if let Some(bytes) = flushed.filter(|_| !is_of_samples) {
             put(
                 recorder,
                 BufferFlush {
@@ -68,8 +74,8 @@ impl Session {
         Some(())
     }
 
-    /// The chunk that a thread goes on with when `old` is full, or that it begins with; and the bytes that it had to
-    /// write itself to get it.
+    /// Returns the chunk that a thread goes on with when `old` is full, or that it begins with. Returns also the bytes that
+    /// the thread had to write itself to get it.
     fn next_chunk(&self, old: Option<u32>) -> Option<(u32, Option<u64>)> {
         let keeps_its_own = self.running_writer().is_none() && old.is_some();
         if !keeps_its_own && let Some(index) = self.take_chunk(Growth::Allowed) {
@@ -87,8 +93,8 @@ impl Session {
         }
     }
 
-    /// The same of a flight recorder: a new chunk while the thread has fewer than it may have, then one of a thread that is
-    /// gone, then its own oldest.
+    /// Like [`Session::next_chunk`], for a flight recorder: a new chunk while the thread has fewer than it may have.
+    /// Otherwise one of a thread that is gone, then the thread's own oldest.
     fn next_kept(&self, stream: &Stream, old: Option<u32>) -> Option<u32> {
         old.into_iter().for_each(|old| self.keep(stream, old));
         let may_have_more = stream.kept.len() < self.chunks_per_thread() as u32;
@@ -139,7 +145,7 @@ impl Session {
     fn take_chunk(&self, growth: Growth) -> Option<u32> {
         self.spool.take(growth).unwrap_or_else(|error| {
             // Threads that have chunks go on with those; this one loses its events, which are counted.
-            if !self.told_trouble.swap(true, Ordering::Relaxed) {
+            if !self.reported_trouble.swap(true, Ordering::Relaxed) {
                 warning!(
                     "no more space for events in {}: {error}; some threads lose events",
                     self.spool_name()
@@ -150,8 +156,8 @@ impl Session {
     }
 
     fn chunks_per_thread(&self) -> i32 {
-        let chunks = (self.config.buffer_bytes / CHUNK_BYTES) as i32;
-        match (self.config.keep, &self.writer) {
+        let chunks = (self.config.buffer.0 / CHUNK_BYTES) as i32;
+        match (self.config.mode, &self.writer) {
             // One with old events while the other gets new ones.
             (Keep::Newest, _) => chunks.max(2),
             (Keep::All, Some(_)) => chunks,
@@ -215,14 +221,16 @@ impl Session {
     fn begin_chunk(&self, recorder: &Recorder, index: u32) {
         let stream = &recorder.stream;
         let first = stream.sequence.get() == 0;
-        let alone = self.config.keep == Keep::Newest;
+        let alone = self.config.mode == Keep::Newest;
         if alone {
             stream.modules.forget();
         }
         let held = if first { stream.held.take() } else { None };
-        let pair = held
-            .as_ref()
-            .map_or_else(|| clock::pair().0, |(pair, _)| *pair);
+        let pair = match (&held, stream.kind.get()) {
+            (Some((pair, _)), _) => *pair,
+            (None, Kind::Samples(of)) => of.since,
+            (None, Kind::Thread | Kind::Device(_)) => clock::pair().0,
+        };
         let newest_id = if held.is_some() {
             stream.first_id()
         } else {
@@ -240,20 +248,33 @@ impl Session {
         unsafe { recorder.begin_chunk(chunk.event_words(), EVENT_WORDS, pair.ticks, newest_id) };
         // What was held back is older than now, and comes behind the events that say whose stream it is.
         let start = pair.ticks;
-        if first && stream.is_device.get() {
-            let device_num = stream.device_num.get();
-            put_at(start, recorder, DeviceStream { device_num });
-        } else if first || alone {
-            let name = system::thread_name();
-            let info = ThreadInfo {
-                os_tid: system::thread_id(),
-                name: Text::new(&name),
-            };
-            put_at(start, recorder, info);
-            if !self.told_begin.swap(true, Ordering::Relaxed) {
-                let change = MonitoringChange::begin;
-                put_at(start, recorder, Monitoring { change });
+        match stream.kind.get() {
+            Kind::Device(device_num) if first => {
+                put_at(start, recorder, DeviceStream { device_num });
             }
+            Kind::Thread if first || alone => {
+                let name = system::thread_name();
+                let info = ThreadInfo {
+                    os_tid: system::thread_id(),
+                    name: Text::new(&name),
+                };
+                put_at(start, recorder, info);
+                if !self.reported_begin.swap(true, Ordering::Relaxed) {
+                    let change = MonitoringChange::begin;
+                    put_at(start, recorder, Monitoring { change });
+                }
+            }
+            Kind::Samples(of) => {
+                let row = SampleStream {
+                    thread_stream: of.thread_stream,
+                    clock: SampleClock::cpu,
+                    period_ns: of.period_ns,
+                };
+                put_at(of.newest.max(start), recorder, row);
+                // Modules come with the samples in them.
+                return;
+            }
+            Kind::Thread | Kind::Device(_) => {}
         }
         for (ticks, event) in held.into_iter().flat_map(|(_, events)| events) {
             recorder.put_slowly(ticks, |state, ticks, out| event.encode(state, ticks, out));
@@ -277,7 +298,7 @@ impl Session {
         self.spool.allow(-self.chunks_per_thread());
         let stream = &recorder.stream;
         let last = recorder.has_chunk().then(|| stream.chunk.get());
-        match self.config.keep {
+        match self.config.mode {
             Keep::All => last.into_iter().for_each(|last| self.hand_over(last)),
             Keep::Newest => {
                 // New threads take them when they may have no others.
@@ -291,14 +312,14 @@ impl Session {
         self.report_last_lost(recorder);
     }
 
-    /// What was recorded so far by this thread, and handed over by others, is in the file. The rest is in the spool,
+    /// Writes to the file what was recorded so far by this thread, and handed over by others. The rest is in the spool,
     /// where it is as safe.
     pub(crate) fn flush(&self, recorder: &Recorder) {
         if !self.owns(recorder) || !recorder.has_chunk() {
             return;
         }
         let full = recorder.stream.chunk.get();
-        if self.config.keep == Keep::Newest {
+        if self.config.mode == Keep::Newest {
             self.keep(&recorder.stream, full);
             recorder.end_chunk();
             return self.write_kept();
@@ -322,13 +343,13 @@ fn put(recorder: &Recorder, row: impl WideRow) -> bool {
     put_at(clock::ticks(), recorder, row)
 }
 
-/// The same, of this time.
+/// Like [`put`], with an explicit time.
 fn put_at(ticks: u64, recorder: &Recorder, row: impl WideRow) -> bool {
     let encode = |_: &mut State, ticks, out: &mut [u64]| row.encode(ticks, out);
     recorder.put_slowly(ticks, encode).is_some()
 }
 
 /// Records a change of monitoring on this thread; the recorder is closed.
-pub(crate) fn tell_monitoring(recorder: &Recorder, change: MonitoringChange) {
+pub(crate) fn report_monitoring(recorder: &Recorder, change: MonitoringChange) {
     put(recorder, Monitoring { change });
 }

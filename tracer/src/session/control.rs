@@ -74,7 +74,7 @@ pub(crate) fn control(
             record();
             devices::flush();
             slow_path::with_session(|session, recorder| {
-                session::tell_monitoring(recorder, MonitoringChange::flush);
+                session::report_monitoring(recorder, MonitoringChange::flush);
                 session.flush(recorder);
             });
         }
@@ -94,7 +94,7 @@ fn resume() {
     if let Some(session) = session::current() {
         session.record();
         slow_path::with_session(|_, recorder| {
-            session::tell_monitoring(recorder, MonitoringChange::resume)
+            session::report_monitoring(recorder, MonitoringChange::resume)
         });
     }
 }
@@ -104,7 +104,7 @@ fn stop(change: MonitoringChange) {
         ENDED.store(true, Ordering::Relaxed);
     }
     if matches!(Mode::current(), Mode::Record | Mode::RecordSlowly) {
-        slow_path::with_session(|_, recorder| session::tell_monitoring(recorder, change));
+        slow_path::with_session(|_, recorder| session::report_monitoring(recorder, change));
         Mode::Pause.set();
     }
 }

@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use omptrace_settings::value::Keep;
 use omptrace_trace_format::codec::Packer;
 use serde_json::json;
 
-use crate::config::Keep;
 use crate::hot::recorder::{self, Mode};
 use crate::os::clock::Stopwatch;
 use crate::os::log::{info, warning};
@@ -17,11 +17,13 @@ use crate::session::{PATIENCE, Session};
 const PACK_AT_END: Duration = Duration::from_millis(20);
 
 impl Session {
-    /// Ends the session. A thread that is on the cold path for longer than [`PATIENCE`], as in a slow write of its own,
-    /// keeps its chunk, its cells and the spool: what it still records lies there, where the reader finds it, as after a
+    /// Ends the session. A thread may be on the cold path for longer than [`PATIENCE`], as in a slow write of its own. It
+    /// keeps its chunk, its cells and the spool. What it still records lies there, where the reader finds it, as after a
     /// kill.
     pub(super) fn end(&'static self, how: &str) {
         let start = Stopwatch::start();
+        // While streams may still grow.
+        self.samples.end(self);
         Mode::Off.set();
         let is_quiet = recorder::wait_until_quiet(PATIENCE);
         if is_quiet {
@@ -32,8 +34,8 @@ impl Session {
         if let Some(listener) = self.listener.lock().take() {
             listener.stop();
         }
-        // The thread that is not quiet may be this one, interrupted by a signal handler that calls `exit`, while it gives a
-        // chunk to the writer, which waits for it.
+        // The thread that is not quiet may be this one. A signal handler that calls `exit` interrupted it while it gave a chunk
+        // to the writer, which waits for it.
         let most = if is_quiet { None } else { Some(PATIENCE) };
         let mut packer = self.writer.as_ref().and_then(|writer| writer.stop(most));
         if is_quiet {
@@ -85,14 +87,14 @@ impl Session {
         self.write_metadata(&end);
     }
 
-    /// Writes the chunks that threads have not handed over, up to what they have published. Where a thread `is_quiet` not,
-    /// it may have any of them: they are not given to others.
+    /// Writes the chunks that threads have not handed over, up to what they have published. Where threads are not all quiet,
+    /// one may have any of them: they are not given to others.
     fn write_rest(&self, start: Stopwatch, mut packer: Option<Packer>, is_quiet: bool) {
         for (index, chunk) in self.spool.all() {
             // Not waited for: a signal handler that calls `exit` may have interrupted the thread that has it.
             let nobody_takes_it = self.keeping.try_lock();
             // Kept, or handed over and not written.
-            let is_left = self.config.keep == Keep::Newest || !is_quiet;
+            let is_left = self.config.mode == Keep::Newest || !is_quiet;
             let is_full = is_left && nobody_takes_it.is_some() && chunk.header().is_full();
             if is_full || chunk.header().take_over() {
                 if start.elapsed() > PACK_AT_END {

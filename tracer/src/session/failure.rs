@@ -1,4 +1,4 @@
-//! What cannot be written turns tracing off, and the program runs on.
+//! Failures to write, which turn tracing off; the program runs on.
 
 use std::io;
 use std::path::Path;
@@ -18,9 +18,9 @@ impl Session {
         let (ours, theirs) = (Ordering::Relaxed, Ordering::Relaxed);
         let is_first = self.failure.compare_exchange(0, number, ours, theirs);
         if is_first.is_ok() {
-            self.spool.tell_failure(number);
+            self.spool.report_failure(number);
         }
-        if !self.told_trouble.swap(true, Ordering::Relaxed) {
+        if !self.reported_trouble.swap(true, Ordering::Relaxed) {
             warning!(
                 "cannot {what} {}: {error}; tracing is off, the program goes on. What was recorded is kept in {}",
                 self.output.path().display(),
@@ -29,14 +29,14 @@ impl Session {
         }
     }
 
-    /// What turned tracing off.
+    /// The error that turned tracing off.
     pub(super) fn failure(&self) -> Option<io::Error> {
         // Relaxed: the number is all that is shared.
         let number = self.failure.load(Ordering::Relaxed);
         (number != 0).then(|| io::Error::from_raw_os_error(number))
     }
 
-    /// What messages call the spool.
+    /// The spool's name in messages.
     pub(super) fn spool_name(&self) -> std::path::Display<'_> {
         let memory = Path::new("the program's memory, until it ends");
         self.spool.path().unwrap_or(memory).display()

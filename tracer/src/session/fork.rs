@@ -1,13 +1,13 @@
 //! Fork: the parent's trace stays exact, a child that uses OpenMP gets a trace of its own.
 //!
-//! The spool is shared memory, so a child must never write where its parent writes. Each recorder lies in memory that
-//! a fork wipes: the child's first event finds it full and takes the cold path, where the process id is asked. That
-//! holds after a raw clone too.
+//! The spool is shared memory, so a child must never write where its parent writes. Each recorder lies in memory that a fork
+//! wipes. The child's first event finds it full and takes the cold path, where the process id is asked. That holds after a
+//! raw clone too.
 //!
-//! A child is *asleep* until it uses OpenMP: runtimes announce its thread and its initial task inside fork() itself,
-//! also in a child that only calls exec. Those events are held back; the first other one wakes the child up, which
-//! starts its session. The handlers below are registered in `ompt_start_tool`, before the runtime registers its own, so
-//! that the child's runs before the runtime's.
+//! A child is *asleep* until it uses OpenMP. Runtimes announce its thread and its initial task inside fork() itself, also in
+//! a child that only calls exec. Those events are held back; the first other one wakes the child up, which starts its
+//! session. The handlers below are registered in `ompt_start_tool`, before the runtime registers its own, so that the
+//! child's runs before the runtime's.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -27,11 +27,12 @@ use crate::os::containment::contained;
 use crate::os::system;
 use crate::quirks::lock_after_exit;
 use crate::quirks::undeferred;
+use crate::samples;
 use crate::session;
 use crate::session::signal;
 
-/// How long a fork waits for other threads to leave the loader, and they for a fork: a signal handler that forks, or
-/// that a fork is interrupted by, would wait for its own thread.
+/// How long a fork waits for other threads to leave the loader, and they for a fork. Without this limit, a signal handler
+/// that forks, or that interrupts a fork, would wait for its own thread.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Threads that hold the loader's lock for us.
@@ -52,9 +53,9 @@ static LOADER_IS_LOST: AtomicBool = AtomicBool::new(false);
 /// null otherwise. In the child, the handler returns to the hot path.
 static INTERRUPTED: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Runs `f`, which takes the loader's lock, while no thread forks: glibc does not free that lock in the child (2.36),
-/// where nobody is left who could, and the child's first event would wait for it for ever. `None`, and `f` does not
-/// run, in a child that may be in that state all the same: one of a raw clone, before which no fork handler ran.
+/// Runs `f`, which takes the loader's lock, while no thread forks. glibc (2.36) does not free that lock in the child, where
+/// the thread that holds it does not exist. The child's first event would wait for it for ever. Returns `None`, and does not
+/// run `f`, in a child that may be in that state all the same. That is one of a raw clone, before which no fork handler ran.
 pub(crate) fn outside_forks<T>(f: impl FnOnce() -> T) -> Option<T> {
     // Relaxed: a child has one thread when it is stored.
     if LOADER_IS_LOST.load(Ordering::Relaxed) {
@@ -140,6 +141,7 @@ fn become_child() {
     signal::give_back();
     lock_after_exit::forget();
     undeferred::forget();
+    samples::forget();
     session::forget_streams();
     collector::forget_counts();
     // Relaxed: the child has one thread.

@@ -1,4 +1,4 @@
-//! What the trace's metadata says about process, machine and runtime; gathered once, on no hot path.
+//! The trace's metadata about process, machine and runtime; gathered once, on no hot path.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -1,7 +1,7 @@
 //! A session: one trace file, its spool, its writer, from `initialize` to `finalize`.
 //!
-//! Sessions are never freed: a thread may be in a callback at any moment. A process has one at a time; a second one
-//! follows when the OpenMP runtime is unloaded and loaded again, and a forked child that uses OpenMP has its own.
+//! Sessions are never freed: a thread may be in a callback at any moment. A process has one at a time. A second one follows
+//! when the OpenMP runtime is unloaded and loaded again. A forked child that uses OpenMP has its own.
 //!
 //! | module | what it is |
 //! | --- | --- |
@@ -37,26 +37,28 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, 
 use std::time::Duration;
 
 use chrono::Local;
+use omptrace_settings::value::{Compress, Folder, Keep};
 use omptrace_trace_format::Metadata;
 use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::metadata::Lock;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::config::{Compress, Config, Keep};
+use crate::config::Config;
 use crate::devices::Devices;
 use crate::hot::recorder::{Mode, Recorder};
 use crate::os::clock::{self, ClockKind};
 use crate::os::lock::Mutex;
 use crate::os::log::{info, warning};
 use crate::os::system;
+use crate::samples::Samples;
 use crate::session::modules::{Loaded, Modules};
 use crate::session::output::{Names, Output};
 use crate::session::signal::Listener;
 use crate::session::spool::Spool;
 use crate::session::writer::Writer;
 
-pub(crate) use chunks::tell_monitoring;
+pub(crate) use chunks::report_monitoring;
 
 /// How long the end of the program waits for threads that are storing an event at that moment.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -77,7 +79,9 @@ pub(crate) struct Session {
     output: Output,
     spool: Spool,
     writer: Option<Writer>,
-    /// What waits for the signal to write what is kept.
+    /// The samples of its threads.
+    pub(crate) samples: Samples,
+    /// The thread that waits for the signal to write what is kept.
     listener: Mutex<Option<&'static Listener>>,
     /// Held to write a chunk that is kept, or to take it for new events.
     keeping: Mutex<()>,
@@ -85,13 +89,13 @@ pub(crate) struct Session {
     streams: AtomicU32,
     /// Events lost and reported.
     lost: AtomicU64,
-    told_begin: AtomicBool,
+    reported_begin: AtomicBool,
     /// The error number of the system that turned tracing off; 0 while none did.
     failure: AtomicI32,
     /// Something failed, and that was said: one line is enough, a full disk has many effects. The trace has the rest.
-    told_trouble: AtomicBool,
+    reported_trouble: AtomicBool,
     asked_runtime: AtomicBool,
-    /// What `initialize` found out, for the sessions of forked children.
+    /// The facts that `initialize` found out, for the sessions of forked children.
     runtime: OnceLock<Metadata>,
     /// Words for the reader, all recorded so far.
     messages: Mutex<Vec<String>>,
@@ -108,14 +112,14 @@ pub(crate) fn current() -> Option<&'static Session> {
     unsafe { CURRENT.load(Ordering::Acquire).as_ref() }
 }
 
-/// The session of this process, and not that of its parent; the id alone does not distinguish them, since both may be the first
-/// process of a container.
+/// The session of this process, and not that of its parent. The id alone does not distinguish them, since both may be the
+/// first process of a container.
 pub(crate) fn of_this_process() -> Option<&'static Session> {
     let is_own = |session: &&Session| session.pid == system::process_id();
     current().filter(|session| is_own(session) && Mode::current() != Mode::Child)
 }
 
-/// In a forked child that will not be traced: its parent's session is none of its business.
+/// In a forked child that will not be traced: it leaves its parent's session alone.
 pub(crate) fn disown() {
     // Relaxed: the child has one thread.
     CURRENT.store(std::ptr::null_mut(), Ordering::Relaxed);
@@ -140,31 +144,31 @@ pub(crate) fn forget_streams() {
 /// Starts a session; recording begins with [`Session::begin`].
 ///
 /// # Errors
-/// What could not be done, with what to do about it.
+/// A message that says what could not be done, and what to do about it.
 pub(crate) fn start(config: Config) -> Result<&'static Session, String> {
     let registry = config.registry.clone();
     let session = Session::create(config, Vec::new()).inspect_err(|why| {
-        if let Some(folder) = registry {
+        if let Some(Folder(folder)) = registry {
             metadata::register_failure(&folder, why);
         }
     })?;
     // Before any event: from here on a kill leaves a file that says whose it is.
     session.write_metadata(&metadata::process(session, false));
-    session.tell_of_spool();
+    session.report_spool();
     Ok(session.install())
 }
 
 /// Starts the session of a forked child, with the settings and the runtime's facts of its parent.
 pub(crate) fn start_in_child(is_paused: bool) {
     let Some(parent) = current() else { return };
-    match Session::create(parent.config.clone(), parent.modules.told()) {
+    match Session::create(parent.config.clone(), parent.modules.reported()) {
         Ok(session) => {
             // What was held back until now belongs to the session, too.
             let start = fork::asleep_since().unwrap_or_else(|| clock::pair().0);
             session.write_metadata_of(start, &metadata::process(session, true));
-            session.tell_of_spool();
+            session.report_spool();
             if let Some(runtime) = parent.runtime.get() {
-                session.tell_runtime(runtime.clone());
+                session.report_runtime(runtime.clone());
             }
             session.install().begin();
             if is_paused {
@@ -184,6 +188,7 @@ pub(crate) fn start_in_child(is_paused: bool) {
 /// The program ends, and the session of this process does not yet: `how`, for where nothing follows.
 pub(crate) fn note_end(how: &str) {
     if let Some(session) = of_this_process() {
+        session.samples.drain(session);
         session.write_end(how);
     }
 }
@@ -222,7 +227,7 @@ impl Session {
             rank: metadata::rank(),
             start: &start.format("%Y%m%dT%H%M%S").to_string(),
         };
-        let wanted = system::absolute(names.expand(&config.output).as_ref());
+        let wanted = system::absolute(names.expand(&config.output.0).as_ref());
         let cannot = |what: &str, path: &Path, error: io::Error| {
             format!(
                 "cannot {what} {}: {error}; choose another place by OMPTRACE_OUTPUT or OMPTRACE_SPOOL",
@@ -246,29 +251,34 @@ impl Session {
         let spool = make_spool().inspect_err(|_| {
             output.remove_name();
         })?;
-        let level = match (config.keep, config.compress) {
+        let level = match (config.mode, config.compress) {
             (Keep::All, Compress::Level(level)) => Some(level),
             (Keep::Newest, _) | (_, Compress::Off) => None,
         };
-        if let Some(folder) = &config.registry {
+        if let Some(Folder(folder)) = &config.registry {
             metadata::register(folder, output.path());
         }
         Ok(Box::leak(Box::new(Session {
             pid,
             cpus: system::affinity(),
-            devices: Devices::new(config.device_buffer_bytes),
-            modules: Modules::new(config.keep, inherited, config.registry.clone()),
+            devices: Devices::new(config.device_buffer.0, &config.cupti),
+            modules: Modules::new(
+                config.mode,
+                inherited,
+                config.registry.clone().map(|Folder(folder)| folder),
+            ),
             config,
             output,
             spool,
             writer: level.map(Writer::new),
+            samples: Samples::new(),
             listener: Mutex::new(None),
             keeping: Mutex::new(()),
             streams: AtomicU32::new(0),
             lost: AtomicU64::new(0),
-            told_begin: AtomicBool::new(false),
+            reported_begin: AtomicBool::new(false),
             failure: AtomicI32::new(0),
-            told_trouble: AtomicBool::new(false),
+            reported_trouble: AtomicBool::new(false),
             asked_runtime: AtomicBool::new(false),
             runtime: OnceLock::new(),
             messages: Mutex::default(),
@@ -283,9 +293,10 @@ impl Session {
 
     /// Recording begins.
     pub(crate) fn begin(&'static self) {
-        if self.config.keep == Keep::Newest && self.config.flush_on_signal {
+        if self.config.mode == Keep::Newest && self.config.flush_on.is_some() {
             *self.listener.lock() = Listener::start(self);
         }
+        self.samples.begin(self);
         self.record();
         info!("tracing into {}", self.output.path().display());
     }
@@ -332,15 +343,15 @@ impl Session {
     }
 
     /// Says in the trace that there is no spool, where that is so.
-    fn tell_of_spool(&self) {
+    fn report_spool(&self) {
         if self.spool.path().is_none() {
             let message = "files may not be mapped: events that were not written yet are lost where the program is killed";
-            self.tell_messages(vec![message.to_owned()]);
+            self.report_messages(vec![message.to_owned()]);
         }
     }
 
     /// Says something in the trace in words, if there is anything to say.
-    pub(crate) fn tell_messages(&self, news: Vec<String>) {
+    pub(crate) fn report_messages(&self, news: Vec<String>) {
         if !news.is_empty() {
             // A list replaces the one before it.
             // Whoever has it may be this thread, interrupted by a signal handler that calls `exit`.
@@ -353,7 +364,7 @@ impl Session {
     }
 
     /// Writes what is known of the runtime.
-    pub(crate) fn tell_runtime(&self, facts: Metadata) {
+    pub(crate) fn report_runtime(&self, facts: Metadata) {
         self.write_metadata(&facts);
         let _ = self.runtime.set(facts);
     }
@@ -375,7 +386,7 @@ fn spool_path(config: &Config, output: &Output) -> PathBuf {
     let mut name = output.path().file_name().unwrap_or_default().to_os_string();
     name.push(".spool");
     match &config.spool {
-        Some(folder) => system::absolute(&folder.join(name)),
+        Some(Folder(folder)) => system::absolute(&folder.join(name)),
         None => output.path().with_file_name(name),
     }
 }

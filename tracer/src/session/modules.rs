@@ -2,19 +2,19 @@
 //! when the module is.
 //!
 //! Libraries come and go, also at the same address, so a module is valid from its event's time on. The loader counts
-//! libraries added and removed; whoever asks compares the counts first. An address asks once per chunk ([`crate::hot::slow_path`]),
-//! and so does a parallel region that begins some microseconds after the last question: no library can go and another
-//! one come in less.
+//! libraries added and removed; whoever asks compares the counts first. An address asks once per chunk
+//! ([`crate::hot::slow_path`]). So does a parallel region that begins some microseconds after the last question: in less, no
+//! library can go and another one come.
 
 use std::cell::Cell;
 use std::ffi::{CStr, OsStr, c_int, c_void};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use omptrace_settings::value::Keep;
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange, Text};
 
-use crate::config::Keep;
 use crate::os::lock::Mutex;
 use crate::os::module_file;
 use crate::os::system;
@@ -90,8 +90,8 @@ impl Loaded {
 /// The session's modules: those that some event has reported.
 #[derive(Debug)]
 pub(crate) struct Modules {
-    told: Mutex<Told>,
-    /// Those that the parent had reported, where this process is a child: it may be unable to ask the loader.
+    reported: Mutex<Reported>,
+    /// The modules that the parent had reported, where this process is a child: it may be unable to ask the loader.
     inherited: Vec<Loaded>,
     /// Whether modules that other threads know are reported again to a thread that asks: theirs may be overwritten.
     again: bool,
@@ -100,57 +100,58 @@ pub(crate) struct Modules {
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct Reported {
     modules: Vec<Loaded>,
     /// The loader's counts of libraries added and removed.
     counts: (u64, u64),
 }
 
 impl Modules {
-    /// None reported yet. `inherited` are those [`Modules::told`] of the parent.
+    /// None reported yet. `inherited` are those [`Modules::reported`] of the parent.
     pub(crate) fn new(keep: Keep, inherited: Vec<Loaded>, registry: Option<PathBuf>) -> Modules {
         Modules {
-            told: Mutex::default(),
+            reported: Mutex::default(),
             inherited,
             again: keep == Keep::Newest,
             registry,
         }
     }
 
-    /// Those that some event has reported; none where a thread is looking at them, which a child would wait for for ever.
-    pub(crate) fn told(&self) -> Vec<Loaded> {
-        self.told
+    /// The modules that some event has reported; none where a thread is looking at them, which a child would wait for for
+    /// ever.
+    pub(crate) fn reported(&self) -> Vec<Loaded> {
+        self.reported
             .try_lock()
-            .map_or_else(Vec::new, |told| told.modules.clone())
+            .map_or_else(Vec::new, |reported| reported.modules.clone())
     }
 
-    /// Calls `tell` with the module that holds `code` if the session has not reported it yet; `tell` says whether it
+    /// Calls `report` with the module that holds `code` if the session has not reported it yet; `report` says whether it
     /// has now.
     pub(crate) fn note(
         &self,
         code: u64,
         known: &KnownModules,
-        mut tell: impl FnMut(Module<'_>) -> bool,
+        mut report: impl FnMut(Module<'_>) -> bool,
     ) {
         if code == 0 {
             return;
         }
-        self.refresh(known, &mut tell);
+        self.refresh(known, &mut report);
         if known.contains(code) {
             return;
         }
         let Some(module) = self.module_at(code) else {
             return;
         };
-        let mut told = self.told.lock();
-        let is_new = !told.modules.contains(&module);
-        if (is_new || self.again) && !tell(module.event(ModuleChange::seen)) {
+        let mut reported = self.reported.lock();
+        let is_new = !reported.modules.contains(&module);
+        if (is_new || self.again) && !report(module.event(ModuleChange::seen)) {
             return;
         }
         if is_new {
-            told.modules.push(module.clone());
+            reported.modules.push(module.clone());
         }
-        drop(told);
+        drop(reported);
         known.add(module.start, module.end);
         if let Some(folder) = self.registry.as_ref().filter(|_| is_new) {
             module_file::send(folder, &module.path, &module.file);
@@ -165,8 +166,8 @@ impl Modules {
         })
     }
 
-    /// Calls `tell` with each module that the loader has removed since anybody asked.
-    pub(crate) fn refresh(&self, known: &KnownModules, mut tell: impl FnMut(Module<'_>) -> bool) {
+    /// Calls `report` with each module that the loader has removed since anybody asked.
+    pub(crate) fn refresh(&self, known: &KnownModules, mut report: impl FnMut(Module<'_>) -> bool) {
         let Some(counts) = loader_counts() else {
             return;
         };
@@ -174,21 +175,21 @@ impl Modules {
             return;
         }
         known.forget();
-        let mut told = self.told.lock();
-        if told.counts != counts {
-            told.counts = counts;
-            told.modules.retain(|module| {
+        let mut reported = self.reported.lock();
+        if reported.counts != counts {
+            reported.counts = counts;
+            reported.modules.retain(|module| {
                 let still = self
                     .module_at(module.start)
                     .is_some_and(|now| now == *module);
-                still || !tell(module.event(ModuleChange::unloaded))
+                still || !report(module.event(ModuleChange::unloaded))
             });
         }
     }
 }
 
 /// The loader's counts of libraries added and removed since the process began; `None` where it cannot be asked.
-fn loader_counts() -> Option<(u64, u64)> {
+pub(crate) fn loader_counts() -> Option<(u64, u64)> {
     unsafe extern "C" fn first(
         info: *mut libc::dl_phdr_info,
         _: usize,

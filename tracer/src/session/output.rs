@@ -1,9 +1,9 @@
 //! The trace file: its name, and blocks appended by any thread without waiting for another.
 //!
 //! A thread that writes a full chunk itself shall be back soon. Most of what write(2) costs is finding a place for each
-//! page, in the page cache and on the disk, so that such chunks get *slots*: places of one size at multiples of that size,
-//! where the kernel takes pages together, several of them reserved at a time. Measured on ext4, for 256 KiB: 53 us at
-//! any place, 33 us where it is reserved, 24 us in a slot.
+//! page, in the page cache and on the disk. So such chunks get *slots*, several of them reserved at a time. Slots have one
+//! size and begin at multiples of it, where the kernel takes pages together. Measured on ext4, for 256 KiB: 53 us at any
+//! place, 33 us where it is reserved, 24 us in a slot.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -57,7 +57,7 @@ impl Output {
     /// Creates the file and locks it: see [`ProtectedFd::create`], [`ProtectedFd::lock`].
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub(crate) fn create(wanted: &Path, session: u64) -> io::Result<Output> {
         let file = ProtectedFd::create(wanted)?;
         Ok(Output {
@@ -112,7 +112,7 @@ impl Output {
     /// Writes the first page, which names the spool; an empty name is none.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub(crate) fn write_header(&self, pid: u32, spool: &[u8]) -> io::Result<()> {
         let header = FileHeader::of_trace(self.session, pid, spool);
         self.write(&[&header.encode()], 0)
@@ -121,7 +121,7 @@ impl Output {
     /// Appends a metadata block, of that time; the file's first is the session's start.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub(crate) fn write_metadata(
         &self,
         time: ClockPair,
@@ -133,10 +133,10 @@ impl Output {
     /// Appends a chunk: packed where there is a packer, else as it is. Returns the bytes written.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub(crate) fn write_chunk(&self, chunk: Chunk, packer: Option<&mut Packer>) -> io::Result<u64> {
-        // SAFETY: every caller has the chunk to itself, until it releases it: it was full and taken from the queue; or the
-        // calling thread's own; or kept, which `Session::keeping` guards; or taken over at the session's end.
+        // SAFETY: every caller has the chunk to itself, until it releases it. The chunk was full and taken from the queue, or is
+        // the calling thread's own. Or it is kept, which `Session::keeping` guards, or taken over at the session's end.
         let words = unsafe { chunk.published() };
         let header = chunk.header();
         let (stream, sequence) = header.place();
@@ -152,7 +152,7 @@ impl Output {
     /// Appends a chunk of `words`: packed where there is a packer, else as it is. Returns the bytes written.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub(crate) fn write_words(
         &self,
         place: &block::Chunk,
@@ -190,8 +190,7 @@ impl Output {
         Ok(bytes)
     }
 
-    /// A slot; `None` where there are none any more, or another thread takes one in this moment: better any place than to
-    /// wait.
+    /// A slot; `None` where no slot is left, or another thread takes one in this moment. Any place is better than to wait.
     fn take_slot(&self) -> Option<u64> {
         let mut guard = self.slots.try_lock()?;
         let slots = guard.as_mut()?;
@@ -275,7 +274,7 @@ impl Output {
     }
 }
 
-/// What the `%` of a file name's pattern stand for.
+/// The values for the `%` of a file name's pattern.
 #[derive(Debug)]
 pub(crate) struct Names<'a> {
     /// `%e`: the program.

@@ -20,7 +20,7 @@ extern "C" fn handle(_: c_int) {
     system::set_errno(errno);
 }
 
-/// What the signal does.
+/// The action of the signal.
 fn action() -> libc::sigaction {
     // SAFETY: all zeros is a valid structure of C, which the call fills.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };

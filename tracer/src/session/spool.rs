@@ -2,15 +2,15 @@
 //!
 //! The layout is [`omptrace_trace_format::block`]'s. Address space is reserved in segments, as chunks become more: batch
 //! systems that limit it count what nobody touches, and so does mlockall(2). Space in the file is reserved chunk by chunk,
-//! before anybody writes there: a full disk is an error when a thread begins, never a fault (SIGBUS) in the middle of the
-//! program. The rest of a segment cannot be touched, and those who look through all memory that can be (valgrind, for
-//! leaks) do not walk through megabytes of nothing, a fault per page.
+//! before any thread writes there. So a full disk is an error when a thread begins, never a fault (SIGBUS) in the middle of
+//! the program. The rest of a segment cannot be touched. So tools that look through all memory (valgrind, for leaks) do not
+//! walk through megabytes of nothing, a fault per page.
 //!
-//! A file system that copies on write (Btrfs) wants new space for a page that has its place, and the program would get its
-//! SIGBUS: there, the spool is in shared memory.
+//! A file system that copies on write (Btrfs) wants new space for a page that has its place already. The program would get
+//! its SIGBUS, so there the spool is in shared memory.
 //!
-//! Where files may not be mapped (a sandbox, a file system that cannot), chunks lie in the process's own memory: the
-//! trace is complete at a regular end, and a kill takes what was not written yet.
+//! Where files may not be mapped (a sandbox, a file system that cannot), chunks lie in the process's own memory. The trace
+//! is then complete at a regular end; a kill takes what was not written yet.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -50,9 +50,9 @@ const ADDRESS_SPACE_PART: u64 = 16;
 /// How many chunks there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Growth {
-    /// As many as the threads alive may have together.
+    /// The number of chunks that the threads alive may have together.
     Allowed,
-    /// As many as the spool can have.
+    /// The number of chunks that the spool can have.
     Beyond,
 }
 
@@ -77,7 +77,7 @@ impl Spool {
     /// Makes the spool `path` of the trace at `trace`, or by the next free name, or in memory of its own: see the module.
     ///
     /// # Errors
-    /// What the system said: the folder, the disk, the address space.
+    /// The system's error: the folder, the disk, the address space.
     pub(crate) fn create(path: &Path, session: u64, pid: u32, trace: &Path) -> io::Result<Spool> {
         let mut file = ProtectedFd::create(path)?;
         if file.with(system::faults_when_full).unwrap_or(false) {
@@ -228,10 +228,10 @@ impl Spool {
     }
 
     /// Leaves in memory, which needs no disk and no descriptor, which error of the system turned tracing off.
-    pub(crate) fn tell_failure(&self, number: i32) {
+    pub(crate) fn report_failure(&self, number: i32) {
         let _ = self
             .all()
-            .any(|(_, chunk)| chunk.header().tell_failure(number));
+            .any(|(_, chunk)| chunk.header().report_failure(number));
     }
 
     /// Gives the space back, and removes the file's name. The memory stays: a thread may still be storing an event.
@@ -291,7 +291,7 @@ fn place(index: u32) -> (usize, usize) {
     (index / SEGMENT_CHUNKS, index % SEGMENT_CHUNKS)
 }
 
-/// What a sandbox (seccomp, a security module) or a file system without shared mappings says.
+/// Whether it is the error of a sandbox (seccomp, a security module) or of a file system without shared mappings.
 fn may_not_be_mapped(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -315,8 +315,8 @@ impl Chunk {
     /// The words published so far.
     ///
     /// # Safety
-    /// While the slice lives, nobody begins the chunk anew: its thread may go on writing, which it does behind the
-    /// published length only, but a thread that takes the chunk writes from its first word on.
+    /// While the slice lives, no thread may take the chunk anew, since that writes from the first word on. The chunk's
+    /// thread may go on writing: it writes behind the published length only.
     pub(crate) unsafe fn published<'a>(self) -> &'a [u64] {
         let len = self.header().published();
         // SAFETY: within the chunk, which stays mapped; nobody writes before the published length, by the caller's contract.

@@ -2,11 +2,11 @@
 //!
 //! It runs under SCHED_IDLE. When it does not keep up, threads write their own chunks and nothing waits for it.
 //!
-//! It begins when it is needed, and not before the process has two threads: a process with one may do what one with two may
-//! not (`unshare(CLONE_NEWUSER)` and others). Until then, and for ever where no thread can be had, the program's threads
-//! write their own chunks.
+//! It begins when it is needed, and not before the process has two threads. A process with one thread may do what one with
+//! two may not (`unshare(CLONE_NEWUSER)` and others). Until then, and for ever where no thread can be had, the program's
+//! threads write their own chunks.
 //!
-//! What it may lock is little: see [`crate::os::helper_thread`].
+//! It may lock little: see [`crate::os::helper_thread`].
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::session::spool::EVENT_WORDS;
 
 /// How long the writer sleeps when nobody wakes it up.
 const NAP: Duration = Duration::from_millis(50);
-/// What ends sooner does not wait for [`Session::move_output_up`].
+/// Processes that end sooner do not wait for [`Session::move_output_up`].
 const SHORT: Duration = Duration::from_millis(200);
 
 /// The session's writer.

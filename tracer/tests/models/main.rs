@@ -1,5 +1,5 @@
-//! Models of what the tracer's threads share without a lock: loom runs them in every order of steps, and with every
-//! value that the memory model lets a load see. What is modelled are the tracer's own files, compiled over [`sync`].
+//! Models of what the tracer's threads share without a lock. loom runs them in every order of steps, and with every value
+//! that the memory model lets a load see. What is modelled are the tracer's own files, compiled over [`sync`].
 //!
 //! The models prove as much as they contain: a few threads, chunks and events, at most [`PREEMPTIONS`] switches between
 //! threads that could have gone on. The hand-over by queue is crossbeam's and taken to be right.
@@ -56,7 +56,7 @@ fn hold_in_every_order() {
     check_all();
 }
 
-/// What shows that the models would find a mistake: each ordering, weakened by one step, makes one of them fail.
+/// Shows that the models would find a mistake: each ordering, weakened by one step, makes one of them fail.
 #[test]
 fn every_ordering_is_needed() {
     check_all();

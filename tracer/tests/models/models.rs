@@ -13,6 +13,7 @@ use crate::lockfree::header::Header;
 use crate::lockfree::list::{Link, Linked, List};
 use crate::lockfree::pace::Pace;
 use crate::lockfree::queues::Queues;
+use crate::lockfree::ring::Ring;
 use crate::sync::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, Queue,
 };
@@ -59,6 +60,11 @@ pub(crate) const MODELS: &[(&str, fn())] = &[
         "who reads a running process's chunk knows whether it is another one by now",
         recycling,
     ),
+    ("a sample is read as it was written", sampling),
+    (
+        "of a thread that has ended every sample is read",
+        sampling_as_a_thread_ends,
+    ),
 ];
 
 /// A chunk: header and words, as the spool has them.
@@ -85,7 +91,7 @@ impl<const WORDS: usize> Chunk<WORDS> {
         self.header.publish(cursor + 1);
     }
 
-    /// What was published.
+    /// The words that were published.
     fn read(&self) -> Vec<u64> {
         // SAFETY: as above.
         let read = |word: &UnsafeCell<u64>| word.with(|word| unsafe { *word });
@@ -112,8 +118,9 @@ fn publication() {
     thread.join().expect("no panic");
 }
 
-/// `omptrace info` on a running process, as `trace_format::spool` reads it: the header when it lists the chunks and the
-/// same again, the header, the words, the header again. Each is a system call, which no access passes; within one, the order is any.
+/// `omptrace info` on a running process, as `trace_format::spool` reads it. It reads the header to
+/// list the chunks, reads it once more, and then reads the header, the words and the header again. Each is a system call,
+/// which no access passes; within one, the order is any.
 fn recycling() {
     struct Shared {
         header: Header,
@@ -121,7 +128,7 @@ fn recycling() {
     }
 
     impl Shared {
-        /// As [`Chunk::put`]; the other process reads words in whatever state they are.
+        /// Like [`Chunk::put`]; the other process reads words in whatever state they are.
         fn record(&self, sequence: u32) {
             let clock = ClockPair {
                 ticks: sequence.into(),
@@ -177,7 +184,7 @@ fn hand_over() {
     }
 
     impl Spool {
-        /// As `Output::write_chunk`.
+        /// Like `Output::write_chunk`.
         fn write(&self, chunk: &Chunk<1>) {
             let (stream, sequence) = chunk.header.place();
             assert_eq!(
@@ -187,7 +194,7 @@ fn hand_over() {
             self.file.lock().expect("no panic").push((stream, sequence));
         }
 
-        /// As `Session::drain`.
+        /// Like `Session::drain`.
         fn drain(&self) {
             while let Some(index) = self.queues.take_full() {
                 let chunk = &self.chunks[index as usize];
@@ -333,7 +340,7 @@ fn keeping() {
     }
 
     impl Shared {
-        /// As `Session::next_kept`, the hot path, and `Session::keep`.
+        /// Like `Session::next_kept`, the hot path, and `Session::keep`.
         fn record(&self, sequence: u32) {
             let header = &self.chunk.header;
             let nobody_writes_it = self.keeping.lock();
@@ -344,7 +351,7 @@ fn keeping() {
             header.set_state(ChunkState::FULL);
         }
 
-        /// As `Session::write_kept`.
+        /// Like `Session::write_kept`.
         fn write_kept(&self) -> Option<u32> {
             let _nobody_takes_it = self.keeping.lock();
             self.chunk.header.is_full().then(|| {
@@ -401,7 +408,7 @@ impl Work {
         std::iter::from_fn(|| self.queue.pop()).count() as u32
     }
 
-    /// As `Writer::run`, but for the naps' end: a writer that nobody wakes up sleeps for ever, which loom finds. Ends
+    /// Like `Writer::run`, but for the naps' end: a writer that nobody wakes up sleeps for ever, which loom finds. Ends
     /// when `enough` is done, or when it is asked to.
     fn run(&self, enough: u32) -> u32 {
         let mut done = 0;
@@ -500,7 +507,7 @@ struct Recorder {
     limit: Limit,
     busy: Busy,
     link: Link<Recorder>,
-    /// What its thread alone uses.
+    /// The field that its thread alone uses.
     state: UnsafeCell<u32>,
 }
 
@@ -531,7 +538,7 @@ impl Process {
         })
     }
 
-    /// As `recorder::take`.
+    /// Like `recorder::take`.
     fn take(&self) -> &'static Recorder {
         self.recorders.take().unwrap_or_else(|| {
             let recorder: &'static Recorder = Box::leak(Box::new(Recorder {
@@ -568,7 +575,7 @@ impl Process {
         recorder.link.give_back();
     }
 
-    /// As `Recorder::begin_stream`.
+    /// Like `Recorder::begin_stream`.
     fn begin_stream(&self, recorder: &Recorder) -> bool {
         assert!(!recorder.busy.enter());
         let records = self.mode.load() != OFF;
@@ -590,7 +597,7 @@ impl Process {
         records
     }
 
-    /// As `Mode::set`.
+    /// Like `Mode::set`.
     fn set(&self, mode: u8) {
         self.mode.switch(mode);
         if mode != RECORD {
@@ -600,7 +607,7 @@ impl Process {
         }
     }
 
-    /// As `Session::end`.
+    /// Like `Session::end`.
     fn end(&self) {
         self.set(OFF);
         while self
@@ -700,4 +707,71 @@ fn recorders() {
     };
     assert_eq!(process.recorders.iter().map(lives).sum::<u32>(), 3);
     process.free();
+}
+
+/// A thread's samples: a ring and its words, as `samples::threads` has them. A sample is one word.
+struct Samples {
+    ring: Ring,
+    words: [UnsafeCell<u64>; 2],
+}
+
+// SAFETY: loom finds every two accesses to a word that are not ordered.
+unsafe impl Sync for Samples {}
+
+impl Samples {
+    fn new() -> Arc<Samples> {
+        Arc::new(Samples {
+            ring: Ring {
+                written: AtomicUsize::new(0),
+                read: AtomicUsize::new(0),
+                ended: AtomicBool::new(false),
+            },
+            words: array::from_fn(|_| UnsafeCell::new(0)),
+        })
+    }
+
+    /// The handler: false where the sample is lost.
+    fn push(&self, value: u64) -> bool {
+        let Some(at) = self.ring.room(1, self.words.len()) else {
+            return false;
+        };
+        // SAFETY: loom looks whether anybody else is there.
+        self.words[at % 2].with_mut(|word| unsafe { *word = value });
+        self.ring.publish(at + 1);
+        true
+    }
+
+    fn drain(&self) -> Vec<u64> {
+        let filled = self.ring.filled();
+        let end = filled.end;
+        // SAFETY: as above.
+        let read = |at: usize| self.words[at % 2].with(|word| unsafe { *word });
+        let values = filled.map(read).collect();
+        self.ring.consume(end);
+        values
+    }
+}
+
+fn sampling() {
+    let samples = Samples::new();
+    let theirs = Arc::clone(&samples);
+    // The third sample takes the place of the first if that has been read meanwhile: by a thread that begins later, one switch.
+    let reader = thread::spawn(move || theirs.drain());
+    let pushed = (1..=3).filter(|value| samples.push(*value)).count();
+    let mut values = reader.join().expect("no panic");
+    values.extend(samples.drain());
+    assert_eq!(values, [1, 2, 3][..pushed]);
+}
+
+fn sampling_as_a_thread_ends() {
+    let samples = Samples::new();
+    let theirs = Arc::clone(&samples);
+    let thread = thread::spawn(move || {
+        assert!(theirs.push(1));
+        theirs.ring.end();
+    });
+    let has_ended = samples.ring.has_ended();
+    let values = samples.drain();
+    assert!(values == [1] || !has_ended);
+    thread.join().expect("no panic");
 }

@@ -136,8 +136,8 @@ counters! {
     AtomicUsize: usize,
 }
 
-/// In the place of crossbeam's queue, which loom cannot look into: what is popped was pushed before, and `is_empty` says
-/// no more than its caller's own fences let it. Whoever uses it must know that it was made.
+/// A replacement of crossbeam's queue, which loom cannot look into. What is popped was pushed before; `is_empty` says no
+/// more than its caller's own fences let it. Whoever uses it must know that it was made.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     made: UnsafeCell<bool>,

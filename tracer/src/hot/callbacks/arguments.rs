@@ -13,7 +13,7 @@ use omptrace_trace_format::predict::State;
 use super::{Data, Frame};
 use crate::hot::stream::Stream;
 
-/// What stands behind a pointer to data.
+/// The data that a pointer leads to.
 ///
 /// # Safety
 /// `data` is null, or valid for reading during the callback.

@@ -6,15 +6,19 @@
 /// group: hot  name(arguments) |state| row        tries the hot path, then that with surprises
 /// group: warm name(arguments) |state| row        tries the one with surprises
 /// group: cold name(arguments) |stream| row       a wide event
+/// group: registers name(arguments) |stream| row   the same, but not declared as the specification does
 /// group: own  name                               a function below
 /// ```
+///
+/// The compiler compares the signatures of all but `registers` with those of `ompt-sys`.
 macro_rules! callbacks {
     ($( $group:ident: $way:ident $name:ident $(($($argument:ident: $type:ty),*) |$with:ident| $row:expr)?; )*) => {
         $(callbacks!(@ $way $name $(($($argument: $type),*) |$with| $row)?);)*
+        $(callbacks!(@ check $way $name);)*
 
         /// All callbacks of the interface, in the order of their numbers.
         pub static CALLBACKS: &[Callback] = &[$(Callback {
-            number: callbacks!(@ number $name),
+            number: callback::$name,
             name: stringify!($name),
             group: stringify!($group),
             // SAFETY: `ompt_set_callback` takes all callbacks as this type; the runtime calls each with the
@@ -96,7 +100,18 @@ macro_rules! callbacks {
             }));
         }
     };
+    // `$around` is done in the place of recording, and calls `$record` for that.
+    (@ cold $name:ident ($($argument:ident: $type:ty),*) |$stream:ident| $row:expr; around |$record:ident| $around:expr) => {
+        unsafe extern "C" fn $name($($argument: $type),*) {
+            callbacks!(@ cold recorded ($($argument: $type),*) |$stream| $row);
+            // SAFETY: the arguments of this call.
+            let $record = || unsafe { recorded($($argument),*) };
+            $around
+        }
+    };
+    (@ registers $($row:tt)*) => { callbacks! { @ cold $($row)* } };
     (@ own $name:ident) => {};
-    (@ number $name:ident) => { number::$name };
+    (@ check registers $name:ident) => {};
+    (@ check $way:ident $name:ident) => { const _: callback::$name = $name; };
 }
 pub(super) use callbacks;

@@ -1,9 +1,13 @@
 //! The callback table: **one row per callback of the interface** says what is registered and which event records it.
 //!
-//! A row becomes an `extern "C"` function. Compact events try the hot path first; everything else is one tail call of
-//! a twin with the same arguments, so that the hot path saves no registers: `hot` rows, which mostly have predicted
-//! arguments only, have one for surprises; `warm` rows, which mostly have surprises, none; both have a cold one. Wide
-//! events are always cold. A panic does not cross the function: it turns tracing off.
+//! A row becomes an `extern "C"` function. A compact event tries the hot path first. Where that says no, the function
+//! tail-calls a twin with the same arguments, so that the hot path saves no registers.
+//!
+//! * `hot` rows mostly have predicted arguments only. They have a twin for surprises and a cold one.
+//! * `warm` rows mostly have surprises. They have a cold twin only.
+//! * Wide events are always cold.
+//!
+//! A panic does not cross the function: it turns tracing off.
 //!
 //! Arguments are recorded as they come.
 //!
@@ -11,12 +15,10 @@
 //! | --- | --- |
 //! | this one | the rows, and the callbacks that need more than a row |
 //! | [`expand`] | the macro that makes a function of a row |
-//! | [`number`] | the number of each row |
 //! | [`arguments`] | arguments as an event stores them |
 
 mod arguments;
 mod expand;
-mod number;
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
@@ -26,7 +28,7 @@ use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Register};
 use omptrace_trace_format::predict::State;
 
-use crate::devices;
+use crate::devices::{self, Asked};
 use crate::hot::guard::guarded;
 use crate::hot::recorder::Mode;
 use crate::hot::slow_path;
@@ -63,6 +65,8 @@ impl std::fmt::Debug for Callback {
 type Data = *mut ompt_data_t;
 type Code = *const c_void;
 type Frame = *const ompt_frame_t;
+type Memory = *mut c_void;
+type Addresses = *mut *mut c_void;
 
 callbacks! {
     thread: own thread_begin;
@@ -99,7 +103,7 @@ callbacks! {
         };
     // Declared with whole registers, and with one argument more than the specification has: see `TargetDataOp`. Where
     // there is no tenth argument, a word of the caller's stack is read that means nothing.
-    target: cold target_data_op(target_id: u64, host_op_id: u64, optype: u64, src_addr: u64, src_device_num: u64,
+    target: registers target_data_op(target_id: u64, host_op_id: u64, optype: u64, src_addr: u64, src_device_num: u64,
         dest_addr: u64, dest_device_num: u64, bytes: u64, codeptr_ra: u64, tenth: u64) |stream|
         TargetDataOp {
             target_id: Address(target_id),
@@ -149,8 +153,8 @@ callbacks! {
             task_data: id(task_data),
             codeptr_ra: address(codeptr_ra),
         };
-    target: cold target_map(target_id: u64, nitems: c_uint, host_addr: Code, device_addr: Code, bytes: *const usize,
-        mapping_flags: *const c_uint, codeptr_ra: Code) |stream|
+    target: cold target_map(target_id: u64, nitems: c_uint, host_addr: Addresses, device_addr: Addresses, bytes: *mut usize,
+        mapping_flags: *mut c_uint, codeptr_ra: Code) |stream|
         TargetMap {
             target_id: Address(target_id),
             nitems,
@@ -205,54 +209,11 @@ callbacks! {
             iterations,
         }
     };
-    target: cold target_emi(kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: c_int, task_data: Data,
-        target_task_data: Data, target_data: Data, codeptr_ra: Code) |stream| {
-        devices::stop_where_needed();
-        if endpoint != ompt_scope_end {
-            set_id(stream, target_data.cast());
-        }
-        TargetEmi {
-            kind, endpoint, device_num,
-            task_data: id(task_data),
-            target_task_data: id(target_task_data),
-            target_data: id(target_data),
-            codeptr_ra: address(codeptr_ra),
-        }
-    };
-    target: cold target_data_op_emi(endpoint: ompt_scope_endpoint_t, target_task_data: Data, target_data: Data,
-        host_op_id: *mut ompt_id_t, optype: ompt_target_data_op_t, src_addr: Code, src_device_num: c_int,
-        dest_addr: Code, dest_device_num: c_int, bytes: usize, codeptr_ra: Code) |stream| {
-        if endpoint != ompt_scope_end {
-            set_id(stream, host_op_id);
-        }
-        TargetDataOpEmi {
-            endpoint,
-            target_task_data: id(target_task_data),
-            target_data: id(target_data),
-            host_op_id: id(host_op_id.cast()),
-            optype,
-            src_addr: address(src_addr),
-            src_device_num,
-            dest_addr: address(dest_addr),
-            dest_device_num,
-            bytes: bytes as u64,
-            codeptr_ra: address(codeptr_ra),
-        }
-    };
-    target: cold target_submit_emi(endpoint: ompt_scope_endpoint_t, target_data: Data, host_op_id: *mut ompt_id_t,
-        requested_num_teams: c_uint) |stream| {
-        if endpoint != ompt_scope_end {
-            set_id(stream, host_op_id);
-        }
-        TargetSubmitEmi {
-            endpoint,
-            target_data: id(target_data),
-            host_op_id: id(host_op_id.cast()),
-            requested_num_teams,
-        }
-    };
-    target: cold target_map_emi(target_data: Data, nitems: c_uint, host_addr: Code, device_addr: Code,
-        bytes: *const usize, mapping_flags: *const c_uint, codeptr_ra: Code) |stream|
+    target: own target_emi;
+    target: own target_data_op_emi;
+    target: own target_submit_emi;
+    target: cold target_map_emi(target_data: Data, nitems: c_uint, host_addr: Addresses, device_addr: Addresses,
+        bytes: *mut usize, mapping_flags: *mut c_uint, codeptr_ra: Code) |stream|
         TargetMapEmi {
             target_data: id(target_data),
             nitems,
@@ -345,8 +306,8 @@ callbacks! { @ hot free_task_create(encountering_task_data: Data, encountering_t
         codeptr_ra: address(codeptr_ra),
     }
 }}
-// The task of a taskwait keeps what the runtime has there, which the reader understands: LLVM's has one place per thread for
-// all of them, also those that the thread begins while it waits in another, and aborts if a tool wrote to it.
+// The task of a taskwait keeps what the runtime has there, which the reader understands. LLVM's runtime has one place per
+// thread for all of them, also those that the thread begins while it waits in another. It aborts if a tool wrote to it.
 callbacks! { @ warm dependent_task_create(encountering_task_data: Data, encountering_task_frame: Frame, new_task_data: Data,
     flags: c_int, has_dependences: c_int, codeptr_ra: Code) |state| {
     let frame = frame(encountering_task_frame);
@@ -397,13 +358,12 @@ fn is_taskwait(flags: c_int) -> bool {
     ompt_task_flag_t(flags as u32).contains(ompt_task_taskwait)
 }
 
-callbacks! { @ cold record_dependences(task_data: Data, deps: *const ompt_dependence_t, ndeps: c_int) |stream|
-    Dependences { task_data: id(task_data), deps: dependences_of(deps, ndeps).into(), ndeps }
-}
-unsafe extern "C" fn dependences(task_data: Data, deps: *const ompt_dependence_t, ndeps: c_int) {
-    // SAFETY: the arguments of this call.
-    unsafe { record_dependences(task_data, deps, ndeps) };
-    tls::recorder().stream.collecting.end();
+callbacks! { @ cold dependences(task_data: Data, deps: *const ompt_dependence_t, ndeps: c_int) |stream|
+    Dependences { task_data: id(task_data), deps: dependences_of(deps, ndeps).into(), ndeps };
+    around |record| {
+        record();
+        tls::recorder().stream.collecting.end();
+    }
 }
 
 callbacks! { @ hot implicit_task_begin(endpoint: ompt_scope_endpoint_t, parallel_data: Data, task_data: Data,
@@ -460,9 +420,9 @@ pub(crate) unsafe extern "C" fn implicit_task(
     }
 }
 
-// What follows from the callbacks of devices is done outside of the recording of the callback: it calls into the runtime,
-// which may call back, and records more.
-callbacks! { @ cold tell_device_initialize(device_num: c_int, device_type: *const c_char, device: *mut c_void,
+// What follows from the callbacks of devices is done when the callback has been recorded. It calls into the runtime, which
+// may call back, and it records more.
+callbacks! { @ cold device_initialize(device_num: c_int, device_type: *const c_char, device: *mut c_void,
     lookup: Option<ompt_function_lookup_t>, documentation: *const c_char) |stream|
     DeviceInitialize {
         device_num,
@@ -470,35 +430,27 @@ callbacks! { @ cold tell_device_initialize(device_num: c_int, device_type: *cons
         device: address(device),
         lookup: Address(lookup.map_or(0, |lookup| lookup as usize as u64)),
         documentation: text(documentation),
-    }
-}
-unsafe extern "C" fn device_initialize(
-    device_num: c_int,
-    device_type: *const c_char,
-    device: *mut c_void,
-    lookup: Option<ompt_function_lookup_t>,
-    documentation: *const c_char,
-) {
-    // SAFETY: the arguments of this call.
-    unsafe {
-        tell_device_initialize(device_num, device_type, device, lookup, documentation);
-        guarded(|| devices::initialized(device_num, device_type, device, lookup));
+    };
+    around |record| {
+        record();
+        // SAFETY: the arguments of this call.
+        guarded(|| unsafe { devices::initialized(device_num, device_type, device, lookup) });
     }
 }
 
-callbacks! { @ cold tell_device_finalize(device_num: c_int) |stream| DeviceFinalize { device_num } }
-unsafe extern "C" fn device_finalize(device_num: c_int) {
-    // A child that has used no OpenMP ends, and its runtime lets its parent's devices go: no reason for a trace of its own.
-    if Mode::current() == Mode::Child {
-        return;
+callbacks! { @ cold device_finalize(device_num: c_int) |stream| DeviceFinalize { device_num };
+    around |record| {
+        // A child that has used no OpenMP ends, and its runtime lets its parent's devices go: no reason for a trace of its own.
+        if Mode::current() == Mode::Child {
+            return;
+        }
+        guarded(|| devices::finalized(device_num));
+        record();
     }
-    guarded(|| devices::finalized(device_num));
-    // SAFETY: the argument of this call.
-    unsafe { tell_device_finalize(device_num) };
 }
 
-callbacks! { @ cold tell_device_load(device_num: c_int, filename: *const c_char, offset_in_file: i64,
-    vma_in_file: Code, bytes: usize, host_addr: Code, device_addr: Code, module_id: u64) |stream|
+callbacks! { @ cold device_load(device_num: c_int, filename: *const c_char, offset_in_file: i64,
+    vma_in_file: Memory, bytes: usize, host_addr: Memory, device_addr: Memory, module_id: u64) |stream|
     DeviceLoad {
         device_num,
         filename: text(filename),
@@ -508,32 +460,99 @@ callbacks! { @ cold tell_device_load(device_num: c_int, filename: *const c_char,
         host_addr: address(host_addr),
         device_addr: address(device_addr),
         module_id,
+    };
+    around |record| {
+        record();
+        guarded(|| devices::loaded(device_num, module_id, address(host_addr).0, bytes as u64));
     }
 }
-unsafe extern "C" fn device_load(
-    device_num: c_int,
-    filename: *const c_char,
-    offset_in_file: i64,
-    vma_in_file: Code,
-    bytes: usize,
-    host_addr: Code,
-    device_addr: Code,
-    module_id: u64,
-) {
-    // SAFETY: the arguments of this call.
-    unsafe {
-        tell_device_load(
-            device_num,
-            filename,
-            offset_in_file,
-            vma_in_file,
-            bytes,
-            host_addr,
-            device_addr,
-            module_id,
-        );
+
+// As with devices, operations are announced to a tracer of devices outside of the recording. Tracing stops within it, where no
+// buffer is left.
+callbacks! { @ cold target_emi(kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: c_int, task_data: Data,
+    target_task_data: Data, target_data: Data, codeptr_ra: Code) |stream| {
+        devices::stop_where_needed();
+        if endpoint != ompt_scope_end {
+            set_id(stream, target_data.cast());
+        }
+        TargetEmi {
+            kind, endpoint, device_num,
+            task_data: id(task_data),
+            target_task_data: id(target_task_data),
+            target_data: id(target_data),
+            codeptr_ra: address(codeptr_ra),
+        }
+    };
+    around |record| {
+        record();
+        devices::region(endpoint, device_num);
     }
-    guarded(|| devices::loaded(device_num, module_id, address(host_addr).0, bytes as u64));
+}
+
+callbacks! { @ cold target_data_op_emi(endpoint: ompt_scope_endpoint_t, target_task_data: Data, target_data: Data,
+    host_op_id: *mut ompt_id_t, optype: ompt_target_data_op_t, src_addr: Memory, src_device_num: c_int,
+    dest_addr: Memory, dest_device_num: c_int, bytes: usize, codeptr_ra: Code) |stream| {
+        if endpoint != ompt_scope_end {
+            set_id(stream, host_op_id);
+        }
+        TargetDataOpEmi {
+            endpoint,
+            target_task_data: id(target_task_data),
+            target_data: id(target_data),
+            host_op_id: id(host_op_id.cast()),
+            optype,
+            src_addr: address(src_addr),
+            src_device_num,
+            dest_addr: address(dest_addr),
+            dest_device_num,
+            bytes: bytes as u64,
+            codeptr_ra: address(codeptr_ra),
+        }
+    };
+    around |record| {
+        let asked = Asked::DataOp(optype, [src_device_num, dest_device_num]);
+        // SAFETY: the runtime passes null, or a place for the id.
+        unsafe { operation(endpoint, host_op_id, asked, record) }
+    }
+}
+
+callbacks! { @ cold target_submit_emi(endpoint: ompt_scope_endpoint_t, target_data: Data, host_op_id: *mut ompt_id_t,
+    requested_num_teams: c_uint) |stream| {
+        if endpoint != ompt_scope_end {
+            set_id(stream, host_op_id);
+        }
+        TargetSubmitEmi {
+            endpoint,
+            target_data: id(target_data),
+            host_op_id: id(host_op_id.cast()),
+            requested_num_teams,
+        }
+    };
+    around |record| {
+        // SAFETY: as above.
+        unsafe { operation(endpoint, host_op_id, Asked::Kernel, record) }
+    }
+}
+
+/// A callback about an operation that the thread asks a device for: `record` records it, and gives it its number at its begin.
+///
+/// # Safety
+/// `host_op_id` is null, or valid for reading during the callback.
+unsafe fn operation(
+    endpoint: ompt_scope_endpoint_t,
+    host_op_id: *mut ompt_id_t,
+    asked: Asked,
+    record: impl FnOnce(),
+) {
+    if endpoint == ompt_scope_end {
+        guarded(devices::ends);
+    }
+    record();
+    // SAFETY: by this function's contract.
+    let host_op_id = unsafe { host_op_id.as_ref() };
+    if let (true, Some(host_op_id)) = (endpoint == ompt_scope_begin, host_op_id) {
+        guarded(|| devices::begins(*host_op_id, asked));
+    }
 }
 
 /// `control_tool`: the answer goes back to the program (OpenMP 5.2, 18.14).
@@ -553,6 +572,10 @@ mod tests {
     #[test]
     fn the_table_has_every_callback_once_in_order() {
         let numbers: Vec<u32> = CALLBACKS.iter().map(|callback| callback.number.0).collect();
-        assert_eq!(numbers, (1..=37).collect::<Vec<_>>());
+        let all: Vec<u32> = ompt_callbacks_t::VALUES
+            .iter()
+            .map(|(_, number)| *number)
+            .collect();
+        assert_eq!(numbers, all);
     }
 }

@@ -1,6 +1,4 @@
 //! The entry points of a device (OpenMP 5.2, 19.6.2; `ompt_get_buffer_limits`: OpenMP 6.0, 37.6): one table.
-//!
-//! Whoever provides them ([`crate::provider`]) fills in the same table.
 
 use std::ffi::CStr;
 use std::mem::transmute;
@@ -10,18 +8,18 @@ use ompt_sys::*;
 /// Turns a row `field: signature = name` into a field of [`EntryPoints`], bound by name.
 macro_rules! entry_points {
     ($($field:ident: $signature:ident = $name:literal;)*) => {
-        /// What a device offers to a tool; whatever its lookup does not answer is `None`.
+        /// The functions that a device offers to a tool; one that its lookup does not answer is `None`.
         #[derive(Clone, Copy, Debug, Default)]
         #[allow(missing_docs, reason = "each is the entry point of its name in the specification")]
-        pub struct EntryPoints { $(pub $field: Option<$signature>,)* }
+        pub(crate) struct EntryPoints { $(pub(crate) $field: Option<$signature>,)* }
 
         impl EntryPoints {
             /// Binds what `lookup` answers; nothing where the runtime passed no lookup.
             ///
             /// # Safety
-            /// `lookup` is what a runtime passed to `ompt_callback_device_initialize`, and the callback has not
-            /// returned; a function that it answers has the signature that the specification gives to its name.
-            pub unsafe fn bind(lookup: Option<ompt_function_lookup_t>) -> EntryPoints {
+            /// `lookup` is what a runtime passed to `ompt_callback_device_initialize`, and the callback has not returned. A
+            /// function that it answers has the signature that the specification gives to its name.
+            pub(crate) unsafe fn bind(lookup: Option<ompt_function_lookup_t>) -> EntryPoints {
                 let Some(lookup) = lookup else {
                     return EntryPoints::default();
                 };
@@ -34,7 +32,7 @@ macro_rules! entry_points {
             }
 
             /// The specification's names of those that there are.
-            pub fn names(&self) -> Vec<&'static str> {
+            pub(crate) fn names(&self) -> Vec<&'static str> {
                 [$((self.$field.is_some(), $name)),*]
                     .into_iter()
                     .filter_map(|(is_there, name)| if is_there { name.to_str().ok() } else { None })

@@ -1,0 +1,664 @@
+//! The functions that are registered where there is a second tool. Each calls the tracer's function and the second tool's, with
+//! the data words of each.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::marker::PhantomData;
+use std::mem::{transmute, transmute_copy};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+
+use ompt_sys::*;
+
+use super::words;
+use crate::dialects::dialect::Function;
+use crate::quirks::join_barrier;
+
+type Data = *mut ompt_data_t;
+type Code = *const c_void;
+
+/// Larger than each callback's number.
+const NUMBERS: usize = 64;
+
+/// What the two tools want to be called for a callback; null is nothing.
+#[derive(Debug)]
+struct Wanted {
+    ours: AtomicPtr<()>,
+    theirs: AtomicPtr<()>,
+    /// What the runtime answered when the function was registered.
+    result: AtomicU32,
+}
+
+static WANTED: [Wanted; NUMBERS] = [const {
+    Wanted {
+        ours: AtomicPtr::new(null_mut()),
+        theirs: AtomicPtr::new(null_mut()),
+        result: AtomicU32::new(0),
+    }
+}; NUMBERS];
+
+/// The runtime's `ompt_set_callback`.
+static SET_CALLBACK: AtomicPtr<()> = AtomicPtr::new(null_mut());
+
+/// Whether the runtime wants the words empty that it copies in the barrier at the end of a region; see [`join_barrier`].
+static WANTS_EMPTY: AtomicBool = AtomicBool::new(false);
+
+/// Without these it is not known when a thing begins and ends that has data words.
+const BEGINS_AND_ENDS: &[ompt_callbacks_t] = &[
+    ompt_callback_thread_begin,
+    ompt_callback_thread_end,
+    ompt_callback_parallel_begin,
+    ompt_callback_parallel_end,
+    ompt_callback_task_create,
+    ompt_callback_task_schedule,
+    ompt_callback_implicit_task,
+];
+
+/// A runtime with this entry point begins.
+pub(super) fn begin(set_callback: ompt_set_callback_t, wants_empty: bool) {
+    for wanted in &WANTED {
+        // Relaxed: no callback is registered yet.
+        wanted.ours.store(null_mut(), Ordering::Relaxed);
+        wanted.theirs.store(null_mut(), Ordering::Relaxed);
+    }
+    // Release, as the next; pairs with Acquire in `set_in_runtime` and `is_always_registered`.
+    WANTS_EMPTY.store(wants_empty, Ordering::Release);
+    SET_CALLBACK.store(set_callback as *mut (), Ordering::Release);
+}
+
+/// Registers what says when things begin and end, whoever wants it.
+pub(super) fn register_ends() {
+    for number in BEGINS_AND_ENDS {
+        register(*number);
+    }
+    if is_always_registered(ompt_callback_sync_region_wait) {
+        register(ompt_callback_sync_region_wait);
+    }
+}
+
+/// `ompt_set_callback` for the tracer.
+///
+/// # Safety
+/// As of the runtime's.
+pub(crate) unsafe extern "C" fn set_ours(
+    number: ompt_callbacks_t,
+    function: Option<ompt_callback_t>,
+) -> ompt_set_result_t {
+    set(number, function, |wanted| &wanted.ours)
+}
+
+/// `ompt_set_callback` for the second tool.
+///
+/// # Safety
+/// As of the runtime's.
+pub(super) unsafe extern "C" fn set_theirs(
+    number: ompt_callbacks_t,
+    function: Option<ompt_callback_t>,
+) -> ompt_set_result_t {
+    set(number, function, |wanted| &wanted.theirs)
+}
+
+/// `ompt_get_callback` for the second tool.
+///
+/// # Safety
+/// As of the runtime's: `function` is valid for writing.
+pub(super) unsafe extern "C" fn get_theirs(
+    number: ompt_callbacks_t,
+    function: *mut Option<ompt_callback_t>,
+) -> c_int {
+    let found = WANTED
+        .get(number.0 as usize)
+        .and_then(|wanted| registered::<ompt_callback_t>(&wanted.theirs));
+    // SAFETY: by this function's contract.
+    unsafe { function.write(found) };
+    c_int::from(found.is_some())
+}
+
+/// The second tool wants no callback any more.
+pub(super) fn forget_theirs() {
+    for (number, wanted) in WANTED.iter().enumerate() {
+        // Acquire; pairs with Release in `set`.
+        if !wanted.theirs.load(Ordering::Acquire).is_null() {
+            set(ompt_callbacks_t(number as u32), None, |wanted| {
+                &wanted.theirs
+            });
+        }
+    }
+}
+
+fn set(
+    number: ompt_callbacks_t,
+    function: Option<ompt_callback_t>,
+    place: impl Fn(&Wanted) -> &AtomicPtr<()>,
+) -> ompt_set_result_t {
+    let Some(wanted) = WANTED
+        .get(number.0 as usize)
+        .filter(|_| both(number).is_some())
+    else {
+        // The runtime may have a callback that is not known here; it would not know whose words it gets.
+        return ompt_set_error;
+    };
+    let pointer = function.map_or(null_mut(), |function| function as *mut ());
+    // Release; pairs with Acquire in `registered`.
+    place(wanted).store(pointer, Ordering::Release);
+    if function.is_some() {
+        return register(number);
+    }
+    // Acquire; pairs with Release above.
+    let is_wanted = [&wanted.ours, &wanted.theirs]
+        .iter()
+        .any(|function| !function.load(Ordering::Acquire).is_null());
+    if is_wanted || is_always_registered(number) {
+        // Relaxed: whoever registers has the answer of an earlier registration, or of its own.
+        return ompt_set_result_t(wanted.result.load(Ordering::Relaxed));
+    }
+    set_in_runtime(number, None)
+}
+
+fn is_always_registered(number: ompt_callbacks_t) -> bool {
+    BEGINS_AND_ENDS.contains(&number)
+        || number == ompt_callback_sync_region_wait && WANTS_EMPTY.load(Ordering::Acquire)
+}
+
+/// Registers the function that calls both tools.
+fn register(number: ompt_callbacks_t) -> ompt_set_result_t {
+    let result = set_in_runtime(number, both(number));
+    // Relaxed: see `set`.
+    WANTED[number.0 as usize]
+        .result
+        .store(result.0, Ordering::Relaxed);
+    result
+}
+
+fn set_in_runtime(
+    number: ompt_callbacks_t,
+    function: Option<ompt_callback_t>,
+) -> ompt_set_result_t {
+    // Acquire; pairs with Release in `begin`.
+    let set_callback = SET_CALLBACK.load(Ordering::Acquire);
+    if set_callback.is_null() {
+        return ompt_set_error;
+    }
+    // SAFETY: only `begin` stores what is not null, and that is the runtime's entry point; a function with the signature that
+    // belongs to the number.
+    unsafe { transmute::<*mut (), ompt_set_callback_t>(set_callback)(number, function) }
+}
+
+/// The function of type `F` that is registered there.
+#[inline]
+fn registered<F: Copy>(place: &AtomicPtr<()>) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut ()>()) };
+    // Acquire; pairs with Release in `set`.
+    let function = place.load(Ordering::Acquire);
+    // SAFETY: not null: a function that was registered for the number that the caller's type belongs to.
+    (!function.is_null()).then(|| unsafe { transmute_copy(&function) })
+}
+
+/// What a callback gives back, of two answers.
+trait Answer {
+    fn of(ours: Option<Self>, theirs: Option<Self>) -> Self
+    where
+        Self: Sized;
+}
+
+impl Answer for () {
+    fn of(_: Option<()>, _: Option<()>) {}
+}
+
+/// That of `control_tool`. What the second tool did not ignore is what the program hears, as if that tool were alone.
+impl Answer for c_int {
+    fn of(ours: Option<c_int>, theirs: Option<c_int>) -> c_int {
+        const IGNORED: c_int = 1;
+        theirs
+            .filter(|answer| *answer != IGNORED)
+            .or(ours)
+            .or(theirs)
+            .unwrap_or(IGNORED)
+    }
+}
+
+/// What each tool gets for an argument: its own data word, else the same.
+#[inline]
+fn split<T: Copy + 'static>(argument: T) -> (T, T) {
+    if std::any::TypeId::of::<T>() != std::any::TypeId::of::<Data>() {
+        return (argument, argument);
+    }
+    // SAFETY: the types are the same; the runtime's data is null, or valid during the callback.
+    unsafe {
+        let (ours, theirs) = words::split(transmute_copy::<T, Data>(&argument));
+        (transmute_copy(&ours), transmute_copy(&theirs))
+    }
+}
+
+/// The function for the callback of number `N` and signature `F` that calls both tools.
+struct Both<const N: u32, F>(PhantomData<F>);
+
+trait CallsBoth<F> {
+    const FUNCTION: F;
+}
+
+macro_rules! calls_both {
+    ($($argument:ident: $type:ident),*) => {
+        impl<const N: u32, R: Answer, $($type: Copy + 'static),*> CallsBoth<unsafe extern "C" fn($($type),*) -> R>
+            for Both<N, unsafe extern "C" fn($($type),*) -> R>
+        {
+            const FUNCTION: unsafe extern "C" fn($($type),*) -> R = {
+                unsafe extern "C" fn function<const N: u32, R: Answer, $($type: Copy + 'static),*>(
+                    $($argument: $type),*
+                ) -> R {
+                    type Registered<R, $($type),*> = unsafe extern "C" fn($($type),*) -> R;
+                    let wanted = &WANTED[N as usize];
+                    $(let $argument = split($argument);)*
+                    let ours = registered::<Registered<R, $($type),*>>(&wanted.ours);
+                    // SAFETY: registered for this number, and so of this type; the arguments of this call.
+                    let ours = ours.map(|function| unsafe { function($($argument.0),*) });
+                    let theirs = registered::<Registered<R, $($type),*>>(&wanted.theirs);
+                    // SAFETY: as above.
+                    let theirs = theirs.map(|function| unsafe { function($($argument.1),*) });
+                    R::of(ours, theirs)
+                }
+                function::<N, R, $($type),*>
+            };
+        }
+    };
+}
+
+calls_both!(a: A);
+calls_both!(a: A, b: B);
+calls_both!(a: A, b: B, c: C);
+calls_both!(a: A, b: B, c: C, d: D);
+calls_both!(a: A, b: B, c: C, d: D, e: E);
+calls_both!(a: A, b: B, c: C, d: D, e: E, f: F);
+calls_both!(a: A, b: B, c: C, d: D, e: E, f: F, g: G);
+calls_both!(a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H);
+calls_both!(a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H, i: I);
+calls_both!(a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H, i: I, j: J);
+calls_both!(a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H, i: I, j: J, k: K);
+
+/// Calls both tools' functions for the callback of this name.
+macro_rules! call_both {
+    ($name:ident($($argument:expr),*)) => {
+        <Both<{ callback::$name.0 }, callback::$name> as CallsBoth<callback::$name>>::FUNCTION($($argument),*)
+    };
+}
+
+macro_rules! table {
+    ($($name:ident $number:ident $signature:ident)*) => {
+        /// The functions that only call both tools, by number.
+        static PLAIN: &[(ompt_callbacks_t, Function)] = &[$((
+            ompt_sys::$number,
+            // SAFETY: the function has the signature that belongs to the number.
+            unsafe {
+                Function::new(
+                    <Both<{ ompt_sys::$number.0 }, ompt_sys::$signature> as CallsBoth<ompt_sys::$signature>>::FUNCTION
+                        as *const c_void,
+                )
+            },
+        )),*];
+    };
+}
+ompt_sys::for_each_callback!(table);
+
+macro_rules! own {
+    ($($number:ident $function:ident)*) => {
+        /// The functions that do more, since a thing begins or ends, or an argument is for one tool only.
+        static OWN: &[(ompt_callbacks_t, Function)] = &[$((
+            $number,
+            // SAFETY: the function has the signature that belongs to the number.
+            unsafe { Function::new($function as *const c_void) },
+        )),*];
+    };
+}
+
+own! {
+    ompt_callback_thread_begin thread_begin
+    ompt_callback_thread_end thread_end
+    ompt_callback_parallel_begin parallel_begin
+    ompt_callback_parallel_end parallel_end
+    ompt_callback_task_create task_create
+    ompt_callback_task_schedule task_schedule
+    ompt_callback_implicit_task implicit_task
+    ompt_callback_sync_region_wait sync_region_wait
+    ompt_callback_target_data_op target_data_op
+    ompt_callback_target_emi target_emi
+    ompt_callback_target_data_op_emi target_data_op_emi
+    ompt_callback_target_submit_emi target_submit_emi
+    ompt_callback_device_initialize device_initialize
+}
+
+/// The function to register; none for a callback that no specification has.
+fn both(number: ompt_callbacks_t) -> Option<ompt_callback_t> {
+    let mut all = OWN.iter().chain(PLAIN);
+    let found = all.find(|(of, _)| *of == number);
+    found.map(|(_, function)| function.0)
+}
+
+unsafe extern "C" fn thread_begin(thread_type: ompt_thread_t, thread_data: Data) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        words::create(thread_data);
+        call_both!(thread_begin(thread_type, thread_data));
+    }
+}
+
+unsafe extern "C" fn thread_end(thread_data: Data) {
+    // SAFETY: the argument of this call.
+    unsafe {
+        call_both!(thread_end(thread_data));
+        words::release(thread_data);
+    }
+}
+
+unsafe extern "C" fn parallel_begin(
+    encountering_task_data: Data,
+    encountering_task_frame: *const ompt_frame_t,
+    parallel_data: Data,
+    requested_parallelism: c_uint,
+    flags: c_int,
+    codeptr_ra: Code,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        words::create(parallel_data);
+        call_both!(parallel_begin(
+            encountering_task_data,
+            encountering_task_frame,
+            parallel_data,
+            requested_parallelism,
+            flags,
+            codeptr_ra
+        ));
+    }
+}
+
+unsafe extern "C" fn parallel_end(
+    parallel_data: Data,
+    encountering_task_data: Data,
+    flags: c_int,
+    codeptr_ra: Code,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        call_both!(parallel_end(
+            parallel_data,
+            encountering_task_data,
+            flags,
+            codeptr_ra
+        ));
+        words::release(parallel_data);
+    }
+}
+
+unsafe extern "C" fn task_create(
+    encountering_task_data: Data,
+    encountering_task_frame: *const ompt_frame_t,
+    new_task_data: Data,
+    flags: c_int,
+    has_dependences: c_int,
+    codeptr_ra: Code,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        if ompt_task_flag_t(flags as u32).contains(ompt_task_taskwait) {
+            words::begin_at(new_task_data);
+        } else {
+            words::create(new_task_data);
+        }
+        call_both!(task_create(
+            encountering_task_data,
+            encountering_task_frame,
+            new_task_data,
+            flags,
+            has_dependences,
+            codeptr_ra
+        ));
+    }
+}
+
+unsafe extern "C" fn task_schedule(prior: Data, status: ompt_task_status_t, next: Data) {
+    const ENDS: [ompt_task_status_t; 3] =
+        [ompt_task_complete, ompt_task_cancel, ompt_task_late_fulfill];
+    // SAFETY: the arguments of this call.
+    unsafe {
+        join_barrier::task_is_suspended(prior);
+        call_both!(task_schedule(prior, status, next));
+        if ENDS.contains(&status) {
+            words::release(prior);
+        }
+    }
+}
+
+unsafe extern "C" fn implicit_task(
+    endpoint: ompt_scope_endpoint_t,
+    parallel_data: Data,
+    task_data: Data,
+    actual_parallelism: c_uint,
+    index: c_uint,
+    flags: c_int,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        if endpoint == ompt_scope_begin {
+            words::create_where_empty(parallel_data);
+            words::create(task_data);
+        }
+        call_both!(implicit_task(
+            endpoint,
+            parallel_data,
+            task_data,
+            actual_parallelism,
+            index,
+            flags
+        ));
+        if endpoint != ompt_scope_begin {
+            words::release(task_data);
+            if WANTS_EMPTY.load(Ordering::Relaxed) {
+                join_barrier::implicit_task_ends(task_data);
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn sync_region_wait(
+    kind: ompt_sync_region_t,
+    endpoint: ompt_scope_endpoint_t,
+    parallel_data: Data,
+    task_data: Data,
+    codeptr_ra: Code,
+) {
+    // SAFETY: the arguments of this call.
+    let call = || unsafe {
+        call_both!(sync_region_wait(
+            kind,
+            endpoint,
+            parallel_data,
+            task_data,
+            codeptr_ra
+        ));
+    };
+    // Relaxed: stored before the function was registered.
+    if codeptr_ra.is_null() && WANTS_EMPTY.load(Ordering::Relaxed) {
+        // SAFETY: the arguments of this call.
+        unsafe { join_barrier::around_copy(kind, endpoint, task_data, call) };
+    } else {
+        call();
+    }
+}
+
+/// With whole registers and a tenth argument, which the tracer records; a tool with the specification's nine ignores it.
+unsafe extern "C" fn target_data_op(
+    target_id: u64,
+    host_op_id: u64,
+    optype: u64,
+    src_addr: u64,
+    src_device_num: u64,
+    dest_addr: u64,
+    dest_device_num: u64,
+    bytes: u64,
+    codeptr_ra: u64,
+    tenth: u64,
+) {
+    type Op = unsafe extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64);
+    // SAFETY: registered for this number; the arguments of this call.
+    unsafe {
+        <Both<{ ompt_callback_target_data_op.0 }, Op> as CallsBoth<Op>>::FUNCTION(
+            target_id,
+            host_op_id,
+            optype,
+            src_addr,
+            src_device_num,
+            dest_addr,
+            dest_device_num,
+            bytes,
+            codeptr_ra,
+            tenth,
+        );
+    }
+}
+
+unsafe extern "C" fn target_emi(
+    kind: ompt_target_t,
+    endpoint: ompt_scope_endpoint_t,
+    device_num: c_int,
+    task_data: Data,
+    target_task_data: Data,
+    target_data: Data,
+    codeptr_ra: Code,
+) {
+    if endpoint != ompt_scope_end {
+        words::begin_at(target_data);
+    }
+    // SAFETY: the arguments of this call.
+    unsafe {
+        call_both!(target_emi(
+            kind,
+            endpoint,
+            device_num,
+            task_data,
+            target_task_data,
+            target_data,
+            codeptr_ra
+        ));
+    }
+}
+
+unsafe extern "C" fn target_data_op_emi(
+    endpoint: ompt_scope_endpoint_t,
+    target_task_data: Data,
+    target_data: Data,
+    host_op_id: *mut ompt_id_t,
+    optype: ompt_target_data_op_t,
+    src_addr: *mut c_void,
+    src_device_num: c_int,
+    dest_addr: *mut c_void,
+    dest_device_num: c_int,
+    bytes: usize,
+    codeptr_ra: Code,
+) {
+    let wanted = &WANTED[ompt_callback_target_data_op_emi.0 as usize];
+    // SAFETY: the runtime's data is null, or valid during the callback.
+    let (task, target) = unsafe { (words::split(target_task_data), words::split(target_data)) };
+    let call = |function: callback::target_data_op_emi, task, target, id| {
+        // SAFETY: registered for this number; the arguments of this call.
+        unsafe {
+            function(
+                endpoint,
+                task,
+                target,
+                id,
+                optype,
+                src_addr,
+                src_device_num,
+                dest_addr,
+                dest_device_num,
+                bytes,
+                codeptr_ra,
+            );
+        }
+    };
+    if let Some(ours) = registered(&wanted.ours) {
+        call(ours, task.0, target.0, host_op_id);
+    }
+    if let Some(theirs) = registered(&wanted.theirs) {
+        call(
+            theirs,
+            task.1,
+            target.1,
+            their_operation(endpoint, host_op_id),
+        );
+    }
+}
+
+unsafe extern "C" fn target_submit_emi(
+    endpoint: ompt_scope_endpoint_t,
+    target_data: Data,
+    host_op_id: *mut ompt_id_t,
+    requested_num_teams: c_uint,
+) {
+    let wanted = &WANTED[ompt_callback_target_submit_emi.0 as usize];
+    // SAFETY: the runtime's data is null, or valid during the callback.
+    let target = unsafe { words::split(target_data) };
+    let call = |function: callback::target_submit_emi, target, id| {
+        // SAFETY: registered for this number; the arguments of this call.
+        unsafe { function(endpoint, target, id, requested_num_teams) };
+    };
+    if let Some(ours) = registered(&wanted.ours) {
+        call(ours, target.0, host_op_id);
+    }
+    if let Some(theirs) = registered(&wanted.theirs) {
+        call(theirs, target.1, their_operation(endpoint, host_op_id));
+    }
+}
+
+/// Where the second tool's number of an operation is. The runtime's place has the tracer's, which the records of devices have.
+fn their_operation(endpoint: ompt_scope_endpoint_t, host_op_id: *mut ompt_id_t) -> *mut ompt_id_t {
+    if host_op_id.is_null() {
+        return host_op_id;
+    }
+    if endpoint != ompt_scope_end {
+        words::begin_at(host_op_id);
+    }
+    words::of_address(host_op_id).cast()
+}
+
+unsafe extern "C" fn device_initialize(
+    device_num: c_int,
+    device_type: *const c_char,
+    device: *mut c_void,
+    lookup: Option<ompt_function_lookup_t>,
+    documentation: *const c_char,
+) {
+    let wanted = &WANTED[ompt_callback_device_initialize.0 as usize];
+    let ours = registered::<callback::device_initialize>(&wanted.ours);
+    if let Some(ours) = ours {
+        // SAFETY: registered for this number; the arguments of this call.
+        unsafe { ours(device_num, device_type, device, lookup, documentation) };
+    }
+    if let Some(theirs) = registered::<callback::device_initialize>(&wanted.theirs) {
+        // Without a lookup a device cannot be traced (OpenMP 5.2, 19.5.2.19).
+        let lookup = lookup.filter(|_| ours.is_none());
+        // SAFETY: as above.
+        unsafe { theirs(device_num, device_type, device, lookup, documentation) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_callback_has_its_function() {
+        for (_, number) in ompt_callbacks_t::VALUES {
+            assert!(both(ompt_callbacks_t(*number)).is_some());
+            assert!((*number as usize) < NUMBERS);
+        }
+        assert!(both(ompt_callbacks_t(63)).is_none());
+    }
+
+    #[test]
+    fn the_program_hears_of_control_tool_what_the_second_tool_answers() {
+        assert_eq!(c_int::of(Some(0), None), 0);
+        assert_eq!(c_int::of(Some(0), Some(1)), 0);
+        assert_eq!(c_int::of(Some(0), Some(64)), 64);
+        assert_eq!(c_int::of(None, Some(1)), 1);
+    }
+}

@@ -1,0 +1,128 @@
+//! The entry points that the second tool gets: those of the runtime, but for those that know callbacks or data words. And that
+//! which the tracer asks for its own words.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::mem::transmute;
+
+use ompt_sys::{ompt_data_t, ompt_frame_t, ompt_interface_fn_t};
+
+use super::{callbacks, words};
+use crate::dialects::runtime::{INFO_IS_THERE, Lookup};
+
+type Data = *mut ompt_data_t;
+
+/// `ompt_function_lookup_t` for the second tool.
+///
+/// # Safety
+/// `name` is a C string.
+pub(super) unsafe extern "C" fn find(name: *const c_char) -> Option<ompt_interface_fn_t> {
+    let lookup = Lookup::current()?;
+    // SAFETY: by this function's contract.
+    let name = unsafe { CStr::from_ptr(name) };
+    // What the runtime does not have, the second tool does not get.
+    let of_runtime = lookup.find(name)?;
+    let own: *const () = match name.to_bytes() {
+        b"ompt_set_callback" => callbacks::set_theirs as *const (),
+        b"ompt_get_callback" => callbacks::get_theirs as *const (),
+        b"ompt_get_thread_data" => get_thread_data as *const (),
+        b"ompt_get_parallel_info" => get_parallel_info::<true> as *const (),
+        b"ompt_get_task_info" => get_task_info as *const (),
+        b"ompt_finalize_tool" => finalize_tool as *const (),
+        _ => return Some(of_runtime),
+    };
+    // SAFETY: entry points are cast to this type, whatever their own (OpenMP 5.2, 19.4.4.1).
+    Some(unsafe { transmute::<*const (), ompt_interface_fn_t>(own) })
+}
+
+/// The runtime's lookup, but for the entry point by which the tracer learns its own words.
+pub(crate) fn our_lookup() -> Lookup {
+    /// # Safety
+    /// `name` is a C string.
+    unsafe extern "C" fn find_ours(name: *const c_char) -> Option<ompt_interface_fn_t> {
+        // SAFETY: by this function's contract.
+        let name = unsafe { CStr::from_ptr(name) };
+        let of_runtime = Lookup::current()?.find(name)?;
+        if name != c"ompt_get_parallel_info" {
+            return Some(of_runtime);
+        }
+        // SAFETY: as in `find`.
+        Some(unsafe {
+            transmute::<*const (), ompt_interface_fn_t>(get_parallel_info::<false> as *const ())
+        })
+    }
+    // SAFETY: it asks the runtime's lookup, as long as that is there.
+    unsafe { Lookup::between(find_ours) }
+}
+
+unsafe extern "C" fn get_thread_data() -> Data {
+    let get = Lookup::current().and_then(Lookup::get_thread_data);
+    // SAFETY: no arguments; the runtime's word is valid.
+    get.map_or(std::ptr::null_mut(), |get| unsafe { words::split(get()).1 })
+}
+
+/// For the second tool, or for the tracer. A signal handler may call it.
+unsafe extern "C" fn get_parallel_info<const THEIRS: bool>(
+    ancestor_level: c_int,
+    parallel_data: *mut Data,
+    team_size: *mut c_int,
+) -> c_int {
+    let get = Lookup::current().and_then(Lookup::get_parallel_info);
+    let Some(get) = get else { return 0 };
+    // SAFETY: the arguments of this call.
+    let found = unsafe { get(ancestor_level, parallel_data, team_size) };
+    if found == INFO_IS_THERE {
+        // SAFETY: where the information is there, the place was written.
+        unsafe { replace::<THEIRS>(parallel_data) };
+    }
+    found
+}
+
+unsafe extern "C" fn get_task_info(
+    ancestor_level: c_int,
+    flags: *mut c_int,
+    task_data: *mut Data,
+    task_frame: *mut *mut ompt_frame_t,
+    parallel_data: *mut Data,
+    thread_num: *mut c_int,
+) -> c_int {
+    let get = Lookup::current().and_then(Lookup::get_task_info);
+    let Some(get) = get else { return 0 };
+    // SAFETY: the arguments of this call.
+    let found = unsafe {
+        get(
+            ancestor_level,
+            flags,
+            task_data,
+            task_frame,
+            parallel_data,
+            thread_num,
+        )
+    };
+    if found == INFO_IS_THERE {
+        // SAFETY: as above.
+        unsafe {
+            replace::<true>(task_data);
+            replace::<true>(parallel_data);
+        }
+    }
+    found
+}
+
+/// The second tool is done; the tracer is not.
+unsafe extern "C" fn finalize_tool() {
+    super::end();
+}
+
+/// The second tool's word in the place of the runtime's, or the tracer's.
+///
+/// # Safety
+/// `place` is null, or holds null or a word of the runtime's.
+unsafe fn replace<const THEIRS: bool>(place: *mut Data) {
+    if !place.is_null() {
+        // SAFETY: by this function's contract.
+        unsafe {
+            let (ours, theirs) = words::split(*place);
+            *place = if THEIRS { theirs } else { ours };
+        }
+    }
+}

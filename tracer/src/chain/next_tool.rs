@@ -1,0 +1,146 @@
+//! The search for the second tool. It is the one that `OMPTRACE_NEXT_TOOL` names, else one that follows in `OMP_TOOL_LIBRARIES`.
+//! Else it is the next one of the program, else Archer, where ThreadSanitizer watches the program.
+
+use std::env;
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_uint, c_void};
+use std::mem::transmute;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use ompt_sys::ompt_start_tool_result_t;
+
+use crate::dialects::runtime::Lookup;
+use crate::os::log::warning;
+use crate::os::system;
+
+const START_TOOL: &CStr = c"ompt_start_tool";
+
+type StartTool = unsafe extern "C" fn(
+    omp_version: c_uint,
+    version: *const c_char,
+) -> *mut ompt_start_tool_result_t;
+
+/// A tool that wants to work.
+#[derive(Debug)]
+pub(super) struct Tool {
+    /// What its `ompt_start_tool` returned; not null.
+    pub(super) result: *mut ompt_start_tool_result_t,
+    /// Its library.
+    pub(super) name: String,
+}
+
+/// The first tool that wants to work with a runtime of this version.
+pub(super) fn find(
+    named: Option<&OsStr>,
+    is_global: bool,
+    omp_version: c_uint,
+    version: &CStr,
+) -> Option<Tool> {
+    let start = |(name, function): (String, StartTool)| {
+        // SAFETY: as a runtime calls it (OpenMP 5.2, 19.2.1).
+        let result = unsafe { function(omp_version, version.as_ptr()) };
+        (!result.is_null()).then_some(Tool { result, name })
+    };
+    if let Some(named) = named {
+        return match tool_in(named) {
+            Ok(found) => found.and_then(start),
+            Err(why) => {
+                let named = named.display();
+                warning!("OMPTRACE_NEXT_TOOL={named} is not started: {why}");
+                None
+            }
+        };
+    }
+    let mut listed = listed_behind_us(is_global).into_iter();
+    let listed = listed.find_map(|library| tool_in(&library).ok().flatten().and_then(start));
+    listed
+        .or_else(|| is_global.then(next_in_program).flatten().and_then(start))
+        .or_else(|| archer().and_then(start))
+}
+
+/// LLVM's runtime loads Archer where there is no tool. Without it ThreadSanitizer does not know what OpenMP orders, and reports
+/// races that are none.
+fn archer() -> Option<(String, StartTool)> {
+    const ARCHER: &str = "libarcher.so";
+
+    // SAFETY: it only looks the symbol up.
+    if unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__tsan_init".as_ptr()) }.is_null() {
+        return None;
+    }
+    let runtime = system::library_of(Lookup::current()?.address())?;
+    let beside = Path::new(&runtime).with_file_name(ARCHER);
+    let places = [beside.as_os_str(), ARCHER.as_ref()];
+    places
+        .iter()
+        .find_map(|place| tool_in(place).ok().flatten())
+}
+
+/// The entries of `OMP_TOOL_LIBRARIES` behind this library. A runtime asks those before it itself, and none of them where it
+/// has found this library in the program. Where another tool has loaded this library, that tool may be any of them.
+fn listed_behind_us(is_global: bool) -> Vec<OsString> {
+    let list = env::var_os("OMP_TOOL_LIBRARIES").unwrap_or_default();
+    let own =
+        system::library_of(own_address()).and_then(|path| Path::new(&path).canonicalize().ok());
+    let is_own = |entry: &OsString| own.is_some() && Path::new(entry).canonicalize().ok() == own;
+    let entries: Vec<OsString> = list
+        .as_bytes()
+        .split(|byte| *byte == b':')
+        .map(|entry| OsString::from_vec(entry.to_owned()))
+        .collect();
+    let behind = match entries.iter().rposition(is_own) {
+        Some(own) => own + 1,
+        None if is_global => 0,
+        None => entries.len(),
+    };
+    entries
+        .into_iter()
+        .skip(behind)
+        .filter(|entry| !entry.is_empty())
+        .collect()
+}
+
+/// `ompt_start_tool` of this library. `None` where it is the tracer's own.
+///
+/// # Errors
+/// Why the library cannot be loaded, or is no tool.
+fn tool_in(library: &OsStr) -> Result<Option<(String, StartTool)>, String> {
+    let path = CString::new(library.as_bytes()).map_err(|error| error.to_string())?;
+    // SAFETY: loading a library runs its constructors, as a runtime would have them run.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };
+    if handle.is_null() {
+        // SAFETY: a C string of the loader's, or null.
+        let error = unsafe { libc::dlerror().as_ref() };
+        // SAFETY: as above.
+        let text = error.map(|error| unsafe { CStr::from_ptr(error) }.to_string_lossy());
+        return Err(text.unwrap_or_default().into_owned());
+    }
+    // SAFETY: a handle of the loader's, and a C string.
+    let function = unsafe { libc::dlsym(handle, START_TOOL.as_ptr()) };
+    if function.is_null() {
+        return Err("it has no ompt_start_tool".to_owned());
+    }
+    Ok(foreign(function))
+}
+
+/// The next `ompt_start_tool` of the program behind this library's, as that of a tool that the program is linked to.
+fn next_in_program() -> Option<(String, StartTool)> {
+    // SAFETY: it only looks the symbol up.
+    foreign(unsafe { libc::dlsym(libc::RTLD_NEXT, START_TOOL.as_ptr()) })
+}
+
+/// The function as what it is, where it is another tool's.
+fn foreign(function: *mut c_void) -> Option<(String, StartTool)> {
+    if function.is_null() || system::base_of(function) == system::base_of(own_address()) {
+        return None;
+    }
+    let name = system::library_of(function).unwrap_or_else(|| "the program".to_owned());
+    // SAFETY: the specification gives this type to the function of that name (OpenMP 5.2, 19.2.1).
+    Some((name, unsafe {
+        transmute::<*mut c_void, StartTool>(function)
+    }))
+}
+
+/// An address inside this library. Not that of `ompt_start_tool`, which may be another library's for this one, too.
+fn own_address() -> *const c_void {
+    START_TOOL.as_ptr().cast()
+}

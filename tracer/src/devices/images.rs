@@ -1,0 +1,45 @@
+//! Images of code that is loaded onto devices: the names of kernels are in them.
+
+use std::ffi::c_int;
+
+use omptrace_device::memory;
+use omptrace_trace_format::event::DeviceImage;
+use omptrace_trace_format::field::Bytes;
+
+use crate::hot::slow_path;
+use crate::session;
+
+/// Bytes of an image that are kept; what is larger is not code of a program.
+const MAX_IMAGE_BYTES: usize = 16 << 20;
+/// Bytes of an image in one event.
+const IMAGE_PART: usize = 64 << 10;
+
+/// Code was loaded onto a device: its image is kept where its bytes can be read.
+pub(crate) fn loaded(device_num: c_int, module_id: u64, host_addr: u64, bytes: u64) {
+    let Some(session) = session::of_this_process() else {
+        return;
+    };
+    let len = usize::try_from(bytes).unwrap_or(usize::MAX);
+    if host_addr == 0 || len == 0 || len > MAX_IMAGE_BYTES {
+        return;
+    }
+    let mut images = session.devices.images.lock();
+    if images.contains(&(host_addr, bytes)) {
+        return;
+    }
+    images.push((host_addr, bytes));
+    drop(images);
+    let mut part = vec![0; IMAGE_PART.min(len)];
+    for offset in (0..len).step_by(IMAGE_PART) {
+        part.truncate(len - offset);
+        if !memory::copy((host_addr as usize).wrapping_add(offset), &mut part) {
+            return;
+        }
+        slow_path::wide(|_| DeviceImage {
+            device_num,
+            module_id,
+            offset: offset as u64,
+            bytes: Bytes((&part[..]).into()),
+        });
+    }
+}

@@ -1,0 +1,284 @@
+//! A device of a session: whether it is traced, its stream, its clock.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
+
+use omptrace_device::{Counts, DeviceTracer, Found, Setup};
+use omptrace_trace_format::event::{DeviceClock, DeviceTranslation, WideRow};
+use omptrace_trace_format::field::{Seconds, Ticks};
+use omptrace_trace_format::metadata;
+
+use super::delivery;
+use crate::hot::recorder::{self, Mode, Recorder};
+use crate::hot::slow_path;
+use crate::hot::stream::Kind;
+use crate::os::clock;
+use crate::os::lock::Mutex;
+use crate::os::system;
+use crate::session::{self, Session};
+
+/// The number of readings of both clocks of which the tightest counts.
+const CLOCK_READINGS: u32 = 5;
+/// Completions that follow each other faster read the clocks once. The map of a device's clock uses a reading in 50 ms.
+const CLOCK_DISTANCE: Duration = Duration::from_millis(10);
+
+/// The state of a device's records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum State {
+    /// There are none, or no more.
+    Off,
+    /// The device delivers them.
+    Tracing,
+    /// There are none until this process has forked.
+    StoppedForFork,
+}
+
+/// A device of the session.
+#[derive(Debug)]
+pub(super) struct Traced {
+    pub(super) device_num: i32,
+    r#type: String,
+    pub(super) tracer: Box<dyn DeviceTracer>,
+    /// Why nothing else traces it, where this tracer cannot.
+    others: Vec<String>,
+    num_procs: i32,
+    setup: Mutex<Setup>,
+    /// A [`State`].
+    state: AtomicU8,
+    pub(super) counts: Counts,
+    /// When the clocks were read last, `CLOCK_MONOTONIC`.
+    clock_read_ns: AtomicU64,
+    /// Its stream, from the first event on.
+    stream: Mutex<Option<StreamOfDevice>>,
+}
+
+/// A recorder that no thread has: whoever holds its lock uses it.
+#[derive(Debug)]
+struct StreamOfDevice(&'static Recorder);
+
+// SAFETY: the recorder is used under the lock of `Traced::stream` only, and no thread has it as its own.
+unsafe impl Send for StreamOfDevice {}
+
+impl Traced {
+    /// A device that the runtime gives this number and calls `type`.
+    pub(super) fn new(device_num: i32, r#type: String, found: Found) -> Traced {
+        let Found { tracer, others } = found;
+        Traced {
+            others,
+            device_num,
+            r#type,
+            num_procs: tracer.num_procs().unwrap_or(0),
+            tracer,
+            setup: Mutex::default(),
+            state: AtomicU8::new(State::Off as u8),
+            counts: Counts::default(),
+            clock_read_ns: AtomicU64::new(0),
+            stream: Mutex::default(),
+        }
+    }
+
+    fn is(&self, state: State) -> bool {
+        // Relaxed: entry points may be called a moment too late or too early.
+        self.state.load(Ordering::Relaxed) == state as u8
+    }
+
+    pub(super) fn is_tracing(&self) -> bool {
+        self.is(State::Tracing)
+    }
+
+    /// Goes from one state to another, unless the device is in none of both.
+    fn change(&self, from: State, to: State) -> bool {
+        // Relaxed: see `is`.
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        self.state
+            .compare_exchange(from as u8, to as u8, success, failure)
+            .is_ok()
+    }
+
+    pub(super) fn describe(&self) -> metadata::Device {
+        let setup = self.setup.lock().clone();
+        let offers = self.tracer.offers().into_iter();
+        metadata::Device {
+            r#type: self.r#type.clone(),
+            provider: self.tracer.provider().into(),
+            entry_points: offers.map(String::from).collect(),
+            num_procs: self.num_procs,
+            records: setup
+                .format
+                .map_or(String::new(), |format| format.name().into()),
+            problems: setup.problems,
+            counts: self.counts.describe(),
+        }
+    }
+
+    /// The trace shall say so of the device.
+    pub(super) fn has_problem(&self, problem: &str) {
+        self.setup.lock().problems.push(problem.into());
+    }
+
+    /// Starts tracing, as far as the device offers that.
+    pub(super) fn start(&self, session: &'static Session) {
+        // Threads that it makes get none of the program's signals.
+        let start = || self.tracer.start(delivery::SOURCE);
+        let mut setup = system::without_signals(start);
+        setup.problems.extend_from_slice(&self.others);
+        let traces = setup.format.is_some();
+        *self.setup.lock() = setup;
+        if traces && self.change(State::Off, State::Tracing) {
+            self.read_clock(session);
+            if Mode::current() == Mode::Pause {
+                self.tracer.pause(true);
+            }
+        }
+    }
+
+    /// Starts tracing again where it was stopped for a fork.
+    pub(super) fn start_after_fork(&self, session: &'static Session) {
+        if self.change(State::StoppedForFork, State::Off) {
+            self.start(session);
+        }
+    }
+
+    /// Ends tracing, and notes why; false where it had ended.
+    pub(super) fn stop(&self, session: &'static Session, reason: State) -> bool {
+        let was_tracing = self.change(State::Tracing, reason);
+        if was_tracing {
+            // Where the runtime drops what it has not delivered when tracing stops.
+            self.tracer.flush();
+            self.tracer.stop();
+            self.read_clock(session);
+        }
+        was_tracing
+    }
+
+    /// Recording is paused, or goes on. A device that cannot pause is traced on: to stop it would lose the records of operations in
+    /// progress. The reader leaves out its records of the pause.
+    pub(super) fn pause(&self, pause: bool) {
+        if self.is_tracing() {
+            self.tracer.pause(pause);
+        }
+    }
+
+    /// All that the device has recorded so far is delivered, and in the file.
+    pub(super) fn flush(&self, session: &'static Session) {
+        if !self.is_tracing() {
+            return;
+        }
+        self.tracer.flush();
+        if let Some(StreamOfDevice(recorder)) = *self.stream.lock() {
+            slow_path::on_stream(recorder, || session.flush(recorder));
+        }
+    }
+
+    /// The device goes: its clock can be read for the last time, and nothing else be asked for.
+    pub(super) fn finalize(&self, session: &'static Session) {
+        if self.change(State::Tracing, State::Off) {
+            self.tracer.finalize();
+            self.read_only_clock(session);
+        }
+        // Relaxed: see `is`.
+        self.state.store(State::Off as u8, Ordering::Relaxed);
+        if let Some(StreamOfDevice(recorder)) = self.stream.lock().take() {
+            slow_path::leave_stream(session, recorder);
+        }
+    }
+
+    /// Reads the clocks where the last reading is old enough: a completion may bring a single record. `newest` is the newest time
+    /// in it, or 0.
+    pub(super) fn read_clock_again(&self, session: &'static Session, newest: u64) {
+        // Relaxed: one reading more or less does not matter.
+        let last = Duration::from_nanos(self.clock_read_ns.load(Ordering::Relaxed));
+        let now = Duration::from_nanos(system::clock_ns(libc::CLOCK_MONOTONIC));
+        if !self.is_tracing() || now.saturating_sub(last) < CLOCK_DISTANCE {
+            return;
+        }
+        if !self.read_clock(session) && newest != 0 {
+            // Nothing but the translation is known of the device's clock.
+            self.translate(session, newest);
+            // Relaxed: as above.
+            self.clock_read_ns
+                .store(now.as_nanos() as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Records how far device and host have counted, and what the runtime makes of that; false where the clock cannot be read.
+    fn read_clock(&self, session: &'static Session) -> bool {
+        let device_time = self.read_only_clock(session);
+        if let Some(device_time) = device_time {
+            self.translate(session, device_time);
+        }
+        device_time.is_some()
+    }
+
+    /// Records how far device and host have counted; gives the device's time.
+    fn read_only_clock(&self, session: &'static Session) -> Option<u64> {
+        let reading = || {
+            let before = clock::ticks();
+            let device_time = self.tracer.time()?;
+            Some((before, device_time, clock::ticks()))
+        };
+        let readings = (0..CLOCK_READINGS).map_while(|_| reading());
+        let (before, device_time, after) =
+            readings.min_by_key(|(before, _, after)| after.wrapping_sub(*before))?;
+        // Relaxed: see `read_clock_again`.
+        self.clock_read_ns
+            .store(system::clock_ns(libc::CLOCK_MONOTONIC), Ordering::Relaxed);
+        self.record(session, |put| {
+            put(&DeviceClock {
+                device_num: self.device_num,
+                before: Ticks(before),
+                device_time,
+                after: Ticks(after),
+            });
+        });
+        Some(device_time)
+    }
+
+    /// Records what the runtime makes of a time on the device's clock.
+    fn translate(&self, session: &'static Session, device_time: u64) {
+        if let Some(seconds) = self.tracer.translate(device_time) {
+            let translation = DeviceTranslation {
+                device_num: self.device_num,
+                device_time,
+                seconds: Seconds::new(seconds),
+            };
+            self.record(session, |put| put(&translation));
+        }
+    }
+
+    /// Ends tracing until this process has forked, where the tracer needs that.
+    pub(super) fn stop_for_fork(&self, session: &'static Session) {
+        if self.tracer.stops_for_fork() {
+            self.stop(session, State::StoppedForFork);
+        }
+    }
+
+    /// Whether the stream is free, or soon will be: a thread that was interrupted may have it.
+    pub(super) fn can_record_within(&self, patience: Duration) -> bool {
+        self.stream.try_lock_for(patience).is_some()
+    }
+
+    /// Lets `f` put events on the device's stream.
+    pub(super) fn record(
+        &self,
+        session: &'static Session,
+        f: impl FnOnce(&mut dyn FnMut(&dyn WideRow)),
+    ) {
+        let mut stream = self.stream.lock();
+        let stream = match &mut *stream {
+            Some(stream) => stream,
+            empty => {
+                let Some(recorder) = recorder::take() else {
+                    return;
+                };
+                if !recorder.begin_stream(session::next_stream()) {
+                    return recorder.give_back();
+                }
+                recorder.stream.kind.set(Kind::Device(self.device_num));
+                empty.insert(StreamOfDevice(recorder))
+            }
+        };
+        slow_path::put_on(session, stream.0, f);
+    }
+}

@@ -1,0 +1,55 @@
+//! In the place of `samples`, on processors for which it has no unwinding: whoever asks for samples gets a warning.
+
+use omptrace_settings::value::Sample;
+use omptrace_trace_format::metadata::{Metadata, Sampling};
+
+use crate::dialects::dialect::Function;
+use crate::dialects::runtime::Lookup;
+use crate::hot::stream::Stream;
+use crate::os::log::warning;
+use crate::session::Session;
+
+/// No callbacks are others.
+pub(crate) static CALLBACKS: &[(&str, Function)] = &[];
+
+/// No samples.
+#[derive(Debug)]
+pub(crate) struct Samples;
+
+/// Nothing is asked.
+pub(crate) fn ask_by(_: Option<Lookup>) {}
+
+/// There is nothing to forget.
+pub(crate) fn forget() {}
+
+/// The thread was not sampled.
+pub(crate) fn thread_ends(_: &Stream) {}
+
+impl Samples {
+    pub(crate) fn new() -> Samples {
+        Samples
+    }
+
+    /// Reports that there are none, to who asks for some.
+    pub(crate) fn begin(&self, session: &Session) {
+        let Sample::Cpu(rate) = session.config.sample else {
+            return;
+        };
+        let problem = "no samples: they are taken on x86_64 only";
+        warning!("{problem}");
+        session.write_metadata(&Metadata {
+            sampling: Some(Sampling {
+                clock: "cpu".to_owned(),
+                period_ns: 1_000_000_000 / u64::from(rate),
+                problems: vec![problem.to_owned()],
+            }),
+            ..Metadata::default()
+        });
+    }
+
+    pub(crate) fn thread_begins(&self, _: &Session, _: &Stream) {}
+
+    pub(crate) fn drain(&self, _: &Session) {}
+
+    pub(crate) fn end(&self, _: &Session) {}
+}

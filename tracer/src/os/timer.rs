@@ -1,0 +1,182 @@
+//! A timer on a thread's processor time, the signal that it sends, and the stack that the signal's handler runs on.
+
+use std::ffi::{c_int, c_void};
+use std::io;
+
+use crate::os::kernel;
+use crate::os::system::Signals;
+
+/// The handler of a signal.
+pub(crate) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+
+/// Real-time signals that are tried, from this far below the last one on: the last ones are what programs take first.
+const FIRST_BELOW_LAST: c_int = 3;
+const TRIED: c_int = 8;
+
+/// A timer, by the kernel's number.
+#[derive(Debug)]
+pub(crate) struct Timer(c_int);
+
+impl Timer {
+    /// A timer that sends `signal` with `value` to the calling thread, each `period_ns` of its processor time. The kernel looks
+    /// at such timers once per tick of its clock, and counts what it missed as overruns.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub(crate) fn on_this_thread(signal: c_int, value: usize, period_ns: u64) -> io::Result<Timer> {
+        // SAFETY: all zeros is a valid structure of C.
+        let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_signo = signal;
+        event.sigev_value.sival_ptr = value as *mut c_void;
+        event.sigev_notify_thread_id = crate::os::system::thread_id();
+        let mut number: c_int = 0;
+        let arguments = [
+            libc::CLOCK_THREAD_CPUTIME_ID as usize,
+            &raw mut event as usize,
+            &raw mut number as usize,
+        ];
+        // SAFETY: a valid event, and a place for the number.
+        unsafe { kernel::call(libc::SYS_timer_create, arguments) }?;
+        let timer = Timer(number);
+        let period = libc::timespec {
+            tv_sec: (period_ns / 1_000_000_000) as i64,
+            tv_nsec: (period_ns % 1_000_000_000) as i64,
+        };
+        let times = libc::itimerspec {
+            it_interval: period,
+            it_value: period,
+        };
+        let arguments = [number as usize, 0, &raw const times as usize, 0];
+        // SAFETY: the timer made above, and valid times.
+        match unsafe { kernel::call(libc::SYS_timer_settime, arguments) } {
+            Ok(_) => Ok(timer),
+            Err(error) => {
+                timer.delete();
+                Err(error)
+            }
+        }
+    }
+
+    /// Its number from 1, for [`Timer::of_number`].
+    pub(crate) fn number(self) -> c_int {
+        self.0 + 1
+    }
+
+    /// The timer of that number; `None` of 0.
+    pub(crate) fn of_number(number: c_int) -> Option<Timer> {
+        number
+            .checked_sub(1)
+            .filter(|number| *number >= 0)
+            .map(Timer)
+    }
+
+    /// Ends it. A signal that was sent may be delivered later.
+    pub(crate) fn delete(self) {
+        // SAFETY: a plain number.
+        let _ = unsafe { kernel::call(libc::SYS_timer_delete, [self.0 as usize]) };
+    }
+}
+
+/// Whether the calling thread keeps `signal` from being delivered.
+pub(crate) fn is_blocked(signal: c_int) -> bool {
+    let mut blocked: Signals = 0;
+    let arguments = [
+        libc::SIG_SETMASK as usize,
+        0,
+        &raw mut blocked as usize,
+        size_of::<Signals>(),
+    ];
+    // SAFETY: no new set; a place for the current one, of the size that the kernel has.
+    let _ = unsafe { kernel::call(libc::SYS_rt_sigprocmask, arguments) };
+    blocked >> (signal - 1) & 1 != 0
+}
+
+/// What a signal does.
+fn action(signal: c_int) -> libc::sigaction {
+    // SAFETY: all zeros is a valid structure of C, which the call fills.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: `action` is valid for writing.
+    unsafe { libc::sigaction(signal, std::ptr::null(), &mut action) };
+    action
+}
+
+/// Whether `signal` is delivered to `handler`.
+pub(crate) fn is_handled_by(signal: c_int, handler: Handler) -> bool {
+    action(signal).sa_sigaction == handler as libc::sighandler_t
+}
+
+/// A real-time signal that the program does not use, which `handler` gets from now on; `None` where it uses all that are
+/// tried.
+pub(crate) fn take_signal(handler: Handler) -> Option<c_int> {
+    let last = libc::SIGRTMAX() - FIRST_BELOW_LAST;
+    let mut tried = (last - TRIED + 1..=last).rev();
+    let signal = tried.find(|signal| {
+        action(*signal).sa_sigaction == libc::SIG_DFL || is_handled_by(*signal, handler)
+    })?;
+    // SAFETY: all zeros is a valid structure of C.
+    let mut new: libc::sigaction = unsafe { std::mem::zeroed() };
+    new.sa_sigaction = handler as libc::sighandler_t;
+    // No system call of the program is interrupted. The program's handlers wait until ours is done.
+    new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+    // SAFETY: a valid set; a valid action, whose handler does what handlers may.
+    let error = unsafe {
+        libc::sigfillset(&mut new.sa_mask);
+        libc::sigaction(signal, &new, std::ptr::null_mut())
+    };
+    (error == 0).then_some(signal)
+}
+
+/// Gives the calling thread the memory at `base` as its alternate stack, if it has none; whether it has.
+pub(crate) fn lend_alternate_stack(base: *mut u8, len: usize) -> bool {
+    let has_none = alternate_stack().is_some_and(|stack| stack.ss_flags & libc::SS_DISABLE != 0);
+    has_none && set_alternate_stack(base, len, 0)
+}
+
+/// Takes it back; false where the thread runs on it. Another one that the program has given the thread stays.
+pub(crate) fn take_alternate_stack_back(base: *mut u8) -> bool {
+    match alternate_stack() {
+        Some(stack) if stack.ss_sp.cast() == base => {
+            set_alternate_stack(std::ptr::null_mut(), 0, libc::SS_DISABLE)
+        }
+        Some(_) => true,
+        None => false,
+    }
+}
+
+fn set_alternate_stack(base: *mut u8, len: usize, flags: c_int) -> bool {
+    let stack = libc::stack_t {
+        ss_sp: base.cast(),
+        ss_flags: flags,
+        ss_size: len,
+    };
+    let arguments = [&raw const stack as usize, 0];
+    // SAFETY: a valid structure; the caller lends memory that stays.
+    unsafe { kernel::call(libc::SYS_sigaltstack, arguments) }.is_ok()
+}
+
+fn alternate_stack() -> Option<libc::stack_t> {
+    // SAFETY: all zeros is a valid structure of C, which the call fills.
+    let mut stack: libc::stack_t = unsafe { std::mem::zeroed() };
+    let arguments = [0, &raw mut stack as usize];
+    // SAFETY: valid for writing.
+    unsafe { kernel::call(libc::SYS_sigaltstack, arguments) }.ok()?;
+    Some(stack)
+}
+
+/// The lowest address of the calling thread's stack that may be used, and the one behind the highest.
+pub(crate) fn stack_of_this_thread() -> Option<(u64, u64)> {
+    // SAFETY: all zeros is a valid structure of C, which the call fills; it is destroyed once.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
+            return None;
+        }
+        let (mut base, mut len, mut guard) = (std::ptr::null_mut(), 0, 0);
+        let found = libc::pthread_attr_getstack(&attributes, &mut base, &mut len) == 0
+            && libc::pthread_attr_getguardsize(&attributes, &mut guard) == 0;
+        libc::pthread_attr_destroy(&mut attributes);
+        let low = base as u64 + guard as u64;
+        found.then(|| (low, base as u64 + len as u64))
+    }
+}

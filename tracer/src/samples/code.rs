@@ -1,0 +1,308 @@
+//! The modules that are loaded, with copies of their unwind information, for signal handlers.
+//!
+//! A handler may not ask the loader, which takes locks. It may not read what a library brought with it, either: another thread
+//! may be closing the library. So the information is copied while the loader holds its lock (`dl_iterate_phdr`). A copy stays
+//! for good, since no handler can be waited for. The same module found again keeps its copy. Who drains samples takes copies of
+//! modules that come later. A handler asks the C library, without a lock, whether a module is still where it was
+//! (`_dl_find_object`, glibc 2.35).
+
+use std::ffi::{c_int, c_void};
+use std::mem::transmute;
+use std::ops::Range;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use framehop::x86_64::UnwinderX86_64;
+use framehop::{ExplicitModuleSectionInfo, Module, MustNotAllocateDuringUnwind, Unwinder};
+
+use super::rules::Rules;
+use crate::session::fork;
+use crate::session::modules;
+
+pub(super) type Unwinding = UnwinderX86_64<&'static [u8], MustNotAllocateDuringUnwind>;
+
+/// How often modules are read again: each time leaves a list of them behind.
+const MAX_READINGS: u32 = 1000;
+
+/// A module's code, for good.
+#[derive(Debug)]
+pub(super) struct Code {
+    start: u64,
+    end: u64,
+    base: u64,
+    /// Where its `.eh_frame_hdr` lies: what `_dl_find_object` calls `dlfo_eh_frame`.
+    header_address: u64,
+    header: &'static [u8],
+    eh_frame_address: u64,
+    eh_frame: &'static [u8],
+    pub(super) rules: Rules,
+}
+
+/// The modules that were loaded at one moment.
+pub(super) struct LoadedCode {
+    pub(super) unwinder: Unwinding,
+    /// Sorted.
+    modules: Vec<&'static Code>,
+    /// The loader's counts at that moment.
+    counts: (u64, u64),
+    readings: u32,
+}
+
+/// The newest; null before the first.
+static LOADED: AtomicPtr<LoadedCode> = AtomicPtr::new(null_mut());
+
+/// The modules as they were read last.
+pub(super) fn loaded() -> Option<&'static LoadedCode> {
+    // SAFETY: null, or leaked by `read`. Acquire; pairs with Release there.
+    unsafe { LOADED.load(Ordering::Acquire).as_ref() }
+}
+
+impl LoadedCode {
+    /// The module at `pc`, if it is still the one that was read.
+    pub(super) fn module_at(&self, pc: u64) -> Option<&'static Code> {
+        let next = self.modules.partition_point(|module| module.start <= pc);
+        let module = *self.modules.get(next.checked_sub(1)?)?;
+        let is_there = pc < module.end && is_loaded(pc, module.header_address);
+        is_there.then_some(module)
+    }
+}
+
+/// Reads the modules anew, if any came or went since; at most [`MAX_READINGS`] times. One thread calls it.
+pub(super) fn refresh() {
+    let before = loaded();
+    let Some(counts) = modules::loader_counts() else {
+        return;
+    };
+    let readings = before.map_or(0, |before| before.readings);
+    if before.is_some_and(|before| before.counts == counts) || readings >= MAX_READINGS {
+        return;
+    }
+    let mut found = Vec::new();
+    // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
+    let asked = fork::outside_forks(|| unsafe {
+        libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast())
+    });
+    if asked.is_none() {
+        return;
+    }
+    let mut modules: Vec<&'static Code> = found.into_iter().map(Found::keep).collect();
+    modules.sort_by_key(|module| module.start);
+    let mut unwinder = Unwinding::new();
+    for module in &modules {
+        unwinder.add_module(module.for_framehop());
+    }
+    let loaded = Box::new(LoadedCode {
+        unwinder,
+        modules,
+        counts,
+        readings: readings + 1,
+    });
+    // Release; pairs with Acquire in `loaded`. The one before stays: a handler may be using it.
+    LOADED.store(Box::into_raw(loaded), Ordering::Release);
+}
+
+/// A module, while the loader holds its lock: known before, or copied.
+enum Found {
+    Known(&'static Code),
+    New(Copied),
+}
+
+struct Copied {
+    start: u64,
+    end: u64,
+    base: u64,
+    header_address: u64,
+    header: Vec<u8>,
+    eh_frame_address: u64,
+    eh_frame: Vec<u8>,
+}
+
+impl Found {
+    fn keep(self) -> &'static Code {
+        let copied = match self {
+            Found::Known(code) => return code,
+            Found::New(copied) => copied,
+        };
+        let eh_frame: &'static [u8] = copied.eh_frame.leak();
+        Box::leak(Box::new(Code {
+            start: copied.start,
+            end: copied.end,
+            base: copied.base,
+            header_address: copied.header_address,
+            header: copied.header.leak(),
+            eh_frame_address: copied.eh_frame_address,
+            rules: Rules::of(eh_frame, copied.eh_frame_address, copied.start),
+            eh_frame,
+        }))
+    }
+}
+
+impl Code {
+    fn for_framehop(&self) -> Module<&'static [u8]> {
+        let place = |address: u64, bytes: &[u8]| {
+            let from_base = address - self.base;
+            Some(from_base..from_base + bytes.len() as u64)
+        };
+        let sections = ExplicitModuleSectionInfo {
+            eh_frame_svma: place(self.eh_frame_address, self.eh_frame),
+            eh_frame: Some(self.eh_frame),
+            eh_frame_hdr_svma: place(self.header_address, self.header),
+            eh_frame_hdr: Some(self.header),
+            ..ExplicitModuleSectionInfo::default()
+        };
+        Module::new(String::new(), self.start..self.end, self.base, sections)
+    }
+
+    /// Whether the bytes at the same address are those that were copied.
+    ///
+    /// # Safety
+    /// The module that lies there now has this header, and is not closed meanwhile.
+    unsafe fn is_same(&self, header: Range<u64>) -> bool {
+        header == (self.header_address..self.header_address + self.header.len() as u64)
+            // SAFETY: by this function's contract.
+            && unsafe { bytes(header) } == self.header
+    }
+}
+
+unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+    // SAFETY: the loader passes a valid structure, and `found` is the list in `refresh`.
+    let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Found>>()) };
+    // SAFETY: the loader, which holds its lock, keeps what it lists mapped.
+    found.extend(unsafe { code_of(info) });
+    0
+}
+
+/// The module's code; `None` where it has no unwind information, or one of an unknown form.
+///
+/// # Safety
+/// The loader holds its lock, and lists this module.
+unsafe fn code_of(info: &libc::dl_phdr_info) -> Option<Found> {
+    // SAFETY: the loader keeps the program headers of a loaded module mapped.
+    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+    let place = |header: &libc::Elf64_Phdr| {
+        let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
+        start..start.wrapping_add(header.p_memsz)
+    };
+    let loads = || {
+        let loads = headers
+            .iter()
+            .filter(|header| header.p_type == libc::PT_LOAD);
+        loads.map(place)
+    };
+    let start = loads().map(|load| load.start).min()?;
+    let end = loads().map(|load| load.end).max()?;
+    let header = headers
+        .iter()
+        .find(|header| header.p_type == libc::PT_GNU_EH_FRAME)
+        .map(place)?;
+    let segment = loads().find(|load| load.contains(&header.start))?;
+    if segment.end < header.end {
+        return None;
+    }
+    let mut known = loaded().into_iter().flat_map(|loaded| &loaded.modules);
+    // SAFETY: the header of the module that is there.
+    if let Some(code) = known.find(|code| unsafe { code.is_same(header.clone()) }) {
+        return Some(Found::Known(code));
+    }
+    // SAFETY: as above; both lie within segments that are mapped.
+    let (header_bytes, eh_frame_address) = unsafe {
+        let header_bytes = bytes(header.clone());
+        (
+            header_bytes.to_vec(),
+            eh_frame_address(header_bytes, header.start)?,
+        )
+    };
+    let segment = loads().find(|load| load.contains(&eh_frame_address))?;
+    // SAFETY: as above.
+    let eh_frame = unsafe { bytes(eh_frame_address..segment.end) };
+    let eh_frame = eh_frame[..length(eh_frame)].to_vec();
+    Some(Found::New(Copied {
+        start,
+        end,
+        base: info.dlpi_addr.min(start),
+        header_address: header.start,
+        header: header_bytes,
+        eh_frame_address,
+        eh_frame,
+    }))
+}
+
+/// # Safety
+/// They are mapped, and stay so while the slice is used.
+unsafe fn bytes<'a>(range: Range<u64>) -> &'a [u8] {
+    let len = (range.end - range.start) as usize;
+    // SAFETY: by this function's contract.
+    unsafe { std::slice::from_raw_parts(range.start as *const u8, len) }
+}
+
+/// Where `.eh_frame` lies, by its header at `address`: version 1, and a pointer relative to itself in four bytes, as all
+/// linkers write it.
+fn eh_frame_address(header: &[u8], address: u64) -> Option<u64> {
+    const PC_RELATIVE_IN_4_BYTES: u8 = 0x1b;
+    let is_known = header.first() == Some(&1) && header.get(1) == Some(&PC_RELATIVE_IN_4_BYTES);
+    let distance = header.get(4..8).filter(|_| is_known)?;
+    let distance = i32::from_ne_bytes(distance.try_into().ok()?);
+    Some((address + 4).wrapping_add_signed(distance.into()))
+}
+
+/// Bytes of `.eh_frame`, which begins at `eh_frame`: entries, each behind its length, up to one of length 0.
+fn length(eh_frame: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(len) = eh_frame.get(at..at + 4) {
+        let len = u32::from_ne_bytes(len.try_into().expect("four bytes"));
+        let Some(next) = at.checked_add(4 + len as usize) else {
+            break;
+        };
+        // One of more than 4 GiB has another form.
+        if len == 0 || len == u32::MAX || next > eh_frame.len() {
+            break;
+        }
+        at = next;
+    }
+    at
+}
+
+/// `struct dl_find_object` of glibc.
+#[repr(C)]
+struct FoundObject {
+    flags: u64,
+    map_start: *mut c_void,
+    map_end: *mut c_void,
+    link_map: *mut c_void,
+    eh_frame: *mut c_void,
+    reserved: [u64; 7],
+}
+
+type FindObject = unsafe extern "C" fn(*mut c_void, *mut FoundObject) -> c_int;
+
+/// `_dl_find_object`; null where the C library has none.
+static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// Looks the C library's function up, which takes the loader's lock: no handler may.
+pub(super) fn look_up() {
+    // SAFETY: a C string.
+    let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
+    // Relaxed: stored before any timer is armed.
+    FIND_OBJECT.store(function, Ordering::Relaxed);
+}
+
+/// Whether the module at `pc` is the one whose `.eh_frame_hdr` lies at `header_address`; taken for granted where the C library
+/// cannot be asked.
+fn is_loaded(pc: u64, header_address: u64) -> bool {
+    let function = FIND_OBJECT.load(Ordering::Relaxed);
+    // SAFETY: null, or glibc's function of this name and type, which may be called in signal handlers.
+    let Some(find) = (unsafe { transmute::<*mut c_void, Option<FindObject>>(function) }) else {
+        return true;
+    };
+    let mut found = FoundObject {
+        flags: 0,
+        map_start: null_mut(),
+        map_end: null_mut(),
+        link_map: null_mut(),
+        eh_frame: null_mut(),
+        reserved: [0; 7],
+    };
+    // SAFETY: as above; `found` is valid for writing.
+    let error = unsafe { find(pc as *mut c_void, &raw mut found) };
+    error == 0 && found.eh_frame as u64 == header_address
+}

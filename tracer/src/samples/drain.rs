@@ -1,0 +1,230 @@
+//! From the rings of threads into their streams of samples. A thread has one when it has a sample.
+
+use std::collections::BTreeSet;
+
+use ompt_sys::{ompt_state_t, ompt_task_flag_t};
+use omptrace_trace_format::block::ClockPair;
+use omptrace_trace_format::event::{self, SamplesLost, WideRow};
+use omptrace_trace_format::field::{Address, Id, Ticks};
+use omptrace_trace_format::stack::Stacks;
+
+use super::code;
+use super::record::{Context, Sample, Taken};
+use super::threads::{self, MAX_FRAMES, Sampled};
+use crate::hot::recorder::{self, Recorder};
+use crate::hot::slow_path;
+use crate::hot::stream::{Kind, SamplesOf};
+use crate::os::clock;
+use crate::session::{self, Session};
+
+/// What is kept from one time that samples are drained to the next.
+#[derive(Debug, Default)]
+pub(super) struct Drain {
+    /// By the number of the thread's record.
+    streams: Vec<Option<SampleStream>>,
+    /// The clocks when it was drained last, and the time before. A thread may be interrupted between the begin of its sample
+    /// and the ring, so that the sample is older than the last time.
+    times: Option<[ClockPair; 2]>,
+    noted: NotedModules,
+}
+
+/// Modules of which a sample was written, by where their code's copy lies.
+#[derive(Debug, Default)]
+struct NotedModules(BTreeSet<usize>);
+
+impl Drain {
+    /// Samples may come from now on.
+    pub(super) fn begin(&mut self) {
+        self.times = Some([clock::pair().0; 2]);
+    }
+
+    /// Writes what is in the rings of the session's threads.
+    pub(super) fn run(&mut self, session: &'static Session) {
+        let now = clock::pair().0;
+        let [last, since] = self.times.unwrap_or([now; 2]);
+        self.times = Some([now, last]);
+        for record in threads::all() {
+            // Asked before the ring: what came before the end is there.
+            let has_ended = record.has_ended();
+            if record.is_of(session) {
+                self.write(session, record, since, has_ended);
+            }
+            if has_ended {
+                record.give_back();
+            }
+        }
+    }
+
+    fn write(
+        &mut self,
+        session: &'static Session,
+        record: &Sampled,
+        since: ClockPair,
+        has_ended: bool,
+    ) {
+        let number = record.number();
+        if self.streams.len() <= number {
+            self.streams.resize_with(number + 1, || None);
+        }
+        let mut stream = self.streams[number].take();
+        if stream.is_none() && record.has_news() {
+            stream = SampleStream::begin(record, since);
+        }
+        let Some(mut stream) = stream else { return };
+        slow_path::on_stream(stream.recorder, || {
+            stream.of.since = since;
+            stream.of.newest = stream.of.newest.max(since.ticks);
+            stream.take(session, record, &mut self.noted);
+        });
+        if has_ended {
+            slow_path::leave_stream(session, stream.recorder);
+        } else {
+            self.streams[number] = Some(stream);
+        }
+    }
+}
+
+/// A thread's stream of samples.
+#[derive(Debug)]
+struct SampleStream {
+    recorder: &'static Recorder,
+    of: SamplesOf,
+    /// Those of the chunk.
+    stacks: Stacks,
+}
+
+impl SampleStream {
+    /// `None` where there is no memory, or nothing is recorded any more.
+    fn begin(record: &Sampled, since: ClockPair) -> Option<SampleStream> {
+        let recorder = recorder::take()?;
+        if !recorder.begin_stream(session::next_stream()) {
+            recorder.give_back();
+            return None;
+        }
+        Some(SampleStream {
+            recorder,
+            of: SamplesOf {
+                thread_stream: record.stream(),
+                period_ns: record.period_ns(),
+                since,
+                newest: since.ticks,
+            },
+            stacks: Stacks::with_capacity(MAX_FRAMES),
+        })
+    }
+
+    /// Writes what the thread's ring has.
+    fn take(&mut self, session: &'static Session, record: &Sampled, noted: &mut NotedModules) {
+        let mut words = Vec::new();
+        while record.pop(&mut words) {
+            let Some((taken, frames)) = Taken::of_words(&words) else {
+                continue;
+            };
+            self.note_modules(session, frames, noted);
+            match taken {
+                Taken::Sample(sample) if !self.put_sample(session, &sample, frames) => {
+                    record.lose(sample.ticks, sample.weight_ns);
+                }
+                Taken::Sample(_) => {}
+                Taken::Context(context) => self.put_context(session, &context, frames),
+            }
+        }
+        if let Some((samples, weight_ns, since)) = record.take_lost() {
+            let row = SamplesLost {
+                begin: Ticks(since),
+                samples,
+                weight_ns,
+            };
+            let put = self.put(session, clock::ticks(), |_, ticks, out| {
+                row.encode(ticks, out)
+            });
+            if !put {
+                record.give_lost_back(samples, weight_ns);
+            }
+        }
+    }
+
+    fn put_sample(&mut self, session: &'static Session, sample: &Sample, frames: &[u64]) -> bool {
+        let [exit_frame, enter_frame] = sample.inside;
+        self.put(session, sample.ticks, |stacks, ticks, out| {
+            let row = event::Sample {
+                weight_ns: sample.weight_ns,
+                state: ompt_state_t(sample.answer.state),
+                wait_id: Address(sample.answer.wait_id),
+                task_flags: ompt_task_flag_t(sample.answer.task_flags),
+                exit_frame,
+                enter_frame,
+                end: sample.end,
+                stack: stacks.shorten(frames),
+            };
+            row.encode(ticks, out)
+        })
+    }
+
+    fn put_context(&mut self, session: &'static Session, context: &Context, frames: &[u64]) {
+        self.put(session, context.ticks, |stacks, ticks, out| {
+            let row = event::Context {
+                parallel_data: Id(context.parallel_data),
+                task_data: Id::NULL,
+                end: context.end,
+                stack: stacks.shorten(frames),
+            };
+            row.encode(ticks, out)
+        });
+    }
+
+    /// Puts an event of the time `now` into the chunk, or into a new one where it has no room. False where there is no chunk to be
+    /// had.
+    fn put(
+        &mut self,
+        session: &'static Session,
+        now: u64,
+        mut encode: impl FnMut(&mut Stacks, u64, &mut [u64]) -> Option<usize>,
+    ) -> bool {
+        // One that was stored while the chunk began has its begin.
+        let now = now.max(self.of.newest);
+        let recorder = self.recorder;
+        let stacks = &mut self.stacks;
+        let mut attempt = |stacks: &mut Stacks| {
+            let encode = |_: &mut _, ticks, out: &mut [u64]| encode(stacks, ticks, out);
+            recorder.put_slowly(now, encode).is_some()
+        };
+        let usable = recorder.has_chunk() && session.owns(recorder);
+        let mut done = usable && attempt(stacks);
+        if !done {
+            recorder.stream.kind.set(Kind::Samples(self.of));
+            stacks.clear();
+            done = session.renew(recorder).is_some() && attempt(stacks);
+        }
+        if done {
+            self.of.newest = now;
+        }
+        done
+    }
+
+    /// Reports the modules that the code is in, as far as no event or sample has.
+    fn note_modules(
+        &mut self,
+        session: &'static Session,
+        frames: &[u64],
+        noted: &mut NotedModules,
+    ) {
+        let Some(loaded) = code::loaded() else { return };
+        for frame in frames {
+            // A return address may lie behind its function.
+            let code = frame.saturating_sub(1);
+            let Some(module) = loaded.module_at(code) else {
+                continue;
+            };
+            if noted.0.insert(std::ptr::from_ref(module).addr()) {
+                let recorder = self.recorder;
+                let newest = self.of.newest;
+                session
+                    .modules
+                    .note(code, &recorder.stream.modules, |module| {
+                        self.put(session, newest, |_, ticks, out| module.encode(ticks, out))
+                    });
+            }
+        }
+    }
+}

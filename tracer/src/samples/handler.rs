@@ -1,0 +1,100 @@
+//! The signal's handler: what the thread does at this moment, into its ring.
+//!
+//! It allocates nothing, takes no lock, does not call the loader, and makes no system call. Of our thread-local storage it
+//! touches nothing. It may come at any instruction of the program, the C library, the runtime and the tracer.
+//! `tests/tests/samples.rs` runs programs that make it come in the midst of each.
+
+use std::ffi::{c_int, c_void};
+
+use omptrace_trace_format::field::StackEnd;
+
+use super::code;
+use super::record::{Sample, Taken};
+use super::regions;
+use super::runtime;
+use super::threads::{self, Sampled};
+use super::unwind::{self, Found, NO_FRAME, Registers};
+use crate::hot::recorder::Mode;
+use crate::os::clock;
+use crate::os::system;
+
+/// The stack that unwinding needs below the handler's frame. Measured: 17 KiB.
+const ROOM: u64 = 24 << 10;
+
+/// The handler.
+pub(super) extern "C" fn handle(_: c_int, information: *mut libc::siginfo_t, context: *mut c_void) {
+    // The interrupted code may be about to read it.
+    let errno = system::errno();
+    // SAFETY: the kernel's structures, valid while the handler runs (SA_SIGINFO).
+    let (information, context) = unsafe { (&*information, &*context.cast::<libc::ucontext_t>()) };
+    // A timer says which record it belongs to. Anybody else may send the signal, too.
+    if information.si_code == libc::SI_TIMER {
+        // SAFETY: a timer's signal has these.
+        let (number, overruns) = unsafe {
+            (
+                information.si_value().sival_ptr as usize,
+                information.si_overrun(),
+            )
+        };
+        let record = threads::of_number(number).filter(|record| record.is_of_this_thread());
+        if let Some(record) = record {
+            sample(record, overruns, context);
+        }
+    }
+    system::set_errno(errno);
+}
+
+fn sample(record: &Sampled, overruns: c_int, context: &libc::ucontext_t) {
+    if !matches!(Mode::current(), Mode::Record | Mode::RecordSlowly) {
+        return;
+    }
+    let ticks = clock::ticks();
+    let weight_ns = (1 + overruns.max(0) as u64) * record.period_ns();
+    let answer = runtime::ask();
+    runtime::each_region(regions::want);
+    let (cache, frames) = record.scratch();
+    let found = stack(record, context, answer.frames, cache, frames);
+    let sample = Taken::Sample(Sample {
+        ticks,
+        weight_ns,
+        answer,
+        inside: found.inside,
+        end: found.end,
+    });
+    if !record.push(&[&sample.words(), &frames[..found.frames]]) {
+        record.lose(ticks, weight_ns);
+    }
+}
+
+/// The interrupted code's frames.
+fn stack(
+    record: &Sampled,
+    context: &libc::ucontext_t,
+    inside_of: [u64; 2],
+    cache: &mut unwind::Cache,
+    frames: &mut [u64],
+) -> Found {
+    let register = |number: c_int| context.uc_mcontext.gregs[number as usize] as u64;
+    let start = Registers {
+        pc: register(libc::REG_RIP),
+        stack_pointer: register(libc::REG_RSP),
+        frame_pointer: register(libc::REG_RBP),
+        r10: register(libc::REG_R10),
+    };
+    let alternate = context.uc_stack.ss_sp as u64;
+    let alternate = alternate..alternate.saturating_add(context.uc_stack.ss_size as u64);
+    let here = 0_u8;
+    let room = record.room_below(&raw const here as u64, alternate);
+    let stack = record.stack_above(start.stack_pointer);
+    let end = match () {
+        () if stack.is_empty() => StackEnd::other_stack,
+        () if room < ROOM => StackEnd::no_room,
+        () => return unwind::unwind(code::loaded(), cache, start, stack, inside_of, frames),
+    };
+    frames[0] = start.pc;
+    Found {
+        frames: 1,
+        end,
+        inside: [NO_FRAME; 2],
+    }
+}

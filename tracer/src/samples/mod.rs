@@ -1,0 +1,296 @@
+//! Samples: the call stacks of all threads, each by a timer on the thread's processor time.
+//!
+//! ```text
+//! timer of the thread -- signal --> handler: unwind --> the thread's ring
+//!                                                          | each 100 ms, and at the end
+//!                                        a thread of ours: v
+//!                       modules that came <-- refresh    drain --> streams of samples, in chunks as events are
+//! ```
+//!
+//! Off unless the user asks for it: then events cost what they cost without. A thread is sampled from its first event in a
+//! session to its last one.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | this one | samples of a session: begin, end, and the thread that drains |
+//! | [`threads`] | a record, a ring and a timer for each thread |
+//! | [`handler`] | what the signal does |
+//! | [`record`] | what lies in a ring |
+//! | [`regions`] | stacks of those who created regions |
+//! | [`runtime`] | what the runtime says of the interrupted thread |
+//! | [`unwind`] | the frames of a stack |
+//! | [`code`], [`rules`] | unwind information of modules, for handlers |
+//! | [`drain`] | from the rings into streams |
+
+mod code;
+mod drain;
+mod handler;
+mod record;
+mod regions;
+mod rules;
+mod runtime;
+mod threads;
+mod unwind;
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use omptrace_settings::value::Sample;
+use omptrace_trace_format::metadata::{Metadata, Sampling};
+
+use crate::dialects::runtime::Lookup;
+use crate::hot::stream::Stream;
+use crate::os::helper_thread::HelperThread;
+use crate::os::lock::Mutex;
+use crate::os::log::warning;
+use crate::os::{system, timer};
+use crate::session::Session;
+use drain::Drain;
+pub(crate) use regions::CALLBACKS;
+use threads::Refusal;
+
+/// How long samples lie in the rings.
+const TICK: Duration = Duration::from_millis(100);
+/// How long the end of the program waits for the thread that drains.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// The most samples per second of all processors together.
+const MAX_PER_SECOND: u64 = 20_000;
+
+/// The samples of a session.
+#[derive(Debug)]
+pub(crate) struct Samples {
+    /// The thread that drains was started.
+    has_begun: AtomicBool,
+    /// Threads that begin are sampled.
+    is_on: AtomicBool,
+    signal: AtomicI32,
+    period_ns: AtomicU64,
+    thread: HelperThread<()>,
+    shall_stop: AtomicBool,
+    drain: Mutex<Drain>,
+    /// Threads that are not sampled, by the reason.
+    blocked: AtomicU32,
+    without_timer: AtomicU32,
+    too_many: AtomicU32,
+    /// The error of the newest timer that could not be had.
+    timer_error: AtomicI32,
+    /// The program has taken the signal.
+    is_signal_taken: AtomicBool,
+}
+
+/// From now on the runtime behind `lookup` is asked for states and frames, or none.
+pub(crate) fn ask_by(lookup: Option<Lookup>) {
+    runtime::ask_by(lookup);
+}
+
+/// In a forked child, which has none of its parent's threads and timers.
+pub(crate) fn forget() {
+    threads::forget_all();
+}
+
+/// The calling thread, which has this stream, ends.
+pub(crate) fn thread_ends(stream: &Stream) {
+    let number = stream.sampled.take();
+    let record = (number as usize)
+        .checked_sub(1)
+        .and_then(threads::of_number);
+    if let Some(record) = record.filter(|record| record.is_of_this_thread()) {
+        record.end();
+    }
+}
+
+impl Samples {
+    /// None yet.
+    pub(crate) fn new() -> Samples {
+        Samples {
+            has_begun: AtomicBool::new(false),
+            is_on: AtomicBool::new(false),
+            signal: AtomicI32::new(0),
+            period_ns: AtomicU64::new(0),
+            thread: HelperThread::new(),
+            shall_stop: AtomicBool::new(false),
+            drain: Mutex::default(),
+            blocked: AtomicU32::new(0),
+            without_timer: AtomicU32::new(0),
+            too_many: AtomicU32::new(0),
+            timer_error: AtomicI32::new(0),
+            is_signal_taken: AtomicBool::new(false),
+        }
+    }
+
+    /// Threads that begin from now on are sampled, if the user wants that.
+    pub(crate) fn begin(&'static self, session: &'static Session) {
+        let Sample::Cpu(rate) = session.config.sample else {
+            return;
+        };
+        let period_ns = period_ns(rate);
+        // Relaxed: stored before `is_on`.
+        self.period_ns.store(period_ns, Ordering::Relaxed);
+        match self.prepare(session) {
+            Ok(()) => {
+                // Release; pairs with Acquire in `thread_begins`, and in `drain` and `end`.
+                self.has_begun.store(true, Ordering::Release);
+                self.is_on.store(true, Ordering::Release);
+            }
+            Err(problem) => {
+                warning!("no samples: {problem}");
+                self.describe(session, vec![format!("no samples: {problem}")]);
+                return;
+            }
+        }
+        self.describe(session, Vec::new());
+    }
+
+    fn prepare(&'static self, session: &'static Session) -> Result<(), String> {
+        let signal = timer::take_signal(handler::handle)
+            .ok_or("the program uses all real-time signals that are tried")?;
+        // Relaxed: stored before `is_on`.
+        self.signal.store(signal, Ordering::Relaxed);
+        code::look_up();
+        code::refresh();
+        self.drain.lock().begin();
+        let drain = move || self.run(session);
+        self.thread
+            .start("omptrace-samples", drain)
+            .map_err(|error| format!("cannot start a thread that writes them: {error}"))
+    }
+
+    /// The calling thread has its first event of the session, in this stream.
+    pub(crate) fn thread_begins(&self, session: &'static Session, stream: &Stream) {
+        thread_ends(stream);
+        // Acquire; pairs with Release in `begin`.
+        if self.is_on.load(Ordering::Acquire) {
+            self.sample_thread(session, stream);
+        }
+    }
+
+    /// Samples the calling thread from now on. It needs much stack, which threads that are not sampled may not have.
+    #[cold]
+    #[inline(never)]
+    fn sample_thread(&self, session: &'static Session, stream: &Stream) {
+        // What the runtime answers by may be made at the first call, which no handler shall do.
+        runtime::ask();
+        let signal = self.signal.load(Ordering::Relaxed);
+        let period_ns = self.period_ns.load(Ordering::Relaxed);
+        let refused = match threads::begin(session, stream.number.get(), signal, period_ns) {
+            Ok(record) => return stream.sampled.set(record.number() as u32 + 1),
+            Err(Refusal::Blocked) => &self.blocked,
+            Err(Refusal::TooMany) => &self.too_many,
+            Err(Refusal::NoTimer(error)) => {
+                self.timer_error.store(error, Ordering::Relaxed);
+                &self.without_timer
+            }
+        };
+        // Relaxed: a count.
+        refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Samples taken so far come into the trace, unless a thread is just at it.
+    pub(crate) fn drain(&self, session: &'static Session) {
+        // Acquire; pairs with Release in `begin`.
+        if self.has_begun.load(Ordering::Acquire)
+            && let Some(mut drain) = self.drain.try_lock_for(PATIENCE)
+        {
+            drain.run(session);
+        }
+    }
+
+    /// No further samples; those that were taken come into the trace.
+    pub(crate) fn end(&self, session: &'static Session) {
+        // Acquire; pairs with Release in `begin`.
+        if !self.has_begun.load(Ordering::Acquire) {
+            return;
+        }
+        self.look_after_signal(session);
+        self.is_on.store(false, Ordering::Relaxed);
+        self.disarm(session);
+        // Release; pairs with Acquire in `run`.
+        self.shall_stop.store(true, Ordering::Release);
+        self.thread.wake();
+        // The thread may be waiting for the loader, whose lock the calling thread may have.
+        self.thread.end(Some(PATIENCE));
+        self.drain(session);
+        let problems = self.problems();
+        if !problems.is_empty() {
+            self.describe(session, problems);
+        }
+    }
+
+    fn disarm(&self, session: &Session) {
+        let records = threads::all().filter(|record| record.is_of(session));
+        records.for_each(threads::Sampled::disarm);
+    }
+
+    /// The thread that drains.
+    fn run(&self, session: &'static Session) -> Option<()> {
+        loop {
+            self.thread.sleep(TICK);
+            // Acquire; pairs with Release in `end`.
+            if self.shall_stop.load(Ordering::Acquire) {
+                return None;
+            }
+            code::refresh();
+            self.drain(session);
+            self.look_after_signal(session);
+        }
+    }
+
+    /// Ends sampling where the program has given the signal a handler of its own, which gets what the timers send.
+    fn look_after_signal(&self, session: &Session) {
+        let signal = self.signal.load(Ordering::Relaxed);
+        if !timer::is_handled_by(signal, handler::handle) {
+            // Relaxed: what is sent meanwhile is as late as what was sent before.
+            self.is_signal_taken.store(true, Ordering::Relaxed);
+            self.is_on.store(false, Ordering::Relaxed);
+            self.disarm(session);
+        }
+    }
+
+    /// What came in the way.
+    fn problems(&self) -> Vec<String> {
+        let threads = |count: &AtomicU32| count.load(Ordering::Relaxed);
+        let signal = self.signal.load(Ordering::Relaxed);
+        let error = std::io::Error::from_raw_os_error(self.timer_error.load(Ordering::Relaxed));
+        let of_threads = [
+            (
+                threads(&self.blocked),
+                format!("they block signal {signal}"),
+            ),
+            (
+                threads(&self.without_timer),
+                format!("the system gives no timer: {error}"),
+            ),
+            (
+                threads(&self.too_many),
+                "there are too many, or no memory for them".to_owned(),
+            ),
+        ];
+        let of_threads = of_threads
+            .into_iter()
+            .filter(|(threads, _)| *threads > 0)
+            .map(|(threads, why)| format!("threads without samples: {threads}: {why}"));
+        let taken = self.is_signal_taken.load(Ordering::Relaxed);
+        let taken = taken.then(|| {
+            format!("samples end early: the program has a handler of its own for signal {signal}")
+        });
+        of_threads.chain(taken).collect()
+    }
+
+    fn describe(&self, session: &Session, problems: Vec<String>) {
+        session.write_metadata(&Metadata {
+            sampling: Some(Sampling {
+                clock: "cpu".to_owned(),
+                period_ns: self.period_ns.load(Ordering::Relaxed),
+                problems,
+            }),
+            ..Metadata::default()
+        });
+    }
+}
+
+/// The time between two samples of a thread: as the user asks, and no more samples of all processors than the tracer takes.
+fn period_ns(rate: u32) -> u64 {
+    const SECOND: u64 = 1_000_000_000;
+    let bound = u64::from(system::processors()) * SECOND / MAX_PER_SECOND;
+    (SECOND / u64::from(rate)).max(bound)
+}

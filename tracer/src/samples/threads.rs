@@ -1,0 +1,379 @@
+//! The threads that are sampled: a record each, which a signal names by its number, and a timer on the thread's processor
+//! time.
+//!
+//! Records stay for good: a signal may be delivered when its timer is gone. A thread that ends leaves its record to the next
+//! one when its samples are in the trace.
+
+use std::cell::{Cell, UnsafeCell};
+use std::ops::Range;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use super::unwind::Cache;
+use crate::lockfree::list::Link;
+use crate::lockfree::ring::Ring;
+use crate::os::system;
+use crate::os::timer::{self, Timer};
+use crate::session::Session;
+
+/// Words of a thread's ring, 64 KiB.
+const RING_WORDS: usize = 8 << 10;
+/// Frames of a stack, the innermost.
+pub(super) const MAX_FRAMES: usize = 256;
+/// Bytes of the stack that a handler runs on where the thread has no alternate one.
+const ALTERNATE_BYTES: usize = 64 << 10;
+/// The most records: threads at one time, and those whose samples are not in the trace yet.
+const MAX_RECORDS: usize = 4096;
+
+static RECORDS: [AtomicPtr<Sampled>; MAX_RECORDS] =
+    [const { AtomicPtr::new(null_mut()) }; MAX_RECORDS];
+
+/// What a thread that is sampled has. All zeros is a record that no thread has.
+#[repr(C)]
+pub(super) struct Sampled {
+    link: Link<Sampled>,
+    /// Its place among the records.
+    number: Cell<u32>,
+    /// The session that its samples belong to.
+    session: AtomicPtr<Session>,
+    /// The stream of the thread's events.
+    stream: AtomicU32,
+    /// What distinguishes the thread from all others alive; 0 while nobody has the record.
+    thread_pointer: AtomicUsize,
+    timer: AtomicI32,
+    period_ns: AtomicU64,
+    /// The stack that the thread began with.
+    stack: Cell<(u64, u64)>,
+    /// Made for the record's first thread, and kept.
+    cache: Cell<*mut Cache>,
+    has_alternate: Cell<bool>,
+    /// Samples that found the ring full, the sum of their weights, and when the first did.
+    lost: AtomicU64,
+    lost_ns: AtomicU64,
+    lost_since: AtomicU64,
+    ring: Ring,
+    words: UnsafeCell<[u64; RING_WORDS]>,
+    frames: UnsafeCell<[u64; MAX_FRAMES]>,
+    alternate: UnsafeCell<[u8; ALTERNATE_BYTES]>,
+}
+
+// SAFETY: the record's thread alone uses what is not atomic, and its signal handler, of which one runs at a time. The ring hands
+// the words over. `number` is stored before the record is published.
+unsafe impl Sync for Sampled {}
+
+/// Why a thread is not sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// It keeps the signal from being delivered.
+    Blocked,
+    /// The system gives no timer, or no memory.
+    NoTimer(i32),
+    /// There are too many records.
+    TooMany,
+}
+
+/// All records that any thread had.
+pub(super) fn all() -> impl Iterator<Item = &'static Sampled> {
+    // The first null pointer ends them: they are filled in order.
+    RECORDS.iter().map_while(of_place)
+}
+
+/// The record of this number, as a signal has it: any number may come.
+pub(super) fn of_number(number: usize) -> Option<&'static Sampled> {
+    RECORDS.get(number).and_then(of_place)
+}
+
+fn of_place(place: &AtomicPtr<Sampled>) -> Option<&'static Sampled> {
+    // SAFETY: null, or stored by `new_record`, and never freed. Acquire; pairs with AcqRel there.
+    unsafe { place.load(Ordering::Acquire).as_ref() }
+}
+
+/// A forked child has none of its parent's threads. The records stay: the thread that forked may have an alternate stack there.
+pub(super) fn forget_all() {
+    for place in &RECORDS {
+        // Relaxed: the child has one thread.
+        if place.swap(null_mut(), Ordering::Relaxed).is_null() {
+            return;
+        }
+    }
+}
+
+fn take() -> Option<&'static Sampled> {
+    all().find(|record| record.link.claim()).or_else(new_record)
+}
+
+fn new_record() -> Option<&'static Sampled> {
+    let memory = system::map_zeroed(size_of::<Sampled>()).ok()?;
+    let new: *mut Sampled = memory.cast();
+    // SAFETY: page-aligned zeroed memory of the size, never unmapped, and all zeros is a record.
+    let record = unsafe { &*new };
+    record.link.claim();
+    for (number, place) in RECORDS.iter().enumerate() {
+        record.number.set(number as u32);
+        // AcqRel; pairs with Acquire in `of_place`: who sees the record sees its number.
+        let (ours, theirs) = (Ordering::AcqRel, Ordering::Relaxed);
+        if place
+            .compare_exchange(null_mut(), new, ours, theirs)
+            .is_ok()
+        {
+            return Some(record);
+        }
+    }
+    system::unmap(memory, size_of::<Sampled>());
+    None
+}
+
+/// The calling thread is sampled from now on, by `signal` each `period_ns` of its processor time; `stream` is that of its
+/// events.
+///
+/// # Errors
+/// Why it is not.
+pub(super) fn begin(
+    session: &'static Session,
+    stream: u32,
+    signal: i32,
+    period_ns: u64,
+) -> Result<&'static Sampled, Refusal> {
+    if timer::is_blocked(signal) {
+        return Err(Refusal::Blocked);
+    }
+    let record = take().ok_or(Refusal::TooMany)?;
+    record.stack.set(stack_of_this_thread());
+    // Relaxed: as the stream.
+    record.period_ns.store(period_ns, Ordering::Relaxed);
+    if record.cache.get().is_null() {
+        record.cache.set(Box::into_raw(Box::new(Cache::new_in())));
+    }
+    // Relaxed: who drains finds them by the ring's words.
+    record.stream.store(stream, Ordering::Relaxed);
+    record
+        .session
+        .store(std::ptr::from_ref(session).cast_mut(), Ordering::Release);
+    record
+        .thread_pointer
+        .store(thread_pointer(), Ordering::Relaxed);
+    let alternate = record.alternate.get().cast();
+    record
+        .has_alternate
+        .set(timer::lend_alternate_stack(alternate, ALTERNATE_BYTES));
+    let timer = Timer::on_this_thread(signal, record.number.get() as usize, period_ns);
+    match timer {
+        Ok(timer) => {
+            // Relaxed: whoever ends the session has waited for this thread, or finds none.
+            record.timer.store(timer.number(), Ordering::Relaxed);
+            Ok(record)
+        }
+        Err(error) => {
+            record.end();
+            Err(Refusal::NoTimer(error.raw_os_error().unwrap_or(0)))
+        }
+    }
+}
+
+impl Sampled {
+    /// Its place among the records.
+    pub(super) fn number(&self) -> usize {
+        self.number.get() as usize
+    }
+
+    /// On its thread, which ends: no sample follows. Who drains gives the record back.
+    pub(super) fn end(&self) {
+        self.disarm();
+        // Relaxed: read by this thread's handler only. The timer is gone, and a signal that was pending has been delivered.
+        self.thread_pointer.store(0, Ordering::Relaxed);
+        if !self.has_alternate.get()
+            || timer::take_alternate_stack_back(self.alternate.get().cast())
+        {
+            self.ring.end();
+        }
+        // Else the thread is on the alternate stack: the record stays its own.
+    }
+
+    /// Any thread: no further signal is sent.
+    pub(super) fn disarm(&self) {
+        // Relaxed: of several threads, one gets the number.
+        let number = self.timer.swap(0, Ordering::Relaxed);
+        if let Some(timer) = Timer::of_number(number) {
+            timer.delete();
+        }
+    }
+
+    /// Whether the calling thread has the record.
+    pub(super) fn is_of_this_thread(&self) -> bool {
+        // Relaxed: stored by the thread itself, or not equal.
+        self.thread_pointer.load(Ordering::Relaxed) == thread_pointer()
+    }
+
+    /// Whether its samples belong to `session`.
+    pub(super) fn is_of(&self, session: &Session) -> bool {
+        // Acquire; pairs with Release in `begin`.
+        std::ptr::eq(self.session.load(Ordering::Acquire), session)
+    }
+
+    /// The stream of the thread's events.
+    pub(super) fn stream(&self) -> u32 {
+        // Relaxed: stored before the session.
+        self.stream.load(Ordering::Relaxed)
+    }
+
+    /// The thread's processor time between two samples that was asked for.
+    pub(super) fn period_ns(&self) -> u64 {
+        // Relaxed: as above.
+        self.period_ns.load(Ordering::Relaxed)
+    }
+
+    /// Who drains: whether there are samples, or lost ones.
+    pub(super) fn has_news(&self) -> bool {
+        !self.ring.filled().is_empty() || self.lost.load(Ordering::Relaxed) > 0
+    }
+
+    /// Who drains: what [`Sampled::take_lost`] gave could not be reported.
+    pub(super) fn give_lost_back(&self, samples: u64, weight_ns: u64) {
+        self.lost.fetch_add(samples, Ordering::Relaxed);
+        self.lost_ns.fetch_add(weight_ns, Ordering::Relaxed);
+    }
+
+    /// The stack that the thread began with, from the red zone below `stack_pointer` on; empty where that is on another.
+    pub(super) fn stack_above(&self, stack_pointer: u64) -> Range<u64> {
+        const RED_ZONE: u64 = 128;
+        let (low, high) = self.stack.get();
+        match (low..high).contains(&stack_pointer) {
+            true => stack_pointer.saturating_sub(RED_ZONE).max(low)..high,
+            false => 0..0,
+        }
+    }
+
+    /// Bytes of the handler's stack below `address`. `alternate` is the thread's alternate stack.
+    pub(super) fn room_below(&self, address: u64, alternate: Range<u64>) -> u64 {
+        let (low, high) = self.stack.get();
+        let stacks = [alternate, low..high];
+        let of = stacks.iter().find(|stack| stack.contains(&address));
+        of.map_or(0, |stack| address - stack.start)
+    }
+
+    /// On its thread, in the handler or with the signal blocked: framehop's cache, and room for frames.
+    #[allow(clippy::mut_from_ref, reason = "the handler has them alone")]
+    pub(super) fn scratch(&self) -> (&mut Cache, &mut [u64; MAX_FRAMES]) {
+        // SAFETY: made in `begin`; one handler runs at a time on the record's thread, and nobody else uses them.
+        unsafe { (&mut *self.cache.get(), &mut *self.frames.get()) }
+    }
+
+    /// On its thread, in the handler or with the signal blocked: adds a record of words, in parts; false where there is no
+    /// room.
+    pub(super) fn push(&self, parts: &[&[u64]]) -> bool {
+        let len: usize = parts.iter().map(|part| part.len()).sum();
+        let Some(at) = self.ring.room(len + 1, RING_WORDS) else {
+            return false;
+        };
+        let words = self.words.get().cast::<u64>();
+        let parts = parts.iter().flat_map(|part| part.iter());
+        let mut next = at;
+        for word in std::iter::once(&(len as u64)).chain(parts) {
+            // SAFETY: within the ring, and the reader leaves these words alone until they are published.
+            unsafe { words.add(next % RING_WORDS).write(*word) };
+            next = next.wrapping_add(1);
+        }
+        self.ring.publish(next);
+        true
+    }
+
+    /// In the handler: a sample found no room.
+    pub(super) fn lose(&self, now: u64, weight_ns: u64) {
+        // Relaxed: counts, which who drains takes away.
+        if self.lost.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.lost_since.store(now, Ordering::Relaxed);
+        }
+        self.lost_ns.fetch_add(weight_ns, Ordering::Relaxed);
+    }
+
+    /// Who drains: the number of samples lost, the sum of their weights, and when the first was.
+    pub(super) fn take_lost(&self) -> Option<(u64, u64, u64)> {
+        let since = self.lost_since.load(Ordering::Relaxed);
+        let lost = self.lost.swap(0, Ordering::Relaxed);
+        let lost_ns = self.lost_ns.swap(0, Ordering::Relaxed);
+        (lost > 0 || lost_ns > 0).then_some((lost, lost_ns, since))
+    }
+
+    /// Who drains: the next record of words; false where there is none.
+    pub(super) fn pop(&self, into: &mut Vec<u64>) -> bool {
+        let filled = self.ring.filled();
+        if filled.is_empty() {
+            return false;
+        }
+        let words = self.words.get().cast::<u64>();
+        // SAFETY: within the ring; the words were published, and the writer leaves them alone until they are consumed.
+        let word = |at: usize| unsafe { words.add(at % RING_WORDS).read() };
+        let begin = filled.start.wrapping_add(1);
+        let end = begin.wrapping_add(word(filled.start) as usize);
+        into.clear();
+        into.extend((begin..end).map(word));
+        self.ring.consume(end);
+        true
+    }
+
+    /// Who drains: its thread has ended, and nothing follows what is in the ring now.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ring.has_ended()
+    }
+
+    /// Who drains: the thread has ended, and all is drained. Another thread may have it.
+    pub(super) fn give_back(&self) {
+        self.ring.reset();
+        self.session.store(null_mut(), Ordering::Relaxed);
+        self.link.give_back();
+    }
+}
+
+/// What distinguishes the calling thread from all others alive, without a system call.
+fn thread_pointer() -> usize {
+    let pointer;
+    // SAFETY: the first word of a thread's control block is its own address (the psABI of x86_64).
+    unsafe {
+        core::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) pointer,
+            options(readonly, nostack, preserves_flags, pure));
+    }
+    pointer
+}
+
+/// Where the calling thread's stack lies; empty where that is not known.
+fn stack_of_this_thread() -> (u64, u64) {
+    timer::stack_of_this_thread().unwrap_or((0, 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_gives_what_it_took_and_refuses_what_it_has_no_room_for() {
+        let record = new_record().unwrap();
+        let (mut taken, mut given, mut words) = (0, 0, Vec::new());
+        // Longer than the ring by far, in records of several lengths, each in two parts.
+        for round in 0..50_u64 {
+            while record.push(&[&[taken], &vec![taken; (taken % 300) as usize]]) {
+                taken += 1;
+            }
+            // It is full, or nearly so.
+            assert!(taken >= given + 20, "{taken} {given}");
+            let most = if round % 2 == 0 { u64::MAX } else { given + 10 };
+            while given < most && record.pop(&mut words) {
+                assert_eq!(words, vec![given; 1 + (given % 300) as usize]);
+                given += 1;
+            }
+        }
+        assert!(taken > 1000);
+        record.give_back();
+        assert!(!record.has_news() && !record.pop(&mut words));
+    }
+
+    #[test]
+    fn what_is_lost_is_counted_once() {
+        let record = new_record().unwrap();
+        record.lose(5, 1000);
+        record.lose(9, 2000);
+        assert!(record.has_news());
+        assert_eq!(record.take_lost(), Some((2, 3000, 5)));
+        assert_eq!(record.take_lost(), None);
+        record.give_back();
+    }
+}

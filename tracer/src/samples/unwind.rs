@@ -1,0 +1,261 @@
+//! The frames of a stack, from registers and the stack's memory. No allocation, no lock, no call of the loader.
+//!
+//! A frame that is not certain is none: where the next one cannot be known, the stack ends, and says why.
+
+use std::ops::Range;
+
+use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64};
+use framehop::{FrameAddress, MustNotAllocateDuringUnwind, Unwinder};
+use omptrace_trace_format::field::StackEnd;
+
+use super::code::LoadedCode;
+use super::rules::{Base, Row, Rule};
+
+pub(super) type Cache = CacheX86_64<MustNotAllocateDuringUnwind>;
+
+/// A frame that the runtime does not report.
+pub(super) const NO_FRAME: i32 = -1;
+/// A frame that lies in none of the frames found.
+const NOT_FOUND: i32 = -2;
+
+/// What is known of the innermost frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Registers {
+    pub(super) pc: u64,
+    pub(super) stack_pointer: u64,
+    pub(super) frame_pointer: u64,
+    pub(super) r10: u64,
+}
+
+/// What unwinding found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    pub(super) frames: usize,
+    pub(super) end: StackEnd,
+    /// For each address asked for: how many frames lie inside of it, [`NO_FRAME`] or [`NOT_FOUND`].
+    pub(super) inside: [i32; 2],
+}
+
+/// Puts the frames into `out`, which has room for one at least: first the code that runs, then return addresses. `stack` is the
+/// part of the thread's stack that may be read. `inside_of` are addresses on it, or 0.
+pub(super) fn unwind(
+    code: Option<&LoadedCode>,
+    cache: &mut Cache,
+    start: Registers,
+    stack: Range<u64>,
+    inside_of: [u64; 2],
+    out: &mut [u64],
+) -> Found {
+    out[0] = start.pc;
+    let mut found = Found {
+        frames: 1,
+        end: StackEnd::limit,
+        inside: inside_of.map(|address| if address == 0 { NO_FRAME } else { NOT_FOUND }),
+    };
+    let mut registers = UnwindRegsX86_64::new(start.pc, start.stack_pointer, start.frame_pointer);
+    registers.set(Reg::R10, start.r10);
+    let mut read = |address: u64| {
+        let is_there =
+            address.is_multiple_of(8) && stack.contains(&address) && stack.end - address >= 8;
+        // SAFETY: the caller's promise, that the thread's stack may be read there.
+        is_there
+            .then(|| unsafe { (address as *const u64).read() })
+            .ok_or(())
+    };
+    let mut at = FrameAddress::from_instruction_pointer(start.pc);
+    while found.frames < out.len() {
+        let before = registers.sp();
+        let is_first = found.frames == 1;
+        let caller = match next(code, cache, at, is_first, &mut registers, &mut read) {
+            Ok(caller) => caller,
+            Err(end) => {
+                found.end = end;
+                return found;
+            }
+        };
+        // Each frame lies behind the one that it called. Else a stack would never end.
+        if registers.sp() <= before {
+            found.end = StackEnd::unreadable;
+            return found;
+        }
+        for (inside, address) in found.inside.iter_mut().zip(inside_of) {
+            if *inside == NOT_FOUND && registers.sp() > address {
+                *inside = found.frames as i32 - 1;
+            }
+        }
+        out[found.frames] = caller.address();
+        found.frames += 1;
+        at = caller;
+    }
+    found
+}
+
+/// The caller of the frame whose registers these are; they become the caller's.
+fn next(
+    code: Option<&LoadedCode>,
+    cache: &mut Cache,
+    at: FrameAddress,
+    is_first: bool,
+    registers: &mut UnwindRegsX86_64,
+    read: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Result<FrameAddress, StackEnd> {
+    let pc = at.address_for_lookup();
+    let code = code.ok_or(StackEnd::no_unwind_information)?;
+    let module = code
+        .module_at(pc)
+        .filter(|module| module.rules.cover(pc))
+        .ok_or(StackEnd::no_unwind_information)?;
+    let (return_address, is_signal) = match module.rules.row(pc) {
+        Some(row) => (by_row(row, is_first, registers, read)?, row.is_signal),
+        None => {
+            let caller = code.unwinder.unwind_frame(at, registers, cache, read);
+            (caller.map_err(|_| StackEnd::unreadable)?, false)
+        }
+    };
+    let return_address = return_address.ok_or(StackEnd::outermost)?;
+    if is_signal {
+        return Ok(FrameAddress::from_instruction_pointer(return_address));
+    }
+    FrameAddress::from_return_address(return_address).ok_or(StackEnd::outermost)
+}
+
+/// The caller by a row of rules; `None` where there is none.
+fn by_row(
+    row: &Row,
+    is_first: bool,
+    registers: &mut UnwindRegsX86_64,
+    read: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Result<Option<u64>, StackEnd> {
+    if row.return_address == Rule::Undefined {
+        return Ok(None);
+    }
+    let before = *registers;
+    let register = |base| match base {
+        Base::StackPointer => Ok(before.sp()),
+        Base::FramePointer => Ok(before.bp()),
+        Base::R10 if is_first => Ok(before.get(Reg::R10)),
+        Base::R10 => Err(StackEnd::no_unwind_information),
+    };
+    let mut value = |rule, frame_address: u64| match rule {
+        Rule::Sum(base, bytes) => Ok(register(base)?.wrapping_add_signed(bytes)),
+        Rule::Memory(base, bytes) => {
+            read(register(base)?.wrapping_add_signed(bytes)).map_err(|()| StackEnd::unreadable)
+        }
+        Rule::AtFrame(bytes) => {
+            read(frame_address.wrapping_add_signed(bytes)).map_err(|()| StackEnd::unreadable)
+        }
+        Rule::Same => Ok(before.bp()),
+        Rule::Undefined | Rule::Unknown => Err(StackEnd::no_unwind_information),
+    };
+    let frame_address = value(row.frame_address, 0)?;
+    let return_address = value(row.return_address, frame_address)?;
+    registers.set_bp(value(row.frame_pointer, frame_address)?);
+    registers.set_sp(frame_address);
+    registers.set_ip(return_address);
+    Ok(Some(return_address))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::{c_int, c_void};
+    use std::hint::black_box;
+
+    use super::super::{code, regions};
+    use super::*;
+    use crate::os::lock::Mutex;
+    use crate::os::timer;
+
+    unsafe extern "C" {
+        fn _Unwind_Backtrace(
+            visit: extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+            frames: *mut c_void,
+        ) -> c_int;
+        fn _Unwind_GetIP(context: *mut c_void) -> u64;
+    }
+
+    extern "C" fn visit(context: *mut c_void, frames: *mut c_void) -> c_int {
+        // SAFETY: the list below, and the context that the unwinder passes.
+        unsafe { (*frames.cast::<Vec<u64>>()).push(_Unwind_GetIP(context)) };
+        0
+    }
+
+    /// The frames by libgcc, and by ours, and why ours end.
+    type Both = (Vec<u64>, Vec<u64>, StackEnd);
+
+    /// The frames of a call that is this deep.
+    #[inline(never)]
+    fn both(depth: usize, room: usize) -> Both {
+        if depth > 0 {
+            return black_box(both(black_box(depth - 1), room));
+        }
+        let mut theirs = Vec::new();
+        // SAFETY: as libgcc has it.
+        unsafe { _Unwind_Backtrace(visit, (&raw mut theirs).cast()) };
+        theirs.retain(|frame| *frame != 0);
+        let (_, high) = timer::stack_of_this_thread().unwrap();
+        let start = regions::registers();
+        let mut frames = vec![0; room];
+        let mut cache = Cache::new_in();
+        let stack = start.stack_pointer..high;
+        let loaded = code::loaded();
+        let found = unwind(loaded, &mut cache, start, stack, [0; 2], &mut frames);
+        frames.truncate(found.frames);
+        (theirs, frames, found.end)
+    }
+
+    #[test]
+    fn frames_are_those_of_libgcc() {
+        code::look_up();
+        code::refresh();
+        for depth in [0, 1, 100] {
+            let (theirs, ours, end) = both(depth, 1000);
+            assert_eq!(end, StackEnd::outermost);
+            // The innermost is this function at two places of it.
+            let callers = theirs.iter().rev().zip(ours[1..].iter().rev());
+            assert!(callers.clone().all(|(theirs, ours)| theirs == ours));
+            assert!(callers.count() > depth + 2);
+        }
+        let (_, ours, end) = both(100, 50);
+        assert_eq!((ours.len(), end), (50, StackEnd::limit));
+    }
+
+    #[test]
+    fn a_stack_goes_on_behind_a_signal_handler() {
+        static FOUND: Mutex<Option<Both>> = Mutex::new(None);
+        extern "C" fn handle(_: c_int) {
+            *FOUND.lock() = Some(both(0, 1000));
+        }
+        code::look_up();
+        code::refresh();
+        let handler = handle as extern "C" fn(c_int) as libc::sighandler_t;
+        // SAFETY: a handler of a signal that nobody else sends; it runs in `raise`.
+        unsafe {
+            libc::signal(libc::SIGWINCH, handler);
+            libc::raise(libc::SIGWINCH);
+        }
+        let (theirs, ours, end) = FOUND.lock().take().unwrap();
+        assert_eq!(end, StackEnd::outermost);
+        // Those of the handler, of the C library where it returns and where the signal is sent, and of this test.
+        let callers = theirs.iter().rev().zip(ours[1..].iter().rev());
+        assert!(callers.clone().all(|(theirs, ours)| theirs == ours));
+        assert!(callers.count() > 4);
+    }
+
+    #[test]
+    fn code_that_is_not_known_ends_a_stack() {
+        code::look_up();
+        code::refresh();
+        let mut frames = [0; 8];
+        let start = Registers {
+            pc: 0x1234,
+            ..regions::registers()
+        };
+        let stack = start.stack_pointer..start.stack_pointer + 64;
+        let mut cache = Cache::new_in();
+        let loaded = code::loaded();
+        let found = unwind(loaded, &mut cache, start, stack, [0, 1], &mut frames);
+        assert_eq!((found.frames, frames[0]), (1, 0x1234));
+        assert_eq!(found.end, StackEnd::no_unwind_information);
+        assert_eq!(found.inside, [NO_FRAME, NOT_FOUND]);
+    }
+}
