@@ -11,8 +11,8 @@ const COUNT: usize = 38;
 /// NULL where none is registered.
 static REGISTERED: [AtomicPtr<()>; COUNT] = [const { AtomicPtr::new(ptr::null_mut()) }; COUNT];
 
-/// What the tool registered for a number. Relaxed: a function's code is there before and after, and a thread may
-/// learn late that a tool changed its mind.
+/// The function that the tool registered for a number. Relaxed: a function's code is there before and after, and a thread
+/// may learn late that a tool changed its mind.
 #[inline(always)]
 pub(crate) fn get(event: ompt_callbacks_t) -> *mut () {
     REGISTERED[event.0 as usize].load(Ordering::Relaxed)

@@ -6,7 +6,7 @@ use ompt_sys::*;
 
 use crate::thread::Call;
 
-/// What GCC's number says is cancelled.
+/// The construct that GCC's number says is cancelled.
 fn construct(which: c_int) -> ompt_cancel_flag_t {
     match which {
         which if which & 1 != 0 => ompt_cancel_parallel,

@@ -1,6 +1,6 @@
 //! Dependences, as GCC passes them, and the waits for them (OpenMP 5.2, 15.9; 19.5.2.8).
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_int, c_long, c_void};
 use core::ptr;
 use std::sync::atomic::Ordering;
 
@@ -83,10 +83,14 @@ entry! {
     }
 }
 
-/// What a `taskwait` with dependences is to a tool: a task without code.
+/// The flags of a `taskwait` with dependences, which is to a tool a task without code.
 const TASKWAIT_FLAGS: ompt_task_flag_t = ompt_task_flag_t(
     ompt_task_explicit.0 | ompt_task_taskwait.0 | ompt_task_undeferred.0 | ompt_task_mergeable.0,
 );
+
+/// Like [`TASKWAIT_FLAGS`], of one that nobody waits for.
+const TASKWAIT_NOWAIT_FLAGS: ompt_task_flag_t =
+    ompt_task_flag_t(ompt_task_explicit.0 | ompt_task_taskwait.0 | ompt_task_mergeable.0);
 
 impl Thread {
     /// Reports the task that a `taskwait` with dependences is, which is complete.
@@ -123,6 +127,45 @@ entry! {
             thread.report_taskwait_task(list, &call);
         }
         thread.end_wait(ompt_sync_region_taskwait, &call);
+    }
+}
+
+/// Runs the task that a `taskwait` with `nowait` is, when what it depends on is done.
+unsafe extern "C-unwind" fn complete_taskwait(block: *mut c_void) {
+    // SAFETY: `GOMP_taskwait_depend_nowait` below passed a reference to a task to libgomp.
+    let task = unsafe { block.cast::<&'static Task>().read() };
+    task.ran.store(true, Ordering::Relaxed);
+    report!(
+        ompt_callback_task_schedule as ompt_callback_task_schedule_t,
+        task.data(),
+        ompt_taskwait_complete,
+        ptr::null_mut()
+    );
+    if let Some(thread) = thread::existing() {
+        thread.release(task);
+    }
+}
+
+// Since GCC 13. libgomp makes a task of it that does nothing; so the adapter lets it make one that reports its end.
+entry! {
+    fn GOMP_taskwait_depend_nowait(list: *mut *mut c_void), call => {
+        let real = real!(call.gomp, GOMP_taskwait_depend_nowait);
+        let Some(thread) = call.observed() else {
+            // SAFETY: the program's own call.
+            return unsafe { real(list) };
+        };
+        let encountering = thread.task();
+        let mut task = thread.tasks.take();
+        encountering.set_enter_frame(call.frame);
+        thread.create_task(task, TASKWAIT_NOWAIT_FLAGS, true, call.code);
+        // SAFETY: GCC passes such a list. The task's data is the reference, which libgomp copies.
+        unsafe {
+            report(task, list);
+            let (size, align) = (size_of::<&Task>() as c_long, align_of::<&Task>() as c_long);
+            let flags = crate::task::flag::DEPEND;
+            real!(call.gomp, GOMP_task)(complete_taskwait, (&raw mut task).cast(), None, size, align, true, flags, list, 0, ptr::null_mut());
+        }
+        encountering.set_enter_frame(ptr::null_mut());
     }
 }
 

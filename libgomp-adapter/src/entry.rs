@@ -1,8 +1,8 @@
 //! Exported functions that know where they were called from.
 //!
-//! OMPT wants the return address of the program's call (`codeptr_ra`) and the frame that called (`enter_frame`). Stable
-//! Rust has no access to either, so each exported function begins with a few instructions that pass them on:
-//! as two further arguments where these fit into registers ([`entry!`]), else with all arguments in memory
+//! OMPT wants the return address of the program's call (`codeptr_ra`) and the frame that called (`enter_frame`).
+//! Stable Rust has no access to either, so each exported function begins with a few instructions that pass them on.
+//! They are two further arguments where these fit into registers ([`entry!`]). Else all arguments are in memory
 //! ([`entry_in_memory!`]).
 
 use core::ffi::c_void;
@@ -60,7 +60,7 @@ macro_rules! append_call_site {
 macro_rules! entry {
     (fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?, $call:ident => $body:block) => {
         const _: () = {
-            // SAFETY: libgomp has a function of this name and signature, which this one stands for.
+            // SAFETY: libgomp has a function of this name and signature, which this one replaces.
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             unsafe extern "C-unwind" fn $name($(_: $type),*) $(-> $result)? {
@@ -173,11 +173,11 @@ macro_rules! arguments_in_memory {
     };
 }
 
-/// As [`entry!`], for functions of any number of arguments.
+/// Like [`entry!`], for functions of any number of arguments.
 macro_rules! entry_in_memory {
     (fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?, $call:ident => $body:block) => {
         const _: () = {
-            // SAFETY: libgomp has a function of this name and signature, which this one stands for.
+            // SAFETY: libgomp has a function of this name and signature, which this one replaces.
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             unsafe extern "C-unwind" fn $name() $(-> $result)? {

@@ -1,6 +1,6 @@
 //! `libomptgomp.so`: the OpenMP tools interface (OMPT) for programs that run on GCC's libgomp, which has none.
 //!
-//! A program preloads the library. It defines libgomp's entry points, calls libgomp's own behind each of them, and
+//! A program preloads the library. It defines libgomp's entry points, and calls libgomp's own behind each of them. It
 //! reports to a tool what an OpenMP runtime with OMPT would report (OpenMP 5.2, chapter 19). It knows nothing of
 //! omptrace: any tool can use it, and it finds the tool as the specification says (19.2.2).
 //!
@@ -9,20 +9,25 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`entry`] | how an exported function learns its caller's return address and frame |
-//! | [`libgomp`] | the real functions, one set for each libgomp in the process, and which set serves a caller |
-//! | [`unload`] | what happens when the program unloads a library |
-//! | [`tool`] | the search for a tool, the entry points that it gets, the end |
-//! | [`callbacks`] | the callbacks that the tool registered |
-//! | [`model`] | threads, teams and tasks, as OMPT sees them |
-//! | [`created`] | the tasks that a cancellation may discard |
-//! | [`thread`] | the calling thread, its begin and its end |
-//! | [`parallel`], [`worksharing`], [`barrier`], [`mutex`] | the entry points of these constructs |
-//! | [`task`], [`taskloop`], [`depend`] | explicit tasks, and what they wait for |
-//! | [`cancel`], [`target`], [`control`] | the rest |
+//! | `entry` | how an exported function learns its caller's return address and frame |
+//! | `libgomp` | the real functions, one set for each libgomp in the process, and which set serves a caller |
+//! | `release` | which release of GCC a libgomp comes from, and whether it has the interface itself |
+//! | `elf` | symbols of libraries, by their dynamic sections |
+//! | `audit` | how calls that the loader binds elsewhere get here |
+//! | `old_locks` | the versions of lock functions |
+//! | `unload` | what happens when the program unloads a library |
+//! | `tool` | the search for a tool, the entry points that it gets, the end |
+//! | `callbacks` | the callbacks that the tool registered |
+//! | `model` | threads, teams and tasks, as OMPT sees them |
+//! | `created` | the tasks that a cancellation may discard |
+//! | `thread` | the calling thread, its begin and its end |
+//! | `parallel`, `worksharing`, `barrier`, `mutex` | the entry points of these constructs |
+//! | `task`, `taskloop`, `depend` | explicit tasks, and what they wait for |
+//! | `cancel`, `target`, `control`, `variables` | the rest |
+//! | `sanitizer` | what `cargo xtask sanitize` builds besides |
 //!
-//! What libgomp's interface does not show is not reported: static loops, `masked`, `atomic` and most reductions are
-//! inlined by GCC, and dependences between tasks are resolved within libgomp.
+//! The adapter does not report what libgomp's interface does not show. GCC inlines static loops, `masked`, `atomic` and most
+//! reductions. libgomp resolves dependences between tasks within itself.
 
 #![allow(
     non_snake_case,
@@ -38,19 +43,25 @@ mod libgomp;
 #[macro_use]
 mod callbacks;
 
+mod audit;
 mod barrier;
 mod cancel;
 mod control;
 mod created;
 mod depend;
+mod elf;
 mod model;
 mod mutex;
+mod old_locks;
 mod parallel;
 mod pool;
+mod release;
+mod sanitizer;
 mod target;
 mod task;
 mod taskloop;
 mod thread;
 mod tool;
 mod unload;
+mod variables;
 mod worksharing;

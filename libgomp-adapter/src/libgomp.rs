@@ -5,10 +5,12 @@
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 use core::ptr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::unload;
+use omptrace_runtimes::Vendor;
+
+use crate::{old_locks, release, unload};
 
 /// The function that GCC makes of a region's or task's body.
 pub(crate) type Outlined = unsafe extern "C-unwind" fn(*mut c_void);
@@ -24,7 +26,11 @@ macro_rules! functions {
             base: usize,
             /// It has OMPT itself, as LLVM's and Intel's runtimes have, which serve GCC's code, too. Nothing is reported.
             pub(crate) has_ompt: bool,
+            /// The version for tools.
+            pub(crate) version: &'static CStr,
             next: Option<&'static Libgomp>,
+            /// The same functions with the [old locks](crate::old_locks), where a caller wanted them.
+            with_old_locks: OnceLock<&'static Libgomp>,
             $( pub(crate) $name: Option<unsafe extern "C-unwind" fn($($type),*) $(-> $result)?>, )*
         }
 
@@ -34,7 +40,9 @@ macro_rules! functions {
                 Libgomp {
                     base,
                     has_ompt,
+                    version: release::of(|name| !find(handle, name).is_null()),
                     next: None,
+                    with_old_locks: OnceLock::new(),
                     $( $name: {
                         const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                             Ok(name) => name,
@@ -200,6 +208,7 @@ functions! {
     fn GOMP_taskloop_ull(Outlined, *mut c_void, Option<CopyFunction>, c_long, c_long, c_uint, u64, c_int, Ull, Ull, Ull);
     fn GOMP_taskwait();
     fn GOMP_taskwait_depend(*mut *mut c_void);
+    fn GOMP_taskwait_depend_nowait(*mut *mut c_void);
     fn GOMP_taskgroup_start();
     fn GOMP_taskgroup_reduction_register(*mut usize);
     fn GOMP_taskgroup_end();
@@ -224,6 +233,22 @@ functions! {
     fn GOMP_warning(*const c_char, usize);
     fn GOMP_error(*const c_char, usize);
 
+    fn omp_set_num_threads(c_int);
+    fn omp_set_num_threads_(*const i32);
+    fn omp_set_num_threads_8_(*const i64);
+    fn omp_set_dynamic(c_int);
+    fn omp_set_dynamic_(*const i32);
+    fn omp_set_dynamic_8_(*const i64);
+    fn omp_set_nested(c_int);
+    fn omp_set_nested_(*const i32);
+    fn omp_set_nested_8_(*const i64);
+    fn omp_set_max_active_levels(c_int);
+    fn omp_set_max_active_levels_(*const i32);
+    fn omp_set_max_active_levels_8_(*const i64);
+    fn omp_set_schedule(c_int, c_int);
+    fn omp_set_schedule_(*const i32, *const i32);
+    fn omp_set_schedule_8_(*const i32, *const i64);
+
     fn omp_get_num_threads() -> c_int;
     fn omp_get_thread_num() -> c_int;
     fn omp_get_max_threads() -> c_int;
@@ -241,8 +266,50 @@ functions! {
     fn omp_get_default_device() -> c_int;
 }
 
-// SAFETY: its fields never change once it is in the list.
+// SAFETY: its fields never change once it is in the list, but for `with_old_locks`, which is set once.
 unsafe impl Sync for Libgomp {}
+
+/// Replaces lock functions by those of another version, where libgomp has them.
+macro_rules! replace_locks {
+    ($gomp:ident, $handle:ident, $version:expr, $($name:ident)*) => {$(
+        // SAFETY: a handle of `dlopen`, and strings.
+        let found = unsafe { libc::dlvsym($handle, concat!(stringify!($name), "\0").as_ptr().cast(), $version.as_ptr()) };
+        if !found.is_null() {
+            // SAFETY: both versions of a lock function have the same signature.
+            $gomp.$name = unsafe { core::mem::transmute_copy(&found) };
+        }
+    )*};
+}
+
+impl Libgomp {
+    /// This libgomp for callers of the [old locks](crate::old_locks).
+    fn with_old_locks(&'static self) -> &'static Libgomp {
+        if let Some(found) = self.with_old_locks.get() {
+            return found;
+        }
+        let function = self
+            .omp_set_lock
+            .map_or(ptr::null(), |set| set as *const c_void);
+        let (_, file) = module_of(function);
+        // SAFETY: the loader's own name of a loaded library, or NULL for the program.
+        let handle = unsafe { libc::dlopen(file, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        if handle.is_null() {
+            return self;
+        }
+        let mut gomp = Box::new(Libgomp::with_functions(self.base, self.has_ompt, handle));
+        replace_locks! {
+            gomp, handle, old_locks::VERSION,
+            omp_init_lock omp_init_lock_ omp_destroy_lock omp_destroy_lock_ omp_set_lock omp_set_lock_
+            omp_unset_lock omp_unset_lock_ omp_test_lock omp_test_lock_
+            omp_init_nest_lock omp_init_nest_lock_ omp_destroy_nest_lock omp_destroy_nest_lock_ omp_set_nest_lock
+            omp_set_nest_lock_ omp_unset_nest_lock omp_unset_nest_lock_ omp_test_nest_lock omp_test_nest_lock_
+        }
+        // SAFETY: the handle from above; libgomp stays loaded all the same.
+        unsafe { unload::close(handle) };
+        // Not under a lock: the loader was asked. Whoever comes second leaves its own unused.
+        self.with_old_locks.get_or_init(|| Box::leak(gomp))
+    }
+}
 
 impl core::fmt::Debug for Libgomp {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -255,8 +322,8 @@ impl core::fmt::Debug for Libgomp {
 pub(crate) enum Serving {
     /// This one.
     Libgomp(&'static Libgomp),
-    /// The return address lies in this library: an outlined function ended with a jump to the entry point, so that
-    /// the call seems to come from the function here that called the outlined one.
+    /// The return address lies in this library: an outlined function ended with a jump to the entry point. So the
+    /// call seems to come from the function here that called the outlined one.
     TailCall,
 }
 
@@ -264,8 +331,13 @@ pub(crate) enum Serving {
 const SITES: usize = 8192;
 /// How far from its place a site may lie.
 const MAX_PROBES: usize = 64;
-/// The return address of a site that was forgotten: none, and searches go on behind it.
-const FORGOTTEN: usize = 1;
+/// Values in place of a return address. Searches go on behind them.
+mod no_site {
+    /// A site that was forgotten.
+    pub(super) const FORGOTTEN: usize = 1;
+    /// A place that a thread has taken for a new site.
+    pub(super) const TAKEN: usize = 2;
+}
 
 struct Site {
     return_address: AtomicUsize,
@@ -280,8 +352,9 @@ static CACHE: [Site; SITES] = [const {
     }
 }; SITES];
 
-/// The libgomps found; guards the writes of [`CACHE`], too.
-static FOUND: Mutex<Option<&'static Libgomp>> = Mutex::new(None);
+/// The libgomps found: the last one, which names the others. No lock guards them, since a forked child could find it held by
+/// a thread that it does not have. A library's constructor calls libgomp while its thread holds the loader's lock.
+static FOUND: AtomicPtr<Libgomp> = AtomicPtr::new(ptr::null_mut());
 
 fn place_of(return_address: usize) -> usize {
     return_address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (usize::BITS - SITES.trailing_zeros())
@@ -308,15 +381,10 @@ pub(crate) fn serving(return_address: *const c_void) -> Serving {
     find_serving(address)
 }
 
-/// Held for moments only, and never while the loader is asked: a library's constructor may call libgomp while its thread
-/// holds the loader's lock.
-fn lock() -> MutexGuard<'static, Option<&'static Libgomp>> {
-    FOUND.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The libgomp that was found last, if any.
 pub(crate) fn any() -> Option<&'static Libgomp> {
-    *lock()
+    // SAFETY: NULL, or a libgomp that was leaked. Acquire: pairs with the release in `add`.
+    unsafe { FOUND.load(Ordering::Acquire).as_ref() }
 }
 
 /// The libgomp of the list from `first` on that is loaded at `base`.
@@ -334,13 +402,22 @@ fn find_serving(address: usize) -> Serving {
         // A tail call of a function that libgomp itself runs.
         Serving::Libgomp(gomp)
     } else {
-        Serving::Libgomp(search(address, file))
+        let gomp = search(address, file);
+        match old_locks::are_called_by_library_of(address as *const c_void, base) {
+            true => Serving::Libgomp(gomp.with_old_locks()),
+            false => Serving::Libgomp(gomp),
+        }
     };
+    remember(address, serving);
+    serving
+}
+
+/// Keeps what serves a call site, where there is a place for it.
+fn remember(address: usize, serving: Serving) {
     let gomp: *const Libgomp = match serving {
         Serving::Libgomp(gomp) => gomp,
         Serving::TailCall => ptr::null(),
     };
-    let _writes = lock();
     let place = place_of(address);
     for place in place..place + MAX_PROBES {
         let site = &CACHE[place % SITES];
@@ -348,14 +425,20 @@ fn find_serving(address: usize) -> Serving {
         if known == address {
             break;
         }
-        if known == 0 || known == FORGOTTEN {
+        // Relaxed: nothing is read behind it, and what is written is released below.
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        if (known == 0 || known == no_site::FORGOTTEN)
+            && site
+                .return_address
+                .compare_exchange(known, no_site::TAKEN, success, failure)
+                .is_ok()
+        {
             site.serving.store(gomp.cast_mut(), Ordering::Relaxed);
             // Release: pairs with the acquire in `serving`.
             site.return_address.store(address, Ordering::Release);
             break;
         }
     }
-    serving
 }
 
 /// Forgets call sites in libraries that are not loaded any more.
@@ -365,19 +448,20 @@ pub(crate) fn forget_unloaded() {
     if any().is_none() {
         return;
     }
+    old_locks::forget_unloaded();
     for site in &CACHE {
         let address = site.return_address.load(Ordering::Relaxed);
-        if address > FORGOTTEN && module_of(address as *const c_void).0 == 0 {
+        if address > no_site::TAKEN && module_of(address as *const c_void).0 == 0 {
             // Relaxed: what is put here later is released by itself.
             let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-            let _ = site
-                .return_address
-                .compare_exchange(address, FORGOTTEN, success, failure);
+            let _ =
+                site.return_address
+                    .compare_exchange(address, no_site::FORGOTTEN, success, failure);
         }
     }
 }
 
-/// What the loader would have bound the caller to: the global scope's libgomp, else that of the caller's own module.
+/// The libgomp that the loader would have bound the caller to: the global scope's, else that of the caller's own module.
 fn search(address: usize, file: *const c_char) -> &'static Libgomp {
     if let Some(gomp) = of_handle(libc::RTLD_NEXT) {
         return gomp;
@@ -431,8 +515,7 @@ unsafe extern "C" fn is_libgomp(
     }
     // SAFETY: a string of the loader's.
     let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();
-    let base = bytes.rsplit(|byte| *byte == b'/').next().unwrap_or(bytes);
-    if !base.starts_with(b"libgomp") {
+    if !Vendor::Gnu.makes(bytes) {
         return 0;
     }
     // SAFETY: `search` passes a place for this pointer.
@@ -459,17 +542,34 @@ fn of_handle(handle: *mut c_void) -> Option<&'static Libgomp> {
     keep_loaded(file);
     let llvm = find(handle, c"__kmpc_fork_call");
     // GCC's runtime finds a tool itself once it has OMPT; so do LLVM's and Intel's.
-    let has_ompt = !llvm.is_null() && module_of(llvm).0 == base;
-    let mut gomp = Box::new(Libgomp::with_functions(base, has_ompt, handle));
-    let mut found = lock();
-    // Another thread may have found it meanwhile; either serves, and no list has both.
-    if let Some(other) = loaded_at(base, *found) {
-        return Some(other);
+    let has_ompt =
+        !llvm.is_null() && module_of(llvm).0 == base || release::looks_for_tools(function);
+    let gomp = Box::new(Libgomp::with_functions(base, has_ompt, handle));
+    Some(add(gomp))
+}
+
+/// Adds a libgomp to those found. Another thread may have done so meanwhile: then its one serves, and no list has both.
+fn add(gomp: Box<Libgomp>) -> &'static Libgomp {
+    let gomp = Box::into_raw(gomp);
+    let mut last = FOUND.load(Ordering::Acquire);
+    loop {
+        // SAFETY: NULL, or a libgomp that was leaked.
+        let known = unsafe { last.as_ref() };
+        // SAFETY: from `into_raw`, and nothing else has it yet.
+        unsafe {
+            if let Some(other) = loaded_at((*gomp).base, known) {
+                drop(Box::from_raw(gomp));
+                return other;
+            }
+            (*gomp).next = known;
+        }
+        // Release: pairs with the acquire in `any`. Acquire: what another thread has added is read.
+        match FOUND.compare_exchange_weak(last, gomp, Ordering::Release, Ordering::Acquire) {
+            // SAFETY: it is in the list now, and never freed.
+            Ok(_) => return unsafe { &*gomp },
+            Err(other) => last = other,
+        }
     }
-    gomp.next = *found;
-    let gomp: &'static Libgomp = Box::leak(gomp);
-    *found = Some(gomp);
-    Some(gomp)
 }
 
 /// Keeps the library in `file`, which is loaded, until the process ends: its functions are known by their addresses.

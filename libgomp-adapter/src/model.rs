@@ -24,9 +24,9 @@ pub(crate) struct Work {
     pub(crate) step: i64,
 }
 
-/// What [`Task::set_enter_frame`] is given: the runtime's frame, by its canonical address.
+/// The flags for [`Task::set_enter_frame`]: the runtime's frame, by its canonical address.
 const ENTER_FLAGS: c_int = (ompt_frame_runtime.0 | ompt_frame_cfa.0) as c_int;
-/// What [`Task::set_exit_frame`] is given: the runtime's frame, by an address within it.
+/// The flags for [`Task::set_exit_frame`]: the runtime's frame, by an address within it.
 const EXIT_FLAGS: c_int = (ompt_frame_runtime.0 | ompt_frame_stackaddress.0) as c_int;
 
 /// A team of threads, or a league of teams.
@@ -52,6 +52,8 @@ pub(crate) struct Team {
     pub(crate) leader_calls: Cell<bool>,
     /// Where tasks may be discarded by cancellation.
     pub(crate) created: Created,
+    /// It is that of a parallel region: not the one outside of all, nor a league.
+    pub(crate) is_region: Cell<bool>,
     /// How many teams of a league have begun.
     pub(crate) begun: Cell<c_uint>,
     next: Cell<Option<&'static Team>>,
@@ -77,6 +79,7 @@ impl Pooled for Team {
             size: AtomicI32::new(1),
             work: Cell::new(None),
             leader_calls: Cell::new(false),
+            is_region: Cell::new(false),
             created: Created::new(),
             begun: Cell::new(0),
             next: Cell::new(None),
@@ -91,6 +94,7 @@ impl Pooled for Team {
         self.size.store(1, Ordering::Relaxed);
         self.work.set(None);
         self.leader_calls.set(false);
+        self.is_region.set(false);
         self.created.reset();
         self.begun.set(0);
         self.next.set(None);
@@ -111,14 +115,9 @@ impl Team {
         self.data.get()
     }
 
-    /// Whether more than one thread belongs to it. Relaxed: each member stores it before it asks.
-    pub(crate) fn is_active(&self) -> bool {
-        self.size.load(Ordering::Relaxed) > 1
-    }
-
-    /// What the team's threads do when they do not wait.
+    /// The state of the team's threads when they do not wait. A region of one thread is a region, too; a league is none.
     pub(crate) fn working(&self) -> ompt_state_t {
-        if self.is_active() {
+        if self.is_region.get() {
             ompt_state_work_parallel
         } else {
             ompt_state_work_serial
@@ -156,7 +155,7 @@ pub(crate) struct Task {
     pub(crate) parent: Cell<Option<&'static Task>>,
     flags: Cell<ompt_task_flag_t>,
     pub(crate) thread_num: Cell<c_int>,
-    /// Of explicit tasks: how many know it.
+    /// The number of holders of an explicit task.
     references: AtomicU32,
     /// One of [`event`].
     pub(crate) event: AtomicU8,

@@ -83,9 +83,9 @@ fn report_released(kind: ompt_mutex_t, wait_id: ompt_wait_id_t, code: *const c_v
     );
 }
 
-/// A word whose address stands for a mutex of libgomp's that has no address in the program.
+/// A word whose address identifies a mutex of libgomp's that has no address in the program.
 static UNNAMED_CRITICAL: u8 = 0;
-/// As [`UNNAMED_CRITICAL`], but another address.
+/// Like [`UNNAMED_CRITICAL`], but another address.
 static ATOMIC: u16 = 0;
 
 fn unnamed_critical(_: &Thread) -> ompt_wait_id_t {

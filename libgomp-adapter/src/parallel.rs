@@ -1,7 +1,7 @@
 //! Parallel regions and leagues of teams on the host (OpenMP 5.2, 10.1 and 10.2; 19.5.2.3, 19.5.2.4, 19.5.2.11).
 //!
 //! libgomp runs [`member`] in place of the region's function on each thread of the team. A worker does not come back
-//! from the region's last barrier before its next region begins, so the ends of its wait and of its implicit task are
+//! from the region's last barrier before its next region begins. So the ends of its wait and of its implicit task are
 //! reported late, as LLVM's runtime reports them, too.
 
 use core::ffi::{c_int, c_long, c_uint, c_void};
@@ -13,7 +13,7 @@ use ompt_sys::*;
 use crate::libgomp::{Libgomp, Outlined};
 use crate::model::{Task, Team, Work};
 use crate::thread::{self, Call, Thread};
-use crate::{barrier, tool, worksharing};
+use crate::{barrier, sanitizer, tool, worksharing};
 
 const REGION_FLAGS: c_int = (ompt_parallel_invoker_runtime.0 | ompt_parallel_team.0) as c_int;
 const LEAGUE_FLAGS: c_int = (ompt_parallel_invoker_runtime.0 | ompt_parallel_league.0) as c_int;
@@ -36,6 +36,7 @@ fn begin(
     team.parent.set(task.team.get());
     team.code.set(call.code);
     team.work.set(work);
+    team.is_region.set(true);
     team.requested.set(match requested {
         // SAFETY: libgomp's function, without arguments.
         0 => unsafe { real!(call.gomp, omp_get_max_threads)() as c_uint },
@@ -55,8 +56,15 @@ fn begin(
     team
 }
 
+/// What [`member`] is given of a team that is complete.
+fn argument(team: &'static Team) -> *mut c_void {
+    sanitizer::release(team);
+    ptr::from_ref(team).cast_mut().cast()
+}
+
 /// Ends a region: its leader is back from the last barrier.
 fn end(thread: &Thread, team: &'static Team, code: *const c_void) {
+    sanitizer::acquire(team);
     let task = thread.task();
     let size = team.size.load(Ordering::Relaxed);
     if !tool::has_exact_ends() || team.leader_calls.get() {
@@ -128,6 +136,7 @@ fn begin_implicit_task(
         )
     };
     team.size.store(size, Ordering::Relaxed);
+    sanitizer::plant_race();
     let task = thread.tasks.take();
     task.begin(team, team.encountering.get(), ompt_task_implicit, number);
     thread.gomp.set(gomp);
@@ -160,12 +169,14 @@ fn begin_last_barrier(thread: &Thread, team: &Team) {
         team.code.get(),
     );
     thread.state.set(ompt_state_wait_barrier_implicit_parallel);
+    sanitizer::release(team);
 }
 
 /// Runs a region's function, on a thread of its team. `team` is the [`Team`].
 unsafe extern "C-unwind" fn member(team: *mut c_void) {
     // SAFETY: the entry points below pass a team that lives at least as long as the region.
     let team: &'static Team = unsafe { &*team.cast() };
+    sanitizer::acquire(team);
     let (Some(gomp), Some(function)) = (team.gomp.get(), team.function.get()) else {
         return;
     };
@@ -223,7 +234,7 @@ macro_rules! region {
         };
         let team = begin(thread, &$call, $function, $data, $threads, $work);
         // SAFETY: the program's own call, with a function of the same type.
-        let result = unsafe { real(member, ptr::from_ref(team).cast_mut().cast(), $threads $(, $rest)*) };
+        let result = unsafe { real(member, argument(team), $threads $(, $rest)*) };
         end(thread, team, $call.code);
         result
     }};
@@ -246,7 +257,7 @@ entry! {
         // SAFETY: the first word of the data points to the reductions, and libgomp reads it as that of the team.
         team.reductions.set(unsafe { data.cast::<*mut c_void>().read() });
         // SAFETY: the program's own call, with a function of the same type.
-        let threads = unsafe { real(member, ptr::from_ref(team).cast_mut().cast(), threads, flags) };
+        let threads = unsafe { real(member, argument(team), threads, flags) };
         end(thread, team, call.code);
         threads
     }
@@ -295,7 +306,7 @@ macro_rules! start_region {
         let team = begin(thread, &$call, $function, $data, $threads, $work);
         team.leader_calls.set(true);
         // SAFETY: the program's own call, with a function of the same type.
-        unsafe { real(member, ptr::from_ref(team).cast_mut().cast(), $threads $(, $rest)*) };
+        unsafe { real(member, argument(team), $threads $(, $rest)*) };
         thread.starting.set(ptr::null());
         let task = begin_implicit_task(thread, team, $call.gomp);
         let encountering = team.encountering.get();

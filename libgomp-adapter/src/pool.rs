@@ -14,7 +14,7 @@ pub(crate) trait Pooled: Sync + Sized + 'static {
     fn reset(&self);
     /// The next free object of the list that this one is in.
     fn next(&self) -> &Cell<Option<&'static Self>>;
-    /// What threads have too many of, or left when they ended.
+    /// The batches that threads have too many of, or left when they ended.
     fn left() -> &'static Mutex<Vec<Batch<Self>>>;
 
     /// A new object that lives for ever.
@@ -100,7 +100,8 @@ impl<T: Pooled> Pool<T> {
     }
 }
 
-/// What others left, unless the lock cannot be had: a forked child may find it held by a thread that it does not have.
+/// The batches that others left, unless the lock cannot be had. A forked child may find it held by a thread that it does not
+/// have.
 fn lock<T: Pooled>() -> Option<MutexGuard<'static, Vec<Batch<T>>>> {
     (0..MAX_TRIES).find_map(|_| {
         std::hint::spin_loop();

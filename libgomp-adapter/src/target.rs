@@ -10,7 +10,7 @@ use ompt_sys::*;
 use crate::libgomp::Libgomp;
 use crate::thread::{Call, Thread};
 
-/// What GCC passes as flags.
+/// The flags that GCC passes.
 mod flag {
     pub(super) const NOWAIT: u32 = 1;
     pub(super) const EXIT_DATA: u32 = 1 << 1;

@@ -17,9 +17,9 @@ use crate::libgomp::{CopyFunction, Libgomp, Outlined};
 use crate::model::{Task, event};
 use crate::taskloop::Taskloop;
 use crate::thread::{self, Call, Thread};
-use crate::{depend, tool};
+use crate::{depend, sanitizer, tool};
 
-/// What GCC passes as flags of `GOMP_task` and `GOMP_taskloop`.
+/// The flags that GCC passes to `GOMP_task` and `GOMP_taskloop`.
 pub(crate) mod flag {
     pub(crate) const UNTIED: u32 = 1;
     pub(crate) const FINAL: u32 = 1 << 1;
@@ -34,16 +34,16 @@ pub(crate) mod flag {
     pub(crate) const STRICT: u32 = 1 << 14;
 }
 
-/// What lies before a task's data.
+/// The words before a task's data.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Header {
-    /// Words that libgomp writes or reads as the first of the data: the event of a detachable task; a taskloop's first
-    /// iteration, its end, its reductions.
+    /// Words that libgomp writes or reads as the first of the data. They are the event of a detachable task, or a
+    /// taskloop's first iteration, its end, and its reductions.
     pub(crate) words: [*mut c_void; 3],
-    /// Of `GOMP_task`.
+    /// The task, of `GOMP_task`.
     pub(crate) task: Option<&'static Task>,
-    /// Of `GOMP_taskloop`.
+    /// The taskloop, of `GOMP_taskloop`.
     pub(crate) taskloop: *const Taskloop,
     pub(crate) function: Outlined,
     pub(crate) copy: Option<CopyFunction>,
@@ -144,6 +144,14 @@ fn events() -> MutexGuard<'static, HashMap<usize, &'static Task>> {
     EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A task's flags as its creation reports them. To a tool, the task of a `taskwait` is not an explicit one.
+fn reported(flags: ompt_task_flag_t) -> ompt_task_flag_t {
+    match flags.contains(ompt_task_taskwait) {
+        true => ompt_task_flag_t(flags.0 & !ompt_task_explicit.0),
+        false => flags,
+    }
+}
+
 impl Thread {
     /// Makes a task that was taken from the pool a child of the current one, and reports it.
     #[inline(always)]
@@ -157,7 +165,7 @@ impl Thread {
         self.create_child(self.task(), task, flags, has_dependences, code);
     }
 
-    /// As [`Thread::create_task`], of the task `parent`.
+    /// Like [`Thread::create_task`], of the task `parent`.
     pub(crate) fn create_child(
         &self,
         parent: &'static Task,
@@ -174,13 +182,14 @@ impl Thread {
             parent.data(),
             parent.frame(),
             task.data(),
-            flags.0 as c_int,
+            reported(flags).0 as c_int,
             has_dependences.into(),
             code,
         );
         if tool::is_cancellable() {
             team.created.add(self, task);
         }
+        sanitizer::release(task);
     }
 
     /// The OMPT flags of a task that GCC's code creates.
@@ -220,6 +229,7 @@ impl Thread {
         data: *mut c_void,
         begun: impl FnOnce(),
     ) {
+        sanitizer::acquire(task);
         let prior = self.task();
         let state = self.state.get();
         task.thread_num.set(prior.thread_num.get());
@@ -227,7 +237,7 @@ impl Thread {
         report_schedule(prior, ompt_task_switch, task.data());
         self.set_current(Some(task));
         let outer = self.function.replace(function as *const c_void);
-        self.state.set(ompt_state_work_parallel);
+        self.state.set(self.team().working());
         begun();
         let here = 0u8;
         task.set_exit_frame((&raw const here).cast_mut().cast());
@@ -253,6 +263,9 @@ impl Thread {
         };
         report_schedule(task, status, prior.data());
         self.set_current(Some(prior));
+        if let Some(team) = task.team.get() {
+            sanitizer::release(team);
+        }
         self.release(task);
     }
 }
@@ -334,7 +347,7 @@ fn fulfill(call: &Call, event: usize) {
     report_schedule(task, status, ptr::null_mut());
     match thread::existing() {
         Some(thread) => thread.release(task),
-        // A thread that is none of OpenMP's has no pool: the task is never used again where it was the last to know.
+        // A thread that OpenMP does not know has no pool: the task is never used again where it was the last to know.
         None => {
             task.release();
         }

@@ -12,8 +12,8 @@ use ompt_sys::*;
 use crate::libgomp::{CopyFunction, Libgomp, Outlined};
 use crate::model::{Task, Work};
 use crate::task::{Header, copy, flag, layout, with_block};
-use crate::thread;
 use crate::worksharing::{trip_count, unsigned_trip_count};
+use crate::{sanitizer, thread};
 
 /// The tasks of a taskloop.
 pub(crate) struct Taskloop {
@@ -68,6 +68,7 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
         let header = block.cast::<Header>().read();
         (header, &*header.taskloop)
     };
+    sanitizer::acquire(taskloop);
     let Some(thread) = thread::existing() else {
         return;
     };
@@ -149,6 +150,8 @@ macro_rules! taskloops {
                     begun: AtomicUsize::new(0),
                     users: AtomicUsize::new(count + 1),
                 }));
+                // SAFETY: this call needs it until it releases it.
+                sanitizer::release(unsafe { &*taskloop });
                 let (header_size, align) = layout(align);
                 let size = size.max(0) as usize;
                 let mut header = Header {

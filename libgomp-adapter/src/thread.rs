@@ -11,7 +11,7 @@ use crate::entry::CallSite;
 use crate::libgomp::{self, Libgomp, Serving};
 use crate::model::{Task, Team};
 use crate::pool::{Pool, Pooled};
-use crate::tool;
+use crate::{sanitizer, tool};
 
 /// A thread between its begin and its end, as the tool sees them. Only the thread itself uses it.
 pub(crate) struct Thread {
@@ -175,6 +175,17 @@ pub(crate) fn begin(kind: ompt_thread_t, gomp: &'static Libgomp) -> &'static Thr
     thread
 }
 
+/// Lets the calling thread of a forked child begin as the child's first, when it next uses OpenMP. It has none of the
+/// threads that its parent led. Within a region it goes on as the parent's thread.
+pub(crate) fn begin_again() {
+    let Some(thread) = existing() else { return };
+    thread.led.set(0);
+    if thread.is_outside_regions() {
+        // The parent's object stays: callers of this may still use it.
+        place::set(ptr::null());
+    }
+}
+
 /// Ends the calling thread, if it has begun, and what it has not reported the end of.
 pub(crate) fn end() {
     let Some(thread) = existing() else { return };
@@ -290,7 +301,9 @@ impl Thread {
         let Some(task) = self.pending.take() else {
             return;
         };
-        task.team.set(None);
+        if let Some(team) = task.team.take() {
+            sanitizer::acquire(team);
+        }
         crate::barrier::report_end(
             ompt_sync_region_barrier_implicit_parallel,
             ptr::null_mut(),
@@ -318,7 +331,7 @@ impl Thread {
 
 /// A call of one of the exported functions.
 pub(crate) struct Call {
-    /// What serves the caller.
+    /// The libgomp that serves the caller.
     pub(crate) gomp: &'static Libgomp,
     /// The return address in the program (`codeptr_ra`).
     pub(crate) code: *const c_void,

@@ -11,13 +11,12 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, O
 use ompt_sys::*;
 
 use crate::libgomp::{self, Libgomp};
-use crate::{callbacks, parallel, thread, unload};
+use crate::{callbacks, parallel, release, sanitizer, thread, unload};
 
 /// OpenMP 5.2, as `_OPENMP` says it.
 const OPENMP_VERSION: c_uint = 202_111;
-const RUNTIME_VERSION: &CStr = c"GNU libgomp through libomptgomp";
 
-/// What is known of the tool.
+/// The states of the search for the tool.
 mod state {
     pub(super) const NOT_SEARCHED: u8 = 0;
     pub(super) const NONE: u8 = 1;
@@ -31,7 +30,7 @@ static TOOL: AtomicPtr<ompt_start_tool_result_t> = AtomicPtr::new(ptr::null_mut(
 static IS_CANCELLABLE: AtomicBool = AtomicBool::new(false);
 /// Regions end with a barrier of their own, after which their ends are reported.
 static HAS_EXACT_ENDS: AtomicBool = AtomicBool::new(false);
-/// The process that found the tool; a child of it has none of its threads.
+/// The process that found the tool, or its child by fork.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 /// Whether a tool observes the program; searches for one at the first call.
@@ -131,7 +130,8 @@ fn ask(handle: *mut c_void) -> Option<*mut ompt_start_tool_result_t> {
     // SAFETY: a function of this name has this signature (OpenMP 5.2, 19.3.1).
     let result = unsafe {
         let function: ompt_start_tool_t = core::mem::transmute(function);
-        function(OPENMP_VERSION, RUNTIME_VERSION.as_ptr())
+        let version = libgomp::any().map_or(release::UNKNOWN, |gomp| gomp.version);
+        function(OPENMP_VERSION, version.as_ptr())
     };
     (!result.is_null()).then_some(result)
 }
@@ -151,6 +151,8 @@ fn start(tool: *mut ompt_start_tool_result_t) -> bool {
     if wants_events {
         // SAFETY: the function stays where it is: nothing unloads a preloaded library.
         unsafe { libc::atexit(at_exit) };
+        // SAFETY: as above.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     }
     wants_events
 }
@@ -159,10 +161,12 @@ extern "C" fn at_exit() {
     if STATE.load(Ordering::Acquire) != state::ACTIVE {
         return;
     }
+    sanitizer::plant_fault();
+    // A child that came by a system call of its own: its pool's threads are its parent's.
     // SAFETY: no arguments.
-    let is_child = unsafe { libc::getpid() } != PROCESS.load(Ordering::Relaxed);
+    let is_unknown = unsafe { libc::getpid() } != PROCESS.load(Ordering::Relaxed);
     if let Some(thread) = thread::existing()
-        && !is_child
+        && !is_unknown
         && thread.is_outside_regions()
     {
         parallel::end_threads_of_pool(thread);
@@ -170,6 +174,13 @@ extern "C" fn at_exit() {
     }
     // SAFETY: no thread of the program is bound to be in the tool: it is exiting.
     unsafe { finalize_tool() };
+}
+
+/// Takes note of a fork, in the child.
+extern "C" fn in_child() {
+    // SAFETY: no arguments.
+    PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+    thread::begin_again();
 }
 
 /// The entry points that the tool may ask for (OpenMP 5.2, 19.6.1).

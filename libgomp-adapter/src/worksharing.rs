@@ -22,7 +22,7 @@ pub(crate) fn trip_count(first: i64, end: i64, step: i64) -> u64 {
     distance.div_ceil(step)
 }
 
-/// As [`trip_count`], of unsigned numbers. Where `up` is false, `step` is the two's complement of a negative number.
+/// Like [`trip_count`], of unsigned numbers. Where `up` is false, `step` is the two's complement of a negative number.
 pub(crate) fn unsigned_trip_count(up: bool, first: u64, end: u64, step: u64) -> u64 {
     let (distance, step) = match up {
         true if first < end => (end - first, step),

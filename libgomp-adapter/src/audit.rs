@@ -1,0 +1,98 @@
+//! Calls that the loader binds past what is preloaded: by `dlopen` with `RTLD_DEEPBIND`, and by `dlsym`.
+//!
+//! `LD_AUDIT` may name this library, too. The loader then has a second copy of it in a namespace of its own, which it asks
+//! about each binding. Where that is to a libgomp, the answer is the function of the preloaded copy (`rtld-audit(7)`). Nothing
+//! here allocates, locks or calls the loader.
+
+use core::ffi::{CStr, c_char, c_long, c_uint};
+use core::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use omptrace_runtimes::Vendor;
+
+use crate::elf::{Library, LinkMap};
+
+/// The version of the interface that is known here.
+const INTERFACE: c_uint = 1;
+/// Bindings to the library, and from it, are of interest (`LA_FLG_BINDTO`, `LA_FLG_BINDFROM`).
+const BINDINGS: c_uint = 1 | 2;
+/// Calls of the function are not (`LA_SYMB_NOPLTENTER`, `LA_SYMB_NOPLTEXIT`).
+const NO_CALLS: c_uint = 1 | 2;
+/// The namespace of the program.
+const OF_PROGRAM: c_long = 0;
+
+/// The preloaded copy.
+static PRELOADED: AtomicPtr<LinkMap> = AtomicPtr::new(ptr::null_mut());
+
+/// The kind of each library, which the loader keeps with it for us.
+mod kind {
+    pub(super) const OTHER: usize = 0;
+    pub(super) const LIBGOMP: usize = 1;
+    pub(super) const ADAPTER: usize = 2;
+}
+
+fn kind_of(path: &CStr) -> usize {
+    let path = path.to_bytes();
+    if path.rsplit(|byte| *byte == b'/').next() == Some(b"libomptgomp.so") {
+        kind::ADAPTER
+    } else if Vendor::Gnu.makes(path) {
+        kind::LIBGOMP
+    } else {
+        kind::OTHER
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn la_version(_: c_uint) -> c_uint {
+    INTERFACE
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn la_objopen(
+    map: *mut LinkMap,
+    namespace: c_long,
+    cookie: *mut usize,
+) -> c_uint {
+    // SAFETY: the loader's description of a library, with its name, and a word of ours.
+    let kind = unsafe {
+        let kind = match namespace {
+            OF_PROGRAM => kind_of(CStr::from_ptr((*map).name)),
+            _ => kind::OTHER,
+        };
+        cookie.write(kind);
+        kind
+    };
+    if kind == kind::ADAPTER {
+        // Release: pairs with the acquire in `la_symbind64`.
+        PRELOADED.store(map, Ordering::Release);
+    }
+    match namespace {
+        OF_PROGRAM => BINDINGS,
+        _ => 0,
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn la_symbind64(
+    symbol: *mut libc::Elf64_Sym,
+    _: c_uint,
+    caller: *mut usize,
+    definer: *mut usize,
+    flags: *mut c_uint,
+    name: *const c_char,
+) -> usize {
+    // SAFETY: the loader's symbol, whose value is its address by now, our words, and the loader's own flags and name.
+    let (address, caller, definer, name) = unsafe {
+        flags.write(flags.read() | NO_CALLS);
+        let address = (*symbol).st_value as usize;
+        (address, caller.read(), definer.read(), CStr::from_ptr(name))
+    };
+    // Acquire: pairs with the release in `la_objopen`.
+    let preloaded = PRELOADED.load(Ordering::Acquire);
+    if definer != kind::LIBGOMP || caller != kind::OTHER || preloaded.is_null() {
+        return address;
+    }
+    // SAFETY: nothing unloads a preloaded library.
+    let adapter = unsafe { Library::of_map(preloaded) };
+    adapter.function(name).unwrap_or(address)
+}

@@ -1,0 +1,38 @@
+//! The functions that set internal control variables (OpenMP 5.2, 18.2.1 to 18.2.15).
+//!
+//! No event belongs to them. But one may be the program's first use of OpenMP: the tool is searched for then, and the
+//! calling thread begins, as on LLVM's runtime. A tool within the program may ask for its thread's data from there on.
+
+use core::ffi::c_int;
+
+/// Functions that pass on what they are called with.
+macro_rules! setters {
+    ($($name:ident($($argument:ident: $type:ty),*);)*) => {$(
+        entry! {
+            fn $name($($argument: $type),*), call => {
+                call.observed();
+                // SAFETY: the program's own call.
+                unsafe { real!(call.gomp, $name)($($argument),*) }
+            }
+        }
+    )*};
+}
+
+// Fortran passes addresses: of default integers, and, as `_8_`, of those of eight bytes.
+setters! {
+    omp_set_num_threads(threads: c_int);
+    omp_set_num_threads_(threads: *const i32);
+    omp_set_num_threads_8_(threads: *const i64);
+    omp_set_dynamic(is_dynamic: c_int);
+    omp_set_dynamic_(is_dynamic: *const i32);
+    omp_set_dynamic_8_(is_dynamic: *const i64);
+    omp_set_nested(is_nested: c_int);
+    omp_set_nested_(is_nested: *const i32);
+    omp_set_nested_8_(is_nested: *const i64);
+    omp_set_max_active_levels(levels: c_int);
+    omp_set_max_active_levels_(levels: *const i32);
+    omp_set_max_active_levels_8_(levels: *const i64);
+    omp_set_schedule(kind: c_int, chunk: c_int);
+    omp_set_schedule_(kind: *const i32, chunk: *const i32);
+    omp_set_schedule_8_(kind: *const i32, chunk: *const i64);
+}
