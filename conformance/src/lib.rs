@@ -1,9 +1,10 @@
-//! `libomptconformance.so`: an OMPT tool that checks what an OpenMP runtime reports against the specification
-//! (OpenMP 5.2, chapter 19): nesting, identities of tasks and regions, frames, code addresses, ends that come once.
+//! `libomptconformance.so`: an OMPT tool that checks what an OpenMP runtime reports against the specification (OpenMP
+//! 5.2, chapter 19). It checks nesting, identities of tasks and regions, frames, code addresses, and that ends come
+//! once.
 //!
-//! Any runtime loads it: `OMP_TOOL_LIBRARIES=libomptconformance.so ./program`. At the program's end it writes a report
-//! to stderr, or to the file that `OMPT_CONFORMANCE_OUTPUT` names: how many events came, and for each rule of
-//! [`rule`] that was broken how often, with the first example.
+//! Any runtime loads it: `OMP_TOOL_LIBRARIES=libomptconformance.so ./program`. At the program's end it writes a
+//! report to stderr, or to the file that `OMPT_CONFORMANCE_OUTPUT` names. The report says how many events came. For
+//! each rule of [`rule`] that was broken it says how often, with the first example.
 
 #![allow(
     non_upper_case_globals,
@@ -22,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ompt_sys::*;
 use rule::{Rule, check};
 
-/// What the runtime's lookup found.
+/// The functions that the runtime's lookup found.
 struct EntryPoints {
     task_info: ompt_get_task_info_t,
     parallel_info: ompt_get_parallel_info_t,
@@ -36,7 +37,7 @@ static EVENTS: AtomicU64 = AtomicU64::new(0);
 static CREATED: AtomicU64 = AtomicU64::new(0);
 static ENDED: AtomicU64 = AtomicU64::new(0);
 
-/// What a thread has begun and not ended.
+/// Something that a thread has begun and not ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Open {
     Parallel,
@@ -53,8 +54,8 @@ enum Open {
 /// How deep constructs may nest on a thread and still be checked.
 const MAX_DEPTH: usize = 256;
 
-/// What a thread has begun and not ended, each with its task. It has no destructor, which would run before the last
-/// events of its thread.
+/// The things that a thread has begun and not ended, each with its task. It has no destructor, which would run before the
+/// last events of its thread.
 struct Stack {
     depth: Cell<usize>,
     open: [Cell<(Open, usize)>; MAX_DEPTH],
@@ -69,14 +70,14 @@ impl Stack {
         self.depth.set(depth + 1);
     }
 
-    /// What began last. Beyond [`MAX_DEPTH`] that is not known: `or`.
+    /// Takes away the one that began last. Beyond [`MAX_DEPTH`] that is not known: `or`.
     fn pop(&self, or: (Open, usize)) -> Option<(Open, usize)> {
         let depth = self.depth.get().checked_sub(1)?;
         self.depth.set(depth);
         Some(self.open.get(depth).map_or(or, Cell::get))
     }
 
-    /// What began last and has not ended.
+    /// The one that began last and has not ended.
     fn last(&self) -> Option<(Open, usize)> {
         let depth = self.depth.get().checked_sub(1)?;
         self.open.get(depth).map(Cell::get)

@@ -1,4 +1,4 @@
-//! What a callback's arguments can be: each type here says how its values are passed to the tool and shown afterwards.
+//! The types of a callback's arguments: each says how its values are passed to the tool and shown afterwards.
 //!
 //! [`Data`] and [`New`] point to data that the runtime keeps for the tool. `register` has what is passed as it is, and
 //! `memory` what the tool gets a pointer to.
@@ -38,7 +38,7 @@ pub trait Argument: Clone + Debug + Serialize + DeserializeOwned + 'static {
 
 /// An argument that lives in memory until the callback has returned.
 pub trait Placed {
-    /// What is in the register.
+    /// The content of the register.
     fn word(&self) -> u64;
 
     /// Adds it to the line, after the callback has returned.
@@ -73,13 +73,13 @@ impl Slots {
         }
     }
 
-    /// What is in the slot of `data`; 0 for a null pointer.
+    /// The content of the slot of `data`; 0 for a null pointer.
     pub(super) fn content(&self, data: Data) -> u64 {
         self.value(data).unwrap_or(0)
     }
 
-    /// What the tool last stored; `None` for a null pointer. Slots that threads share without [`Sync`] between them
-    /// may change at any time.
+    /// The value that the tool last stored; `None` for a null pointer. Slots that threads share without [`Sync`] between
+    /// them may change at any time.
     ///
     /// [`Sync`]: super::Step::Sync
     fn value(&self, data: Data) -> Option<u64> {
@@ -128,7 +128,7 @@ impl Argument for Data {
 #[derive(Debug)]
 pub struct PlacedData {
     pointer: *mut ompt_data_t,
-    /// What was in the slot before the callback.
+    /// The content of the slot before the callback.
     before: Option<u64>,
 }
 

@@ -92,7 +92,7 @@ macro_rules! calls {
     };
 }
 
-/// What callbacks return: nothing, but for one.
+/// The type that callbacks return: nothing, but for one.
 trait Returned {
     fn number(self) -> i32;
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::argument::Line;
 use super::script::Step;
 
-/// What real runtimes do, and the header does not say.
+/// Ways of real runtimes that the header does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Deviation {
@@ -64,7 +64,7 @@ pub struct Collect {
     pub event: u32,
     /// `OMP_COLLECTOR_API_THR_STATE`.
     pub state: u32,
-    /// What it waits for, where the state is a wait.
+    /// The id of what it waits for, where the state is a wait.
     pub wait_id: u64,
     /// The parallel region, or 0.
     pub region: u64,
@@ -72,9 +72,9 @@ pub struct Collect {
     pub parent: Option<u64>,
 }
 
-/// What OpenUH's runtime reports of a parallel region of two threads with a loop that has an ordered region. It takes one more
-/// thread than it had, so FORK comes twice. The second thread was idle before any tool asked. The region around, and that
-/// which JOIN ends, are the region itself, and so is a region inside: ids count what no region encloses.
+/// The reports of OpenUH's runtime on a parallel region of two threads with a loop that has an ordered region. It takes one
+/// more thread than it had, so FORK comes twice. The second thread was idle before any tool asked. The region around, and
+/// that which JOIN ends, are the region itself, and so is a region inside: ids count what no region encloses.
 pub fn openuh() -> Vec<Vec<Step>> {
     use OMP_COLLECTOR_API_THR_STATE as State;
     const REGION: u64 = 1;
@@ -123,8 +123,8 @@ pub fn openuh() -> Vec<Vec<Step>> {
     vec![first, second]
 }
 
-/// What TAU's wrapper of libgomp reports of a parallel region in which a task is created and executed, with its own events and
-/// states.
+/// The reports of TAU's wrapper of libgomp on a parallel region in which a task is created and executed, with its own events
+/// and states.
 pub fn tau() -> Vec<Vec<Step>> {
     let reported = |event, state, region, parent| {
         let wait_id = 0;
@@ -196,7 +196,7 @@ impl Collect {
         barriers.contains(&state) || (THR_LKWT_STATE..=THR_ATWT_STATE).contains(&state)
     }
 
-    /// What the event is called in a trace.
+    /// The event's line in a trace.
     fn line(&self) -> Line {
         let region = format!("{:#x}", self.region);
         let endpoint = ["begin", "end"][usize::from(self.event.is_multiple_of(2))];
@@ -258,7 +258,7 @@ impl Collect {
     }
 }
 
-/// What the runtime knows; while it is held, no other thread uses it.
+/// The runtime's state; while it is held, no other thread uses it.
 pub(super) fn at_rest() -> MutexGuard<'static, Runtime> {
     RUNTIME.lock().expect("no thread panics with it")
 }

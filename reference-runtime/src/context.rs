@@ -1,4 +1,4 @@
-//! What a thread is in the midst of, as far as the calls it made say: for the entry points that ask.
+//! The state of a thread, as far as the calls it made show it: for the entry points that ask.
 
 use std::cell::RefCell;
 use std::ffi::c_int;

@@ -20,6 +20,7 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `description` | a device as a script describes it |
+//! | `driver` | reports what a device does to its driver, for tools that ask that |
 //! | `misbehaviour` | what devices do wrong, by name |
 //! | `buffers` | fills the tool's buffers, and gives them back |
 //! | `records` | the records in them |
@@ -27,6 +28,7 @@
 
 mod buffers;
 mod description;
+mod driver;
 mod entry_points;
 mod misbehaviour;
 mod records;
@@ -40,15 +42,21 @@ use std::thread::JoinHandle;
 use ompt_sys::*;
 use serde::{Deserialize, Serialize};
 
+use super::call::Call;
+
+use driver::Driver;
+
 pub use description::{Clock, Device, Format};
 pub(super) use entry_points::lookup_of;
 pub use misbehaviour::{AMDS, BIG_RECORD_BYTES, MISSING_AMDS, Misbehaviour};
 
-/// What a device really did.
+/// The real work of a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Played {
     /// The operations that it wrote records of.
     pub operations: Vec<Operation>,
+    /// The operations that it was traced at, and writes no records of.
+    pub unrecorded: Vec<Operation>,
     /// Records for which there was no room.
     pub dropped: u64,
     /// Records that were written without an operation of the host.
@@ -78,7 +86,11 @@ struct Running {
     number: usize,
     script: Device,
     trace: Mutex<Trace>,
+    /// Held by whoever completes buffers.
+    completions: Mutex<()>,
+    first_translated_ns: OnceLock<f64>,
     random: AtomicU64,
+    driver: Option<Driver>,
 }
 
 #[derive(Debug, Default)]
@@ -89,6 +101,8 @@ struct Trace {
     )>,
     is_paused: bool,
     is_finalized: bool,
+    /// Nothing is delivered any more.
+    is_unloaded: bool,
     /// The tool wants records of target regions.
     wants_targets: bool,
     /// By thread, where each has its own.
@@ -121,22 +135,30 @@ static LATE: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 /// Makes the script's devices.
 ///
 /// # Errors
-/// There are too many.
+/// There are too many, or a driver cannot be loaded.
 pub(super) fn make(devices: &[Device]) -> Result<(), String> {
     if devices.len() > MAX_DEVICES {
         return Err(format!("there are no more than {MAX_DEVICES} devices"));
     }
+    let mut drivers = Vec::new();
+    for device in devices {
+        drivers.push(device.driver.as_deref().map(Driver::load).transpose()?);
+    }
+    let mut drivers = drivers.into_iter();
     let running = |(number, script): (usize, &Device)| Running {
+        driver: drivers.next().flatten(),
         number,
         script: script.clone(),
         trace: Mutex::default(),
+        completions: Mutex::default(),
+        first_translated_ns: OnceLock::new(),
         random: AtomicU64::new(0x9e37_79b9_7f4a_7c15),
     };
     DEVICES.get_or_init(|| devices.iter().enumerate().map(running).collect());
     Ok(())
 }
 
-/// What all devices did.
+/// The work of all devices.
 pub(super) fn played() -> Vec<Played> {
     let devices = DEVICES.get().into_iter().flatten();
     devices
@@ -158,7 +180,23 @@ pub(super) fn worked(device: u32, operation: Operation) {
         .get()
         .and_then(|devices| devices.get(device as usize))
     {
-        device.write(Some(operation), &operation);
+        match &device.driver {
+            Some(driver) => {
+                driver.worked(device.number as u32, &operation);
+                device.trace().played.operations.push(operation);
+            }
+            None => device.write(Some(operation), &operation),
+        }
+    }
+}
+
+/// A target region on the device begins or ends.
+pub(super) fn region(device: u32, endpoint: ompt_scope_endpoint_t, target_id: u64) {
+    if let Some(device) = DEVICES
+        .get()
+        .and_then(|devices| devices.get(device as usize))
+    {
+        device.write_target(endpoint, target_id);
     }
 }
 
@@ -197,6 +235,30 @@ pub(super) fn finalizes(device: i32) {
     }
     device.stop();
     device.trace().is_finalized = true;
+}
+
+/// The runtime has reported that a library goes: it delivers what there is of all devices.
+pub(super) fn unloaded() {
+    for device in DEVICES.get().into_iter().flatten() {
+        if device.does(Misbehaviour::EndsAtUnload) {
+            device.flush_now(false);
+            device.trace().is_unloaded = true;
+        }
+    }
+}
+
+/// Whether the runtime keeps the call about a device to itself.
+pub(super) fn is_unannounced(call: &Call) -> bool {
+    let (Call::DeviceInitialize { device_num, .. } | Call::DeviceFinalize { device_num }) = call
+    else {
+        return false;
+    };
+    let devices = DEVICES.get().map_or(&[][..], Vec::as_slice);
+    let device = usize::try_from(*device_num)
+        .ok()
+        .filter(|number| *number > 0);
+    let device = device.and_then(|number| devices.get(number));
+    device.is_some_and(|device| device.does(Misbehaviour::OnlyFirstAnnounced))
 }
 
 /// Whether this process, a child, would wait for ever for a thread that it does not have.

@@ -36,7 +36,7 @@ pub enum Dialect {
     EarlyTr4 = 5,
 }
 
-/// What the script chose; set before any tool is searched.
+/// The script's choice; set before any tool is searched.
 static CURRENT: AtomicU8 = AtomicU8::new(Dialect::V5 as u8);
 
 impl Dialect {
@@ -65,7 +65,8 @@ impl Dialect {
         const DEVICE_LOAD: u32 = 14;
         const DEVICE_UNLOAD: u32 = 15;
 
-        let today = (1..38).find(|&number| ompt_callbacks_t(number).name() == Some(name));
+        let mut of_today = ompt_callbacks_t::VALUES.iter().map(|(_, number)| *number);
+        let today = of_today.find(|&number| ompt_callbacks_t(number).name() == Some(name));
         match (self, today) {
             (Dialect::V5 | Dialect::Unknown, today) => today,
             (Dialect::Tr7, None) => None,
@@ -85,7 +86,7 @@ impl Dialect {
         }
     }
 
-    /// What `ompt_set_callback` answers where the script says nothing, and the least that promises calls: `always` and
+    /// The answer of `ompt_set_callback` where the script says nothing, and the least that promises calls: `always` and
     /// `sometimes`.
     pub(super) fn set_results(self) -> (u32, u32) {
         match self {

@@ -1,4 +1,4 @@
-//! What a tool can ask the runtime (OpenMP 5.2, 19.6.1), on a host without devices and without places.
+//! The entry points by which a tool asks the runtime (OpenMP 5.2, 19.6.1), on a host without devices and without places.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -13,12 +13,12 @@ use super::{context, tool};
 /// Callbacks have numbers from 1 on.
 const NUMBERS: usize = 38;
 
-/// What the tool registered, by number. Relaxed: this runtime starts no thread before `initialize` returns, so
+/// The functions that the tool registered, by number. Relaxed: this runtime starts no thread before `initialize` returns, so
 /// every thread sees the callbacks and the tool's other data.
 static CALLBACKS: [AtomicPtr<c_void>; NUMBERS] =
     [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERS];
 
-/// What `ompt_set_callback` answers, by number; set before any tool asks.
+/// The answers of `ompt_set_callback`, by number; set before any tool asks.
 static GRANTS: [AtomicU32; NUMBERS] = [const { AtomicU32::new(0) }; NUMBERS];
 
 /// Lets `ompt_set_callback` answer what a script says.
@@ -260,7 +260,7 @@ unsafe extern "C" fn get_state(wait_id: *mut ompt_wait_id_t) -> c_int {
     state.0 as c_int
 }
 
-/// What the entry points that inform about an ancestor answer when there is one, and its information is available.
+/// The answer of the entry points on an ancestor when there is one, and its information is available.
 const AVAILABLE: c_int = 2;
 
 unsafe extern "C" fn get_parallel_info(

@@ -17,7 +17,7 @@ use super::{collector, device, tr2};
 pub struct Fork {
     /// Where the child's runtime searches for a tool again, as TR2, 6.1.1, says of one that is initialized again: how.
     pub searches_again: Option<tr2::Entry>,
-    /// What the child does on its only thread.
+    /// The steps of the child on its only thread.
     pub steps: Vec<Step>,
     /// How it ends then.
     pub end: ChildEnd,

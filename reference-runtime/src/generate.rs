@@ -130,7 +130,7 @@ fn sound(mut call: Call) -> Call {
     call
 }
 
-/// What is new differs from all others.
+/// Makes the new value differ from all others.
 fn part<const N: usize>(new: New, others: [&mut Data; N]) {
     for other in others.into_iter().filter(|other| **other == new.0) {
         *other = Data::Null;

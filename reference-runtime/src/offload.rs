@@ -19,6 +19,8 @@ pub struct Offload {
     pub times: u32,
     /// How long each operation takes.
     pub busy_us: u64,
+    /// The memory is associated with the host's, and no longer before it is freed.
+    pub associates: bool,
 }
 
 impl Offload {
@@ -30,23 +32,37 @@ impl Offload {
     /// Plays it; `make` makes a call.
     pub(super) fn play(&self, slots: &Slots, mut make: impl FnMut(&Call)) {
         const BYTES: u64 = 4096;
-        const OPERATIONS: [Option<ompt_target_data_op_t>; 5] = [
+        const OPERATIONS: [Option<ompt_target_data_op_t>; 7] = [
             Some(ompt_target_data_alloc),
+            Some(ompt_target_data_associate),
             Some(ompt_target_data_transfer_to_device),
             None,
             Some(ompt_target_data_transfer_from_device),
+            Some(ompt_target_data_disassociate),
             Some(ompt_target_data_delete),
         ];
+        let is_association = |optype: &Option<ompt_target_data_op_t>| {
+            [
+                Some(ompt_target_data_associate),
+                Some(ompt_target_data_disassociate),
+            ]
+            .contains(optype)
+        };
+        let target_id = || slots.content(self.target_data());
         for _ in 0..self.times {
             make(&self.target(ompt_scope_begin));
+            device::region(self.device, ompt_scope_begin, target_id());
             for optype in OPERATIONS {
+                if is_association(&optype) && !self.associates {
+                    continue;
+                }
                 make(&self.operation(optype, ompt_scope_begin, BYTES));
                 let begin_ns = device::host_ns();
                 while device::host_ns() < begin_ns + self.busy_us * 1000 {}
                 let operation = Operation {
                     data_op: optype.map(|optype| optype.0),
                     host_op_id: slots.content(self.host_op_id()),
-                    target_id: slots.content(self.target_data()),
+                    target_id: target_id(),
                     begin_ns,
                     end_ns: device::host_ns(),
                     bytes: if optype.is_some() { BYTES } else { 0 },
@@ -54,6 +70,7 @@ impl Offload {
                 device::worked(self.device, operation);
                 make(&self.operation(optype, ompt_scope_end, BYTES));
             }
+            device::region(self.device, ompt_scope_end, target_id());
             make(&self.target(ompt_scope_end));
         }
     }
@@ -102,10 +119,11 @@ impl Offload {
             [self.device, HOST]
         };
         let [host_addr, device_addr] = [Address(0x1000), Address(0x2000)];
-        let [src_addr, dest_addr] = if to_device {
-            [host_addr, device_addr]
-        } else {
-            [device_addr, host_addr]
+        let [src_addr, dest_addr] = match optype {
+            // As LLVM's runtime has it.
+            ompt_sys::ompt_target_data_disassociate => [host_addr, Address(0)],
+            _ if to_device => [host_addr, device_addr],
+            _ => [device_addr, host_addr],
         };
         Call::TargetDataOpEmi {
             endpoint,

@@ -13,17 +13,17 @@ use super::script::{End, How, Round, Script, Step};
 use super::tool::{self, Found};
 use super::{context, device, entry_points, tr2};
 
-/// What was played.
+/// The steps that were played.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Report {
     /// Each round up to the one that ended the process, or all.
     pub rounds: Vec<PlayedRound>,
 }
 
-/// What was played in a round.
+/// The steps that were played in a round.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PlayedRound {
-    /// What the search for a tool found.
+    /// The result of the search for a tool.
     pub tool: Found,
     /// By thread, in the script's order.
     pub threads: Vec<PlayedThread>,
@@ -31,7 +31,7 @@ pub struct PlayedRound {
     pub devices: Vec<device::Played>,
 }
 
-/// What a thread played.
+/// The steps that a thread played.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PlayedThread {
     /// The kernel's id of the thread.
@@ -40,9 +40,9 @@ pub struct PlayedThread {
     pub played: Vec<Line>,
     /// How many of them had returned before the round's [`End`] began.
     pub played_before_end: usize,
-    /// What each call of `control_tool` returned, in order.
+    /// The results of each call of `control_tool`, in order.
     pub control_tool_results: Vec<i32>,
-    /// What the threads of its children played, in order.
+    /// The steps that the threads of its children played, in order.
     pub children: Vec<PlayedThread>,
 }
 
@@ -122,7 +122,7 @@ fn end_process(how: How) -> Result<(), String> {
     }
 }
 
-/// What the threads of a round share.
+/// The state that the threads of a round share.
 #[derive(Debug)]
 struct Stage {
     slots: Slots,
@@ -198,12 +198,18 @@ impl Stage {
     }
 
     fn make(&self, call: &Call, log: &Mutex<PlayedThread>) {
+        if device::is_unannounced(call) {
+            return;
+        }
         if let Call::DeviceFinalize { device_num } = call {
             device::finalizes(*device_num);
         }
         context::enter(call, &self.slots);
         let made = call.make(&self.slots);
         context::leave(call, &self.slots);
+        if matches!(call, Call::DeviceUnload { .. }) {
+            device::unloaded();
+        }
         let Some((line, returned)) = made else {
             return;
         };

@@ -1,4 +1,4 @@
-//! What is to be played.
+//! The script that is to be played.
 
 use std::collections::BTreeMap;
 
@@ -22,12 +22,12 @@ pub struct Script {
     pub tr2: Option<tr2::Entry>,
     /// The runtime's version that `ompt_start_tool` gets; empty: its own name.
     pub runtime_version: String,
-    /// What `ompt_set_callback` answers for a callback, by its name without `ompt_callback_`: a number of
+    /// The answer of `ompt_set_callback` for a callback, by its name without `ompt_callback_`: a number of
     /// `ompt_set_result_t`. Those below `ompt_set_sometimes` are not delivered. Where nothing is said, `ompt_set_always`.
     pub grants: BTreeMap<String, u32>,
     /// Its devices, which are numbered from 0.
     pub devices: Vec<Device>,
-    /// What happens between one initialization of the tool and its end.
+    /// The steps between one initialization of the tool and its end.
     pub rounds: Vec<Round>,
 }
 
@@ -35,7 +35,7 @@ pub struct Script {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Round {
-    /// What each thread does. All are alive until the last one is done, so their thread ids differ.
+    /// The steps of each thread. All are alive until the last one is done, so their thread ids differ.
     pub threads: Vec<Vec<Step>>,
     /// How the round ends.
     pub end: End,
@@ -78,7 +78,7 @@ pub enum Step {
     Repeat {
         /// How often.
         times: u32,
-        /// What.
+        /// The steps.
         steps: Vec<Step>,
     },
 }
@@ -113,11 +113,11 @@ impl From<Fork> for Step {
 pub struct End {
     /// `None`: when all threads are done. Else while they go on: as soon as each has made that number of calls.
     pub after_calls: Option<usize>,
-    /// What the main thread does then.
+    /// The way in which the main thread ends it.
     pub how: How,
 }
 
-/// What ends a round.
+/// The end of a round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::dialect::Dialect;
 use super::entry_points;
 
-/// What the runtime passes to `ompt_start_tool`.
+/// The version that the runtime passes to `ompt_start_tool`.
 const OMP_VERSION: u32 = 202_111;
 const RUNTIME_VERSION: &str = "omptrace reference runtime";
 
@@ -53,8 +53,8 @@ struct Tool {
     result: *mut ompt_start_tool_result_t,
 }
 
-// SAFETY: the result belongs to the tool, which the specification wants to be usable from any thread; the mutex
-// around the only instance keeps finalize to one.
+// SAFETY: the result belongs to the tool, and the specification wants it to be usable from any thread. The mutex around
+// the only instance lets one thread finalize.
 unsafe impl Send for Tool {}
 
 /// Searches a tool and initializes it, as a runtime does before its first event.

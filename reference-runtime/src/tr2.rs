@@ -84,7 +84,7 @@ pub(super) fn activate(entry: Entry, version: &str, grants: &BTreeMap<String, u3
     search(entry, version)
 }
 
-/// As [`activate`], in a forked child, with what its parent granted.
+/// Like [`activate`], in a forked child, with what its parent granted.
 pub(super) fn search_again(entry: Entry) -> Found {
     let mut runtime = at_rest();
     runtime.may_register = true;
@@ -93,7 +93,7 @@ pub(super) fn search_again(entry: Entry) -> Found {
     search(entry, "")
 }
 
-/// What the runtime knows; while it is held, no other thread uses it.
+/// The runtime's state; while it is held, no other thread uses it.
 pub(super) fn at_rest() -> MutexGuard<'static, Runtime> {
     RUNTIME.lock().expect("no thread panics with it")
 }
@@ -162,7 +162,7 @@ impl Tr2 {
         self.line(event)
     }
 
-    /// What the entry points answer from now on.
+    /// Sets the answers of the entry points from now on.
     fn note(&self, event: ompt_event_t) {
         match event {
             ompt_event_implicit_task_begin => {

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use ompt_reference_runtime::device::{Device, Misbehaviour};
 use ompt_reference_runtime::tool::Found;
 use ompt_reference_runtime::{Report, Script, Step};
 
@@ -65,4 +66,13 @@ fn the_readmes_script_has_the_calls_of_a_parallel_region() {
         ]
     );
     assert_eq!(calls(1), ["thread_begin", "implicit_task", "implicit_task"]);
+}
+
+/// A table of the README has a device as AMD's runtime has them.
+#[test]
+fn the_readmes_device_is_one() {
+    const DEVICE: &str = r#"{"misbehaviours": ["amd-2026"]}"#;
+    assert!(include_str!("../README.md").contains(DEVICE));
+    let device: Device = serde_json::from_str(DEVICE).expect("a device");
+    assert_eq!(device.misbehaviours, [Misbehaviour::Amd2026]);
 }

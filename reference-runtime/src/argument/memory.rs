@@ -13,7 +13,7 @@ use super::{Address, Argument, Enum, Line, Parameter, Placed, Slots, hex};
 #[serde(transparent)]
 pub struct Frame(pub Option<FrameContent>);
 
-/// What is in a frame.
+/// The content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the fields are those of `ompt_frame_t`")]
 pub struct FrameContent {
@@ -142,7 +142,7 @@ impl Placed for PlacedControlArgument {
     }
 }
 
-/// What is dispatched.
+/// The instance that is dispatched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Instance {
@@ -161,7 +161,7 @@ pub enum Instance {
 pub enum PlacedInstance {
     /// As it is.
     Word(u64),
-    /// What the tool gets a pointer to.
+    /// A chunk, to which the tool gets a pointer.
     Chunk(Box<ompt_dispatch_chunk_t>),
 }
 

@@ -187,7 +187,7 @@ pub enum Lookup {
     Null,
     /// A function that finds nothing.
     FindsNothing,
-    /// That of the script's device of this number.
+    /// The handle of the script's device of this number.
     Device(u32),
 }
 

@@ -1,6 +1,8 @@
 //! How a device fills the tool's buffers, and gives them back.
 
+use std::cell::Cell;
 use std::ffi::c_int;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 use std::thread;
@@ -11,23 +13,32 @@ use ompt_sys::*;
 
 use super::records::NativeRecord;
 use super::{
-    BIG_RECORD_BYTES, Buffer, ENDS, Format, LATE, Misbehaviour, Operation, Running, Trace, die,
-    host_ns,
+    BIG_RECORD_BYTES, Buffer, ENDS, Format, LATE, Misbehaviour, Operation, Played, Running, Trace,
+    die, host_ns,
 };
+
+thread_local! {
+    /// The thread is in a completion.
+    static IN_COMPLETION: Cell<bool> = const { Cell::new(false) };
+}
+
+pub(super) fn is_in_completion() -> bool {
+    IN_COMPLETION.get()
+}
 
 /// How long a flush of [`Misbehaviour::FlushReturnsEarly`] takes.
 const FLUSH_TAKES: Duration = Duration::from_millis(5);
 
 impl Running {
     pub(super) fn does(&self, misbehaviour: Misbehaviour) -> bool {
-        self.script.misbehaviours.contains(&misbehaviour)
+        self.script.does(misbehaviour)
     }
 
     pub(super) fn trace(&self) -> MutexGuard<'_, Trace> {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What it says its number is.
+    /// The number that it gives as its own.
     pub(super) fn said_number(&self) -> c_int {
         if self.does(Misbehaviour::SaysDeviceZero) {
             0
@@ -60,6 +71,60 @@ impl Running {
 
     /// Writes a record of `operation`, where tracing is on and there is room.
     pub(super) fn write(&self, truth: Option<Operation>, operation: &Operation) {
+        if self.keeps_silent_about(operation) {
+            self.trace().played.unrecorded.extend(truth);
+            return;
+        }
+        let place = |at: usize, is_second: bool| {
+            // SAFETY: the buffer has room for it, the tool promised that it can be written.
+            unsafe {
+                match self.script.format {
+                    Format::Ompt => (at as *mut ompt_record_ompt_t)
+                        .write_unaligned(self.ompt_record(operation, is_second)),
+                    Format::Native => {
+                        (at as *mut NativeRecord).write_unaligned(self.native_record(operation))
+                    }
+                }
+            }
+        };
+        self.write_with(place, |played| match truth {
+            Some(truth) => played.operations.push(truth),
+            None => played.alone += 1,
+        });
+    }
+
+    /// Writes a record of an end of a target region, where the tool wants that.
+    pub(super) fn write_target(&self, endpoint: ompt_scope_endpoint_t, target_id: u64) {
+        let is_wanted = self.does(Misbehaviour::TargetRecords) && self.trace().wants_targets;
+        if is_wanted && self.script.format == Format::Ompt {
+            let record = self.target_record(endpoint, target_id);
+            // SAFETY: as in `write`.
+            let place = |at: usize, _| unsafe {
+                (at as *mut ompt_record_ompt_t).write_unaligned(record);
+            };
+            self.write_with(place, |_| ());
+        }
+    }
+
+    /// Whether no record of the operation will ever be delivered.
+    fn keeps_silent_about(&self, operation: &Operation) -> bool {
+        let trace = self.trace();
+        if trace.callbacks.is_none() || trace.is_paused {
+            // The tool does not expect one.
+            return false;
+        }
+        let optype = ompt_target_data_op_t(operation.data_op.unwrap_or(0));
+        let is_association =
+            optype == ompt_target_data_associate || optype == ompt_target_data_disassociate;
+        let is_transfer = optype == ompt_target_data_transfer_to_device
+            || optype == ompt_target_data_transfer_from_device;
+        trace.is_unloaded
+            || is_association && self.does(Misbehaviour::NoAssociationRecords)
+            || is_transfer && self.does(Misbehaviour::NoTransferRecords)
+    }
+
+    /// Has `place` write a record, where tracing is on and there is room, and `account` note it.
+    fn write_with(&self, place: impl FnOnce(usize, bool), account: impl FnOnce(&mut Played)) {
         let bytes = self.record_bytes();
         let Some(mut trace) = self.make_room(bytes) else {
             return;
@@ -72,30 +137,33 @@ impl Running {
         let at = buffer.address + buffer.used;
         buffer.used += bytes;
         trace.written += 1;
-        let is_second = trace.written % 2 == 0;
-        // SAFETY: the buffer has room for it, the tool promised that it can be written.
-        unsafe {
-            match self.script.format {
-                Format::Ompt => (at as *mut ompt_record_ompt_t)
-                    .write_unaligned(self.ompt_record(operation, is_second)),
-                Format::Native => {
-                    (at as *mut NativeRecord).write_unaligned(self.native_record(operation))
-                }
-            }
-        }
-        match truth {
-            Some(truth) => trace.played.operations.push(truth),
-            None => trace.played.alone += 1,
-        }
-        if self.does(Misbehaviour::CompletesInParts)
-            && let Some(buffer) = trace.filling.get(&writer).copied()
-        {
-            drop(trace);
-            self.complete(buffer, false);
-            if let Some(buffer) = self.trace().filling.get_mut(&writer) {
+        place(at, trace.written % 2 == 0);
+        account(&mut trace.played);
+        drop(trace);
+        if self.does(Misbehaviour::CompletesInParts) {
+            let turn = self.turn();
+            let mut trace = self.trace();
+            let buffer = trace.filling.get_mut(&writer).map(|buffer| {
+                let now = *buffer;
                 buffer.delivered = buffer.used;
+                now
+            });
+            drop(trace);
+            if let Some(buffer) = buffer {
+                self.complete(buffer, false);
             }
+            drop(turn);
         }
+    }
+
+    /// Completions of a device come one after the other. Within one, a thread has its turn.
+    fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        let lock = || {
+            self.completions
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        (!is_in_completion()).then(lock)
     }
 
     /// Whose buffer the calling thread writes to.
@@ -110,7 +178,7 @@ impl Running {
 
     /// The trace, with a buffer being filled that has room; `None` where tracing is off.
     pub(super) fn make_room(&self, bytes: usize) -> Option<MutexGuard<'_, Trace>> {
-        let mut trace = self.trace();
+        let trace = self.trace();
         let (request, _) = trace.callbacks.filter(|_| !trace.is_paused)?;
         if trace.wants_targets && self.does(Misbehaviour::DiesOfTargetRecords) {
             die("a record of a target region on a thread without a task");
@@ -123,6 +191,9 @@ impl Running {
         {
             return Some(trace);
         }
+        drop(trace);
+        let turn = self.turn();
+        let mut trace = self.trace();
         let full = trace.filling.remove(&writer);
         trace.full.extend(full);
         let waits =
@@ -135,6 +206,7 @@ impl Running {
         drop(trace);
         full.into_iter()
             .for_each(|buffer| self.complete(buffer, true));
+        drop(turn);
         let (mut address, mut size) = (ptr::null_mut(), 0);
         // SAFETY: the tool's callback, with places that it can write.
         unsafe { request(self.said_number(), &mut address, &mut size) };
@@ -153,53 +225,82 @@ impl Running {
                 used: 0,
                 delivered: 0,
             };
-            trace.filling.insert(writer, buffer);
+            // Another thread that shares the buffer may have brought one meanwhile.
+            let other = trace.filling.insert(writer, buffer);
+            trace.full.extend(other);
         }
         Some(trace)
     }
 
     /// Delivers what is in the buffer and was not delivered yet; `owned`: the buffer is the tool's again.
     pub(super) fn complete(&self, buffer: Buffer, owned: bool) {
-        let Some((_, complete)) = self.trace().callbacks else {
+        let trace = self.trace();
+        let (Some((_, complete)), false) = (trace.callbacks, trace.is_unloaded) else {
             return;
         };
+        drop(trace);
         let mut calls = Vec::new();
-        ENDS.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(buffer.address, buffer.address + buffer.used);
         let in_parts =
             self.does(Misbehaviour::CompletesInParts) || self.does(Misbehaviour::BufferPerThread);
-        let begin = (buffer.address + buffer.delivered) as u64;
-        let mut bytes = buffer.used - buffer.delivered;
-        if self.does(Misbehaviour::TooManyBytes) {
-            bytes += buffer.bytes + (1 << 20);
-        }
-        if bytes > 0 && buffer.used > buffer.delivered {
-            let is_last = owned && !in_parts;
-            calls.push((buffer.address, bytes, begin, is_last));
+        let ranges = self.ranges(&buffer);
+        for (number, range) in ranges.iter().enumerate() {
+            let mut bytes = range.len();
+            if self.does(Misbehaviour::TooManyBytes) {
+                bytes += buffer.bytes + (1 << 20);
+            }
+            let is_last = owned && !in_parts && number + 1 == ranges.len();
+            calls.push((
+                buffer.address,
+                bytes,
+                range.start as u64,
+                is_last,
+                range.end,
+            ));
         }
         if owned && in_parts {
-            calls.push((buffer.address, 0, 0, true));
+            calls.push((buffer.address, 0, 0, true, 0));
         }
         if owned && self.does(Misbehaviour::CompletesTwice) {
-            calls.push((buffer.address, 0, 0, true));
+            calls.push((buffer.address, 0, 0, true, 0));
         }
         if owned && self.does(Misbehaviour::CompletesForeignBuffers) {
-            calls.push((calls.as_ptr() as usize, 0, 0, true));
+            calls.push((calls.as_ptr() as usize, 0, 0, true, 0));
         }
         let number = self.said_number();
         let deliver = move || {
-            for (address, bytes, begin, owned) in calls {
+            let before = IN_COMPLETION.replace(true);
+            for (address, bytes, begin, owned, end) in calls {
+                ENDS.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .insert(address, end);
                 let address = address as *mut ompt_buffer_t;
                 // SAFETY: the tool's callback, with a buffer of its own, or one that this device misbehaves with.
                 unsafe { complete(number, address, bytes, begin, owned.into()) };
             }
+            IN_COMPLETION.set(before);
         };
         if self.script.foreign_threads {
             thread::spawn(deliver).join().expect("no delivery panics");
         } else {
             deliver();
         }
+    }
+
+    /// The ranges of a buffer that are to be delivered: a completion for each.
+    fn ranges(&self, buffer: &Buffer) -> Vec<Range<usize>> {
+        let (begin, end) = (
+            buffer.address + buffer.delivered,
+            buffer.address + buffer.used,
+        );
+        let bytes = self.record_bytes();
+        if !self.does(Misbehaviour::GapsInBuffers) {
+            return (begin < end).then_some(begin..end).into_iter().collect();
+        }
+        let records = |first: usize| {
+            let begins = (begin..end).step_by(bytes).skip(first).step_by(2);
+            begins.map(move |begin| begin..begin + bytes)
+        };
+        records(0).chain(records(1)).collect()
     }
 
     /// Has all delivered that there is; `stop`: and gives all buffers back.
@@ -223,6 +324,7 @@ impl Running {
     }
 
     pub(super) fn flush_now(&self, stop: bool) {
+        let _turn = self.turn();
         let mut trace = self.trace();
         let keeps = self.does(Misbehaviour::KeepsBuffers) && !stop;
         if keeps {

@@ -1,8 +1,10 @@
 //! A device as a script describes it.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
-use super::misbehaviour::Misbehaviour;
+use super::misbehaviour::{AMDS, MISSING_AMDS, Misbehaviour};
 
 /// A device as the script wants it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -18,8 +20,26 @@ pub struct Device {
     pub foreign_threads: bool,
     /// Of a buffer it uses no more bytes than these, unless they are 0.
     pub uses_bytes: usize,
-    /// What it does wrong, or in an unusual way.
+    /// The driver's library, by path, to which it reports its work instead of writing records. It has a function
+    /// `stand_in_work`.
+    pub driver: Option<PathBuf>,
+    /// Its faults and unusual ways.
     pub misbehaviours: Vec<Misbehaviour>,
+}
+
+impl Device {
+    /// Whether it does this, by name or as one of several.
+    pub(super) fn does(&self, misbehaviour: Misbehaviour) -> bool {
+        let named = |misbehaviour| self.misbehaviours.contains(misbehaviour);
+        named(&misbehaviour) || named(&Misbehaviour::Amd2026) && AMDS.contains(&misbehaviour)
+    }
+
+    /// Whether its lookup does not answer this name, which is without `ompt_`.
+    pub(super) fn lacks(&self, name: &str) -> bool {
+        let is_amds = self.misbehaviours.contains(&Misbehaviour::Amd2026);
+        self.missing.iter().any(|missing| missing == name)
+            || is_amds && MISSING_AMDS.contains(&name)
+    }
 }
 
 /// The formats of records.
@@ -37,7 +57,7 @@ pub enum Format {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Clock {
-    /// What it shows more than the host's.
+    /// The difference of its clock from the host's.
     pub offset: u64,
     /// By how many millionths it is faster.
     pub drift_ppm: f64,
@@ -46,7 +66,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// What it shows at a time of the host.
+    /// The reading of its clock at a time of the host.
     pub(super) fn at(&self, host_ns: u64) -> u64 {
         host_ns
             .wrapping_add(self.offset)

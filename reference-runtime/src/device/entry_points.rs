@@ -6,6 +6,7 @@ use std::{mem, ptr};
 
 use ompt_sys::*;
 
+use super::buffers::is_in_completion;
 use super::records::NativeRecord;
 use super::{DEVICES, ENDS, Format, MAX_DEVICES, Misbehaviour, Running, host_ns};
 
@@ -30,8 +31,8 @@ macro_rules! entry_points {
             // SAFETY: the specification demands a C string.
             let name = unsafe { CStr::from_ptr(name) };
             let script = &DEVICES.get()?.get(DEVICE)?.script;
-            let is_missing = |missing: &String| name.to_bytes().strip_prefix(b"ompt_") == Some(missing.as_bytes());
-            if script.missing.iter().any(is_missing) {
+            let short = name.to_str().ok().and_then(|name| name.strip_prefix("ompt_"));
+            if short.is_some_and(|short| script.lacks(short)) {
                 return None;
             }
             $(if name == $name {
@@ -83,8 +84,17 @@ unsafe extern "C" fn get_device_time(device: *mut ompt_device_t) -> ompt_device_
 }
 
 unsafe extern "C" fn translate_time(device: *mut ompt_device_t, time: ompt_device_time_t) -> f64 {
+    /// The error of [`Misbehaviour::TranslatesBadly`].
+    const ERROR: f64 = 3e-4;
     let device = of_handle(device).filter(|device| !device.does(Misbehaviour::TranslatesToZero));
-    device.map_or(0.0, |device| device.script.clock.host_ns(time) / 1e9)
+    device.map_or(0.0, |device| {
+        let ns = device.script.clock.host_ns(time);
+        let first = *device.first_translated_ns.get_or_init(|| ns);
+        match device.does(Misbehaviour::TranslatesBadly) {
+            true => (ns + (ns - first) * ERROR) / 1e9,
+            false => ns / 1e9,
+        }
+    })
 }
 
 unsafe extern "C" fn set_trace_ompt(
@@ -106,8 +116,18 @@ unsafe extern "C" fn set_trace_ompt(
         }
         Some(device) => {
             let of_targets = [0, ompt_callback_target.0, ompt_callback_target_emi.0];
+            let of_work = [
+                ompt_callback_target_data_op.0,
+                ompt_callback_target_data_op_emi.0,
+                ompt_callback_target_submit.0,
+                ompt_callback_target_submit_emi.0,
+            ];
             device.trace().wants_targets |= of_targets.contains(&kind);
-            ompt_set_always
+            match device.does(Misbehaviour::GrantsKinds) {
+                true if kind == 0 => ompt_set_sometimes,
+                true if !of_targets.contains(&kind) && !of_work.contains(&kind) => ompt_set_never,
+                _ => ompt_set_always,
+            }
         }
     }
 }
@@ -143,7 +163,14 @@ unsafe extern "C" fn start_trace(
 ) -> c_int {
     let device = of_handle(device).filter(|device| !device.does(Misbehaviour::RefusesStart));
     device.map_or(0, |device| {
-        device.trace().callbacks = Some((request, complete));
+        let before = device.trace().callbacks.replace((request, complete));
+        if before.is_some() && device.does(Misbehaviour::WarnsOfSecondStart) {
+            eprintln!(
+                "Buffer request and complete functions already exist for device {}, ignoring ...",
+                device.number
+            );
+            device.trace().callbacks = before;
+        }
         1
     })
 }
@@ -158,6 +185,10 @@ unsafe extern "C" fn pause_trace(device: *mut ompt_device_t, begin_pause: c_int)
 unsafe extern "C" fn flush_trace(device: *mut ompt_device_t) -> c_int {
     of_handle(device).map_or(0, |device| {
         device.must_be_alive("ompt_flush_trace");
+        let in_completion = is_in_completion() && device.does(Misbehaviour::NoFlushInCompletion);
+        if in_completion || device.trace().is_unloaded {
+            return 0;
+        }
         if !device.does(Misbehaviour::CompletesAfterStop) {
             device.flush(false);
         }

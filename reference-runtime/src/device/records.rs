@@ -1,7 +1,8 @@
 //! The records that a device writes.
 
 use std::ffi::{CStr, c_int, c_void};
-use std::ptr;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::{ptr, thread};
 
 use ompt_sys::*;
 
@@ -61,7 +62,7 @@ impl Running {
                         src_addr: 0x1000 as *mut c_void,
                         src_device_num: host,
                         dest_addr: 0x2000 as *mut c_void,
-                        dest_device_num: self.number as c_int,
+                        dest_device_num: self.number_in_record(optype),
                         bytes: operation.bytes as usize,
                         end_time,
                         codeptr_ra: ptr::null(),
@@ -77,9 +78,50 @@ impl Running {
                 kind
             },
             time,
-            thread_id: 7,
+            thread_id: self.thread_id(),
             target_id,
             record,
+        }
+    }
+
+    /// The number of the device that a record of a data operation has.
+    fn number_in_record(&self, optype: u32) -> c_int {
+        let by_plugin =
+            optype == ompt_target_data_alloc.0 && self.does(Misbehaviour::AllocatesByPluginNumber);
+        let number = self.number as c_int;
+        if by_plugin { number - 1 } else { number }
+    }
+
+    fn thread_id(&self) -> u64 {
+        if !self.does(Misbehaviour::HashesThreads) {
+            return 7;
+        }
+        let mut hasher = DefaultHasher::new();
+        thread::current().id().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// A record of an end of a target region: without a time.
+    pub(super) fn target_record(
+        &self,
+        endpoint: ompt_scope_endpoint_t,
+        target_id: u64,
+    ) -> ompt_record_ompt_t {
+        ompt_record_ompt_t {
+            r#type: ompt_callback_target,
+            time: 0,
+            thread_id: self.thread_id(),
+            target_id,
+            record: ompt_any_record_ompt_t {
+                target: ompt_record_target_t {
+                    kind: ompt_target,
+                    endpoint,
+                    device_num: self.number as c_int,
+                    task_id: 0,
+                    target_id,
+                    codeptr_ra: ptr::null(),
+                },
+            },
         }
     }
 
