@@ -33,7 +33,7 @@ pub struct Archive {
     event_chunk_bytes: usize,
 }
 
-/// What the anchor says.
+/// The content of the anchor.
 #[derive(Debug)]
 pub struct Anchor<'a> {
     /// Locations that were written.

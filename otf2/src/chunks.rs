@@ -43,7 +43,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// That of a file's first record.
+    /// The place of a file's first record.
     pub const FIRST: Site = Site {
         offset: HEADER_BYTES as u64,
     };

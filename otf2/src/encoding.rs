@@ -185,7 +185,7 @@ impl Field for String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Added<T>(pub T);
 
-/// What a field is in records that lack it.
+/// The value of a field in records that lack it.
 pub trait Missing {
     /// The reference to nothing.
     const MISSING: Self;
@@ -269,7 +269,7 @@ impl<T: Field> Field for ShortList<T> {
 /// The numbers behind local numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mappings {
-    /// Of local numbers from 0.
+    /// The numbers of local numbers from 0.
     Dense(Vec<u64>),
     /// Local and global numbers.
     Sparse(Vec<(u64, u64)>),
@@ -310,7 +310,7 @@ impl Field for Mappings {
     }
 }
 
-/// A value of a metric, with its type: a number of 64 bits, whatever it stands for.
+/// A value of a metric, with its type: a number of 64 bits, whatever it means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetricValue {
     /// The number of the type.
@@ -371,7 +371,8 @@ macro_rules! references {
     )* };
 }
 
-/// What definitions define. Communicators and inter-communicators share their numbers, as do metric classes and instances.
+/// The kinds of things that definitions define. Communicators and inter-communicators share their numbers, as do metric
+/// classes and instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A text.
@@ -543,7 +544,7 @@ impl Field for TypedValue {
     }
 }
 
-/// What values of a type refer to (`OTF2_Type`), besides texts and locations.
+/// The kind of thing that values of a type refer to (`OTF2_Type`), besides texts and locations.
 fn referred_kind(value_type: u8) -> Option<Kind> {
     Some(match value_type {
         12 => Kind::Attribute,

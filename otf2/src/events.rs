@@ -1,7 +1,7 @@
 //! The events of one location, as its `.evt` file has them.
 //!
-//! A time stands before the first event of a chunk, and before each event whose time is another than that of its
-//! predecessor. An event's attributes stand between its time and itself.
+//! A time comes before the first event of a chunk, and before each event whose time is another than that of its
+//! predecessor. An event's attributes come between its time and itself.
 
 use std::io;
 use std::path::PathBuf;

@@ -236,9 +236,9 @@ records! {
 records! {
     /// A definition of a location's own file, besides those that are global as well.
     LocalDefinition;
-    /// What the numbers in this location's events are in the global definitions: by number, where the mode is dense.
+    /// The numbers in the global definitions of those in this location's events: by number, where the mode is dense.
     MappingTable = 5 { mapping_type: u8, mappings: Mappings }
-    /// What is to be added to the times of this location's events about this time.
+    /// The offset that is added to the times of this location's events about this time.
     ClockOffset = 6 { time: Full, offset: i64, deviation: Full }
 }
 

@@ -1,8 +1,8 @@
 //! Which function the call before a return address calls.
 //!
-//! A runtime reports the return address that it finds on its caller's stack. Where the program's last call of a function is
-//! a jump (a tail call), that is the return address of the function: the code before it calls that function, and not
-//! the runtime. The construct is then somewhere in what is called there.
+//! A runtime reports the return address that it finds on its caller's stack. The program's last call of a function
+//! may be a jump (a tail call). Then that is the return address of the function: the code before it calls that
+//! function, and not the runtime. The construct is then somewhere in what is called there.
 
 use std::collections::HashMap;
 
@@ -28,11 +28,11 @@ const CALL_BY_TABLE: [u8; 2] = [0xff, 0x15];
 const JUMP_BY_TABLE: [u8; 2] = [0xff, 0x25];
 /// `call rel`.
 const CALL: u8 = 0xe8;
-/// What may stand before the jump of a linkage table's entry: `endbr64`, `bnd`.
+/// Instructions that may come before the jump of a linkage table's entry: `endbr64`, `bnd`.
 const BEFORE_JUMP: [&[u8]; 2] = [&[0xf3, 0x0f, 0x1e, 0xfa], &[0xf2]];
 
 impl<'d> Calls<'d> {
-    /// Those of `file`; none where the instructions of its processor are not read here.
+    /// The calls of `file`; none where the instructions of its processor are not read here.
     pub(super) fn of(file: &object::File<'d>) -> Calls<'d> {
         if file.architecture() != Architecture::X86_64 {
             return Calls::default();
@@ -113,11 +113,11 @@ impl<'d> Calls<'d> {
     }
 }
 
-/// What a call calls.
+/// The function that a call calls.
 enum Callee<'d> {
     /// A function of another module.
     Imported(&'d str),
-    /// What is at that address of the module.
+    /// The code at that address of the module.
     At(u64),
 }
 

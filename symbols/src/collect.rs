@@ -1,7 +1,7 @@
 //! The code addresses of a trace, by the modules that held them.
 //!
 //! An address is collected for each module that was ever loaded there, not only for the one that was there at the
-//! event's time: streams can then be read in parallel and in any order, and a name too many costs nothing.
+//! event's time. So streams can be read in parallel and in any order. A name too many costs nothing.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::OsString;
@@ -26,6 +26,8 @@ struct Seen {
     /// Where each module lay: its path as it is, which need not be text, start and end.
     modules: BTreeSet<(Instance, Vec<u8>, u64, u64)>,
     return_addresses: HashSet<u64, BuildHasherDefault<Fold>>,
+    /// Those of stacks.
+    of_stacks: HashSet<u64, BuildHasherDefault<Fold>>,
 }
 
 impl Seen {
@@ -46,6 +48,9 @@ impl Seen {
                 recent[slot as usize] = code;
                 seen.return_addresses.insert(code);
             }
+            if let Some(stack) = record.event.stack() {
+                seen.of_stacks.extend(stack.return_addresses());
+            }
         }
         seen
     }
@@ -53,36 +58,60 @@ impl Seen {
     fn and(mut self, other: Seen) -> Seen {
         self.modules.extend(other.modules);
         self.return_addresses.extend(other.return_addresses);
+        self.of_stacks.extend(other.of_stacks);
         self
     }
 }
 
-/// Every module that holds a code address of the trace, and its addresses in order.
-pub(super) fn addresses_by_module(reader: &Reader) -> Vec<((Instance, PathBuf), CodeAddresses)> {
+/// A module, and what of it a trace has.
+pub(super) struct ModuleCode {
+    pub(super) instance: Instance,
+    pub(super) path: PathBuf,
+    /// In order.
+    pub(super) addresses: CodeAddresses,
+    /// Some are of events, not only of stacks.
+    pub(super) has_constructs: bool,
+}
+
+/// Every module that holds a code address of the trace.
+pub(super) fn addresses_by_module(reader: &Reader) -> Vec<ModuleCode> {
     let streams = reader.streams().iter().collect();
     let seen = in_parallel(streams, |stream| Seen::in_stream(reader, stream))
         .into_iter()
         .fold(Seen::default(), Seen::and);
-    let mut addresses: CodeAddresses = seen
-        .return_addresses
-        .iter()
-        .filter_map(|address| address.checked_sub(1))
-        .collect();
-    addresses.sort_unstable();
-    let mut by_module: BTreeMap<(Instance, PathBuf), CodeAddresses> = BTreeMap::new();
+    let calls = |addresses: &HashSet<u64, _>| {
+        let calls = addresses
+            .iter()
+            .filter_map(|address| address.checked_sub(1));
+        let mut calls: CodeAddresses = calls.collect();
+        calls.sort_unstable();
+        calls
+    };
+    let of_events = calls(&seen.return_addresses);
+    let of_stacks = calls(&seen.of_stacks);
+    let mut by_module: BTreeMap<(Instance, PathBuf), (CodeAddresses, bool)> = BTreeMap::new();
     for (instance, path, start, end) in seen.modules {
-        let first = addresses.partition_point(|address| *address < start);
-        let count = addresses[first..].partition_point(|address| *address < end);
-        if count > 0 {
-            by_module
-                .entry((instance, OsString::from_vec(path).into()))
-                .or_default()
-                .extend(&addresses[first..first + count]);
+        for (addresses, are_of_events) in [(&of_events, true), (&of_stacks, false)] {
+            let first = addresses.partition_point(|address| *address < start);
+            let count = addresses[first..].partition_point(|address| *address < end);
+            if count > 0 {
+                let key = (instance.clone(), OsString::from_vec(path.clone()).into());
+                let (all, has_constructs) = by_module.entry(key).or_default();
+                all.extend(&addresses[first..first + count]);
+                *has_constructs |= are_of_events;
+            }
         }
     }
-    for addresses in by_module.values_mut() {
+    let modules = by_module.into_iter();
+    let code = |((instance, path), (mut addresses, has_constructs)): (_, (CodeAddresses, bool))| {
         addresses.sort_unstable();
         addresses.dedup();
-    }
-    by_module.into_iter().collect()
+        ModuleCode {
+            instance,
+            path,
+            addresses,
+            has_constructs,
+        }
+    };
+    modules.map(code).collect()
 }

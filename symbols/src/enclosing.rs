@@ -1,5 +1,5 @@
-//! The functions of a compilation unit, where their linkage names do not say enough: Fortran's, and the function
-//! around code that the compiler moved out of it.
+//! The functions of a compilation unit, where their linkage names do not say enough. Those are Fortran's, and the
+//! function around code that the compiler moved out of it.
 
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -1,9 +1,9 @@
 //! The files that name a module's addresses: the module itself, its separate debug file, and the file that several
 //! debug files share.
 //!
-//! Debug files are found as GDB finds them ("Debugging Information in Separate Files"): by build id in `.build-id/`, by
-//! the name in `.gnu_debuglink` beside the module, in `.debug/` there, and below the folders for debug files; the file
-//! shared by dwz through `.gnu_debugaltlink`.
+//! Debug files are found as GDB finds them ("Debugging Information in Separate Files"). One way is the build id, in
+//! `.build-id/`. The other is the name in `.gnu_debuglink`: beside the module, in `.debug/` there, and below the
+//! folders for debug files. The file shared by dwz is found through `.gnu_debugaltlink`.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -29,7 +29,7 @@ pub(super) struct Files {
     pub(super) module: Option<Vec<u8>>,
     /// Its separate debug file.
     pub(super) debug: Option<Vec<u8>>,
-    /// What the file with the debug information shares with others.
+    /// The data that the file with the debug information shares with others.
     pub(super) supplementary: Option<Vec<u8>>,
     /// One of them has debug information.
     pub(super) has_debug_info: bool,
@@ -120,8 +120,8 @@ fn verified(instance: &Instance, file: &File) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-/// The debug file of `instance`, which lay at `path`, and whose own file is `own` where that is there; and whether some
-/// were found that belong to another build.
+/// The debug file of `instance`, which lay at `path`, and whether some were found that belong to another build. `own`
+/// is the instance's own file where that is there.
 fn debug_file(
     instance: &Instance,
     path: &Path,

@@ -1,6 +1,6 @@
 //! Names of functions as the programmer wrote them.
 
-/// What a linkage name says.
+/// The function that a linkage name means.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Function {
     /// The function's name, demangled. Of code that the compiler moved out of a function, that function's.
@@ -13,9 +13,9 @@ pub(super) enum Function {
 
 /// Reads a linkage name.
 ///
-/// C, C++ and Fortran have no dots in names. Compilers mark with them what they made of a function: its parallel
-/// regions (`main.omp_outlined_debug__` of LLVM, `main._omp_fn.0` of GCC, `_QQmain..omp_par` of flang), parts and
-/// specializations (`f.part.0`, `f.constprop.1`, `f.cold`).
+/// C, C++ and Fortran have no dots in names. Compilers mark with them what they made of a function. Parallel regions
+/// are `main.omp_outlined_debug__` (LLVM), `main._omp_fn.0` (GCC) and `_QQmain..omp_par` (flang). Parts and
+/// specializations are `f.part.0`, `f.constprop.1` and `f.cold`.
 pub(super) fn function(linkage_name: &str) -> Function {
     if let Ok(rust) = rustc_demangle::try_demangle(linkage_name) {
         return Function::Named(format!("{rust:#}"));
@@ -41,6 +41,11 @@ pub fn kernel(linkage_name: &str) -> Option<(String, u32)> {
     Some((demangled(function), digits.parse().ok()?))
 }
 
+/// The function that a kernel is, or that a target region's kernel is of, as the programmer wrote it.
+pub fn kernel_function(linkage_name: &str) -> String {
+    kernel(linkage_name).map_or_else(|| demangled(linkage_name), |(function, _)| function)
+}
+
 /// The parts of the name of a target region's kernel, `__omp_offloading_DEVICE_FILE_FUNCTION_lLINE`: function, and line
 /// with what follows.
 fn offloaded(name: &str) -> Option<(&str, &str)> {
@@ -62,7 +67,7 @@ fn demangled(name: &str) -> String {
 }
 
 /// A function's name without its parameters, which make names of C++ longer than anybody reads: `f(int) const` is `f`.
-pub(super) fn without_parameters(function: &str) -> &str {
+pub fn without_parameters(function: &str) -> &str {
     let mut rest = function;
     for qualifier in [" &&", " &", " volatile", " const"] {
         rest = rest.strip_suffix(qualifier).unwrap_or(rest);

@@ -1,4 +1,4 @@
-//! What a module's files say about its addresses.
+//! The places of a module's addresses, from its files.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use super::table::Place;
 pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
 type Sections<'d> = gimli::DwarfSections<Cow<'d, [u8]>>;
 
-/// What the code addresses of a trace are.
+/// The meaning of the code addresses of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
     /// Calls of the OpenMP runtime.
@@ -25,7 +25,7 @@ pub(super) enum Code {
     OutlinedFunctions,
 }
 
-/// What `files` know about `offsets`, addresses of `code` as the module's file has them.
+/// The places that `files` know for `offsets`, addresses of `code` as the module's file has them.
 pub(super) fn places(files: &Files, code: Code, offsets: &[u64]) -> Vec<Place> {
     let module = parse(&files.module);
     let debug = parse(&files.debug);

@@ -11,13 +11,13 @@
 //! ```
 //!
 //! A trace holds return addresses (`codeptr_ra`); the call before an address is what is named, so one byte less is
-//! looked up. Where that call is of a function of the program's own, the function ended by a jump to the runtime: the
-//! construct lies somewhere in what is called there (`callee`). Those of TR2 are one more than the begin of an outlined function; there the construct is named that it was
-//! made of. Modules come and go at one address, so a name belongs to a *module instance* ([`Instance`]): file, build
-//! and load address.
+//! looked up. Where that call is of a function of the program's own, the function ended by a jump to the runtime. The
+//! construct lies somewhere in what is called there (`callee`). Addresses of TR2 are one more than the begin of an
+//! outlined function; the construct is named that it was made of. Modules come and go at one address, so a name
+//! belongs to a *module instance* ([`Instance`]). That is file, build and load address.
 //!
 //! **A line is right or it is not given.** A file is used only where its build id, or else its size and its time of
-//! modification, are those that the tracer saw; what could not be used is reported as a [`Problem`].
+//! modification, are those that the tracer saw. Files that could not be used are reported as a [`Problem`].
 //!
 //! The names can be stored in the trace ([`Table::to_json`]), which keeps them when it is copied to another machine, or
 //! when the program is rebuilt.
@@ -41,13 +41,13 @@ use std::sync::Arc;
 
 use omptrace_trace_format::Reader;
 
-use collect::CodeAddresses;
+use collect::ModuleCode;
 use files::Files;
 use image::Code;
 use omptrace_common::thread_pool::in_parallel;
 use table::ModuleSymbols;
 
-pub use function::kernel;
+pub use function::{kernel, kernel_function, without_parameters};
 pub use instance::Instance;
 pub use problem::Problem;
 pub use runtime::is_openmp_runtime;
@@ -87,8 +87,8 @@ pub fn resolve(reader: &Reader, options: &Options) -> Table {
         true => Code::OutlinedFunctions,
         false => Code::Calls,
     };
-    let resolved = in_parallel(modules(reader), |((instance, path), addresses)| {
-        resolve_module(instance, &path, code, &addresses, options)
+    let resolved = in_parallel(modules(reader), |module| {
+        resolve_module(module, code, options)
     });
     Table::new(resolved)
 }
@@ -103,68 +103,70 @@ impl Table {
         }
     }
 
+    /// The names that the trace brought along; none where it has none.
+    pub fn stored(reader: &Reader) -> Table {
+        Table::from_metadata(reader.metadata()).unwrap_or_default()
+    }
+
     /// The names that the trace brought along, and those that the files of this machine give.
     pub fn renewed(reader: &Reader, options: &Options) -> Table {
-        let mut table = Table::from_metadata(reader.metadata()).unwrap_or_default();
+        let mut table = Table::stored(reader);
         table.update(resolve(reader, options));
         table
     }
 }
 
 /// The modules that hold code addresses, each with the path of its file.
-fn modules(reader: &Reader) -> Vec<((Instance, PathBuf), CodeAddresses)> {
+fn modules(reader: &Reader) -> Vec<ModuleCode> {
     // The loader knows a library by the path that `dlopen` was given.
     let process = reader.metadata().process.as_ref();
     let directory = Path::new(process.map_or("", |process| &process.directory));
-    let modules = collect::addresses_by_module(reader).into_iter();
-    let absolute = |((instance, path), addresses): ((Instance, PathBuf), CodeAddresses)| {
-        ((instance, directory.join(path)), addresses)
-    };
-    modules.map(absolute).collect()
+    let mut modules = collect::addresses_by_module(reader);
+    for module in &mut modules {
+        module.path = directory.join(&module.path);
+    }
+    modules
 }
 
-/// The modules of the program whose code has no names, and why: as the trace has it where it brings names along, else those
-/// whose files are not there.
+/// The modules of the program whose code has no names, and why. Where the trace brings names along, it says which;
+/// else those whose files are not there.
 pub fn nameless(reader: &Reader) -> Vec<(String, Problem)> {
     if let Some(table) = Table::from_metadata(reader.metadata()) {
         return table.nameless();
     }
     let options = Options::default();
     let modules = modules(reader).into_iter();
-    let gone = modules.filter(|((instance, path), _)| {
+    let gone = modules.filter(|module| {
         let is_missing = |problem| problem == Problem::Missing;
-        !path.exists()
-            && !runtime::is_openmp_runtime(&instance.path)
-            && Files::find(instance, path, &options).is_err_and(is_missing)
+        !module.path.exists()
+            && module.has_constructs
+            && !runtime::is_openmp_runtime(&module.instance.path)
+            && Files::find(&module.instance, &module.path, &options).is_err_and(is_missing)
     });
-    gone.map(|((instance, _), _)| (instance.path, Problem::Missing))
+    gone.map(|module| (module.instance.path, Problem::Missing))
         .collect()
 }
 
-fn resolve_module(
-    instance: Instance,
-    path: &Path,
-    code: Code,
-    addresses: &CodeAddresses,
-    options: &Options,
-) -> ModuleSymbols {
-    let is_runtime = runtime::is_openmp_runtime(&instance.path);
-    let mut module = ModuleSymbols::new(instance, is_runtime);
-    let files = match Files::find(&module.instance, path, options) {
+fn resolve_module(code: ModuleCode, kind: Code, options: &Options) -> ModuleSymbols {
+    let is_runtime = runtime::is_openmp_runtime(&code.instance.path);
+    let mut module = ModuleSymbols::new(code.instance, is_runtime);
+    // Of libraries that the program only calls, such as the C library, nobody expects source lines.
+    let reported = |problem| Some(problem).filter(|_| code.has_constructs);
+    let files = match Files::find(&module.instance, &code.path, options) {
         Ok(files) => files,
         Err(problem) => {
-            module.problem = Some(problem);
+            module.problem = reported(problem);
             return module;
         }
     };
+    let addresses = code.addresses.iter();
     let offsets: Vec<u64> = addresses
-        .iter()
         .map(|address| address.wrapping_sub(module.instance.load_address))
         .collect();
-    module.places = image::places(&files, code, &offsets);
-    module.problem = files.problem;
+    module.places = image::places(&files, kind, &offsets);
+    module.problem = files.problem.and_then(reported);
     if module.problem.is_none() && !is_runtime && !files.has_debug_info {
-        module.problem = Some(Problem::NoDebugInfo);
+        module.problem = reported(Problem::NoDebugInfo);
     }
     module
 }

@@ -3,17 +3,14 @@
 //! Runtimes pass their own addresses where the program's call was a tail call, and for parts of `taskloop` and
 //! `cancel`. The construct around has the program's.
 
+use omptrace_runtimes::Runtime;
+
 use super::instance::file_name;
 
 /// True of the library of an OpenMP runtime, by its name: `libgomp.so.1`, `libgomp-a34b3233.so.1.0.0` in the wheels of
 /// Python, `libomptarget.rtl.x86_64.so`.
 pub fn is_openmp_runtime(path: &str) -> bool {
-    let name = file_name(path);
-    let stem = name.split(['.', '-']).next().unwrap_or(name);
-    matches!(
-        stem,
-        "libomp" | "libomp5" | "libiomp5" | "libgomp" | "libnvomp" | "libomptarget"
-    )
+    Runtime::has_code_in(file_name(path))
 }
 
 /// True of a function of a runtime that is linked into the program.

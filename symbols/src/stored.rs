@@ -7,9 +7,10 @@
 //!               "places": [[4660, 1, 4096, 2, 41, 0]]}]}
 //! ```
 //!
-//! A place is the call's address in the module's file, function, the function's begin, file, line, and 1 where it is in
-//! an OpenMP runtime that is linked into the module, 2 where the construct lies in a function that is called there. Function and file are numbers of strings, counted from 1; 0 is
-//! not known, and so is a begin or a line of 0. Every string is there once: most places share file and function.
+//! A place is the call's address in the module's file, function, the function's begin, file, line, and a mark. The
+//! mark is 1 where the place is in an OpenMP runtime that is linked into the module. It is 2 where the construct lies
+//! in a function that is called there. Function and file are numbers of strings, counted from 1; 0 is not known, and
+//! so is a begin or a line of 0. Every string is there once: most places share file and function.
 
 use std::collections::HashMap;
 

@@ -27,7 +27,7 @@ pub(super) struct ModuleSymbols {
     pub(super) places: Vec<Place>,
 }
 
-/// What is known of one address of a module.
+/// The facts about one address of a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     /// The address as the module's file has it; that of the call, which is one less than the return address.
@@ -57,8 +57,8 @@ pub enum Quality {
 /// `jacobi+0x1234`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol<'t> {
-    /// The function, as the programmer wrote it. For code that the compiler moved to a function of its own (the body of
-    /// a parallel region), the function that contains it; for inlined code, the inlined function.
+    /// The function, as the programmer wrote it. Code that the compiler moved to a function of its own (the body of a
+    /// parallel region) has the function that contains it. Inlined code has the inlined function.
     pub function: Option<&'t str>,
     /// The source file, with its folder where the debug information has it.
     pub file: Option<&'t str>,

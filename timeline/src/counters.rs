@@ -14,7 +14,7 @@ use crate::thread::Thread;
 /// Changes that are closer together are one.
 const RESOLUTION_NS: Ns = 1_000;
 
-/// What is counted.
+/// The things that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Count {
     ActiveThreads,
@@ -27,7 +27,7 @@ pub(crate) enum Count {
 impl Count {
     const NUMBER: usize = 5;
 
-    /// What people call it.
+    /// Its name for people.
     fn name(self) -> &'static str {
         match self {
             Count::ActiveThreads => "in parallel regions",
@@ -64,12 +64,12 @@ pub(crate) struct Counters {
     threads: Vec<Counted>,
 }
 
-/// What a thread counts for.
+/// The counters that a thread adds to.
 #[derive(Clone, Copy, Default)]
 struct Counted {
     wait: Option<Count>,
     is_active: bool,
-    /// What the runtime does for itself is not counted.
+    /// True for a thread of the runtime's own, whose work is not counted.
     is_helper: bool,
 }
 
@@ -77,7 +77,7 @@ struct Counted {
 #[derive(Clone, Copy, Default)]
 struct Counter {
     id: Option<CounterId>,
-    told: i64,
+    shown: i64,
     value: i64,
     /// When it changed first since it was reported.
     changed: Option<Ns>,
@@ -156,7 +156,7 @@ impl Counters {
             .changed
             .is_some_and(|since| time.saturating_sub(since) >= RESOLUTION_NS)
         {
-            counter.tell(stage, count);
+            counter.show(stage, count);
         }
         counter.value += change;
         counter.changed.get_or_insert(time);
@@ -172,25 +172,25 @@ impl Counters {
             Count::WaitingForLocks,
         ] {
             let counter = &mut self.counters[count as usize];
-            counter.tell(stage, count);
+            counter.show(stage, count);
             counter.value = 0;
             counter.changed = Some(time);
-            counter.tell(stage, count);
+            counter.show(stage, count);
         }
     }
 }
 
 impl Counter {
-    fn tell(&mut self, stage: &mut Stage<'_>, count: Count) {
+    fn show(&mut self, stage: &mut Stage<'_>, count: Count) {
         let Some(since) = self.changed.take() else {
             return;
         };
-        if self.value == self.told {
+        if self.value == self.shown {
             return;
         }
         let new = || stage.counter(count.name().to_owned(), count.unit());
         let id = *self.id.get_or_insert_with(new);
-        stage.sink.count(id, since, self.value);
-        self.told = self.value;
+        stage.count(id, since, self.value);
+        self.shown = self.value;
     }
 }

@@ -2,19 +2,18 @@
 //!
 //! Runtimes report an edge (`ompt_callback_task_dependence`) only where the predecessor has not ended yet, which is a
 //! matter of luck. Their lists of dependences have it all: siblings that name a variable come in *generations*. Those of
-//! one generation run in any order (readers; a set of `mutexinoutset` or `inoutset`), and each of a generation waits
-//! for all of the one before.
+//! one generation run in any order: readers, or a set of `mutexinoutset` or `inoutset`. Each of a generation waits for
+//! all of the one before.
 //!
 //! Memory: tasks that have ended are kept while their parent lives, for a later sibling may follow them. Where there are
 //! very many, those are forgotten that no task can have waited for.
 
-use std::cell::Cell;
-use std::rc::Rc;
+use std::ops::{Index, IndexMut};
 
 use ompt_sys as ompt;
 use omptrace_trace_format::field::Dependence;
 
-use crate::sink::{Anchor, Ns, Point};
+use crate::sink::{Anchor, Point};
 use omptrace_common::fast_map::FastMap;
 
 /// From here on, each time that a generation or the number of variables has doubled, ended tasks are forgotten.
@@ -22,29 +21,98 @@ const MANY: usize = 1024;
 
 /// The tasks with dependences, by their parents.
 #[derive(Default)]
-pub(crate) struct Dependences(FastMap<u64, Siblings>);
+pub(crate) struct Dependences {
+    nodes: Nodes,
+    parents: FastMap<u64, Siblings>,
+}
+
+/// The number of a node, for who holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NodeId(u32);
 
 /// A task that others may depend on.
-pub(crate) struct Node {
-    pub(crate) task: u64,
-    pub(crate) end: Cell<Option<(Point, Anchor)>>,
+#[derive(Clone, Copy)]
+struct Node {
+    task: u64,
+    end: Option<(Point, Anchor)>,
     /// The newest task that is known to depend on it.
-    successor: Cell<u64>,
+    successor: u64,
+    /// How many hold it: its task while that is alive, and each generation that has it.
+    holders: u32,
 }
 
 impl Node {
-    pub(crate) fn new(task: u64) -> Node {
-        Node {
+    /// Notes that `successor` depends on this task; false where that is known. A task's dependences come one after the
+    /// other, so the newest is enough.
+    fn precedes(&mut self, successor: u64) -> bool {
+        std::mem::replace(&mut self.successor, successor) != successor && self.task != successor
+    }
+}
+
+/// A task that another depends on.
+#[derive(Clone, Copy)]
+pub(crate) struct Predecessor {
+    pub(crate) task: u64,
+    /// Where it ended, if it has.
+    pub(crate) end: Option<(Point, Anchor)>,
+}
+
+/// The nodes that are held. The places of others are used again.
+#[derive(Default)]
+struct Nodes {
+    all: Vec<Node>,
+    free: Vec<NodeId>,
+}
+
+impl Index<NodeId> for Nodes {
+    type Output = Node;
+
+    fn index(&self, id: NodeId) -> &Node {
+        &self.all[id.0 as usize]
+    }
+}
+
+impl IndexMut<NodeId> for Nodes {
+    fn index_mut(&mut self, id: NodeId) -> &mut Node {
+        &mut self.all[id.0 as usize]
+    }
+}
+
+impl Nodes {
+    /// A node of `task`, which its caller holds.
+    fn add(&mut self, task: u64) -> NodeId {
+        let node = Node {
             task,
-            end: Cell::new(None),
-            successor: Cell::new(task),
+            end: None,
+            successor: task,
+            holders: 1,
+        };
+        match self.free.pop() {
+            Some(id) => {
+                self[id] = node;
+                id
+            }
+            None => {
+                self.all.push(node);
+                NodeId(self.all.len() as u32 - 1)
+            }
         }
     }
 
-    /// Notes that `successor` depends on this task; false where that is known. A task's dependences come one after the
-    /// other, so the newest is enough.
-    pub(crate) fn precedes(&self, successor: u64) -> bool {
-        self.successor.replace(successor) != successor && self.task != successor
+    fn hold(&mut self, id: NodeId) -> NodeId {
+        self[id].holders += 1;
+        id
+    }
+
+    fn release(&mut self, id: NodeId) {
+        self[id].holders -= 1;
+        if self[id].holders == 0 {
+            self.free.push(id);
+        }
+    }
+
+    fn release_all(&mut self, ids: impl IntoIterator<Item = NodeId>) {
+        ids.into_iter().for_each(|id| self.release(id));
     }
 }
 
@@ -53,35 +121,64 @@ impl Node {
 struct Siblings {
     variables: FastMap<u64, Variable>,
     /// The last task that depends on all memory.
-    all_memory: Option<Rc<Node>>,
+    all_memory: Option<NodeId>,
 }
 
 struct Variable {
     kind: ompt::ompt_dependence_type_t,
-    generation: Vec<Rc<Node>>,
+    generation: Vec<NodeId>,
     /// The generation before.
-    previous: Vec<Rc<Node>>,
+    previous: Vec<NodeId>,
 }
 
 impl Dependences {
+    /// A node for `task`, which its caller is to [release](Dependences::release).
+    pub(crate) fn new_node(&mut self, task: u64) -> NodeId {
+        self.nodes.add(task)
+    }
+
+    /// The task of this node ended there, where an `end` is given, and does not hold it any more.
+    pub(crate) fn release(&mut self, node: NodeId, end: Option<(Point, Anchor)>) {
+        if end.is_some() {
+            self.nodes[node].end = end;
+        }
+        self.nodes.release(node);
+    }
+
+    /// Notes that `successor` depends on the task of this node; false where that is known.
+    pub(crate) fn precedes(&mut self, node: NodeId, successor: u64) -> bool {
+        self.nodes[node].precedes(successor)
+    }
+
     /// A child of `parent` with these dependences was created: gives the tasks that it depends on. It `stays` unless it
     /// is a taskwait, which no sibling can overtake.
     pub(crate) fn add(
         &mut self,
         parent: u64,
-        task: &Rc<Node>,
+        task: NodeId,
         dependences: &[Dependence],
         stays: bool,
-    ) -> Vec<Rc<Node>> {
-        let siblings = self.0.entry(parent).or_default();
+    ) -> Vec<Predecessor> {
+        let nodes = &mut self.nodes;
+        let siblings = self.parents.entry(parent).or_default();
+        let successor = nodes[task].task;
         let mut predecessors = Vec::new();
         for dependence in dependences {
             let found = match kind(dependence.dependence_type) {
-                Some(Kind::AllMemory) => siblings.all(task, stays),
-                Some(Kind::Variable(kind)) => siblings.one(task, dependence.variable, kind, stays),
+                Some(Kind::AllMemory) => siblings.all(nodes, task, stays),
+                Some(Kind::Variable(kind)) => {
+                    siblings.one(nodes, task, dependence.variable, kind, stays)
+                }
                 None => continue,
             };
-            predecessors.extend(found.into_iter().filter(|node| node.precedes(task.task)));
+            for id in found {
+                let node = &mut nodes[id];
+                if node.precedes(successor) {
+                    let (task, end) = (node.task, node.end);
+                    predecessors.push(Predecessor { task, end });
+                }
+                nodes.release(id);
+            }
         }
         predecessors
     }
@@ -89,85 +186,125 @@ impl Dependences {
     /// `parent` has ended: it has no more children.
     #[inline]
     pub(crate) fn forget_children(&mut self, parent: u64) {
-        if !self.0.is_empty() {
-            self.0.remove(&parent);
+        if !self.parents.is_empty()
+            && let Some(siblings) = self.parents.remove(&parent)
+        {
+            siblings.forget(&mut self.nodes);
         }
     }
 }
 
 impl Siblings {
+    /// Gives the predecessors, which the caller holds.
     fn one(
         &mut self,
-        task: &Rc<Node>,
+        nodes: &mut Nodes,
+        task: NodeId,
         variable: u64,
         kind: ompt::ompt_dependence_type_t,
         stays: bool,
-    ) -> Vec<Rc<Node>> {
-        let before = self.all_memory.iter().cloned().collect();
+    ) -> Vec<NodeId> {
+        let all_memory = self.all_memory;
         let known = self.variables.len();
-        let variable = self.variables.entry(variable).or_insert(Variable {
+        let variable = self.variables.entry(variable).or_insert_with(|| Variable {
             kind: ompt::ompt_dependence_type_inout,
-            generation: before,
+            generation: all_memory.map(|id| nodes.hold(id)).into_iter().collect(),
             previous: Vec::new(),
         });
-        let predecessors = variable.add(task, kind, stays);
+        let predecessors = variable.add(nodes, task, kind, stays);
         if known < self.variables.len() && is_many(self.variables.len()) {
-            self.variables.retain(|_, variable| variable.is_alive());
+            let ended = self
+                .variables
+                .extract_if(|_, variable| !variable.is_alive(nodes));
+            let ended: Vec<Variable> = ended.map(|(_, variable)| variable).collect();
+            ended
+                .into_iter()
+                .for_each(|variable| variable.forget(nodes));
         }
         predecessors
     }
 
-    fn all(&mut self, task: &Rc<Node>, stays: bool) -> Vec<Rc<Node>> {
+    /// Like [`Siblings::one`].
+    fn all(&mut self, nodes: &mut Nodes, task: NodeId, stays: bool) -> Vec<NodeId> {
         let newest = |variable: &Variable| variable.generation.clone();
         let mut predecessors: Vec<_> = self.variables.values().flat_map(newest).collect();
-        predecessors.extend(self.all_memory.clone());
-        predecessors.sort_by_key(|node| node.task);
+        predecessors.extend(self.all_memory);
+        predecessors.sort_by_key(|id| nodes[*id].task);
+        for id in &predecessors {
+            nodes.hold(*id);
+        }
         if stays {
-            self.variables.clear();
-            self.all_memory = Some(Rc::clone(task));
+            let all_memory = Some(nodes.hold(task));
+            let before = std::mem::replace(
+                self,
+                Siblings {
+                    variables: FastMap::default(),
+                    all_memory,
+                },
+            );
+            before.forget(nodes);
         }
         predecessors
+    }
+
+    fn forget(self, nodes: &mut Nodes) {
+        for variable in self.variables.into_values() {
+            variable.forget(nodes);
+        }
+        nodes.release_all(self.all_memory);
     }
 }
 
 impl Variable {
+    /// Like [`Siblings::one`].
     fn add(
         &mut self,
-        task: &Rc<Node>,
+        nodes: &mut Nodes,
+        task: NodeId,
         kind: ompt::ompt_dependence_type_t,
         stays: bool,
-    ) -> Vec<Rc<Node>> {
+    ) -> Vec<NodeId> {
         let joins = kind == self.kind && kind != ompt::ompt_dependence_type_inout;
-        if !stays {
-            let before = if joins {
+        let before = if !stays {
+            if joins {
                 &self.previous
             } else {
                 &self.generation
-            };
-            return before.clone();
-        }
-        if !joins {
-            self.previous = std::mem::take(&mut self.generation);
-            self.kind = kind;
-        }
-        self.generation.push(Rc::clone(task));
-        if is_many(self.generation.len()) {
-            self.forget_ended();
-        }
-        self.previous.clone()
+            }
+        } else {
+            if !joins {
+                let ended = std::mem::take(&mut self.generation);
+                let ended = std::mem::replace(&mut self.previous, ended);
+                nodes.release_all(ended);
+                self.kind = kind;
+            }
+            self.generation.push(nodes.hold(task));
+            if is_many(self.generation.len()) {
+                self.forget_ended(nodes);
+            }
+            &self.previous
+        };
+        before.iter().map(|id| nodes.hold(*id)).collect()
     }
 
     /// Forgets the ended tasks of the generation but for the last to end.
-    fn forget_ended(&mut self) {
-        let end = |node: &Rc<Node>| node.end.get().map_or(Ns::MIN, |(end, _)| end.time);
-        let last = self.generation.iter().map(end).max().unwrap_or(Ns::MIN);
-        self.generation
-            .retain(|node| node.end.get().is_none_or(|(end, _)| end.time == last));
+    fn forget_ended(&mut self, nodes: &mut Nodes) {
+        let end = |nodes: &Nodes, id: NodeId| nodes[id].end.map(|(end, _)| end.time);
+        let ends = self.generation.iter().filter_map(|id| end(nodes, *id));
+        let last = ends.max();
+        let is_forgotten = |id: &mut NodeId| end(nodes, *id).is_some_and(|end| Some(end) != last);
+        let forgotten: Vec<NodeId> = self.generation.extract_if(.., is_forgotten).collect();
+        nodes.release_all(forgotten);
     }
 
-    fn is_alive(&self) -> bool {
+    fn is_alive(&self, nodes: &Nodes) -> bool {
         let mut all = self.generation.iter().chain(&self.previous);
-        all.any(|node| node.end.get().is_none())
+        all.any(|id| nodes[*id].end.is_none())
+    }
+
+    fn forget(self, nodes: &mut Nodes) {
+        nodes.release_all(self.generation);
+        nodes.release_all(self.previous);
     }
 }
 
@@ -181,7 +318,7 @@ enum Kind {
     AllMemory,
 }
 
-/// What a task dependence says; `None` for the doacross kinds and unknown ones.
+/// The kind of a task dependence; `None` for the doacross kinds and unknown ones.
 fn kind(kind: ompt::ompt_dependence_type_t) -> Option<Kind> {
     match kind {
         ompt::ompt_dependence_type_out | ompt::ompt_dependence_type_inout => {
@@ -200,6 +337,7 @@ fn kind(kind: ompt::ompt_dependence_type_t) -> Option<Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sink::Ns;
 
     const IN: ompt::ompt_dependence_type_t = ompt::ompt_dependence_type_in;
     const OUT: ompt::ompt_dependence_type_t = ompt::ompt_dependence_type_out;
@@ -218,9 +356,9 @@ mod tests {
                     dependence_type,
                 })
                 .collect();
-            let node = Rc::new(Node::new(task));
-            let predecessors = dependences.add(0, &node, &list, true);
-            predecessors.iter().map(|node| node.task).collect()
+            let node = dependences.new_node(task);
+            let predecessors = dependences.add(0, node, &list, true);
+            predecessors.iter().map(|before| before.task).collect()
         };
         tasks.iter().zip(1..).map(&mut add).collect()
     }
@@ -263,15 +401,37 @@ mod tests {
             dependence_type: IN,
         }];
         for task in 1..100_000 {
-            let node = Rc::new(Node::new(task));
-            dependences.add(0, &node, &reads, true);
+            let node = dependences.new_node(task);
+            dependences.add(0, node, &reads, true);
             let end = Point {
                 location: crate::sink::LocationId(0),
                 time: task as Ns,
             };
-            node.end.set(Some((end, Anchor::Moment)));
+            dependences.release(node, Some((end, Anchor::Moment)));
         }
-        let kept = dependences.0[&0].variables[&8].generation.len();
+        let kept = dependences.parents[&0].variables[&8].generation.len();
         assert!(kept <= MANY, "{kept}");
+        let places = dependences.nodes.all.len();
+        assert!(places <= MANY + 1, "{places}");
+    }
+
+    #[test]
+    fn nodes_that_nobody_holds_make_place_for_others() {
+        let mut dependences = Dependences::default();
+        let clauses = [(OUT, 8), (OUT, 8), (ALL, 0), (IN, 16), (MUTEX, 16)];
+        let list = clauses.map(|(dependence_type, variable)| Dependence {
+            variable,
+            dependence_type,
+        });
+        for parent in 1..100 {
+            for task in 0..10 {
+                let node = dependences.new_node(100 * parent + task);
+                dependences.add(parent, node, &list, task != 9);
+                dependences.release(node, None);
+            }
+            dependences.forget_children(parent);
+            assert_eq!(dependences.nodes.free.len(), dependences.nodes.all.len());
+        }
+        assert!(dependences.nodes.all.len() <= 10);
     }
 }

@@ -2,6 +2,7 @@
 
 use ompt_sys as ompt;
 use ompt_sys::{collector, tr2, tr4, tr6, tr7};
+use omptrace_runtimes::{Runtime, Vendor};
 use omptrace_trace_format::event::{Event, TargetDataOp};
 use omptrace_trace_format::field::{Address, Field};
 use omptrace_trace_format::metadata::{Metadata, Registration};
@@ -28,11 +29,6 @@ macro_rules! quirks {
 }
 
 quirks! {
-    /// LLVM and Intel, all versions. Others are not known to, but no runtime promises otherwise, and without this rule
-    /// idle time looks like waiting at a barrier.
-    late_worker_ends
-        "workers report the end of a region's last barrier and of their implicit task only when the next region wakes them"
-        |_metadata| true;
     /// GCC's code on LLVM's or Intel's runtime. The next worksharing region or barrier of the task shows that it ended.
     single_without_end
         "the thread that executes a single region may not report its end (code built by GCC)"
@@ -44,7 +40,7 @@ quirks! {
     /// Intel 2022 and 2023 grant the EMI form and deliver only the old one, with an endpoint in front.
     shifted_target_data_op
         "target_data_op has an endpoint in front of its arguments"
-        |metadata| version(metadata).starts_with("Intel") && is_granted(metadata, "target_data_op_emi");
+        |metadata| vendor(metadata) == Some(Vendor::Intel) && is_granted(metadata, "target_data_op_emi");
     /// LLVM 6 and 7, Intel 2018.0.3 and 2019, and LLVM's development before them.
     numbers_of_drafts
         "kinds of synchronization, of mutexes and of dependences, and task status, have the numbers of TR4 and TR6, drafts of OpenMP 5.0"
@@ -65,12 +61,12 @@ quirks! {
     league_tasks_without_begin
         "the implicit tasks of a teams construct may be reported only when they end"
         |metadata| is_draft(metadata) || version(metadata) == LLVM_BEFORE_11 && !is_tr2(metadata);
-    /// Intel 2018.0.3 and 2019: tasks of a taskgroup that is cancelled; and, once in some thousand times, an untied task whose
-    /// last parts two threads run at the same time (each says that the task is left).
+    /// Intel 2018.0.3 and 2019: tasks of a taskgroup that is cancelled. And, once in some thousand times, an untied task
+    /// whose last parts two threads run at the same time. Each reports that it leaves the task.
     task_ends_unreported
         "tasks that are cancelled before they run are not reported to end, nor are some untied tasks"
         |metadata| is_draft(metadata);
-    /// By the document, the thread is in the region around when JOIN comes; in OpenUH it still is in the one that ends, whose
+    /// By the document, the thread is in the region around when JOIN comes. In OpenUH it still is in the one that ends, whose
     /// id nested regions have, too.
     joins_without_region
         "the end of a parallel region does not name it: it is the innermost that the thread encountered"
@@ -91,7 +87,7 @@ quirks! {
     tasks_end_when_left
         "tasks are reported to end after they were left"
         |metadata| is_tr2(metadata);
-    /// The report: 0 stands for no task. LLVM from 3.8 on never announces initial tasks, and has reported the end of a worker's
+    /// The report: 0 means no task. LLVM from 3.8 on never announces initial tasks. It has reported the end of a worker's
     /// implicit task before the worker runs what is left at the region's end.
     tasks_beneath_unannounced
         "threads switch from and to tasks that are not announced: none (0) at the end of regions, and initial tasks"
@@ -108,6 +104,14 @@ quirks! {
     single_others_without_end
         "threads that do not execute a single region may not report its end (nowait)"
         |metadata| is_tr2(metadata);
+    /// GCC's code calls libgomp for none of these.
+    inlined_by_gcc
+        "loops with a static schedule, masked regions, atomic updates and reductions are not reported: GCC inlines them"
+        |metadata| vendor(metadata) == Some(Vendor::Gnu);
+    /// GCC calls `GOMP_barrier` for both. What is known to be implicit has its own kind.
+    barriers_of_one_kind
+        "barriers that seem explicit may be implicit ones of loops: GCC calls the runtime alike for both"
+        |metadata| vendor(metadata) == Some(Vendor::Gnu);
     /// Both let tools ask for ids that the runtime counts.
     ids_of_runtime
         "ids are the runtime's own, those of regions counted apart from those of tasks"
@@ -165,10 +169,13 @@ fn version(metadata: &Metadata) -> &str {
         .map_or("", |runtime| &runtime.version)
 }
 
+fn vendor(metadata: &Metadata) -> Option<Vendor> {
+    Runtime::of_version(version(metadata)).map(|runtime| runtime.vendor)
+}
+
 /// LLVM's runtime or one that derives from it; also where the trace does not say.
 fn is_libomp(metadata: &Metadata) -> bool {
-    let version = version(metadata);
-    version.is_empty() || version.starts_with("LLVM") || version.starts_with("Intel")
+    version(metadata).is_empty() || matches!(vendor(metadata), Some(Vendor::Llvm | Vendor::Intel))
 }
 
 fn is_granted(metadata: &Metadata, callback: &str) -> bool {
@@ -181,7 +188,7 @@ fn is_refused(metadata: &Metadata, event: &str) -> bool {
     result(metadata, event).is_some_and(|result| result < some)
 }
 
-/// What the runtime answered to the registration.
+/// The runtime's answer to the registration.
 fn result(metadata: &Metadata, callback: &str) -> Option<u32> {
     let registration = metadata.callbacks.get(callback)?;
     Some(registration.result)
@@ -338,6 +345,7 @@ impl Dialect {
             || self.dependences_of_drafts
             || self.states_of_collector
             || self.states_of_tr2
+            || self.barriers_of_one_kind
     }
 
     /// Gives the arguments of `event` the numbers that the specification has today.
@@ -351,6 +359,13 @@ impl Dialect {
         }
         if self.numbers_of_drafts || self.dependences_of_drafts {
             dependences(event);
+        }
+        if self.barriers_of_one_kind {
+            match event {
+                Event::SyncRegion(e) => barrier_of_any_kind(&mut e.kind),
+                Event::SyncRegionWait(e) => barrier_of_any_kind(&mut e.kind),
+                _ => {}
+            }
         }
         if self.tasks_typed_by_number
             && let Event::TaskCreate(e) = event
@@ -395,6 +410,12 @@ fn sync_regions(event: &mut Event<'_>) {
     }
 }
 
+fn barrier_of_any_kind(kind: &mut ompt::ompt_sync_region_t) {
+    if *kind == ompt::ompt_sync_region_barrier_explicit {
+        *kind = ompt::ompt_sync_region_barrier;
+    }
+}
+
 fn dependences(event: &mut Event<'_>) {
     if let Event::Dependences(e) = event {
         let deps = e.deps.to_mut().iter_mut();
@@ -404,7 +425,7 @@ fn dependences(event: &mut Event<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use omptrace_trace_format::event::{Dependences, MutexReleased, TaskCreate};
+    use omptrace_trace_format::event::{Dependences, MutexReleased, SyncRegion, TaskCreate};
     use omptrace_trace_format::field::{Dependence, Id};
 
     use super::*;
@@ -468,6 +489,34 @@ mod tests {
     }
 
     #[test]
+    fn barriers_of_gcc_are_not_known_to_be_explicit() {
+        let kind = |version: &str, kind| {
+            let mut metadata = metadata("5.x", &[]);
+            metadata.runtime.get_or_insert_default().version = version.into();
+            let mut event = Event::from(SyncRegion {
+                kind,
+                endpoint: ompt::ompt_scope_begin,
+                parallel_data: Id(1),
+                task_data: Id(2),
+                codeptr_ra: Address(0),
+            });
+            let dialect = Dialect::of(&metadata);
+            assert_eq!(dialect.has_other_numbers(), dialect.barriers_of_one_kind);
+            dialect.translate(&mut event);
+            match event {
+                Event::SyncRegion(e) => e.kind,
+                _ => unreachable!("it was made above"),
+            }
+        };
+        let explicit = ompt::ompt_sync_region_barrier_explicit;
+        let implicit = ompt::ompt_sync_region_barrier_implicit_workshare;
+        let gcc = "libgomp of GCC 12 through libomptgomp";
+        assert_eq!(kind(gcc, explicit), ompt::ompt_sync_region_barrier);
+        assert_eq!(kind(gcc, implicit), implicit);
+        assert_eq!(kind("LLVM OMP version: 5.0.20140926", explicit), explicit);
+    }
+
+    #[test]
     fn types_of_dependences_have_the_numbers_of_their_generation() {
         let of = |dialect| metadata(dialect, &[]);
         for draft in ["TR2", "TR4", "TR6"] {
@@ -490,7 +539,7 @@ mod tests {
 
     /// LLVM's development of December 2018 never delivers what TR6 calls idle; Intel 2019.0 has no such number.
     #[test]
-    fn tr7_is_told_from_tr6_by_the_answer_to_idle() {
+    fn tr7_is_distinguished_from_tr6_by_the_answer_to_idle() {
         let never = metadata("TR6", &[("idle", 1)]);
         assert_eq!(mutex_kind(&never, 3), ompt::ompt_mutex_critical);
         for answer in [0, 4] {

@@ -1,4 +1,4 @@
-//! What the user chose to record: where two callbacks report the ends of one thing, it shows if both were wanted.
+//! The user's choice of events to record: where two callbacks report the ends of one thing, it shows if both were wanted.
 
 use omptrace_trace_format::metadata::Metadata;
 
@@ -8,12 +8,12 @@ const EVENTS: &str = "OMPTRACE_EVENTS";
 /// Turns a row `name: callback callback => "what is not shown without one of them";` into a field of [`Selection`].
 macro_rules! selection {
     ($($(#[$doc:meta])* $name:ident: $($callback:ident)* => $what:literal;)*) => {
-        /// What can be shown, as far as the selection goes.
+        /// The things that can be shown, as far as the selection goes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) struct Selection { $($(#[$doc])* pub(crate) $name: bool,)* }
 
         impl Selection {
-            /// What the settings in `metadata` chose; all where there are none.
+            /// The choice of the settings in `metadata`; all where there are none.
             pub(crate) fn of(metadata: &Metadata) -> Selection {
                 let is_chosen = |callback: &str| is_chosen(metadata, callback);
                 Selection { $($name: [$(stringify!($callback)),*].into_iter().all(is_chosen),)* }

@@ -9,20 +9,48 @@ const NUMBER_BITS: u32 = 40;
 /// Stops a trace whose ids have a gap behind each. Ids behind that many gaps count as never given.
 const MAX_RANGES: usize = 1 << 16;
 
+/// Streams below this number are found without hashing.
+const MAX_DIRECT: u64 = 1 << 10;
+
 /// Ids that were given out. Each stream counts its ids up, so a range per stream holds them all; a lost event leaves a gap.
 #[derive(Default)]
 pub(crate) struct GivenIds {
-    /// By stream: ranges in ascending order, each with its first and last id.
-    streams: FastMap<u64, Vec<(u64, u64)>>,
+    /// By stream below [`MAX_DIRECT`].
+    direct: Vec<Ranges>,
+    /// By stream.
+    others: FastMap<u64, Ranges>,
     /// The number of ranges in all.
     ranges: usize,
 }
+
+/// Ranges in ascending order, each with its first and last id.
+type Ranges = Vec<(u64, u64)>;
 
 impl GivenIds {
     /// The id is given to something new.
     #[inline]
     pub(crate) fn insert(&mut self, id: u64) {
-        let ranges = self.streams.entry(id >> NUMBER_BITS).or_default();
+        let stream = id >> NUMBER_BITS;
+        let newest = self
+            .direct
+            .get_mut(stream as usize)
+            .and_then(|ranges| ranges.last_mut());
+        match newest {
+            Some((_, last)) if *last + 1 == id => *last = id,
+            _ => self.insert_any(stream, id),
+        }
+    }
+
+    #[inline(never)]
+    fn insert_any(&mut self, stream: u64, id: u64) {
+        let ranges = if stream < MAX_DIRECT {
+            if self.direct.len() as u64 <= stream {
+                self.direct.resize(stream as usize + 1, Ranges::new());
+            }
+            &mut self.direct[stream as usize]
+        } else {
+            self.others.entry(stream).or_default()
+        };
         match ranges.last_mut() {
             Some((_, last)) if *last + 1 == id => *last = id,
             Some((_, last)) if *last >= id => {}
@@ -36,7 +64,9 @@ impl GivenIds {
 
     /// Whether the id was given out.
     pub(crate) fn contains(&self, id: u64) -> bool {
-        let Some(ranges) = self.streams.get(&(id >> NUMBER_BITS)) else {
+        let stream = id >> NUMBER_BITS;
+        let direct = self.direct.get(stream as usize);
+        let Some(ranges) = direct.or_else(|| self.others.get(&stream)) else {
             return false;
         };
         let behind = ranges.partition_point(|(first, _)| *first <= id);

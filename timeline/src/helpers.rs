@@ -1,6 +1,6 @@
 //! LLVM's hidden helper threads, which run target tasks that are not waited for.
 //!
-//! Nothing in OMPT distinguishes them: one calls itself an initial thread, the others are workers of a parallel region that
+//! Nothing in OMPT distinguishes them. One reports to be an initial thread. The others are workers of a parallel region that
 //! it begins from code of the runtime itself. No thread of a program does that as the first thing.
 
 use omptrace_trace_format::Reader;

@@ -1,7 +1,7 @@
-//! What events mean: one arm per event of the table. Exhaustive, so a new row asks for its meaning here.
+//! The meaning of events: one arm per event of the table. Exhaustive, so a new row asks for its meaning here.
 //!
-//! Programs are full of a dozen events. Each has a function of its own, never inlined, into which all that begins and ends
-//! a region always is: a call costs as much as what it does. Inlined into one function, they did worse than with calls
+//! Programs are full of a dozen events. Each has a function of its own, which is never inlined. All that begins and ends a
+//! region always is, since a call costs as much as what it does. Inlined into one function, they did worse than with calls
 //! (docs/performance.md).
 
 pub(crate) mod collector;
@@ -9,10 +9,12 @@ mod commands;
 mod joins;
 mod mutexes;
 mod regions;
+mod samples;
 mod tasks;
 mod tr2;
 
 pub use regions::schedule;
+pub(crate) use samples::Samples;
 
 use std::collections::BTreeMap;
 
@@ -32,12 +34,13 @@ use crate::given_ids::GivenIds;
 use crate::locks::{Acquisition, Locks};
 use crate::names::{Construct, DeviceEvent};
 use crate::repair::Cause;
+use crate::sampling::SampleSums;
 use crate::sink::{
-    Anchor, Argument, Category, FlowKind, Interval, LocationKind, Ns, RegionId, ThreadEvent, Value,
-    argument,
+    Anchor, Argument, Awaited, Category, Interval, LinkKind, LocationKind, LockId, Ns, RegionId,
+    TaskId, TeamId, ThreadEvent, Value, argument,
 };
 use crate::tasks::{Task, TaskState, Tasks};
-use crate::thread::{Frame, Thread};
+use crate::thread::{Frame, Meaning, Thread};
 use collector::RepeatedForks;
 use joins::Join;
 use omptrace_common::fast_map::FastMap;
@@ -67,7 +70,7 @@ pub(crate) struct Interpreter<'t, 's> {
     unset_tasks: u64,
     /// Tasks that ran before they were created, or never were.
     unannounced_tasks: u64,
-    /// Those that may yet turn out to be untied, and go on.
+    /// The tasks that may yet turn out to be untied, and go on.
     finished_tasks: tr2::FinishedTasks,
     /// The number that each thread had in a team last, where the runtime does not number members.
     usual_numbers: BTreeMap<usize, u32>,
@@ -76,6 +79,8 @@ pub(crate) struct Interpreter<'t, 's> {
     counters: Counters,
     devices: Devices,
     recording: Recording,
+    samples: Samples,
+    sample_sums: SampleSums,
     /// Events that the tracer lost.
     lost: u64,
     /// The tracer's own table of events, which may have more than this program's.
@@ -118,16 +123,16 @@ struct Team {
     region: RegionId,
     /// Its size, once a member reports it.
     actual_parallelism: u32,
-    /// Those that have begun.
+    /// The members that have begun.
     members: Vec<Member>,
     /// The numbers that the reader gave to them, where the runtime gives none.
     numbers: Vec<u32>,
 }
 
 impl Team {
-    /// A number for a member that the runtime does not number: 0 for who encountered the region, else the one that the thread
-    /// had last in a team, if that is free. So threads that work together again have the same numbers, and tools that keep
-    /// a group for each order of threads need one.
+    /// A number for a member that the runtime does not number. It is 0 for who encountered the region, else the one that the
+    /// thread had last in a team, if that is free. So threads that work together again have the same numbers, and tools that
+    /// keep a group for each order of threads need one.
     fn number(&mut self, thread: usize, usual_numbers: &mut BTreeMap<usize, u32>) -> u32 {
         if thread == self.thread {
             return 0;
@@ -157,9 +162,10 @@ struct Recording {
 struct Scope {
     endpoint: ompt::ompt_scope_endpoint_t,
     construct: Construct,
-    /// What distinguishes it from others of its construct that are open; 0 where nothing does.
+    /// The number that distinguishes it from others of its construct that are open; 0 where nothing does.
     key: u64,
     codeptr_ra: Address,
+    meaning: Meaning,
 }
 
 impl Scope {
@@ -171,6 +177,7 @@ impl Scope {
             construct,
             key: 0,
             codeptr_ra: Address(0),
+            meaning: Meaning::Alone,
         }
     }
 
@@ -182,6 +189,11 @@ impl Scope {
     #[inline(always)]
     fn at(self, codeptr_ra: Address) -> Scope {
         Scope { codeptr_ra, ..self }
+    }
+
+    #[inline(always)]
+    fn with(self, meaning: Meaning) -> Scope {
+        Scope { meaning, ..self }
     }
 }
 
@@ -248,9 +260,16 @@ impl<'t, 's> Interpreter<'t, 's> {
             counters,
             devices,
             recording: Recording::default(),
+            samples: Samples::default(),
+            sample_sums: SampleSums::default(),
             lost: 0,
             schema: &metadata.schema,
         }
+    }
+
+    /// Reports what `samples` wants.
+    pub(crate) fn with_samples(self, samples: Samples) -> Self {
+        Interpreter { samples, ..self }
     }
 
     /// The next event of the process: that of thread number `thread`.
@@ -355,7 +374,8 @@ impl<'t, 's> Interpreter<'t, 's> {
             Event::LockInit(e) => {
                 let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
                 let construct = Construct::MutexInit(e.kind);
-                let (lock, region) = (e.wait_id.0, self.region(thread, construct, e.codeptr_ra));
+                let lock = LockId(e.wait_id.0);
+                let region = self.region(thread, construct, e.codeptr_ra);
                 self.thread_event(thread, time, ThreadEvent::InitLock { lock, region });
                 self.instant(thread, time, construct, e.codeptr_ra, wait_id);
             }
@@ -480,12 +500,16 @@ impl<'t, 's> Interpreter<'t, 's> {
             // The survey of devices has seen them.
             Event::DeviceStream(_) | Event::DeviceClock(_) | Event::DeviceTranslation(_) => {}
             Event::DeviceRecord(e) => {
-                let mended = self.devices.record(self.stage, self.clock, e);
-                self.mended(thread, time, mended);
+                let repaired = self.devices.record(self.stage, self.clock, e);
+                self.repaired(thread, time, repaired);
+            }
+            Event::DeviceKernel(e) => {
+                let repaired = self.devices.kernel(self.stage, self.clock, e);
+                self.repaired(thread, time, repaired);
             }
             Event::DeviceNativeRecord(e) => {
-                let mended = self.devices.native_record(self.stage, self.clock, e);
-                self.mended(thread, time, mended);
+                let repaired = self.devices.native_record(self.stage, self.clock, e);
+                self.repaired(thread, time, repaired);
             }
             Event::DeviceImage(e) => self.devices.image(e),
 
@@ -510,10 +534,28 @@ impl<'t, 's> Interpreter<'t, 's> {
                     arguments!["events": uint(e.events)],
                 );
             }
+            Event::Sample(e) => {
+                let sums = &mut self.sample_sums;
+                sums.samples += 1;
+                sums.weight_ns = sums.weight_ns.saturating_add(e.weight_ns);
+                self.sample(thread, time, e);
+            }
+            Event::Context(e) => self.context(thread, e),
+            Event::SamplesLost(e) => {
+                let sums = &mut self.sample_sums;
+                sums.lost = sums.lost.saturating_add(e.samples);
+                sums.lost_ns = sums.lost_ns.saturating_add(e.weight_ns);
+            }
+            Event::SampleStream(_) => {}
             Event::Unknown(e) => {
                 self.unknown(thread, time, e);
             }
         }
+    }
+
+    /// The samples so far.
+    pub(crate) fn sample_sums(&self) -> SampleSums {
+        self.sample_sums
     }
 
     /// Whether there is no use in going on.
@@ -524,6 +566,7 @@ impl<'t, 's> Interpreter<'t, 's> {
     /// The process has no more events; `time` is that of the last. What is open ends. Gives the number of lost events,
     /// and what became of devices.
     pub(crate) fn finish(mut self, time: Ns) -> (u64, BTreeMap<i32, DeviceReport>) {
+        self.finish_samples();
         for thread in &mut self.threads {
             thread.close_all(self.stage, time);
         }
@@ -549,7 +592,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         self.frequent_scope(thread, time, scope, arguments);
     }
 
-    /// As [`Interpreter::scope`], for events that programs are full of.
+    /// Like [`Interpreter::scope`], for events that programs are full of.
     #[inline(always)]
     fn frequent_scope(
         &mut self,
@@ -563,11 +606,13 @@ impl<'t, 's> Interpreter<'t, 's> {
             construct,
             key,
             codeptr_ra,
+            meaning,
         } = scope;
         let begins = matches!(endpoint, ompt::ompt_scope_begin | ompt::ompt_scope_beginend);
         let ends = matches!(endpoint, ompt::ompt_scope_end | ompt::ompt_scope_beginend);
         if begins {
-            let frame = Frame::new(construct, key, self.region(thread, construct, codeptr_ra));
+            let region = self.region(thread, construct, codeptr_ra);
+            let frame = Frame::new(construct, key, region).with(meaning);
             self.threads[thread].open(self.stage, time, frame, arguments);
         }
         if ends {
@@ -591,7 +636,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         self.stage.repairs.add(cause, stream, time);
     }
 
-    fn mended(&mut self, thread: usize, time: Ns, result: Result<(), Cause>) {
+    fn repaired(&mut self, thread: usize, time: Ns, result: Result<(), Cause>) {
         if let Err(cause) = result {
             self.repair(thread, time, cause);
         }
@@ -614,7 +659,7 @@ impl<'t, 's> Interpreter<'t, 's> {
     ) {
         let region = self.region(thread, construct, codeptr_ra);
         let at = self.threads[thread].instant(time);
-        self.stage.sink.instant(at, region, arguments);
+        self.stage.instant(at, region, arguments);
     }
 
     fn device(&mut self, thread: usize, time: Ns, event: DeviceEvent, arguments: &[Argument<'_>]) {
@@ -643,7 +688,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         thread.close(self.stage, end, construct, 0, &[]);
     }
 
-    /// An event of `task` begins: what other tasks have open above it on this thread has ended unseen, and so has a
+    /// An event of `task` begins. What other tasks have open above it on this thread has ended unseen, and so has a
     /// parallel region that it encountered. `region` is the parallel region that the event names, if it names one.
     #[inline]
     fn in_task(&mut self, thread: usize, time: Ns, region: Id, task: Id) {

@@ -7,10 +7,11 @@
 //!                                                    repair: what was repaired, counted
 //! ```
 //!
-//! Memory grows with what is alive at once (threads, open regions, tasks that are not complete, and the tasks with
-//! dependences of those; locks, distinct code addresses), never with the number of events. Equal traces give equal calls.
+//! Memory grows with what is alive at once, never with the number of events. That is threads, open regions, tasks that are not
+//! complete, and the tasks with dependences of those; and locks and distinct code addresses. Equal traces give equal calls.
 #![forbid(unsafe_code)]
 
+mod causes;
 mod counters;
 mod dependences;
 mod devices;
@@ -18,7 +19,9 @@ mod dialect;
 mod emitter;
 mod event_selection;
 pub mod filter;
+mod functions;
 mod given_ids;
+mod hand_over;
 mod helpers;
 mod interpret;
 mod locations;
@@ -30,18 +33,22 @@ mod repair;
 mod replay;
 mod report;
 mod reports;
+mod sampling;
 pub mod sink;
 mod stream;
 mod tasks;
 mod thread;
 
-pub use devices::{ClockSource, DeviceClockReport, DeviceReport};
+pub use devices::{ClockSource, DeviceClockReport, DeviceReport, MemoryOfPlace};
 pub use dialect::Dialect;
 pub use event_selection::halves;
+pub use hand_over::handed_over;
 pub use interpret::schedule;
-pub use locations::{ThreadIntroduction, display_order, introductions};
+pub(crate) use locations::introductions;
+pub use locations::{ThreadIntroduction, display_order};
 pub use merge::records_in_order;
 pub use repair::{Cause, Place, Repair, Repairs};
 pub use replay::{Manner, Timeline, lifetime, process_name, replay, replay_with};
-pub use report::{ProcessReport, Report};
+pub use report::{EventCounts, ProcessReport, Report};
 pub use reports::Reports;
+pub use sampling::{SampleSums, why_no_samples};

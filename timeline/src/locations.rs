@@ -1,6 +1,9 @@
 //! The threads of a process: which there are, what they are called, in which order people expect them.
 
+use std::collections::BTreeSet;
+
 use ompt_sys as ompt;
+use omptrace_common::thread_pool::in_parallel;
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::field::{Address, Id};
 use omptrace_trace_format::reader::Reader;
@@ -8,8 +11,11 @@ use omptrace_trace_format::reader::Reader;
 use crate::helpers;
 use crate::sink::ThreadRole;
 
-/// What the process's first thread is called.
+/// The name of the process's first thread.
 const MAIN: &str = "main";
+
+/// With fewer bytes of events, to start threads takes longer than to unpack what they would.
+const MIN_BYTES_IN_PARALLEL: u64 = 1 << 20;
 
 /// Events at the start of a stream among which its thread introduces itself.
 const INTRODUCTION: usize = 8;
@@ -31,9 +37,11 @@ pub struct ThreadIntroduction {
     pub team: Option<Membership>,
     /// The stream is not a thread's but that of this device.
     pub device_num: Option<i32>,
+    /// The stream is not a thread's but holds the samples of the thread that has this stream.
+    pub samples_of: Option<u32>,
     /// It is a hidden helper.
     pub is_helper: bool,
-    /// What people call it; unique within the process.
+    /// Its name for people; unique within the process.
     pub name: String,
 }
 
@@ -60,7 +68,7 @@ impl ThreadIntroduction {
         self.thread_type == Some(ompt::ompt_thread_initial)
     }
 
-    /// What the thread is to people; a device's stream is no thread.
+    /// The thread's role for people; a device's stream is no thread.
     pub fn role(&self) -> ThreadRole {
         match self.thread_type {
             _ if self.name == MAIN => ThreadRole::Main,
@@ -72,17 +80,30 @@ impl ThreadIntroduction {
     }
 }
 
-/// The threads of all streams, in the order of [`Reader::streams`], named.
-pub fn introductions(reader: &Reader) -> Vec<ThreadIntroduction> {
-    let mut threads: Vec<ThreadIntroduction> = reader
-        .streams()
-        .iter()
-        .map(|stream| introduction(reader, stream))
-        .collect();
+/// The threads of all streams, in the order of [`Reader::streams`], which is that of their numbers, named.
+pub(crate) fn introductions(reader: &Reader) -> Vec<ThreadIntroduction> {
+    let streams = reader.streams().iter();
+    // The first chunk of each stream is unpacked whole.
+    let mut threads: Vec<ThreadIntroduction> = match reader.summary().event_bytes {
+        ..MIN_BYTES_IN_PARALLEL => streams.map(|stream| introduction(reader, stream)).collect(),
+        _ => in_parallel(streams.collect(), |stream| introduction(reader, stream)),
+    };
+    keep_known_sample_streams(&mut threads);
     let main = main_thread(&threads, reader.header().pid);
     helpers::mark(reader, &mut threads, main);
     name(&mut threads, main);
+    name_sample_streams(&mut threads);
     threads
+}
+
+/// Where the thread of a stream of samples has no stream, the samples are all that is known of it: they are its stream.
+fn keep_known_sample_streams(threads: &mut [ThreadIntroduction]) {
+    let of_threads = threads.iter().filter(|thread| thread.samples_of.is_none());
+    let of_threads: BTreeSet<u32> = of_threads.map(|thread| thread.stream).collect();
+    for thread in threads {
+        let is_known = |stream: &u32| of_threads.contains(stream);
+        thread.samples_of = thread.samples_of.filter(is_known);
+    }
 }
 
 fn introduction(
@@ -99,6 +120,7 @@ fn introduction(
                 thread.os_tid = u32::try_from(info.os_tid).unwrap_or(0);
                 thread.os_name = info.name.lossy().into_owned();
             }
+            Event::SampleStream(samples) => thread.samples_of = Some(samples.thread_stream),
             Event::DeviceStream(device) => thread.device_num = Some(device.device_num),
             Event::ThreadBegin(begin) => thread.thread_type = Some(begin.thread_type),
             Event::ParallelBegin(begin) => {
@@ -141,6 +163,19 @@ fn name(threads: &mut [ThreadIntroduction], main: Option<usize>) {
     }
 }
 
+/// Streams of samples are named after their threads.
+fn name_sample_streams(threads: &mut [ThreadIntroduction]) {
+    for index in 0..threads.len() {
+        let Some(stream) = threads[index].samples_of else {
+            continue;
+        };
+        if let Ok(thread) = threads.binary_search_by_key(&stream, |thread| thread.stream) {
+            threads[index].name = format!("samples of {}", threads[thread].name);
+            threads[index].os_tid = threads[thread].os_tid;
+        }
+    }
+}
+
 fn numbered(what: &str, count: &mut u32) -> String {
     *count += 1;
     format!("{what} {count}")
@@ -157,7 +192,7 @@ fn main_thread(threads: &[ThreadIntroduction], pid: u32) -> Option<usize> {
 }
 
 /// The places of `threads` in the order of display: main, workers by their numbers in their first team, further initial
-/// threads, hidden helpers, the rest.
+/// threads, hidden helpers, the rest. Streams of samples are no threads.
 pub fn display_order(threads: &[ThreadIntroduction]) -> Vec<usize> {
     let rank = |thread: &ThreadIntroduction| {
         (
@@ -167,7 +202,8 @@ pub fn display_order(threads: &[ThreadIntroduction]) -> Vec<usize> {
             thread.stream,
         )
     };
-    let mut order: Vec<usize> = (0..threads.len()).collect();
+    let is_thread = |index: &usize| threads[*index].samples_of.is_none();
+    let mut order: Vec<usize> = (0..threads.len()).filter(is_thread).collect();
     order.sort_by_key(|index| rank(&threads[*index]));
     order
 }

@@ -1,4 +1,4 @@
-//! Who holds which lock, critical, atomic or ordered region; the holds of locks on one track per lock.
+//! The holders of locks, critical, atomic and ordered regions; the holds of locks on one track per lock.
 //!
 //! Locks are not block-structured: set A, set B, unset A is legal, and a lock is kept beyond the region in which it was
 //! set. So holds of locks are no slices of a thread.
@@ -6,7 +6,9 @@
 use ompt_sys as ompt;
 
 use crate::emitter::Stage;
-use crate::sink::{Anchor, Category, Interval, LocationId, LocationKind, Ns, Point, ThreadEvent};
+use crate::sink::{
+    Anchor, Category, Interval, LocationId, LocationKind, LockId, Ns, Point, ThreadEvent,
+};
 use omptrace_common::fast_map::RecentMap;
 
 /// The mutexes of a process, by `wait_id`.
@@ -66,9 +68,10 @@ pub(crate) struct Acquisition {
 }
 
 impl Locks {
-    /// Who holds the mutex now.
-    pub(crate) fn holder(&mut self, wait_id: u64) -> Option<usize> {
-        Some(self.known(wait_id)?.hold?.holder)
+    /// The thread that holds the mutex now, and the order of that acquisition.
+    pub(crate) fn holder(&mut self, wait_id: u64) -> Option<(usize, u32)> {
+        let hold = self.known(wait_id)?.hold?;
+        Some((hold.holder, hold.order))
     }
 
     /// The mutex, if it was acquired before.
@@ -122,7 +125,7 @@ impl Locks {
         lock.acquisitions = lock.acquisitions.saturating_add(1);
         let order = lock.acquisitions;
         let acquire = ThreadEvent::AcquireLock {
-            lock: new.wait_id,
+            lock: LockId(new.wait_id),
             kind: new.kind,
             order,
         };
@@ -185,7 +188,8 @@ impl Locks {
     }
 }
 
-fn release(lock: u64, order: u32) -> ThreadEvent {
+fn release(wait_id: u64, order: u32) -> ThreadEvent {
+    let lock = LockId(wait_id);
     ThreadEvent::ReleaseLock { lock, order }
 }
 
@@ -221,7 +225,7 @@ impl Lock {
                 stage.location(LocationKind::Lock { wait_id }, format!("lock {wait_id:#x}"))
             };
             let track = *self.track.get_or_insert_with(new_track);
-            stage.sink.interval(&Interval {
+            stage.interval(Interval {
                 track,
                 name: &names[hold.holder],
                 category: Category::Mutex,

@@ -1,8 +1,8 @@
 //! All streams of a process as one, in the order of time.
 //!
 //! Interpretation needs that order where threads meet: a region's end is known before the late events of its workers,
-//! a task's creation before its execution. A stream is opened when the time of its first chunk has come and closed
-//! at its end, so that memory is taken only for those that are under way.
+//! a task's creation before its execution. A stream is opened when the time of its first chunk has come, and closed
+//! at its end. So memory is taken only for those that are under way.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -191,7 +191,7 @@ impl<'a, 'r> Merge<'a, 'r> {
         }
     }
 
-    /// What was wrong with the chunks read so far, by stream.
+    /// The flaws of the chunks read so far, by stream.
     pub(crate) fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
         for index in 0..self.sources.len() {
             self.close(index);

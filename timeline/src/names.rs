@@ -1,24 +1,24 @@
-//! What constructs are called, and where in the program they are.
+//! The names of constructs, and their places in the program.
 //!
 //! Names are Score-P's, since Scalasca and Vampir users know them: `!$omp parallel @jacobi.c:41`. The place comes from
-//! `codeptr_ra` and the module that is loaded at that address at the event's time; a table of [`omptrace_symbols`] turns
+//! `codeptr_ra` and the module that is loaded at that address at the event's time. A table of [`omptrace_symbols`] turns
 //! the two into words.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use ompt_sys as ompt;
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange};
 
-use crate::sink::{Category, Region, RegionId, Sink, Source};
+use crate::sink::{Category, Item, Region, RegionId, Sink, Source};
 use omptrace_common::fast_map::RecentMap;
 use omptrace_symbols::{Symbol, Table};
 
-/// What a region or an instant is, without its place. Numbers are those of the OMPT enumerations, known or not.
-// 32 bits say which it is, as many as its kind has: a smaller tag is copied with what fills it up and a part of the kind,
-// and whoever reads the kind soon after waits for both stores.
+/// The kind of a region or an instant, without its place. Numbers are those of the OMPT enumerations, known or not.
+// The tag has 32 bits, as many as the kind inside. A smaller tag would be copied together with the padding and a part of the
+// kind. A load of the kind soon after would wait for both stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Construct {
@@ -32,7 +32,7 @@ pub enum Construct {
     ParallelWakeUp,
     /// A teams region, on the thread that encounters it.
     Teams,
-    /// As [`Construct::ParallelWakeUp`], of a league.
+    /// Like [`Construct::ParallelWakeUp`], of a league.
     TeamsWakeUp,
     /// A thread of no team waits for work.
     Idle,
@@ -88,7 +88,7 @@ pub enum Construct {
     Chunk,
     /// A dependence of a doacross loop.
     Doacross,
-    /// What the thread did at that moment.
+    /// The thread's state at that moment.
     ThreadState(ompt::ompt_state_t),
     /// An event that only one runtime has.
     CollectorEvent,
@@ -110,7 +110,7 @@ pub enum Construct {
     Unknown,
 }
 
-/// What happened to a device.
+/// An event of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeviceEvent {
     /// It was made ready.
@@ -274,7 +274,7 @@ fn data_op_name(kind: ompt::ompt_target_data_op_t) -> String {
     format!("!$omp target data {}", spelled(kind.name(), kind.0))
 }
 
-/// What OpenMP's constructs begin with in names that Score-P's tools read.
+/// The begin of OpenMP's constructs in names that Score-P's tools read.
 const SENTINEL: &str = "!$omp ";
 
 /// A region's name apart: the construct, and where it is, from ` @` or ` inside @` on; empty where that is not known.
@@ -290,7 +290,7 @@ pub fn short_name(name: &str) -> &str {
 
 /// A place in the program.
 struct Place {
-    /// What follows `@` in names.
+    /// The text that follows `@` in names.
     text: String,
     source: Option<Source>,
     /// The construct lies somewhere in what is at that place.
@@ -298,7 +298,7 @@ struct Place {
 }
 
 impl Place {
-    /// That of a construct somewhere inside of what is here: its own line is not known.
+    /// The place of a construct somewhere inside of what is here: its own line is not known.
     fn around(&self) -> Place {
         Place {
             text: self.text.clone(),
@@ -308,7 +308,7 @@ impl Place {
     }
 }
 
-/// What is known of a construct's code address.
+/// The knowledge of a construct's code address.
 #[derive(Clone, Copy)]
 enum Known {
     Region(RegionId),
@@ -371,17 +371,19 @@ impl Hasher for Parts {
 /// The regions of a timeline: interned, named at first use.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// Those of the process.
+    /// The symbols of the process.
     symbols: Table,
     /// Modules of the process that are loaded now, newest last.
     modules: Vec<Module<'static>>,
+    /// Counts how often they have changed.
+    generation: u64,
     /// Valid until a module comes or goes.
     by_address: RecentMap<Key, Known>,
     /// Regions without a place of their own, by what is around them.
     by_surroundings: RecentMap<Key, RegionId>,
     by_name: HashMap<(Category, String, Option<Source>), RegionId>,
     /// The place of each region, where it has one in the program.
-    places: Vec<Option<Rc<Place>>>,
+    places: Vec<Option<Arc<Place>>>,
     /// The construct of each region.
     constructs: Vec<Construct>,
 }
@@ -392,11 +394,13 @@ impl Names {
         self.symbols = symbols;
         self.by_address.clear();
         self.modules.clear();
+        self.generation += 1;
     }
 
     /// A module was loaded or unloaded: addresses mean something else from now on.
     pub(crate) fn module(&mut self, module: &Module<'static>) {
         self.by_address.clear();
+        self.generation += 1;
         self.modules
             .retain(|old| old.end.0 <= module.start.0 || module.end.0 <= old.start.0);
         if module.change != ModuleChange::unloaded {
@@ -405,8 +409,8 @@ impl Names {
     }
 
     /// The region of `construct` at `codeptr_ra`. Runtimes pass an address of their own where the program's call was a
-    /// tail call, and for parts of `taskloop` and `cancel`; and none for the barrier that ends a worker's parallel region:
-    /// then the place is that of the first of `around`, the open regions from the innermost, that has one.
+    /// tail call, and for parts of `taskloop` and `cancel`. They pass none for the barrier that ends a worker's parallel
+    /// region. Then the place is that of the first of `around`, the open regions from the innermost, that has one.
     #[inline(always)]
     pub(crate) fn region(
         &mut self,
@@ -442,7 +446,7 @@ impl Names {
             address => self.place(address).map(Some),
         };
         let known = match place {
-            Some(place) => Known::Region(self.region_at(sink, construct, place.map(Rc::new))),
+            Some(place) => Known::Region(self.region_at(sink, construct, place.map(Arc::new))),
             None => Known::Around,
         };
         self.by_address
@@ -450,7 +454,7 @@ impl Names {
         known
     }
 
-    /// The region of a construct whose code address is none of the program's.
+    /// The region of a construct whose code address the program does not have.
     #[inline(never)]
     fn region_around(
         &mut self,
@@ -483,7 +487,7 @@ impl Names {
         let is_elsewhere =
             codeptr_ra != Address(0) && !is_part_of(construct, self.constructs[around.0 as usize]);
         if is_elsewhere {
-            place = place.map(|place| Rc::new(place.around()));
+            place = place.map(|place| Arc::new(place.around()));
         }
         let region = self.region_at(sink, construct, place);
         self.by_surroundings.insert(key, region);
@@ -494,7 +498,7 @@ impl Names {
         &mut self,
         sink: &mut dyn Sink,
         construct: Construct,
-        place: Option<Rc<Place>>,
+        place: Option<Arc<Place>>,
     ) -> RegionId {
         let (mut name, _) = construct.describe();
         if let Some(place) = &place {
@@ -530,13 +534,13 @@ impl Names {
         if let Some(known) = self.by_name.get(&key) {
             return *known;
         }
-        sink.region(&Region {
+        sink.item(&Item::Region(&Region {
             id,
             name: key.1.clone(),
             category,
             construct,
             source: key.2.clone(),
-        });
+        }));
         self.by_name.insert(key, id);
         self.places.push(None);
         self.constructs.push(construct);
@@ -564,7 +568,8 @@ impl Names {
         })
     }
 
-    /// What is known of the place of a return address: the text that follows `@` in names, and where that is in the source.
+    /// The place of a return address, as far as it is known: the text that follows `@` in names, and the place in the
+    /// source.
     pub(crate) fn source(&self, codeptr_ra: Address) -> Option<(String, Source)> {
         let place = self
             .place(codeptr_ra)
@@ -579,7 +584,13 @@ impl Names {
         )
     }
 
-    fn symbol(&self, codeptr_ra: Address) -> Option<Symbol<'_>> {
+    /// A number that changes when addresses may mean something else.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// What is known of a return address; `None` where it is in no module.
+    pub(crate) fn symbol(&self, codeptr_ra: Address) -> Option<Symbol<'_>> {
         // A call that does not return may be the last of its module.
         let call = codeptr_ra.0.wrapping_sub(1);
         let holds = |module: &&Module<'_>| (module.start.0..module.end.0).contains(&call);

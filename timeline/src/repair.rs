@@ -1,4 +1,4 @@
-//! What interpretation had to repair, counted per cause. Nothing is repaired silently.
+//! The repairs of interpretation, counted per cause. Nothing is repaired silently.
 
 use omptrace_trace_format::Severity;
 
@@ -40,12 +40,12 @@ causes! {
     /// Code built by GCC does not report the end of a single region on the thread that executes it.
     SingleWithoutEnd Note "single_without_end"
         "single regions did not report their end and end where the next worksharing region or barrier begins";
-    /// LLVM's primary thread of a nested team reports the end of its region when it has given the team back, which another
-    /// thread may then have begun a region with.
+    /// LLVM's primary thread of a nested team reports the end of its region when it has given the team back. Another thread
+    /// may then have begun a region with that team.
     MisnamedRegion Note "misnamed_region"
         "ends of parallel regions named another thread's region and end that of their own task";
     /// OpenUH reports FORK, ordered regions and waits for them more than once.
-    ToldAgain Note "told_again" "begins were reported again; each counts as one with the first";
+    ReportedAgain Note "reported_again" "begins were reported again; each counts as one with the first";
     /// OpenUH and TAU: a thread that was idle before tracing began, and the end of a wait that did not take place.
     EndAlone Note "end_alone"
         "ends of idle times and of waits had no begin: these began before the trace, or there was nothing to wait for";
@@ -97,6 +97,12 @@ causes! {
     /// A device that reports the end first.
     DeviceTimesSwapped Warning "device_times_swapped"
         "records of devices ended before they began; begin and end were exchanged";
+    /// The runtime makes none of such operations, dropped it, or died with it in a buffer.
+    NoDeviceRecord Warning "no_device_record"
+        "operations of traced devices have no record of the device and are shown as the host observed them";
+    /// A runtime that cannot pause its tracing.
+    DeviceRecordOfPause Note "device_record_of_pause"
+        "records of devices are about operations while recording was paused and were left out";
     /// More at once than there are tracks.
     DeviceOverlap Warning "device_overlap" "records of devices overlapped too often and were shortened";
     /// An event of a newer tracer.

@@ -3,18 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use omptrace_symbols::Table;
+use omptrace_trace_format::metadata::Metadata;
 use omptrace_trace_format::{Diagnostic, Reader, Severity};
 
 use crate::devices::{DeviceReport, Devices, Survey, device_name};
 use crate::emitter::Stage;
 use crate::interpret::collector::repeated_forks;
-use crate::interpret::{Interpreter, SessionClock};
+use crate::interpret::{Interpreter, Samples, SessionClock};
 use crate::locations::{ThreadIntroduction, display_order, introductions};
 use crate::merge::Merge;
 use crate::repair::Cause;
-use crate::report::{ProcessReport, Report, is_overwritten};
+use crate::report::{EventCounts, ProcessReport, Report, is_overwritten};
 use crate::reports::Reports;
-use crate::sink::{Lifetime, LocationId, LocationKind, Ns, Process, ProcessId, Sink, Summary};
+use crate::sampling::SampleSums;
+use crate::sink::{Item, Lifetime, LocationKind, Ns, Process, ProcessId, Sink, Summary};
 use crate::stream::Decoding;
 use crate::thread::Thread;
 
@@ -27,9 +29,7 @@ const STEP: u64 = 1 << 14;
 /// Processes are ordered by rank, then start; their times are aligned by the system's real-time clock. Code has the
 /// names that the traces brought along.
 pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(u64)) -> Report {
-    let brought_along =
-        |reader: &Reader| Table::from_metadata(reader.metadata()).unwrap_or_default();
-    replay_with(inputs, &brought_along, Manner::default(), sink, progress)
+    replay_with(inputs, &Table::stored, Manner::default(), sink, progress)
 }
 
 /// How to interpret.
@@ -41,6 +41,8 @@ pub struct Manner {
     pub max_depth: Option<usize>,
     /// Let another thread decode.
     pub ahead: bool,
+    /// Count the events of each stream by name: see [`ProcessReport::counts`].
+    pub counts: bool,
 }
 
 impl Default for Manner {
@@ -49,11 +51,12 @@ impl Default for Manner {
             chunks: false,
             max_depth: None,
             ahead: omptrace_common::thread_pool::processors() > 1,
+            counts: false,
         }
     }
 }
 
-/// As [`replay`], with the names that `symbols` gives.
+/// Like [`replay`], with the names that `symbols` gives.
 pub fn replay_with(
     inputs: &[&Reader],
     symbols: &dyn Fn(&Reader) -> Table,
@@ -106,6 +109,12 @@ impl<'a> Timeline<'a> {
         }
     }
 
+    /// The process of that number, and when its session began on the timeline.
+    pub fn process(&self, number: usize) -> Option<(&'a Reader, Ns)> {
+        let reader = *self.inputs.get(number)?;
+        Some((reader, offset(reader, self.origin)))
+    }
+
     /// Interprets one process of `step`, beginning with that of number `first`, and hands them to `sink`, where they count
     /// up from 0. The report is of these only.
     pub fn replay(
@@ -119,7 +128,9 @@ impl<'a> Timeline<'a> {
     ) -> Report {
         let mut report = Report::default();
         if self.origin > 0 {
-            sink.start(self.origin);
+            sink.item(&Item::Start {
+                realtime_ns: self.origin,
+            });
         }
         let mut stage = Stage::new(sink, manner);
         let mut done = 0;
@@ -135,6 +146,7 @@ impl<'a> Timeline<'a> {
                 start: offset(reader, self.origin),
                 done,
                 ahead: manner.ahead,
+                counts: manner.counts,
             };
             let process = replay.run(symbols(reader), &mut report.end, progress);
             done += process.events;
@@ -146,7 +158,7 @@ impl<'a> Timeline<'a> {
                  the hosts' clocks disagree",
                 self.uncertainty_ns
             );
-            stage.sink.note(ProcessId(0), &text);
+            stage.item(&Item::Note(ProcessId(0), &text));
         }
         report
     }
@@ -184,13 +196,18 @@ struct ProcessReplay<'a, 's> {
     done: u64,
     /// Let another thread decode.
     ahead: bool,
+    /// Count the events of each stream by name.
+    counts: bool,
 }
 
-/// What came of reading a process's events.
+/// The result of reading a process's events.
 struct Read {
     events: u64,
+    /// By stream; empty where they are not wanted.
+    counts: Vec<EventCounts>,
     /// Events that the tracer had lost.
     lost: u64,
+    samples: SampleSums,
     devices: BTreeMap<i32, DeviceReport>,
     /// The last event's time.
     end: Ns,
@@ -209,8 +226,9 @@ impl<'a> ProcessReplay<'a, '_> {
             .problems()
             .map(|(module, problem)| (module.path.clone(), problem))
             .collect();
-        self.stage.begin_process(self.id, symbols);
         let metadata = self.reader.metadata();
+        let reports = Reports::of(metadata);
+        self.stage.begin_process(self.id, symbols, reports);
         let machine = metadata.machine.as_ref();
         let process = Process {
             id: self.id,
@@ -224,21 +242,31 @@ impl<'a> ProcessReplay<'a, '_> {
                 .record
                 .as_ref()
                 .and_then(|record| record.exit_status),
+            processors: processors(metadata),
             lifetime: lifetime(self.reader, self.start),
-            reports: Reports::of(metadata),
+            reports,
+            sampling_period_ns: metadata.sampling.as_ref().map_or(0, |it| it.period_ns),
             is_overwritten: is_overwritten(self.reader.diagnostics()),
         };
-        self.stage.sink.process(&process);
+        self.stage.item(&Item::Process(&process));
         let introductions = introductions(self.reader);
         let (threads, thread_names) = self.locations(&introductions);
         let devices = self.devices(&introductions);
+        let samples = Samples::new(&introductions, self.stage.wants_samples());
 
         let read = if self.ahead {
             Decoding::ahead(|decoding| {
-                self.interpret(threads, thread_names, devices, decoding, progress)
+                self.interpret(threads, thread_names, devices, samples, decoding, progress)
             })
         } else {
-            self.interpret(threads, thread_names, devices, Decoding::Here, progress)
+            self.interpret(
+                threads,
+                thread_names,
+                devices,
+                samples,
+                Decoding::Here,
+                progress,
+            )
         };
         *end = read.end.max(*end);
 
@@ -250,8 +278,11 @@ impl<'a> ProcessReplay<'a, '_> {
             name,
             runtime: runtime.map_or(String::new(), |runtime| runtime.version.clone()),
             ending: Some(self.reader.ending()),
+            threads: introductions,
             events: read.events,
+            counts: read.counts,
             lost: read.lost,
+            samples: read.samples,
             failure: self.reader.metadata().failure_message(),
             paused: self.stage.pause.is_some(),
             repairs,
@@ -260,11 +291,10 @@ impl<'a> ProcessReplay<'a, '_> {
             unnamed,
         };
         for (_, note) in report.notes() {
-            self.stage.sink.note(self.id, &note);
+            self.stage.item(&Item::Note(self.id, &note));
         }
-        self.stage
-            .sink
-            .summary(self.id, &self.summary(&report, read.end));
+        let summary = self.summary(&report, read.end);
+        self.stage.item(&Item::Summary(self.id, &summary));
         report
     }
 
@@ -280,6 +310,7 @@ impl<'a> ProcessReplay<'a, '_> {
             end,
             events: report.events,
             lost: report.lost,
+            samples: report.samples,
             damages: report.diagnostics.iter().filter(is_damage).count() as u64,
             repairs: repairs
                 .map(|repair| (repair.cause.name(), repair.count))
@@ -293,6 +324,7 @@ impl<'a> ProcessReplay<'a, '_> {
         threads: Vec<Thread>,
         thread_names: Vec<String>,
         devices: Devices,
+        samples: Samples,
         decoding: Decoding<'_, 'a>,
         progress: &mut dyn FnMut(u64),
     ) -> Read {
@@ -309,10 +341,21 @@ impl<'a> ProcessReplay<'a, '_> {
             thread_names,
             devices,
             repeated_forks(reader),
-        );
+        )
+        .with_samples(samples);
         let mut merge = Merge::new(reader, clock, decoding);
         let (mut events, mut end) = (0, self.start);
+        let streams = if self.counts {
+            reader.streams().len()
+        } else {
+            0
+        };
+        let mut counts = vec![EventCounts::default(); streams];
         while let Some(run) = merge.next_run() {
+            if let Some(counts) = counts.get_mut(run.thread) {
+                let all = run.events.iter();
+                all.for_each(|timed| counts.add(&timed.record.event));
+            }
             for timed in run.events {
                 end = timed.time;
                 if timed.was_raised {
@@ -329,10 +372,13 @@ impl<'a> ProcessReplay<'a, '_> {
                 }
             }
         }
+        let samples = interpreter.sample_sums();
         let (lost, devices) = interpreter.finish(end);
         Read {
             events,
+            counts,
             lost,
+            samples,
             devices,
             end,
             diagnostics: merge.take_diagnostics(),
@@ -341,7 +387,8 @@ impl<'a> ProcessReplay<'a, '_> {
 
     /// Defines the threads' locations in the order of display; gives them in the order of streams.
     fn locations(&mut self, threads: &[ThreadIntroduction]) -> (Vec<Thread>, Vec<String>) {
-        let mut by_stream = BTreeMap::new();
+        // By the place of the stream.
+        let mut locations = BTreeMap::new();
         let mut seen = BTreeSet::new();
         for index in display_order(threads) {
             let thread = &threads[index];
@@ -364,16 +411,20 @@ impl<'a> ProcessReplay<'a, '_> {
                     self.stage.location(kind, thread.name.clone())
                 }
             };
-            by_stream.insert(index, location);
+            locations.insert(index, location);
         }
-        let new_thread = |(thread, location): (&ThreadIntroduction, LocationId)| {
+        // Streams come in the order of their numbers.
+        let place_of = |stream| {
+            threads
+                .binary_search_by_key(&stream, |thread| thread.stream)
+                .ok()
+        };
+        let new_thread = |(index, thread): (usize, &ThreadIntroduction)| {
+            let sampled = thread.samples_of.and_then(place_of);
+            let location = locations[&sampled.unwrap_or(index)];
             Thread::new(location, thread.stream, thread.is_helper, self.start)
         };
-        let states = threads
-            .iter()
-            .zip(by_stream.into_values())
-            .map(new_thread)
-            .collect();
+        let states = threads.iter().enumerate().map(new_thread).collect();
         (
             states,
             threads.iter().map(|thread| thread.name.clone()).collect(),
@@ -391,7 +442,8 @@ impl<'a> ProcessReplay<'a, '_> {
             .iter()
             .map(|(number, device)| (*number, device.r#type.clone()));
         let tracks = threads.iter().filter_map(|thread| thread.device_num);
-        Devices::new(survey, types.collect(), tracks, threads.len())
+        let streams = threads.iter().map(|thread| thread.stream);
+        Devices::new(survey, types.collect(), tracks, streams)
     }
 }
 
@@ -399,6 +451,22 @@ impl<'a> ProcessReplay<'a, '_> {
 fn device_type(reader: &Reader, device_num: i32) -> &str {
     let device = reader.metadata().devices.get(&device_num);
     device.map_or("", |device| &device.r#type)
+}
+
+/// The processors that the process may run on: those that the kernel lists for it (`0-3,8`), or else all of its machine.
+fn processors(metadata: &Metadata) -> Option<u32> {
+    let count = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        last.checked_sub(first)?.checked_add(1)
+    };
+    let process = metadata.process.as_ref();
+    let allowed = process.and_then(|process| {
+        let mut counts = process.affinity.split(',').map(count);
+        counts.try_fold(0_u32, |sum, count| sum.checked_add(count?))
+    });
+    let online = metadata.machine.as_ref().map(|machine| machine.cpus);
+    allowed.or(online.filter(|cpus| *cpus > 0))
 }
 
 /// When the process lived, on a timeline on which its session starts at `start`.
@@ -409,11 +477,11 @@ pub fn lifetime(reader: &Reader, start: Ns) -> Lifetime {
     let reading = |raw_ns: Option<u64>| i64::try_from(raw_ns?).ok().map(on_timeline);
     let record = metadata.record.as_ref();
     let seen = record.and_then(|record| reading(record.started_raw_ns));
-    let told = metadata.process.as_ref();
-    let told = told.and_then(|process| process.started_raw_ns.map(on_timeline));
+    let reported = metadata.process.as_ref();
+    let reported = reported.and_then(|process| process.started_raw_ns.map(on_timeline));
     // Neither is after the true start, so the later is the better. And the tracer was there after it.
     let started = seen
-        .max(told)
+        .max(reported)
         .filter(|started| *started <= start && zero > 0);
     // A session without an end was killed, and what its threads did then is not known.
     let end = metadata.end.as_ref().filter(|_| metadata.failure.is_none());
@@ -444,5 +512,27 @@ pub fn process_name(reader: &Reader) -> String {
     match process.rank {
         Some(rank) => format!("rank {rank}: {program} ({pid})"),
         None => format!("{program} ({pid})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processors_of_a_process_are_those_that_it_may_use() {
+        let processors = |affinity: &str, cpus: u32| {
+            let metadata = serde_json::json!({
+                "process": { "affinity": affinity },
+                "machine": { "cpus": cpus },
+            });
+            processors(&serde_json::from_value(metadata).expect("metadata"))
+        };
+        assert_eq!(processors("0-3,8", 64), Some(5));
+        assert_eq!(processors("7", 64), Some(1));
+        for unknown in ["", "3-1", "a", "0-", "0-4294967295", "-"] {
+            assert_eq!(processors(unknown, 64), Some(64), "{unknown}");
+            assert_eq!(processors(unknown, 0), None, "{unknown}");
+        }
     }
 }

@@ -1,18 +1,21 @@
-//! What a timeline was made of: events, losses, repairs, and how bad each is.
+//! The facts that a timeline was made of: events, losses, repairs, and how bad each is.
 
 use std::collections::BTreeMap;
 
 use omptrace_symbols::Problem;
+use omptrace_trace_format::event::Event;
 use omptrace_trace_format::{Diagnostic, DiagnosticKind, Ending, Severity};
 
 use crate::devices::DeviceReport;
+use crate::locations::ThreadIntroduction;
 use crate::repair::{Cause, Repair, Repairs};
+use crate::sampling::SampleSums;
 use crate::sink::Ns;
 
 /// The number of modules with the same problem that are listed one by one.
 const FEW_MODULES: usize = 3;
 
-/// What a timeline was made of.
+/// The facts that a timeline was made of.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The processes, in the timeline's order.
@@ -49,7 +52,7 @@ impl Report {
     }
 }
 
-/// What the timeline of one process was made of.
+/// The facts that the timeline of one process was made of.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessReport {
     /// The process's name in the timeline.
@@ -58,22 +61,58 @@ pub struct ProcessReport {
     pub runtime: String,
     /// How the session ended.
     pub ending: Option<Ending>,
+    /// The threads of its streams, in the order of the trace.
+    pub threads: Vec<ThreadIntroduction>,
     /// Events read.
     pub events: u64,
+    /// The events of each stream, in the order of the trace; empty unless [`crate::Manner::counts`] asks for them.
+    pub counts: Vec<EventCounts>,
     /// Events that the tracer had lost.
     pub lost: u64,
+    /// How many samples there are, and how many were lost.
+    pub samples: SampleSums,
     /// Words about what turned tracing off: see [`omptrace_trace_format::Metadata::failure_message`].
     pub failure: Option<String>,
     /// Whether recording was off for a while, and then on again.
     pub paused: bool,
-    /// What was repaired.
+    /// The repairs.
     pub repairs: Repairs,
-    /// What the timelines of devices were made of, by number.
+    /// The facts that the timelines of devices were made of, by number.
     pub devices: BTreeMap<i32, DeviceReport>,
-    /// What was wrong with the file.
+    /// The flaws of the file.
     pub diagnostics: Vec<Diagnostic>,
     /// The modules whose code has no source lines, and why.
     pub unnamed: Vec<(String, Problem)>,
+}
+
+/// The events of a stream, counted by name.
+#[derive(Clone, Debug, Default)]
+pub struct EventCounts {
+    /// By the event's number: a table lookup per event, not a search by name.
+    by_number: Vec<(&'static str, u64)>,
+}
+
+impl EventCounts {
+    pub(crate) fn add(&mut self, event: &Event<'_>) {
+        let number = usize::from(event.number());
+        if self.by_number.len() <= number {
+            self.by_number.resize(number + 1, ("", 0));
+        }
+        let (name, count) = &mut self.by_number[number];
+        *name = event.name();
+        *count += 1;
+    }
+
+    /// Each name that was met, and its events.
+    pub fn by_name(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let all = self.by_number.iter().copied();
+        all.filter(|(_, count)| *count > 0)
+    }
+
+    /// All events.
+    pub fn total(&self) -> u64 {
+        self.by_number.iter().map(|(_, count)| count).sum()
+    }
 }
 
 impl ProcessReport {
@@ -95,18 +134,22 @@ impl ProcessReport {
             .collect()
     }
 
-    /// What was never recorded: how bad that is, its name for programs, and words about it.
+    /// Things that were never recorded: how bad that is, its name for programs, and words about it.
     pub fn losses(&self) -> impl Iterator<Item = (Severity, &'static str, String)> {
         let lost = (self.lost > 0).then(|| {
             let text = format!("events were lost while tracing ({})", self.lost);
             (Severity::Warning, "lost", text)
         });
+        let samples = (self.samples.lost > 0).then(|| {
+            let text = format!("samples were lost while tracing ({})", self.samples.lost);
+            (Severity::Warning, "samples_lost", text)
+        });
         let failure = self.failure.clone();
         let failure = failure.map(|text| (Severity::Error, "tracing_off", text));
-        failure.into_iter().chain(lost)
+        failure.into_iter().chain(lost).chain(samples)
     }
 
-    /// A line for each module without source lines, or for all that have the same problem where they are many: programs in
+    /// A line for each module without source lines, or for all that have the same problem where they are many. Programs in
     /// Python load dozens of libraries.
     fn unnamed_by_problem(&self) -> Vec<String> {
         let mut by_problem: Vec<(Problem, Vec<&str>)> = Vec::new();
@@ -131,9 +174,10 @@ impl ProcessReport {
         by_problem.into_iter().flat_map(lines).collect()
     }
 
-    /// How bad it is that something was repaired. In a trace that lost nothing, a missing end is one that the runtime did not
-    /// report: threads that run when the process ends have them. And what lacks its begin began while recording was off, or
-    /// before what a flight recorder kept. Of a process that runs, one stream is read after the other, and all may be.
+    /// How bad it is that something was repaired. In a trace that lost nothing, a missing end is one that the runtime did
+    /// not report. Threads that run when the process ends have such ends. What lacks its begin began while recording was
+    /// off, or before what a flight recorder kept. Of a process that runs, one stream is read after the other, and all may
+    /// be.
     pub fn severity(&self, repair: &Repair) -> Severity {
         let is_running = self.ending == Some(Ending::Running);
         let is_expected = match repair.cause {

@@ -1,30 +1,49 @@
-//! What the runtime of a trace reports, where numbers depend on it: what it does not report is no time of 0.
+//! The things that the runtime of a trace reports, where numbers depend on it. The time of a thing that it does not report
+//! is not 0: it is not known.
 
+use omptrace_runtimes::{RUNTIMES, Runtime, Vendor};
 use omptrace_trace_format::metadata::{Metadata, Registration};
 
 use crate::dialect::Dialect;
 
-/// Turns a row `name: callback callback;` into a field of [`Reports`]: one of the callbacks, which have other names in each
-/// generation of the interface, was asked for and granted.
+/// Turns a row `name: callback callback;` into a field of [`Reports`]. It is true where one of the callbacks was asked for and
+/// granted; they have other names in each generation of the interface.
 macro_rules! reports {
     ($($(#[$doc:meta])* $name:ident: $($callback:ident)*;)*) => {
-        /// What a runtime reports.
+        /// The things that a runtime reports.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct Reports { $($(#[$doc])* pub $name: bool,)* }
+        pub struct Reports {
+            $($(#[$doc])* pub $name: bool,)*
+            /// Constructs that GCC's code executes without its runtime: static loops, masked regions, atomic updates,
+            /// reductions.
+            pub inlined: bool,
+            /// Which barriers are explicit.
+            pub barrier_kinds: bool,
+            /// The least cost of a chunk of a dynamic loop; no report of the runtime's, but known of it.
+            pub chunk_cost_ns: u64,
+        }
 
         impl Reports {
-            /// What the registrations in `metadata` granted; all where it has none.
+            /// The things that the registrations in `metadata` granted; all where it has none.
             fn granted_in(metadata: &Metadata) -> Reports {
                 let granted = |callback: &str| {
                     metadata.callbacks.is_empty() || metadata.callbacks.get(callback).is_some_and(is_granted)
                 };
-                Reports { $($name: [$(stringify!($callback)),*].into_iter().any(granted),)* }
+                Reports {
+                    $($name: [$(stringify!($callback)),*].into_iter().any(granted),)*
+                    ..Reports::default()
+                }
             }
         }
 
         impl Default for Reports {
             fn default() -> Reports {
-                Reports { $($name: true,)* }
+                Reports {
+                    $($name: true,)*
+                    inlined: true,
+                    barrier_kinds: true,
+                    chunk_cost_ns: chunk_cost_ns(""),
+                }
             }
         }
     };
@@ -56,13 +75,33 @@ reports! {
 }
 
 impl Reports {
-    /// What the runtime that `metadata` describes reports.
+    /// The things that the runtime that `metadata` describes reports.
     pub fn of(metadata: &Metadata) -> Reports {
         let granted = Reports::granted_in(metadata);
-        // LLVM 3.7 does not report switches, but where tasks begin and end.
-        let tasks = granted.tasks || Dialect::of(metadata).tasks_created_when_they_run;
-        Reports { tasks, ..granted }
+        let dialect = Dialect::of(metadata);
+        let runtime = metadata.runtime.as_ref();
+        Reports {
+            // LLVM 3.7 does not report switches, but where tasks begin and end.
+            tasks: granted.tasks || dialect.tasks_created_when_they_run,
+            inlined: !dialect.inlined_by_gcc,
+            barrier_kinds: !dialect.barriers_of_one_kind,
+            chunk_cost_ns: chunk_cost_ns(runtime.map_or("", |runtime| &runtime.version)),
+            ..granted
+        }
     }
+}
+
+/// The cost of a chunk in the runtime of this version; in LLVM's where that is not known.
+fn chunk_cost_ns(version: &str) -> u64 {
+    let known = Runtime::of_version(version);
+    let llvm = || {
+        RUNTIMES
+            .iter()
+            .find(|runtime| runtime.vendor == Vendor::Llvm)
+    };
+    known
+        .or_else(llvm)
+        .map_or(0, |runtime| runtime.chunk_cost_ns)
 }
 
 /// Whether a registration promises events, at least some: `ompt_set_result_t` and what the Collector API answers, in words.
@@ -71,4 +110,27 @@ fn is_granted(registration: &Registration) -> bool {
         &registration.meaning[..],
         "always" | "sometimes" | "sometimes_paired" | "OK"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reports(version: &str) -> Reports {
+        let mut metadata = Metadata::default();
+        metadata.runtime.get_or_insert_default().version = version.into();
+        Reports::of(&metadata)
+    }
+
+    #[test]
+    fn what_gcc_inlines_is_known_to_be_missing() {
+        let gcc = reports("libgomp of GCC 12 through libomptgomp");
+        assert!(!gcc.inlined && !gcc.barrier_kinds);
+        assert_eq!(gcc.chunk_cost_ns, 5);
+        for version in ["LLVM OMP version: 5.0.20140926", "another", ""] {
+            let other = reports(version);
+            assert!(other.inlined && other.barrier_kinds, "{version}");
+            assert_eq!(other.chunk_cost_ns, 200, "{version}");
+        }
+    }
 }

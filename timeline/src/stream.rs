@@ -1,6 +1,6 @@
-//! The events of one stream as interpretation wants them: with times of the timeline, which do not go back, and with the
-//! specification's numbers, whatever the runtime's generation; some thousand at a time, decoded ahead by another thread
-//! where there may be one.
+//! The events of one stream as interpretation wants them. They have times of the timeline, which do not go back, and the
+//! specification's numbers, whatever the runtime's generation. Another thread decodes some thousand at a time ahead, where
+//! there may be one.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -16,7 +16,7 @@ use crate::sink::Ns;
 
 /// Events of a batch: as many as spare most of the hand-overs and stay in a processor's cache.
 const BATCH: usize = 2048;
-const SMALLEST_BATCH: usize = 64;
+const MIN_BATCH: usize = 64;
 /// Batches that another thread decodes at a time: to wake it costs as much as to decode one, in a virtual machine more.
 const BATCHES_AHEAD: usize = 4;
 /// Events of all streams that are decoded and wait: with very many streams, there are fewer.
@@ -32,7 +32,7 @@ pub(crate) struct Timed {
     pub(crate) was_raised: bool,
 }
 
-/// Who decodes.
+/// The thread that decodes.
 #[derive(Clone, Copy)]
 pub(crate) enum Decoding<'a, 'r> {
     /// The thread that asks for the events.
@@ -41,7 +41,7 @@ pub(crate) enum Decoding<'a, 'r> {
     Ahead(&'a Sender<Request<'r>>),
 }
 
-/// What the other thread shall do.
+/// The request to the other thread.
 pub(crate) type Request<'r> = Box<dyn FnOnce() + Send + 'r>;
 
 impl<'r> Decoding<'_, 'r> {
@@ -70,12 +70,12 @@ pub(crate) struct Portion {
 }
 
 impl Portion {
-    /// That of each of this many streams.
+    /// The portion of each of this many streams.
     pub(crate) fn of(streams: usize) -> Portion {
         let events = ALL_EVENTS / 2 / streams.max(1);
-        let ahead = (events / SMALLEST_BATCH).clamp(1, BATCHES_AHEAD);
+        let ahead = (events / MIN_BATCH).clamp(1, BATCHES_AHEAD);
         Portion {
-            batch: (events / ahead).clamp(SMALLEST_BATCH, BATCH),
+            batch: (events / ahead).clamp(MIN_BATCH, BATCH),
             ahead,
         }
     }
@@ -86,7 +86,7 @@ pub(crate) struct Batches<'a, 'r> {
     decoding: Decoding<'a, 'r>,
     /// `None` while another thread has it.
     decoder: Option<Box<Decoder<'r>>>,
-    /// What another thread decoded.
+    /// The events that another thread decoded.
     decoded: VecDeque<Vec<Timed>>,
     /// Batches that were read.
     spare: Vec<Vec<Timed>>,
@@ -95,7 +95,7 @@ pub(crate) struct Batches<'a, 'r> {
     ahead: usize,
 }
 
-/// What a thread sends that decodes: batches, then the decoder as the last.
+/// The messages of a thread that decodes: batches, then the decoder as the last.
 enum Sent<'r> {
     Batch(Vec<Timed>),
     Decoder(Box<Decoder<'r>>),
@@ -197,7 +197,7 @@ impl<'a, 'r> Batches<'a, 'r> {
         true
     }
 
-    /// What was wrong with the chunks so far.
+    /// The flaws of the chunks so far.
     pub(crate) fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
         while self.receive(Receiver::recv) {}
         self.decoder
@@ -209,7 +209,7 @@ impl<'a, 'r> Batches<'a, 'r> {
 /// Decodes a stream.
 struct Decoder<'r> {
     events: Events<'r>,
-    /// That of numbers that are not the specification's.
+    /// The dialect, where its numbers are not the specification's.
     dialect: Option<Dialect>,
     clock: SessionClock<'r>,
     /// The part of the clock that holds the newest event's time.

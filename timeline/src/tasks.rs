@@ -1,10 +1,8 @@
 //! The explicit tasks that are alive: created, perhaps suspended, not complete.
 
-use std::rc::Rc;
-
 use ompt_sys as ompt;
 
-use crate::dependences::Node;
+use crate::dependences::NodeId;
 use crate::names::Construct;
 use crate::sink::{Anchor, Point, RegionId};
 use crate::thread::Frame;
@@ -44,13 +42,13 @@ impl Task {
     }
 }
 
-/// What a task depends on, and what depends on it.
+/// The dependences of a task, to earlier and to later ones.
 #[derive(Default)]
 pub(crate) struct Links {
     /// The number of its dependences.
     pub(crate) ndeps: u32,
     /// How siblings find it that depend on it.
-    pub(crate) node: Option<Rc<Node>>,
+    pub(crate) node: Option<NodeId>,
     /// The ends of the tasks that it depends on: flows to its start begin there.
     pub(crate) predecessors: Vec<(Point, Anchor)>,
     /// Tasks that wait for its end.

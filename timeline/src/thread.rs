@@ -1,14 +1,14 @@
 //! The regions that are open on one thread, strictly nested.
 //!
-//! Events of a real runtime do not nest: ends come late or never, a task goes on while the one above it is
-//! suspended, a phase ends inside another region than it began in. [`Thread`] makes them nest:
+//! Events of a real runtime do not nest. Ends come late or never. A task goes on while the one above it is suspended. A phase
+//! ends inside another region than it began in. [`Thread`] makes them nest:
 //!
 //! * an end closes its region and, before it, what is still open above: those ends are missing;
 //! * a region that outlives the one around it (a [phase](Construct::Phase)) is cut: it ends with it and goes on after it;
 //! * a task that leaves the thread is [cut out](Thread::cut) and its regions wait elsewhere;
 //! * waiting pauses while a task runs on top of it, and goes on after it ([`Thread::settle`]);
-//! * a member's implicit task lasts until its parallel region ends, or the thread does something else; idling until then, and
-//!   running tasks of the region, is nothing else;
+//! * a member's implicit task lasts until its parallel region ends, or the thread does something else;
+//! * idling until then, and running tasks of the region, is nothing else;
 //! * what the tracer did may come between the ends of a region that is over ([`Thread::make_way`]);
 //! * times never go back.
 
@@ -19,7 +19,8 @@ use crate::emitter::Stage;
 use crate::names::Construct;
 use crate::repair::Cause;
 use crate::sink::{
-    Anchor, Argument, LocationId, Ns, Point, RegionId, ThreadEvent, Value, argument,
+    Anchor, Argument, Awaited, LocationId, Ns, Part, Point, RegionId, TaskId, TeamId, ThreadEvent,
+    Value, argument,
 };
 
 /// Stops a trace of begins only, each of whose ends is looked for in all of them. What is deeper is left out; formats whose
@@ -30,11 +31,11 @@ const MAX_DEPTH: usize = 1 << 16;
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) construct: Construct,
-    /// What its end names: the id of a task or region, an address, or 0.
+    /// The thing that its end names: the id of a task or region, an address, or 0.
     pub(crate) key: u64,
     pub(crate) region: RegionId,
-    /// What the thread does with others when the region begins; its counterpart comes when it ends.
-    event: Option<ThreadEvent>,
+    /// Its meaning between threads.
+    meaning: Meaning,
     /// When it began, or went on after it was cut.
     begin: Ns,
     /// Ends after this time are late: when the member's parallel region ended, or when the member itself did.
@@ -49,10 +50,29 @@ pub(crate) struct Frame {
     part: u32,
     /// The place of the innermost implicit task that this region lies in, or is.
     implicit_task: Option<u32>,
+    /// The barriers of its team that the thread has entered, if it is an implicit task.
+    barriers: u32,
     /// The chunks of a loop that this thread got.
     pub(crate) chunks: u64,
     /// Their iterations.
     pub(crate) iterations: u64,
+}
+
+/// The meaning of a region between threads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Meaning {
+    /// No other thread has to do with it.
+    Alone,
+    /// The thread forms a team.
+    Team { team: TeamId, requested: u32 },
+    /// The implicit task of a member.
+    Member { team: TeamId, index: u32, size: u32 },
+    /// An explicit task, which the thread switches to.
+    Task { task: TaskId, has_id: bool },
+    /// A loop, whose iterations the team shares.
+    Loop { schedule: ompt::ompt_work_t },
+    /// The thread waits.
+    Wait(Awaited),
 }
 
 impl Frame {
@@ -61,7 +81,7 @@ impl Frame {
             construct,
             key,
             region,
-            event: None,
+            meaning: Meaning::Alone,
             begin: 0,
             limit: Ns::MAX,
             is_member: false,
@@ -69,22 +89,60 @@ impl Frame {
             paused: false,
             part: 1,
             implicit_task: None,
+            barriers: 0,
             chunks: 0,
             iterations: 0,
         }
     }
 
-    /// The same, where the thread meets others.
-    pub(crate) fn with(self, event: ThreadEvent) -> Frame {
-        Frame {
-            event: Some(event),
-            ..self
+    /// Returns it with a meaning between threads.
+    #[inline(always)]
+    pub(crate) fn with(self, meaning: Meaning) -> Frame {
+        Frame { meaning, ..self }
+    }
+
+    /// Which slice of the region is entered next.
+    fn next_part(&self) -> Part {
+        match self.part {
+            1 => Part::First,
+            _ => Part::Further,
         }
     }
 
-    /// What the thread does with others when the region has ended for good.
+    /// The event between threads when the region has ended for good.
     pub(crate) fn end_of_event(&self) -> Option<ThreadEvent> {
-        self.event.and_then(ThreadEvent::counterpart)
+        match self.meaning {
+            Meaning::Team { team, .. } => Some(ThreadEvent::Join { team }),
+            Meaning::Member { team, .. } => Some(ThreadEvent::TeamEnd { team }),
+            Meaning::Task { task, .. } => Some(ThreadEvent::TaskComplete { task }),
+            Meaning::Alone | Meaning::Loop { .. } | Meaning::Wait(_) => None,
+        }
+    }
+
+    /// The event between threads when the thread enters the region.
+    #[inline(always)]
+    fn event(&self) -> Option<ThreadEvent> {
+        match self.meaning {
+            Meaning::Alone | Meaning::Wait(_) => None,
+            Meaning::Team { team, requested } => Some(ThreadEvent::Fork { team, requested }),
+            Meaning::Member { team, index, size } => Some(ThreadEvent::TeamBegin {
+                team,
+                index,
+                size,
+                task: Id(self.key).known().map(TaskId),
+            }),
+            Meaning::Task { task, has_id } => Some(ThreadEvent::TaskSwitch { task, has_id }),
+            Meaning::Loop { schedule } => Some(ThreadEvent::Loop { schedule }),
+        }
+    }
+
+    /// The thing that the thread waits for in it.
+    #[inline(always)]
+    fn awaited(&self) -> Option<Awaited> {
+        match self.meaning {
+            Meaning::Wait(awaited) => Some(awaited),
+            _ => None,
+        }
     }
 
     /// When it began, or went on after it was cut.
@@ -107,6 +165,14 @@ impl Frame {
             Construct::Chunk => None,
             Construct::Work(ompt::ompt_work_single_executor) => Some(Cause::SingleWithoutEnd),
             _ => Some(Cause::MissingEnd),
+        }
+    }
+
+    /// The team of a member's implicit task, and the member's number.
+    pub(crate) fn team_of_member(&self) -> Option<(TeamId, u32)> {
+        match self.meaning {
+            Meaning::Member { team, index, .. } => Some((team, index)),
+            _ => None,
         }
     }
 
@@ -157,7 +223,7 @@ pub(crate) struct Thread {
     stack: Vec<Frame>,
     /// The time of the newest thing on this thread.
     last: Ns,
-    /// That of the newest instant.
+    /// The time of the newest instant.
     last_instant: Option<Ns>,
     /// Regions deeper than [`MAX_DEPTH`], which are on no stack.
     hidden: usize,
@@ -216,7 +282,7 @@ impl Thread {
         at
     }
 
-    /// What an arrow from the end of a region is bound to, which ends at `time`.
+    /// The thing that an arrow from the end of a region is bound to, which ends at `time`.
     pub(crate) fn anchor_of_end(
         &self,
         stage: &Stage<'_>,
@@ -233,7 +299,13 @@ impl Thread {
         }
     }
 
-    /// As [`Thread::point`], where earlier things may follow.
+    /// The point of `time` on this thread, which has been.
+    pub(crate) fn at(&self, time: Ns) -> Point {
+        let location = self.location;
+        Point { location, time }
+    }
+
+    /// Like [`Thread::point`], where earlier things may follow.
     pub(crate) fn point_ahead(&self, time: Ns) -> Point {
         Point {
             location: self.location,
@@ -252,7 +324,7 @@ impl Thread {
         &mut self,
         stage: &mut Stage<'_>,
         time: Ns,
-        frame: Frame,
+        mut frame: Frame,
         arguments: &[Argument<'_>],
     ) {
         if !self.waits_for_region_end(&frame) {
@@ -270,27 +342,56 @@ impl Thread {
         {
             top.paused = true;
             if depth <= stage.max_depth {
-                stage.sink.leave(at, &[]);
+                stage.leave(at, &[]);
             }
         }
         // A team is joined once; a task is switched to each time that it goes on.
-        if let Some(event) = frame.event
+        if let Some(event) = frame.event()
             && (frame.part == 1 || frame.is_explicit_task())
         {
             stage.thread_event(at, event);
         }
+        if let Construct::SyncRegion(kind) | Construct::SyncRegionWait(kind) = frame.construct
+            && frame.part == 1
+            && is_barrier(kind)
+        {
+            frame.meaning = self.barrier(frame.construct, kind);
+        }
+        let awaited = frame.awaited();
+        if frame.part == 1 {
+            stage.waits(at, awaited);
+        }
         if depth < stage.max_depth {
-            if frame.part > 1 {
-                stage.thread_event(at, ThreadEvent::GoesOn);
-            }
-            stage.sink.enter(at, frame.region, arguments);
+            stage.enter(at, frame.region, (frame.next_part(), awaited), arguments);
         } else {
             stage.repairs.add(Cause::TooDeep, self.stream, time);
         }
-        self.push(Frame {
-            begin: at.time,
-            ..frame
-        });
+        frame.begin = at.time;
+        self.push(frame);
+    }
+
+    /// The meaning of a barrier that the thread enters. It has the number that follows those which the thread has entered in
+    /// its team; the wait in it has the same.
+    #[inline]
+    fn barrier(&mut self, construct: Construct, kind: ompt::ompt_sync_region_t) -> Meaning {
+        let Some(top) = self.stack.last() else {
+            return Meaning::Alone;
+        };
+        if construct == Construct::SyncRegionWait(kind)
+            && top.construct == Construct::SyncRegion(kind)
+        {
+            return top.meaning;
+        }
+        let Some(member) = top.implicit_task else {
+            return Meaning::Alone;
+        };
+        let member = &mut self.stack[member as usize];
+        let Meaning::Member { team, .. } = member.meaning else {
+            return Meaning::Alone;
+        };
+        member.barriers = member.barriers.saturating_add(1);
+        let number = member.barriers;
+        Meaning::Wait(Awaited::Barrier { team, number })
     }
 
     #[cold]
@@ -312,16 +413,13 @@ impl Thread {
     }
 
     #[inline(always)]
-    fn push(&mut self, frame: Frame) {
-        let implicit_task = if frame.is_implicit_task() {
+    fn push(&mut self, mut frame: Frame) {
+        frame.implicit_task = if frame.is_implicit_task() {
             Some(self.stack.len() as u32)
         } else {
             self.stack.last().and_then(|top| top.implicit_task)
         };
-        self.stack.push(Frame {
-            implicit_task,
-            ..frame
-        });
+        self.stack.push(frame);
     }
 
     /// Nothing runs on top of the innermost region any more: if that is waiting, it goes on. Gives [`Thread::wait`].
@@ -347,7 +445,7 @@ impl Thread {
             };
             top.part += u32::from(top.construct == Construct::Idle);
             if is_shown {
-                stage.sink.enter(at, top.region, arguments);
+                stage.enter(at, top.region, (Part::Resumed, top.awaited()), arguments);
             }
         }
         self.wait()
@@ -391,8 +489,8 @@ impl Thread {
         }
     }
 
-    /// As [`Thread::close`], where others are open above it, or it is hidden. What has no key may lie in a hidden task, and
-    /// counts as that; the end of a region with a key shows that all above it have ended.
+    /// Like [`Thread::close`], where others are open above it, or it is hidden. What has no key may lie in a hidden task, and
+    /// counts as that. The end of a region with a key shows that all above it have ended.
     #[inline(never)]
     fn close_beneath(
         &mut self,
@@ -448,13 +546,26 @@ impl Thread {
     fn leave(&mut self, stage: &mut Stage<'_>, time: Ns, arguments: &[Argument<'_>]) -> Frame {
         let frame = self.stack.pop().expect("callers leave only what is open");
         self.hidden = 0;
-        if !frame.paused && self.stack.len() < stage.max_depth {
-            stage.sink.leave(self.point(time), arguments);
+        let is_shown = !frame.paused && self.stack.len() < stage.max_depth;
+        if is_shown {
+            stage.leave(self.point(time), arguments);
+        }
+        if !is_shown || stage.wants_meetings && !matches!(frame.meaning, Meaning::Alone) {
+            self.ends(stage, time, &frame);
+        }
+        frame
+    }
+
+    /// A region that means something between threads has ended.
+    #[inline(always)]
+    fn ends(&mut self, stage: &mut Stage<'_>, time: Ns, frame: &Frame) {
+        if let Meaning::Wait(awaited) = frame.meaning {
+            let at = self.point_ahead(time);
+            stage.goes_on(frame.construct, frame.begin, at, awaited);
         }
         if let Some(event) = frame.end_of_event() {
             stage.thread_event(self.point(time), event);
         }
-        frame
     }
 
     /// Ends what is open from `depth` on, for events show that it has ended. Phases go on.
@@ -492,7 +603,7 @@ impl Thread {
         for depth in (from..self.stack.len()).rev() {
             let arguments = if depth == from { arguments } else { &[] };
             if !self.stack[depth].paused && depth < stage.max_depth {
-                stage.sink.leave(self.point(time), arguments);
+                stage.leave(self.point(time), arguments);
             }
         }
         let mut taken = self.stack.split_off(from);
@@ -562,6 +673,12 @@ impl Thread {
         }
     }
 
+    /// When the implicit task `task` reported its end; `None` where it did not.
+    pub(crate) fn reported_end(&self, task: u64) -> Option<Ns> {
+        let frame = &self.stack[self.implicit_task(task)?];
+        frame.ended.then_some(frame.limit)
+    }
+
     /// Whether a task is open.
     pub(crate) fn is_in_task(&self) -> bool {
         self.stack.iter().any(Frame::is_task)
@@ -583,8 +700,8 @@ impl Thread {
     /// The place of the innermost implicit task, if it is a member's of the parallel region `region`.
     pub(crate) fn innermost_member_of(&self, region: Id) -> Option<usize> {
         let index = self.stack.last()?.implicit_task? as usize;
-        match self.stack[index].event {
-            Some(ThreadEvent::TeamBegin { team, .. }) if Id(team) == region => Some(index),
+        match self.stack[index].meaning {
+            Meaning::Member { team, .. } if Id(team.0) == region => Some(index),
             _ => None,
         }
     }
@@ -644,15 +761,15 @@ impl Thread {
         }
     }
 
-    /// Whether the implicit task at `index` has reported its end, and the thread does something above it that belongs to its
-    /// parallel region all the same.
+    /// Whether the implicit task at `index` has reported its end, and the thread does something above it that still belongs to
+    /// its parallel region.
     #[inline(never)]
     fn is_left_early(&self, index: usize) -> bool {
         self.stack[index].ended && index + 1 < self.stack.len()
     }
 
-    /// Whether the thread, whose implicit task has reported its end, begins what it may do until its parallel region ends: to
-    /// idle, or to run tasks of the region. Runtimes of TR2 report that end before the region's last tasks have run.
+    /// Whether the thread, whose implicit task has reported its end, begins what it may do until its parallel region ends. It
+    /// may idle, or run tasks of the region. Runtimes of TR2 report that end before the region's last tasks have run.
     #[inline(always)]
     fn waits_for_region_end(&self, begins: &Frame) -> bool {
         let Some((index, limit)) = self.limit() else {
@@ -673,7 +790,7 @@ impl Thread {
         }
     }
 
-    /// Something of the tracer's own comes at `time`, which is no sign of anything: what is over by then ends when it was, and
+    /// Something of the tracer's own comes at `time`, which is no sign of anything. What is over by then ends when it was, and
     /// its ends may still come.
     pub(crate) fn make_way(&mut self, stage: &mut Stage<'_>, time: Ns) {
         while let Some((index, limit)) = self.limit()
@@ -714,4 +831,18 @@ impl Thread {
             stage.repairs.add(Cause::MissingEnd, self.stream, time);
         }
     }
+}
+
+/// Recognizes barriers: regions in which the members of a team wait for each other.
+fn is_barrier(kind: ompt::ompt_sync_region_t) -> bool {
+    matches!(
+        kind,
+        ompt::ompt_sync_region_barrier
+            | ompt::ompt_sync_region_barrier_implicit
+            | ompt::ompt_sync_region_barrier_explicit
+            | ompt::ompt_sync_region_barrier_implementation
+            | ompt::ompt_sync_region_barrier_implicit_workshare
+            | ompt::ompt_sync_region_barrier_implicit_parallel
+            | ompt::ompt_sync_region_barrier_teams
+    )
 }

@@ -16,7 +16,7 @@ const ACCELERATOR: u8 = 2;
 const CPU_THREAD: u8 = 1; // OTF2_LocationType
 const ACCELERATOR_STREAM: u8 = 2;
 
-/// What the events of an archive refer to.
+/// The definitions that the events of an archive refer to.
 #[derive(Default)]
 pub(super) struct Definitions {
     known: HashSet<(Kind, u64)>,
@@ -42,7 +42,7 @@ pub(super) struct Definitions {
     forward: Vec<(Kind, u64, &'static str)>,
 }
 
-/// What a location's definition states.
+/// The content of a location's definition.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocationFacts {
     pub(super) events: u64,
@@ -50,7 +50,7 @@ pub(super) struct LocationFacts {
     location_type: u8,
 }
 
-/// What a location group's definition states.
+/// The content of a location group's definition.
 #[derive(Clone, Copy, Debug)]
 struct GroupFacts {
     group_type: u8,
@@ -203,7 +203,7 @@ impl Definitions {
         self.groups.insert(id, group);
     }
 
-    /// What shows only when all definitions are known.
+    /// Checks that need all definitions.
     fn check_late(&mut self, faults: &mut Faults) {
         for (kind, number, name) in std::mem::take(&mut self.forward) {
             let fault = if self.known.contains(&(kind, number)) {
@@ -279,7 +279,7 @@ impl Definitions {
     }
 }
 
-/// What a definition defines.
+/// The thing that a definition defines.
 fn defines(definition: &Definition) -> Option<(Kind, u64)> {
     use Definition as D;
     Some(match definition {
@@ -305,7 +305,7 @@ fn defines(definition: &Definition) -> Option<(Kind, u64)> {
     })
 }
 
-/// What a location's own definitions state: what its numbers are in the global definitions, and how far its clock is off.
+/// The content of a location's own definitions: its numbers in the global definitions, and how far its clock is off.
 #[derive(Default)]
 pub(super) struct LocalDefinitions {
     numbers: HashMap<(Kind, u64), u64>,

@@ -1,4 +1,4 @@
-//! What can be wrong with an archive, counted per kind.
+//! The faults of an archive, counted per kind.
 
 use omptrace_trace_format::Severity;
 

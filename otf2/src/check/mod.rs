@@ -21,9 +21,9 @@ use faults::{Fault, Faults};
 use omptrace_trace_format::Finding;
 use reader::{Anchor, Records};
 
-/// Reads a whole archive, by its anchor, and lists what is not as it should be, the worst first: files, chunks, counts,
-/// references, times, nesting of each task, teams, tasks, locks, transfers. The archive is sound unless a warning or an
-/// error is among them.
+/// Reads a whole archive, by its anchor, and lists what is not as it should be, the worst first. It checks files,
+/// chunks, counts, references, times, nesting of each task, teams, tasks, locks and transfers. The archive is sound
+/// unless a warning or an error is among them.
 pub fn check_archive(anchor: &Path) -> Vec<Finding> {
     let stated = match Anchor::read(anchor) {
         Ok(stated) => stated,
@@ -69,7 +69,7 @@ fn check_markers(path: &Path, anchor: &Anchor, definitions: &Definitions, faults
     }
 }
 
-/// What the reference of a marker's scope is (`OTF2_MarkerScope`).
+/// The kind of thing that a marker's scope refers to (`OTF2_MarkerScope`).
 fn scope_kind(scope: u8) -> Option<Kind> {
     Some(match scope {
         1 => Kind::Location,

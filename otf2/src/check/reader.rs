@@ -17,7 +17,7 @@ const CHUNK_BYTES: std::ops::RangeInclusive<u64> = (256 << 10)..=(16 << 20);
 #[derive(Debug)]
 pub(super) struct Damage(pub(super) String);
 
-/// What an archive's anchor says.
+/// The content of an archive's anchor.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Anchor {
     pub(super) event_chunk_bytes: usize,

@@ -1,8 +1,8 @@
 //! From a device's clock to the timeline's: a piecewise linear map.
 //!
-//! Three sources, the better first: pairs of both clocks that the tracer has read; the runtime's own translation, which it
-//! gives for some times; and, where there is neither, that nothing begins before the host asks for it and nothing ends
-//! after its record was delivered.
+//! There are three sources, the better first. The tracer has read pairs of both clocks. The runtime has translated some times.
+//! Where there is neither, two bounds hold: nothing begins before the host asks for it, nothing ends after its record was
+//! delivered.
 
 use serde::Serialize;
 
@@ -50,7 +50,7 @@ impl ClockSource {
     fn text(self) -> &'static str {
         match self {
             ClockSource::ClockPairs => "readings of both clocks",
-            ClockSource::TranslateTime => "ompt_translate_time",
+            ClockSource::TranslateTime => "answers of ompt_translate_time",
             ClockSource::HostOperations => "operations of the host",
         }
     }
@@ -59,12 +59,12 @@ impl ClockSource {
 /// How a device's times were mapped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DeviceClockReport {
-    /// What the map was made of.
+    /// The readings that the map was made of.
     pub source: ClockSource,
     /// Points of the map.
     pub points: usize,
-    /// How far mapped times may be off, in nanoseconds: the uncertainty of the points, and by how much those that the map
-    /// leaves out contradict it.
+    /// How far mapped times may be off, in nanoseconds: the uncertainty of the points. Points that the map leaves out add by
+    /// how much they contradict it.
     pub uncertainty_ns: u64,
     /// How far `ompt_translate_time` and the readings of both clocks are apart at most, where there are both.
     pub translation_differs_ns: Option<u64>,
@@ -76,7 +76,7 @@ impl std::fmt::Display for DeviceClockReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "clock from {} of {}, good to {} ns, {} ns against the host's operations",
+            "clock from {} {}, good to {} ns, {} ns against the host's operations",
             self.points,
             self.source.text(),
             self.uncertainty_ns,
@@ -250,9 +250,9 @@ pub(crate) struct Translation {
     pub(crate) asked_ns: f64,
 }
 
-/// The runtime's translations as points. They count from a zero of their own: that of the time of day, of which the
-/// session started at `realtime_ns`, or one that comes out of the device times whose place on the timeline `pairs` knows,
-/// or of the fact that no time lies in the future.
+/// The runtime's translations as points. They count from a zero of their own. It may be that of the time of day, of which the
+/// session started at `realtime_ns`. Else device times whose place on the timeline `pairs` knows give it, or the fact that
+/// no time lies in the future.
 fn translated(
     translations: &[Translation],
     pairs: Option<&DeviceClockMap>,

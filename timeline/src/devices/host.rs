@@ -1,13 +1,15 @@
 //! The host's side: which target region a thread is in, which operations it has asked devices for.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use ompt_sys as ompt;
 use omptrace_trace_format::event::{TargetDataOpEmi, TargetEmi};
 use omptrace_trace_format::field::Address;
 
+use super::queues::Label;
 use super::record::{DataOp, Work};
-use crate::sink::{FlowKind, Ns, Point};
+use crate::sink::{LinkKind, Ns, Point};
 use omptrace_common::fast_map::FastMap;
 
 /// Operations that may still get a record; older ones are forgotten.
@@ -41,23 +43,25 @@ pub(crate) struct HostOperation {
     pub(crate) device_num: i32,
     pub(crate) host_op_id: u64,
     pub(crate) target_data: u64,
-    /// That of the target construct.
+    /// The code address of the target construct.
     pub(crate) codeptr_ra: Address,
     pub(crate) work: Work,
+    /// The place of the host's thread.
+    pub(crate) thread: usize,
 }
 
 impl HostOperation {
-    pub(crate) fn flow(&self) -> FlowKind {
+    pub(crate) fn link(&self) -> LinkKind {
         match self.work {
-            Work::DataOp(_) => FlowKind::TargetDataOp,
-            Work::Kernel { .. } | Work::Native { .. } => FlowKind::TargetSubmit,
+            Work::DataOp(_) => LinkKind::TargetDataOp,
+            Work::Kernel { .. } | Work::Native { .. } => LinkKind::TargetSubmit,
         }
     }
 
     /// Whether the device's record may be about this operation.
-    fn fits(&self, work: &Work) -> bool {
+    pub(crate) fn fits(&self, work: &Work) -> bool {
         match (&self.work, work) {
-            (Work::DataOp(asked), Work::DataOp(done)) => asked.optype == done.optype,
+            (Work::DataOp(asked), Work::DataOp(done)) => asked.kind() == done.kind(),
             (Work::Kernel { .. }, Work::Kernel { .. }) | (_, Work::Native { .. }) => true,
             _ => false,
         }
@@ -82,13 +86,24 @@ impl DataOp {
         ompt::ompt_target_data_op_t(self.optype.0 % ASYNC)
     }
 
+    /// Whether no bytes move: memory is allocated, deleted, associated.
+    pub(crate) fn is_of_memory(&self) -> bool {
+        [
+            ompt::ompt_target_data_alloc,
+            ompt::ompt_target_data_delete,
+            ompt::ompt_target_data_associate,
+            ompt::ompt_target_data_disassociate,
+        ]
+        .contains(&self.kind())
+    }
+
     /// The device that does it; the other end may be the host, whose number is not known.
     pub(crate) fn device_num(&self, is_device: impl Fn(i32) -> bool) -> i32 {
         let (src, dest) = (self.src_device_num, self.dest_device_num);
         let (first, second) = match self.kind() {
-            ompt::ompt_target_data_transfer_from_device
-            | ompt::ompt_target_data_delete
-            | ompt::ompt_target_data_disassociate => (src, dest),
+            ompt::ompt_target_data_transfer_from_device | ompt::ompt_target_data_delete => {
+                (src, dest)
+            }
             _ => (dest, src),
         };
         if is_device(second) && !is_device(first) {
@@ -99,47 +114,131 @@ impl DataOp {
     }
 }
 
+/// An operation that a traced device was asked for, and what became of it.
+#[derive(Debug)]
+struct Asked {
+    operation: HostOperation,
+    /// The host's view of it, once it ended for the host.
+    observed: Option<Observed>,
+    has_record: bool,
+}
+
+impl Asked {
+    fn without_record(self) -> Option<Unrecorded> {
+        let observed = self.observed.filter(|_| !self.has_record)?;
+        Some(Unrecorded {
+            operation: self.operation,
+            observed,
+        })
+    }
+}
+
+/// The host's view of an operation.
+#[derive(Clone, Debug)]
+pub(crate) struct Observed {
+    /// When the host had it behind it.
+    pub(crate) end: Ns,
+    /// Its label then: later the address may mean something else.
+    pub(crate) label: Arc<Label>,
+}
+
+/// An operation of a traced device that no record came of.
+#[derive(Debug)]
+pub(crate) struct Unrecorded {
+    pub(crate) operation: HostOperation,
+    pub(crate) observed: Observed,
+}
+
 /// Operations that devices may have records of, by number, newest last.
 #[derive(Debug, Default)]
 pub(crate) struct HostOperations {
-    by_id: FastMap<u64, HostOperation>,
+    by_id: FastMap<u64, Asked>,
     order: VecDeque<u64>,
 }
 
 impl HostOperations {
-    pub(crate) fn add(&mut self, operation: HostOperation) {
+    /// The host asks for an operation. Gives one that is forgotten for it, if no record came of that.
+    pub(crate) fn add(&mut self, operation: HostOperation) -> Option<Unrecorded> {
         let id = operation.host_op_id;
-        if self.by_id.insert(id, operation).is_none() {
-            self.order.push_back(id);
+        let asked = Asked {
+            operation,
+            observed: None,
+            has_record: false,
+        };
+        if let Some(replaced) = self.by_id.insert(id, asked) {
+            return replaced.without_record();
         }
-        if self.order.len() > MAX_OPERATIONS
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.by_id.remove(&oldest);
+        self.order.push_back(id);
+        if self.order.len() <= MAX_OPERATIONS {
+            return None;
+        }
+        let oldest = self.order.pop_front()?;
+        self.by_id.remove(&oldest)?.without_record()
+    }
+
+    /// The host has the operation behind it.
+    pub(crate) fn ended(&mut self, operation: HostOperation, observed: Observed) {
+        if let Some(asked) = self.by_id.get_mut(&operation.host_op_id) {
+            asked.operation = operation;
+            asked.observed = Some(observed);
         }
     }
 
-    /// The operation that a record names; some runtimes have the two numbers in each other's place.
+    /// A record of the operation came.
+    pub(crate) fn recorded(&mut self, host_op_id: u64) {
+        if let Some(asked) = self.by_id.get_mut(&host_op_id) {
+            asked.has_record = true;
+        }
+    }
+
+    /// The operation that a record names, by both numbers; some runtimes have them in each other's place.
     pub(crate) fn named(
         &self,
         work: &Work,
         host_op_id: u64,
         target_id: u64,
     ) -> Option<&HostOperation> {
-        let by = |id: u64| self.by_id.get(&id).filter(|operation| operation.fits(work));
-        by(host_op_id).or_else(|| by(target_id))
+        let by = |id: u64, target_id: u64| {
+            self.fitting(work, id)
+                .filter(|operation| operation.target_data == target_id)
+        };
+        by(host_op_id, target_id).or_else(|| by(target_id, host_op_id))
     }
 
-    /// The newest operation of the target region that the record's work can have begun with, for runtimes that give
-    /// operations numbers of their own.
+    /// The operation whose number a record has, whatever it has for the target region.
+    pub(crate) fn numbered(&self, work: &Work, host_op_id: u64) -> Option<&HostOperation> {
+        self.fitting(work, host_op_id)
+    }
+
+    fn fitting(&self, work: &Work, id: u64) -> Option<&HostOperation> {
+        let operation = &self.by_id.get(&id)?.operation;
+        operation.fits(work).then_some(operation)
+    }
+
+    /// The newest operation of the target region that the record's work can have begun with and that has no record yet. For
+    /// runtimes that give operations numbers of their own.
     pub(crate) fn likely(&self, work: &Work, target_id: u64, begin: Ns) -> Option<&HostOperation> {
+        if target_id == 0 {
+            return None;
+        }
         let newest = self.order.iter().rev().take(MAX_LOOKED_AT);
         newest
             .filter_map(|id| self.by_id.get(id))
-            .find(|operation| {
-                operation.target_data == target_id
+            .find(|asked| {
+                let operation = &asked.operation;
+                !asked.has_record
+                    && operation.target_data == target_id
                     && operation.at.time <= begin
                     && operation.fits(work)
             })
+            .map(|asked| &asked.operation)
+    }
+
+    /// No more records come: the operations that have none, in the order in which the host asked.
+    pub(crate) fn finish(&mut self) -> Vec<Unrecorded> {
+        let asked = self.order.drain(..).filter_map(|id| self.by_id.remove(&id));
+        let mut unrecorded: Vec<Unrecorded> = asked.filter_map(Asked::without_record).collect();
+        unrecorded.sort_by_key(|unrecorded| unrecorded.operation.at.time);
+        unrecorded
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! host:   target_data_op_emi, target_submit_emi --> HostOperations ----+--> host-observed work --+
-//!                                                        | which one?  |  (no records)           v
+//!                                                        | which one?  |  (without a record)     v
 //! device: device_record --> DeviceWork -- clock map --> work on the timeline ------------> Queues --> intervals, flows,
 //!                                                                                                     counters
 //! ```
@@ -15,12 +15,12 @@ mod record;
 mod survey;
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use ompt_sys as ompt;
 use omptrace_trace_format::event::{
-    DeviceImage, DeviceLoad, DeviceNativeRecord, DeviceRecord, TargetDataOpEmi, TargetEmi,
-    TargetSubmitEmi,
+    DeviceImage, DeviceKernel, DeviceLoad, DeviceNativeRecord, DeviceRecord, TargetDataOpEmi,
+    TargetEmi, TargetSubmitEmi,
 };
 use omptrace_trace_format::field::Address;
 use serde::Serialize;
@@ -32,24 +32,42 @@ use crate::emitter::Stage;
 use crate::interpret::SessionClock;
 use crate::repair::Cause;
 use crate::sink::{CounterId, LocationKind, Ns, Point, Source};
-use host::{HostOperation, HostOperations, TargetRegion};
+use host::{HostOperation, HostOperations, Observed, TargetRegion, Unrecorded};
 use images::Images;
 use omptrace_common::fast_map::FastMap;
 use queues::{Label, Placed, Queue};
 use record::{DataOp, DeviceWork, Work};
 
-/// What a device's timeline was made of.
+/// The facts that a device's timeline was made of.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DeviceReport {
     /// Pieces of work that the device has records of.
     pub records: u64,
     /// Pieces of work of which only the host's begin and end are known.
     pub host_observed: u64,
+    /// The operations that the device should have given records of, for it was traced.
+    pub without_record: u64,
     /// Records for which no operation of the host was found.
     pub uncorrelated: u64,
+    /// Bytes of its memory that were in use at once, at most, by the host's allocations.
+    pub peak_bytes: u64,
+    /// The same for what each place of the program allocated; empty where no allocation was seen.
+    #[serde(skip)]
+    pub memory: Vec<MemoryOfPlace>,
     /// How its times were mapped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock: Option<DeviceClockReport>,
+}
+
+/// What a place of the program allocated on a device.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MemoryOfPlace {
+    /// The place; empty where it is not known.
+    pub source: Source,
+    /// How often.
+    pub allocations: u64,
+    /// Bytes of it that were in use at once, at most.
+    pub peak_bytes: u64,
 }
 
 /// The kinds of work that have tracks of their own, in the order of display.
@@ -81,10 +99,7 @@ impl QueueKind {
             ompt::ompt_target_data_transfer | ompt::ompt_target_data_transfer_rect => {
                 QueueKind::FromDevice
             }
-            ompt::ompt_target_data_alloc
-            | ompt::ompt_target_data_delete
-            | ompt::ompt_target_data_associate
-            | ompt::ompt_target_data_disassociate => QueueKind::Memory,
+            _ if op.is_of_memory() => QueueKind::Memory,
             _ => QueueKind::OtherOperations,
         }
     }
@@ -100,7 +115,7 @@ impl QueueKind {
         }
     }
 
-    /// What its counter of bytes per second is called.
+    /// The name of its counter of bytes per second.
     fn rate(self, device: &str) -> Option<String> {
         match self {
             QueueKind::ToDevice => Some(format!("to {device}")),
@@ -113,27 +128,33 @@ impl QueueKind {
 /// The devices of a process.
 pub(crate) struct Devices {
     survey: Survey,
-    /// What runtimes call them, by number.
+    /// The runtimes' names for them, by number.
     types: BTreeMap<i32, String>,
     devices: BTreeMap<i32, Device>,
     threads: Vec<OnHost>,
     operations: HostOperations,
+    /// The kinds of work of which there are records without an operation of the host. An operation without a record may be
+    /// the one that they are of.
+    anonymous: Vec<Work>,
+    /// From when to when recording was paused, in order.
+    pauses: Vec<(Ns, Ns)>,
     images: Images,
-    /// Names of kernels by the code address of their construct; valid until a module comes or goes.
-    kernels: FastMap<u64, Rc<Label>>,
-    data_ops: BTreeMap<u32, Rc<Label>>,
+    /// Names of kernels by the code address of their construct, and by the name in their record; valid until a module comes or goes.
+    kernels: FastMap<(u64, Option<Arc<str>>), Arc<Label>>,
+    data_ops: BTreeMap<(u32, u64), Arc<Label>>,
 }
 
-/// What a thread of the host is in the midst of.
-#[derive(Default)]
+/// The operation that a thread of the host is in the midst of.
 struct OnHost {
+    stream: u32,
     regions: Vec<TargetRegion>,
     operations: Vec<HostOperation>,
 }
 
 #[derive(Default)]
 struct Device {
-    queues: BTreeMap<QueueKind, Queue>,
+    /// By kind, and whether they hold what the host observed.
+    queues: BTreeMap<(QueueKind, bool), Queue>,
     report: DeviceReport,
     memory: Memory,
 }
@@ -141,31 +162,55 @@ struct Device {
 /// More than any device has; a counter of such numbers does not overflow.
 const MAX_BYTES: u64 = 1 << 48;
 
-/// What is allocated on a device, as far as the host knows.
+/// The memory that is allocated on a device, as far as the host knows.
 #[derive(Default)]
 struct Memory {
     counter: Option<CounterId>,
-    bytes: FastMap<u64, u64>,
+    by_address: FastMap<u64, Allocated>,
+    in_use: Sum,
+    places: Vec<MemoryAtPlace>,
+    /// The number of each place in the list.
+    by_source: FastMap<Source, usize>,
+}
+
+/// A piece of memory, and the number of the place that asked for it.
+#[derive(Clone, Copy)]
+struct Allocated {
+    bytes: u64,
+    place: usize,
+}
+
+/// What a place of the program has on a device.
+#[derive(Default)]
+struct MemoryAtPlace {
+    report: MemoryOfPlace,
     in_use: Sum,
 }
 
 impl Devices {
-    /// The devices of a process with `threads` threads. `types` are the runtime's words for them; of those in `tracks` the
-    /// location is defined already.
+    /// The devices of a process whose threads have these `streams`. `types` are the runtime's words for the devices; of those in
+    /// `tracks` the location is defined already.
     pub(crate) fn new(
         survey: Survey,
         types: BTreeMap<i32, String>,
         tracks: impl Iterator<Item = i32>,
-        threads: usize,
+        streams: impl Iterator<Item = u32>,
     ) -> Devices {
+        let on_host = |stream| OnHost {
+            stream,
+            regions: Vec::new(),
+            operations: Vec::new(),
+        };
         Devices {
             survey,
             devices: tracks
                 .map(|device_num| (device_num, Device::default()))
                 .collect(),
             types,
-            threads: (0..threads).map(|_| OnHost::default()).collect(),
+            threads: streams.map(on_host).collect(),
             operations: HostOperations::default(),
+            anonymous: Vec::new(),
+            pauses: Vec::new(),
             images: Images::default(),
             kernels: FastMap::default(),
             data_ops: BTreeMap::new(),
@@ -175,6 +220,28 @@ impl Devices {
     /// Addresses mean something else from now on.
     pub(crate) fn modules_changed(&mut self) {
         self.kernels.clear();
+    }
+
+    /// Recording is paused: operations get numbers that the trace does not have.
+    pub(crate) fn paused(&mut self, time: Ns) {
+        if self.pauses.last().is_none_or(|(_, end)| *end < Ns::MAX) {
+            self.pauses.push((time, Ns::MAX));
+        }
+    }
+
+    /// Recording goes on.
+    pub(crate) fn resumed(&mut self, time: Ns) {
+        if let Some((_, end)) = self.pauses.last_mut() {
+            *end = time.min(*end);
+        }
+    }
+
+    fn is_in_pause(&self, time: Ns) -> bool {
+        let after = self.pauses.partition_point(|(begin, _)| *begin <= time);
+        let last = after
+            .checked_sub(1)
+            .and_then(|index| self.pauses.get(index));
+        last.is_some_and(|(_, end)| time < *end)
     }
 
     pub(crate) fn load(&mut self, e: &DeviceLoad<'_>) {
@@ -217,6 +284,7 @@ impl Devices {
             };
             let operation = HostOperation {
                 at,
+                thread,
                 device_num: region.device_num,
                 host_op_id: e.host_op_id.0,
                 target_data: region.target_data,
@@ -224,9 +292,10 @@ impl Devices {
                 work: Work::Kernel {
                     requested_num_teams: e.requested_num_teams,
                     granted_num_teams: 0,
+                    name: None,
                 },
             };
-            self.begin(thread, operation);
+            self.begin(stage, operation);
         }
         if e.endpoint != ompt::ompt_scope_begin {
             self.end(stage, thread, at.time, |work| {
@@ -245,17 +314,16 @@ impl Devices {
         let op = DataOp::of(e);
         let device_num = op.device_num(|number| self.types.contains_key(&number));
         if e.endpoint != ompt::ompt_scope_end {
-            self.begin(
+            let operation = HostOperation {
+                at,
                 thread,
-                HostOperation {
-                    at,
-                    device_num,
-                    host_op_id: e.host_op_id.0,
-                    target_data: e.target_data.known().unwrap_or(0),
-                    codeptr_ra: e.codeptr_ra,
-                    work: Work::DataOp(op),
-                },
-            );
+                device_num,
+                host_op_id: e.host_op_id.0,
+                target_data: e.target_data.known().unwrap_or(0),
+                codeptr_ra: e.codeptr_ra,
+                work: Work::DataOp(op),
+            };
+            self.begin(stage, operation);
         }
         if e.endpoint != ompt::ompt_scope_begin {
             if let Some(operation) = self.threads[thread].operations.last_mut()
@@ -270,19 +338,29 @@ impl Devices {
                 at.time,
                 |work| matches!(work, Work::DataOp(begun) if begun.optype == op.optype),
             );
+            let is_allocation = op.kind() == ompt::ompt_target_data_alloc;
+            let label = is_allocation.then(|| self.label(stage, &Work::DataOp(op), e.codeptr_ra));
+            let source = label.map(|label| label.source.clone()).unwrap_or_default();
             let device = self.device(stage, device_num);
-            device.memory.change(stage, device_num, at.time, &op);
+            let in_use = device
+                .memory
+                .change(stage, (device_num, source), at.time, &op);
+            device.report.peak_bytes = device.report.peak_bytes.max(in_use);
         }
     }
 
-    fn begin(&mut self, thread: usize, operation: HostOperation) {
-        if self.survey.gives_records(operation.device_num) {
-            self.operations.add(operation.clone());
+    fn begin(&mut self, stage: &mut Stage<'_>, operation: HostOperation) {
+        self.threads[operation.thread]
+            .operations
+            .push(operation.clone());
+        if self.survey.is_traced(operation.device_num)
+            && let Some(forgotten) = self.operations.add(operation)
+        {
+            self.place_unrecorded(stage, forgotten);
         }
-        self.threads[thread].operations.push(operation);
     }
 
-    /// The thread's newest operation that `is_it` ends; without records, that is all that is known of it.
+    /// The thread's newest operation that `is_it` ends; without a record, that is all that is known of it.
     fn end(
         &mut self,
         stage: &mut Stage<'_>,
@@ -296,17 +374,52 @@ impl Devices {
         };
         open.truncate(index + 1);
         let Some(operation) = open.pop() else { return };
-        if self.survey.gives_records(operation.device_num) {
+        let observed = Observed {
+            end: time,
+            label: self.label(stage, &operation.work, operation.codeptr_ra),
+        };
+        if self.survey.is_traced(operation.device_num) {
+            self.operations.ended(operation, observed);
+        } else {
+            self.place_observed(stage, operation, observed);
+        }
+    }
+
+    /// A traced device gave no record of the operation: it is shown as the host observed it, and reported.
+    fn place_unrecorded(&mut self, stage: &mut Stage<'_>, unrecorded: Unrecorded) {
+        let Unrecorded {
+            operation,
+            observed,
+        } = unrecorded;
+        // Among the records that name no operation may be that of this one.
+        if self.anonymous.iter().any(|work| operation.fits(work)) {
             return;
         }
-        let label = self.label(stage, &operation.work, operation.codeptr_ra);
+        if self.survey.expects(operation.device_num, &operation.work) {
+            let stream = self.threads[operation.thread].stream;
+            stage
+                .repairs
+                .add(Cause::NoDeviceRecord, stream, operation.at.time);
+            self.device(stage, operation.device_num)
+                .report
+                .without_record += 1;
+        }
+        self.place_observed(stage, operation, observed);
+    }
+
+    fn place_observed(
+        &mut self,
+        stage: &mut Stage<'_>,
+        operation: HostOperation,
+        observed: Observed,
+    ) {
         let placed = Placed {
             begin: operation.at.time,
-            end: time,
-            label,
+            end: observed.end,
+            label: observed.label,
             host_op_id: operation.host_op_id,
             target_id: operation.target_data,
-            from: Some((operation.flow(), operation.at)),
+            from: Some((operation.link(), operation.at)),
             work: operation.work,
             host_observed: true,
         };
@@ -321,6 +434,15 @@ impl Devices {
     ) -> Result<(), Cause> {
         let work = DeviceWork::of_record(e).ok_or(Cause::UnknownDeviceRecord)?;
         self.work(stage, clock, e.device_num, work)
+    }
+
+    pub(crate) fn kernel(
+        &mut self,
+        stage: &mut Stage<'_>,
+        clock: SessionClock<'_>,
+        e: &DeviceKernel<'_>,
+    ) -> Result<(), Cause> {
+        self.work(stage, clock, e.device_num, DeviceWork::of_kernel(e))
     }
 
     pub(crate) fn native_record(
@@ -347,10 +469,12 @@ impl Devices {
         if is_swapped {
             std::mem::swap(&mut work.begin, &mut work.end);
         }
-        let named = self
-            .operations
-            .named(&work.work, work.host_op_id, work.target_id);
-        let said = named.map_or(said_device_num, |operation| operation.device_num);
+        let (operations, ids) = (&self.operations, (work.host_op_id, work.target_id));
+        let named = operations.named(&work.work, ids.0, ids.1);
+        let numbered = || operations.numbered(&work.work, ids.0);
+        let said = named
+            .or_else(numbered)
+            .map_or(said_device_num, |operation| operation.device_num);
         let map = self
             .survey
             .clock(said)
@@ -361,13 +485,21 @@ impl Devices {
         let time = |device_time| clock.start.saturating_add(map.ns(device_time) as Ns).max(0);
         let (begin, end) = (time(work.begin), time(work.end));
         let operation = named
-            .or_else(|| self.operations.likely(&work.work, work.target_id, begin))
+            .or_else(|| operations.likely(&work.work, ids.1, begin))
+            .or_else(numbered)
             .cloned();
+        if operation.is_none() && self.is_in_pause(begin) {
+            return Err(Cause::DeviceRecordOfPause);
+        }
         let mut device_num = said;
         let mut codeptr_ra = Address(0);
         if let Some(operation) = &operation {
             (device_num, codeptr_ra) = (operation.device_num, operation.codeptr_ra);
             (work.host_op_id, work.target_id) = (operation.host_op_id, operation.target_data);
+            work.work.complete(&operation.work);
+            self.operations.recorded(operation.host_op_id);
+        } else if !self.anonymous.iter().any(|other| other.is_like(&work.work)) {
+            self.anonymous.push(work.work.clone());
         }
         let label = self.label(stage, &work.work, codeptr_ra);
         let placed = Placed {
@@ -379,7 +511,7 @@ impl Devices {
             target_id: work.target_id,
             from: operation
                 .as_ref()
-                .map(|operation| (operation.flow(), operation.at)),
+                .map(|operation| (operation.link(), operation.at)),
             host_observed: false,
         };
         self.device(stage, device_num).report.uncorrelated += u64::from(operation.is_none());
@@ -399,6 +531,7 @@ impl Devices {
             device.report.records += 1;
         }
         let kind = QueueKind::of(&placed.work, device_num);
+        let key = (kind, placed.host_observed);
         let new = || {
             let of_device = format!("device {device_num}");
             let observed = if placed.host_observed {
@@ -407,11 +540,11 @@ impl Devices {
                 ""
             };
             let name = format!("{of_device} {}{observed}", kind.name());
-            Queue::new(kind, device_num, name, kind.rate(&of_device))
+            Queue::new(key, device_num, name, kind.rate(&of_device))
         };
         device
             .queues
-            .entry(kind)
+            .entry(key)
             .or_insert_with(new)
             .push(stage, placed);
     }
@@ -425,9 +558,9 @@ impl Devices {
         })
     }
 
-    fn label(&mut self, stage: &mut Stage<'_>, work: &Work, codeptr_ra: Address) -> Rc<Label> {
+    fn label(&mut self, stage: &mut Stage<'_>, work: &Work, codeptr_ra: Address) -> Arc<Label> {
         match work {
-            Work::Native { name, .. } => Rc::new(Label::named(name.clone())),
+            Work::Native { name, .. } => Arc::new(Label::named(name.clone())),
             Work::DataOp(op) => {
                 let number = op.optype.0;
                 let spelled = || {
@@ -435,20 +568,30 @@ impl Devices {
                         .optype
                         .name()
                         .map_or_else(|| format!("{number:#x}"), |name| name.replace('_', " "));
-                    Rc::new(Label::named(name))
+                    let place = stage.names.source(codeptr_ra);
+                    let source = place.map(|(_, source)| source).unwrap_or_default();
+                    Arc::new(Label { name, source })
                 };
-                self.data_ops.entry(number).or_insert_with(spelled).clone()
+                let key = (number, codeptr_ra.0);
+                self.data_ops.entry(key).or_insert_with(spelled).clone()
             }
-            Work::Kernel { .. } => {
+            Work::Kernel { name, .. } => {
                 let images = &self.images;
-                let new = || Rc::new(kernel_label(images, stage.names.source(codeptr_ra)));
-                self.kernels.entry(codeptr_ra.0).or_insert_with(new).clone()
+                let key = (codeptr_ra.0, name.clone());
+                let new = || {
+                    let place = stage.names.source(codeptr_ra);
+                    Arc::new(kernel_label(images, place, name.as_deref()))
+                };
+                self.kernels.entry(key).or_insert_with(new).clone()
             }
         }
     }
 
     /// The process has no more events.
     pub(crate) fn finish(mut self, stage: &mut Stage<'_>) -> BTreeMap<i32, DeviceReport> {
+        for unrecorded in self.operations.finish() {
+            self.place_unrecorded(stage, unrecorded);
+        }
         let of_device = |(device_num, device): (&i32, &mut Device)| {
             device
                 .queues
@@ -459,6 +602,7 @@ impl Devices {
                 *device_num,
                 DeviceReport {
                     clock,
+                    memory: device.memory.of_places(),
                     ..device.report.clone()
                 },
             )
@@ -467,7 +611,7 @@ impl Devices {
     }
 }
 
-/// What people call a device; `kind` is the runtime's word, empty where there is none.
+/// A device's name for people; `kind` is the runtime's word, empty where there is none.
 pub(crate) fn device_name(device_num: i32, kind: &str) -> String {
     match kind {
         "" => format!("device {device_num}"),
@@ -475,13 +619,23 @@ pub(crate) fn device_name(device_num: i32, kind: &str) -> String {
     }
 }
 
-/// What the kernel of a target construct is called, whose place is known as text and in the source.
-fn kernel_label(images: &Images, place: Option<(String, Source)>) -> Label {
+/// The name of the kernel of a target construct, whose place is known as text and in the source. `linkage_name` is what its
+/// record has.
+fn kernel_label(
+    images: &Images,
+    place: Option<(String, Source)>,
+    linkage_name: Option<&str>,
+) -> Label {
+    let function = linkage_name.map(omptrace_symbols::kernel_function);
     let Some((text, source)) = place else {
-        return Label::named("kernel".into());
+        return Label::named(match function {
+            Some(function) => format!("kernel {function}"),
+            None => "kernel".into(),
+        });
     };
     let line = source.line.as_ref().map(|(_, line)| *line);
-    let name = match line.and_then(|line| images.function(line)) {
+    let of_image = || Some(images.function(line?)?.to_owned());
+    let name = match function.or_else(of_image) {
         Some(function) => format!("kernel {function} @{text}"),
         None => format!("kernel @{text}"),
     };
@@ -489,25 +643,69 @@ fn kernel_label(images: &Images, place: Option<(String, Source)>) -> Label {
 }
 
 impl Memory {
-    /// The operation has ended: more or less memory of the device is in use.
-    fn change(&mut self, stage: &mut Stage<'_>, device_num: i32, time: Ns, op: &DataOp) {
-        let change = match op.kind() {
+    /// The operation has ended, which the program has at `source`: more or less memory of the device is in use. Gives the bytes.
+    fn change(
+        &mut self,
+        stage: &mut Stage<'_>,
+        (device_num, source): (i32, Source),
+        time: Ns,
+        op: &DataOp,
+    ) -> u64 {
+        let before = self.in_use.0;
+        match op.kind() {
             ompt::ompt_target_data_alloc => {
-                let bytes = op.bytes.min(MAX_BYTES);
-                let before = self.bytes.insert(op.dest_addr, bytes).unwrap_or(0);
-                bytes as i64 - before as i64
+                // What was there is gone: the runtime did not report when.
+                self.free(op.dest_addr);
+                self.allocate(op.dest_addr, op.bytes.min(MAX_BYTES), source);
             }
             // Its own number of bytes is 0 in some runtimes.
-            ompt::ompt_target_data_delete => -(self.bytes.remove(&op.src_addr).unwrap_or(0) as i64),
-            _ => 0,
-        };
-        if change == 0 {
-            return;
+            ompt::ompt_target_data_delete => self.free(op.src_addr),
+            _ => {}
         }
-        let in_use = self.in_use.add(change);
+        if self.in_use.0 == before {
+            return 0;
+        }
+        let in_use = self.in_use.add(0);
         let new = || stage.counter(format!("in use on device {device_num}"), "bytes");
         let counter = *self.counter.get_or_insert_with(new);
-        stage.sink.count(counter, time, in_use);
+        stage.count(counter, time, in_use);
+        in_use.unsigned_abs()
+    }
+
+    fn allocate(&mut self, address: u64, bytes: u64, source: Source) {
+        let place = match self.by_source.get(&source) {
+            Some(known) => *known,
+            None => {
+                self.by_source.insert(source.clone(), self.places.len());
+                self.places.push(MemoryAtPlace {
+                    report: MemoryOfPlace {
+                        source,
+                        ..MemoryOfPlace::default()
+                    },
+                    in_use: Sum::default(),
+                });
+                self.places.len() - 1
+            }
+        };
+        self.by_address.insert(address, Allocated { bytes, place });
+        self.in_use.add(bytes as i64);
+        let at_place = &mut self.places[place];
+        let in_use = at_place.in_use.add(bytes as i64).unsigned_abs();
+        at_place.report.allocations += 1;
+        at_place.report.peak_bytes = at_place.report.peak_bytes.max(in_use);
+    }
+
+    fn free(&mut self, address: u64) {
+        if let Some(Allocated { bytes, place }) = self.by_address.remove(&address) {
+            self.in_use.add(-(bytes as i64));
+            self.places[place].in_use.add(-(bytes as i64));
+        }
+    }
+
+    /// What the places of the program had in use, in the order in which they were met.
+    fn of_places(&self) -> Vec<MemoryOfPlace> {
+        let reports = self.places.iter().map(|place| place.report.clone());
+        reports.collect()
     }
 }
 

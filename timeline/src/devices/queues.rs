@@ -1,18 +1,18 @@
 //! A device's tracks: one per kind of work, more where pieces of work overlap.
 //!
-//! Records come in the order of delivery. A queue holds some back and passes them on in the order of their begins, so that lanes
-//! can be given out: the first that is free.
+//! Records come in the order of delivery. A queue holds some back and passes them on in the order of their begins. Each gets the
+//! first lane that is free.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::record::{DataOp, Work};
 use super::{QueueKind, Sum};
 use crate::emitter::Stage;
 use crate::repair::Cause;
 use crate::sink::{
-    Anchor, Argument, Category, CounterId, DeviceWork, FlowKind, Interval, LocationId,
+    Anchor, Argument, Category, CounterId, DeviceWork, Interval, LinkKind, LocationId,
     LocationKind, Ns, Point, Source, Value, argument,
 };
 
@@ -26,17 +26,17 @@ const MAX_LANES: usize = 64;
 pub(crate) struct Placed {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) label: Rc<Label>,
+    pub(crate) label: Arc<Label>,
     pub(crate) work: Work,
     pub(crate) host_op_id: u64,
     pub(crate) target_id: u64,
     /// The operation of the host.
-    pub(crate) from: Option<(FlowKind, Point)>,
+    pub(crate) from: Option<(LinkKind, Point)>,
     /// The device reported nothing: these are the host's times.
     pub(crate) host_observed: bool,
 }
 
-/// What people call a piece of work.
+/// The name of a piece of work, for people.
 #[derive(Debug, Default)]
 pub(crate) struct Label {
     pub(crate) name: String,
@@ -45,7 +45,7 @@ pub(crate) struct Label {
 }
 
 impl Label {
-    /// Of what has no place in the source.
+    /// A label without a place in the source.
     pub(crate) fn named(name: String) -> Label {
         Label {
             name,
@@ -59,6 +59,7 @@ impl Label {
 pub(crate) struct Queue {
     kind: QueueKind,
     device_num: i32,
+    host_observed: bool,
     name: String,
     waiting: BinaryHeap<Reverse<Waiting>>,
     arrivals: u64,
@@ -106,9 +107,10 @@ impl Ord for Waiting {
 }
 
 impl Queue {
-    /// A queue called `name`; `rate` is the name of the counter of its bytes per second, if it has one.
+    /// A queue called `name` for work of this kind, and for work that the host observed or the device recorded. `rate` is the name
+    /// of the counter of its bytes per second, if it has one.
     pub(crate) fn new(
-        kind: QueueKind,
+        (kind, host_observed): (QueueKind, bool),
         device_num: i32,
         name: String,
         rate: Option<String>,
@@ -116,6 +118,7 @@ impl Queue {
         Queue {
             kind,
             device_num,
+            host_observed,
             name,
             waiting: BinaryHeap::new(),
             arrivals: 0,
@@ -129,19 +132,19 @@ impl Queue {
         let arrival = self.arrivals;
         self.waiting.push(Reverse(Waiting { arrival, placed }));
         if self.waiting.len() > MAX_WAITING {
-            self.tell_first(stage);
+            self.place_first(stage);
         }
     }
 
     /// No more work comes.
     pub(crate) fn finish(&mut self, stage: &mut Stage<'_>) {
-        while self.tell_first(stage) {}
+        while self.place_first(stage) {}
         if let Some(rate) = &mut self.rate {
             rate.advance(stage, Ns::MAX);
         }
     }
 
-    fn tell_first(&mut self, stage: &mut Stage<'_>) -> bool {
+    fn place_first(&mut self, stage: &mut Stage<'_>) -> bool {
         let Some(Reverse(Waiting { placed, .. })) = self.waiting.pop() else {
             return false;
         };
@@ -149,7 +152,7 @@ impl Queue {
         let end = placed.end.max(begin);
         self.lanes[lane].free_from = end;
         let track = self.lanes[lane].location;
-        stage.sink.interval(&Interval {
+        stage.interval(Interval {
             track,
             name: &placed.label.name,
             category: Category::Target,
@@ -170,7 +173,7 @@ impl Queue {
             };
             let time = from.time.min(begin);
             let from = Point { time, ..from };
-            stage.flow(kind, (from, cause), (to, Anchor::Begin));
+            stage.link(kind, (from, cause), (to, Anchor::Begin));
         }
         if let (Some(rate), Work::DataOp(op)) = (&mut self.rate, &placed.work) {
             rate.add(stage, begin, end, op.bytes);
@@ -178,14 +181,18 @@ impl Queue {
         true
     }
 
-    fn work<'p>(&self, placed: &'p Placed) -> DeviceWork<'p> {
+    fn work<'p>(&self, placed: &'p Placed) -> DeviceWork<&'p Source> {
         match (&placed.work, self.kind) {
             (Work::Kernel { .. }, _) => DeviceWork::Kernel(&placed.label.source),
-            (Work::DataOp(DataOp { bytes, .. }), QueueKind::ToDevice) => {
-                DeviceWork::TransferTo { bytes: *bytes }
-            }
+            (Work::DataOp(DataOp { bytes, .. }), QueueKind::ToDevice) => DeviceWork::TransferTo {
+                bytes: *bytes,
+                source: &placed.label.source,
+            },
             (Work::DataOp(DataOp { bytes, .. }), QueueKind::FromDevice) => {
-                DeviceWork::TransferFrom { bytes: *bytes }
+                DeviceWork::TransferFrom {
+                    bytes: *bytes,
+                    source: &placed.label.source,
+                }
             }
             (Work::DataOp(op), _) => DeviceWork::DataOp(op.kind()),
             (Work::Native { .. }, _) => DeviceWork::Native,
@@ -205,6 +212,7 @@ impl Queue {
             };
             let kind = LocationKind::DeviceQueue {
                 device_num: self.device_num,
+                host_observed: self.host_observed,
             };
             let location = stage.location(kind, name);
             self.lanes.push(Lane {
@@ -227,6 +235,7 @@ fn arguments(placed: &Placed) -> Vec<Argument<'_>> {
         Work::Kernel {
             requested_num_teams,
             granted_num_teams,
+            ..
         } => {
             arguments.push(argument(
                 "requested_num_teams",
@@ -302,7 +311,7 @@ impl Rate {
         self.change(stage, begin, rate);
     }
 
-    /// What ends until `time` has ended.
+    /// Ends the work that ends until `time`.
     fn advance(&mut self, stage: &mut Stage<'_>, time: Ns) {
         while let Some(Reverse((end, rate))) = self.ends.peek().copied()
             && end <= time
@@ -316,6 +325,6 @@ impl Rate {
         let new = || stage.counter(std::mem::take(&mut self.name), "MB/s");
         let counter = *self.counter.get_or_insert_with(new);
         self.last = self.last.max(time);
-        stage.sink.count(counter, self.last, self.value.add(by));
+        stage.count(counter, self.last, self.value.add(by));
     }
 }

@@ -1,15 +1,19 @@
-//! What a device's record says (OpenMP 5.2, 19.5.2.25 and 19.5.2.28; 19.4.3.3), out of its raw words.
+//! A device's record (OpenMP 5.2, 19.5.2.25 and 19.5.2.28; 19.4.3.3), decoded from its raw words.
+
+use std::sync::Arc;
 
 use ompt_sys as ompt;
-use omptrace_trace_format::event::{DeviceNativeRecord, DeviceRecord};
+use omptrace_trace_format::event::{DeviceKernel, DeviceNativeRecord, DeviceRecord};
 
-/// What a device did.
+/// The work of a device.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Work {
     Kernel {
         requested_num_teams: u32,
         /// 0 where it is not known.
         granted_num_teams: u32,
+        /// The function's linkage name, where the record has it.
+        name: Option<Arc<str>>,
     },
     DataOp(DataOp),
     /// Something in a format of the device's own.
@@ -17,6 +21,42 @@ pub(crate) enum Work {
         name: String,
         hwid: u64,
     },
+}
+
+impl Work {
+    /// Takes from the host's operation what the record does not have.
+    pub(crate) fn complete(&mut self, asked: &Work) {
+        match (self, asked) {
+            (
+                Work::Kernel {
+                    requested_num_teams: teams @ 0,
+                    ..
+                },
+                Work::Kernel {
+                    requested_num_teams,
+                    ..
+                },
+            ) => *teams = *requested_num_teams,
+            (Work::DataOp(op), Work::DataOp(asked)) if op.src_addr == 0 && op.dest_addr == 0 => {
+                *op = DataOp {
+                    optype: op.optype,
+                    bytes: op.bytes,
+                    ..*asked
+                };
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether both are of one kind.
+    pub(crate) fn is_like(&self, other: &Work) -> bool {
+        match (self, other) {
+            (Work::Kernel { .. }, Work::Kernel { .. })
+            | (Work::Native { .. }, Work::Native { .. }) => true,
+            (Work::DataOp(one), Work::DataOp(other)) => one.optype == other.optype,
+            _ => false,
+        }
+    }
 }
 
 /// A data operation.
@@ -41,7 +81,7 @@ pub(crate) struct DeviceWork {
 }
 
 impl DeviceWork {
-    /// Of a record in the standard format; `None` where it is one of something else, or too short.
+    /// Decodes a record in the standard format; `None` where it is one of something else, or too short.
     pub(crate) fn of_record(e: &DeviceRecord<'_>) -> Option<DeviceWork> {
         let low = |word: u64| word as u32;
         let high = |word: u64| (word >> 32) as u32;
@@ -54,6 +94,7 @@ impl DeviceWork {
                 let kernel = Work::Kernel {
                     requested_num_teams: low(teams),
                     granted_num_teams: high(teams),
+                    name: None,
                 };
                 (kernel, host_op_id, end)
             }
@@ -92,7 +133,22 @@ impl DeviceWork {
         })
     }
 
-    /// Of a record in the device's own format.
+    /// Decodes a kernel by a record with its name.
+    pub(crate) fn of_kernel(e: &DeviceKernel<'_>) -> DeviceWork {
+        DeviceWork {
+            work: Work::Kernel {
+                requested_num_teams: e.requested_num_teams,
+                granted_num_teams: e.granted_num_teams,
+                name: Some(e.name.lossy().into()),
+            },
+            begin: e.start_time,
+            end: e.end_time,
+            host_op_id: e.host_op_id.0,
+            target_id: 0,
+        }
+    }
+
+    /// Decodes a record in the device's own format.
     pub(crate) fn of_native(e: &DeviceNativeRecord<'_>) -> DeviceWork {
         DeviceWork {
             work: Work::Native {

@@ -1,4 +1,4 @@
-//! What must be known of a trace's devices before its events are interpreted: their clocks, and whether they give records.
+//! A first pass over a trace's devices, before its events are interpreted: their clocks, and whether they were traced.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,17 @@ use omptrace_trace_format::event::Event;
 use omptrace_trace_format::reader::{Reader, Record, Stream};
 
 use super::clock::{Bounds, ClockPoint, DeviceClockMap, DeviceClockReport, Translation, choose};
-use super::record::{DataOp, DeviceWork};
+use super::record::{DataOp, DeviceWork, Work};
 use omptrace_common::fast_map::FastMap;
 use omptrace_common::thread_pool::in_parallel;
 
 /// Records per stream by which maps of clocks are checked.
 const MAX_SAMPLES: usize = 2000;
 
-/// What is known of the devices.
+/// The first word of the provider that sees the driver's allocations, not the runtime's.
+const CUPTI: &str = "CUPTI";
+
+/// The facts about the devices.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
     devices: BTreeMap<i32, Surveyed>,
@@ -22,13 +25,15 @@ pub(crate) struct Survey {
 
 #[derive(Debug, Default)]
 struct Surveyed {
-    gives_records: bool,
+    is_traced: bool,
+    /// Allocations out of memory that the runtime has had before have no records.
+    pools_memory: bool,
     clock: Option<(DeviceClockMap, DeviceClockReport)>,
 }
 
-/// What the streams of devices report.
+/// The facts that the streams of devices report.
 #[derive(Default)]
-struct Told {
+struct Found {
     pairs: Vec<(i32, ClockPoint)>,
     translations: Vec<(i32, Translation)>,
     samples: Vec<Sample>,
@@ -46,7 +51,7 @@ struct Sample {
 type Asked = FastMap<u64, (f64, i32)>;
 
 impl Survey {
-    /// Of `reader`; `is_device` says which of its streams are those of devices.
+    /// Surveys `reader`; `is_device` says which of its streams are those of devices.
     pub(crate) fn of(reader: &Reader, is_device: &[bool]) -> Survey {
         let streams = |wanted: bool| -> Vec<&Stream> {
             let both = reader.streams().iter().zip(is_device);
@@ -54,11 +59,11 @@ impl Survey {
                 .map(|(stream, _)| stream)
                 .collect()
         };
-        let mut told = Told::default();
-        in_parallel(streams(true), |stream| Told::of(reader, stream))
+        let mut found = Found::default();
+        in_parallel(streams(true), |stream| Found::of(reader, stream))
             .into_iter()
-            .for_each(|more| told.add(more));
-        let wanted: FastMap<u64, ()> = told
+            .for_each(|more| found.add(more));
+        let wanted: FastMap<u64, ()> = found
             .samples
             .iter()
             .map(|sample| (sample.work.host_op_id, ()))
@@ -71,14 +76,32 @@ impl Survey {
                 .flatten()
                 .collect()
         };
-        told.conclude(&asked, reader.clock().start_realtime_ns())
+        let mut survey = found.conclude(&asked, reader.clock().start_realtime_ns());
+        // One that was to give records, and gave none, has lost them.
+        for (device_num, device) in &reader.metadata().devices {
+            if !device.records.is_empty() {
+                let surveyed = survey.devices.entry(*device_num).or_default();
+                surveyed.is_traced = true;
+                surveyed.pools_memory = device.provider.starts_with(CUPTI);
+            }
+        }
+        survey
     }
 
-    /// Whether the device gives records; else its work is what the host saw of it.
-    pub(crate) fn gives_records(&self, device_num: i32) -> bool {
+    /// Whether the device gives records, or should have given some; else its work is what the host saw of it.
+    pub(crate) fn is_traced(&self, device_num: i32) -> bool {
         self.devices
             .get(&device_num)
-            .is_some_and(|device| device.gives_records)
+            .is_some_and(|device| device.is_traced)
+    }
+
+    /// Whether the device, which was traced, should have given a record of this work.
+    pub(crate) fn expects(&self, device_num: i32, work: &Work) -> bool {
+        let pools_memory = self
+            .devices
+            .get(&device_num)
+            .is_some_and(|device| device.pools_memory);
+        !pools_memory || !matches!(work, Work::DataOp(op) if op.is_of_memory())
     }
 
     /// The map of the device's clock.
@@ -86,16 +109,16 @@ impl Survey {
         Some(&self.devices.get(&device_num)?.clock.as_ref()?.0)
     }
 
-    /// What is to be said of the device's clock.
+    /// The report on the device's clock.
     pub(crate) fn clock_report(&self, device_num: i32) -> Option<DeviceClockReport> {
         Some(self.devices.get(&device_num)?.clock.as_ref()?.1)
     }
 }
 
-impl Told {
-    fn of(reader: &Reader, stream: &Stream) -> Told {
+impl Found {
+    fn of(reader: &Reader, stream: &Stream) -> Found {
         let ns = |ticks| reader.clock().ns(ticks) as f64;
-        let mut told = Told::default();
+        let mut found = Found::default();
         for Record { ticks, event } in reader.events(stream) {
             let (device_num, work) = match &event {
                 Event::DeviceClock(e) => {
@@ -105,7 +128,7 @@ impl Told {
                         ns: (before + after) / 2.0,
                         uncertainty_ns: (after - before).abs() / 2.0,
                     };
-                    told.pairs.push((e.device_num, point));
+                    found.pairs.push((e.device_num, point));
                     continue;
                 }
                 Event::DeviceTranslation(e) => {
@@ -114,28 +137,29 @@ impl Told {
                         seconds: e.seconds.get(),
                         asked_ns: ns(ticks),
                     };
-                    told.translations.push((e.device_num, translation));
+                    found.translations.push((e.device_num, translation));
                     continue;
                 }
                 Event::DeviceRecord(e) => (e.device_num, DeviceWork::of_record(e)),
+                Event::DeviceKernel(e) => (e.device_num, Some(DeviceWork::of_kernel(e))),
                 Event::DeviceNativeRecord(e) => (e.device_num, Some(DeviceWork::of_native(e))),
                 _ => continue,
             };
-            told.recorded.insert(device_num, ());
+            found.recorded.insert(device_num, ());
             let work = work.filter(|work| work.begin != 0 && work.end != 0);
-            if let Some(mut work) = work.filter(|_| told.samples.len() < MAX_SAMPLES) {
+            if let Some(mut work) = work.filter(|_| found.samples.len() < MAX_SAMPLES) {
                 (work.begin, work.end) = (work.begin.min(work.end), work.begin.max(work.end));
-                told.samples.push(Sample {
+                found.samples.push(Sample {
                     device_num,
                     work,
                     delivered_ns: ns(ticks),
                 });
             }
         }
-        told
+        found
     }
 
-    fn add(&mut self, more: Told) {
+    fn add(&mut self, more: Found) {
         self.pairs.extend(more.pairs);
         self.translations.extend(more.translations);
         self.samples.extend(more.samples);
@@ -157,7 +181,7 @@ impl Told {
         }
         let mut survey = Survey::default();
         for device_num in bounds.keys().chain(self.recorded.keys()) {
-            survey.devices.entry(*device_num).or_default().gives_records = true;
+            survey.devices.entry(*device_num).or_default().is_traced = true;
         }
         for (device_num, _) in &self.pairs {
             survey.devices.entry(*device_num).or_default();

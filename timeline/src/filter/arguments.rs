@@ -1,62 +1,60 @@
 //! Fewer arguments.
 
-use crate::filter::{ArgumentChoice, pass_on};
-use crate::sink::{Argument, Interval, Point, Region, RegionId, Sink, Value};
+use crate::filter::{ArgumentChoice, Filter};
+use crate::sink::{Argument, Interval, Item, Region, Sink, Value, Wants};
 
 /// Passes on the arguments of choice.
-pub(super) struct Arguments {
-    inner: Box<dyn Sink>,
-    choice: ArgumentChoice,
-}
+pub(super) struct ChosenArguments(pub(super) ArgumentChoice);
 
-impl Arguments {
-    pub(super) fn new(inner: Box<dyn Sink>, choice: ArgumentChoice) -> Arguments {
-        Arguments { inner, choice }
-    }
-
+impl ChosenArguments {
     fn chosen<'a>(&self, arguments: &[Argument<'a>]) -> Vec<Argument<'a>> {
-        let is_chosen = |argument: &&Argument<'_>| match self.choice {
+        let is_chosen = |argument: &&Argument<'_>| match self.0 {
             ArgumentChoice::None => false,
             ArgumentChoice::Ids => matches!(argument.value, Value::Hex(_)),
             ArgumentChoice::All => true,
         };
         arguments.iter().filter(is_chosen).copied().collect()
     }
-}
-
-impl Sink for Arguments {
-    pass_on!(start process location counter count wants_thread_events thread_event);
-    pass_on!(flow note summary failed finish);
 
     /// A viewer shows the place in the source as arguments.
-    fn region(&mut self, region: &Region) {
-        let source = match self.choice {
+    fn region(&self, region: &Region) -> Region {
+        let source = match self.0 {
             ArgumentChoice::All => region.source.clone(),
             ArgumentChoice::None | ArgumentChoice::Ids => None,
         };
-        self.inner.region(&Region {
+        Region {
             source,
             ..region.clone()
-        });
+        }
     }
+}
 
-    fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
-        self.inner.enter(at, region, &self.chosen(arguments));
-    }
+impl Filter for ChosenArguments {
+    const LEAVES_OUT: Wants = Wants::NONE;
 
-    fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
-        self.inner.leave(at, &self.chosen(arguments));
-    }
-
-    fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
-        self.inner.instant(at, region, &self.chosen(arguments));
-    }
-
-    fn interval(&mut self, interval: &Interval<'_>) {
-        let arguments = &self.chosen(interval.arguments)[..];
-        self.inner.interval(&Interval {
-            arguments,
-            ..*interval
-        });
+    fn item(&mut self, item: &Item<'_>, out: &mut dyn Sink) {
+        match item {
+            Item::Region(region) => out.item(&Item::Region(&self.region(region))),
+            Item::Enter(enter) => {
+                let chosen = self.chosen(enter.arguments);
+                out.item(&Item::Enter(enter.with(&chosen[..])));
+            }
+            Item::Leave(leave) => {
+                let chosen = self.chosen(leave.arguments);
+                out.item(&Item::Leave(leave.with(&chosen[..])));
+            }
+            Item::Instant(instant) => {
+                let chosen = self.chosen(instant.arguments);
+                out.item(&Item::Instant(instant.with(&chosen[..])));
+            }
+            Item::Interval(interval) => {
+                let arguments = &self.chosen(interval.arguments)[..];
+                out.item(&Item::Interval(Interval {
+                    arguments,
+                    ..*interval
+                }));
+            }
+            _ => out.item(item),
+        }
     }
 }

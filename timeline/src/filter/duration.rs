@@ -2,28 +2,27 @@
 
 use std::collections::VecDeque;
 
-use crate::filter::kept::KeptEnter;
-use crate::filter::pass_on;
+use crate::filter::kept::KeptArguments;
+use crate::filter::{Filter, OF_WHOLE_TIMELINES};
 use crate::sink::{
-    Anchor, Argument, Flow, Interval, Location, LocationId, Ns, Point, RegionId, Sink,
+    Anchor, Arguments, Enter, Instant, Item, Leave, Link, LocationId, Ns, Sink, Wants,
 };
 
-/// Passes on what takes long enough, and instants. How long something takes is known at its end: till it is old enough,
+/// Passes on what takes long enough, and instants. How long something takes is known at its end. Till it is old enough,
 /// its begin is kept back, and so is what happened inside since.
 pub(super) struct MinDuration {
-    inner: Box<dyn Sink>,
     min_ns: u64,
-    /// What each location keeps back, in order; the first is a begin.
+    /// The items that each location keeps back, in order; the first is a begin.
     kept: Vec<VecDeque<Kept>>,
 }
 
 enum Kept {
     Enter {
-        enter: KeptEnter,
-        /// Those that lead to it.
-        flows: Vec<Flow>,
+        enter: Enter<KeptArguments>,
+        /// The links that lead to it.
+        links: Vec<Link>,
     },
-    Instant(KeptEnter),
+    Instant(Instant<KeptArguments>),
 }
 
 impl Kept {
@@ -33,86 +32,102 @@ impl Kept {
 }
 
 impl MinDuration {
-    pub(super) fn new(inner: Box<dyn Sink>, min_ns: u64) -> MinDuration {
+    pub(super) fn new(min_ns: u64) -> MinDuration {
         MinDuration {
-            inner,
             min_ns,
             kept: Vec::new(),
         }
     }
 
     /// Passes on what is old enough at `time`, with the instants behind it.
-    fn release(&mut self, location: LocationId, time: Ns) {
+    fn release(&mut self, location: LocationId, time: Ns, out: &mut dyn Sink) {
         let kept = &mut self.kept[location.0 as usize];
         while let Some(first) = kept.front() {
             match first {
-                Kept::Enter { enter, flows } if time.abs_diff(enter.at.time) >= self.min_ns => {
-                    enter.enter(&mut *self.inner);
-                    flows.iter().for_each(|flow| self.inner.flow(flow));
+                Kept::Enter { enter, links } if time.abs_diff(enter.at.time) >= self.min_ns => {
+                    let arguments = enter.arguments.arguments();
+                    out.item(&Item::Enter(enter.with(&arguments[..])));
+                    links.iter().for_each(|link| out.item(&Item::Link(*link)));
                 }
                 Kept::Enter { .. } => return,
-                Kept::Instant(instant) => instant.instant(&mut *self.inner),
+                Kept::Instant(instant) => {
+                    let arguments = instant.arguments.arguments();
+                    out.item(&Item::Instant(instant.with(&arguments[..])));
+                }
             }
             kept.pop_front();
         }
     }
-}
 
-impl Sink for MinDuration {
-    pass_on!(start process region counter count note summary failed finish);
-
-    fn location(&mut self, location: &Location) {
-        self.kept.push(VecDeque::new());
-        self.inner.location(location);
-    }
-
-    fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
-        self.release(at.location, at.time);
+    fn enter(&mut self, enter: &Enter<Arguments<'_>>, out: &mut dyn Sink) {
+        let at = enter.at;
+        self.release(at.location, at.time, out);
         self.kept[at.location.0 as usize].push_back(Kept::Enter {
-            enter: KeptEnter::new(at, region, arguments),
-            flows: Vec::new(),
+            enter: enter.with(KeptArguments::new(enter.arguments)),
+            links: Vec::new(),
         });
     }
 
-    fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
-        self.release(at.location, at.time);
+    fn leave(&mut self, leave: &Leave<Arguments<'_>>, out: &mut dyn Sink) {
+        let at = leave.at;
+        self.release(at.location, at.time, out);
         let kept = &mut self.kept[at.location.0 as usize];
         match kept.iter().rposition(Kept::is_enter) {
             Some(too_short) => {
                 kept.remove(too_short);
-                self.release(at.location, at.time);
+                self.release(at.location, at.time, out);
             }
-            None => self.inner.leave(at, arguments),
+            None => out.item(&Item::Leave(*leave)),
         }
     }
 
-    fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
-        self.release(at.location, at.time);
+    fn instant(&mut self, instant: &Instant<Arguments<'_>>, out: &mut dyn Sink) {
+        let at = instant.at;
+        self.release(at.location, at.time, out);
         let kept = &mut self.kept[at.location.0 as usize];
         if kept.is_empty() {
-            self.inner.instant(at, region, arguments);
+            out.item(&Item::Instant(*instant));
         } else {
-            kept.push_back(Kept::Instant(KeptEnter::new(at, region, arguments)));
+            let arguments = KeptArguments::new(instant.arguments);
+            kept.push_back(Kept::Instant(instant.with(arguments)));
         }
     }
 
-    fn interval(&mut self, interval: &Interval<'_>) {
-        if interval.end.abs_diff(interval.begin) >= self.min_ns {
-            self.inner.interval(interval);
-        }
-    }
-
-    fn flow(&mut self, flow: &Flow) {
+    fn link(&mut self, link: &Link, out: &mut dyn Sink) {
         // What ended there may have been too short to be shown.
-        let cause = match flow.cause {
+        let cause = match link.cause {
             Anchor::End => Anchor::Moment,
             cause => cause,
         };
-        let flow = &Flow { cause, ..*flow };
-        let kept = &mut self.kept[flow.to.location.0 as usize];
+        let link = Link { cause, ..*link };
+        let kept = &mut self.kept[link.to.location.0 as usize];
         match kept.back_mut() {
-            Some(Kept::Enter { enter, flows }) if enter.at == flow.to => flows.push(*flow),
-            _ => self.inner.flow(flow),
+            Some(Kept::Enter { enter, links }) if enter.at == link.to => links.push(link),
+            _ => out.item(&Item::Link(link)),
+        }
+    }
+}
+
+impl Filter for MinDuration {
+    const LEAVES_OUT: Wants = OF_WHOLE_TIMELINES;
+
+    fn item(&mut self, item: &Item<'_>, out: &mut dyn Sink) {
+        match item {
+            Item::Location(_) => {
+                self.kept.push(VecDeque::new());
+                out.item(item);
+            }
+            Item::Enter(enter) => self.enter(enter, out),
+            Item::Leave(leave) => self.leave(leave, out),
+            Item::Instant(instant) => self.instant(instant, out),
+            Item::Interval(interval) => {
+                if interval.end.abs_diff(interval.begin) >= self.min_ns {
+                    out.item(item);
+                }
+            }
+            Item::Link(link) => self.link(link, out),
+            Item::ThreadEvent(..) => {}
+            _ => out.item(item),
         }
     }
 }

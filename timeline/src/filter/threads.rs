@@ -2,16 +2,14 @@
 
 use omptrace_trace_format::Reader;
 
-use crate::filter::pass_on;
-use crate::sink::{
-    Argument, Flow, Interval, Location, LocationId, LocationKind, Point, Process, RegionId, Sink,
-};
+use crate::filter::{Filter, OF_WHOLE_TIMELINES, relocated};
+use crate::sink::{Item, Location, LocationId, LocationKind, Sink, Wants};
 use crate::{display_order, introductions};
 
 /// A thread of a trace, as its timeline shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadName {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
     /// Its place among the threads of its process; the first, main, is at 0.
     pub place: u32,
@@ -48,9 +46,8 @@ pub fn threads(reader: &Reader) -> Vec<ThreadName> {
 
 /// Passes on the threads of choice, and all other tracks.
 pub(super) struct Threads {
-    inner: Box<dyn Sink>,
     wanted: Vec<String>,
-    /// What each location is called behind this sink, if it is passed on.
+    /// The number of each location behind this filter, if it is passed on.
     locations: Vec<Option<LocationId>>,
     next: u32,
     /// Threads of the process so far.
@@ -58,9 +55,8 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    pub(super) fn new(inner: Box<dyn Sink>, wanted: Vec<String>) -> Threads {
+    pub(super) fn new(wanted: Vec<String>) -> Threads {
         Threads {
-            inner,
             wanted,
             locations: Vec::new(),
             next: 0,
@@ -81,61 +77,32 @@ impl Threads {
         self.wanted.iter().any(|wanted| thread.is_meant_by(wanted))
     }
 
-    /// The point as it is called behind this sink.
-    fn point(&self, at: Point) -> Option<Point> {
-        let location = self.locations[at.location.0 as usize]?;
-        Some(Point { location, ..at })
-    }
-}
-
-impl Sink for Threads {
-    pass_on!(start region counter count note summary failed finish);
-
-    fn process(&mut self, process: &Process) {
-        self.place = 0;
-        self.inner.process(process);
-    }
-
-    fn location(&mut self, location: &Location) {
+    fn location(&mut self, location: &Location, out: &mut dyn Sink) {
         if !self.is_wanted(location) {
             return self.locations.push(None);
         }
         let id = LocationId(self.next);
         self.next += 1;
         self.locations.push(Some(id));
-        self.inner.location(&Location {
+        out.item(&Item::Location(&Location {
             id,
             ..location.clone()
-        });
+        }));
     }
+}
 
-    fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
-        if let Some(at) = self.point(at) {
-            self.inner.enter(at, region, arguments);
+impl Filter for Threads {
+    const LEAVES_OUT: Wants = OF_WHOLE_TIMELINES;
+
+    fn item(&mut self, item: &Item<'_>, out: &mut dyn Sink) {
+        match item {
+            Item::Location(location) => return self.location(location, out),
+            Item::ThreadEvent(..) => return,
+            Item::Process(_) => self.place = 0,
+            _ => {}
         }
-    }
-
-    fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
-        if let Some(at) = self.point(at) {
-            self.inner.leave(at, arguments);
-        }
-    }
-
-    fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
-        if let Some(at) = self.point(at) {
-            self.inner.instant(at, region, arguments);
-        }
-    }
-
-    fn interval(&mut self, interval: &Interval<'_>) {
-        if let Some(track) = self.locations[interval.track.0 as usize] {
-            self.inner.interval(&Interval { track, ..*interval });
-        }
-    }
-
-    fn flow(&mut self, flow: &Flow) {
-        if let (Some(from), Some(to)) = (self.point(flow.from), self.point(flow.to)) {
-            self.inner.flow(&Flow { from, to, ..*flow });
+        if let Some(passed) = relocated(item, |id| self.locations[id.0 as usize]) {
+            out.item(&passed);
         }
     }
 }

@@ -1,19 +1,16 @@
 //! A part of the timeline's time.
 
-use std::fmt;
-use std::io;
-
-use crate::filter::kept::KeptEnter;
-use crate::filter::pass_on;
+use crate::filter::kept::KeptArguments;
+use crate::filter::{Filter, Filtered, OF_WHOLE_TIMELINES};
 use crate::sink::{
-    Anchor, Argument, Counter, CounterId, Flow, Interval, Location, LocationId, Ns, Point,
-    RegionId, Sink,
+    Anchor, Arguments, Count, CounterId, Enter, Instant, Interval, Item, Leave, Link, LocationId,
+    Ns, Point, Sink, Wants,
 };
 
 /// Passes on what happens from `begin` to before `end`. What reaches beyond is cut there; times stay those of the whole
 /// timeline.
+#[derive(Debug)]
 pub struct Window {
-    inner: Box<dyn Sink>,
     begin: Ns,
     end: Ns,
     locations: Vec<Lane>,
@@ -21,54 +18,52 @@ pub struct Window {
     counters: Vec<Option<i64>>,
 }
 
-/// The open regions of a location: those that wait for the window, or those that were passed on, and above them those
+/// The open regions of a location: those that wait for the window, or those that were passed on. Above them are those
 /// that begin too late.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Lane {
-    waiting: Vec<KeptEnter>,
+    waiting: Vec<Enter<KeptArguments>>,
     shown: usize,
     late: usize,
 }
 
-impl fmt::Debug for Window {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Window").finish_non_exhaustive()
-    }
-}
-
-impl Window {
-    /// Passes on to `inner` what happens from `begin` to before `end`.
-    pub fn new(inner: Box<dyn Sink>, begin: Ns, end: Ns) -> Window {
-        Window {
-            inner,
-            begin,
-            end,
-            locations: Vec::new(),
-            counters: Vec::new(),
-        }
-    }
-
-    /// When it begins.
+impl Filtered<Window> {
+    /// When the window begins.
     pub fn begin(&self) -> Ns {
-        self.begin
+        self.filter.begin
     }
 
     /// Nothing from `end` on is passed on. Must not be earlier than what was.
     pub fn end_at(&mut self, end: Ns) {
-        self.end = end;
+        self.filter.end = end;
     }
 
     /// These regions are open since before the window.
-    pub fn wait(&mut self, location: LocationId, open: &[KeptEnter]) {
-        self.locations[location.0 as usize].waiting = open.to_vec();
+    pub fn wait(&mut self, location: LocationId, open: &[Enter<KeptArguments>]) {
+        self.filter.locations[location.0 as usize].waiting = open.to_vec();
     }
 
     /// The location comes to the window's end: what is open ends there.
     pub fn end_location(&mut self, location: LocationId) {
-        let time = self.end;
-        let open = std::mem::take(&mut self.show(location).shown);
+        let time = self.filter.end;
+        let open = std::mem::take(&mut self.filter.show(location, &mut *self.out).shown);
         for _ in 0..open {
-            self.inner.leave(Point { location, time }, &[]);
+            self.out.item(&Item::Leave(Leave {
+                at: Point { location, time },
+                arguments: &[],
+            }));
+        }
+    }
+}
+
+impl Window {
+    /// Passes on what happens from `begin` to before `end`.
+    pub fn new(begin: Ns, end: Ns) -> Window {
+        Window {
+            begin,
+            end,
+            locations: Vec::new(),
+            counters: Vec::new(),
         }
     }
 
@@ -77,61 +72,54 @@ impl Window {
     }
 
     /// Reports the value that the counter has when the window begins.
-    fn tell_first(&mut self, counter: usize) {
+    fn report_first(&mut self, counter: usize, out: &mut dyn Sink) {
         if let Some(value) = self.counters[counter].take() {
-            self.inner
-                .count(CounterId(counter as u32), self.begin, value);
+            out.item(&Item::Count(Count {
+                counter: CounterId(counter as u32),
+                time: self.begin,
+                value,
+            }));
         }
     }
 
-    /// What waits on `location` begins with the window.
-    fn show(&mut self, location: LocationId) -> &mut Lane {
+    /// Begins the waits on `location` with the window.
+    fn show(&mut self, location: LocationId, out: &mut dyn Sink) -> &mut Lane {
         let lane = &mut self.locations[location.0 as usize];
         for mut enter in lane.waiting.drain(..) {
             enter.at.time = self.begin;
-            enter.enter(&mut *self.inner);
+            let arguments = enter.arguments.arguments();
+            out.item(&Item::Enter(enter.with(&arguments[..])));
             lane.shown += 1;
         }
         lane
     }
-}
 
-impl Sink for Window {
-    pass_on!(start process region note summary failed);
-
-    fn location(&mut self, location: &Location) {
-        self.locations.push(Lane::default());
-        self.inner.location(location);
-    }
-
-    fn counter(&mut self, counter: &Counter) {
-        self.counters.push(None);
-        self.inner.counter(counter);
-    }
-
-    fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
-        let index = counter.0 as usize;
-        if time < self.begin {
-            self.counters[index] = Some(value);
-        } else if time < self.end {
-            self.tell_first(index);
-            self.inner.count(counter, time, value);
+    fn count(&mut self, count: &Count, out: &mut dyn Sink) {
+        let index = count.counter.0 as usize;
+        if count.time < self.begin {
+            self.counters[index] = Some(count.value);
+        } else if count.time < self.end {
+            self.report_first(index, out);
+            out.item(&Item::Count(*count));
         }
     }
 
-    fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
+    fn enter(&mut self, enter: &Enter<Arguments<'_>>, out: &mut dyn Sink) {
+        let at = enter.at;
         let lane = &mut self.locations[at.location.0 as usize];
         if at.time >= self.end {
             lane.late += 1;
         } else if at.time < self.begin {
-            lane.waiting.push(KeptEnter::new(at, region, arguments));
+            let kept = KeptArguments::new(enter.arguments);
+            lane.waiting.push(enter.with(kept));
         } else {
-            self.show(at.location).shown += 1;
-            self.inner.enter(at, region, arguments);
+            self.show(at.location, out).shown += 1;
+            out.item(&Item::Enter(*enter));
         }
     }
 
-    fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
+    fn leave(&mut self, leave: &Leave<Arguments<'_>>, out: &mut dyn Sink) {
+        let at = leave.at;
         let lane = &mut self.locations[at.location.0 as usize];
         if lane.late > 0 {
             lane.late -= 1;
@@ -140,45 +128,75 @@ impl Sink for Window {
         if at.time <= self.begin && lane.waiting.pop().is_some() {
             return;
         }
-        let lane = self.show(at.location);
+        let lane = self.show(at.location, out);
         if lane.shown > 0 {
             lane.shown -= 1;
             let time = at.time.min(self.end);
-            self.inner.leave(Point { time, ..at }, arguments);
+            let at = Point { time, ..at };
+            out.item(&Item::Leave(Leave { at, ..*leave }));
         }
     }
 
-    fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
-        if self.contains(at.time) {
-            self.show(at.location);
-            self.inner.instant(at, region, arguments);
+    fn instant(&mut self, instant: &Instant<Arguments<'_>>, out: &mut dyn Sink) {
+        if self.contains(instant.at.time) {
+            self.show(instant.at.location, out);
+            out.item(&Item::Instant(*instant));
         }
     }
 
-    fn interval(&mut self, interval: &Interval<'_>) {
+    fn interval(&self, interval: &Interval<'_>, out: &mut dyn Sink) {
         let overlaps = interval.begin < self.end && interval.end > self.begin;
         if overlaps || self.contains(interval.begin) {
-            self.inner.interval(&Interval {
+            out.item(&Item::Interval(Interval {
                 begin: interval.begin.max(self.begin),
                 end: interval.end.min(self.end),
                 ..*interval
-            });
+            }));
         }
     }
 
-    fn finish(mut self: Box<Self>) -> io::Result<()> {
-        (0..self.counters.len()).for_each(|counter| self.tell_first(counter));
-        self.inner.finish()
-    }
-
-    fn flow(&mut self, flow: &Flow) {
-        if self.contains(flow.from.time) && self.contains(flow.to.time) {
+    fn link(&self, link: &Link, out: &mut dyn Sink) {
+        if self.contains(link.from.time) && self.contains(link.to.time) {
             // A region that ends when the window begins is not in it.
-            let cause = match flow.cause {
-                Anchor::End if flow.from.time <= self.begin => Anchor::Moment,
+            let cause = match link.cause {
+                Anchor::End if link.from.time <= self.begin => Anchor::Moment,
                 cause => cause,
             };
-            self.inner.flow(&Flow { cause, ..*flow });
+            out.item(&Item::Link(Link { cause, ..*link }));
         }
+    }
+}
+
+impl Filter for Window {
+    const LEAVES_OUT: Wants = OF_WHOLE_TIMELINES;
+
+    fn item(&mut self, item: &Item<'_>, out: &mut dyn Sink) {
+        match item {
+            Item::Location(_) => {
+                self.locations.push(Lane::default());
+                out.item(item);
+            }
+            Item::Counter(_) => {
+                self.counters.push(None);
+                out.item(item);
+            }
+            Item::Count(count) => self.count(count, out),
+            Item::Enter(enter) => self.enter(enter, out),
+            Item::Leave(leave) => self.leave(leave, out),
+            Item::Instant(instant) => self.instant(instant, out),
+            Item::Interval(interval) => self.interval(interval, out),
+            Item::Link(link) => self.link(link, out),
+            Item::Sample(sample) => {
+                if self.contains(sample.at.time) {
+                    out.item(item);
+                }
+            }
+            Item::ThreadEvent(..) => {}
+            _ => out.item(item),
+        }
+    }
+
+    fn end(&mut self, out: &mut dyn Sink) {
+        (0..self.counters.len()).for_each(|counter| self.report_first(counter, out));
     }
 }

@@ -1,4 +1,4 @@
-//! What runtimes with the Collector API report more than once, or only at the end.
+//! Events that runtimes with the Collector API report more than once, or only at the end.
 
 use omptrace_trace_format::reader::{Reader, Record};
 
@@ -7,7 +7,7 @@ use super::*;
 /// Begins of parallel regions that are reported again, by thread and region.
 pub(crate) type RepeatedForks = FastMap<(usize, u64), u32>;
 
-/// The forks of a thread that belong to no region of their own: OpenUH reports FORK again where it takes more threads into
+/// The forks of a thread that belong to no region of their own. OpenUH reports FORK again where it takes more threads into
 /// the team than it had. Nested regions have the same id there, so only the number of ends distinguishes them.
 pub(crate) fn repeated_forks(reader: &Reader) -> RepeatedForks {
     let mut repeated = RepeatedForks::default();
@@ -36,7 +36,7 @@ pub(crate) fn repeated_forks(reader: &Reader) -> RepeatedForks {
 
 impl Interpreter<'_, '_> {
     /// The begin of the region that the thread has just begun comes again.
-    pub(super) fn is_told_again(&mut self, thread: usize, time: Ns, region: u64) -> bool {
+    pub(super) fn is_reported_again(&mut self, thread: usize, time: Ns, region: u64) -> bool {
         let top = self.threads[thread].stack().last();
         if !top.is_some_and(|top| top.construct == Construct::Parallel && top.key == region) {
             return false;
@@ -44,14 +44,14 @@ impl Interpreter<'_, '_> {
         match self.repeated_forks.get_mut(&(thread, region)) {
             Some(more @ 1..) => {
                 *more -= 1;
-                self.repair(thread, time, Cause::ToldAgain);
+                self.repair(thread, time, Cause::ReportedAgain);
                 true
             }
             _ => false,
         }
     }
 
-    /// What does not nest on a thread begins or ends: idle time, a wait, an ordered region of a parallel region.
+    /// Begins or ends something that does not nest on a thread: idle time, a wait, an ordered region of a parallel region.
     pub(super) fn flat_scope(
         &mut self,
         thread: usize,
@@ -66,7 +66,7 @@ impl Interpreter<'_, '_> {
         if !self.dialect.joins_without_region || is_open != begins {
             self.scope(thread, time, scope, arguments);
         } else if begins {
-            self.repair(thread, time, Cause::ToldAgain);
+            self.repair(thread, time, Cause::ReportedAgain);
         } else {
             self.repair(thread, time, Cause::EndAlone);
         }

@@ -102,13 +102,14 @@ impl Interpreter<'_, '_> {
         let region = stage.names.named(stage.sink, Construct::Unknown, name);
         let at = self.threads[thread].instant(time);
         let number = arguments!["number": uint(e.number)];
-        self.stage.sink.instant(at, region, number);
+        self.stage.instant(at, region, number);
     }
 
     pub(super) fn monitoring(&mut self, thread: usize, time: Ns, change: MonitoringChange) {
         match change {
             MonitoringChange::pause | MonitoringChange::end => {
                 self.recording.paused_since.get_or_insert(time);
+                self.devices.paused(time);
                 self.thread_event(thread, time, ThreadEvent::Recording { on: false });
             }
             MonitoringChange::resume => {
@@ -116,6 +117,7 @@ impl Interpreter<'_, '_> {
                 let at = self.threads[thread].point_ahead(time);
                 let event = ThreadEvent::Recording { on: true };
                 self.stage.thread_event(at, event);
+                self.devices.resumed(time);
                 if let Some(begin) = self.recording.paused_since.take() {
                     self.recording_was_off(begin, time);
                     self.stage.pause = Some((begin, time));
@@ -133,7 +135,7 @@ impl Interpreter<'_, '_> {
         let stage = &mut *self.stage;
         let new_track = || stage.location(LocationKind::Track, "recording".to_owned());
         let track = *self.recording.track.get_or_insert_with(new_track);
-        stage.sink.interval(&Interval {
+        stage.interval(Interval {
             track,
             name: "recording off",
             category: Category::Omptrace,

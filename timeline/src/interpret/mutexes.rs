@@ -1,5 +1,7 @@
 //! Locks, critical, atomic and ordered regions: waits and what is held.
 
+use std::num::NonZeroU32;
+
 use super::*;
 
 impl Interpreter<'_, '_> {
@@ -10,19 +12,19 @@ impl Interpreter<'_, '_> {
         }
         let construct = Construct::MutexWait(e.kind);
         let holder = self.locks.holder(e.wait_id.0);
-        let holder = holder.filter(|holder| *holder != thread);
+        let holder = holder.filter(|(holder, _)| *holder != thread);
         let frame = Frame::new(
             construct,
             e.wait_id.0,
             self.region(thread, construct, e.codeptr_ra),
         )
-        .with(ThreadEvent::AwaitLock {
-            lock: e.wait_id.0,
-            is_held: holder.is_some(),
-        });
+        .with(Meaning::Wait(Awaited::Mutex {
+            lock: LockId(e.wait_id.0),
+            held: holder.and_then(|(_, order)| NonZeroU32::new(order)),
+        }));
         let all = arguments![
             "wait_id": hex(e.wait_id.0),
-            "held_by": Value::Text(holder.map_or("", |holder| &self.thread_names[holder])),
+            "held_by": Value::Text(holder.map_or("", |(holder, _)| &self.thread_names[holder])),
         ];
         let arguments = if holder.is_some() {
             &all[..]
@@ -35,7 +37,7 @@ impl Interpreter<'_, '_> {
     /// Ends what only the thread's next event can show to have ended.
     ///
     /// A thread that waits has no other events. So an event that is not the wait's own end shows that it did not get
-    /// the mutex: `omp_test_lock` failed, or a nested lock was its own already.
+    /// the mutex. `omp_test_lock` failed, or a nested lock was its own already.
     #[inline(always)]
     pub(super) fn settle_unended(&mut self, thread: usize, time: Ns, event: &Event<'_>) {
         let Some(top) = self.threads[thread].stack().last() else {
@@ -135,7 +137,7 @@ impl Interpreter<'_, '_> {
                 Anchor::Begin
             };
             self.stage
-                .flow(FlowKind::MutexRelease, release, (acquisition.at, effect));
+                .link(LinkKind::MutexRelease, release, (acquisition.at, effect));
         }
     }
 
@@ -180,7 +182,7 @@ impl Interpreter<'_, '_> {
         let construct = Construct::MutexReleased(e.kind);
         let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
         let release = ThreadEvent::ReleaseUnseen {
-            lock: e.wait_id.0,
+            lock: LockId(e.wait_id.0),
             kind: e.kind,
             region: self.region(thread, construct, e.codeptr_ra),
         };

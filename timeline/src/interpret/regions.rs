@@ -5,7 +5,7 @@ use super::*;
 impl Interpreter<'_, '_> {
     #[inline(never)]
     pub(super) fn parallel_begin(&mut self, thread: usize, time: Ns, e: &ParallelBegin) {
-        if self.is_told_again(thread, time, e.parallel_data.0) {
+        if self.is_reported_again(thread, time, e.parallel_data.0) {
             return;
         }
         self.in_task(thread, time, Id::NULL, e.encountering_task_data);
@@ -20,8 +20,8 @@ impl Interpreter<'_, '_> {
             Construct::Parallel
         };
         let region = self.region(thread, construct, e.codeptr_ra);
-        let frame = Frame::new(construct, e.parallel_data.0, region).with(ThreadEvent::Fork {
-            team: e.parallel_data.0,
+        let frame = Frame::new(construct, e.parallel_data.0, region).with(Meaning::Team {
+            team: TeamId(e.parallel_data.0),
             requested: e.requested_parallelism,
         });
         let arguments = arguments![
@@ -64,6 +64,7 @@ impl Interpreter<'_, '_> {
     }
 
     pub(super) fn end_region(&mut self, thread: usize, time: Ns, key: u64) {
+        self.context_ends(thread, key);
         let Some(mut team) = self.teams.remove(&key) else {
             return self.close(thread, time, Construct::Parallel, key);
         };
@@ -72,6 +73,9 @@ impl Interpreter<'_, '_> {
         }
         if self.dialect.tasks_created_when_they_run {
             self.end_untied_tasks_of(thread, time, &team.members);
+        }
+        if self.stage.wants_causes() {
+            self.join(thread, time, TeamId(key), &team.members);
         }
         for &(member, task) in &team.members {
             self.dependences.forget_children(task);
@@ -89,6 +93,19 @@ impl Interpreter<'_, '_> {
         }
         team.members.clear();
         self.spare_members = team.members;
+    }
+
+    /// The region that `thread` encountered ends at `time`, when all members have ended.
+    #[cold]
+    fn join(&mut self, thread: usize, time: Ns, team: TeamId, members: &[Member]) {
+        let to = self.threads[thread].point_ahead(time);
+        for &(member, task) in members {
+            let member = &self.threads[member];
+            let end = member.reported_end(task).unwrap_or(to.time);
+            self.stage.cause(LinkKind::Join, member.at(end), to);
+        }
+        let tasks = members.iter().map(|(_, task)| TaskId(*task));
+        self.stage.team_ended(team, tasks);
     }
 
     /// The region that the event names, unless its task began another one on this thread, and not that.
@@ -130,6 +147,7 @@ impl Interpreter<'_, '_> {
         }
         let mut index = e.index;
         let mut is_numbered = true;
+        let mut forked = None;
         let frame = match self.teams.get_mut(&e.parallel_data.0) {
             Some(team) => {
                 if self.dialect.members_without_index {
@@ -140,14 +158,15 @@ impl Interpreter<'_, '_> {
                 team.actual_parallelism = e.actual_parallelism;
                 let (codeptr_ra, around) = (team.codeptr_ra, team.region);
                 let (begin, wake_up) = (team.begin, wake_up(team.construct));
+                forked = Some((team.thread, begin));
                 let mut region = |construct| {
                     let around = std::iter::once(around);
                     self.stage.region(construct, codeptr_ra, around)
                 };
                 let (wake_up, task) = (Frame::new(wake_up, 0, region(wake_up)), region(construct));
                 self.woken_up(thread, begin, time, wake_up, e.parallel_data);
-                Frame::member(construct, e.task_data.0, task).with(ThreadEvent::TeamBegin {
-                    team: e.parallel_data.0,
+                Frame::member(construct, e.task_data.0, task).with(Meaning::Member {
+                    team: TeamId(e.parallel_data.0),
                     index,
                     size: e.actual_parallelism,
                 })
@@ -171,6 +190,13 @@ impl Interpreter<'_, '_> {
         let arguments = if is_numbered { all } else { &without_index[..] };
         self.threads[thread].open(self.stage, time, frame, arguments);
         self.count_thread(thread, time);
+        if self.stage.wants_causes()
+            && let Some((by, begin)) = forked
+        {
+            let from = self.threads[by].at(begin);
+            let to = self.threads[thread].point_ahead(time);
+            self.stage.cause(LinkKind::Fork, from, to);
+        }
     }
 
     /// Whether the thread counts as one in a parallel region, or as one that waits.
@@ -190,6 +216,9 @@ impl Interpreter<'_, '_> {
         // A thread may be taken into the next team before its last region has ended.
         thread.close_overdue(self.stage, end);
         if begin < end && thread.last() < end {
+            let frame = frame.with(Meaning::Wait(Awaited::Team {
+                team: TeamId(region.0),
+            }));
             let region = arguments!["parallel_data": id(region)];
             thread.open(self.stage, begin, frame, region);
             thread.close(self.stage, end, construct, 0, &[]);
@@ -245,7 +274,7 @@ impl Interpreter<'_, '_> {
         if e.endpoint == ompt::ompt_scope_begin && is_loop(e.work_type) {
             let schedule = e.work_type;
             let region = self.region(thread, construct, e.codeptr_ra);
-            let frame = Frame::new(construct, 0, region).with(ThreadEvent::Loop { schedule });
+            let frame = Frame::new(construct, 0, region).with(Meaning::Loop { schedule });
             return self.threads[thread].open(self.stage, time, frame, arguments);
         }
         let scope = Scope::new(e.endpoint, construct).at(e.codeptr_ra);
@@ -300,8 +329,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Counts a chunk in its loop. False where it does not report when the thread gets the next: outside of a loop, and
-    /// in static loops, of which runtimes report the first chunk only.
+    /// Counts a chunk in its loop. False where it does not report when the thread gets the next. That is outside of
+    /// a loop, and in static loops, of which runtimes report the first chunk only.
     fn chunk(&mut self, thread: usize, iterations: u64) -> bool {
         match self.threads[thread].innermost() {
             Some(top) if reports_all_chunks(top.construct) => {
@@ -329,18 +358,22 @@ impl Interpreter<'_, '_> {
                 self.end_single(thread, time);
             }
         }
-        let scope = Scope::new(e.endpoint, Construct::SyncRegion(e.kind)).at(e.codeptr_ra);
+        let scope = Scope::new(e.endpoint, Construct::SyncRegion(e.kind))
+            .at(e.codeptr_ra)
+            .with(tasks_awaited(e.kind, e.task_data));
         self.frequent_scope(thread, time, scope, &[task_argument(e.task_data)]);
     }
 
     #[inline(never)]
     pub(super) fn sync_region_wait(&mut self, thread: usize, time: Ns, e: &SyncRegionWait) {
-        let scope = Scope::new(e.endpoint, Construct::SyncRegionWait(e.kind)).at(e.codeptr_ra);
+        let scope = Scope::new(e.endpoint, Construct::SyncRegionWait(e.kind))
+            .at(e.codeptr_ra)
+            .with(tasks_awaited(e.kind, e.task_data));
         self.frequent_scope(thread, time, scope, &[task_argument(e.task_data)]);
     }
 }
 
-/// What precedes the implicit tasks of such a region.
+/// The construct that precedes the implicit tasks of such a region.
 fn wake_up(construct: Construct) -> Construct {
     match construct {
         Construct::Teams => Construct::TeamsWakeUp,
@@ -381,6 +414,19 @@ pub fn schedule(kind: ompt::ompt_work_t) -> Option<&'static str> {
 /// strictly nested in a teams region.
 fn is_worksharing(kind: ompt::ompt_work_t) -> bool {
     !matches!(kind, ompt::ompt_work_taskloop | ompt::ompt_work_distribute)
+}
+
+/// The tasks that a taskwait or taskgroup waits for. What a barrier waits for shows when it is entered.
+#[inline(always)]
+fn tasks_awaited(kind: ompt::ompt_sync_region_t, task: Id) -> Meaning {
+    let task = task.known().map(TaskId);
+    match (kind, task) {
+        (ompt::ompt_sync_region_taskwait, Some(task)) => Meaning::Wait(Awaited::Taskwait { task }),
+        (ompt::ompt_sync_region_taskgroup, Some(task)) => {
+            Meaning::Wait(Awaited::Taskgroup { task })
+        }
+        _ => Meaning::Alone,
+    }
 }
 
 fn is_barrier(kind: ompt::ompt_sync_region_t) -> bool {

@@ -1,9 +1,7 @@
 //! Explicit tasks: a suspended task stays open under the one that runs on top of it.
 
-use std::rc::Rc;
-
 use super::*;
-use crate::dependences::Node;
+use crate::tasks::Links;
 
 impl Interpreter<'_, '_> {
     #[inline(never)]
@@ -64,13 +62,18 @@ impl Interpreter<'_, '_> {
         };
         let region = task.region;
         self.given_ids.insert(new_task);
+        self.note_creation(thread, new_task, e.codeptr_ra);
         self.count_unfinished(task.implicit_task, true);
         if let Some(old) = self.tasks.insert(new_task, task) {
             self.delayed_tasks -= usize::from(old.is_delayed());
+            self.forget_links(old.links);
         }
         let created = ThreadEvent::TaskCreate {
-            task: new_task,
+            task: TaskId(new_task),
             region,
+            parent: e.encountering_task_data.known().map(TaskId),
+            is_undeferred,
+            is_final: flags.contains(ompt::ompt_task_final),
         };
         self.stage.thread_event(at, created);
         if self.dialect.tasks_without_switch {
@@ -151,8 +154,8 @@ impl Interpreter<'_, '_> {
         self.end_joins(time);
     }
 
-    /// The task that the thread's runtime means. The task of a taskwait has no id: the tracer leaves its data alone, since LLVM's
-    /// runtime has one place per thread for all of them and aborts where a tool wrote to it. A thread is in several
+    /// The task that the thread's runtime means. The task of a taskwait has no id. The tracer leaves its data alone: LLVM's
+    /// runtime has one place per thread for all of them, and aborts where a tool wrote to it. A thread is in several
     /// taskwaits where it runs tasks while it waits; what it reports is about the innermost.
     fn taskwait_if_unset(&self, thread: usize, task: Id) -> Id {
         let is_alive = |task: &&u64| self.tasks.contains_key(*task);
@@ -213,10 +216,13 @@ impl Interpreter<'_, '_> {
         self.delayed_tasks -= usize::from(done.is_delayed());
         self.count_unfinished(done.implicit_task, false);
         self.dependences.forget_children(task.0);
+        self.forget_creation(task.0);
         let at = self.threads[thread].point(time);
+        self.stage
+            .task_ended(TaskId(task.0), TaskId(done.parent), at);
         // Elsewhere, the end of its code shows it.
         if !matches!(done.state, TaskState::OnThread(_)) {
-            let task = task.0;
+            let task = TaskId(task.0);
             self.stage
                 .thread_event(at, ThreadEvent::TaskComplete { task });
         }
@@ -224,12 +230,12 @@ impl Interpreter<'_, '_> {
             return;
         };
         if let Some(node) = links.node {
-            node.end.set(Some((at, anchor)));
+            self.dependences.release(node, Some((at, anchor)));
         }
         // Those of a taskwait, which never starts.
         for from in links.predecessors {
             let to = (at, Anchor::Moment);
-            self.stage.flow(FlowKind::TaskDependence, from, to);
+            self.stage.link(LinkKind::TaskDependence, from, to);
         }
         for successor in links.successors {
             if let Some(successor) = self.tasks.get_mut(&successor) {
@@ -246,8 +252,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The region of `members` ends, and with it all tasks that they created, also those whose ends were not reported: they
-    /// were cancelled before they ran, or were left for the last time.
+    /// The region of `members` ends, and with it all tasks that they created. Some ends were not reported: those tasks were
+    /// cancelled before they ran, or were left for the last time.
     pub(super) fn end_tasks_of(&mut self, thread: usize, time: Ns, members: &[Member]) {
         let is_of_member = |task: &Task| {
             let mut implicit = members.iter().map(|(_, task)| *task);
@@ -325,7 +331,7 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The task that runs from now on has ended: LLVM goes on naming the task that it ran before, where it runs tasks of a
+    /// The task that runs from now on has ended. LLVM goes on naming the task that it ran before, where it runs tasks of a
     /// team that is over. So the thread is in the task around `prior`.
     #[cold]
     fn run_ended(&mut self, thread: usize, time: Ns, prior: Id) {
@@ -347,8 +353,8 @@ impl Interpreter<'_, '_> {
         let construct = Construct::Task;
         let region = self.region(thread, construct, Address(0));
         let name = task.known().unwrap_or_else(|| self.name_of_unset());
-        let frame = Frame::new(construct, task.0, region).with(ThreadEvent::TaskSwitch {
-            task: name,
+        let frame = Frame::new(construct, task.0, region).with(Meaning::Task {
+            task: TaskId(name),
             has_id: task.known().is_some(),
         });
         self.threads[thread].open(self.stage, time, frame, arguments!["task_data": id(task)]);
@@ -360,7 +366,7 @@ impl Interpreter<'_, '_> {
         Id::NULL.0 - self.unset_tasks
     }
 
-    /// The task at `index` of the thread's stack goes on: tasks above it are suspended and leave the stack, where they
+    /// The task at `index` of the thread's stack goes on. Tasks above it are suspended and leave the stack, where they
     /// would be in the way of its end.
     fn suspend_above(&mut self, thread: usize, time: Ns, index: usize) {
         let depth = self.threads[thread].task_end(index);
@@ -431,12 +437,33 @@ impl Interpreter<'_, '_> {
     pub(super) fn task_dependence(&mut self, thread: usize, e: &TaskDependence) {
         let sink = self.taskwait_if_unset(thread, e.sink_task_data).0;
         let source = e.src_task_data.0;
-        if let Some(source) = self.tasks.get_mut(&source) {
-            let links = source.links();
-            if links.node.as_ref().is_none_or(|node| node.precedes(sink)) {
-                links.successors.push(sink);
+        let Some(task) = self.tasks.get_mut(&source) else {
+            return;
+        };
+        let links = task.links();
+        if links
+            .node
+            .is_none_or(|node| self.dependences.precedes(node, sink))
+        {
+            links.successors.push(sink);
+            if source != sink {
+                self.depends(thread, source, sink);
             }
         }
+    }
+
+    /// A task is forgotten whose end was not seen.
+    pub(super) fn forget_links(&mut self, links: Option<Box<Links>>) {
+        if let Some(node) = links.and_then(|links| links.node) {
+            self.dependences.release(node, None);
+        }
+    }
+
+    /// Reports a dependence. It takes no time, so it counts as a part of the newest thing on the thread.
+    fn depends(&mut self, thread: usize, from: u64, to: u64) {
+        let time = self.threads[thread].last();
+        let (from, to) = (TaskId(from), TaskId(to));
+        self.thread_event(thread, time, ThreadEvent::TaskDependence { from, to });
     }
 
     /// Tasks show the number of their dependences; those of a doacross loop show where they occur.
@@ -448,7 +475,7 @@ impl Interpreter<'_, '_> {
         );
         if !is_doacross {
             let task = self.taskwait_if_unset(thread, e.task_data);
-            return self.task_depends(task, e);
+            return self.task_depends(thread, task, e);
         }
         let kind = kind.and_then(|kind| kind.name()).unwrap_or("unknown");
         let arguments =
@@ -457,18 +484,19 @@ impl Interpreter<'_, '_> {
     }
 
     /// Finds the tasks that this one depends on. An arrow from each of them comes where it starts.
-    fn task_depends(&mut self, task: Id, e: &Dependences<'_>) {
+    fn task_depends(&mut self, thread: usize, task: Id, e: &Dependences<'_>) {
         let id = task.0;
         let Some(task) = self.tasks.get_mut(&id) else {
             return;
         };
         let links = task.links();
         links.ndeps = u32::try_from(e.ndeps).unwrap_or(0);
-        let node = links.node.get_or_insert_with(|| Rc::new(Node::new(id)));
-        let (node, parent) = (Rc::clone(node), task.parent);
+        let new_node = || self.dependences.new_node(id);
+        let (node, parent) = (*links.node.get_or_insert_with(new_node), task.parent);
         let stays = task.construct != Construct::TaskwaitTask;
-        for predecessor in self.dependences.add(parent, &node, &e.deps, stays) {
-            match predecessor.end.get() {
+        for predecessor in self.dependences.add(parent, node, &e.deps, stays) {
+            self.depends(thread, predecessor.task, id);
+            match predecessor.end {
                 Some(end) => {
                     if let Some(task) = self.tasks.get_mut(&id) {
                         task.links().predecessors.push(end);
@@ -484,7 +512,7 @@ impl Interpreter<'_, '_> {
     }
 }
 
-/// What a task becomes that starts on `thread`, which has this number.
+/// The state of a task that starts on `thread`, which has this number.
 #[inline]
 fn state_on(number: usize, thread: &Thread) -> TaskState {
     match thread.is_full() {
@@ -496,15 +524,15 @@ fn state_on(number: usize, thread: &Thread) -> TaskState {
 /// The first time that the task `id` runs.
 #[inline]
 fn start_task(stage: &mut Stage<'_>, thread: &mut Thread, time: Ns, id: u64, task: &mut Task) {
-    let frame = Frame::new(task.construct, id, task.region).with(ThreadEvent::TaskSwitch {
-        task: id,
+    let frame = Frame::new(task.construct, id, task.region).with(Meaning::Task {
+        task: TaskId(id),
         has_id: true,
     });
     let ndeps = task.links.as_ref().map_or(0, |links| links.ndeps);
-    let flags = stage.task_flags(task.flags);
+    let flags = stage.lend_task_flags(task.flags);
     let all = arguments![
         "task_data": hex(id),
-        "flags": Value::Text(&flags),
+        "flags": Value::Text(&flags.words),
         "ndeps": uint(ndeps),
     ];
     let arguments = if ndeps > 0 { &all[..] } else { &all[..2] };
@@ -512,11 +540,12 @@ fn start_task(stage: &mut Stage<'_>, thread: &mut Thread, time: Ns, id: u64, tas
     let links = task.links.as_mut();
     let predecessors = links.map(|links| std::mem::take(&mut links.predecessors));
     thread.open(stage, time, frame, arguments);
+    stage.take_back(flags);
     let to = (thread.point(time), Anchor::Begin);
     if let Some(from) = created {
-        stage.flow(FlowKind::TaskCreate, (from, Anchor::Inside), to);
+        stage.link(LinkKind::TaskCreate, (from, Anchor::Inside), to);
     }
     for from in predecessors.into_iter().flatten() {
-        stage.flow(FlowKind::TaskDependence, from, to);
+        stage.link(LinkKind::TaskDependence, from, to);
     }
 }

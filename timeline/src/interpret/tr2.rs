@@ -61,11 +61,11 @@ impl Interpreter<'_, '_> {
         let construct = Construct::Task;
         let region = self.region(thread, construct, e.codeptr_ra);
         // For who joins in once a task is complete, what follows is another one.
-        let event = ThreadEvent::TaskSwitch {
-            task: self.name_of_unset(),
+        let meaning = Meaning::Task {
+            task: TaskId(self.name_of_unset()),
             has_id: true,
         };
-        let frame = Frame::new(construct, id, region).with(event);
+        let frame = Frame::new(construct, id, region).with(meaning);
         let task = Task {
             construct,
             region,
@@ -102,8 +102,11 @@ impl Interpreter<'_, '_> {
         let mut ended: Vec<u64> = ended.map(|(id, _)| *id).collect();
         ended.sort_unstable();
         for id in ended {
-            if let Some(TaskState::Suspended(frames)) =
-                self.tasks.remove(&id).map(|task| task.state)
+            let Some(task) = self.tasks.remove(&id) else {
+                continue;
+            };
+            self.forget_links(task.links);
+            if let TaskState::Suspended(frames) = task.state
                 && let Some(completed) = frames.first().and_then(Frame::end_of_event)
             {
                 self.thread_event(thread, time, completed);

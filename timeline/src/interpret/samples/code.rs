@@ -1,0 +1,107 @@
+//! What the code addresses of stacks are.
+
+use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::{is_openmp_runtime, without_parameters};
+use omptrace_trace_format::field::Address;
+
+use crate::emitter::Stage;
+use crate::sink::{FunctionKind, StackFrame};
+
+/// What an address of a stack is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Code {
+    pub(super) frame: StackFrame,
+    pub(super) belongs_to: BelongsTo,
+}
+
+/// Whose code it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BelongsTo {
+    Program,
+    /// The OpenMP runtime, or this tracer, which the runtime calls.
+    Runtime,
+    /// The C library, or what the linker adds to a program: outside of `main`, or of a thread's function, it is how these
+    /// are called.
+    Libc,
+}
+
+/// The addresses that were met, until a module comes or goes.
+#[derive(Default)]
+pub(super) struct Codes {
+    by_address: FastMap<u64, Code>,
+    /// That of the modules when the addresses were looked up.
+    generation: u64,
+}
+
+impl Codes {
+    /// What `address` is: a return address, or one behind the code itself.
+    pub(super) fn of(&mut self, stage: &mut Stage<'_>, address: u64) -> Code {
+        if self.generation != stage.names.generation() {
+            self.generation = stage.names.generation();
+            self.by_address.clear();
+        }
+        if let Some(known) = self.by_address.get(&address) {
+            return *known;
+        }
+        let code = look_up(stage, address);
+        self.by_address.insert(address, code);
+        code
+    }
+}
+
+fn look_up(stage: &mut Stage<'_>, address: u64) -> Code {
+    let symbol = stage.names.symbol(Address(address));
+    let Some(symbol) = symbol else {
+        // Code that a program makes while it runs has no module: each address a function would say nothing.
+        return Code {
+            frame: stage.marker("[unknown]", FunctionKind::Code),
+            belongs_to: BelongsTo::Program,
+        };
+    };
+    let library = symbol.module.rsplit('/').next().unwrap_or_default();
+    let belongs_to = if symbol.in_runtime || is_openmp_runtime(library) || is_ours(library) {
+        BelongsTo::Runtime
+    } else if is_libc(library) || symbol.function.is_some_and(is_start_of_program) {
+        BelongsTo::Libc
+    } else {
+        BelongsTo::Program
+    };
+    let name = match symbol.function {
+        Some(function) => without_parameters(function).to_owned(),
+        None => format!("{library}+{:#x}", symbol.offset),
+    };
+    let (module, file, line) = (
+        symbol.module.clone().into_owned(),
+        symbol.file.map(str::to_owned),
+        symbol.line,
+    );
+    let function = stage.function(name, module, file, FunctionKind::Code);
+    Code {
+        frame: StackFrame { function, line },
+        belongs_to,
+    }
+}
+
+/// Whether a library is a part of this tool, which runs where the runtime calls it.
+fn is_ours(library: &str) -> bool {
+    library.starts_with("libomptrace.so") || library.starts_with("libomptgomp.so")
+}
+
+fn is_libc(library: &str) -> bool {
+    ["libc.so", "libc-2.", "libpthread", "ld-linux", "ld-musl"]
+        .iter()
+        .any(|name| library.starts_with(name))
+}
+
+/// Functions that the linker puts in front of `main`, and those of a C library that is linked into the program.
+fn is_start_of_program(function: &str) -> bool {
+    let names = [
+        "_start",
+        "start_thread",
+        "clone",
+        "clone3",
+        "__clone",
+        "__clone3",
+    ];
+    names.contains(&function) || function.starts_with("__libc_start_")
+}
