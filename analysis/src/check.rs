@@ -6,8 +6,8 @@ use omptrace_symbols::nameless;
 use omptrace_timeline::null_sink::NullSink;
 use omptrace_timeline::{ProcessReport, Repair, halves, replay};
 
-/// Reads the whole trace and lists what is not as it should be: damage and gaps in the file (check sums, sequences,
-/// blocks), events that were lost, times that go back, begins without end, ends without begin, ids that were never
+/// Reads the whole trace and lists what is not as it should be. In the file: damage and gaps (check sums, sequences,
+/// blocks). In the events: what was lost, times that go back, begins without end, ends without begin, ids that were never
 /// announced. Ordered by severity, the worst first. The trace is sound unless a warning or an error is among them.
 pub fn check(reader: &Reader) -> Vec<Finding> {
     let report = replay(&[reader], &mut NullSink, &mut |_| {});
@@ -22,7 +22,7 @@ pub fn check(reader: &Reader) -> Vec<Finding> {
     findings
 }
 
-/// What the recording left out: names of functions, and one end of things.
+/// Findings about things that the recording left out: names of functions, and one end of things.
 pub(crate) fn of_recording(reader: &Reader) -> impl Iterator<Item = Finding> {
     let note = |name, text| Finding {
         severity: Severity::Note,
@@ -36,7 +36,7 @@ pub(crate) fn of_recording(reader: &Reader) -> impl Iterator<Item = Finding> {
     nameless.chain(halves.map(move |text| note("half_a_pair", text)))
 }
 
-/// What the report of an interpreted process gives cause to say.
+/// Findings by the report of an interpreted process.
 pub(crate) fn findings(process: &ProcessReport) -> Vec<Finding> {
     let lost = process.losses().map(|(severity, name, text)| Finding {
         severity,

@@ -1,4 +1,4 @@
-//! What a trace is: of what, from where, when, how complete.
+//! A summary of a trace: its program, machine and time, and how complete it is.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -8,10 +8,11 @@ use omptrace_trace_format::{Ending, Finding, Reader, Stream};
 use serde::Serialize;
 
 use crate::check::{findings, of_recording};
+use crate::selection::SelectedThreads;
 use crate::stats::{Collector, ProcessStats};
-use omptrace_common::thread_pool::in_parallel;
+use omptrace_symbols::Table;
 use omptrace_timeline::{
-    DeviceReport, Dialect, ThreadIntroduction, introductions, process_name, replay,
+    DeviceReport, Dialect, EventCounts, Manner, ThreadIntroduction, process_name, replay_with,
 };
 
 /// Summary of one trace. Texts are empty and numbers 0 where the trace does not say.
@@ -19,7 +20,7 @@ use omptrace_timeline::{
 pub struct Info {
     /// The trace's path.
     pub file: String,
-    /// What was traced.
+    /// The traced program.
     pub program: ProgramInfo,
     /// Where.
     pub machine: MachineInfo,
@@ -30,13 +31,13 @@ pub struct Info {
     /// How long the process had run when the session began; left out where the trace does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before_tracing_ns: Option<u64>,
-    /// What the main thread spent outside of parallel regions: in all, before the first, between, after the last. Left out
-    /// where that was not seen.
+    /// The main thread's time outside of parallel regions: in all, before the first, between, after the last. Left out where
+    /// that was not seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serial: Option<SerialInfo>,
     /// How it ended, in words.
     pub ending: String,
-    /// What `omptrace record` knew: the command, its exit status or signal, the library that stood in for libgomp.
+    /// The facts that `omptrace record` added: the command, its exit status or signal, the library that replaced libgomp.
     pub record: Option<Record>,
     /// The OpenMP runtime.
     pub runtime: RuntimeInfo,
@@ -56,11 +57,11 @@ pub struct Info {
     pub lost: u64,
     /// Sizes.
     pub size: SizeInfo,
-    /// What the tracer said about things that went wrong.
+    /// The tracer's messages about things that went wrong.
     pub messages: Vec<String>,
     /// Callbacks that the tracer did not ask for, since the runtime would have harmed the program: why.
     pub withheld: BTreeMap<String, String>,
-    /// What is not as it should be, the worst first.
+    /// The flaws of the trace, the worst first.
     pub findings: Vec<Finding>,
 }
 
@@ -75,7 +76,7 @@ pub struct SerialInfo {
     pub between_ns: u64,
     /// After the last.
     pub after_ns: u64,
-    /// The same in words.
+    /// The times in words.
     #[serde(skip)]
     words: String,
 }
@@ -132,7 +133,7 @@ pub struct MachineInfo {
 /// The OpenMP runtime.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RuntimeInfo {
-    /// What it calls itself.
+    /// Its version, by its own words.
     pub version: String,
     /// `_OPENMP`.
     pub omp_version: u32,
@@ -151,10 +152,10 @@ pub struct RuntimeInfo {
 /// One device.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct DeviceInfo {
-    /// What the tracer found out about it: entry points, format of records, what was missing or refused, what was counted.
+    /// The tracer's knowledge of it: entry points, format of records, missing or refused functions, and counts.
     #[serde(flatten)]
     pub device: Device,
-    /// What its timeline is made of.
+    /// The source of its timeline.
     pub timeline: DeviceReport,
 }
 
@@ -196,16 +197,26 @@ impl Info {
     /// Reads the whole trace.
     pub fn of(reader: &Reader) -> Info {
         let metadata = reader.metadata();
-        let mut collector = Collector::default();
-        let report = replay(&[reader], &mut collector, &mut |_| {});
-        let lived = collector.stats().processes.into_iter().next();
+        let mut collector = Collector::new(0, SelectedThreads::default());
+        let manner = Manner {
+            counts: true,
+            ..Manner::default()
+        };
+        let report = replay_with(
+            &[reader],
+            &Table::stored,
+            manner,
+            &mut collector,
+            &mut |_| {},
+        );
+        let lived = collector.sums().stats().processes.into_iter().next();
         let lived = lived.unwrap_or_default();
-        let process = report.processes.into_iter().next().unwrap_or_default();
-        let all = reader.streams().iter().collect();
-        let counts = in_parallel(all, |stream| Counts::of(reader, stream));
+        let mut process = report.processes.into_iter().next().unwrap_or_default();
+        let threads = std::mem::take(&mut process.threads);
+        let counts = std::mem::take(&mut process.counts);
         let mut events_by_name = BTreeMap::new();
-        for (name, count) in counts.iter().flat_map(|counts| &counts.by_name) {
-            *events_by_name.entry((*name).to_owned()).or_insert(0) += count;
+        for (name, count) in counts.iter().flat_map(EventCounts::by_name) {
+            *events_by_name.entry(name.to_owned()).or_insert(0) += count;
         }
         Info {
             file: reader.path().display().to_string(),
@@ -221,7 +232,7 @@ impl Info {
             callbacks: callbacks(reader),
             settings: metadata.settings.clone(),
             devices: devices(reader, &process.devices),
-            streams: streams(reader, &counts),
+            streams: streams(reader, &counts, threads),
             events: process.events,
             events_by_name,
             lost: process.lost,
@@ -233,36 +244,6 @@ impl Info {
                 .chain(of_recording(reader))
                 .collect(),
         }
-    }
-}
-
-/// Events of one stream by name.
-struct Counts {
-    by_name: BTreeMap<&'static str, u64>,
-}
-
-impl Counts {
-    fn of(reader: &Reader, stream: &Stream) -> Counts {
-        // By number first: a table lookup per event, not a search by name.
-        let mut by_number: Vec<(&'static str, u64)> = Vec::new();
-        for record in reader.events(stream) {
-            let number = usize::from(record.event.number());
-            if by_number.len() <= number {
-                by_number.resize(number + 1, ("", 0));
-            }
-            let (name, count) = &mut by_number[number];
-            *name = record.event.name();
-            *count += 1;
-        }
-        let mut by_name = BTreeMap::new();
-        for (name, count) in by_number.into_iter().filter(|(_, count)| *count > 0) {
-            *by_name.entry(name).or_insert(0) += count;
-        }
-        Counts { by_name }
-    }
-
-    fn total(&self) -> u64 {
-        self.by_name.values().sum()
     }
 }
 
@@ -350,27 +331,32 @@ fn devices(reader: &Reader, timelines: &BTreeMap<i32, DeviceReport>) -> BTreeMap
     numbers.map(|number| (*number, info(number))).collect()
 }
 
-fn streams(reader: &Reader, counts: &[Counts]) -> Vec<StreamInfo> {
-    let of = |((stream, counts), thread): ((&Stream, &Counts), ThreadIntroduction)| StreamInfo {
-        stream: stream.number,
-        thread: thread.name,
-        os_name: thread.os_name,
-        os_tid: thread.os_tid,
-        thread_type: thread
-            .thread_type
-            .map_or_else(String::new, |kind| match kind.name() {
-                Some(name) => name.to_owned(),
-                None => format!("{:#x}", kind.0),
-            }),
-        events: counts.total(),
-        chunks: stream.chunks(),
-        missing_chunks: stream.missing(),
-    };
+fn streams(
+    reader: &Reader,
+    counts: &[EventCounts],
+    threads: Vec<ThreadIntroduction>,
+) -> Vec<StreamInfo> {
+    let of =
+        |((stream, counts), thread): ((&Stream, &EventCounts), ThreadIntroduction)| StreamInfo {
+            stream: stream.number,
+            thread: thread.name,
+            os_name: thread.os_name,
+            os_tid: thread.os_tid,
+            thread_type: thread
+                .thread_type
+                .map_or_else(String::new, |kind| match kind.name() {
+                    Some(name) => name.to_owned(),
+                    None => format!("{:#x}", kind.0),
+                }),
+            events: counts.total(),
+            chunks: stream.chunks(),
+            missing_chunks: stream.missing(),
+        };
     reader
         .streams()
         .iter()
         .zip(counts)
-        .zip(introductions(reader))
+        .zip(threads)
         .map(of)
         .collect()
 }
@@ -544,8 +530,16 @@ fn device_lines(info: &DeviceInfo) -> Vec<String> {
             "operations shown as the host observed them",
         ),
         (
+            timeline.without_record,
+            "of these without a record, although the device was traced",
+        ),
+        (
             timeline.uncorrelated,
             "records without an operation of the host",
+        ),
+        (
+            timeline.peak_bytes,
+            "bytes of memory in use at once, at most",
         ),
     ];
     let shown = shown.iter().filter(|(count, _)| *count > 0);

@@ -2,13 +2,22 @@
 //! ([`Info`]), whether a trace is sound ([`check()`]).
 #![forbid(unsafe_code)]
 
+pub mod answers;
 mod check;
+pub mod compare;
+mod gaps;
 mod info;
+mod selection;
 mod stats;
+mod table;
+mod talp;
+mod window;
 
 pub use check::check;
 pub use info::Info;
 pub use stats::{
-    ConstructStats, DeviceStats, Layout, LockStats, LoopStats, ProcessStats, Stats, TeamStats,
-    ThreadStats, Times,
+    Analysed, By, ConstructStats, DeviceStats, DeviceUse, FunctionStats, LockStats, LoopStats,
+    NothingSelected, Options, PhaseStats, PlaceMemory, PlaceTransfers, ProcessStats, RECORDED,
+    SampledTime, Stats, TeamStats, ThreadStats, Times, Transfers,
 };
+pub use table::{Layout, Style, bytes, counted, percent, time, with_commas};

@@ -1,13 +1,13 @@
-//! What a thread does at each moment: one thing at a time, so that the parts add up to the time that its process lived.
+//! The state of a thread at each moment. It has one at a time, so that the parts add up to the time that its process lived.
 
 use ompt_sys as ompt;
 
+use crate::gaps::Gaps;
 use crate::stats::add;
-use crate::stats::gaps::Gaps;
 use omptrace_timeline::Reports;
 use omptrace_timeline::sink::{Category, Construct, Ns, Process, Region, ThreadRole};
 
-/// What a thread waits for.
+/// The thing that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
     Barrier,
@@ -16,7 +16,7 @@ pub(super) enum Wait {
     WakeUp,
 }
 
-/// What a thread does.
+/// The state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     /// It is in a parallel region and does not wait.
@@ -33,7 +33,7 @@ pub(super) enum Doing {
     Unobserved,
 }
 
-/// What a region is to these numbers.
+/// The kind of a region, as these numbers see it.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     /// Being in it makes a thread one of a parallel region's.
@@ -42,11 +42,11 @@ pub(super) enum Kind {
     Wait(Wait),
     /// It is the wait where the runtime does not report the waits in it.
     BarrierRegion,
-    /// As [`Kind::BarrierRegion`].
+    /// Like [`Kind::BarrierRegion`].
     TaskwaitRegion,
     Idle,
     Task,
-    /// What the tracer did for itself.
+    /// The tracer's own work.
     Tracer,
     /// Events were lost in it.
     Lost,
@@ -80,7 +80,7 @@ impl Kind {
         }
     }
 
-    /// What a thread waits for that is in such a region, and in none inside.
+    /// The thing that a thread waits for that is in such a region, and in none inside.
     pub(super) fn wait(self, reports: &Reports) -> Option<Wait> {
         match self {
             Kind::Wait(wait) => Some(wait),
@@ -112,7 +112,7 @@ pub(super) struct Account {
     pub(super) idle: u64,
     pub(super) unknown: u64,
     pub(super) unobserved: u64,
-    /// Of `serial`, that before the first parallel region and that until the end of the last.
+    /// The part of `serial` before the first parallel region, and that until the end of the last.
     first: Option<u64>,
     last: u64,
 }
@@ -126,7 +126,7 @@ pub(super) struct Serial {
 }
 
 impl Account {
-    /// That of a thread whose process began at `begin`.
+    /// The account of a thread whose process began at `begin`.
     pub(super) fn new(begin: Ns) -> Account {
         Account {
             until: begin,
@@ -188,7 +188,7 @@ impl Account {
     }
 }
 
-/// What a thread of this role does while no region is open on it. `has_begun`: something was seen of it.
+/// The state of a thread of this role while no region is open on it. `has_begun`: something was seen of it.
 pub(super) fn outside(role: ThreadRole, process: &Process, has_begun: bool) -> Doing {
     let reports = &process.reports;
     match role {

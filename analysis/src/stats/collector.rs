@@ -1,28 +1,37 @@
 //! Adds up a timeline as it comes.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::collections::BTreeMap;
 
 use ompt_sys as ompt;
 
+use crate::gaps::Gaps;
+use crate::selection::SelectedThreads;
 use crate::stats::account::{Account, Doing, Kind, Wait, outside};
-use crate::stats::gaps::Gaps;
+use crate::stats::devices::{self, Devices};
 use crate::stats::locks::Locks;
 use crate::stats::parts::{self, JustLeft, Part, Tasks};
+use crate::stats::sums::{ConstructSums, ProcessSums, Sums};
 use crate::stats::{
-    ConstructStats, DeviceStats, ProcessStats, Seen, Stats, ThreadStats, Times, add, unknown,
+    ConstructStats, DeviceStats, Ended, ProcessStats, Seen, ThreadStats, Times, add, unknown,
 };
+use crate::window::Collects;
 use omptrace_common::fast_map::FastMap;
+use omptrace_timeline::Cause;
 use omptrace_timeline::sink::{
-    Argument, Category, Construct, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns,
-    Point, Process, ProcessId, Region, RegionId, Sink, Summary, ThreadEvent, ThreadRole,
+    Arguments, Awaited, Category, Construct, Enter, Interval, Item, Link, LinkKind, Location,
+    LocationKind, LockId, Ns, Part as Slice, Point, Process, ProcessId, Region, RegionId, Sink,
+    Summary, TaskId, TeamId, ThreadEvent, ThreadRole, Wants,
 };
-use omptrace_timeline::{Cause, schedule};
 
-/// Adds up a timeline.
-#[derive(Default)]
+/// Adds up the timeline of one process.
 pub(crate) struct Collector {
+    /// Its number among all processes.
+    number: u32,
+    selected: SelectedThreads,
+    /// True where what comes now is counted.
+    is_inside: bool,
+    /// It is given windows.
+    has_windows: bool,
     processes: Vec<Traced>,
     /// By region.
     constructs: Vec<Collected>,
@@ -30,8 +39,9 @@ pub(crate) struct Collector {
     lanes: Vec<Lane>,
     tasks: Tasks,
     /// Teams of which something is missing, by process and number.
-    teams: FastMap<(u32, u64), Team>,
+    teams: FastMap<(u32, TeamId), Team>,
     locks: Locks,
+    devices: Devices,
     notes: Vec<String>,
 }
 
@@ -58,9 +68,7 @@ impl Traced {
 }
 
 struct Collected {
-    stats: ConstructStats,
-    /// Whether a shortest and a longest are known.
-    has_whole: bool,
+    sums: ConstructSums,
     /// Some are tasks without ids, in the process that is added up now.
     lacks_ids: bool,
     kind: Kind,
@@ -68,8 +76,6 @@ struct Collected {
     is_chunk: bool,
     /// It is the attempt to get a lock that may be another thread's.
     is_test: bool,
-    /// The schedules of a loop.
-    schedules: BTreeSet<&'static str>,
     /// Where nothing shows when tasks run, their ends do.
     completes_task: bool,
 }
@@ -79,43 +85,6 @@ impl Collected {
     fn may_wait_on(&self) -> bool {
         self.category == Category::Sync
     }
-
-    fn add_whole(&mut self, ns: u64) {
-        let is_first = !std::mem::replace(&mut self.has_whole, true);
-        self.stats.times.add_whole(ns, is_first);
-    }
-
-    fn add_loop(&mut self, of_loop: &OpenLoop, ns: u64) {
-        self.schedules.extend(of_loop.schedule.and_then(schedule));
-        if of_loop.chunks > 0 {
-            let stats = self.stats.of_loop.get_or_insert_default();
-            add(&mut stats.chunks, of_loop.chunks);
-            add(&mut stats.iterations, of_loop.iterations);
-            add(&mut stats.chunks_ns, ns);
-        }
-    }
-
-    fn stats(mut self) -> ConstructStats {
-        if !self.schedules.is_empty() {
-            let schedules: Vec<&str> = self.schedules.into_iter().collect();
-            self.stats.schedule = Some(schedules.join(", "));
-        }
-        if matches!(self.kind, Kind::Parallel) {
-            self.stats.waiting_ns = self.stats.team.and_then(|team| {
-                let total = u128::from(self.stats.times.total_ns);
-                let waiting = total * u128::from(team.waiting_ns);
-                u64::try_from(waiting.checked_div(team.members_ns.into())?).ok()
-            });
-        }
-        if let Some(of_loop) = &mut self.stats.of_loop {
-            of_loop.chunk_mean_ns = of_loop.chunks_ns / of_loop.chunks;
-            of_loop.iterations_per_chunk = of_loop.iterations as f64 / of_loop.chunks as f64;
-        }
-        let times = &self.stats.times;
-        let mean = self.stats.self_ns / times.count.max(1);
-        self.stats.self_mean_ns = (!times.is_of_parts).then_some(mean);
-        self.stats
-    }
 }
 
 /// A location: a thread with its open regions, a device's queue.
@@ -123,6 +92,8 @@ enum Lane {
     Thread(Box<ThreadLane>),
     Queue {
         process: u32,
+        device_num: i32,
+        host_observed: bool,
         name: String,
         work: BTreeMap<String, Times>,
     },
@@ -131,6 +102,7 @@ enum Lane {
 
 struct ThreadLane {
     process: u32,
+    is_selected: bool,
     stats: ThreadStats,
     account: Account,
     role: ThreadRole,
@@ -147,39 +119,37 @@ struct ThreadLane {
     chunks: Option<(u64, u64)>,
 }
 
-/// What is known of the region that is entered next.
+/// The facts about the region that is entered next.
 #[derive(Clone, Copy, Default)]
 struct Next {
-    /// It is a further part.
-    goes_on: bool,
     /// The explicit task that it is.
-    task: Option<u64>,
+    task: Option<TaskId>,
     /// The trace gives that task no id.
     lacks_id: bool,
     /// The team that it is the parallel region of, and since when that is formed.
-    forked: Option<(u64, Ns)>,
+    forked: Option<(TeamId, Ns)>,
     /// The team, and its size, that it is the implicit task of.
-    joined: Option<(u64, u32)>,
+    joined: Option<(TeamId, u32)>,
     /// The schedule of the loop that it is.
     schedule: Option<ompt::ompt_work_t>,
-    /// The lock that it is the wait for, and whether another thread has that.
-    lock: Option<(u64, bool)>,
     /// The critical or atomic region that it is.
-    held: Option<u64>,
+    held: Option<LockId>,
 }
 
 /// An open region.
 struct Open {
     region: usize,
     begin: Ns,
-    /// Whether it is more than a further part of one that was cut.
+    /// Whether it is more than a further part of one that was cut, or of one that is counted.
     is_new: bool,
+    /// It lies in the window, at least in part.
+    is_inside: bool,
     /// It is a wait.
     is_wait: bool,
-    /// What the thread does while it is the innermost.
+    /// The thread's state while it is the innermost.
     doing: Doing,
     in_parallel: bool,
-    /// It is the program's; else the runtime's own.
+    /// It is the program's, and on a thread that was selected; else the runtime's own or another thread's.
     is_counted: bool,
     /// Time of the regions inside.
     inside: u64,
@@ -194,25 +164,27 @@ struct Open {
     /// The wait in it: a further one in a barrier or taskwait goes on where a task interrupted it.
     wait: Option<parts::Wait>,
     /// The explicit task that this is.
-    task: Option<u64>,
+    task: Option<TaskId>,
     /// The team that this is the implicit task of, and its size.
-    team: Option<(u64, u32)>,
+    team: Option<(TeamId, u32)>,
     /// The team that this is the parallel region of.
-    forked: Option<u64>,
+    forked: Option<TeamId>,
     of_loop: Option<OpenLoop>,
-    lock: Option<(u64, bool)>,
+    lock: Option<(LockId, bool)>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct OpenLoop {
-    schedule: Option<ompt::ompt_work_t>,
-    chunks: u64,
-    iterations: u64,
+pub(super) struct OpenLoop {
+    pub(super) schedule: Option<ompt::ompt_work_t>,
+    pub(super) chunks: u64,
+    pub(super) iterations: u64,
 }
 
 /// A parallel region that has not ended, or some of whose members have not.
 struct Team {
     region: usize,
+    /// It lies in the window, at least in part.
+    is_inside: bool,
     begin: Ns,
     end: Option<Ns>,
     /// Members that have ended, and how many there are once one of them reports it.
@@ -230,12 +202,30 @@ impl Team {
 }
 
 impl Collector {
-    /// The numbers. What devices and locks did is sorted by time.
-    pub(crate) fn stats(mut self) -> Stats {
+    /// The collector of the process of this number. Only what `selected` threads do is counted.
+    pub(crate) fn new(number: u32, selected: SelectedThreads) -> Collector {
+        Collector {
+            number,
+            selected,
+            is_inside: true,
+            has_windows: false,
+            processes: Vec::new(),
+            constructs: Vec::new(),
+            lanes: Vec::new(),
+            tasks: Tasks::default(),
+            teams: FastMap::default(),
+            locks: Locks::default(),
+            devices: Devices::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The numbers; none of a process of which nothing was selected.
+    pub(crate) fn sums(mut self) -> Sums {
         let mut left: Vec<_> = std::mem::take(&mut self.teams).into_iter().collect();
         left.sort_unstable_by_key(|(key, _)| *key);
         left.into_iter().for_each(|(_, team)| self.team_ended(team));
-        let mut whole = |region: usize, ns| self.constructs[region].add_whole(ns);
+        let mut whole = |region: usize, ns| self.constructs[region].sums.add_whole(ns);
         self.tasks.end_all(&mut whole);
         for lane in &mut self.lanes {
             if let Lane::Thread(lane) = lane {
@@ -243,83 +233,81 @@ impl Collector {
             }
         }
 
-        let begin = self.processes.iter().map(Traced::begin).min().unwrap_or(0);
-        let end = self.processes.iter().map(Traced::end).max().unwrap_or(0);
+        let number = self.number;
+        let Some(mut traced) = self.processes.pop() else {
+            return Sums::default();
+        };
+        let is_selected = |lane: &Lane| matches!(lane, Lane::Thread(lane) if lane.is_selected);
+        let has_time = !self.has_windows || traced.begin() < traced.end();
+        if !has_time || !self.selected.is_all() && !self.lanes.iter().any(is_selected) {
+            return Sums::default();
+        }
         let names: Vec<String> = self
             .constructs
             .iter()
-            .map(|construct| construct.stats.name.clone())
+            .map(|construct| construct.sums.stats.name.clone())
             .collect();
-        let mut constructs: Vec<ConstructStats> = self
-            .constructs
-            .into_iter()
-            .filter(|construct| construct.stats.times.count > 0 && !construct.is_chunk)
-            .map(Collected::stats)
-            .collect();
-        constructs.sort_by_key(|stats| Reverse((stats.self_ns, stats.times.total_ns)));
-        let processes = &self.processes;
-        let process_of = |number: u32| &processes[number as usize].process;
-        let mut locks = self.locks.stats(process_of, &names);
+        let constructs = self.constructs.into_iter();
+        let constructs = constructs
+            .filter(|construct| construct.sums.stats.times.count > 0 && !construct.is_chunk)
+            .map(|construct| construct.sums);
+        let name = &traced.process.name;
+        let locks = self.locks.stats(number, &traced.process, &names);
         let (mut threads, mut devices) = (Vec::new(), Vec::new());
         for lane in self.lanes {
             match lane {
-                Lane::Thread(lane) => threads.push(lane.stats),
+                Lane::Thread(lane) if lane.is_selected => threads.push(lane.stats),
                 Lane::Queue {
-                    process,
-                    name,
-                    work,
+                    name: queue, work, ..
                 } => devices.extend(work.into_iter().map(|(what, times)| DeviceStats {
-                    process: self.processes[process as usize].process.name.clone(),
-                    process_id: process,
-                    queue: name.clone(),
+                    process: name.clone(),
+                    process_id: number,
+                    queue: queue.clone(),
                     name: what,
                     times,
                 })),
-                Lane::Other => {}
+                Lane::Thread(_) | Lane::Other => {}
             }
         }
-        devices.sort_by_key(|stats| Reverse(stats.times.total_ns));
-        locks.sort_by_key(|stats| Reverse(stats.times.map_or(0, |times| times.total_ns)));
-        Stats {
-            duration_ns: end.abs_diff(begin),
-            processes: self
-                .processes
-                .into_iter()
-                .map(|traced| traced.stats)
-                .collect(),
-            constructs,
+        let device_use = self.devices.stats(name, number);
+        traced.stats.device_load_balance = devices::load_balance(&device_use, number);
+        let process = ProcessSums {
+            stats: traced.stats,
             threads,
             locks,
+            device_use,
             devices,
             notes: self.notes,
-        }
+        };
+        Sums::of(number, process, constructs)
     }
 
-    /// Of a team whose members were not recorded, nothing is known.
+    /// A team whose members were not recorded has no numbers.
     fn team_ended(&mut self, team: Team) {
-        if team.members == 0 {
+        if team.members == 0 || !team.is_inside {
             return;
         }
         let Some(construct) = self.constructs.get_mut(team.region) else {
             return;
         };
-        let stats = construct.stats.team.get_or_insert_default();
         let members = u64::from(team.members);
-        let mean = team.working / members;
-        stats.members += members;
-        add(&mut stats.working_ns, team.working);
-        add(&mut stats.longest_ns, team.longest);
-        add(&mut stats.imbalance_ns, team.longest.saturating_sub(mean));
-        if let Some(end) = team.end {
+        let all = team
+            .end
+            .map_or(0, |end| end.abs_diff(team.begin).saturating_mul(members));
+        let ended = Ended {
+            members,
+            members_ns: all,
             // Where events make no sense, a member may be seen for longer than its region.
-            let all = end.abs_diff(team.begin).saturating_mul(members);
-            add(&mut stats.waiting_ns, team.waiting.min(all));
-            add(&mut stats.members_ns, all);
-        }
+            waiting_ns: team.waiting.min(all),
+            working_ns: team.working,
+            longest_ns: team.longest,
+        };
+        let stats = construct.sums.stats.team.get_or_insert_default();
+        stats.add(&ended);
     }
 
     /// Numbers of a team are known once all of it has ended.
-    fn change_team(&mut self, process: u32, team: u64, change: impl FnOnce(&mut Team)) {
+    fn change_team(&mut self, process: u32, team: TeamId, change: impl FnOnce(&mut Team)) {
         let Some(known) = self.teams.get_mut(&(process, team)) else {
             return;
         };
@@ -374,14 +362,16 @@ impl ThreadLane {
             true => own.saturating_sub(unobserved.saturating_sub(open.unobserved)),
             false => 0,
         });
-        if open.is_counted {
-            construct.stats.times.add_part(ns, open.is_new);
-            add(&mut construct.stats.self_ns, own);
-            add(construct.stats.waiting_ns.get_or_insert(0), waited);
+        let is_counted = open.is_counted && open.is_inside;
+        if is_counted {
+            let stats = &mut construct.sums.stats;
+            stats.times.add_part(ns, open.is_new);
+            add(&mut stats.self_ns, own);
+            add(stats.waiting_ns.get_or_insert(0), waited);
             let chunks = self.chunks.take();
             if let Some(mut of_loop) = open.of_loop {
                 (of_loop.chunks, of_loop.iterations) = chunks.unwrap_or_default();
-                construct.add_loop(&of_loop, ns);
+                construct.sums.add_loop(&of_loop, ns);
             }
         }
         let is_wait = construct.category == Category::Wait;
@@ -395,18 +385,22 @@ impl ThreadLane {
             region: open.region,
             ns: open.before.saturating_add(ns),
             wait: open.wait,
+            is_counted: is_counted || !open.is_new,
         };
         let around = self.open.last_mut();
         let around = around.filter(|around| is_wait && constructs[around.region].may_wait_on());
         match (around, open.task) {
             (Some(around), _) => {
-                if let Some(other) = around.wait.take_if(|wait| wait.region != part.region) {
-                    constructs[other.region].add_whole(other.ns);
+                if let Some(other) = around.wait.take_if(|wait| wait.region != part.region)
+                    && other.is_counted
+                {
+                    constructs[other.region].sums.add_whole(other.ns);
                 }
                 let before = around.wait.map_or(0, |wait| wait.ns);
                 around.wait = Some(parts::Wait {
                     region: part.region,
                     ns: before.saturating_add(part.ns),
+                    is_counted: part.is_counted,
                 });
             }
             (None, Some(task)) => {
@@ -429,14 +423,14 @@ impl ThreadLane {
 struct Left {
     begin: Ns,
     /// The team that it was the parallel region of.
-    forked: Option<u64>,
+    forked: Option<TeamId>,
     /// The team, and its size, that it was the implicit task of.
-    member_of: Option<(u64, u32)>,
+    member_of: Option<(TeamId, u32)>,
     working: u64,
     waited: u64,
 }
 
-impl Sink for Collector {
+impl Collector {
     fn process(&mut self, process: &Process) {
         self.processes.push(Traced {
             last: process.lifetime.traced_from,
@@ -459,11 +453,13 @@ impl Sink for Collector {
                 let is_of_process =
                     |lane: &&Lane| matches!(lane, Lane::Thread(lane) if lane.process == process);
                 let before = self.lanes.iter().filter(is_of_process).count();
+                let is_selected = self.selected.has(&name, before as u32, os_tid);
                 Lane::Thread(Box::new(ThreadLane {
                     process,
+                    is_selected,
                     stats: ThreadStats {
                         process: traced.process.name.clone(),
-                        process_id: process,
+                        process_id: self.number,
                         rank: traced.process.rank,
                         name,
                         number: before as u32,
@@ -483,8 +479,13 @@ impl Sink for Collector {
                     chunks: None,
                 }))
             }
-            LocationKind::DeviceQueue { .. } => Lane::Queue {
+            LocationKind::DeviceQueue {
+                device_num,
+                host_observed,
+            } => Lane::Queue {
                 process,
+                device_num,
+                host_observed,
                 name,
                 work: BTreeMap::new(),
             },
@@ -498,31 +499,29 @@ impl Sink for Collector {
         let source = region.source.clone().unwrap_or_default();
         let (file, line) = source.line.unzip();
         self.constructs.push(Collected {
-            stats: ConstructStats {
-                name: region.name.clone(),
-                category: region.category.name(),
-                function: source.function,
-                file,
-                line,
-                ..ConstructStats::default()
-            },
-            has_whole: false,
+            sums: ConstructSums::of(
+                ConstructStats {
+                    name: region.name.clone(),
+                    category: region.category.name(),
+                    function: source.function,
+                    file,
+                    line,
+                    ..ConstructStats::default()
+                },
+                matches!(Kind::of(region), Kind::Parallel),
+            ),
             lacks_ids: false,
             kind: Kind::of(region),
             category: region.category,
             is_chunk: region.construct.is_chunk(),
             is_test: region.construct == Construct::MutexWait(ompt::ompt_mutex_test_lock),
-            schedules: BTreeSet::new(),
             completes_task: region.construct == Construct::TaskCompleted,
         });
     }
 
-    fn counter(&mut self, _: &Counter) {}
-
-    fn count(&mut self, _: CounterId, _: Ns, _: i64) {}
-
-    fn enter(&mut self, at: Point, region: RegionId, _: &[Argument<'_>]) {
-        let region = region.0 as usize;
+    fn enter(&mut self, enter: &Enter<Arguments<'_>>) {
+        let at = enter.at;
+        let region = enter.region.0 as usize;
         let construct = &self.constructs[region];
         let (category, kind) = (construct.category, construct.kind);
         let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) else {
@@ -532,15 +531,21 @@ impl Sink for Collector {
         let process = &self.processes[lane.process as usize].process;
         let reports = process.reports;
         let next = std::mem::take(&mut lane.next);
+        let is_further = enter.part == Slice::Further;
+        let lock = match (enter.part, enter.awaited) {
+            (Slice::First, Some(Awaited::Mutex { lock, held })) => Some((lock, held.is_some())),
+            _ => None,
+        };
         let around = lane.open.last();
-        let goes_on = category == Category::Wait
-            && around.is_some_and(|around| around.wait.is_some_and(|wait| wait.region == region));
-        let is_new = !next.goes_on && !goes_on;
+        let around_wait = around.and_then(|around| around.wait);
+        let goes_on =
+            around_wait.filter(|wait| category == Category::Wait && wait.region == region);
 
         let is_task = matches!(kind, Kind::Task);
-        let is_counted = lane.role != ThreadRole::Helper
+        let is_programs = lane.role != ThreadRole::Helper
             || is_task
             || around.is_some_and(|around| around.is_counted);
+        let is_counted = is_programs && lane.is_selected;
         let begins_parallel = match (lane.role, kind) {
             (ThreadRole::Helper, _) => is_task,
             (_, Kind::Parallel | Kind::Wait(Wait::WakeUp)) => true,
@@ -563,9 +568,9 @@ impl Sink for Collector {
             _ => Doing::Serial,
         };
 
-        let mut whole = |region: usize, ns| self.constructs[region].add_whole(ns);
+        let mut whole = |region: usize, ns| self.constructs[region].sums.add_whole(ns);
         let before = match next.task {
-            _ if !next.goes_on => None,
+            _ if !is_further => None,
             Some(task) => self.tasks.resume(lane.process, task).map(|(part, inside)| {
                 lane.just_left.end(&mut whole);
                 lane.just_left = inside;
@@ -573,10 +578,15 @@ impl Sink for Collector {
             }),
             None => lane.just_left.resume(region, &mut whole),
         };
-        if !next.goes_on {
+        if !is_further {
             lane.just_left.end(&mut whole);
         }
-        if is_task && is_new {
+        let is_new = match (is_further, goes_on) {
+            (true, _) => before.is_some_and(|part| !part.is_counted),
+            (false, Some(wait)) => !wait.is_counted,
+            (false, None) => true,
+        };
+        if is_task && !is_further && self.is_inside {
             lane.tasks += 1;
             lane.lacks_ids |= next.lacks_id;
             self.constructs[region].lacks_ids |= next.lacks_id;
@@ -588,6 +598,7 @@ impl Sink for Collector {
             region,
             begin: at.time,
             is_new,
+            is_inside: self.is_inside,
             is_wait: wait.is_some() || matches!(kind, Kind::Idle),
             doing,
             in_parallel,
@@ -605,12 +616,13 @@ impl Sink for Collector {
                 schedule: Some(schedule),
                 ..OpenLoop::default()
             }),
-            lock: next.lock,
+            lock,
         });
         let process = lane.process;
-        if let Some((team, begin)) = next.forked.filter(|_| is_counted && reports.members) {
+        if let Some((team, begin)) = next.forked.filter(|_| is_programs && reports.members) {
             let new = Team {
                 region,
+                is_inside: self.is_inside,
                 begin,
                 end: None,
                 members: 0,
@@ -625,7 +637,7 @@ impl Sink for Collector {
         }
     }
 
-    fn leave(&mut self, at: Point, _: &[Argument<'_>]) {
+    fn leave(&mut self, at: Point) {
         let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) else {
             return;
         };
@@ -634,6 +646,7 @@ impl Sink for Collector {
         if let Some(open) = lane.open.last()
             && let Some((lock, _)) = open.lock
             && self.constructs[open.region].is_test
+            && self.is_inside
         {
             self.locks.not_acquired((process, lock));
         }
@@ -661,24 +674,25 @@ impl Sink for Collector {
         }
     }
 
-    fn instant(&mut self, at: Point, region: RegionId, _: &[Argument<'_>]) {
+    fn instant(&mut self, at: Point, region: RegionId) {
         let construct = &mut self.constructs[region.0 as usize];
         if let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) {
             Self::saw(&mut self.processes, lane, at.time);
             let innermost = lane.open.last();
-            if lane.role == ThreadRole::Helper && !innermost.is_some_and(|open| open.is_counted) {
+            let is_programs =
+                lane.role != ThreadRole::Helper || innermost.is_some_and(|open| open.is_counted);
+            if !is_programs || !lane.is_selected || !self.is_inside {
                 return;
             }
             lane.tasks += u64::from(construct.completes_task);
         }
-        construct.stats.times.count += 1;
-    }
-
-    fn wants_thread_events(&self) -> bool {
-        true
+        if self.is_inside {
+            construct.sums.stats.times.count += 1;
+        }
     }
 
     fn thread_event(&mut self, at: Point, event: ThreadEvent) {
+        let is_inside = self.is_inside;
         let Some(lane) = self.thread(at) else {
             return;
         };
@@ -690,11 +704,10 @@ impl Sink for Collector {
                 lane.next.task = Some(task);
                 lane.next.lacks_id = !has_id;
             }
-            ThreadEvent::GoesOn => lane.next.goes_on = true,
             ThreadEvent::Loop { schedule } => lane.next.schedule = Some(schedule),
             ThreadEvent::Chunks { chunks, iterations } => lane.chunks = Some((chunks, iterations)),
             ThreadEvent::TaskComplete { task } => {
-                let mut whole = |region: usize, ns| self.constructs[region].add_whole(ns);
+                let mut whole = |region: usize, ns| self.constructs[region].sums.add_whole(ns);
                 self.tasks.end(process, task, &mut whole);
             }
             ThreadEvent::InitLock { lock, region } => {
@@ -702,7 +715,8 @@ impl Sink for Collector {
             }
             ThreadEvent::ReleaseUnseen { lock, kind, region } => {
                 let region = region.0 as usize;
-                self.locks.released_unseen((process, lock), kind, region);
+                self.locks
+                    .released_unseen((process, lock), kind, region, is_inside);
             }
             ThreadEvent::Recording { on } => {
                 let gaps = &mut self.processes[process as usize].gaps;
@@ -711,9 +725,9 @@ impl Sink for Collector {
                     false => gaps.begin(at.time),
                 }
             }
-            ThreadEvent::AwaitLock { lock, is_held } => lane.next.lock = Some((lock, is_held)),
             ThreadEvent::ReleaseLock { lock, order } => {
-                self.locks.released((process, lock), order, at.time);
+                self.locks
+                    .released((process, lock), order, at.time, is_inside);
             }
             ThreadEvent::AcquireLock { lock, kind, order } => {
                 let innermost = lane.open.last_mut();
@@ -726,7 +740,7 @@ impl Sink for Collector {
                 }
                 let acquisition = (order, at.time);
                 self.locks
-                    .acquired((process, lock), kind, acquisition, asked);
+                    .acquired((process, lock), kind, acquisition, asked, is_inside);
             }
             _ => {}
         }
@@ -734,7 +748,16 @@ impl Sink for Collector {
 
     fn interval(&mut self, interval: &Interval<'_>) {
         let ns = interval.end.abs_diff(interval.begin);
-        if let Some(Lane::Queue { work, .. }) = self.lanes.get_mut(interval.track.0 as usize) {
+        if let Some(Lane::Queue {
+            process,
+            device_num,
+            host_observed,
+            work,
+            ..
+        }) = self.lanes.get_mut(interval.track.0 as usize)
+        {
+            self.devices
+                .interval((*process, *device_num), *host_observed, interval);
             match work.get_mut(interval.name) {
                 Some(times) => times.add(ns),
                 None => work.entry(interval.name.to_owned()).or_default().add(ns),
@@ -742,7 +765,20 @@ impl Sink for Collector {
         }
     }
 
-    fn flow(&mut self, _: &Flow) {}
+    /// A kernel was submitted.
+    fn link(&mut self, link: &Link) {
+        if link.kind == LinkKind::TargetSubmit
+            && let Some(Lane::Queue {
+                process,
+                device_num,
+                host_observed: false,
+                ..
+            }) = self.lanes.get(link.to.location.0 as usize)
+        {
+            let ns = link.to.time.abs_diff(link.from.time);
+            self.devices.launched(*process, *device_num, ns);
+        }
+    }
 
     fn note(&mut self, process: ProcessId, text: &str) {
         let name = &self.processes[process.0 as usize].process.name;
@@ -753,11 +789,12 @@ impl Sink for Collector {
         let traced = &mut self.processes[process.0 as usize];
         traced.last = traced.last.max(summary.end);
         let (begin, end) = (traced.begin(), traced.end());
+        self.devices.lived(process.0, end.abs_diff(begin));
         let mut repairs = summary.repairs.iter();
         let has_parts = repairs.any(|(cause, _)| *cause == Cause::PartOfTask.name());
         for construct in &mut self.constructs {
             let lacks_ids = std::mem::take(&mut construct.lacks_ids);
-            construct.stats.times.is_of_parts |= lacks_ids && has_parts;
+            construct.sums.stats.times.is_of_parts |= lacks_ids && has_parts;
         }
         let mut seen = Seen {
             unobserved: false,
@@ -789,6 +826,7 @@ impl Sink for Collector {
             }
         }
         traced.stats = ProcessStats::of(&traced.process, begin, end, threads, main);
+        traced.stats.id = self.number;
         let name = &traced.process.name;
         let unknown = unknown(&traced.process.reports, seen);
         traced.stats.unknown = unknown.map(str::to_owned).collect();
@@ -796,13 +834,46 @@ impl Sink for Collector {
         self.notes
             .extend(notes.map(|note| format!("{name}: {note}")));
     }
+}
 
-    fn failed(&self) -> bool {
-        false
+impl Collects for Collector {
+    fn set_inside(&mut self, is_inside: bool) {
+        self.has_windows = true;
+        self.is_inside = is_inside;
     }
 
-    fn finish(self: Box<Self>) -> io::Result<()> {
-        Ok(())
+    fn window_begins(&mut self) {
+        for lane in &mut self.lanes {
+            if let Lane::Thread(lane) = lane {
+                lane.open.iter_mut().for_each(|open| open.is_inside = true);
+            }
+        }
+        self.teams
+            .values_mut()
+            .for_each(|team| team.is_inside = true);
+    }
+}
+
+impl Sink for Collector {
+    fn wants(&self) -> Wants {
+        Wants::THREAD_EVENTS.and(Wants::DEPENDENCES)
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Enter(enter) => self.enter(enter),
+            Item::Leave(leave) => self.leave(leave.at),
+            Item::Instant(instant) => self.instant(instant.at, instant.region),
+            Item::ThreadEvent(at, event) => self.thread_event(*at, *event),
+            Item::Interval(interval) => self.interval(interval),
+            Item::Link(link) => self.link(link),
+            Item::Region(region) => self.region(region),
+            Item::Process(process) => self.process(process),
+            Item::Location(location) => self.location(location),
+            Item::Note(process, text) => self.note(*process, text),
+            Item::Summary(process, summary) => self.summary(*process, summary),
+            _ => {}
+        }
     }
 }
 

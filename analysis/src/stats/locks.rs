@@ -1,14 +1,14 @@
-//! Who asked for which lock or critical region, whether it had to wait, and how long it was held.
+//! The waits and holds of each lock and critical region, by thread.
 
 use ompt_sys as ompt;
 
 use crate::stats::{LockStats, Times, add};
 use omptrace_common::fast_map::FastMap;
-use omptrace_timeline::sink::{Ns, Process, split_place};
+use omptrace_timeline::sink::{LockId, Ns, Process, split_place};
 
-/// What is known of locks, critical and atomic regions, by process and number.
+/// The locks, critical and atomic regions that are known, by process and number.
 #[derive(Default)]
-pub(super) struct Locks(FastMap<(u32, u64), Lock>);
+pub(super) struct Locks(FastMap<Which, Lock>);
 
 #[derive(Clone, Copy)]
 struct Lock {
@@ -27,16 +27,19 @@ struct Lock {
 }
 
 impl Lock {
-    fn held_until(&mut self, time: Ns) {
+    /// Ends the hold, and adds it where it is counted or took time in the window: outside, no time passes.
+    fn held_until(&mut self, time: Ns, is_counted: bool) {
         if let Some((_, since)) = self.hold.take() {
-            self.holds
-                .add(time.saturating_sub(since).max(0).cast_unsigned());
+            let ns = time.saturating_sub(since).max(0).cast_unsigned();
+            if is_counted || ns > 0 {
+                self.holds.add(ns);
+            }
         }
     }
 }
 
 /// Which lock: that of a process with a number. Where a runtime does not know the number, it is 0 (TR2, 4.4).
-pub(super) type Which = (u32, u64);
+pub(super) type Which = (u32, LockId);
 
 impl Locks {
     fn any(&mut self, which: Which) -> &mut Lock {
@@ -60,26 +63,28 @@ impl Locks {
         self.any(which).region.get_or_insert(region);
     }
 
-    /// A thread gets it; `asked`: in which region, whether another thread had it, and how long it took.
+    /// A thread gets it. `asked`: in which region, whether another thread had it, and how long it took. Here and below, what
+    /// is not counted lies outside of the window.
     pub(super) fn acquired(
         &mut self,
         which: Which,
         kind: ompt::ompt_mutex_t,
         (order, time): (u32, Ns),
         asked: Option<(usize, bool, u64)>,
+        is_counted: bool,
     ) {
         let lock = self.any(which);
         lock.kind = kind;
-        lock.acquisitions += 1;
+        lock.acquisitions += u64::from(is_counted);
         if let Some((region, was_held, ns)) = asked {
             if is_lock(kind) {
                 lock.region.get_or_insert(region);
             }
-            lock.waits += u64::from(was_held);
+            lock.waits += u64::from(was_held && is_counted);
             add(&mut lock.waiting_ns, ns);
         }
         // A release is reported after the mutex is free, so the next acquisition may come first.
-        lock.held_until(time);
+        lock.held_until(time, is_counted);
         lock.hold = Some((order, time));
     }
 
@@ -89,11 +94,11 @@ impl Locks {
     }
 
     /// The acquisition of that order ends.
-    pub(super) fn released(&mut self, which: Which, order: u32, time: Ns) {
+    pub(super) fn released(&mut self, which: Which, order: u32, time: Ns, is_counted: bool) {
         if let Some(lock) = self.0.get_mut(&which)
             && lock.hold.is_some_and(|(held, _)| held == order)
         {
-            lock.held_until(time);
+            lock.held_until(time, is_counted);
         }
     }
 
@@ -103,11 +108,12 @@ impl Locks {
         which: Which,
         kind: ompt::ompt_mutex_t,
         region: usize,
+        is_counted: bool,
     ) {
         let lock = self.any(which);
         lock.kind = kind;
         lock.region.get_or_insert(region);
-        lock.acquisitions += 1;
+        lock.acquisitions += u64::from(is_counted);
     }
 
     /// A thread asked for it in vain.
@@ -115,23 +121,22 @@ impl Locks {
         self.any(which).failures += 1;
     }
 
-    /// The numbers of what was held or asked for, numbered in each process in the order in which they were met; `names` are
+    /// The numbers of what was held or asked for in a process, numbered in the order in which they were met. `names` are
     /// those of regions.
-    pub(super) fn stats<'p>(
+    pub(super) fn stats(
         self,
-        process: impl Fn(u32) -> &'p Process,
+        process_id: u32,
+        process: &Process,
         names: &[String],
     ) -> Vec<LockStats> {
         let mut locks: Vec<_> = self.0.into_iter().collect();
-        locks.retain(|((_, wait_id), lock)| {
-            let is_told_apart = *wait_id != 0 && lock.kind != ompt::ompt_mutex_ordered;
-            is_told_apart && lock.acquisitions + lock.failures > 0
+        locks.retain(|((_, LockId(wait_id)), lock)| {
+            let is_distinguished = *wait_id != 0 && lock.kind != ompt::ompt_mutex_ordered;
+            is_distinguished && lock.acquisitions + lock.failures + lock.holds.count > 0
         });
-        locks.sort_unstable_by_key(|((process, _), lock)| (*process, lock.order));
-        let of_each = locks.chunk_by(|((a, _), _), ((b, _), _)| a == b);
-        let numbered = of_each.flat_map(|of_process| of_process.iter().enumerate());
-        let stats = numbered.map(|(number, ((process_id, wait_id), lock))| {
-            let process = process(*process_id);
+        locks.sort_unstable_by_key(|(_, lock)| lock.order);
+        let numbered = locks.iter().enumerate();
+        let stats = numbered.map(|(number, ((_, LockId(wait_id)), lock))| {
             let reports_waits = match is_lock(lock.kind) {
                 true => process.reports.lock_waits,
                 false => process.reports.critical_waits,
@@ -140,7 +145,7 @@ impl Locks {
             let place = lock.region.and_then(|region| names.get(region));
             LockStats {
                 process: process.name.clone(),
-                process_id: *process_id,
+                process_id,
                 name: format!("{kind} {wait_id:#x}"),
                 kind,
                 number,

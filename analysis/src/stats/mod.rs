@@ -5,49 +5,107 @@
 //! ```
 //!
 //! Times of constructs are of threads: what two threads spend side by side counts twice. A thread *waits* at barriers, for
-//! tasks, for locks, and for the runtime to wake it up; of the rest of its time in a parallel region it *works*. Outside of
+//! tasks, for locks, and for the runtime to wake it up. Of the rest of its time in a parallel region it *works*. Outside of
 //! parallel regions it runs the program's *serial* part, or is *idle*. At each moment it does one of these, so that they add
 //! up, to the nanosecond, to the time that its process lived.
 
 mod account;
 mod collector;
-mod gaps;
+mod devices;
+mod functions;
+mod gather;
+mod histogram;
 mod locks;
 mod parts;
+mod phases;
+mod rows;
+#[cfg(test)]
+mod schema;
+mod sums;
 mod table;
 
-use omptrace_trace_format::Reader;
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
 use account::Account;
 pub(crate) use collector::Collector;
-use omptrace_symbols::{self as symbols, Table};
+pub(crate) use devices::Devices;
+pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Transfers};
+pub use functions::{FunctionStats, SampledTime};
+pub use gather::{NothingSelected, Options};
+pub use phases::RECORDED;
+use rows::sums;
+pub use table::By;
+
+use crate::answers::{Accounting, Answers, Efficiency};
+use omptrace_timeline::Reports;
 use omptrace_timeline::sink::{Ns, Process, ThreadRole};
-use omptrace_timeline::{Manner, Report, Reports, replay_with};
-pub use table::Layout;
 
 /// Numbers of one timeline, made of one or more traces.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Stats {
-    /// From the start of the first process to the end of the last.
-    pub duration_ns: u64,
+    /// Where the threads' time went, and why.
+    #[serde(flatten)]
+    pub answers: Answers,
+    /// The part of the run that was analysed; `None` where that is all of it.
+    pub analysed: Option<Analysed>,
+    /// The user's phases, each analysed alone, the longest first; and the time in which recording was on, where it was switched.
+    pub phases: Vec<PhaseStats>,
     /// The processes, in the timeline's order.
     pub processes: Vec<ProcessStats>,
     /// The constructs of all processes, those with the most time of their own first.
     pub constructs: Vec<ConstructStats>,
+    /// The time of all samples; `None` where there are none.
+    pub sampling: Option<SampledTime>,
+    /// Why there are no samples; `None` where there are some.
+    pub no_samples: Option<String>,
+    /// The functions that samples were taken in, those with the most time of their own first.
+    pub functions: Vec<FunctionStats>,
     /// The threads, in the timeline's order.
+    #[serde(rename = "per_thread")]
     pub threads: Vec<ThreadStats>,
     /// The locks that were held longest, the longest first.
     pub locks: Vec<LockStats>,
-    /// What devices did, by queue, the longest first.
+    /// How devices were used.
+    pub device_use: Vec<DeviceUse>,
+    /// The operations of devices, by queue, the longest first.
     pub devices: Vec<DeviceStats>,
-    /// What is missing in the numbers or was repaired.
+    /// Notes about missing or repaired numbers.
     pub notes: Vec<String>,
 }
 
+/// The part of a run that was analysed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Analysed {
+    /// The begin of the window, in nanoseconds since the timeline's start; `None` where there is no window, as for the next.
+    pub window_begin_ns: Option<i64>,
+    /// Its end; `None` also where it is open.
+    pub window_end_ns: Option<i64>,
+    /// The phase.
+    pub phase: Option<String>,
+    /// The threads, as the user named them; all where there are none.
+    pub threads: Vec<String>,
+}
+
+/// A phase of the user's, all instances together: the time in which a thread of any process was in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PhaseStats {
+    /// Its name.
+    pub name: String,
+    /// How often it began.
+    pub count: u64,
+    /// Its time: T.
+    pub duration_ns: u64,
+    /// N: the threads that were members of teams at the busiest time in it.
+    pub threads: u32,
+    /// N x T thread-nanoseconds by cause.
+    pub accounting: Accounting,
+    /// These sums as efficiencies.
+    pub efficiency: Efficiency,
+}
+
 /// A process, from its start to its end.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ProcessStats {
     /// Its number in these numbers.
     pub id: u32,
@@ -65,15 +123,19 @@ pub struct ProcessStats {
     pub before_tracing_ns: Option<u64>,
     /// Its threads that were seen.
     pub threads: u32,
-    /// What the main thread spent outside of parallel regions; `None` where that was not seen, as for the next three.
+    /// The main thread's time outside of parallel regions; `None` where that was not seen, as for the next three.
     pub serial_ns: Option<u64>,
-    /// Of that, before the first parallel region; `None` also where older events were overwritten, as for the next two.
+    /// The part of it before the first parallel region; `None` also where older events were overwritten, as for the next
+    /// two.
     pub serial_before_ns: Option<u64>,
-    /// Of that, between parallel regions.
+    /// The part of it between parallel regions.
     pub serial_between_ns: Option<u64>,
-    /// Of that, after the last parallel region.
+    /// The part of it after the last parallel region.
     pub serial_after_ns: Option<u64>,
-    /// What these numbers cannot know, and why.
+    /// How evenly kernels were spread over its devices, from 0 to 1: the mean of the times that they ran by the longest. `None`
+    /// unless several devices recorded kernels.
+    pub device_load_balance: Option<f64>,
+    /// Numbers that cannot be known here, and why.
     pub unknown: Vec<String>,
 }
 
@@ -97,12 +159,13 @@ impl ProcessStats {
             serial_before_ns: serial.map(|serial| serial.before),
             serial_between_ns: serial.map(|serial| serial.between),
             serial_after_ns: serial.map(|serial| serial.after),
+            device_load_balance: None,
             unknown: Vec::new(),
         }
     }
 }
 
-/// What a process's events do not show.
+/// Things of a process that its events do not show.
 #[derive(Clone, Copy)]
 struct Seen {
     /// In some time, nothing was recorded.
@@ -111,7 +174,7 @@ struct Seen {
     parts_of_tasks: bool,
 }
 
-/// What cannot be known of a process whose runtime reports no more than this, in words.
+/// The numbers, in words, that cannot be known of a process whose runtime reports no more than this.
 fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'static str> {
     let rows = [
         (
@@ -152,6 +215,15 @@ fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'static str> 
             "waits for critical regions: they were not reported, and count as work",
         ),
         (
+            !reports.inlined,
+            "loops with a static schedule, masked regions, atomic updates and reductions: not visible, as GCC inlines them; their \
+             time counts as that of the region around them",
+        ),
+        (
+            !reports.barrier_kinds,
+            "which barriers are explicit: not visible, as GCC calls the runtime alike for implicit ones",
+        ),
+        (
             !reports.tasks,
             "explicit tasks: when they run was not reported, and what they do counts where it was done",
         ),
@@ -162,7 +234,7 @@ fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'static str> 
 
 /// Counts and times of what happens more than once.
 ///
-/// As JSON, only the total is known of what [has no whole](Times::is_of_parts).
+/// In JSON, only the total is known of what [has no whole](Times::is_of_parts).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// How often. What was cut into parts counts once.
@@ -203,13 +275,13 @@ impl Times {
         let is_first = self.count == 0;
         self.add_part(ns, true);
         self.add_whole(ns, is_first);
+        self.mean_ns = self.total_ns / self.count;
     }
 
     /// A part, of one that is new or of one that was counted.
     fn add_part(&mut self, ns: u64, is_new: bool) {
         self.count += u64::from(is_new);
         add(&mut self.total_ns, ns);
-        self.mean_ns = self.total_ns / self.count.max(1);
     }
 
     /// One whose parts took this long together.
@@ -223,7 +295,7 @@ impl Times {
 }
 
 /// Numbers of one construct at one place in the program.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ConstructStats {
     /// The construct and its place: `!$omp parallel @stencil.c:41`.
     pub name: String,
@@ -241,20 +313,24 @@ pub struct ConstructStats {
     /// How often it occurred, and the times from begin to end; 0 for what has no duration.
     #[serde(flatten)]
     pub times: Times,
-    /// Of `total_ns`, that with no other construct inside.
+    /// Half of them took no longer, to a sixteenth; `None` where parts cannot be put together, as for the next.
+    pub median_ns: Option<u64>,
+    /// 99 of 100 took no longer.
+    pub p99_ns: Option<u64>,
+    /// The part of `total_ns` with no other construct inside.
     pub self_ns: u64,
     /// `self_ns` of one, on average; `None` where their number is unknown.
     pub self_mean_ns: Option<u64>,
-    /// Of `total_ns`, that in which the thread waited, here or inside. Of a parallel region, what its members waited, on
+    /// The part of `total_ns` in which the thread waited, here or inside. Of a parallel region, what its members waited, on
     /// average, from its begin on. `None` where it is unknown, and of what has no duration.
     pub waiting_ns: Option<u64>,
-    /// Of parallel regions only.
+    /// The teams, of parallel regions only.
     #[serde(flatten)]
     pub team: Option<TeamStats>,
     /// How a loop is scheduled, where the runtime says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
-    /// Of loops that are not static only: of those, runtimes report no chunk but a thread's first.
+    /// The chunks, of loops that are not static only: of static ones, runtimes report no chunk but a thread's first.
     #[serde(flatten)]
     pub of_loop: Option<LoopStats>,
 }
@@ -266,37 +342,57 @@ impl ConstructStats {
     }
 }
 
-/// What the threads of a loop got.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct LoopStats {
-    /// Chunks.
-    pub chunks: u64,
-    /// Iterations in them.
-    pub iterations: u64,
-    /// The time of the loops that had them.
-    pub chunks_ns: u64,
-    /// The time of a chunk, on average.
-    pub chunk_mean_ns: u64,
-    /// The iterations of a chunk, on average.
-    pub iterations_per_chunk: f64,
+/// A thread's share of a loop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    chunks: u64,
+    iterations: u64,
+    ns: u64,
 }
 
-/// How well parallel regions at one place used their threads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct TeamStats {
-    /// Members of all teams.
-    pub members: u64,
-    /// The time of the regions, once for each member.
-    pub members_ns: u64,
-    /// Of that, what the members waited: for their wake-up, at barriers, for tasks and for locks.
-    #[serde(rename = "members_waiting_ns")]
-    pub waiting_ns: u64,
-    /// What the members worked.
-    pub working_ns: u64,
-    /// What those members worked that worked longest in their region.
-    pub longest_ns: u64,
-    /// What the regions were longer by than with the work spread evenly: in each, the longest less the mean.
-    pub imbalance_ns: u64,
+sums! {
+    /// The shares of a loop's threads.
+    LoopStats of Share {
+        "Chunks" chunks "chunks" = |share| share.chunks;
+        "Iterations in them" iterations "iterations" = |share| share.iterations;
+        "The time of the loops that had them" chunks_ns "chunks_ns" = |share| share.ns;
+    }
+    then {
+        "The time of a chunk, on average" chunk_mean_ns: u64 =
+            |sums| sums.chunks_ns / sums.chunks.max(1);
+        "The iterations of a chunk, on average" iterations_per_chunk: f64 =
+            |sums| sums.iterations as f64 / sums.chunks.max(1) as f64;
+    }
+}
+
+/// A team that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    members: u64,
+    /// From the region's begin to its end, once for each member; 0 where its end was not seen, as for the next.
+    members_ns: u64,
+    waiting_ns: u64,
+    working_ns: u64,
+    /// The time of the member that worked longest.
+    longest_ns: u64,
+}
+
+sums! {
+    /// How well parallel regions at one place used their threads.
+    TeamStats of Ended {
+        "Members of all teams" members "members" = |team| team.members;
+        "The time of the regions, once for each member" members_ns "members_ns" =
+            |team| team.members_ns;
+        "Of that, what the members waited: for their wake-up, at barriers, for tasks and for locks"
+            waiting_ns "members_waiting_ns" = |team| team.waiting_ns;
+        "What the members worked" working_ns "working_ns" = |team| team.working_ns;
+        "What those members worked that worked longest in their region" longest_ns "longest_ns" =
+            |team| team.longest_ns;
+        "What the regions were longer by than with the work spread evenly: in each, the longest less the mean"
+            imbalance_ns "imbalance_ns" =
+            |team| team.longest_ns.saturating_sub(team.working_ns / team.members.max(1));
+    }
+    then {}
 }
 
 impl TeamStats {
@@ -306,8 +402,8 @@ impl TeamStats {
     }
 }
 
-/// What a thread did. What cannot be known is `None`; [`ProcessStats::unknown`] says why.
-#[derive(Clone, Debug, Default, Serialize)]
+/// The times of a thread. What cannot be known is `None`; [`ProcessStats::unknown`] says why.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ThreadStats {
     /// Its process.
     pub process: String,
@@ -323,14 +419,14 @@ pub struct ThreadStats {
     pub stream: u32,
     /// Its id in the operating system; 0 where that is not known.
     pub tid: u32,
-    /// What it is: `main`, `worker`, `initial`, `helper` (one of the runtime's own) or `other`.
+    /// Its role: `main`, `worker`, `initial`, `helper` (one of the runtime's own) or `other`.
     pub role: &'static str,
     /// From the start of its process to its end: the sum of `parallel_ns`, `serial_ns`, `idle_ns` and `unknown_ns`.
     pub duration_ns: u64,
     /// Time as a member of parallel regions; nested ones count once. Of a helper: time in explicit tasks. The sum of the
     /// next five.
     pub parallel_ns: Option<u64>,
-    /// Of that, what it did not wait.
+    /// The part of it in which it did not wait.
     pub working_ns: Option<u64>,
     /// Waiting at barriers.
     pub barriers_ns: Option<u64>,
@@ -344,7 +440,7 @@ pub struct ThreadStats {
     pub serial_ns: u64,
     /// In no parallel region, and not running the program: before it was made, between regions, after its end.
     pub idle_ns: Option<u64>,
-    /// What is in none of these.
+    /// The time that is in none of these.
     pub unknown_ns: u64,
     /// Explicit tasks that it began; `None` where it is unknown, or only parts of them are known.
     pub tasks: Option<u64>,
@@ -387,7 +483,7 @@ impl ThreadStats {
 }
 
 /// Numbers of a lock, or of a critical or atomic region: all that have one name are one.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LockStats {
     /// Its process.
     pub process: String,
@@ -395,7 +491,7 @@ pub struct LockStats {
     pub process_id: u32,
     /// Its name, with its address; that of a lock in the timeline.
     pub name: String,
-    /// What it is: `lock`, `critical` or `atomic`.
+    /// Its kind: `lock`, `critical` or `atomic`.
     pub kind: &'static str,
     /// Its number: the locks of a process in the order in which they were made or first asked for.
     pub number: usize,
@@ -415,7 +511,7 @@ pub struct LockStats {
 }
 
 /// Numbers of one kind of work of a device's queue.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DeviceStats {
     /// Its process.
     pub process: String,
@@ -423,7 +519,7 @@ pub struct DeviceStats {
     pub process_id: u32,
     /// The queue's name.
     pub queue: String,
-    /// What was done: a kernel, a copy.
+    /// The operation: a kernel, a copy.
     pub name: String,
     /// How often and how long.
     #[serde(flatten)]
@@ -435,16 +531,5 @@ fn share(part: u64, whole: u64) -> f64 {
         0.0
     } else {
         part as f64 / whole as f64
-    }
-}
-
-impl Stats {
-    /// The numbers of all `inputs`, with the names that `symbols` finds. The report says what was wrong with the inputs.
-    pub fn of(inputs: &[&Reader], symbols: &symbols::Options) -> (Stats, Report) {
-        let mut collector = Collector::default();
-        let table = |reader: &Reader| Table::of(reader, symbols);
-        let manner = Manner::default();
-        let report = replay_with(inputs, &table, manner, &mut collector, &mut |_| {});
-        (collector.stats(), report)
     }
 }

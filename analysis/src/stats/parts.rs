@@ -1,12 +1,13 @@
 //! Adding up the parts that a region was cut into.
 //!
-//! A task that is suspended is left, with what is open in it, and entered again when it goes on, perhaps on another thread; a
-//! wait pauses while a task runs on top. The shortest and the longest are those of whole regions, and when a region is left,
+//! A task that is suspended is left, with what is open in it. It is entered again when it goes on, perhaps on another thread.
+//! A wait pauses while a task runs on top. The shortest and the longest are those of whole regions. When a region is left,
 //! nothing shows yet whether it goes on: what was left waits here until something does.
 
 use omptrace_common::fast_map::FastMap;
+use omptrace_timeline::sink::TaskId;
 
-/// What is known of a region that was left and may go on.
+/// A region that was left and may go on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) region: usize,
@@ -14,6 +15,8 @@ pub(super) struct Part {
     pub(super) ns: u64,
     /// The wait in it, which goes on after each task that interrupts it.
     pub(super) wait: Option<Wait>,
+    /// A part of it is in the numbers.
+    pub(super) is_counted: bool,
 }
 
 /// A wait in a barrier or taskwait.
@@ -21,6 +24,8 @@ pub(super) struct Part {
 pub(super) struct Wait {
     pub(super) region: usize,
     pub(super) ns: u64,
+    /// A part of it is in the numbers.
+    pub(super) is_counted: bool,
 }
 
 /// The regions of a thread that were left since the last was entered, the outermost last.
@@ -52,8 +57,10 @@ impl JustLeft {
 impl Part {
     /// It does not go on: `whole` gets it, and the wait in it.
     pub(super) fn ended(self, whole: &mut impl FnMut(usize, u64)) {
-        whole(self.region, self.ns);
-        if let Some(wait) = self.wait {
+        if self.is_counted {
+            whole(self.region, self.ns);
+        }
+        if let Some(wait) = self.wait.filter(|wait| wait.is_counted) {
             whole(wait.region, wait.ns);
         }
     }
@@ -61,20 +68,20 @@ impl Part {
 
 /// Tasks that were left and are not complete, by process and number, with what was open in them.
 #[derive(Debug, Default)]
-pub(super) struct Tasks(FastMap<(u32, u64), (Part, JustLeft)>);
+pub(super) struct Tasks(FastMap<(u32, TaskId), (Part, JustLeft)>);
 
 impl Tasks {
-    pub(super) fn left(&mut self, process: u32, task: u64, part: Part, inside: JustLeft) {
+    pub(super) fn left(&mut self, process: u32, task: TaskId, part: Part, inside: JustLeft) {
         self.0.insert((process, task), (part, inside));
     }
 
     /// The task goes on.
-    pub(super) fn resume(&mut self, process: u32, task: u64) -> Option<(Part, JustLeft)> {
+    pub(super) fn resume(&mut self, process: u32, task: TaskId) -> Option<(Part, JustLeft)> {
         self.0.remove(&(process, task))
     }
 
     /// The task is complete.
-    pub(super) fn end(&mut self, process: u32, task: u64, whole: &mut impl FnMut(usize, u64)) {
+    pub(super) fn end(&mut self, process: u32, task: TaskId, whole: &mut impl FnMut(usize, u64)) {
         if let Some((part, mut inside)) = self.resume(process, task) {
             part.ended(whole);
             inside.end(whole);

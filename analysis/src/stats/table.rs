@@ -1,263 +1,20 @@
 //! The numbers as tables for people.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
+use crate::answers::{Accounting, Cause, RegionAnswer};
 use crate::stats::{
-    ConstructStats, DeviceStats, LockStats, ProcessStats, Stats, ThreadStats, Times,
+    Analysed, ConstructStats, DeviceStats, DeviceUse, FunctionStats, LockStats, PhaseStats,
+    ProcessStats, SampledTime, Stats, ThreadStats, Times, Transfers,
+};
+use crate::table::{
+    Column, Empty, Layout, Table, UNKNOWN, bytes, column, counted, known, known_time, percent,
+    time, with_commas, write_more, write_wrapped,
 };
 use omptrace_timeline::sink::short_name;
 
 /// Locks that are shown.
 const MAX_LOCKS: usize = 20;
-/// Letters that the names are given at least: columns are left out for them.
-const MIN_FOR_NAMES: usize = 28;
-
-/// How the tables are laid out.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Layout {
-    /// The letters of a line; `None` for as many as it takes.
-    pub width: Option<usize>,
-    /// The rows of each table but that of threads, and of processes; `None` for all.
-    pub top: Option<usize>,
-}
-
-/// A column of numbers.
-#[derive(Clone, Copy)]
-struct Column {
-    heading: &'static str,
-    /// Where there is no room for all, the greatest is left out first.
-    rank: u8,
-    /// Whether it is shown that says nothing, in any row.
-    empty: Empty,
-}
-
-/// Whether a column without content is shown.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Empty {
-    Shown,
-    /// It is the first to go where there is no room for all.
-    IfThereIsRoom,
-    Never,
-}
-
-const fn column(heading: &'static str, rank: u8) -> Column {
-    Column {
-        heading,
-        rank,
-        empty: Empty::Shown,
-    }
-}
-
-impl Column {
-    const fn if_empty(self, empty: Empty) -> Column {
-        Column { empty, ..self }
-    }
-}
-
-struct Row {
-    name: String,
-    cells: Vec<String>,
-    /// Words of a line below.
-    below: Option<String>,
-}
-
-/// A table: the first column is names, the others are numbers.
-struct Table {
-    heading: &'static str,
-    columns: Vec<Column>,
-    rows: Vec<Row>,
-}
-
-fn letters(text: &str) -> usize {
-    text.chars().count()
-}
-
-impl Table {
-    fn new(heading: &'static str, columns: &[Column]) -> Table {
-        Table {
-            heading,
-            columns: columns.to_vec(),
-            rows: Vec::new(),
-        }
-    }
-
-    fn row(&mut self, name: String, cells: impl IntoIterator<Item = String>) {
-        let cells: Vec<String> = cells.into_iter().collect();
-        debug_assert_eq!(cells.len(), self.columns.len());
-        let below = None;
-        self.rows.push(Row { name, cells, below });
-    }
-
-    /// The letters of a column.
-    fn width(&self, column: usize) -> usize {
-        let cells = self.rows.iter().map(|row| letters(&row.cells[column]));
-        let heading = letters(self.columns[column].heading);
-        cells.max().unwrap_or(0).max(heading)
-    }
-
-    /// The columns that are shown, those that are not for want of room, and the letters between two.
-    fn fit(&self, layout: &Layout) -> (Vec<usize>, Vec<usize>, usize) {
-        let mut shown: Vec<usize> = (0..self.columns.len()).collect();
-        let is_empty = |column: usize, empty: Empty| {
-            let says_nothing = |row: &Row| ["", "0", "0 ns"].contains(&&*row.cells[column]);
-            self.columns[column].empty == empty && self.rows.iter().all(says_nothing)
-        };
-        shown.retain(|column| !is_empty(*column, Empty::Never));
-        let Some(width) = layout.width else {
-            return (shown, Vec::new(), 2);
-        };
-        let names = self.rows.iter().map(|row| letters(&row.name));
-        let longest = names.max().unwrap_or(0).max(letters(self.heading));
-        let room = width.saturating_sub(longest.min(MIN_FOR_NAMES));
-        let fits = |shown: &[usize], gap: usize| {
-            let widths = shown.iter().map(|column| gap + self.width(*column));
-            widths.sum::<usize>() <= room
-        };
-        let mut left_out = Vec::new();
-        while !fits(&shown, 2)
-            && let Some(place) = shown
-                .iter()
-                .rposition(|column| is_empty(*column, Empty::IfThereIsRoom))
-        {
-            shown.remove(place);
-        }
-        while !fits(&shown, 1) && shown.len() > 1 {
-            let rank = |column: &usize| (self.columns[*column].rank, *column);
-            let Some(least) = shown.iter().copied().max_by_key(rank) else {
-                break;
-            };
-            shown.retain(|column| *column != least);
-            left_out.push(least);
-        }
-        left_out.sort_unstable();
-        let gap = if fits(&shown, 2) { 2 } else { 1 };
-        (shown, left_out, gap)
-    }
-
-    fn write(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
-        let (shown, left_out, gap) = self.fit(layout);
-        let widths: Vec<usize> = shown.iter().map(|column| self.width(*column)).collect();
-        let numbers: usize = widths.iter().map(|width| gap + width).sum();
-        // Without a limit, longer names than these would push all numbers aside.
-        let most = layout
-            .width
-            .map_or(64, |width| width.saturating_sub(numbers));
-        let beside = self.rows.iter().map(|row| letters(&row.name));
-        let beside = beside.filter(|letters| *letters <= most);
-        let names = beside.max().unwrap_or(0).max(letters(self.heading));
-        let line = |f: &mut fmt::Formatter<'_>, name: &str, cells: &[&str]| -> fmt::Result {
-            if letters(name) > names {
-                write_wrapped(f, name, 0, layout)?;
-                write!(f, "{:names$}", "")?;
-            } else {
-                write!(f, "{name:<names$}")?;
-            }
-            let mut numbers = String::new();
-            for (cell, width) in cells.iter().zip(&widths) {
-                let _ = write!(numbers, "{:gap$}{cell:>width$}", "");
-            }
-            writeln!(f, "{}", numbers.trim_end())
-        };
-        let headings: Vec<&str> = shown
-            .iter()
-            .map(|column| self.columns[*column].heading)
-            .collect();
-        line(f, self.heading, &headings)?;
-        let rows = self.rows.len().min(layout.top.unwrap_or(usize::MAX));
-        for row in &self.rows[..rows] {
-            let cells: Vec<&str> = shown.iter().map(|column| &*row.cells[*column]).collect();
-            line(f, &row.name, &cells)?;
-            if let Some(below) = &row.below {
-                write_wrapped(f, below, 2, layout)?;
-            }
-        }
-        if !left_out.is_empty() {
-            let headings = left_out.iter().map(|column| self.columns[*column].heading);
-            let words = format!(
-                "(no room for: {}; --json, or COLUMNS=160, shows all)",
-                headings.collect::<Vec<_>>().join(", ")
-            );
-            write_wrapped(f, &words, 0, layout)?;
-        }
-        Ok(())
-    }
-}
-
-/// Writes words on as many lines as they take, with `blanks` blanks in front.
-fn write_wrapped(
-    f: &mut fmt::Formatter<'_>,
-    words: &str,
-    indent: usize,
-    layout: &Layout,
-) -> fmt::Result {
-    let width = layout.width.unwrap_or(usize::MAX).saturating_sub(indent);
-    let width = width.max(1);
-    let mut line = String::new();
-    for mut word in words.split(' ') {
-        let sum = letters(&line) + letters(word);
-        if !line.is_empty() && sum < width {
-            line.push(' ');
-        } else if !line.is_empty() {
-            writeln!(f, "{:indent$}{line}", "")?;
-            line.clear();
-        }
-        // A name longer than a line.
-        while letters(word) > width {
-            let end = word.char_indices().nth(width).map_or(word.len(), |at| at.0);
-            writeln!(f, "{:indent$}{}", "", &word[..end])?;
-            word = &word[end..];
-        }
-        line += word;
-    }
-    writeln!(f, "{:indent$}{line}", "")
-}
-
-/// A time with three digits or more: `1.23 ms`.
-fn time(ns: u64) -> String {
-    let in_unit = |unit: f64, name: &str| {
-        let value = ns as f64 / unit;
-        let decimals = if value < 10.0 {
-            2
-        } else {
-            usize::from(value < 100.0)
-        };
-        format!("{value:.decimals$} {name}")
-    };
-    match ns {
-        0..1_000 => format!("{ns} ns"),
-        1_000..1_000_000 => in_unit(1e3, "us"),
-        1_000_000..1_000_000_000 => in_unit(1e6, "ms"),
-        _ => in_unit(1e9, "s"),
-    }
-}
-
-/// The same, where it is known.
-fn known_time(ns: Option<u64>) -> String {
-    ns.map_or_else(|| UNKNOWN.to_owned(), time)
-}
-
-/// A share in percent, without the sign: the heading has it.
-fn percent(share: f64) -> String {
-    format!("{:.1}", share * 100.0)
-}
-
-/// A number with commas: `900,000`.
-fn with_commas(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-fn counted(number: u64, thing: &str) -> String {
-    let s = if number == 1 { "" } else { "s" };
-    format!("{} {thing}{s}", with_commas(number))
-}
 
 /// Total, mean, min, max.
 fn cells(times: &Times) -> [String; 4] {
@@ -273,14 +30,6 @@ fn cells(times: &Times) -> [String; 4] {
         cell(times.min_ns, has_whole),
         cell(times.max_ns, has_whole),
     ]
-}
-
-/// What is shown where a number is not known.
-const UNKNOWN: &str = "-";
-
-/// A count, where it is known.
-fn known(number: Option<u64>) -> String {
-    number.map_or_else(|| UNKNOWN.to_owned(), |number| number.to_string())
 }
 
 const CONSTRUCT: [Column; 9] = [
@@ -313,10 +62,8 @@ fn construct_row(table: &mut Table, stats: &ConstructStats) {
         waiting.map_or_else(|| UNKNOWN.to_owned(), percent),
         imbalance.unwrap_or_default(),
     ];
-    table.row(short_name(&stats.name).to_owned(), cells);
-    if let Some(row) = table.rows.last_mut() {
-        row.below = loop_words(stats);
-    }
+    let name = short_name(&stats.name).to_owned();
+    table.row_above(name, cells, loop_words(stats));
 }
 
 /// How a loop was handed out.
@@ -382,6 +129,129 @@ fn helper_row(table: &mut Table, stats: &ThreadStats) {
     table.row(stats.name.clone(), cells);
 }
 
+const REGION: [Column; 7] = [
+    column("visits", 1),
+    column("time", 0),
+    column("efficiency %", 0),
+    column("load balance %", 3),
+    column("lost", 0),
+    column("most of it", 1),
+    column("share %", 2),
+];
+
+fn region_row(table: &mut Table, region: &RegionAnswer) {
+    let known = |share: Option<f64>| share.map_or_else(|| UNKNOWN.to_owned(), percent);
+    let [lost, greatest, share] = lost(&region.accounting);
+    let cells = [
+        with_commas(region.visits),
+        time(region.duration_ns),
+        known(region.efficiency.parallel),
+        known(region.efficiency.load_balance),
+        lost,
+        greatest,
+        share,
+    ];
+    table.row(region.place.long(), cells);
+}
+
+/// The time lost, the cause of most of it, and that cause's share of all time.
+fn lost(accounting: &Accounting) -> [String; 3] {
+    let losses = accounting.iter();
+    let losses = losses.filter(|(cause, ns)| cause.is_loss() && *ns > 0);
+    let greatest = losses.max_by_key(|(cause, ns)| (*ns, std::cmp::Reverse(*cause)));
+    let words = |(cause, _): (Cause, u64)| cause.name().replace('_', " ");
+    let share = |(cause, _): (Cause, u64)| accounting.share(cause).map(percent);
+    [
+        time(accounting.lost()),
+        greatest.map_or_else(String::new, words),
+        greatest.and_then(share).unwrap_or_default(),
+    ]
+}
+
+const PHASE: [Column; 8] = [
+    column("count", 1),
+    column("time", 0),
+    column("threads", 2),
+    column("efficiency %", 0),
+    column("load balance %", 3),
+    column("lost", 0),
+    column("most of it", 1),
+    column("share %", 2),
+];
+
+fn phase_row(table: &mut Table, phase: &PhaseStats) {
+    let known = |share: Option<f64>| share.map_or_else(|| UNKNOWN.to_owned(), percent);
+    let [lost, greatest, share] = lost(&phase.accounting);
+    let cells = [
+        with_commas(phase.count),
+        time(phase.duration_ns),
+        phase.threads.to_string(),
+        known(phase.efficiency.parallel),
+        known(phase.efficiency.load_balance),
+        lost,
+        greatest,
+        share,
+    ];
+    table.row(phase.name.clone(), cells);
+}
+
+const FUNCTION: [Column; 5] = [
+    column("self", 0),
+    column("self %", 0),
+    column("total", 1),
+    column("total %", 2),
+    column("wait", 3),
+];
+
+fn function_row(table: &mut Table, function: &FunctionStats, all_ns: u64) {
+    let share = |ns: u64| percent(ns as f64 / all_ns.max(1) as f64);
+    let cells = [
+        time(function.self_ns),
+        share(function.self_ns),
+        time(function.total_ns),
+        share(function.total_ns),
+        time(function.wait_ns),
+    ];
+    table.row(function.function.clone(), cells);
+}
+
+impl SampledTime {
+    /// `1,200 samples: 1.20 s of processor time, 1.10 s OpenMP work, 100 ms OpenMP wait`.
+    fn words(&self) -> String {
+        let lost = match self.lost {
+            0 => String::new(),
+            lost => format!(
+                "; {} samples of {} lost",
+                with_commas(lost),
+                time(self.lost_ns)
+            ),
+        };
+        format!(
+            "{}: {} of processor time, {} OpenMP work, {} OpenMP wait{lost}",
+            counted(self.samples, "sample"),
+            time(self.sampled_ns),
+            time(self.work_ns),
+            time(self.wait_ns)
+        )
+    }
+}
+
+impl Analysed {
+    /// `of 2.000 s to 2.500 s, phase solve, thread main`.
+    fn words(&self) -> String {
+        let seconds = |ns: i64| format!("{} s", ns as f64 / 1e9);
+        let window = match (self.window_begin_ns, self.window_end_ns) {
+            (Some(begin), Some(end)) => Some(format!("{} to {}", seconds(begin), seconds(end))),
+            (Some(begin), None) => Some(format!("{} to the end", seconds(begin))),
+            _ => None,
+        };
+        let phase = self.phase.as_ref().map(|name| format!("phase {name}"));
+        let threads = self.threads.iter().map(|name| format!("thread {name}"));
+        let words: Vec<String> = window.into_iter().chain(phase).chain(threads).collect();
+        format!("of {}", words.join(", "))
+    }
+}
+
 const LOCK: [Column; 8] = [
     column("got", 0),
     column("waits", 0),
@@ -407,10 +277,8 @@ fn lock_row(table: &mut Table, stats: &LockStats) {
         max,
     ];
     let address = stats.name.strip_prefix("lock ").unwrap_or(&stats.name);
-    table.row(format!("L{} {address}", stats.number), cells);
-    if let Some(row) = table.rows.last_mut() {
-        row.below = stats.place.clone();
-    }
+    let name = format!("L{} {address}", stats.number);
+    table.row_above(name, cells, stats.place.clone());
 }
 
 const DEVICE: [Column; 5] = [
@@ -420,6 +288,86 @@ const DEVICE: [Column; 5] = [
     column("min", 3),
     column("max", 2),
 ];
+
+const TRANSFERS: [Column; 3] = [column("count", 1), column("moved", 0), column("time", 0)];
+
+/// The transfers for each line, of a device.
+fn transfer_rows(table: &mut Table, device: &DeviceUse, with_process: bool) {
+    let name = device_name(device, with_process);
+    for of_place in &device.places {
+        let direction = match of_place.direction {
+            "to_device" => "to",
+            _ => "from",
+        };
+        let place = match &of_place.place[..] {
+            "" => String::new(),
+            place => format!(" @{place}"),
+        };
+        let cells = [
+            of_place.count.to_string(),
+            bytes(of_place.bytes),
+            known_time(of_place.total_ns),
+        ];
+        table.row(format!("{direction} {name}{place}"), cells);
+    }
+}
+
+const MEMORY: [Column; 2] = [column("allocations", 0), column("in use at once", 0)];
+
+/// What each line allocated, of a device.
+fn memory_rows(table: &mut Table, device: &DeviceUse, with_process: bool) {
+    let name = device_name(device, with_process);
+    for of_place in &device.memory {
+        let place = match &of_place.place[..] {
+            "" => String::new(),
+            place => format!(" @{place}"),
+        };
+        let cells = [of_place.allocations.to_string(), bytes(of_place.peak_bytes)];
+        table.row(format!("on {name}{place}"), cells);
+    }
+}
+
+fn device_name(device: &DeviceUse, with_process: bool) -> String {
+    match with_process {
+        true => format!("{} device {}", device.process, device.device_num),
+        false => format!("device {}", device.device_num),
+    }
+}
+
+const DEVICE_USE: [Column; 12] = [
+    column("kernels", 0),
+    column("kernel time", 0),
+    column("transfers", 1),
+    column("transfer time", 1),
+    column("both", 3),
+    column("idle", 2),
+    column("launch mean", 2),
+    column("launch max", 5),
+    column("MB/s to", 4),
+    column("MB/s from", 4),
+    column("memory", 3),
+    column("host-observed", 3),
+];
+
+fn device_use_row(table: &mut Table, device: &DeviceUse, with_process: bool) {
+    const MEGA: u64 = 1_000_000;
+    let rate = |transfers: &Transfers| known(transfers.bytes_per_second.map(|rate| rate / MEGA));
+    let cells = [
+        device.kernels.to_string(),
+        known_time(device.kernels_ns),
+        (device.to_device.count + device.from_device.count).to_string(),
+        known_time(device.transfers_ns),
+        known_time(device.overlap_ns),
+        known_time(device.idle_ns),
+        known_time(device.launch_mean_ns),
+        known_time(device.launch_max_ns),
+        rate(&device.to_device),
+        rate(&device.from_device),
+        device.peak_bytes.map_or_else(|| UNKNOWN.to_owned(), bytes),
+        device.host_observed.to_string(),
+    ];
+    table.row(device_name(device, with_process), cells);
+}
 
 const PROCESS: [Column; 6] = [
     column("threads", 2),
@@ -490,14 +438,21 @@ impl Stats {
     }
 
     fn write_head(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
-        let mut lines = Vec::new();
+        let mut lines: Vec<String> = self.analysed.iter().map(Analysed::words).collect();
         match &self.processes[..] {
+            // Of a window, what lies around is not known.
+            _ if self.is_part() => {
+                lines.push(format!("{} analysed", time(self.answers.duration_ns)));
+            }
             [process] => {
                 lines.push(process.time_words());
                 let serial = process.serial_words();
                 lines.extend(serial.map(|(serial, place)| format!("{serial} serial: {place}")));
             }
-            _ => lines.push(format!("{} from start to end", time(self.duration_ns))),
+            _ => lines.push(format!(
+                "{} from start to end",
+                time(self.answers.duration_ns)
+            )),
         }
         let of_team =
             |thread: &&ThreadStats| thread.role != "helper" && thread.parallel_ns > Some(0);
@@ -521,13 +476,28 @@ impl Stats {
         writeln!(f)
     }
 
+    /// Whether a part of the time was analysed.
+    fn is_part(&self) -> bool {
+        let has_part = |of: &Analysed| of.window_begin_ns.is_some() || of.phase.is_some();
+        self.analysed.as_ref().is_some_and(has_part)
+    }
+
+    fn write_phases(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
+        let mut table = Table::new("phase", &PHASE);
+        let rows = self.phases.iter();
+        rows.for_each(|phase| phase_row(&mut table, phase));
+        table.write(f, layout)?;
+        write_more(f, table.len(), layout.top, "phase")
+    }
+
     fn write_threads(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
         // People look for all of their threads.
-        let layout = Layout {
-            top: None,
-            ..*layout
-        };
-        for threads in self.threads.chunk_by(|a, b| a.process_id == b.process_id) {
+        let layout = layout.of_all();
+        let processes = self.threads.chunk_by(|a, b| a.process_id == b.process_id);
+        let processes = processes.count();
+        let most = layout.top.unwrap_or(usize::MAX);
+        let of_processes = self.threads.chunk_by(|a, b| a.process_id == b.process_id);
+        for threads in of_processes.take(most) {
             writeln!(f)?;
             write_wrapped(f, &threads[0].process, 0, &layout)?;
             let mut table = Table::new("thread", &THREAD);
@@ -539,15 +509,255 @@ impl Stats {
                 }
             }
             table.write(f, &layout)?;
-            if !helpers.rows.is_empty() {
+            write_more(f, table.len(), layout.top, "thread")?;
+            if !helpers.is_empty() {
                 helpers.write(f, &layout)?;
             }
-            let process = self.processes.get(threads[0].process_id as usize);
+            let id = threads[0].process_id;
+            let process = self.processes.iter().find(|process| process.id == id);
             for words in process.into_iter().flat_map(|process| &process.unknown) {
                 write_wrapped(f, &format!("not known: {words}"), 0, &layout)?;
             }
         }
+        match processes.saturating_sub(most) {
+            0 => Ok(()),
+            more => writeln!(f, "and threads of {} more", processes_words(more)),
+        }
+    }
+
+    fn write_processes(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
+        let mut table = Table::new("process", &PROCESS);
+        let rows = self.processes.iter();
+        rows.for_each(|process| process_row(&mut table, process));
+        let layout = layout.of_all();
+        table.write(f, &layout)?;
+        let more = table.len().saturating_sub(layout.top.unwrap_or(usize::MAX));
+        match more {
+            0 => Ok(()),
+            more => writeln!(f, "and {} more", processes_words(more)),
+        }
+    }
+
+    fn write_constructs(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        layout: &Layout,
+        is_wanted: impl Fn(&ConstructStats) -> bool,
+    ) -> fmt::Result {
+        let mut table = Table::new("construct", &CONSTRUCT);
+        let rows = self.constructs.iter().filter(|row| is_wanted(row));
+        rows.for_each(|construct| construct_row(&mut table, construct));
+        table.write(f, layout)?;
+        write_more(f, table.len(), layout.top, "construct")
+    }
+
+    fn write_functions(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
+        let Some(sampled) = &self.sampling else {
+            let why = self.no_samples.as_deref().unwrap_or("none were taken");
+            return write_wrapped(f, &format!("no samples: {why}"), 0, layout);
+        };
+        write_wrapped(f, &sampled.words(), 0, layout)?;
+        let mut table = Table::new("function", &FUNCTION);
+        let rows = self.functions.iter();
+        rows.for_each(|function| function_row(&mut table, function, sampled.sampled_ns));
+        table.write(f, layout)?;
+        write_more(f, table.len(), layout.top, "function")
+    }
+
+    fn write_regions(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
+        let mut table = Table::new("parallel region", &REGION);
+        let rows = self.answers.regions.iter();
+        rows.for_each(|region| region_row(&mut table, region));
+        table.write(f, layout)?;
+        write_more(f, table.len(), layout.top, "region")
+    }
+
+    fn write_locks(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
+        let mut table = Table::new("lock", &LOCK);
+        let rows = self.locks.iter();
+        rows.for_each(|lock| lock_row(&mut table, lock));
+        table.write(f, layout)?;
+        write_more(f, table.len(), layout.top, "lock")
+    }
+
+    fn write_devices(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
+        if !self.device_use.is_empty() {
+            writeln!(f)?;
+            let mut table = Table::new("device", &DEVICE_USE);
+            let with_process = self.processes.len() > 1;
+            let rows = self.device_use.iter();
+            rows.for_each(|device| device_use_row(&mut table, device, with_process));
+            table.write(f, layout)?;
+            write_more(f, table.len(), layout.top, "device")?;
+            let mut table = Table::new("transfers", &TRANSFERS);
+            let rows = self.device_use.iter();
+            rows.for_each(|device| transfer_rows(&mut table, device, with_process));
+            if !table.is_empty() {
+                writeln!(f)?;
+                table.write(f, layout)?;
+                write_more(f, table.len(), layout.top, "row")?;
+            }
+            let mut table = Table::new("memory", &MEMORY);
+            let rows = self.device_use.iter();
+            rows.for_each(|device| memory_rows(&mut table, device, with_process));
+            if !table.is_empty() {
+                writeln!(f)?;
+                table.write(f, layout)?;
+                write_more(f, table.len(), layout.top, "row")?;
+            }
+            for process in &self.processes {
+                if let Some(balance) = process.device_load_balance {
+                    writeln!(f)?;
+                    let of = match with_process {
+                        true => format!(" of {}", process.name),
+                        false => String::new(),
+                    };
+                    let balance = percent(balance);
+                    let words = format!("load balance of kernels over devices{of}: {balance} %");
+                    write_wrapped(f, &words, 0, layout)?;
+                }
+            }
+        }
+        let queues = self.devices.iter();
+        let mut queues: Vec<(u32, &str)> = queues
+            .map(|device| (device.process_id, &*device.queue))
+            .collect();
+        queues.sort_unstable();
+        queues.dedup();
+        for queue in queues {
+            writeln!(f)?;
+            write_wrapped(f, queue.1, 0, layout)?;
+            let of_queue = |device: &&DeviceStats| (device.process_id, &*device.queue) == queue;
+            let mut table = Table::new("work", &DEVICE);
+            for stats in self.devices.iter().filter(of_queue) {
+                let [total, mean, min, max] = cells(&stats.times);
+                let count = stats.times.count.to_string();
+                table.row(stats.name.clone(), [count, total, mean, min, max]);
+            }
+            table.write(f, layout)?;
+            write_more(f, table.len(), layout.top, "row")?;
+        }
         Ok(())
+    }
+
+    /// The headline, and the one table of what `by` names.
+    pub fn table_by(&self, by: By, layout: Layout) -> impl fmt::Display {
+        TableBy {
+            stats: self,
+            by,
+            layout,
+        }
+    }
+}
+
+/// `1 process`, `2 processes`.
+fn processes_words(count: usize) -> String {
+    counted(count as u64, "process").replace("processs", "processes")
+}
+
+/// The things that are a table's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Constructs, by place.
+    Construct,
+    /// Parallel regions, by place.
+    Region,
+    /// Functions, by samples.
+    Function,
+    /// Threads.
+    Thread,
+    /// Constructs of explicit tasks: tasks, and waits for them.
+    Task,
+    /// Locks, critical and atomic regions.
+    Lock,
+    /// The operations of devices, by queue.
+    Device,
+    /// Processes.
+    Process,
+    /// Phases of the user's.
+    Phase,
+}
+
+impl By {
+    /// All, with their names and what they are.
+    pub const ALL: [(By, &str, &str); 9] = [
+        (By::Construct, "construct", "Constructs, by place"),
+        (
+            By::Region,
+            "region",
+            "Parallel regions, by place, with their efficiency and what was lost",
+        ),
+        (
+            By::Function,
+            "function",
+            "Functions, by samples: processor time in each, and with what it called",
+        ),
+        (By::Thread, "thread", "Threads"),
+        (By::Task, "task", "Constructs of explicit tasks"),
+        (By::Lock, "lock", "Locks, critical and atomic regions"),
+        (By::Device, "device", "What devices did"),
+        (By::Process, "process", "Processes"),
+        (By::Phase, "phase", "The user's phases, each analysed alone"),
+    ];
+
+    /// The rows that have this name.
+    pub fn by_name(name: &str) -> Option<By> {
+        let mut all = By::ALL.into_iter();
+        all.find_map(|(by, other, _)| (other == name).then_some(by))
+    }
+
+    /// The field of the JSON that has the rows.
+    pub fn field(self) -> &'static str {
+        match self {
+            By::Construct | By::Task => "constructs",
+            By::Region => "regions",
+            By::Function => "functions",
+            By::Thread => "per_thread",
+            By::Lock => "locks",
+            By::Device => "devices",
+            By::Process => "processes",
+            By::Phase => "phases",
+        }
+    }
+
+    /// Whether a construct is wanted.
+    pub fn is_of(self, construct: &ConstructStats) -> bool {
+        self != By::Task || construct.category.starts_with("task")
+    }
+}
+
+struct TableBy<'s> {
+    stats: &'s Stats,
+    by: By,
+    layout: Layout,
+}
+
+impl fmt::Display for TableBy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TableBy { stats, by, layout } = self;
+        if let Some(headline) = stats.answers.headline() {
+            write_wrapped(f, &headline, 0, layout)?;
+            if matches!(by, By::Thread | By::Device) {
+                // These begin with a blank line.
+            } else {
+                writeln!(f)?;
+            }
+        }
+        match by {
+            By::Construct | By::Task => {
+                stats.write_constructs(f, layout, |construct| by.is_of(construct))
+            }
+            By::Region => stats.write_regions(f, layout),
+            By::Function => stats.write_functions(f, layout),
+            By::Thread => stats.write_threads(f, layout),
+            By::Lock => {
+                stats.write_locks(f, layout)?;
+                stats.answers.write_blocked(f, layout)
+            }
+            By::Device => stats.write_devices(f, layout),
+            By::Process => stats.write_processes(f, layout),
+            By::Phase => stats.write_phases(f, layout),
+        }
     }
 }
 
@@ -559,159 +769,36 @@ struct Tables<'s> {
 impl fmt::Display for Tables<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Tables { stats, layout } = self;
+        write!(f, "{}", stats.answers.head(*layout))?;
         stats.write_head(f, layout)?;
         if stats.processes.len() > 1 {
-            let mut table = Table::new("process", &PROCESS);
-            let rows = stats.processes.iter();
-            rows.for_each(|process| process_row(&mut table, process));
-            let layout = Layout {
-                top: None,
-                ..*layout
-            };
-            table.write(f, &layout)?;
+            stats.write_processes(f, layout)?;
             writeln!(f)?;
         }
-        let mut constructs = Table::new("construct", &CONSTRUCT);
-        let rows = stats.constructs.iter();
-        rows.for_each(|construct| construct_row(&mut constructs, construct));
-        constructs.write(f, layout)?;
-        write_more(f, stats.constructs.len(), layout.top, "construct")?;
-
+        if !stats.phases.is_empty() {
+            stats.write_phases(f, layout)?;
+            writeln!(f)?;
+        }
+        stats.write_constructs(f, layout, |_| true)?;
+        if stats.sampling.is_some() {
+            writeln!(f)?;
+            stats.write_functions(f, layout)?;
+        }
         stats.write_threads(f, layout)?;
         if !stats.locks.is_empty() {
             writeln!(f)?;
-            let mut table = Table::new("lock", &LOCK);
-            let rows = stats.locks.iter();
-            rows.for_each(|lock| lock_row(&mut table, lock));
-            let top = layout.top.unwrap_or(MAX_LOCKS);
             let layout = Layout {
-                top: Some(top),
+                top: Some(layout.top.unwrap_or(MAX_LOCKS)),
                 ..*layout
             };
-            table.write(f, &layout)?;
-            write_more(f, stats.locks.len(), Some(top), "lock")?;
+            stats.write_locks(f, &layout)?;
         }
-        if !stats.devices.is_empty() {
-            let queues = stats.devices.iter();
-            let mut queues: Vec<(u32, &str)> = queues
-                .map(|device| (device.process_id, &*device.queue))
-                .collect();
-            queues.sort_unstable();
-            queues.dedup();
-            for queue in queues {
-                writeln!(f)?;
-                write_wrapped(f, queue.1, 0, layout)?;
-                let of_queue = |device: &&DeviceStats| (device.process_id, &*device.queue) == queue;
-                let rows: Vec<&DeviceStats> = stats.devices.iter().filter(of_queue).collect();
-                let mut table = Table::new("work", &DEVICE);
-                for stats in &rows {
-                    let [total, mean, min, max] = cells(&stats.times);
-                    let count = stats.times.count.to_string();
-                    table.row(stats.name.clone(), [count, total, mean, min, max]);
-                }
-                table.write(f, layout)?;
-                write_more(f, rows.len(), layout.top, "row")?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Names rows that are not shown.
-fn write_more(
-    f: &mut fmt::Formatter<'_>,
-    rows: usize,
-    top: Option<usize>,
-    thing: &str,
-) -> fmt::Result {
-    match rows.saturating_sub(top.unwrap_or(usize::MAX)) as u64 {
-        0 => Ok(()),
-        1 => writeln!(f, "and 1 {thing} more"),
-        more => writeln!(f, "and {} {thing}s more", with_commas(more)),
+        stats.write_devices(f, layout)
     }
 }
 
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.tables(Layout::default()).fmt(f)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Shown(Table, Layout);
-
-    impl fmt::Display for Shown {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            self.0.write(f, &self.1)
-        }
-    }
-
-    fn table(rows: &[(&str, [&str; 3])]) -> Table {
-        let columns = [column("count", 0), column("min", 2), column("max", 1)];
-        let mut table = Table::new("construct", &columns);
-        for (name, cells) in rows {
-            table.row((*name).to_owned(), cells.map(str::to_owned));
-        }
-        table
-    }
-
-    #[test]
-    fn long_names_leave_the_columns_where_they_are() {
-        let long = "x".repeat(65);
-        let rows = [
-            (&*long, ["12345678", "1 ns", "2 ns"]),
-            ("short", ["1", "3 ns", "4 ns"]),
-        ];
-        assert_eq!(
-            Shown(table(&rows), Layout::default()).to_string(),
-            format!(
-                "construct     count   min   max\n\
-                 {long}\n           12345678  1 ns  2 ns\n\
-                 short             1  3 ns  4 ns\n"
-            )
-        );
-    }
-
-    #[test]
-    fn what_has_no_room_is_left_out_and_said() {
-        let rows = [("a name of 20 letters", ["7", "1 ns", "2 ns"])];
-        let shown = |width| {
-            let layout = Layout {
-                width: Some(width),
-                top: None,
-            };
-            Shown(table(&rows), layout).to_string()
-        };
-        assert_eq!(
-            shown(40),
-            "construct             count   min   max\na name of 20 letters      7  1 ns  2 ns\n"
-        );
-        assert_eq!(
-            shown(34),
-            "construct             count   max\n\
-             a name of 20 letters      7  2 ns\n\
-             (no room for: min; --json, or\n\
-             COLUMNS=160, shows all)\n"
-        );
-    }
-
-    #[test]
-    fn times_have_a_unit_that_fits() {
-        let texts = [0, 999, 1_000, 12_345, 123_456, 9_999_999, 1_500_000_000].map(time);
-        assert_eq!(
-            texts,
-            [
-                "0 ns", "999 ns", "1.00 us", "12.3 us", "123 us", "10.00 ms", "1.50 s"
-            ]
-        );
-    }
-
-    #[test]
-    fn numbers_have_commas() {
-        let texts = [0, 999, 1_000, 900_000, 1_234_567].map(with_commas);
-        assert_eq!(texts, ["0", "999", "1,000", "900,000", "1,234,567"]);
     }
 }

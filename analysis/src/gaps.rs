@@ -4,7 +4,7 @@ use omptrace_timeline::sink::Ns;
 
 /// The times of a process in which recording was off, in the order of time. None overlaps another.
 #[derive(Debug, Default)]
-pub(super) struct Gaps(Vec<Gap>);
+pub(crate) struct Gaps(Vec<Gap>);
 
 #[derive(Debug)]
 struct Gap {
@@ -17,7 +17,7 @@ struct Gap {
 
 impl Gaps {
     /// Recording is off from `time` on.
-    pub(super) fn begin(&mut self, time: Ns) {
+    pub(crate) fn begin(&mut self, time: Ns) {
         let begin = self.0.last().map_or(time, |last| time.max(last.end));
         if begin < Ns::MAX {
             let before = self.until(begin);
@@ -26,8 +26,13 @@ impl Gaps {
         }
     }
 
+    /// Whether recording is off.
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.last().is_some_and(|last| last.end == Ns::MAX)
+    }
+
     /// Recording goes on at `time`.
-    pub(super) fn end(&mut self, time: Ns) {
+    pub(crate) fn end(&mut self, time: Ns) {
         if let Some(last) = self.0.last_mut().filter(|last| last.end == Ns::MAX) {
             last.end = time.clamp(last.begin, Ns::MAX - 1);
         }
@@ -43,8 +48,32 @@ impl Gaps {
         })
     }
 
+    /// The parts of the time from `begin` to `end` that lie in no gap, in the order of time.
+    pub(crate) fn outside(&self, begin: Ns, end: Ns) -> impl Iterator<Item = (Ns, Ns)> {
+        let first = self.0.partition_point(|gap| gap.end <= begin);
+        let gaps = self.0[first..]
+            .iter()
+            .take_while(move |gap| gap.begin < end);
+        let mut from = begin;
+        let ends = gaps
+            .map(|gap| (gap.begin, gap.end))
+            .chain(std::iter::once((end, end)));
+        let spans = ends.map(move |(gap_begin, gap_end)| {
+            let span = (from, gap_begin.min(end));
+            from = gap_end;
+            span
+        });
+        spans.filter(|(begin, end)| begin < end)
+    }
+
+    /// The gaps until `end`.
+    pub(crate) fn inside(&self, end: Ns) -> impl Iterator<Item = (Ns, Ns)> {
+        let gaps = self.0.iter().take_while(move |gap| gap.begin < end);
+        gaps.map(move |gap| (gap.begin, gap.end.min(end)))
+    }
+
     /// How much of the time from `begin` to `end` lies in gaps.
-    pub(super) fn between(&self, begin: Ns, end: Ns) -> u64 {
+    pub(crate) fn between(&self, begin: Ns, end: Ns) -> u64 {
         self.until(end).saturating_sub(self.until(begin))
     }
 }
@@ -67,6 +96,11 @@ mod tests {
         for (begin, end, expected) in [(0, 100, 20), (15, 35, 10), (20, 30, 0), (0, 10, 0)] {
             assert_eq!(gaps.between(begin, end), expected, "{begin} to {end}");
         }
+        let outside = |begin, end| gaps.outside(begin, end).collect::<Vec<_>>();
+        assert_eq!(outside(0, 100), [(0, 10), (20, 30), (40, 100)]);
+        assert_eq!(outside(15, 35), [(20, 30)]);
+        assert_eq!(outside(12, 18), []);
+        assert_eq!(gaps.inside(35).collect::<Vec<_>>(), [(10, 20), (30, 35)]);
         // Nonsense.
         gaps.begin(35);
         gaps.end(5);

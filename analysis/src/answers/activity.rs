@@ -1,0 +1,209 @@
+//! How many threads were busy when, and what the others had nothing to do for.
+//!
+//! Changes come nearly in the order of time: a worker that is woken late belongs to its team since the region's begin. So they are
+//! kept until nothing earlier can come.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use omptrace_timeline::sink::Ns;
+
+/// A change of what threads do. At one time, ends come before begins: the order of the variants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Change {
+    /// A thread is no longer busy.
+    Rests,
+    /// The newest outermost region of this place ends.
+    Closes { region: u32 },
+    /// Recording goes on.
+    Records,
+    /// Recording is off.
+    Pauses,
+    /// An outermost region of this place begins.
+    Opens { region: u32 },
+    /// A thread is busy.
+    Works,
+}
+
+/// Time, and of it the sum over the threads that were busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Span {
+    /// Nanoseconds.
+    pub(super) ns: u64,
+    /// Thread-nanoseconds.
+    pub(super) busy_ns: u64,
+}
+
+impl Span {
+    fn add(&mut self, ns: u64, busy: u64) {
+        self.ns = self.ns.saturating_add(ns);
+        self.busy_ns = self.busy_ns.saturating_add(ns.saturating_mul(busy));
+    }
+
+    /// Returns the time that `threads` had nothing to do.
+    pub(super) fn idle(&self, threads: u64) -> u64 {
+        self.ns.saturating_mul(threads).saturating_sub(self.busy_ns)
+    }
+}
+
+/// Serial code lies between two regions; `None` where it is before the first or after the last.
+pub(super) type Between = (Option<u32>, Option<u32>);
+
+/// How many threads were busy when.
+#[derive(Debug)]
+pub(super) struct Activity {
+    waiting: BinaryHeap<Reverse<(Ns, Change)>>,
+    now: Ns,
+    /// Below zero between the end and the begin of what took no time.
+    busy: i64,
+    /// The most that were busy at one time.
+    pub(super) most: u64,
+    open: Vec<u32>,
+    /// Regions that took no time: their ends come before their begins.
+    closed: Vec<u32>,
+    last: Option<u32>,
+    /// Pauses that have begun. Of one that took no time, the end comes before the begin.
+    pauses: i32,
+    current: Span,
+    /// Serial code, by the regions around it.
+    pub(super) serial: BTreeMap<Between, Span>,
+    /// The time in which regions were open, by the newest of them.
+    pub(super) regions: BTreeMap<u32, Span>,
+    /// Time in which nothing was recorded.
+    pub(super) paused_ns: u64,
+}
+
+impl Activity {
+    pub(super) fn new(begin: Ns) -> Activity {
+        Activity {
+            waiting: BinaryHeap::new(),
+            now: begin,
+            busy: 0,
+            most: 0,
+            open: Vec::new(),
+            closed: Vec::new(),
+            last: None,
+            pauses: 0,
+            current: Span::default(),
+            serial: BTreeMap::new(),
+            regions: BTreeMap::new(),
+            paused_ns: 0,
+        }
+    }
+
+    pub(super) fn push(&mut self, time: Ns, change: Change) {
+        self.waiting.push(Reverse((time, change)));
+    }
+
+    /// Whether there is enough to go on with.
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.len() > 256
+    }
+
+    /// Whether it should go on although no region has ended for long.
+    pub(super) fn is_overfull(&self) -> bool {
+        self.waiting.len() > 1 << 16
+    }
+
+    /// No change before `time` will come.
+    pub(super) fn advance(&mut self, time: Ns) {
+        while let Some(Reverse((at, change))) = self.waiting.peek().copied()
+            && at <= time
+        {
+            self.waiting.pop();
+            self.until(at);
+            self.make(change);
+        }
+        self.until(time);
+    }
+
+    fn until(&mut self, time: Ns) {
+        if time <= self.now {
+            return;
+        }
+        let ns = time.abs_diff(self.now);
+        self.now = time;
+        if self.pauses > 0 {
+            self.paused_ns += ns;
+            return;
+        }
+        let busy = self.busy.max(0).cast_unsigned();
+        self.most = self.most.max(busy);
+        match self.open.last() {
+            None => self.current.add(ns, busy),
+            Some(region) => {
+                let span = self.regions.entry(*region).or_default();
+                span.add(ns, busy);
+            }
+        }
+    }
+
+    fn make(&mut self, change: Change) {
+        match change {
+            Change::Works => self.busy += 1,
+            Change::Rests => self.busy -= 1,
+            Change::Pauses => self.pauses += 1,
+            Change::Records => self.pauses -= 1,
+            Change::Opens { region } => {
+                if let Some(index) = self.closed.iter().position(|closed| *closed == region) {
+                    self.closed.swap_remove(index);
+                    return;
+                }
+                if self.open.is_empty() {
+                    self.end_serial(Some(region));
+                }
+                self.open.push(region);
+            }
+            Change::Closes { region } => {
+                match self.open.iter().rposition(|open| *open == region) {
+                    Some(index) => {
+                        self.open.remove(index);
+                    }
+                    None => return self.closed.push(region),
+                }
+                if self.open.is_empty() {
+                    self.last = Some(region);
+                }
+            }
+        }
+    }
+
+    fn end_serial(&mut self, before: Option<u32>) {
+        let current = std::mem::take(&mut self.current);
+        if current.ns > 0 {
+            let span = self.serial.entry((self.last, before)).or_default();
+            span.ns += current.ns;
+            span.busy_ns += current.busy_ns;
+        }
+    }
+
+    /// The process ends.
+    pub(super) fn finish(&mut self, end: Ns) {
+        self.advance(end.max(self.now));
+        self.end_serial(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_woken_late_was_missed_since_the_region_began() {
+        let mut activity = Activity::new(0);
+        activity.push(0, Change::Works);
+        activity.push(10, Change::Opens { region: 7 });
+        activity.push(20, Change::Rests);
+        activity.push(10, Change::Works);
+        activity.push(20, Change::Closes { region: 7 });
+        activity.push(20, Change::Works);
+        activity.push(30, Change::Rests);
+        activity.finish(30);
+        assert_eq!(activity.most, 2);
+        let serial = |ns, busy_ns| Span { ns, busy_ns };
+        assert_eq!(activity.serial[&(None, Some(7))], serial(10, 10));
+        assert_eq!(activity.serial[&(Some(7), None)], serial(10, 20));
+        assert_eq!(activity.regions[&7], serial(10, 20));
+        assert_eq!(activity.regions[&7].idle(4), 20);
+    }
+}

@@ -1,0 +1,83 @@
+//! One barrier of one team: who has arrived, and what the others do meanwhile.
+
+use omptrace_timeline::sink::Ns;
+
+/// How long a barrier was in each state, in nanoseconds. Their sum is the time since the first member arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Clocks {
+    /// Members were missing.
+    pub(super) late: u64,
+    /// All had arrived, and some ran tasks.
+    pub(super) starved: u64,
+}
+
+/// One barrier of one team.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Barrier {
+    /// Members that have arrived, also those that have left.
+    pub(super) arrived: u32,
+    /// Members that have left.
+    pub(super) left: u32,
+    /// Members that are in it and run tasks.
+    pub(super) running: u32,
+    now: Ns,
+    clocks: Clocks,
+    /// The waiting that a late member caused since the barrier began: the threads that waited, divided by those that were
+    /// late.
+    pub(super) by_late: f64,
+    /// Like `by_late`, what a task caused that ran after all had arrived.
+    pub(super) by_tasks: f64,
+}
+
+impl Barrier {
+    pub(super) fn new(now: Ns) -> Barrier {
+        Barrier {
+            now,
+            ..Barrier::default()
+        }
+    }
+
+    /// Goes on to `time`, in a team of `size`.
+    pub(super) fn until(&mut self, time: Ns, size: u32) {
+        if time <= self.now {
+            return;
+        }
+        let ns = time.abs_diff(self.now);
+        self.now = time;
+        let waiting = self.arrived.saturating_sub(self.left + self.running);
+        if self.arrived < size {
+            self.clocks.late += ns;
+            self.by_late += ns as f64 * f64::from(waiting) / f64::from(size - self.arrived);
+        } else if self.running > 0 {
+            self.clocks.starved += ns;
+            self.by_tasks += ns as f64 * f64::from(waiting) / f64::from(self.running);
+        }
+    }
+
+    pub(super) fn clocks(&self) -> Clocks {
+        self.clocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_split_where_the_last_member_arrives_and_the_last_task_ends() {
+        let mut barrier = Barrier::new(0);
+        barrier.arrived = 1;
+        barrier.until(10, 2);
+        barrier.arrived = 2;
+        barrier.running = 1;
+        barrier.until(25, 2);
+        barrier.running = 0;
+        barrier.until(28, 2);
+        let clocks = Clocks {
+            late: 10,
+            starved: 15,
+        };
+        assert_eq!(barrier.clocks(), clocks);
+        assert_eq!((barrier.by_late, barrier.by_tasks), (10.0, 15.0));
+    }
+}

@@ -1,0 +1,79 @@
+//! The causes that a thread's time goes to: useful work, and the causes of loss.
+
+use serde::{Deserialize, Serialize};
+
+/// Turns rows `Variant name: "meaning";` into [`Cause`] and its table.
+macro_rules! causes {
+    ($($variant:ident $name:literal: $meaning:literal;)*) => {
+        /// The cause that a nanosecond of a thread goes to. At each moment a thread has exactly one.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Cause { $(#[doc = $meaning] $variant,)* }
+
+        impl Cause {
+            /// All causes, in the order of display: `useful` first.
+            pub const ALL: &'static [Cause] = &[$(Cause::$variant,)*];
+
+            /// Its name in tables and, with `_ns` behind it, in JSON.
+            pub fn name(self) -> &'static str {
+                match self { $(Cause::$variant => $name,)* }
+            }
+
+            /// Its meaning, in a sentence.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Cause::$variant => $meaning,)* }
+            }
+        }
+    };
+}
+
+causes! {
+    Useful "useful": "The thread runs the program: its serial part on an initial thread, code in a region, an explicit task.";
+    Serial "serial": "The thread has nothing to do: no parallel region is open.";
+    NarrowTeam "narrow_team": "The thread has nothing to do: the open regions have fewer threads than were busy at the busiest time.";
+    Fork "fork": "The region has begun and the thread's implicit task has not.";
+    Join "join": "The thread waits at the region's end after its last member has arrived and its last task has ended.";
+    Imbalance "imbalance": "The thread waits at a barrier for a member that has not arrived.";
+    Barrier "barrier": "The thread is in a barrier at which all members have arrived and no task runs.";
+    TaskWait "task_wait": "The thread waits in a taskwait or at a taskgroup's end and runs no task.";
+    TaskStarvation "task_starvation": "The thread waits at a barrier at which all members have arrived, while others run tasks.";
+    Lock "lock": "The thread waits for a lock.";
+    Critical "critical": "The thread waits for a critical region.";
+    Ordered "ordered": "The thread waits for its turn in an ordered region.";
+    Atomic "atomic": "The thread waits for an atomic region.";
+    Reduction "reduction": "The thread combines the results of a reduction.";
+    Target "target": "The thread is in the host's part of a target construct.";
+    Runtime "runtime": "The thread is in the runtime for another reason that events show.";
+    Tracer "tracer": "The thread writes the tracer's own buffer.";
+    Unobserved "unobserved": "Nothing is known: recording was off, events were lost or overwritten, or the process did not run.";
+}
+
+impl Cause {
+    /// How many causes there are.
+    pub const COUNT: usize = Cause::ALL.len();
+
+    /// Whether threads wait for a mutex.
+    pub fn is_mutex(self) -> bool {
+        matches!(
+            self,
+            Cause::Lock | Cause::Critical | Cause::Ordered | Cause::Atomic
+        )
+    }
+
+    /// Whether it is a loss.
+    pub fn is_loss(self) -> bool {
+        self != Cause::Useful
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cause;
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_enumeration() {
+        for (index, cause) in Cause::ALL.iter().enumerate() {
+            assert_eq!(*cause as usize, index, "{}", cause.name());
+        }
+    }
+}

@@ -1,0 +1,501 @@
+//! Takes a timeline in and hands each thread's regions and events to the process that they belong to.
+
+use std::collections::BTreeMap;
+use std::num::NonZero;
+use std::sync::Arc;
+
+use ompt_sys as ompt;
+use omptrace_common::fast_map::FastMap;
+use omptrace_timeline::Reports;
+use omptrace_timeline::filter::ExtraInterval;
+use omptrace_timeline::sink::{
+    Arguments, Awaited, Construct, Enter, Instant, Interval, Item, Lifetime, Location,
+    LocationKind, Ns, Part as Slice, Point, Process, Region, Sink, Summary, ThreadEvent, Value,
+    Wants, split_place,
+};
+
+use crate::answers::kind::{Kind, not_seen};
+use crate::answers::observer::{Observer, Span, Spans};
+use crate::answers::overview::{Gathered, Gathering};
+use crate::answers::part::{self, Names, Outcome, Part};
+use crate::answers::plan::{Plan, Target};
+use crate::answers::process::graph::Scaling;
+use crate::answers::process::{Finished, Threads};
+use crate::answers::queues::Queues;
+use crate::answers::what_if::{MAX_SCENARIOS, Marks, Scenarios};
+use crate::answers::{NotSeen, Place};
+use crate::selection::SelectedThreads;
+use crate::window::Collects;
+
+/// Regions as the answers need them.
+#[derive(Debug, Default)]
+pub(super) struct Regions {
+    pub(super) kinds: Vec<Kind>,
+    pub(super) constructs: Vec<Construct>,
+    pub(super) places: Vec<Place>,
+    /// Where each is, as its name has it: `jacobi.c:41`, `main+0x13c`.
+    pub(super) spots: Vec<String>,
+}
+
+impl Regions {
+    fn add(&mut self, region: &Region) {
+        self.kinds.push(Kind::of(region.construct));
+        self.constructs.push(region.construct);
+        self.places.push(Place::of(region));
+        self.spots.push(split_place(&region.name).1.to_owned());
+    }
+}
+
+impl Place {
+    /// A region's place; its construct is that which the programmer wrote, also of a wait for it.
+    pub fn of(region: &Region) -> Place {
+        let source = region.source.clone().unwrap_or_default();
+        let (construct, _) = split_place(&region.name);
+        let is_placed = source.function.is_some() || source.line.is_some();
+        // Without names, the address says where it is.
+        let construct = if is_placed { construct } else { &region.name };
+        let construct = construct.replacen(" (wake-up)", "", 1);
+        let construct = match region.construct {
+            Construct::SyncRegionWait(_) | Construct::MutexWait(_) => {
+                construct.replacen(" wait", "", 1)
+            }
+            _ => construct,
+        };
+        let (file, line) = source.line.unzip();
+        Place {
+            construct,
+            file,
+            line,
+            function: source.function,
+        }
+    }
+}
+
+/// The argument of that name; 0 where there is none.
+fn number(arguments: Arguments<'_>, name: &str) -> u64 {
+    let mut numbers = arguments.iter().filter(|argument| argument.name == name);
+    match numbers.next().map(|argument| argument.value) {
+        Some(Value::Uint(number)) => number,
+        _ => 0,
+    }
+}
+
+/// The results of replays with changes.
+#[derive(Clone, Debug)]
+pub(crate) struct Predicted {
+    /// By plan, the end of the last process.
+    pub(super) ends: [Ns; MAX_SCENARIOS],
+    /// The times of regions on other numbers of threads.
+    pub(super) scaling: BTreeMap<Place, Scaling>,
+}
+
+impl Predicted {
+    /// Merges two results; the operation is associative and commutative.
+    pub(crate) fn merge(one: Option<Predicted>, other: Option<Predicted>) -> Option<Predicted> {
+        let (mut both, other) = match (one, other) {
+            (Some(one), Some(other)) => (one, other),
+            (one, other) => return one.or(other),
+        };
+        for (end, later) in both.ends.iter_mut().zip(other.ends) {
+            *end = (*end).max(later);
+        }
+        for (place, scaling) in &other.scaling {
+            both.scaling
+                .entry(place.clone())
+                .or_default()
+                .merge(scaling);
+        }
+        Some(both)
+    }
+}
+
+/// Gathers the answers of a timeline, and what would be in `S` scenarios.
+#[derive(Debug, Default)]
+pub(crate) struct Collector<const S: usize> {
+    /// N, where the user says it.
+    threads: Option<NonZero<u32>>,
+    /// The threads that are accounted for.
+    selected: SelectedThreads,
+    /// It is given windows.
+    has_windows: bool,
+    plans: Vec<Plan>,
+    scenarios: Scenarios<S>,
+    regions: Regions,
+    current: Option<Current<S>>,
+    part: Part,
+    /// By scenario, the end of the last process.
+    predicted: Option<[Ns; S]>,
+    /// Numbers of threads that regions are scheduled on, and what came of it.
+    numbers: Vec<u32>,
+    scaling: BTreeMap<Place, Scaling>,
+    /// Who sees the threads' states, where somebody does; the process that comes now has it.
+    observer: Option<Observer>,
+    gathered: Option<Gathered>,
+    /// Of a process that has ended, the states that nobody has taken.
+    spans: Vec<Span>,
+    /// When the process ran.
+    life: (Ns, Ns),
+    /// Of how many processes the critical paths are drawn, and those so far.
+    drawn: Option<usize>,
+    paths: Vec<Arc<[ExtraInterval]>>,
+}
+
+/// The process that comes now.
+#[derive(Debug)]
+struct Current<const S: usize> {
+    threads: Threads<S>,
+    begin: Ns,
+    lifetime: Lifetime,
+    reports: Reports,
+    processors: Option<u32>,
+    queues: Queues,
+    names: Names,
+    /// Its first location.
+    first: Option<u32>,
+    /// Threads so far, and of those, the selected ones.
+    seen: u32,
+    selected: u32,
+}
+
+impl Collector<0> {
+    /// The collector of a part of a run. `threads`: N, where the user says it.
+    pub(crate) fn new(threads: Option<NonZero<u32>>, selected: SelectedThreads) -> Self {
+        Collector {
+            threads,
+            selected,
+            ..Collector::default()
+        }
+    }
+
+    /// Returns it with a picture over time.
+    pub(crate) fn with_gathering(self, gathering: Option<Gathering>) -> Self {
+        Collector {
+            observer: gathering.map(Box::new).map(Observer::Overview),
+            ..self
+        }
+    }
+
+    /// The sums, and what the picture over time of the one process is made of.
+    pub(crate) fn finish_with_gathered(self) -> (Part, Option<Gathered>) {
+        (self.part, self.gathered)
+    }
+
+    /// One that gives each state of the one process's threads.
+    pub(super) fn observing() -> Self {
+        Collector {
+            observer: Some(Observer::Spans(Spans::default())),
+            ..Collector::default()
+        }
+    }
+
+    /// The states that are complete and that nobody has taken yet.
+    pub(super) fn take_spans(&mut self) -> Vec<Span> {
+        let of_current = self.current.as_mut().map(|current| &mut current.threads);
+        match of_current.and_then(|threads| threads.observer.as_mut()) {
+            Some(Observer::Spans(spans)) => std::mem::take(&mut spans.ready),
+            _ => std::mem::take(&mut self.spans),
+        }
+    }
+
+    /// The sums of the one process, and when it ran.
+    pub(super) fn finish_with_life(self) -> (Part, (Ns, Ns)) {
+        (self.part, self.life)
+    }
+
+    /// Keeps the steps of the critical paths of this many `processes`.
+    pub(crate) fn drawing(processes: usize) -> Self {
+        Collector {
+            drawn: Some(processes),
+            ..Collector::default()
+        }
+    }
+
+    /// The critical path of each process, in the timeline's order.
+    pub(crate) fn paths(self) -> Vec<Arc<[ExtraInterval]>> {
+        self.paths
+    }
+}
+
+impl Collector<MAX_SCENARIOS> {
+    /// Replays these plans, as many as there is room for, and schedules regions on these numbers of threads.
+    pub(crate) fn replaying(plans: &[Plan], numbers: Vec<u32>) -> Self {
+        let mut collector = Collector {
+            plans: plans.iter().take(MAX_SCENARIOS).cloned().collect(),
+            numbers,
+            ..Collector::default()
+        };
+        for (scenario, plan) in collector.plans.iter().enumerate() {
+            collector.scenarios.changes[scenario] = plan.change;
+            if plan.target == Target::Serial(None) {
+                collector.scenarios.at_end |= 1 << scenario;
+            }
+        }
+        collector
+    }
+
+    /// The result; `None` where there was no process.
+    pub(crate) fn predicted(self) -> Option<Predicted> {
+        let (ends, scaling) = (self.predicted?, self.scaling);
+        Some(Predicted { ends, scaling })
+    }
+}
+
+impl<const S: usize> Collector<S> {
+    fn process(&mut self, process: &Process) {
+        let lifetime = process.lifetime;
+        let begin = lifetime.started.unwrap_or(lifetime.traced_from);
+        let scenarios = std::mem::take(&mut self.scenarios);
+        let (reports, is_overwritten) = (process.reports, process.is_overwritten);
+        let mut threads = Threads::new(begin, reports, is_overwritten, scenarios);
+        threads.observer = self.observer.take();
+        if let Some(processes) = self.drawn {
+            threads.draw_path(processes);
+        }
+        if !self.numbers.is_empty() {
+            threads.schedule_on(self.numbers.clone());
+        }
+        self.current = Some(Current {
+            threads,
+            begin,
+            lifetime,
+            reports: process.reports,
+            processors: process.processors,
+            queues: Queues::default(),
+            names: Names {
+                process: process.name.clone(),
+                threads: Vec::new(),
+            },
+            first: None,
+            seen: 0,
+            selected: 0,
+        });
+    }
+
+    fn location(&mut self, location: &Location) {
+        if let Some(current) = &mut self.current {
+            current.queues.location(location);
+            current.first.get_or_insert(location.id.0);
+        }
+        if let (LocationKind::Thread { role, os_tid, .. }, Some(current)) =
+            (location.kind, &mut self.current)
+        {
+            let id = location.id.0 as usize;
+            let is_selected = self.selected.has(&location.name, current.seen, os_tid);
+            current.seen += 1;
+            current.selected += u32::from(is_selected);
+            current.threads.add(id, role, is_selected);
+            let names = &mut current.names.threads;
+            names.resize(names.len().max(id + 1), None);
+            names[id] = Some(location.name.clone());
+        }
+    }
+
+    fn region(&mut self, region: &Region) {
+        self.regions.add(region);
+        if S == 0 {
+            return;
+        }
+        let place = self.regions.places.last();
+        let mut marks = Marks::default();
+        for (scenario, plan) in self.plans.iter().enumerate() {
+            let bit = 1 << scenario;
+            match &plan.target {
+                Target::Everything => {}
+                Target::Place(target) if Some(target) == place => marks.place |= bit,
+                Target::Place(_) => {}
+                Target::Places(targets) => {
+                    if place.is_some_and(|place| targets.contains(place)) {
+                        marks.place |= bit;
+                    }
+                }
+                Target::Serial(before) if before.as_ref() == place => marks.before |= bit,
+                Target::Serial(_) => {}
+            }
+        }
+        let scenarios = match &mut self.current {
+            Some(current) => &mut current.threads.scenarios,
+            None => &mut self.scenarios,
+        };
+        scenarios.marks.push(marks);
+    }
+
+    fn enter(&mut self, enter: &Enter<Arguments<'_>>) {
+        if let Some(current) = &mut self.current {
+            let (at, region) = (enter.at, enter.region);
+            let kind = self.regions.kinds[region.0 as usize];
+            let location = at.location.0 as usize;
+            let lock = match (enter.part, enter.awaited) {
+                (Slice::First, Some(Awaited::Mutex { lock, .. })) => Some(lock),
+                _ => None,
+            };
+            current
+                .threads
+                .enter(location, at.time, region.0, kind, lock);
+            let construct = self.regions.constructs[region.0 as usize];
+            if let (Slice::First, Construct::TargetDataOp(_)) = (enter.part, construct) {
+                let bytes = number(enter.arguments, "bytes");
+                current.threads.data_op(region.0, bytes);
+            }
+            if kind == Kind::StaticLoop {
+                let iterations = number(enter.arguments, "count");
+                current.threads.static_loop(location, iterations);
+            }
+        }
+    }
+
+    fn leave(&mut self, at: Point) {
+        if let Some(current) = &mut self.current {
+            current.threads.leave(at.location.0 as usize, at.time);
+        }
+    }
+
+    fn thread_event(&mut self, at: Point, event: ThreadEvent) {
+        if let Some(current) = &mut self.current {
+            let location = at.location.0 as usize;
+            current.threads.event(location, at.time, event);
+        }
+    }
+
+    fn instant(&mut self, instant: &Instant<Arguments<'_>>) {
+        let construct = self.regions.constructs[instant.region.0 as usize];
+        if let (Construct::Dispatch(ompt::ompt_dispatch_ws_loop_chunk), Some(current)) =
+            (construct, &mut self.current)
+        {
+            let [first, iterations] =
+                ["start", "iterations"].map(|name| number(instant.arguments, name));
+            let location = instant.at.location.0 as usize;
+            current.threads.first_chunk(location, first, iterations);
+        }
+    }
+
+    fn interval(&mut self, interval: &Interval<'_>) {
+        if let Some(current) = &mut self.current {
+            current.queues.interval(interval);
+        }
+    }
+
+    fn summary(&mut self, summary: &Summary) {
+        let Some(current) = self.current.take() else {
+            return;
+        };
+        let ended = current.lifetime.ended;
+        let end = ended.map_or(summary.end, |ended| ended.max(summary.end));
+        let end = end.max(current.begin);
+        // Nothing of the process is analysed.
+        let is_absent = self.has_windows && end == current.begin
+            || !self.selected.is_all() && current.selected == 0;
+        let mut finished = current.threads.finish(summary.end, end);
+        self.scenarios = std::mem::take(&mut finished.scenarios);
+        let names = &current.names.threads;
+        self.life = (current.begin, end);
+        match finished.observer.take() {
+            Some(Observer::Overview(gathering)) => {
+                let (process, sums) = (&current.names.process, &finished.sums);
+                let gathered = gathering.finish(process, names, self.life, sums, &self.regions);
+                self.gathered = Some(gathered);
+            }
+            Some(Observer::Spans(spans)) => self.spans = spans.finish(),
+            None => {}
+        }
+        if self.drawn.is_some() {
+            let first = current.first.unwrap_or(0);
+            self.paths.push(self.path(&finished, names, first));
+        }
+        if is_absent {
+            return;
+        }
+        for (id, scaling) in &finished.scaling {
+            let place = part::place(&self.regions, &finished.sums.serial_places, *id);
+            self.scaling.entry(place).or_default().merge(scaling);
+        }
+        let latest = self.predicted.get_or_insert([Ns::MIN; S]);
+        for (latest, predicted) in latest.iter_mut().zip(finished.predicted) {
+            *latest = (*latest).max(predicted);
+        }
+        let outcome = Outcome {
+            finished,
+            processors: current.processors,
+            queues: current.queues,
+            begin: current.begin,
+            end,
+            chunk_cost: current.reports.chunk_cost_ns,
+            not_seen: not_seen(&current.reports)
+                .map(|(cause, reason)| NotSeen {
+                    cause,
+                    reason: reason.to_owned(),
+                })
+                .collect(),
+        };
+        let part = Part::of(outcome, &self.regions, self.threads, &current.names);
+        self.part.merge(part);
+    }
+
+    /// The longest chain of a process whose first location has the number `first`.
+    fn path(
+        &self,
+        finished: &Finished<S>,
+        names: &[Option<String>],
+        first: u32,
+    ) -> Arc<[ExtraInterval]> {
+        let mut places: FastMap<u32, Arc<str>> = FastMap::default();
+        let names = names.iter();
+        let names: Vec<Arc<str>> = names
+            .map(|name| name.as_deref().unwrap_or_default().into())
+            .collect();
+        let steps = finished.steps.iter();
+        let steps = steps.map(|step| {
+            let name = places.entry(step.place).or_insert_with(|| {
+                let serial = &finished.sums.serial_places;
+                part::place(&self.regions, serial, step.place).long().into()
+            });
+            ExtraInterval {
+                name: name.clone(),
+                thread: names.get(step.location).cloned().unwrap_or_default(),
+                location: (step.location as u32).checked_sub(first),
+                begin: step.begin,
+                end: step.end,
+            }
+        });
+        steps.collect()
+    }
+
+    pub(crate) fn finish(self) -> Part {
+        self.part
+    }
+}
+
+impl<const S: usize> Collects for Collector<S> {
+    fn set_inside(&mut self, is_inside: bool) {
+        self.has_windows = true;
+        if let Some(current) = &mut self.current {
+            current.threads.set_inside(is_inside);
+        }
+    }
+
+    fn window_begins(&mut self) {
+        if let Some(current) = &mut self.current {
+            current.threads.window_begins();
+        }
+    }
+}
+
+impl<const S: usize> Sink for Collector<S> {
+    fn wants(&self) -> Wants {
+        Wants::THREAD_EVENTS
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Enter(enter) => self.enter(enter),
+            Item::Leave(leave) => self.leave(leave.at),
+            Item::ThreadEvent(at, event) => self.thread_event(*at, *event),
+            Item::Interval(interval) => self.interval(interval),
+            Item::Instant(instant) => self.instant(instant),
+            Item::Process(process) => self.process(process),
+            Item::Location(location) => self.location(location),
+            Item::Region(region) => self.region(region),
+            Item::Summary(_, summary) => self.summary(summary),
+            _ => {}
+        }
+    }
+}

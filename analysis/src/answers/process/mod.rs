@@ -1,0 +1,682 @@
+//! The threads of one process: the state of each, the cause that its time goes to, and whom waits are due to.
+//!
+//! A thread is in one state from one event to the next. When a state ends, its time goes to a cause; who kept others
+//! waiting in that time is charged for it. See `docs/analysis.md` for the definitions.
+
+pub(super) mod graph;
+mod locks;
+mod states;
+mod strands;
+mod sums;
+mod tasks;
+mod teams;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use omptrace_common::fast_map::FastMap;
+use omptrace_timeline::Reports;
+use omptrace_timeline::sink::{LockId, Ns, TaskId, TeamId, ThreadEvent, ThreadRole};
+
+use crate::answers::Cause;
+use crate::answers::activity::{Activity, Change};
+use crate::answers::barrier::{Barrier, Clocks};
+use crate::answers::instances::Instance;
+use crate::answers::kind::Kind;
+use crate::answers::observer::{Due, Observer};
+use crate::answers::path::{Chain, Chains, Step};
+use crate::answers::what_if::{self, Scenarios, Stamp};
+use crate::gaps::Gaps;
+use graph::Scaling;
+use strands::Graphs;
+pub(super) use sums::{Block, RegionSums, Sums};
+
+/// Barriers of a team that are open at once. More are nonsense: members skip barriers that others wait at.
+const MAX_OPEN_BARRIERS: usize = 64;
+
+/// Where something is: a region's number, or from [`SERIAL`] on serial code.
+pub(super) type PlaceId = u32;
+
+/// Places from here on are serial code: [`Sums::serial_places`].
+pub(super) const SERIAL: PlaceId = 1 << 31;
+
+/// The state of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// It is in no team and does not run the program.
+    #[default]
+    Rests,
+    /// It runs the program, at this place; `None` in serial code.
+    Useful(Option<PlaceId>),
+    /// It loses time at this place.
+    Loses(Cause, PlaceId),
+    /// It is in a barrier of its team.
+    InBarrier(PlaceId),
+}
+
+/// An open region of a thread.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    region: PlaceId,
+    kind: Kind,
+    since: Ns,
+    /// The thing that it belongs to: of [`Kind::Parallel`] and [`Kind::Member`], the team.
+    team: Option<usize>,
+    /// Whether the thread's own implicit task has begun, of [`Kind::Parallel`].
+    has_begun: bool,
+    /// The task, of [`Kind::Task`].
+    task: Option<TaskId>,
+    /// The barrier that it is the outermost region of.
+    is_barrier: bool,
+}
+
+/// The facts about the region that is entered next.
+#[derive(Clone, Copy, Debug, Default)]
+struct Next {
+    forked: Option<TeamId>,
+    requested: u32,
+    joined: Option<(TeamId, u32)>,
+    task: Option<TaskId>,
+}
+
+/// A thread's part in a team.
+#[derive(Clone, Copy, Debug)]
+struct Membership<const S: usize> {
+    team: usize,
+    /// Barriers that it has arrived at.
+    barriers: u64,
+    /// The number of the one that it is in.
+    inside: Option<u64>,
+    /// Explicit tasks that it runs in there, on top of each other.
+    tasks_inside: u32,
+    /// Time in a barrier's own costs; what follows shows whether that was the last one.
+    own: u64,
+    own_place: PlaceId,
+    /// The clocks of the barrier that it is in or late for, when the state began.
+    clocks: Clocks,
+    by_late: f64,
+    by_tasks: f64,
+    /// In the team around: what the thread had waited since the last barrier, and its longest piece of work.
+    around: ([Ns; S], (u64, PlaceId)),
+    /// The time that it has added to [`Arrivals::unwaited`].
+    added: [Ns; S],
+    /// The latest of the tasks that its implicit task created.
+    children: Left<S>,
+}
+
+/// A thread.
+#[derive(Debug)]
+pub(super) struct Lane<const S: usize> {
+    location: usize,
+    role: ThreadRole,
+    /// Its time is accounted for.
+    is_selected: bool,
+    /// Until when its time is accounted.
+    until: Ns,
+    state: State,
+    open: Vec<Open>,
+    next: Next,
+    memberships: Vec<Membership<S>>,
+    /// Open regions that show that it takes part in the program.
+    shown: usize,
+    /// Whether it is busy, as the sweep knows it.
+    is_busy: bool,
+    /// Its region has ended, and its implicit task is left soon.
+    is_released: bool,
+    /// Its state in the team that it is a member of: it waits for tasks, it runs one. And the team's clock when that began.
+    waits_for_tasks: bool,
+    runs_task: bool,
+    by_tasks: f64,
+    /// Fork time before the team is known.
+    fork_ns: u64,
+    /// The strands of the single region and of the chunk that it is in.
+    alone: Option<u32>,
+    chunk: Option<u32>,
+    /// The iterations of the static loop that it is in, all threads together.
+    iterations: u64,
+    /// The lock that it waits for.
+    awaits: Option<LockId>,
+    /// The lock that it acquired last.
+    acquired: Option<LockId>,
+    /// Serial work until now, and since the last region.
+    serial_ns: u64,
+    since_region_ns: u64,
+    last_region: Option<PlaceId>,
+    /// The longest piece of work since the last barrier, and where it was.
+    longest: (u64, PlaceId),
+    useful: u64,
+    now: Left<S>,
+}
+
+/// The chain that a thread, team, lock or task left for those that wait for it.
+#[derive(Clone, Copy, Debug)]
+struct Left<const S: usize> {
+    /// The longest chain to there.
+    chain: Chain,
+    /// When that was, and would have been.
+    stamp: Stamp<S>,
+}
+
+impl<const S: usize> Left<S> {
+    fn new(time: Ns) -> Self {
+        Left {
+            chain: Chain::default(),
+            stamp: Stamp::new(time),
+        }
+    }
+
+    /// Both are awaited.
+    fn max(&self, other: &Left<S>) -> Left<S> {
+        Left {
+            chain: self.chain.max(other.chain),
+            stamp: self.stamp.max(&other.stamp),
+        }
+    }
+}
+
+/// The chains of the members that have arrived at a barrier, and of its tasks.
+#[derive(Clone, Copy, Debug)]
+struct Arrivals<const S: usize> {
+    left: Left<S>,
+    /// The sum of what each has come to without waiting.
+    unwaited: [Ns; S],
+    /// Where the last of them worked.
+    last_work: Option<PlaceId>,
+}
+
+/// A parallel region that is open.
+#[derive(Debug)]
+struct Team<const S: usize> {
+    region: PlaceId,
+    /// The outermost region that it lies in.
+    outermost: PlaceId,
+    is_outermost: bool,
+    /// It lies in what is analysed, at least in part.
+    is_counted: bool,
+    /// It was opened in a single or masked region.
+    is_in_single: bool,
+    begin: Ns,
+    size: Option<u32>,
+    begun: u32,
+    /// Its members that have not left.
+    members: Vec<usize>,
+    barriers: VecDeque<Barrier>,
+    /// The number of the first in `barriers`.
+    first: u64,
+    /// The arrivals at each in `barriers`.
+    arrivals: VecDeque<Arrivals<S>>,
+    fork: Left<S>,
+    join: Left<S>,
+    /// Threads that wait for tasks, and those that run one.
+    waiting: u32,
+    running: u32,
+    now: Ns,
+    by_tasks: f64,
+    is_over: bool,
+}
+
+impl<const S: usize> Arrivals<S> {
+    /// A member has arrived or is done with a task. `added`: what it has added so far.
+    fn add(&mut self, now: &Left<S>, last_work: PlaceId, added: &mut [Ns; S]) {
+        self.left = self.left.max(now);
+        self.last_work = Some(last_work);
+        let unwaited = now.stamp.unwaited();
+        for scenario in 0..S {
+            self.unwaited[scenario] += unwaited[scenario] - added[scenario];
+        }
+        *added = unwaited;
+    }
+}
+
+impl<const S: usize> Team<S> {
+    fn size(&self) -> u32 {
+        self.size.unwrap_or(self.begun).max(1)
+    }
+
+    fn barrier(&mut self, number: u64) -> Option<(&mut Barrier, &mut Arrivals<S>)> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        Some((self.barriers.get_mut(index)?, self.arrivals.get_mut(index)?))
+    }
+
+    /// Goes on to `time` with the clock of waits for tasks.
+    fn until(&mut self, time: Ns) {
+        if time <= self.now {
+            return;
+        }
+        let ns = time.abs_diff(self.now) as f64;
+        self.now = time;
+        if self.running > 0 {
+            self.by_tasks += ns * f64::from(self.waiting) / f64::from(self.running);
+        }
+    }
+}
+
+/// A lock, critical, ordered or atomic region.
+#[derive(Clone, Debug)]
+struct Lock<const S: usize> {
+    cause: Cause,
+    /// The threads that wait for it.
+    waiters: Vec<usize>,
+    now: Ns,
+    /// Where it was acquired.
+    holder: Option<PlaceId>,
+    last: Option<PlaceId>,
+    since: Ns,
+    /// The holder's.
+    location: usize,
+    /// The holder had to wait for it.
+    has_waited: bool,
+    release: Left<S>,
+}
+
+/// An explicit task.
+#[derive(Clone, Debug)]
+struct Task<const S: usize> {
+    /// The chains that must be there before it starts: its creation, tasks that it depends on.
+    start: Left<S>,
+    children: Left<S>,
+    parent: Parent,
+    successors: Vec<TaskId>,
+}
+
+/// Whose child a task is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Parent {
+    #[default]
+    Unknown,
+    Task(TaskId),
+    /// The implicit task of a thread, in a team.
+    Member(usize, usize),
+}
+
+/// The states of one process's threads, event by event.
+#[derive(Debug)]
+pub(super) struct Threads<const S: usize> {
+    pub(super) scenarios: Scenarios<S>,
+    begin: Ns,
+    latest: Ns,
+    reports: Reports,
+    is_overwritten: bool,
+    /// The longest chain's steps are kept.
+    is_drawn: bool,
+    /// True where what comes now is counted.
+    is_inside: bool,
+    has_begun: bool,
+    /// By location; `None` of those that are no threads of the program's.
+    lanes: Vec<Option<usize>>,
+    all: Vec<Lane<S>>,
+    teams: Vec<Team<S>>,
+    free: Vec<usize>,
+    by_id: FastMap<TeamId, usize>,
+    locks: FastMap<LockId, Lock<S>>,
+    tasks: FastMap<TaskId, Task<S>>,
+    gaps: Gaps,
+    activity: Activity,
+    /// The threads that do not rest.
+    busy: u32,
+    chains: Chains,
+    graphs: Option<Graphs>,
+    sums: Sums,
+    /// The picture over time, where one is wanted.
+    pub(super) observer: Option<Observer>,
+}
+
+/// The result of [`Threads::finish`].
+#[derive(Debug)]
+pub(super) struct Finished<const S: usize> {
+    /// When the main thread would have ended, by scenario.
+    pub(super) predicted: [Ns; S],
+    pub(super) scenarios: Scenarios<S>,
+    pub(super) sums: Sums,
+    /// The times of regions on other numbers of threads, by place.
+    pub(super) scaling: BTreeMap<PlaceId, Scaling>,
+    pub(super) activity: Activity,
+    /// Useful time of each thread that is accounted for.
+    pub(super) useful: Vec<u64>,
+    /// The longest chain.
+    pub(super) path: u64,
+    pub(super) path_by_place: FastMap<u32, u64>,
+    /// The longest chain's steps, for those who draw it.
+    pub(super) steps: Vec<Step>,
+    /// Who sees the states, where somebody does.
+    pub(super) observer: Option<Observer>,
+}
+
+impl<const S: usize> Threads<S> {
+    pub(super) fn new(
+        begin: Ns,
+        reports: Reports,
+        is_overwritten: bool,
+        scenarios: Scenarios<S>,
+    ) -> Self {
+        Threads {
+            scenarios,
+            begin,
+            latest: begin,
+            reports,
+            is_overwritten,
+            is_drawn: false,
+            is_inside: true,
+            has_begun: false,
+            lanes: Vec::new(),
+            all: Vec::new(),
+            teams: Vec::new(),
+            free: Vec::new(),
+            by_id: FastMap::default(),
+            locks: FastMap::default(),
+            tasks: FastMap::default(),
+            gaps: Gaps::default(),
+            activity: Activity::new(begin),
+            busy: 0,
+            chains: Chains::default(),
+            graphs: None,
+            sums: Sums::default(),
+            observer: None,
+        }
+    }
+
+    /// Keeps the longest chain's steps, where this many `processes` are drawn.
+    pub(super) fn draw_path(&mut self, processes: usize) {
+        self.is_drawn = true;
+        self.chains = Chains::for_drawing(processes);
+    }
+
+    /// Sets whether what comes now lies in what is analysed. Outside, nothing is counted and no time passes.
+    pub(super) fn set_inside(&mut self, is_inside: bool) {
+        self.is_inside = is_inside;
+    }
+
+    /// Begins the time that is analysed: regions that are open lie in it.
+    pub(super) fn window_begins(&mut self) {
+        for slot in self.by_id.values() {
+            let team = &mut self.teams[*slot];
+            if !std::mem::replace(&mut team.is_counted, true) {
+                *self.sums.visits.entry(team.region).or_default() += 1;
+                let sums = self.sums.regions.entry(team.outermost).or_default();
+                sums.max_team = sums.max_team.max(team.size());
+            }
+        }
+    }
+
+    /// Takes in a thread; the runtime's own helpers are not the program's.
+    pub(super) fn add(&mut self, location: usize, role: ThreadRole, is_selected: bool) {
+        if role == ThreadRole::Helper {
+            return;
+        }
+        let lane = self.all.len();
+        let known = self.lanes.len().max(location + 1);
+        self.lanes.resize(known, None);
+        self.lanes[location] = Some(lane);
+        if let Some(observer) = &mut self.observer {
+            observer.add_thread(location);
+        }
+        self.all.push(Lane {
+            location,
+            role,
+            is_selected,
+            until: self.begin,
+            state: State::Rests,
+            open: Vec::new(),
+            next: Next::default(),
+            memberships: Vec::new(),
+            shown: 0,
+            is_busy: false,
+            is_released: false,
+            waits_for_tasks: false,
+            runs_task: false,
+            by_tasks: 0.0,
+            fork_ns: 0,
+            alone: None,
+            chunk: None,
+            iterations: 0,
+            awaits: None,
+            acquired: None,
+            serial_ns: 0,
+            since_region_ns: 0,
+            last_region: None,
+            longest: (0, 0),
+            useful: 0,
+            now: Left::new(self.begin),
+        });
+        self.change_state(lane, self.begin);
+    }
+
+    fn lane(&mut self, location: usize, time: Ns) -> Option<usize> {
+        let lane = (*self.lanes.get(location)?)?;
+        self.sum_up_chains();
+        if self.activity.is_overfull() {
+            self.sweep();
+        }
+        self.latest = self.latest.max(time);
+        if self.is_overwritten && !self.has_begun && !self.gaps.is_open() {
+            self.gaps.begin(self.begin);
+            self.gaps.end(time);
+            self.activity.push(self.begin, Change::Pauses);
+            self.activity.push(time, Change::Records);
+        }
+        self.has_begun = true;
+        Some(lane)
+    }
+
+    /// A region begins, which is the wait for `lock` where it is one.
+    pub(super) fn enter(
+        &mut self,
+        location: usize,
+        time: Ns,
+        region: PlaceId,
+        kind: Kind,
+        lock: Option<LockId>,
+    ) {
+        let Some(lane) = self.lane(location, time) else {
+            return;
+        };
+        let time = self.settle(lane, time);
+        let next = std::mem::take(&mut self.all[lane].next);
+        // The initial tasks of a league are its members' tasks.
+        let kind = match kind {
+            Kind::Initial if next.joined.is_some() => Kind::Member,
+            other => other,
+        };
+        let mut open = Open {
+            region,
+            kind,
+            since: time,
+            team: None,
+            has_begun: false,
+            task: next.task,
+            is_barrier: false,
+        };
+        if kind.shows_activity() {
+            self.all[lane].shown += 1;
+            self.end_of_barrier_cost(lane, Cause::Barrier);
+        }
+        if kind.meets_others() {
+            self.pause_serial(lane);
+        }
+        match kind {
+            Kind::Parallel => {
+                let requested = self.sums.requested.entry(region).or_insert(u32::MAX);
+                *requested = next.requested.min(*requested);
+                open.team = next.forked.map(|id| self.fork(lane, time, id, region));
+            }
+            Kind::Member => {
+                if let Some((id, size)) = next.joined {
+                    open.team = self.join_team(lane, time, id, size);
+                }
+            }
+            Kind::Barrier { .. } => open.is_barrier = self.arrive(lane, time, region),
+            Kind::Task => self.begin_task(lane, time, next.task),
+            Kind::TaskSync { is_wait: true } => {
+                self.sums.taskwaits += u64::from(self.is_inside);
+            }
+            Kind::MutexWait(cause) => self.await_lock(lane, time, lock, cause),
+            Kind::MutexHold => self.hold(lane, region),
+            _ => {}
+        }
+        self.all[lane].open.push(open);
+        self.graph_enter(lane, kind);
+        if kind == Kind::Submit {
+            let target = states::target(&self.all[lane].open);
+            let sums = self.sums.targets.entry(target).or_default();
+            sums.kernels += u64::from(self.is_inside);
+        }
+        self.change_state(lane, time);
+    }
+
+    /// The host makes an operation of this many bytes on a device's data.
+    pub(super) fn data_op(&mut self, region: PlaceId, bytes: u64) {
+        if !self.is_inside {
+            return;
+        }
+        let sums = self.sums.targets.entry(region).or_default();
+        sums.data_ops += 1;
+        sums.sized_ops += u64::from(bytes > 0);
+        sums.bytes = sums.bytes.saturating_add(bytes);
+    }
+
+    pub(super) fn leave(&mut self, location: usize, time: Ns) {
+        let Some(lane) = self.lane(location, time) else {
+            return;
+        };
+        let time = self.settle(lane, time);
+        let Some(open) = self.all[lane].open.pop() else {
+            return;
+        };
+        self.all[lane].shown -= usize::from(open.kind.shows_activity());
+        self.graph_leave(lane, open.kind);
+        match open.kind {
+            Kind::Member if open.team.is_some() => self.leave_team(lane, time),
+            Kind::Barrier { is_last } if open.is_barrier => self.depart(lane, time, is_last),
+            Kind::Task => self.leave_task(lane, time),
+            Kind::MutexWait(_) => self.await_no_more(lane, time),
+            Kind::TaskSync { is_wait } => self.take_children(lane, time, is_wait),
+            _ => {}
+        }
+        self.change_state(lane, time);
+    }
+
+    pub(super) fn event(&mut self, location: usize, time: Ns, event: ThreadEvent) {
+        if let ThreadEvent::Recording { on } = event {
+            match (on, self.gaps.is_open()) {
+                (true, true) => {
+                    self.gaps.end(time);
+                    self.activity.push(time, Change::Records);
+                }
+                (false, false) => self.pause(time),
+                _ => {}
+            }
+            return;
+        }
+        let Some(lane) = self.lane(location, time) else {
+            return;
+        };
+        match event {
+            ThreadEvent::Fork { team, requested } => {
+                self.all[lane].next.forked = Some(team);
+                self.all[lane].next.requested = requested;
+            }
+            ThreadEvent::TeamBegin { team, size, .. } => {
+                self.all[lane].next.joined = Some((team, size));
+            }
+            ThreadEvent::Join { team } => self.join(lane, time, team),
+            ThreadEvent::TaskCreate {
+                task,
+                region,
+                is_undeferred,
+                ..
+            } => {
+                self.settle(lane, time);
+                self.pause_serial(lane);
+                self.create_task(lane, task, region.0, is_undeferred);
+            }
+            ThreadEvent::Chunks { chunks, .. } => {
+                let of_thread = &self.all[lane];
+                if let Some(open) = of_thread.open.last()
+                    && self.is_inside
+                {
+                    *self.sums.chunks.entry(open.region).or_default() += chunks;
+                    let key = (Cause::Useful, open.region);
+                    let instances = self.sums.instances.entry(key).or_default();
+                    instances.add(Instance {
+                        begin: open.since,
+                        end: time,
+                        location: of_thread.location,
+                        weight: chunks as f64,
+                    });
+                }
+            }
+            ThreadEvent::TaskSwitch { task, .. } => self.all[lane].next.task = Some(task),
+            ThreadEvent::TaskComplete { task } => {
+                self.settle(lane, time);
+                self.complete_task(lane, task);
+            }
+            ThreadEvent::TaskDependence { from, to } => {
+                self.graph_depend(lane, from, to);
+                if let Some(from) = self.tasks.get_mut(&from) {
+                    from.successors.push(to);
+                }
+            }
+            ThreadEvent::AcquireLock { lock, .. } => {
+                let time = self.settle(lane, time);
+                self.pause_serial(lane);
+                self.acquire(lane, time, lock);
+            }
+            ThreadEvent::ReleaseLock { lock, .. } => {
+                let time = self.settle(lane, time);
+                self.pause_serial(lane);
+                self.release(lane, time, lock);
+            }
+            _ => {}
+        }
+    }
+
+    /// From `time` on, nothing is recorded.
+    fn pause(&mut self, time: Ns) {
+        self.gaps.begin(time);
+        self.activity.push(time, Change::Pauses);
+    }
+
+    /// The process ends; its last event was at `last`.
+    pub(super) fn finish(mut self, last: Ns, end: Ns) -> Finished<S> {
+        let last = last.max(self.latest);
+        let end = end.max(last);
+        // From then on nothing was recorded: the tracer ended, or the process was killed.
+        if last < end && !self.gaps.is_open() {
+            self.pause(last);
+        }
+        for lane in 0..self.all.len() {
+            self.settle(lane, end);
+            self.end_of_barrier_cost(lane, Cause::Barrier);
+            self.end_serial(lane, None);
+        }
+        if let Some(observer) = &mut self.observer {
+            for lane in 0..self.all.len() {
+                observer.add_gaps(lane, self.gaps.inside(end));
+            }
+        }
+        self.activity.finish(end);
+        let chains = self.all.iter().map(|lane| lane.now.chain);
+        let path = chains.fold(Chain::default(), Chain::max);
+        let is_main = |lane: &&Lane<S>| lane.role == ThreadRole::Main;
+        let main = self.all.iter().find(is_main).or(self.all.first());
+        Finished {
+            predicted: main.map_or([end; S], |main| main.now.stamp.times()),
+            scenarios: self.scenarios,
+            useful: self
+                .all
+                .iter()
+                .filter(|lane| lane.is_selected)
+                .map(|lane| lane.useful)
+                .collect(),
+            path: path.length,
+            path_by_place: self.chains.by_place(path),
+            steps: match self.is_drawn {
+                true => self.chains.steps(path),
+                false => Vec::new(),
+            },
+            sums: self.sums,
+            scaling: self.graphs.map(Graphs::places).unwrap_or_default(),
+            observer: self.observer,
+            activity: self.activity,
+        }
+    }
+}

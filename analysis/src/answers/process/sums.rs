@@ -1,0 +1,137 @@
+//! The times of a process's threads, in sums by place.
+
+use std::collections::BTreeMap;
+
+use omptrace_common::fast_map::FastMap;
+use omptrace_timeline::sink::LockId;
+
+use super::{PlaceId, SERIAL};
+use crate::answers::activity::Between;
+use crate::answers::instances::{Instance, Instances};
+use crate::answers::{Accounting, Cause};
+
+/// Sums of an outermost region's visits.
+#[derive(Clone, Debug, Default)]
+pub(in crate::answers) struct RegionSums {
+    pub(in crate::answers) visits: u64,
+    pub(in crate::answers) duration: u64,
+    pub(in crate::answers) accounting: Accounting,
+    pub(in crate::answers) path: u64,
+    pub(in crate::answers) useful: FastMap<usize, u64>,
+    pub(in crate::answers) max_team: u32,
+}
+
+/// Sums of a mutex's critical sections at one place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::answers) struct HoldSums {
+    pub(in crate::answers) count: u64,
+    pub(in crate::answers) waited: u64,
+    pub(in crate::answers) held_ns: u64,
+}
+
+/// A wait for a mutex that another thread had: locations are threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::answers) struct Block {
+    pub(in crate::answers) cause: Cause,
+    /// `None` where that is not known, and of what is summed up.
+    pub(in crate::answers) lock: Option<LockId>,
+    /// The thread that has it, or had it last, and from where; `None` where that was not seen.
+    pub(in crate::answers) holder: Option<(usize, PlaceId)>,
+    pub(in crate::answers) waiter: (usize, PlaceId),
+}
+
+/// Sums of the explicit tasks created at one place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::answers) struct TaskSums {
+    pub(in crate::answers) created: u64,
+}
+
+/// Sums of the target constructs and operations on data at one place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::answers) struct TargetSums {
+    pub(in crate::answers) kernels: u64,
+    pub(in crate::answers) data_ops: u64,
+    /// The operations whose size is known, and their bytes.
+    pub(in crate::answers) sized_ops: u64,
+    pub(in crate::answers) bytes: u64,
+}
+
+/// Sums of regions inside others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::answers) struct NestedSums {
+    /// The threads of the process that were busy at the busiest time.
+    pub(in crate::answers) threads: u32,
+    pub(in crate::answers) barriers_ns: u64,
+}
+
+/// The times of a process's threads, in sums.
+#[derive(Debug, Default)]
+pub(in crate::answers) struct Sums {
+    pub(in crate::answers) accounting: Accounting,
+    pub(in crate::answers) regions: BTreeMap<PlaceId, RegionSums>,
+    /// Weights of who caused waits.
+    pub(in crate::answers) blame: BTreeMap<(Cause, PlaceId), f64>,
+    /// The instances that caused most, as in `blame`, or else lost most.
+    pub(in crate::answers) instances: BTreeMap<(Cause, PlaceId), Instances>,
+    /// Loss by the place of the thread that lost it.
+    pub(in crate::answers) lost_at: BTreeMap<(Cause, PlaceId), u64>,
+    pub(in crate::answers) useful_at: BTreeMap<PlaceId, u64>,
+    pub(in crate::answers) holds: BTreeMap<(Cause, PlaceId), HoldSums>,
+    /// Waits for mutexes.
+    pub(in crate::answers) blocked: FastMap<Block, u64>,
+    pub(in crate::answers) tasks: BTreeMap<PlaceId, TaskSums>,
+    pub(in crate::answers) targets: BTreeMap<PlaceId, TargetSums>,
+    pub(in crate::answers) nested: BTreeMap<PlaceId, NestedSums>,
+    /// Chunks of loops.
+    pub(in crate::answers) chunks: BTreeMap<PlaceId, u64>,
+    /// Places in regions that were opened in a single or masked region of a team, and that team's threads.
+    pub(in crate::answers) in_single: BTreeMap<PlaceId, u32>,
+    /// Arrivals at barriers, and those with next to no work since the barrier before.
+    pub(in crate::answers) arrivals: BTreeMap<PlaceId, (u64, u64)>,
+    /// The threads that a region's `num_threads` or the environment asked for, at least.
+    pub(in crate::answers) requested: BTreeMap<PlaceId, u32>,
+    /// Waits for tasks.
+    pub(in crate::answers) taskwaits: u64,
+    pub(in crate::answers) visits: FastMap<PlaceId, u64>,
+    /// Serial places, by number from [`SERIAL`] on.
+    pub(in crate::answers) serial_places: Vec<Between>,
+    serial_numbers: FastMap<Between, PlaceId>,
+}
+
+/// Pairs of threads that are kept apart by lock. Of further ones, what each waited is known.
+const MAX_BLOCKS: usize = 1 << 16;
+
+impl Sums {
+    /// A thread waited for a mutex.
+    pub(super) fn block(&mut self, block: Block, ns: u64) {
+        let is_full = self.blocked.len() >= MAX_BLOCKS;
+        if let Some(sum) = self.blocked.get_mut(&block) {
+            *sum += ns;
+        } else if is_full && block.lock.is_some() {
+            let rest = Block {
+                lock: None,
+                holder: None,
+                ..block
+            };
+            *self.blocked.entry(rest).or_default() += ns;
+        } else {
+            self.blocked.insert(block, ns);
+        }
+    }
+
+    pub(super) fn serial(&mut self, between: Between) -> PlaceId {
+        let places = &mut self.serial_places;
+        *self.serial_numbers.entry(between).or_insert_with(|| {
+            places.push(between);
+            SERIAL + places.len() as PlaceId - 1
+        })
+    }
+
+    pub(super) fn blame(&mut self, cause: Cause, place: PlaceId, instance: Instance) {
+        if instance.weight > 0.0 {
+            *self.blame.entry((cause, place)).or_default() += instance.weight;
+            let instances = self.instances.entry((cause, place)).or_default();
+            instances.add(instance);
+        }
+    }
+}

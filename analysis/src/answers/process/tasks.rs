@@ -1,0 +1,130 @@
+//! Explicit tasks: where they are created, run and awaited.
+
+use super::*;
+
+impl<const S: usize> Threads<S> {
+    pub(super) fn current_task(&self, lane: usize) -> Parent {
+        let of_thread = &self.all[lane];
+        for open in of_thread.open.iter().rev() {
+            match open.kind {
+                Kind::Task => return open.task.map_or(Parent::Unknown, Parent::Task),
+                Kind::Member => {
+                    return open
+                        .team
+                        .map_or(Parent::Unknown, |team| Parent::Member(lane, team));
+                }
+                _ => {}
+            }
+        }
+        Parent::Unknown
+    }
+
+    pub(super) fn children(&mut self, parent: Parent) -> Option<&mut Left<S>> {
+        match parent {
+            Parent::Unknown => None,
+            Parent::Task(task) => Some(&mut self.tasks.get_mut(&task)?.children),
+            Parent::Member(lane, team) => {
+                let memberships = &mut self.all[lane].memberships;
+                let membership = memberships.iter_mut().find(|m| m.team == team)?;
+                Some(&mut membership.children)
+            }
+        }
+    }
+
+    pub(super) fn create_task(
+        &mut self,
+        lane: usize,
+        task: TaskId,
+        region: PlaceId,
+        is_undeferred: bool,
+    ) {
+        self.graph_create(lane, task, is_undeferred);
+        let parent = self.current_task(lane);
+        let created = Task {
+            start: self.all[lane].now,
+            children: Left::new(Ns::MIN),
+            parent,
+            successors: Vec::new(),
+        };
+        self.tasks.insert(task, created);
+        if self.is_inside {
+            self.sums.tasks.entry(region).or_default().created += 1;
+        }
+    }
+
+    pub(super) fn begin_task(&mut self, lane: usize, time: Ns, task: Option<TaskId>) {
+        let of_thread = &mut self.all[lane];
+        if let Some(task) = task.and_then(|task| self.tasks.get(&task)) {
+            of_thread.now.chain = of_thread.now.chain.max(task.start.chain);
+            of_thread.now.stamp.meet(time, &task.start.stamp, 0);
+        }
+        let Some(membership) = of_thread.memberships.last_mut() else {
+            return;
+        };
+        let Some(number) = membership.inside else {
+            return;
+        };
+        membership.tasks_inside += 1;
+        if membership.tasks_inside == 1 {
+            let team = &mut self.teams[membership.team];
+            let size = team.size();
+            if let Some((barrier, _)) = team.barrier(number) {
+                barrier.until(time, size);
+                barrier.running += 1;
+            }
+        }
+    }
+
+    pub(super) fn leave_task(&mut self, lane: usize, time: Ns) {
+        let of_thread = &mut self.all[lane];
+        let Some(membership) = of_thread.memberships.last_mut() else {
+            return;
+        };
+        let Some(number) = membership.inside else {
+            return;
+        };
+        if membership.tasks_inside == 0 {
+            return;
+        }
+        membership.tasks_inside -= 1;
+        let team = &mut self.teams[membership.team];
+        let size = team.size();
+        if let Some((barrier, arrivals)) = team.barrier(number) {
+            barrier.until(time, size);
+            let is_done = membership.tasks_inside == 0;
+            barrier.running = barrier.running.saturating_sub(is_done.into());
+            let last_work = of_thread.longest.1;
+            arrivals.add(&of_thread.now, last_work, &mut membership.added);
+        }
+    }
+
+    pub(super) fn complete_task(&mut self, lane: usize, task: TaskId) {
+        let Some(done) = self.tasks.remove(&task) else {
+            return;
+        };
+        let end = self.all[lane].now;
+        for successor in &done.successors {
+            if let Some(successor) = self.tasks.get_mut(successor) {
+                successor.start = successor.start.max(&end);
+            }
+        }
+        // Those who wait for a taskgroup wait for its descendants.
+        let end = end.max(&done.children);
+        if let Some(children) = self.children(done.parent) {
+            *children = children.max(&end);
+        }
+    }
+
+    /// The thread has waited for the tasks of its task.
+    pub(super) fn take_children(&mut self, lane: usize, time: Ns, is_wait: bool) {
+        self.graph_wait(lane);
+        let task = self.current_task(lane);
+        if let Some(children) = self.children(task).copied() {
+            let now = &mut self.all[lane].now;
+            now.chain = now.chain.max(children.chain);
+            if is_wait {
+                now.stamp.meet(time, &children.stamp, 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! Teams: who joins them, arrives at their barriers, and leaves.
+
+use super::*;
+
+/// Less is next to no work between two barriers.
+const MIN_WORK_NS: u64 = 1_000;
+
+impl<const S: usize> Threads<S> {
+    pub(super) fn fork(&mut self, lane: usize, time: Ns, id: TeamId, region: PlaceId) -> usize {
+        let around = self.all[lane].memberships.last();
+        let outermost = around.map(|membership| self.teams[membership.team].outermost);
+        if outermost.is_none() {
+            self.end_serial(lane, Some(region));
+            self.activity.push(time, Change::Opens { region });
+        }
+        let is_alone = |open: &Open| open.kind == Kind::Alone;
+        let is_in_single = self.all[lane].open.iter().any(is_alone);
+        let team = Team {
+            region,
+            outermost: outermost.unwrap_or(region),
+            is_outermost: outermost.is_none(),
+            is_counted: self.is_inside,
+            is_in_single,
+            begin: time,
+            size: None,
+            begun: 0,
+            members: Vec::new(),
+            barriers: VecDeque::new(),
+            first: 0,
+            arrivals: VecDeque::new(),
+            fork: self.all[lane].now,
+            join: self.all[lane].now,
+            waiting: 0,
+            running: 0,
+            now: time,
+            by_tasks: 0.0,
+            is_over: false,
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.teams[slot] = team;
+                slot
+            }
+            None => {
+                self.teams.push(team);
+                self.teams.len() - 1
+            }
+        };
+        if let Some(old) = self.by_id.insert(id, slot) {
+            self.end_team(old, time);
+        }
+        *self.sums.visits.entry(region).or_default() += u64::from(self.is_inside);
+        slot
+    }
+
+    pub(super) fn join_team(
+        &mut self,
+        lane: usize,
+        time: Ns,
+        id: TeamId,
+        size: u32,
+    ) -> Option<usize> {
+        let slot = *self.by_id.get(&id)?;
+        let team = &mut self.teams[slot];
+        team.begun += 1;
+        team.size = Some(size);
+        team.members.push(lane);
+        let of_thread = &mut self.all[lane];
+        of_thread.is_released = false;
+        let is_free = |change| {
+            use what_if::Change::{OverheadFree, RegionsFree, Without};
+            matches!(change, OverheadFree | RegionsFree | Without(Cause::Fork))
+        };
+        let costless = self.scenarios.which(team.region, is_free);
+        let around = (of_thread.now.stamp.waited(), of_thread.longest);
+        let now = &mut of_thread.now;
+        now.chain = now.chain.max(team.fork.chain);
+        now.stamp.meet(time, &team.fork.stamp, costless);
+        now.stamp.leave_barrier();
+        of_thread.longest = (0, 0);
+        let fork_ns = std::mem::take(&mut of_thread.fork_ns);
+        let encountering = of_thread.open.iter_mut().rev();
+        let mut parallel = encountering.filter(|open| open.team == Some(slot));
+        if let Some(parallel) = parallel.next() {
+            parallel.has_begun = true;
+        }
+        let (outermost, region, is_counted) = (team.outermost, team.region, team.is_counted);
+        // Until now, the members that are there have waited for this one.
+        let size = team.size();
+        if let Some((barrier, _)) = team.barrier(0) {
+            barrier.until(time, size);
+            let weight = barrier.by_late;
+            let instance = Instance {
+                begin: team.begin,
+                end: time,
+                location: self.all[lane].location,
+                weight,
+            };
+            self.sums.blame(Cause::Imbalance, region, instance);
+        }
+        let sums = self.sums.regions.entry(outermost).or_default();
+        sums.accounting.add(Cause::Fork, fork_ns);
+        if is_counted {
+            sums.max_team = sums.max_team.max(size);
+        }
+        // What the thread did for the team around ends here.
+        self.leave_task_clock(lane, time);
+        // This thread may be idle as yet, and takes part from now on.
+        let busy = self.busy + u32::from(!self.all[lane].is_busy);
+        if !self.teams[slot].is_outermost && size > 1 && is_counted {
+            let nested = self.sums.nested.entry(region).or_default();
+            nested.threads = nested.threads.max(busy);
+        }
+        self.all[lane].memberships.push(Membership {
+            team: slot,
+            barriers: 0,
+            inside: None,
+            tasks_inside: 0,
+            own: 0,
+            own_place: 0,
+            clocks: Clocks::default(),
+            by_late: 0.0,
+            by_tasks: 0.0,
+            around,
+            added: [0; S],
+            children: Left::new(Ns::MIN),
+        });
+        Some(slot)
+    }
+
+    /// The thread counts no more among those of its innermost team that run or await tasks.
+    pub(super) fn leave_task_clock(&mut self, lane: usize, time: Ns) {
+        let of_thread = &mut self.all[lane];
+        if let Some(innermost) = of_thread.memberships.last() {
+            let team = &mut self.teams[innermost.team];
+            team.until(time);
+            let waited = std::mem::take(&mut of_thread.waits_for_tasks);
+            let ran = std::mem::take(&mut of_thread.runs_task);
+            team.waiting = team.waiting.saturating_sub(waited.into());
+            team.running = team.running.saturating_sub(ran.into());
+        }
+    }
+
+    /// The thread arrives at a barrier, unless it is in one. True if it does.
+    pub(super) fn arrive(&mut self, lane: usize, time: Ns, region: PlaceId) -> bool {
+        let of_thread = &mut self.all[lane];
+        let (now, last_work) = (of_thread.now, of_thread.longest.1);
+        let Some(membership) = of_thread.memberships.last_mut() else {
+            return false;
+        };
+        if membership.inside.is_some() {
+            return false;
+        }
+        let number = membership.barriers;
+        if self.is_inside {
+            let (all, idle) = self.sums.arrivals.entry(region).or_default();
+            *all += 1;
+            *idle += u64::from(number > 0 && of_thread.longest.0 < MIN_WORK_NS);
+        }
+        membership.barriers += 1;
+        membership.inside = Some(number);
+        membership.tasks_inside = 0;
+        membership.own_place = region;
+        let team = &mut self.teams[membership.team];
+        let size = team.size();
+        while team.first + team.barriers.len() as u64 <= number {
+            team.barriers.push_back(Barrier::new(time));
+            team.arrivals.push_back(Arrivals {
+                left: Left::new(Ns::MIN),
+                unwaited: [0; S],
+                last_work: None,
+            });
+        }
+        if let Some((barrier, arrivals)) = team.barrier(number) {
+            barrier.until(time, size);
+            barrier.arrived += 1;
+            membership.added = [0; S];
+            arrivals.add(&now, last_work, &mut membership.added);
+        }
+        while team.barriers.len() > MAX_OPEN_BARRIERS {
+            team.barriers.pop_front();
+            team.arrivals.pop_front();
+            team.first += 1;
+        }
+        true
+    }
+
+    /// The thread leaves the barrier that it is in.
+    pub(super) fn depart(&mut self, lane: usize, time: Ns, is_last: bool) {
+        let of_thread = &mut self.all[lane];
+        let Some(membership) = of_thread.memberships.last_mut() else {
+            return;
+        };
+        let Some(number) = membership.inside.take() else {
+            return;
+        };
+        let runs = std::mem::take(&mut membership.tasks_inside) > 0;
+        let team = &mut self.teams[membership.team];
+        let size = team.size();
+        let (mut is_over, mut is_first, region) = (false, false, team.region);
+        if let Some((barrier, arrivals)) = team.barrier(number) {
+            barrier.until(time, size);
+            barrier.running = barrier.running.saturating_sub(runs.into());
+            barrier.left += 1;
+            is_first = barrier.left == 1;
+            is_over = barrier.left >= size;
+            let now = &mut of_thread.now;
+            now.chain = now.chain.max(arrivals.left.chain);
+            let scenarios = &self.scenarios;
+            let mut all = arrivals.left.stamp;
+            let balanced = arrivals.last_work.map_or(0, |place| {
+                scenarios.which(place, |change| change == what_if::Change::Balanced)
+            });
+            let mean = arrivals
+                .unwaited
+                .map(|sum| sum / Ns::from(barrier.arrived.max(1)));
+            all.set(balanced, &mean);
+            now.stamp.set(balanced, &mean);
+            let costless = scenarios.which(region, |change| {
+                use what_if::Change::{OverheadFree, RegionsFree};
+                matches!(change, OverheadFree | RegionsFree)
+            });
+            now.stamp.meet(time, &all, costless);
+            now.stamp.leave_barrier();
+            of_thread.longest = (0, 0);
+        }
+        let slot = membership.team;
+        if is_over && number == team.first {
+            team.barriers.pop_front();
+            team.arrivals.pop_front();
+            team.first += 1;
+        }
+        // Whoever leaves first shows that all have arrived, and that no task is left.
+        if is_first {
+            self.end_graph(slot);
+        }
+        if is_last {
+            self.end_of_barrier_cost(lane, Cause::Join);
+        }
+    }
+
+    /// The thread's implicit task ends.
+    pub(super) fn leave_team(&mut self, lane: usize, time: Ns) {
+        self.depart(lane, time, false);
+        self.end_of_barrier_cost(lane, Cause::Join);
+        self.leave_task_clock(lane, time);
+        let of_thread = &mut self.all[lane];
+        of_thread.is_released = false;
+        let Some(membership) = of_thread.memberships.pop() else {
+            return;
+        };
+        let (waited, longest) = membership.around;
+        of_thread.now.stamp.leave_team(waited);
+        of_thread.longest = of_thread.longest.max(longest);
+        let team = &mut self.teams[membership.team];
+        team.join = team.join.max(&of_thread.now);
+        team.members.retain(|member| *member != lane);
+        if team.is_over && team.members.is_empty() {
+            self.free.push(membership.team);
+        }
+        self.sweep();
+    }
+
+    /// The parallel region was left by the thread that encountered it.
+    pub(super) fn join(&mut self, lane: usize, time: Ns, id: TeamId) {
+        let Some(slot) = self.by_id.remove(&id) else {
+            return;
+        };
+        let time = self.settle(lane, time);
+        self.end_team(slot, time);
+        self.end_graph(slot);
+        let team = &self.teams[slot];
+        let of_thread = &mut self.all[lane];
+        let before = team.fork.chain.length;
+        let costless = self.scenarios.which(team.region, |change| {
+            use what_if::Change::{OverheadFree, RegionsFree};
+            matches!(change, OverheadFree | RegionsFree)
+        });
+        let now = &mut of_thread.now;
+        now.chain = now.chain.max(team.join.chain);
+        now.stamp.meet(time, &team.join.stamp, costless);
+        if team.is_outermost {
+            let region = team.region;
+            // Serial code is named by what is analysed.
+            if team.is_counted {
+                of_thread.last_region = Some(region);
+            }
+            let sums = self.sums.regions.entry(region).or_default();
+            sums.visits += u64::from(team.is_counted);
+            sums.path += of_thread.now.chain.length.saturating_sub(before);
+            let ns = time.abs_diff(team.begin);
+            sums.duration += ns - self.gaps.between(team.begin, time).min(ns);
+            let instances = self.sums.instances.entry((Cause::NarrowTeam, region));
+            instances.or_default().add(Instance {
+                begin: team.begin,
+                end: time,
+                location: of_thread.location,
+                weight: ns as f64,
+            });
+            if let Some(observer) = &mut self.observer {
+                observer.add_visit(region, (team.begin, time));
+            }
+            self.activity.push(time, Change::Closes { region });
+        }
+        self.change_state(lane, time);
+        self.sweep();
+    }
+
+    /// All members of the team are done at `time`, also those whose end comes late.
+    pub(super) fn end_team(&mut self, slot: usize, time: Ns) {
+        self.teams[slot].is_over = true;
+        for member in self.teams[slot].members.clone() {
+            let time = self.settle(member, time);
+            self.depart(member, time, false);
+            self.end_of_barrier_cost(member, Cause::Join);
+            let of_thread = &mut self.all[member];
+            let innermost = of_thread.memberships.last();
+            if innermost.is_some_and(|innermost| innermost.team == slot)
+                && of_thread.memberships.len() == 1
+                && of_thread.role != ThreadRole::Main
+                && !of_thread.open.iter().any(|open| open.kind == Kind::Initial)
+            {
+                of_thread.is_released = true;
+            }
+            let now = of_thread.now;
+            let team = &mut self.teams[slot];
+            team.join = team.join.max(&now);
+            self.change_state(member, time);
+        }
+        if self.teams[slot].members.is_empty() {
+            self.free.push(slot);
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! Two sets of runs, compared: what takes longer or shorter than chance explains.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+use crate::answers::{Accounting, Answers, Cause, Efficiency, Place, RegionAnswer, SCHEMA};
+use crate::compare::Run;
+use crate::compare::condition::{Condition, Unmet};
+use crate::compare::pairs::pairs;
+use crate::compare::sample::{Difference, Summary, real};
+
+/// The chance that a comparison of equal programs reports anything. Two families of tests have half of it each: the whole
+/// run's figures, and all others.
+const MAX_CHANCE: f64 = 1e-4;
+/// The largest chance for all conditions of `--fail-on` together.
+const MAX_CHANCE_OF_CONDITIONS: f64 = 1e-3;
+
+/// A number that is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Metric {
+    /// Wall time: of the run, or of all visits of a region.
+    Duration,
+    /// See [`Efficiency::parallel`], and so on.
+    ParallelEfficiency,
+    /// See [`Efficiency::load_balance`].
+    LoadBalance,
+    /// See [`Efficiency::communication`].
+    Communication,
+    /// See [`Efficiency::serialisation`].
+    Serialisation,
+    /// See [`Efficiency::transfer`].
+    Transfer,
+    /// The time of a cause, of all threads together, by the number of threads: wall time.
+    Cause(Cause),
+}
+
+/// An efficiency: its metric, its name, and its value.
+type EfficiencyRow = (Metric, &'static str, fn(&Efficiency) -> Option<f64>);
+
+/// All efficiencies.
+const EFFICIENCIES: [EfficiencyRow; 5] = [
+    (Metric::ParallelEfficiency, "parallel_efficiency", |of| {
+        of.parallel
+    }),
+    (Metric::LoadBalance, "load_balance", |of| of.load_balance),
+    (Metric::Communication, "communication", |of| {
+        of.communication
+    }),
+    (Metric::Serialisation, "serialisation", |of| {
+        of.serialisation
+    }),
+    (Metric::Transfer, "transfer", |of| of.transfer),
+];
+
+impl Metric {
+    /// All metrics.
+    pub fn all() -> impl Iterator<Item = Metric> {
+        let efficiencies = EFFICIENCIES.iter().map(|(metric, _, _)| *metric);
+        let causes = Cause::ALL.iter().map(|cause| Metric::Cause(*cause));
+        [Metric::Duration]
+            .into_iter()
+            .chain(efficiencies)
+            .chain(causes)
+    }
+
+    /// Its name in JSON and in conditions.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::Duration => "duration",
+            Metric::Cause(cause) => cause.name(),
+            efficiency => {
+                let row = EFFICIENCIES.iter().find(|row| row.0 == efficiency);
+                row.map_or("", |row| row.1)
+            }
+        }
+    }
+
+    /// Whether it is a time; else it is a share, 0 to 1.
+    pub fn is_time(self) -> bool {
+        matches!(self, Metric::Duration | Metric::Cause(_))
+    }
+
+    /// Whether the tests of the whole run's figures are about it.
+    fn is_of_whole(self) -> bool {
+        matches!(self, Metric::Duration | Metric::ParallelEfficiency)
+    }
+
+    fn of_run(self, answers: &Answers) -> Option<f64> {
+        self.of(
+            answers.duration_ns,
+            &answers.accounting,
+            &answers.efficiency,
+            answers.threads,
+        )
+    }
+
+    fn of_region(self, region: &RegionAnswer, threads: u32) -> Option<f64> {
+        self.of(
+            region.duration_ns,
+            &region.accounting,
+            &region.efficiency,
+            threads,
+        )
+    }
+
+    fn of(
+        self,
+        duration_ns: u64,
+        accounting: &Accounting,
+        efficiency: &Efficiency,
+        threads: u32,
+    ) -> Option<f64> {
+        match self {
+            Metric::Duration => Some(duration_ns as f64),
+            Metric::Cause(cause) => Some(accounting[cause] as f64 / f64::from(threads.max(1))),
+            metric => {
+                let row = EFFICIENCIES.iter().find(|row| row.0 == metric)?;
+                row.2(efficiency)
+            }
+        }
+    }
+}
+
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// How to compare.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Differences below this are not reported: for times, of the duration before; for efficiencies, of 1.
+    pub min_effect: f64,
+    /// The conditions that must not hold.
+    pub conditions: Vec<Condition>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            min_effect: 0.02,
+            conditions: Vec::new(),
+        }
+    }
+}
+
+/// A parallel region before and after; `None` where there is none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RegionPair {
+    /// Where it was.
+    pub before: Option<Place>,
+    /// Where it is.
+    pub after: Option<Place>,
+}
+
+/// A number before and after.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The region that it is of; `None` of the whole run.
+    pub region: Option<RegionPair>,
+    /// Which number.
+    pub metric: Metric,
+    /// Its unit: `ns` or `share`.
+    pub unit: &'static str,
+    /// The value before.
+    pub before: Summary,
+    /// The value now.
+    pub after: Summary,
+    /// `after` less `before`.
+    pub difference: f64,
+    /// The change divided by `before`; `None` where that is 0.
+    pub relative: Option<f64>,
+    /// The 95 % confidence interval of the difference; `None` where a set is a single run.
+    pub interval: Option<[f64; 2]>,
+    /// How probable such a difference is where the programs are equal; `None` where a set is a single run.
+    pub chance: Option<f64>,
+    /// Whether it is large enough and more than chance explains.
+    pub is_different: bool,
+    /// Whether it is large enough.
+    pub is_large: bool,
+}
+
+/// A set of runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Side {
+    /// The runs.
+    pub runs: Vec<String>,
+    /// Their threads; where they have different numbers, the most.
+    pub threads: u32,
+    /// Their mean duration.
+    pub duration_ns: u64,
+}
+
+impl Side {
+    fn of(runs: &[Run]) -> Side {
+        let threads = runs.iter().map(|run| run.answers.threads);
+        let sum: u128 = runs
+            .iter()
+            .map(|run| u128::from(run.answers.duration_ns))
+            .sum();
+        Side {
+            runs: runs.iter().map(|run| run.name.clone()).collect(),
+            threads: threads.max().unwrap_or(0),
+            duration_ns: (sum / runs.len().max(1) as u128) as u64,
+        }
+    }
+}
+
+/// Two sets of runs, compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Diff {
+    /// The version of the answers.
+    pub schema: u32,
+    /// The runs before.
+    pub before: Side,
+    /// The runs after.
+    pub after: Side,
+    /// Whether anything differs by more than chance explains.
+    pub is_different: bool,
+    /// Whether repetitions show how much equal runs differ. Else no row is different.
+    pub is_noise_known: bool,
+    /// The smallest difference of durations that these runs could show; `None` where the noise is not known.
+    pub smallest_ns: Option<f64>,
+    /// Differences below this share of the duration, or of 1, are not reported.
+    pub min_effect: f64,
+    /// The conditions that are not met.
+    pub failed: Vec<Unmet>,
+    /// The whole run's numbers, then those of regions with the greatest differences first. Times below the least
+    /// effect in both sets are left out.
+    pub rows: Vec<Row>,
+}
+
+impl Diff {
+    /// Compares two sets of runs. Neither may be empty.
+    pub fn of(before: &[Run], after: &[Run], options: &Options) -> Diff {
+        let (old, new) = (Side::of(before), Side::of(after));
+        let least_ns = options.min_effect * old.duration_ns as f64;
+        let mut rows = Vec::new();
+        for metric in Metric::all() {
+            let values = |runs: &[Run]| {
+                let values = runs.iter().map(|run| metric.of_run(&run.answers));
+                values.collect::<Option<Vec<f64>>>()
+            };
+            rows.extend(row(metric, None, values(before), values(after)));
+        }
+        let of_run = rows.len();
+        rows.extend(of_regions(before, after, least_ns));
+        let mut index = 0;
+        rows.retain(|row| {
+            index += 1;
+            let is_seen = row.before.mean.max(row.after.mean) >= least_ns;
+            // What conditions may be about stays.
+            index <= of_run || !row.metric.is_time() || is_seen
+        });
+        for row in &mut rows {
+            let least = if row.metric.is_time() {
+                least_ns
+            } else {
+                options.min_effect
+            };
+            row.is_large = row.difference != 0.0 && row.difference.abs() >= least;
+        }
+        mark(&mut rows, least_ns);
+        let failed = Unmet::of(
+            &options.conditions,
+            &rows[..of_run],
+            MAX_CHANCE_OF_CONDITIONS,
+        );
+        let of_regions = rows.split_off(of_run);
+        rows.extend(sorted(of_regions));
+        let duration = rows.iter().find(|row| row.metric == Metric::Duration);
+        let difference = duration.and_then(|row| Difference::of(&row.before, &row.after));
+        Diff {
+            schema: SCHEMA,
+            before: old,
+            after: new,
+            is_different: rows.iter().any(|row| row.is_different),
+            is_noise_known: difference.is_some(),
+            smallest_ns: difference
+                .map(|difference| difference.smallest(MAX_CHANCE / 4.0))
+                .map(|ns| ns.max(least_ns)),
+            min_effect: options.min_effect,
+            failed,
+            rows,
+        }
+    }
+}
+
+/// The rows of all regions. Efficiencies are those of regions that take `least_ns` before or after: those of others say nothing.
+fn of_regions(before: &[Run], after: &[Run], least_ns: f64) -> Vec<Row> {
+    let (old_places, new_places) = (places(before), places(after));
+    let mut rows = Vec::new();
+    for (old, new) in pairs(&old_places, &new_places) {
+        let pair = RegionPair {
+            before: old.map(|index| old_places[index].clone()),
+            after: new.map(|index| new_places[index].clone()),
+        };
+        let mut is_large = false;
+        for metric in Metric::all().filter(|metric| metric.is_time()) {
+            // A run that does not come to a region spends no time there.
+            let values = |runs: &[Run], place: Option<&Place>| {
+                let value = |run: &Run| of_region(metric, run, place).unwrap_or(0.0);
+                Some(runs.iter().map(value).collect())
+            };
+            let old = values(before, pair.before.as_ref());
+            let new = values(after, pair.after.as_ref());
+            let row = row(metric, Some(&pair), old, new);
+            if metric == Metric::Duration {
+                let longest = |row: &Row| row.before.mean.max(row.after.mean);
+                is_large = row.as_ref().is_some_and(|row| longest(row) >= least_ns);
+            }
+            rows.extend(row);
+        }
+        let efficiencies = Metric::all().filter(|metric| is_large && !metric.is_time());
+        for metric in efficiencies {
+            // There is none where a run does not come to the region.
+            let values = |runs: &[Run], place: Option<&Place>| {
+                let values = runs.iter().map(|run| of_region(metric, run, place));
+                values.collect()
+            };
+            let old = values(before, pair.before.as_ref());
+            let new = values(after, pair.after.as_ref());
+            rows.extend(row(metric, Some(&pair), old, new));
+        }
+    }
+    rows
+}
+
+/// The number of a region in a run.
+fn of_region(metric: Metric, run: &Run, place: Option<&Place>) -> Option<f64> {
+    let mut regions = run.answers.regions.iter();
+    let region = regions.find(|region| Some(&region.place) == place)?;
+    metric.of_region(region, run.answers.threads)
+}
+
+/// The regions of all runs, each once.
+fn places(runs: &[Run]) -> Vec<Place> {
+    let regions = runs.iter().flat_map(|run| &run.answers.regions);
+    let mut places: Vec<Place> = regions.map(|region| region.place.clone()).collect();
+    places.sort();
+    places.dedup();
+    places
+}
+
+/// A row, unless a run lacks the number.
+fn row(
+    metric: Metric,
+    region: Option<&RegionPair>,
+    before: Option<Vec<f64>>,
+    after: Option<Vec<f64>>,
+) -> Option<Row> {
+    let (before, after) = (Summary::of(&before?), Summary::of(&after?));
+    let is_nothing = |of: &Summary| of.mean == 0.0;
+    if metric.is_time() && is_nothing(&before) && is_nothing(&after) {
+        return None;
+    }
+    let difference = Difference::of(&before, &after);
+    let value = after.mean - before.mean;
+    Some(Row {
+        region: region.cloned(),
+        metric,
+        unit: if metric.is_time() { "ns" } else { "share" },
+        before,
+        after,
+        difference: value,
+        relative: (before.mean > 0.0).then(|| value / before.mean),
+        interval: difference.map(|difference| difference.interval()),
+        chance: difference.map(|difference| difference.chance()),
+        is_different: false,
+        is_large: false,
+    })
+}
+
+/// Marks the rows whose difference is large enough and more than chance.
+fn mark(rows: &mut [Row], least_ns: f64) {
+    for is_of_whole in [true, false] {
+        // Tests of what is too small to be reported would only make the others harder.
+        let is_tested = |row: &Row| {
+            let is_whole = row.region.is_none() && row.metric.is_of_whole();
+            let is_seen = row.before.mean.max(row.after.mean) >= least_ns;
+            is_whole == is_of_whole && (is_seen || !row.metric.is_time())
+        };
+        let tested: Vec<usize> = (0..rows.len())
+            .filter(|index| is_tested(&rows[*index]))
+            .collect();
+        let chances: Option<Vec<f64>> = tested.iter().map(|index| rows[*index].chance).collect();
+        for (index, is_real) in tested
+            .iter()
+            .zip(real(&chances.unwrap_or_default(), MAX_CHANCE / 2.0))
+        {
+            let row = &mut rows[*index];
+            row.is_different = is_real && row.is_large;
+        }
+    }
+}
+
+/// The rows of regions, by region: that with the greatest difference of durations first.
+fn sorted(rows: Vec<Row>) -> Vec<Row> {
+    type Key = (Option<Place>, Option<Place>);
+    let key = |row: &Row| -> Key {
+        let pair = row.region.clone().unwrap_or_default();
+        (pair.before, pair.after)
+    };
+    let mut regions: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
+    for row in rows {
+        regions.entry(key(&row)).or_default().push(row);
+    }
+    let mut regions: Vec<Vec<Row>> = regions.into_values().collect();
+    let greatest = |rows: &Vec<Row>| {
+        rows.iter()
+            .map(|row| row.difference.abs())
+            .fold(0.0, f64::max)
+    };
+    regions.sort_by(|a, b| greatest(b).total_cmp(&greatest(a)));
+    regions.into_iter().flatten().collect()
+}

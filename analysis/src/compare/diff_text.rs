@@ -1,0 +1,198 @@
+//! A comparison as words and a table.
+
+use std::fmt;
+
+use crate::answers::Place;
+use crate::answers::text::percents;
+use crate::compare::diff::{Diff, Metric, RegionPair, Row, Side};
+use crate::table::{Column, Layout, Table, column, counted, time, write_more, write_wrapped};
+
+const COLUMNS: [Column; 4] = [
+    column("before", 1),
+    column("after", 1),
+    column("change", 0),
+    column("95 % interval", 2),
+];
+
+/// The parts of a comparison that are shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shown {
+    /// Also what does not differ.
+    pub all: bool,
+}
+
+impl Diff {
+    /// The comparison in words and tables, laid out like this.
+    pub fn text(&self, layout: Layout, shown: Shown) -> impl fmt::Display {
+        Text {
+            diff: self,
+            layout,
+            shown,
+        }
+    }
+}
+
+struct Text<'a> {
+    diff: &'a Diff,
+    layout: Layout,
+    shown: Shown,
+}
+
+impl Side {
+    fn words(&self) -> String {
+        format!(
+            "{} on {}, {} on average",
+            counted(self.runs.len() as u64, "run"),
+            counted(self.threads.into(), "thread"),
+            time(self.duration_ns)
+        )
+    }
+}
+
+impl RegionPair {
+    /// The region's place, and where it is now where it moved.
+    fn words(&self) -> String {
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) if before.long() == after.long() => after.long(),
+            (Some(before), Some(after)) => format!("{} -> {}", before.long(), after.short()),
+            (Some(before), None) => format!("{} (before only)", before.long()),
+            (None, Some(after)) => format!("{} (after only)", after.long()),
+            (None, None) => Place::default().long(),
+        }
+    }
+}
+
+/// A number of a metric: a time, or percent.
+fn number(metric: Metric, value: f64) -> String {
+    if metric.is_time() {
+        time(value.max(0.0).round() as u64)
+    } else {
+        percents(value)
+    }
+}
+
+impl Row {
+    /// A difference, of the value before or in points.
+    fn change(&self, difference: f64) -> Option<f64> {
+        if !self.metric.is_time() {
+            return Some(difference);
+        }
+        (self.before.mean > 0.0).then(|| difference / self.before.mean)
+    }
+
+    fn cells(&self) -> [String; 4] {
+        let percent = |share: f64| format!("{:+.1}", share * 100.0);
+        let sign = if self.metric.is_time() { "%" } else { "points" };
+        let change = self.change(self.difference);
+        let interval = self.interval.and_then(|[low, high]| {
+            let (low, high) = (self.change(low)?, self.change(high)?);
+            Some(format!("{} to {}", percent(low), percent(high)))
+        });
+        [
+            number(self.metric, self.before.mean),
+            number(self.metric, self.after.mean),
+            change.map_or_else(
+                || "new".to_owned(),
+                |change| format!("{} {sign}", percent(change)),
+            ),
+            interval.unwrap_or_default(),
+        ]
+    }
+}
+
+impl Text<'_> {
+    fn is_shown(&self, row: &Row) -> bool {
+        if self.shown.all {
+            return true;
+        }
+        if self.diff.is_noise_known {
+            row.is_different
+        } else {
+            row.is_large
+        }
+    }
+
+    fn verdict(&self) -> String {
+        let diff = self.diff;
+        let different = diff.rows.iter().filter(|row| row.is_different).count() as u64;
+        if !diff.is_noise_known {
+            return "nothing shows how much equal runs differ: a set is a single run; name more runs of each, \
+                    three at least"
+                .to_owned();
+        }
+        if different > 0 {
+            return format!("{} beyond chance", counted(different, "difference"));
+        }
+        let smallest = diff.smallest_ns.filter(|ns| ns.is_finite());
+        let smallest = smallest.map(|ns| ns / diff.before.duration_ns.max(1) as f64);
+        match smallest {
+            Some(share) if share < 10.0 => format!(
+                "no difference; one of the duration would show from about {} on",
+                percents(share)
+            ),
+            _ => "no difference; with so few runs, only a much greater one would show".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Text { diff, layout, .. } = self;
+        let mut lines = vec![
+            format!("before: {}", diff.before.words()),
+            format!("after: {}", diff.after.words()),
+        ];
+        if diff.before.threads != diff.after.threads {
+            lines.push(
+                "the numbers of threads differ; omptrace scaling compares such runs".to_owned(),
+            );
+        }
+        lines.push(self.verdict());
+        let mut table = Table::new("mean of the runs", &COLUMNS);
+        let mut region: Option<&RegionPair> = None;
+        let mut rows = 0;
+        for row in diff.rows.iter().filter(|row| self.is_shown(row)) {
+            if rows >= layout.top.unwrap_or(usize::MAX) {
+                rows += 1;
+                continue;
+            }
+            if row.region.as_ref() != region {
+                region = row.region.as_ref();
+                let name = region.map(RegionPair::words).unwrap_or_default();
+                table.row(name, [(); 4].map(|()| String::new()));
+            }
+            let indent = if region.is_some() { "  " } else { "" };
+            let name = row.metric.name().replace('_', " ");
+            table.row(format!("{indent}{name}"), row.cells());
+            rows += 1;
+        }
+        for line in lines {
+            write_wrapped(f, &line, 0, layout)?;
+        }
+        if !table.is_empty() {
+            let all = Layout {
+                top: None,
+                ..*layout
+            };
+            writeln!(f)?;
+            table.write(f, &all)?;
+            write_more(f, rows, layout.top, "difference")?;
+        }
+        if !diff.failed.is_empty() {
+            writeln!(f)?;
+        }
+        for unmet in &diff.failed {
+            let change = unmet
+                .change
+                .map(|change| format!("{:+.1} %", change * 100.0));
+            let change = change.unwrap_or_else(|| "a run does not show it".to_owned());
+            write_wrapped(
+                f,
+                &format!("failed: {}: {change}", unmet.condition),
+                0,
+                layout,
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,34 @@
+//! Answers of several runs, compared: two sets of runs ([`Diff`]), or runs of different sizes ([`Scaling`]).
+//!
+//! ```text
+//! Run --> pairs (places that belong together) --> sample (means and their noise) --> Diff, condition
+//!    \--> Scaling
+//! ```
+
+mod condition;
+mod diff;
+mod diff_text;
+mod pairs;
+mod sample;
+mod scaling;
+#[cfg(test)]
+mod simulated;
+
+pub use condition::{Condition, Unmet};
+pub use diff::{Diff, Metric, Options, RegionPair, Row, Side};
+pub use diff_text::Shown;
+pub use sample::Summary;
+pub use scaling::{Column, Scaling};
+
+use crate::answers::Answers;
+
+/// A run of a program: the answers of all of its processes.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// The user's name for it: the trace, or the folder.
+    pub name: String,
+    /// Its answers.
+    pub answers: Answers,
+    /// How many processes it had.
+    pub processes: usize,
+}

@@ -1,0 +1,263 @@
+//! Runs with noise, and what comparing them reports.
+
+use crate::answers::{Accounting, Answers, Cause, Efficiency, Place, RegionAnswer};
+use crate::compare::{Diff, Metric, Options, Run};
+use crate::table::Layout;
+
+/// A generator of random numbers: xorshift.
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// Evenly from 0 to 1.
+    fn even(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Normally distributed, by Box and Muller.
+    fn normal(&mut self) -> f64 {
+        let (one, other) = (self.even().max(1e-300), self.even());
+        (-2.0 * one.ln()).sqrt() * (std::f64::consts::TAU * other).cos()
+    }
+}
+
+/// How runs of one program differ.
+#[derive(Clone, Copy, Debug)]
+enum Noise {
+    /// Each part by itself, with this deviation.
+    Normal(f64),
+    /// The machine is slow in a fifth of the runs: by half.
+    Outliers,
+    /// The machine is fast or slow, for the whole run.
+    TwoSpeeds,
+}
+
+/// A run of four threads through six regions of 1 second; `planted` is added to the imbalance of the third, in seconds.
+fn run(random: &mut Random, noise: Noise, planted: f64, line: u32) -> Run {
+    const THREADS: f64 = 4.0;
+    let of_run = match noise {
+        Noise::Normal(_) => 1.0,
+        Noise::Outliers if random.even() < 0.2 => 1.5,
+        Noise::Outliers => 1.0,
+        Noise::TwoSpeeds if random.even() < 0.5 => 1.2,
+        Noise::TwoSpeeds => 1.0,
+    };
+    let own = match noise {
+        Noise::Normal(deviation) => deviation,
+        Noise::Outliers | Noise::TwoSpeeds => 0.005,
+    };
+    let mut part = |seconds: f64| {
+        let factor = of_run * (1.0 + own * random.normal());
+        (seconds * factor.max(0.01) * 1e9) as u64
+    };
+    let mut answers = Answers {
+        threads: THREADS as u32,
+        ..Answers::default()
+    };
+    for region in 0..6 {
+        let mut accounting = Accounting::default();
+        let more = if region == 2 { planted } else { 0.0 };
+        for (cause, seconds) in [
+            (Cause::Useful, 0.8),
+            (Cause::Imbalance, 0.15 + more),
+            (Cause::Barrier, 0.03),
+            (Cause::Critical, 0.02),
+        ] {
+            accounting.add(cause, part(seconds * THREADS));
+        }
+        let duration_ns = accounting.total() / THREADS as u64;
+        answers.duration_ns += duration_ns;
+        answers.accounting.merge(&accounting);
+        answers.regions.push(RegionAnswer {
+            place: Place {
+                construct: "!$omp parallel".to_owned(),
+                file: Some("a.c".to_owned()),
+                line: Some(line + 10 * region),
+                function: Some("main".to_owned()),
+            },
+            visits: 1,
+            duration_ns,
+            accounting,
+            efficiency: Efficiency::default(),
+        });
+    }
+    answers.efficiency.parallel = answers.accounting.share(Cause::Useful);
+    Run {
+        name: "run".to_owned(),
+        answers,
+        processes: 1,
+    }
+}
+
+fn runs(seed: u64, count: usize, noise: Noise, planted: f64, line: u32) -> Vec<Run> {
+    let mut random = Random::new(seed);
+    (0..count)
+        .map(|_| run(&mut random, noise, planted, line))
+        .collect()
+}
+
+#[test]
+fn equal_programs_show_no_difference() {
+    for (noise, count) in [
+        (Noise::Normal(0.002), 10),
+        (Noise::Normal(0.03), 10),
+        (Noise::Normal(0.2), 10),
+        (Noise::Normal(0.03), 3),
+        (Noise::Normal(0.2), 2),
+        (Noise::Outliers, 10),
+        (Noise::TwoSpeeds, 10),
+    ] {
+        for seed in 0..300 {
+            let before = runs(2 * seed + 1, count, noise, 0.0, 40);
+            let after = runs(2 * seed + 2, count, noise, 0.0, 40);
+            let diff = Diff::of(&before, &after, &Options::default());
+            let different = diff.rows.iter().find(|row| row.is_different);
+            assert_eq!(different, None, "{noise:?} {count} {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_planted_difference_is_found_where_it_is() {
+    for seed in 0..300 {
+        let noise = Noise::Normal(0.02);
+        let before = runs(2 * seed + 1, 10, noise, 0.0, 40);
+        let after = runs(2 * seed + 2, 10, noise, 0.3, 240);
+        let diff = Diff::of(&before, &after, &Options::default());
+        let different = diff.rows.iter().filter(|row| row.is_different);
+        let imbalance: Vec<_> = different
+            .clone()
+            .filter(|row| row.metric == Metric::Cause(Cause::Imbalance))
+            .filter_map(|row| row.region.as_ref())
+            .collect();
+        let [region] = imbalance[..] else {
+            panic!("{seed}: {imbalance:?}");
+        };
+        let line = |place: &Option<Place>| place.as_ref().and_then(|place| place.line);
+        assert_eq!(
+            (line(&region.before), line(&region.after)),
+            (Some(60), Some(260))
+        );
+        let whole: Vec<&str> = different
+            .filter(|row| row.region.is_none())
+            .map(|row| row.metric.name())
+            .collect();
+        assert_eq!(
+            whole,
+            ["duration", "parallel_efficiency", "imbalance"],
+            "{seed}"
+        );
+        // 0.3 s of 6 s; the interval holds it in nearly all tries.
+        let duration = &diff.rows[0];
+        assert!((duration.difference - 0.3e9).abs() < 0.1e9, "{duration:?}");
+    }
+}
+
+/// 95 of 100 intervals hold the truth.
+#[test]
+fn intervals_hold_the_true_difference() {
+    let mut held = 0;
+    for seed in 0..400 {
+        let noise = Noise::Normal(0.02);
+        let before = runs(2 * seed + 1, 5, noise, 0.0, 40);
+        let after = runs(2 * seed + 2, 5, noise, 0.3, 40);
+        let diff = Diff::of(&before, &after, &Options::default());
+        let [low, high] = diff.rows[0].interval.expect("repetitions");
+        held += usize::from((low..high).contains(&0.3e9));
+    }
+    assert!((364..=396).contains(&held), "{held} of 400");
+}
+
+#[test]
+fn conditions_fail_beyond_their_limit_only() {
+    let noise = Noise::Normal(0.01);
+    let (before, after) = (runs(1, 5, noise, 0.0, 40), runs(2, 5, noise, 0.6, 40));
+    let failed = |text: &str, before: &[Run], after: &[Run]| {
+        let conditions = text.split(',').map(|text| text.parse().expect(text));
+        let options = Options {
+            conditions: conditions.collect(),
+            ..Options::default()
+        };
+        let diff = Diff::of(before, after, &options);
+        let failed = diff.failed.iter().map(|unmet| unmet.condition.to_string());
+        failed.collect::<Vec<_>>().join(",")
+    };
+    let both = "parallel_efficiency<-3%,duration>5%";
+    assert_eq!(failed(both, &before, &after), both);
+    assert_eq!(failed(both, &after, &before), "");
+    assert_eq!(
+        failed("duration>15%,duration<-1%,imbalance>8%", &before, &after),
+        "imbalance>8%"
+    );
+    assert_eq!(failed("duration>-5%", &before, &before), "duration>-5%");
+    assert_eq!(
+        failed("load_balance<-1%,lock>1%", &before, &after),
+        "load_balance<-1%"
+    );
+    // Of single runs, what was measured counts.
+    assert_eq!(failed(both, &before[..1], &after[..1]), both);
+    // Noise of 20 % hides 10 %.
+    let noise = Noise::Normal(0.6);
+    assert_eq!(
+        failed(
+            both,
+            &runs(1, 5, noise, 0.0, 40),
+            &runs(2, 5, noise, 0.6, 40)
+        ),
+        ""
+    );
+}
+
+#[test]
+fn differences_are_shown_in_80_columns() {
+    let noise = Noise::Normal(0.01);
+    let (before, after) = (runs(1, 5, noise, 0.0, 40), runs(2, 5, noise, 0.3, 52));
+    let options = Options {
+        conditions: vec!["duration>3%".parse().expect("a condition")],
+        ..Options::default()
+    };
+    let layout = Layout {
+        width: Some(80),
+        ..Layout::default()
+    };
+    let text = |before: &[Run], after: &[Run], options: &Options| {
+        let diff = Diff::of(before, after, options);
+        diff.text(layout, crate::compare::Shown::default())
+            .to_string()
+    };
+    assert_eq!(
+        text(&before, &after, &options),
+        "\
+before: 5 runs on 4 threads, 6.00 s on average
+after: 5 runs on 4 threads, 6.29 s on average
+5 differences beyond chance
+
+mean of the runs                  before   after       change     95 % interval
+duration                          6.00 s  6.29 s       +4.9 %      +4.4 to +5.4
+parallel efficiency               80.0 %  76.2 %  -3.8 points      -3.9 to -3.7
+imbalance                         899 ms  1.20 s      +33.4 %    +33.0 to +33.8
+!$omp parallel @a.c:60 -> a.c:72
+  duration                        999 ms  1.29 s      +29.5 %    +28.3 to +30.7
+  imbalance                       149 ms  449 ms     +200.3 %  +197.8 to +202.7
+
+failed: duration>3%: +4.9 %
+"
+    );
+    assert!(
+        text(&before, &before, &Options::default())
+            .ends_with("no difference; one of the duration would show from about 2.0 % on\n")
+    );
+    let single = text(&before[..1], &after[..1], &Options::default());
+    assert!(
+        single.contains("nothing shows how much equal runs differ"),
+        "{single}"
+    );
+    assert!(single.contains("\n  imbalance "), "{single}");
+    assert!(single.lines().all(|line| line.len() <= 80), "{single}");
+}

@@ -1,0 +1,498 @@
+//! How the numbers and answers of a run are gathered: processes side by side, each alone, and then merged.
+//!
+//! ```text
+//! process --> Windowed --> numbers, answers --> sums and part --\
+//! process --> Windowed --> numbers, answers --> sums and part ---> merged --> what is worth a replay
+//! process --> Windowed --> replay, and a collector for each phase --> merged --> Stats
+//! ```
+
+use std::error::Error;
+use std::fmt;
+use std::num::NonZero;
+
+use omptrace_common::thread_pool::{self, in_parallel};
+use omptrace_symbols::{self as symbols, Table};
+use omptrace_timeline::sink::{Item, Ns, Sink, Wants};
+use omptrace_timeline::{Manner, Report, Timeline, handed_over, why_no_samples};
+use omptrace_trace_format::Reader;
+
+use crate::answers::{self, Gathered, Gathering, MAX_SCENARIOS, Overview, Part, Predicted};
+use crate::selection::SelectedThreads;
+use crate::stats::functions::{FunctionCollector, FunctionSums};
+use crate::stats::phases::{PhaseCollector, Phases};
+use crate::stats::sums::Sums;
+use crate::stats::{Analysed, Collector, PhaseStats, Stats};
+use crate::window::{Windowed, Windows};
+
+/// Phases that are analysed, those that took longest.
+const MAX_PHASES: usize = 16;
+
+/// The selection of what is analysed, and the ways of analysis.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Where names are looked up.
+    pub symbols: symbols::Options,
+    /// The threads that each process could have run on. Where more were busy at one time, those count.
+    pub threads: Option<NonZero<u32>>,
+    /// Only the time from the first to before the second, in nanoseconds since the timeline's start.
+    pub window: Option<(Ns, Ns)>,
+    /// Only the time in which a thread of any process was in the phase of this name.
+    pub phase: Option<String>,
+    /// Only these threads are accounted for, by name or number; all where there are none.
+    pub selected: Vec<String>,
+}
+
+impl Options {
+    fn analysed(&self) -> Option<Analysed> {
+        let is_all = self.window.is_none() && self.phase.is_none() && self.selected.is_empty();
+        let (begin, end) = self.window.unzip();
+        (!is_all).then(|| Analysed {
+            window_begin_ns: begin,
+            window_end_ns: end.filter(|end| *end < Ns::MAX),
+            phase: self.phase.clone(),
+            threads: self.selected.clone(),
+        })
+    }
+}
+
+/// There is nothing where the user looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NothingSelected {
+    /// The timeline ends before the window.
+    Window {
+        /// When it ends.
+        end: Ns,
+    },
+    /// No phase has the name.
+    Phase {
+        /// The names that there are.
+        known: Vec<String>,
+    },
+}
+
+impl fmt::Display for NothingSelected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NothingSelected::Window { end } => write!(
+                f,
+                "nothing is within the window: the timeline ends at {}s",
+                *end as f64 / 1e9
+            ),
+            NothingSelected::Phase { .. } => f.write_str("no phase has that name"),
+        }
+    }
+}
+
+impl Error for NothingSelected {}
+
+impl Stats {
+    /// The numbers of all `inputs`, with the names that `symbols` finds. The report says what was wrong with the inputs.
+    pub fn of(inputs: &[&Reader], symbols: &symbols::Options) -> (Stats, Report) {
+        let options = Options {
+            symbols: symbols.clone(),
+            ..Options::default()
+        };
+        // Nothing is selected, so that nothing can be missing.
+        Stats::with(inputs, &options).unwrap_or_default()
+    }
+
+    /// Like [`Stats::of`], with options.
+    ///
+    /// # Errors
+    /// Nothing is in the window, or no phase has the name.
+    pub fn with(inputs: &[&Reader], options: &Options) -> Result<(Stats, Report), NothingSelected> {
+        let (stats, _, report) = Stats::gathered(Run::of(inputs, options))?;
+        Ok((stats, report))
+    }
+
+    /// Like [`Stats::of`], with a picture of what each thread did over time.
+    pub fn with_overview(
+        inputs: &[&Reader],
+        symbols: &symbols::Options,
+    ) -> (Stats, Overview, Report) {
+        let options = Options {
+            symbols: symbols.clone(),
+            ..Options::default()
+        };
+        let run = Run {
+            has_overview: true,
+            ..Run::of(inputs, &options)
+        };
+        // Nothing is selected, so that nothing can be missing.
+        Stats::gathered(run).unwrap_or_default()
+    }
+
+    fn gathered(run: Run<'_>) -> Result<(Stats, Overview, Report), NothingSelected> {
+        let options = run.options;
+        let windows = run.windows()?;
+        let (mut sums, mut part) = (Sums::default(), Part::default());
+        let (mut reports, mut phases) = (Vec::new(), Phases::default());
+        let mut functions = FunctionSums::default();
+        let mut gathered = Vec::new();
+        for first in run.each(|number| run.first_pass(number, windows.clone())) {
+            reports.push(first.report);
+            sums.merge(first.sums);
+            part.merge(first.part);
+            gathered.extend(first.gathered);
+            phases.merge(first.phases);
+            functions.merge(first.functions);
+        }
+        let mut report = Report::of_shares(reports);
+        report.uncertainty_ns = run.timeline.uncertainty_ns;
+        if windows.is_some() && part.is_empty() {
+            return Err(NothingSelected::Window { end: report.end });
+        }
+
+        let (windows_of_phases, more_phases) = run.phases(phases, windows.as_ref());
+        // What a change gains is the whole program's time.
+        let plans = match options.selected.is_empty() {
+            true => part.plans(),
+            false => Vec::new(),
+        };
+        // Of a part of a run, regions may be cut.
+        let numbers = match &windows {
+            None if !plans.is_empty() => part.numbers(),
+            _ => Vec::new(),
+        };
+        let mut predicted: Option<Predicted> = None;
+        let mut of_phases: Vec<Part> = vec![Part::default(); windows_of_phases.len()];
+        if !plans.is_empty() || !of_phases.is_empty() {
+            for second in run.each(|number| {
+                let replayed = (!plans.is_empty()).then(|| {
+                    let collector = answers::Collector::replaying(&plans, numbers.clone());
+                    Windowed::new(windows.clone(), collector)
+                });
+                run.second_pass(number, replayed, &windows_of_phases)
+            }) {
+                predicted = Predicted::merge(predicted, second.predicted);
+                for (known, part) in of_phases.iter_mut().zip(second.phases) {
+                    known.merge(part);
+                }
+            }
+        }
+
+        let mut stats = sums.stats();
+        stats.analysed = options.analysed();
+        stats.sampling = functions.time();
+        if stats.sampling.is_none() {
+            stats.no_samples = run.why_no_samples();
+        }
+        stats.functions = functions.into_functions();
+        let phases = windows_of_phases.into_iter().zip(of_phases);
+        stats.phases = phases
+            .map(|((name, count, _), part)| PhaseStats::of(name, count, part))
+            .collect();
+        stats.phases.sort_by(|a, b| {
+            b.duration_ns
+                .cmp(&a.duration_ns)
+                .then_with(|| a.name.cmp(&b.name))
+        });
+        if more_phases > 0 {
+            stats.notes.push(format!(
+                "{more_phases} more phases were not analysed: --phase NAME analyses one"
+            ));
+        }
+        if let Some(windows) = &windows {
+            part.on_timeline(windows);
+        }
+        let overview = Overview::of(gathered, part.useful());
+        let replay = predicted.as_ref().map(|predicted| (&plans[..], predicted));
+        stats.answers = part.answers(replay);
+        if !options.selected.is_empty() {
+            stats.answers.findings.clear();
+        }
+        Ok((stats, overview, report))
+    }
+}
+
+impl PhaseStats {
+    fn of(name: String, count: u64, part: Part) -> PhaseStats {
+        let answers = part.answers(None);
+        PhaseStats {
+            name,
+            count,
+            duration_ns: answers.duration_ns,
+            threads: answers.threads,
+            accounting: answers.accounting,
+            efficiency: answers.efficiency,
+        }
+    }
+}
+
+/// The results of a process in the first pass.
+struct First {
+    report: Report,
+    sums: Sums,
+    part: Part,
+    gathered: Option<Gathered>,
+    phases: Phases,
+    functions: FunctionSums,
+}
+
+/// The results of a process in the second pass.
+struct Second {
+    predicted: Option<Predicted>,
+    phases: Vec<Part>,
+}
+
+/// A run that is analysed.
+struct Run<'a> {
+    inputs: Vec<&'a Reader>,
+    timeline: Timeline<'a>,
+    processes: usize,
+    options: &'a Options,
+    selected: SelectedThreads,
+    manner: Manner,
+    /// How many threads give items to sinks beside the one that interprets.
+    sink_threads: usize,
+    /// A picture over time is gathered, too.
+    has_overview: bool,
+}
+
+/// Name, count and time of a phase.
+type Phase = (String, u64, Windows);
+
+impl<'a> Run<'a> {
+    fn of(inputs: &[&'a Reader], options: &'a Options) -> Run<'a> {
+        // Where processes are read side by side, processors are busy with those.
+        let is_alone = inputs.len() == 1;
+        let threads = thread_pool::threads();
+        Run {
+            inputs: inputs.to_vec(),
+            timeline: Timeline::of(inputs),
+            processes: inputs.len(),
+            options,
+            selected: SelectedThreads(options.selected.clone()),
+            manner: Manner {
+                ahead: is_alone && threads > 1,
+                ..Manner::default()
+            },
+            // On two processors one decodes, and the other does the rest.
+            sink_threads: match threads {
+                3.. if is_alone => threads - 1,
+                _ => 0,
+            },
+            has_overview: false,
+        }
+    }
+
+    /// The results of `work` for each process, in the timeline's order, for any number of workers.
+    fn each<T: Send>(&self, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+        in_parallel((0..self.processes).collect(), work)
+    }
+
+    /// Interprets a process alone.
+    fn replay(&self, number: usize, sinks: Vec<&mut dyn Sink>) -> Report {
+        self.replay_in(self.manner, number, sinks)
+    }
+
+    fn replay_in(&self, manner: Manner, number: usize, sinks: Vec<&mut dyn Sink>) -> Report {
+        let symbols = |reader: &Reader| Table::of(reader, &self.options.symbols);
+        let step = self.processes.max(1);
+        handed_over(sinks, self.sink_threads, |sink| {
+            self.timeline
+                .replay(number, step, &symbols, manner, sink, &mut |_| {})
+        })
+    }
+
+    /// The time that is analysed; `None` for all of it.
+    fn windows(&self) -> Result<Option<Windows>, NothingSelected> {
+        let window = self.options.window.map(|window| Windows::of(vec![window]));
+        let Some(wanted) = &self.options.phase else {
+            return Ok(window);
+        };
+        let mut phases = Phases::default();
+        for of_process in self.each(|number| {
+            let mut collector = PhaseCollector::default();
+            self.replay(number, vec![&mut collector]);
+            collector.phases()
+        }) {
+            phases.merge(of_process);
+        }
+        let mut known = Vec::new();
+        for (name, _, windows) in phases.windows() {
+            if name == *wanted {
+                let both = window.map(|window| windows.and(&window));
+                return Ok(Some(both.unwrap_or(windows)));
+            }
+            known.push(name);
+        }
+        Err(NothingSelected::Phase { known })
+    }
+
+    /// Why no process has samples in what is analysed.
+    fn why_no_samples(&self) -> Option<String> {
+        let mut reasons = self.inputs.iter().map(|reader| why_no_samples(reader));
+        // Where there are some, they lie in no window, or are of other threads.
+        let outside = "no samples are in the part that is analysed".to_owned();
+        let reason = reasons.next()?;
+        match reasons.all(|other| other.is_some()) {
+            true => reason.or(Some(outside)),
+            false => Some(outside),
+        }
+    }
+
+    fn answers(&self) -> answers::Collector<0> {
+        answers::Collector::new(self.options.threads, self.selected.clone())
+    }
+
+    fn first_pass(&self, number: usize, windows: Option<Windows>) -> First {
+        let of_functions = windows.clone();
+        let collector = Collector::new(number as u32, self.selected.clone());
+        let mut numbers = Numbers {
+            phases: PhaseCollector::default(),
+            windowed: Windowed::new(windows.clone(), collector),
+        };
+        let is_whole = windows.is_none();
+        let gathering = self.has_overview.then(|| Gathering::new(self.processes));
+        let mut answers = Windowed::new(windows, self.answers().with_gathering(gathering));
+        let mut functions = FunctionCollector::new(of_functions, self.selected.clone());
+        let report = self.replay(number, vec![&mut numbers, &mut answers, &mut functions]);
+        let (part, gathered) = answers.inner.finish_with_gathered();
+        let mut sums = numbers.windowed.inner.sums();
+        if is_whole && let Some(process) = report.processes.first() {
+            sums.set_memory(number as u32, &process.devices);
+        }
+        First {
+            report,
+            sums,
+            part,
+            gathered,
+            phases: numbers.phases.phases(),
+            functions: functions.sums(),
+        }
+    }
+
+    /// The phases that are analysed, as far as they lie in `windows`, and how many are left.
+    fn phases(&self, phases: Phases, windows: Option<&Windows>) -> (Vec<Phase>, usize) {
+        if self.options.phase.is_some() {
+            return (Vec::new(), 0);
+        }
+        let mut phases: Vec<Phase> = phases
+            .windows()
+            .map(|(name, count, when)| match windows {
+                Some(windows) => (name, count, when.and(windows)),
+                None => (name, count, when),
+            })
+            .filter(|(_, _, when)| !when.is_empty())
+            .collect();
+        phases.sort_by_key(|(_, _, when)| std::cmp::Reverse(when.duration()));
+        let more = phases.len().saturating_sub(MAX_PHASES);
+        phases.truncate(MAX_PHASES);
+        (phases, more)
+    }
+
+    fn second_pass(
+        &self,
+        number: usize,
+        mut replayed: Option<Windowed<answers::Collector<MAX_SCENARIOS>>>,
+        phases: &[Phase],
+    ) -> Second {
+        let mut of_phases: Vec<_> = phases
+            .iter()
+            .map(|(_, _, when)| Windowed::new(Some(when.clone()), self.answers()))
+            .collect();
+        let with_chunks = Manner {
+            chunks: true,
+            ..self.manner
+        };
+        let mut sinks: Vec<&mut dyn Sink> = Vec::new();
+        sinks.extend(replayed.iter_mut().map(|sink| sink as &mut dyn Sink));
+        sinks.extend(of_phases.iter_mut().map(|sink| sink as &mut dyn Sink));
+        self.replay_in(with_chunks, number, sinks);
+        let of_phases = of_phases.into_iter();
+        Second {
+            predicted: replayed.and_then(|replayed| replayed.inner.predicted()),
+            phases: of_phases.map(|of_phase| of_phase.inner.finish()).collect(),
+        }
+    }
+}
+
+/// Takes note of phases beside the numbers.
+struct Numbers {
+    phases: PhaseCollector,
+    windowed: Windowed<Collector>,
+}
+
+impl Sink for Numbers {
+    fn wants(&self) -> Wants {
+        self.windowed.wants().and(self.phases.wants())
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        self.phases.item(item);
+        self.windowed.item(item);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// Traces of old runtimes, each by another program.
+    fn traces() -> Vec<Reader> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../viewer-export/tests/historic");
+        let entries = fs::read_dir(folder).expect("a folder");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        let is_trace =
+            |path: &std::path::PathBuf| path.extension().is_some_and(|kind| kind == "omptrace");
+        let mut paths: Vec<_> = paths.filter(is_trace).collect();
+        paths.sort();
+        let readers = paths
+            .iter()
+            .map(|path| Reader::open(path).expect("a trace"));
+        readers.collect()
+    }
+
+    type Merged = (Sums, Part, Phases);
+
+    fn merged((mut sums, mut part, mut phases): Merged, other: &Merged) -> Merged {
+        sums.merge(other.0.clone());
+        part.merge(other.1.clone());
+        phases.merge(other.2.clone());
+        (sums, part, phases)
+    }
+
+    fn all<'m>(parts: impl Iterator<Item = &'m Merged>) -> Merged {
+        parts.fold(Merged::default(), merged)
+    }
+
+    /// Any order of merging gives the same whole, byte for byte.
+    #[test]
+    fn processes_merge_in_any_order_and_grouping() {
+        let readers = traces();
+        let inputs: Vec<&Reader> = readers.iter().collect();
+        let options = Options::default();
+        let run = Run::of(&inputs, &options);
+        let each = run.each(|number| {
+            let first = run.first_pass(number, None);
+            (first.sums, first.part, first.phases)
+        });
+        assert!(each.len() > 10, "{} traces", each.len());
+        let whole = all(each.iter());
+        assert!(!whole.1.is_empty());
+        let json = |(sums, part, _): Merged| {
+            let mut stats = sums.stats();
+            stats.answers = part.answers(None);
+            serde_json::to_string(&stats).expect("JSON")
+        };
+        let expected = json(whole.clone());
+
+        assert_eq!(all(each.iter().rev()), whole);
+        for size in 1..each.len() {
+            let groups: Vec<Merged> = each.chunks(size).map(|group| all(group.iter())).collect();
+            assert_eq!(all(groups.iter()), whole, "groups of {size}");
+            assert_eq!(all(groups.iter().rev()), whole, "groups of {size}");
+            // Every `size`-th, from each of the first ones on.
+            let parts: Vec<Merged> = (0..size)
+                .map(|first| all(each.iter().skip(first).step_by(size)))
+                .collect();
+            let merged = all(parts.iter().rev());
+            assert_eq!(merged, whole, "one in {size}");
+            assert_eq!(json(merged), expected, "one in {size}");
+        }
+    }
+}

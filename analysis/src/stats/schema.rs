@@ -1,0 +1,158 @@
+//! `docs/stats.md` has the fields of the JSON, and no others.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::answers::{
+    Answers, Blame, Blocked, Cause, CriticalPath, Finding, Moment, NotPredicted, NotSeen,
+    OtherThreads, PathRow, Place, RegionAnswer, TaskRegion, WhatIf,
+};
+use crate::stats::{
+    Analysed, ConstructStats, DeviceStats, DeviceUse, FunctionStats, LockStats, LoopStats,
+    PhaseStats, PlaceMemory, PlaceTransfers, ProcessStats, SampledTime, Stats, TeamStats,
+    ThreadStats, Times,
+};
+
+/// Numbers in which each list has an element, and each field that may be left out is there.
+fn sample() -> Stats {
+    let place = Place::default;
+    let moment = Moment {
+        begin_ns: 0,
+        end_ns: 0,
+        process: String::new(),
+        thread: String::new(),
+    };
+    Stats {
+        answers: Answers {
+            regions: vec![RegionAnswer::default()],
+            blame: vec![Blame {
+                cause: Cause::Lock,
+                place: place(),
+                ns: 0,
+            }],
+            blocked: vec![Blocked {
+                cause: Cause::Lock,
+                process: String::new(),
+                lock: None,
+                holder_thread: None,
+                holder: Some(place()),
+                waiter_thread: String::new(),
+                waiter: place(),
+                ns: 0,
+            }],
+            critical_path: CriticalPath {
+                rows: vec![PathRow {
+                    place: place(),
+                    ns: 0,
+                }],
+                ..CriticalPath::default()
+            },
+            findings: vec![Finding {
+                id: String::new(),
+                place: place(),
+                gain_ns: 0,
+                text: String::new(),
+                evidence: serde_json::Map::new(),
+                instances: vec![moment],
+            }],
+            what_if: vec![WhatIf {
+                change: String::new(),
+                place: place(),
+                gain_ns: 0,
+                gain_percent: 0.0,
+            }],
+            other_threads: vec![OtherThreads::default()],
+            not_predicted: vec![NotPredicted::default()],
+            task_regions: vec![TaskRegion::default()],
+            not_seen: vec![NotSeen {
+                cause: Cause::Lock,
+                reason: String::new(),
+            }],
+            ..Answers::default()
+        },
+        analysed: Some(Analysed {
+            threads: vec![String::new()],
+            ..Analysed::default()
+        }),
+        phases: vec![PhaseStats::default()],
+        processes: vec![ProcessStats {
+            unknown: vec![String::new()],
+            ..ProcessStats::default()
+        }],
+        constructs: vec![ConstructStats {
+            function: Some(String::new()),
+            file: Some(String::new()),
+            line: Some(0),
+            team: Some(TeamStats::default()),
+            schedule: Some(String::new()),
+            of_loop: Some(LoopStats::default()),
+            ..ConstructStats::default()
+        }],
+        sampling: Some(SampledTime::default()),
+        no_samples: Some(String::new()),
+        functions: vec![FunctionStats::default()],
+        threads: vec![ThreadStats::default()],
+        locks: vec![LockStats {
+            times: Some(Times::default()),
+            ..LockStats::default()
+        }],
+        device_use: vec![DeviceUse {
+            places: vec![PlaceTransfers::default()],
+            memory: vec![PlaceMemory::default()],
+            ..DeviceUse::default()
+        }],
+        devices: vec![DeviceStats::default()],
+        notes: vec![String::new()],
+    }
+}
+
+/// The paths of all fields.
+fn paths(value: &Value, path: &str, paths_of: &mut BTreeSet<String>) {
+    match value {
+        // A table of its own has the causes.
+        Value::Object(fields)
+            if fields.contains_key("total_ns") && path.ends_with("accounting") => {}
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let dot = if path.is_empty() { "" } else { "." };
+                let list = if field.is_array() { "[]" } else { "" };
+                let path = format!("{path}{dot}{name}{list}");
+                paths_of.insert(path.clone());
+                paths(field, &path, paths_of);
+            }
+        }
+        Value::Array(elements) => {
+            let element = elements
+                .first()
+                .unwrap_or_else(|| panic!("{path} is empty"));
+            paths(element, path, paths_of);
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn the_document_has_every_field() {
+    let mut fields = BTreeSet::new();
+    let json = serde_json::to_value(sample()).expect("JSON");
+    paths(&json, "", &mut fields);
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/stats.md");
+    let document = fs::read_to_string(document).expect("the document");
+    let rows = document.lines().filter_map(|line| line.strip_prefix("| `"));
+    let documented: BTreeSet<String> = rows
+        .filter_map(|row| Some(row.split_once('`')?.0.to_owned()))
+        .collect();
+    let missing: Vec<_> = fields.difference(&documented).collect();
+    let gone: Vec<_> = documented.difference(&fields).collect();
+    assert!(
+        missing.is_empty() && gone.is_empty(),
+        "missing: {missing:?}, gone: {gone:?}"
+    );
+    for (name, meaning) in TeamStats::ROWS.iter().chain(LoopStats::ROWS) {
+        let row = format!("| `constructs[].{name}` | {meaning} |\n");
+        assert!(document.contains(&row), "docs/stats.md lacks: {row}");
+    }
+}

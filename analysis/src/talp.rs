@@ -1,0 +1,335 @@
+//! TALP's JSON, which TALP-Pages makes its pages from: <https://github.com/bsc-pm/dlb>, `src/talp/talp_output.c`.
+//!
+//! TALP has three kinds of loss in OpenMP, and one in the runtime of devices. Here each cause of ours is one of them:
+//!
+//! | TALP | ours |
+//! | --- | --- |
+//! | serialisation | `serial`, `narrow_team`, `unobserved` |
+//! | load imbalance | `imbalance`, `task_starvation` |
+//! | device runtime | `target` |
+//! | scheduling | all other losses |
+//!
+//! A device is *useful* while a kernel runs, and *active* while a kernel runs or bytes move. What devices did not record is
+//! `null`, as is what devices did for one region.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::answers::{Accounting, Cause};
+use crate::stats::{DeviceUse, Stats};
+
+/// The version of TALP whose JSON this is.
+const VERSION: &str = "3.7.0";
+/// The name of the region that is the whole run.
+const WHOLE: &str = "Global";
+
+/// A kind of loss.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Loss {
+    None,
+    Serialisation,
+    Imbalance,
+    Scheduling,
+    Device,
+}
+
+impl Loss {
+    fn of(cause: Cause) -> Loss {
+        match cause {
+            Cause::Useful => Loss::None,
+            Cause::Serial | Cause::NarrowTeam | Cause::Unobserved => Loss::Serialisation,
+            Cause::Imbalance | Cause::TaskStarvation => Loss::Imbalance,
+            Cause::Target => Loss::Device,
+            _ => Loss::Scheduling,
+        }
+    }
+}
+
+/// The resources of a run: the fields that each region repeats.
+struct Resources {
+    threads: u32,
+    ranks: usize,
+    nodes: usize,
+    devices: usize,
+}
+
+/// The times of all devices, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct DeviceTimes {
+    /// The sums of all devices.
+    useful: u64,
+    active: u64,
+    /// The longest of a device.
+    max_useful: u64,
+    max_active: u64,
+}
+
+impl DeviceTimes {
+    /// `None` where one of the devices recorded nothing.
+    fn of(devices: &[DeviceUse]) -> Option<DeviceTimes> {
+        let mut times = DeviceTimes::default();
+        for device in devices {
+            let (kernels, transfers) = device.kernels_ns.zip(device.transfers_ns)?;
+            let active = kernels.saturating_add(transfers);
+            let active = active.saturating_sub(device.overlap_ns?);
+            times.useful = times.useful.saturating_add(kernels);
+            times.active = times.active.saturating_add(active);
+            times.max_useful = times.max_useful.max(kernels);
+            times.max_active = times.max_active.max(active);
+        }
+        Some(times)
+    }
+}
+
+/// The part of a whole; 0 of nothing, as in TALP.
+fn share(part: u64, whole: u64) -> f64 {
+    match whole {
+        0 => 0.0,
+        whole => part as f64 / whole as f64,
+    }
+}
+
+/// A region's metrics, by TALP's formulas.
+fn metrics(
+    resources: &Resources,
+    accounting: &Accounting,
+    elapsed_ns: u64,
+    visits: u64,
+    tasks: u64,
+    devices: Option<DeviceTimes>,
+) -> Value {
+    let sum = |loss: Loss| {
+        let causes = accounting.iter();
+        let causes = causes.filter(|(cause, _)| Loss::of(*cause) == loss);
+        causes.fold(0u64, |sum, (_, ns)| sum.saturating_add(ns))
+    };
+    let useful = accounting[Cause::Useful];
+    let (serialisation, imbalance, scheduling, device) = (
+        sum(Loss::Serialisation),
+        sum(Loss::Imbalance),
+        sum(Loss::Scheduling),
+        sum(Loss::Device),
+    );
+    let outside_openmp = useful + device;
+    let with_serialisation = outside_openmp + serialisation;
+    let with_imbalance = with_serialisation + imbalance;
+    let all = with_imbalance + scheduling;
+    let of_devices = |value: &dyn Fn(DeviceTimes) -> Value| devices.map_or(Value::Null, value);
+    let number = resources.devices as u64;
+    let all_devices = elapsed_ns.saturating_mul(number);
+    json!({
+        "numCpus": resources.threads,
+        "numNodes": resources.nodes,
+        "numMpiRanks": resources.ranks,
+        "numGpus": resources.devices,
+        "avgCpus": resources.threads,
+        // Traces have no counters of the processor.
+        "cycles": 0.0,
+        "instructions": 0.0,
+        "numMeasurements": 1,
+        "numMpiCalls": 0,
+        "numOmpParallels": visits,
+        "numOmpTasks": tasks,
+        "elapsedTime": elapsed_ns,
+        "usefulTime": useful,
+        "mpiTime": 0,
+        "ompLoadImbalanceTime": imbalance,
+        "ompSchedulingTime": scheduling,
+        "ompSerializationTime": serialisation,
+        "gpuRuntimeTime": device,
+        "gpuUsefulTime": of_devices(&|of| of.useful.into()),
+        "gpuCommunicationTime": of_devices(&|of| (of.active - of.useful).into()),
+        "gpuInactiveTime": of_devices(&|of| all_devices.saturating_sub(of.active).into()),
+        "parallelEfficiency": share(useful, all),
+        "mpiParallelEfficiency": 1.0,
+        "mpiCommunicationEfficiency": 1.0,
+        "mpiLoadBalance": 1.0,
+        "mpiLoadBalanceIn": 1.0,
+        "mpiLoadBalanceOut": 1.0,
+        "ompParallelEfficiency": share(outside_openmp, all),
+        "ompLoadBalance": share(with_serialisation, with_imbalance),
+        "ompSchedulingEfficiency": share(with_imbalance, all),
+        "ompSerializationEfficiency": share(outside_openmp, with_serialisation),
+        "deviceOffloadEfficiency": 1.0 - share(device, all),
+        "gpuParallelEfficiency": of_devices(&|of| share(of.useful, all_devices).into()),
+        "gpuLoadBalance": of_devices(&|of| share(of.useful, of.max_useful.saturating_mul(number)).into()),
+        "gpuCommunicationEfficiency": of_devices(&|of| share(of.max_useful, of.max_active).into()),
+        "gpuOrchestrationEfficiency": of_devices(&|of| share(of.max_active, elapsed_ns).into()),
+    })
+}
+
+impl Stats {
+    /// The run as TALP's JSON. `timestamp` is when it began, as RFC 3339 has it.
+    pub fn talp(&self, timestamp: &str) -> Value {
+        let answers = &self.answers;
+        let hosts: BTreeSet<&str> = self.processes.iter().map(|of| &*of.host).collect();
+        let resources = Resources {
+            threads: answers.threads,
+            ranks: self.processes.iter().filter(|of| of.rank.is_some()).count(),
+            nodes: hosts.len().max(1),
+            devices: self.device_use.len(),
+        };
+        let devices = DeviceTimes::of(&self.device_use);
+        let visits = answers.regions.iter().map(|region| region.visits).sum();
+        let tasks = self.threads.iter().filter_map(|thread| thread.tasks).sum();
+        let mut regions = Map::new();
+        let whole = metrics(
+            &resources,
+            &answers.accounting,
+            answers.duration_ns,
+            visits,
+            tasks,
+            devices,
+        );
+        regions.insert(WHOLE.to_owned(), whole);
+        for region in &answers.regions {
+            let metrics = metrics(
+                &resources,
+                &region.accounting,
+                region.duration_ns,
+                region.visits,
+                0,
+                // Without devices there is nothing unknown.
+                devices.filter(|_| self.device_use.is_empty()),
+            );
+            // Regions in different functions may have one name.
+            regions.entry(region.place.long()).or_insert(metrics);
+        }
+        json!({
+            "dlbVersion": VERSION,
+            "timestamp": timestamp,
+            "resources": {
+                "numCpus": resources.threads,
+                "numNodes": resources.nodes,
+                "numMpiRanks": resources.ranks,
+                "numGpus": resources.devices,
+            },
+            "Application": regions,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answers::{Answers, RegionAnswer};
+
+    #[test]
+    fn efficiencies_multiply_to_the_whole() {
+        let mut answers = Answers {
+            threads: 4,
+            duration_ns: 250,
+            regions: vec![RegionAnswer::default()],
+            ..Answers::default()
+        };
+        for (cause, ns) in [
+            (Cause::Useful, 600),
+            (Cause::Serial, 150),
+            (Cause::Imbalance, 50),
+            (Cause::Lock, 200),
+        ] {
+            answers.accounting.add(cause, ns);
+        }
+        let stats = Stats {
+            answers,
+            ..Stats::default()
+        };
+        let talp = stats.talp("2026-01-01T00:00:00Z");
+        let global = &talp["Application"]["Global"];
+        let share = |name: &str| global[name].as_f64().expect("a share");
+        assert_eq!(
+            [
+                share("ompSerializationEfficiency"),
+                share("ompLoadBalance"),
+                share("ompSchedulingEfficiency"),
+                share("parallelEfficiency")
+            ],
+            [0.8, 0.9375, 0.8, 0.6]
+        );
+        assert_eq!(global["ompSchedulingTime"], 200);
+        assert_eq!(
+            (&global["numCpus"], &global["numMpiRanks"]),
+            (&json!(4), &json!(0))
+        );
+        assert_eq!(talp["Application"].as_object().expect("regions").len(), 2);
+        for name in [
+            "gpuParallelEfficiency",
+            "gpuLoadBalance",
+            "gpuOrchestrationEfficiency",
+        ] {
+            assert_eq!(share(name), 0.0, "{name}");
+        }
+        assert_eq!(share("deviceOffloadEfficiency"), 1.0);
+    }
+
+    /// TALP's formulas. Of two devices, one runs kernels for 100 of 400 ns and the other for 300. Bytes move for 80 ns of each, for
+    /// 20 of them while kernels run.
+    #[test]
+    fn devices_have_efficiencies() {
+        let mut answers = Answers {
+            threads: 2,
+            duration_ns: 400,
+            regions: vec![RegionAnswer::default()],
+            ..Answers::default()
+        };
+        for (cause, ns) in [
+            (Cause::Useful, 400),
+            (Cause::Target, 200),
+            (Cause::Serial, 200),
+        ] {
+            answers.accounting.add(cause, ns);
+        }
+        let device = |kernels_ns| DeviceUse {
+            kernels_ns,
+            transfers_ns: kernels_ns.map(|_| 80),
+            overlap_ns: kernels_ns.map(|_| 20),
+            ..DeviceUse::default()
+        };
+        let talp = |answers: Answers, devices: [Option<u64>; 2]| {
+            let stats = Stats {
+                answers,
+                device_use: devices.map(device).into(),
+                ..Stats::default()
+            };
+            stats.talp("2026-01-01T00:00:00Z")
+        };
+        let known = talp(answers.clone(), [Some(100), Some(300)]);
+        let global = &known["Application"]["Global"];
+        let of = |name: &str| global[name].as_f64().expect("a number");
+        assert_eq!(
+            [
+                of("deviceOffloadEfficiency"),
+                of("gpuParallelEfficiency"),
+                of("gpuLoadBalance"),
+                of("gpuOrchestrationEfficiency"),
+                of("ompParallelEfficiency"),
+                of("ompSerializationEfficiency"),
+                of("parallelEfficiency"),
+            ],
+            [0.75, 0.5, 400.0 / 600.0, 0.9, 0.75, 0.75, 0.5]
+        );
+        assert_eq!(of("gpuCommunicationEfficiency"), 300.0 / 360.0);
+        assert_eq!(
+            [
+                of("gpuUsefulTime"),
+                of("gpuCommunicationTime"),
+                of("gpuInactiveTime")
+            ],
+            [400.0, 120.0, 280.0]
+        );
+        assert_eq!(known["resources"]["numGpus"], 2);
+        let regions = known["Application"].as_object().expect("regions");
+        let region = regions
+            .iter()
+            .find(|(name, _)| *name != WHOLE)
+            .expect("a region")
+            .1;
+        assert!(region["gpuLoadBalance"].is_null(), "{region}");
+
+        let unknown = talp(answers, [Some(100), None]);
+        let global = &unknown["Application"]["Global"];
+        assert!(global["gpuParallelEfficiency"].is_null(), "{global}");
+        assert_eq!(global["deviceOffloadEfficiency"], 0.75);
+    }
+}

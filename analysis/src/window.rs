@@ -1,0 +1,268 @@
+//! A part of the timeline, analysed alone: one window, or all instances of a phase.
+//!
+//! ```text
+//! timeline --> Windowed: time stops outside of the windows --> a collector
+//! ```
+//!
+//! Every item comes through, so that the collector knows which teams, tasks and locks there are when a window begins. What
+//! lies outside takes no time there. What is counted, and not only measured, asks whether it lies inside.
+
+use omptrace_timeline::sink::{
+    Enter, Instant, Interval, Item, Leave, Lifetime, Ns, Point, Process, Sink, Summary, Wants,
+};
+
+/// Windows in the order of time; none overlaps another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Windows(Vec<Span>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    begin: Ns,
+    end: Ns,
+    /// Where it begins on the timeline that has windows only.
+    at: Ns,
+}
+
+impl Windows {
+    /// The time that lies in one of `intervals` at least.
+    pub(crate) fn of(mut intervals: Vec<(Ns, Ns)>) -> Windows {
+        intervals.retain(|(begin, end)| begin < end);
+        intervals.sort_unstable();
+        let mut spans: Vec<Span> = Vec::new();
+        for (begin, end) in intervals {
+            let at = match spans.last_mut() {
+                Some(last) if begin <= last.end => {
+                    last.end = last.end.max(end);
+                    continue;
+                }
+                Some(last) => last.at.saturating_add(last.end - last.begin),
+                None => begin,
+            };
+            spans.push(Span { begin, end, at });
+        }
+        Windows(spans)
+    }
+
+    /// The time that lies in both.
+    pub(crate) fn and(&self, other: &Windows) -> Windows {
+        let both = self.0.iter().flat_map(|one| {
+            let others = other.0.iter();
+            others.map(|other| (one.begin.max(other.begin), one.end.min(other.end)))
+        });
+        Windows::of(both.collect())
+    }
+
+    /// The time in all windows.
+    pub(crate) fn duration(&self) -> u64 {
+        let spans = self.0.iter();
+        spans.fold(0, |sum: u64, span| {
+            sum.saturating_add(span.end.abs_diff(span.begin))
+        })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The last window that has begun at `time`.
+    fn last_begun(&self, time: Ns) -> Option<&Span> {
+        let begun = self.0.partition_point(|span| span.begin <= time);
+        Some(&self.0[begun.checked_sub(1)?])
+    }
+
+    /// Where `time` lies on the timeline that has windows only.
+    fn on(&self, time: Ns) -> Ns {
+        match self.last_begun(time) {
+            Some(span) => span.at + (time.min(span.end) - span.begin),
+            None => self.0.first().map_or(time, |first| first.begin),
+        }
+    }
+
+    /// Whether `time` lies in one.
+    pub(crate) fn contains(&self, time: Ns) -> bool {
+        self.last_begun(time).is_some_and(|span| time < span.end)
+    }
+
+    /// The time on the whole timeline of what begins at `at` on that of windows.
+    pub(crate) fn begin(&self, at: Ns) -> Ns {
+        let begun = self.0.partition_point(|span| span.at <= at);
+        self.whole(begun.saturating_sub(1), at)
+    }
+
+    /// Like [`Windows::begin`], of what ends at `at`.
+    pub(crate) fn end(&self, at: Ns) -> Ns {
+        let begun = self.0.partition_point(|span| span.at < at);
+        self.whole(begun.saturating_sub(1), at)
+    }
+
+    fn whole(&self, index: usize, at: Ns) -> Ns {
+        let span = self.0.get(index);
+        span.map_or(at, |span| span.begin.saturating_add(at - span.at))
+    }
+}
+
+/// A collector from a timeline, which counts only what lies in windows.
+pub(crate) trait Collects: Sink {
+    /// Whether what comes now lies in a window.
+    fn set_inside(&mut self, is_inside: bool);
+    /// A window begins: what is open lies in it.
+    fn window_begins(&mut self);
+}
+
+/// Hands a timeline on to `inner`, on which time passes in windows only; all of it where there are none.
+#[derive(Debug)]
+pub(crate) struct Windowed<S> {
+    windows: Option<Windows>,
+    /// The first window that has not begun.
+    next: usize,
+    /// The time of the latest item of the process.
+    latest: Ns,
+    pub(crate) inner: S,
+}
+
+impl<S: Collects> Windowed<S> {
+    pub(crate) fn new(windows: Option<Windows>, mut inner: S) -> Windowed<S> {
+        if windows.is_some() {
+            inner.set_inside(false);
+        }
+        Windowed {
+            windows,
+            next: 0,
+            latest: Ns::MIN,
+            inner,
+        }
+    }
+
+    /// The windows that begin before `time` have begun. What ends when a window begins does not lie in it.
+    fn advance(&mut self, windows: &Windows, time: Ns) {
+        let before = self.next;
+        while windows
+            .0
+            .get(self.next)
+            .is_some_and(|span| span.begin < time)
+        {
+            self.next += 1;
+        }
+        if self.next > before {
+            self.inner.window_begins();
+        }
+        self.latest = self.latest.max(time);
+    }
+
+    /// Takes note of an item at `time`; gives its time in windows.
+    fn at(&mut self, windows: &Windows, time: Ns) -> Ns {
+        self.advance(windows, time);
+        let on = windows.on(time);
+        // What comes late may lie before a window that has begun.
+        let is_inside = windows.contains(time) || on < windows.on(self.latest);
+        self.inner.set_inside(is_inside);
+        on
+    }
+
+    fn item_in(&mut self, windows: &Windows, item: &Item<'_>) {
+        let moved = |at: Point, time: Ns| Point { time, ..at };
+        match item {
+            Item::Enter(enter) => {
+                let at = moved(enter.at, self.at(windows, enter.at.time));
+                self.inner.item(&Item::Enter(Enter { at, ..*enter }));
+            }
+            Item::Leave(leave) => {
+                let at = moved(leave.at, self.at(windows, leave.at.time));
+                self.inner.item(&Item::Leave(Leave { at, ..*leave }));
+            }
+            Item::Instant(instant) => {
+                let at = moved(instant.at, self.at(windows, instant.at.time));
+                self.inner.item(&Item::Instant(Instant { at, ..*instant }));
+            }
+            Item::ThreadEvent(at, event) => {
+                let at = moved(*at, self.at(windows, at.time));
+                self.inner.item(&Item::ThreadEvent(at, *event));
+            }
+            Item::Interval(interval) => {
+                let (begin, end) = (windows.on(interval.begin), windows.on(interval.end));
+                if begin < end || windows.contains(interval.begin) {
+                    self.inner.set_inside(true);
+                    self.inner.item(&Item::Interval(Interval {
+                        begin,
+                        end,
+                        ..*interval
+                    }));
+                }
+            }
+            Item::Link(link) if !windows.contains(link.to.time) => {}
+            Item::Process(process) => {
+                self.next = 0;
+                self.latest = Ns::MIN;
+                let on = |time: Option<Ns>| time.map(|time| windows.on(time));
+                let lifetime = Lifetime {
+                    started: on(process.lifetime.started),
+                    traced_from: windows.on(process.lifetime.traced_from),
+                    ended: on(process.lifetime.ended),
+                };
+                let process = (*process).clone();
+                self.inner.item(&Item::Process(&Process {
+                    lifetime,
+                    ..process
+                }));
+            }
+            Item::Summary(id, summary) => {
+                self.advance(windows, summary.end);
+                let summary = Summary {
+                    end: windows.on(summary.end),
+                    ..(*summary).clone()
+                };
+                self.inner.item(&Item::Summary(*id, &summary));
+            }
+            _ => self.inner.item(item),
+        }
+    }
+}
+
+impl<S: Collects> Sink for Windowed<S> {
+    fn wants(&self) -> Wants {
+        self.inner.wants()
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        match self.windows.take() {
+            None => self.inner.item(item),
+            Some(windows) => {
+                self.item_in(&windows, item);
+                self.windows = Some(windows);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_stops_outside_of_windows() {
+        let windows = Windows::of(vec![(50, 60), (10, 20), (15, 30), (70, 70)]);
+        let on = |time| windows.on(time);
+        assert_eq!([0, 10, 12, 30, 40, 50].map(on), [10, 10, 12, 30, 30, 30]);
+        assert_eq!([55, 60, 99].map(on), [35, 40, 40]);
+        let inside = |time| windows.contains(time);
+        assert_eq!(
+            [9, 10, 29, 30, 50, 60].map(inside),
+            [false, true, true, false, true, false]
+        );
+        assert_eq!(
+            [10, 12, 30, 35].map(|at| windows.begin(at)),
+            [10, 12, 50, 55]
+        );
+        assert_eq!([10, 12, 30, 40].map(|at| windows.end(at)), [10, 12, 30, 60]);
+        let half = Windows::of(vec![(25, 55)]);
+        assert_eq!(windows.and(&half), Windows::of(vec![(25, 30), (50, 55)]));
+        assert!(windows.and(&Windows::default()).is_empty());
+    }
+
+    #[test]
+    fn open_ends_reach_to_the_end_of_time() {
+        let windows = Windows::of(vec![(5, Ns::MAX)]);
+        assert_eq!((windows.on(3), windows.on(7)), (5, 7));
+        assert_eq!(windows.on(Ns::MAX), Ns::MAX);
+    }
+}
