@@ -1,5 +1,5 @@
-//! Events per second of each export and of `dump`, on a trace made here: parallel regions of four threads, each with a
-//! loop, a barrier and tasks. `cargo bench -p omptrace-viewer-export [MILLIONS_OF_EVENTS]`
+//! Events per second of each export and of `dump`, on a trace made here. It has parallel regions of four threads, each with
+//! a loop, a barrier and tasks. `cargo bench -p omptrace-viewer-export [MILLIONS_OF_EVENTS]`
 
 mod made_trace;
 

@@ -1,14 +1,14 @@
 //! Processor time and bytes per event of OTF2's Enter and Leave, ours and the reference library's, in turn:
 //! `cargo bench -p omptrace-viewer-export --bench otf2 [MILLIONS_OF_PAIRS]`
 //!
-//! Ours is the whole export behind interpretation, from the calls of a timeline to files. Needs Debian's
+//! Ours is the whole export behind interpretation, from the items of a timeline to files. Needs Debian's
 //! `libotf2-trace-dev`.
 
 use std::path::Path;
 use std::process::Command;
 
 use omptrace_timeline::sink::*;
-use omptrace_viewer_export::{Format, Otf2Options};
+use omptrace_viewer_export::{Format, FormatOptions};
 
 const REGIONS: u32 = 200;
 const ROUNDS: usize = 7;
@@ -72,23 +72,16 @@ fn write(folder: &Path, pairs: u64) -> f64 {
     let start = processor_time();
     let format = Format::by_name("otf2").expect("a format");
     let mut sink = format
-        .folder_sink(folder, Otf2Options::default(), 1)
+        .folder_sink(folder, &FormatOptions::default(), 1)
         .expect("a folder");
     let (process, location) = (ProcessId(0), LocationId(0));
-    sink.process(&Process {
+    sink.item(&Item::Process(&Process {
         id: process,
         name: "bench".to_owned(),
         os_pid: 1,
-        has_namesake: false,
-        host: String::new(),
-        rank: None,
-        command_line: Vec::new(),
-        exit_status: None,
-        lifetime: Lifetime::default(),
-        reports: Reports::default(),
-        is_overwritten: false,
-    });
-    sink.location(&Location {
+        ..Process::default()
+    }));
+    sink.item(&Item::Location(&Location {
         id: location,
         process,
         kind: LocationKind::Thread {
@@ -97,15 +90,15 @@ fn write(folder: &Path, pairs: u64) -> f64 {
             role: ThreadRole::Main,
         },
         name: "main".to_owned(),
-    });
+    }));
     for id in 0..REGIONS {
-        sink.region(&Region {
+        sink.item(&Item::Region(&Region {
             id: RegionId(id),
             name: format!("!$omp masked @bench.c:{id}"),
             category: Category::Work,
             construct: Construct::Masked,
             source: None,
-        });
+        }));
     }
     let mut time = 0;
     let mut at = || {
@@ -113,8 +106,17 @@ fn write(folder: &Path, pairs: u64) -> f64 {
         Point { location, time }
     };
     for pair in 0..pairs {
-        sink.enter(at(), RegionId((pair % u64::from(REGIONS)) as u32), &[]);
-        sink.leave(at(), &[]);
+        sink.item(&Item::Enter(Enter {
+            at: at(),
+            region: RegionId((pair % u64::from(REGIONS)) as u32),
+            part: Part::First,
+            awaited: None,
+            arguments: &[],
+        }));
+        sink.item(&Item::Leave(Leave {
+            at: at(),
+            arguments: &[],
+        }));
     }
     sink.finish().expect("written");
     processor_time() - start

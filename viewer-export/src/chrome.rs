@@ -1,13 +1,13 @@
 //! Chrome's trace event format, as Perfetto's and Catapult's importers want it.
 //!
-//! What the importers do is not what the format's description says; the rules here come from running them: Perfetto's,
+//! The importers do other things than the format's description says. The rules here come from running them: Perfetto's,
 //! Catapult's, Speedscope's, Tracy's and that of the Firefox profiler.
 //!
 //! * A slice is a begin (`B`) and an end (`E`), in the order of time on each thread. The sum of time and duration of a complete
-//!   event (`X`) is a double that may lie above the next one's time: Speedscope and Tracy then lose the end of a slice. One
+//!   event (`X`) is a double. It may lie above the next one's time: Speedscope and Tracy then lose the end of a slice. One
 //!   `X` beside `B` and `E` changes how equal times are sorted, so there is none.
 //! * An end names its slice, for Speedscope. That takes the two ends of a slice without duration for one only where both have
-//!   the same arguments, and Catapult warns of arguments that come twice: with arguments, such a slice is an instant (`i`). So
+//!   the same arguments. Catapult warns of arguments that come twice. With arguments, such a slice is an instant (`i`). So
 //!   a begin waits for what the thread does next.
 //! * An arrow binds to the innermost slice at its time. In Catapult a slice still lasts at the time of its end, so an arrow's end is a
 //!   nanosecond inside of the slice. It is written before what the thread does next, with which the slice may end.
@@ -16,9 +16,9 @@
 //!   them as doubles.
 //! * Ids and addresses are strings: doubles hold 53 bits. Process and thread numbers are the operating system's, as far as
 //!   those are unique: the thread with its process's number is the main one. They are never 0.
-//! * Locks, devices' queues and other tracks are threads of ours, their intervals slices: arrows lead to slices of threads
+//! * Locks, devices' queues and other tracks are threads of ours, their intervals slices. Arrows lead to slices of threads
 //!   only, and asynchronous events would take twice the bytes and leave their track without a name of its own.
-//! * Perfetto calls a counter by its name and its value's key, Tracy by the key, Catapult by the name and the category. Tracy
+//! * Perfetto names a counter by its name and its value's key, Tracy by the key, Catapult by the name and the category. Tracy
 //!   has no processes and makes one plot of equal keys: those of a further process name it.
 //! * The Firefox profiler shows the argument `detail` alone, Tracy finds the source by `loc`.
 
@@ -31,10 +31,13 @@ use crate::shard::Share;
 use crate::system_ids::SystemIds;
 use crate::text_cache::{ByWord, RecentTexts};
 use omptrace_timeline::sink::{
-    Anchor, Argument, Category, Counter, CounterId, DeviceWork, Flow, FlowKind, Interval, Location,
-    LocationKind, Ns, Point, Process, ProcessId, Region, RegionId, Sink, Source, ThreadEvent,
-    Value, short_name,
+    Anchor, Argument, Arguments, Category, Count, Counter, DeviceWork, Enter, Instant, Interval,
+    Item, Leave, Link, LinkKind, Location, LocationKind, Ns, Point, Process, ProcessId, Region,
+    Sink, Source, ThreadEvent, ThreadRole, Value, Wants, short_name,
 };
+
+/// The places of hidden helpers among a process's threads: behind what its devices did, and behind its locks.
+const HELPERS_FROM: u32 = 1 << 24;
 
 /// Writes Chrome JSON.
 pub(crate) struct Chrome {
@@ -42,13 +45,13 @@ pub(crate) struct Chrome {
     events: Events,
     processes: Vec<Numbers>,
     locations: Vec<Lane>,
-    /// What the slices of each region are called.
+    /// The texts of the slices of each region.
     regions: Vec<Called>,
     counters: Vec<CounterTexts>,
     names: ByWord<ArgumentName>,
     /// By the kind's name.
     flows: ByWord<FlowTexts>,
-    /// What intervals are called.
+    /// The texts of intervals.
     called: RecentTexts<Called>,
     /// The arguments of the newest interval, instant or end: a buffer.
     arguments: Vec<u8>,
@@ -68,7 +71,7 @@ impl<const N: usize> Constant<N> {
     }
 }
 
-/// What stands behind the time of the ends of a slice.
+/// The text behind the time of the ends of a slice.
 #[derive(Default)]
 struct Called {
     /// `,"name":...,"cat":...` and the place.
@@ -80,7 +83,7 @@ struct Called {
 /// `"name":` of an argument.
 type ArgumentName = Constant<32>;
 
-/// What stands behind the id of a flow's ends: `","name":...,"cat":"flow"}`; and what its marks are called.
+/// The text behind the id of a flow's ends: `","name":...,"cat":"flow"}`; and what its marks are called.
 #[derive(Default)]
 struct FlowTexts {
     start: ShortText<64>,
@@ -89,7 +92,7 @@ struct FlowTexts {
 }
 
 impl FlowTexts {
-    fn of(kind: FlowKind) -> FlowTexts {
+    fn of(kind: LinkKind) -> FlowTexts {
         let name = kind.name();
         let text = |more| {
             let text = format!("\",\"name\":\"{name}\",\"cat\":\"flow\"{more}}}");
@@ -128,7 +131,7 @@ impl Events {
     }
 }
 
-/// What stands around the time of each sample of a counter.
+/// The text around the time of each sample of a counter.
 struct CounterTexts {
     /// `{"ph":"C","pid":1,"tid":1,"name":"threads","cat":...,"ts":`
     before_time: Vec<u8>,
@@ -136,7 +139,7 @@ struct CounterTexts {
     before_value: Vec<u8>,
 }
 
-/// What stands between phase and time in each event of a lane: `","pid":1,"tid":2,"ts":`.
+/// The text between phase and time in each event of a lane: `","pid":1,"tid":2,"ts":`.
 type BeforeTime = ShortText<48>;
 
 /// A location as the format sees it.
@@ -153,10 +156,10 @@ struct Lane {
     /// Its arguments, as [`write_arguments`] leaves them.
     arguments: Vec<u8>,
     /// The arrows that lead to it.
-    arrows: Vec<(u64, FlowKind)>,
+    arrows: Vec<(u64, LinkKind)>,
     /// The end of an interval, if that is the newest.
     held: Option<Ns>,
-    /// What stands behind its time.
+    /// The text behind its time.
     end: Vec<u8>,
 }
 
@@ -242,7 +245,7 @@ const EXACT: u64 = 1 << 53;
 /// Between two events.
 const SEPARATOR: &[u8] = b",\n";
 
-/// What ends the file.
+/// The end of the file.
 pub(crate) const END: &[u8] = b"\n]}\n";
 
 impl Chrome {
@@ -350,7 +353,7 @@ impl Called {
     }
 }
 
-/// Appends the arguments, each with a comma behind it, and what stands before the first.
+/// Appends the arguments, each with a comma behind it, and the text before the first.
 #[inline(always)]
 fn write_arguments(
     out: &mut Vec<u8>,
@@ -362,7 +365,7 @@ fn write_arguments(
     }
 }
 
-/// As [`write_arguments`], of one at least: there are none at the ends of most slices, which take no call.
+/// Like [`write_arguments`], of one at least: there are none at the ends of most slices, which take no call.
 fn write_some_arguments(
     out: &mut Vec<u8>,
     names: &mut ByWord<ArgumentName>,
@@ -499,7 +502,7 @@ fn slice_end(
     end(out, arguments);
 }
 
-/// One end of a flow. `text` stands behind its id.
+/// One end of a flow. `text` comes behind its id.
 #[inline]
 fn flow_event(
     out: &mut Vec<u8>,
@@ -517,7 +520,7 @@ fn flow_event(
     });
 }
 
-impl Sink for Chrome {
+impl Chrome {
     fn process(&mut self, process: &Process) {
         let rank = self.share.number(process.id.0.into()) as u32;
         let ids = SystemIds::new(process, rank);
@@ -541,8 +544,15 @@ impl Sink for Chrome {
         self.metadata(pid, tid, "thread_name", |out| {
             json::string(out, &location.name)
         });
+        let helpers_last = match location.kind {
+            LocationKind::Thread {
+                role: ThreadRole::Helper,
+                ..
+            } => HELPERS_FROM,
+            _ => 0,
+        };
         self.metadata(pid, tid, "thread_sort_index", |out| {
-            json::uint(out, location.id.0);
+            json::uint(out, location.id.0.saturating_add(helpers_last));
         });
         let mut before_time = b"\",".to_vec();
         numbers(&mut before_time, pid, tid);
@@ -587,7 +597,13 @@ impl Sink for Chrome {
         });
     }
 
-    fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
+    #[inline(never)]
+    fn count(&mut self, count: &Count) {
+        let Count {
+            counter,
+            time,
+            value,
+        } = *count;
         let texts = &self.counters[counter.0 as usize];
         let out = self.events.next();
         out.extend_from_slice(&texts.before_time);
@@ -597,7 +613,14 @@ impl Sink for Chrome {
         out.extend_from_slice(b"}}");
     }
 
-    fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
+    #[inline(never)]
+    fn enter(&mut self, enter: &Enter<Arguments<'_>>) {
+        let Enter {
+            at,
+            region,
+            arguments,
+            ..
+        } = *enter;
         let lane = &mut self.locations[at.location.0 as usize];
         lane.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
         lane.open.push(region.0);
@@ -608,7 +631,9 @@ impl Sink for Chrome {
         write_detail(&mut lane.arguments, arguments);
     }
 
-    fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
+    #[inline(never)]
+    fn leave(&mut self, leave: &Leave<Arguments<'_>>) {
+        let Leave { at, arguments } = *leave;
         let lane = &mut self.locations[at.location.0 as usize];
         if lane.is_kept && lane.newest == Some(at.time) && lane.arrows.is_empty() {
             write_arguments(&mut lane.arguments, &mut self.names, arguments);
@@ -628,7 +653,13 @@ impl Sink for Chrome {
         slice_end(out, &lane.before_time, at.time, called, &self.arguments);
     }
 
-    fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
+    #[inline(never)]
+    fn instant(&mut self, instant: &Instant<Arguments<'_>>) {
+        let Instant {
+            at,
+            region,
+            arguments,
+        } = *instant;
         let lane = &mut self.locations[at.location.0 as usize];
         lane.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
         (lane.newest, lane.instant) = (None, Some(at.time));
@@ -640,12 +671,9 @@ impl Sink for Chrome {
         instant_event(out, &lane.before_time, at.time, called, &self.arguments);
     }
 
-    fn wants_thread_events(&self) -> bool {
-        true
-    }
-
     /// An arrow leads from the region that creates a task, not from an instant before.
-    fn thread_event(&mut self, at: Point, event: ThreadEvent) {
+    #[inline(never)]
+    fn thread_event(&mut self, at: Point, event: &ThreadEvent) {
         let lane = &mut self.locations[at.location.0 as usize];
         if !matches!(event, ThreadEvent::TaskCreate { .. }) {
             return;
@@ -653,7 +681,7 @@ impl Sink for Chrome {
         if let Some(instant) = lane.instant.take() {
             // In Catapult, the arrow would start on a slice of its time.
             let time = (at.time - 1).max(instant);
-            let kind = FlowKind::TaskCreate;
+            let kind = LinkKind::TaskCreate;
             let texts = self.flows.get(kind.name(), || FlowTexts::of(kind));
             let (events, called) = (&mut self.events, &texts.marks[0]);
             slice_begin(events.next(), &lane.before_time, time, called, &[]);
@@ -661,6 +689,7 @@ impl Sink for Chrome {
         }
     }
 
+    #[inline(never)]
     fn interval(&mut self, interval: &Interval<'_>) {
         let lane = &mut self.locations[interval.track.0 as usize];
         let begin = interval.begin;
@@ -684,7 +713,8 @@ impl Sink for Chrome {
         end(&mut lane.end, &[]);
     }
 
-    fn flow(&mut self, flow: &Flow) {
+    #[inline(never)]
+    fn flow(&mut self, flow: &Link) {
         let id = self.share.number(flow.id);
         let texts = self
             .flows
@@ -741,6 +771,38 @@ impl Sink for Chrome {
         out.extend_from_slice(b",\"s\":\"p\",\"ts\":0.000");
         out.extend_from_slice(&name_and_category(text, Category::Omptrace));
         out.push(b'}');
+    }
+
+    /// Takes an item that is no end of a slice.
+    #[inline(never)]
+    fn other(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Instant(instant) => self.instant(instant),
+            Item::ThreadEvent(at, event) => self.thread_event(*at, event),
+            Item::Count(count) => self.count(count),
+            Item::Interval(interval) => self.interval(interval),
+            Item::Link(link) => self.flow(link),
+            Item::Region(region) => self.region(region),
+            Item::Process(process) => self.process(process),
+            Item::Location(location) => self.location(location),
+            Item::Counter(counter) => self.counter(counter),
+            Item::Note(process, text) => self.note(*process, text),
+            _ => {}
+        }
+    }
+}
+
+impl Sink for Chrome {
+    fn wants(&self) -> Wants {
+        Wants::COUNTS.and(Wants::ARROWS).and(Wants::TASK_CREATIONS)
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Enter(enter) => self.enter(enter),
+            Item::Leave(leave) => self.leave(leave),
+            _ => self.other(item),
+        }
     }
 
     fn failed(&self) -> bool {

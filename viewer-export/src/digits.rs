@@ -1,4 +1,4 @@
-//! Digits of numbers, eight at a time in a register: exports consist of numbers, and bytes that are stored one by one and
+//! Digits of numbers, eight at a time in a register. Exports consist of numbers, and bytes that are stored one by one and
 //! then copied at once stall the processor.
 
 /// The digits of `value` below 10^8, the first in the lowest byte, each 0 to 9; leading zeros fill up.
@@ -15,7 +15,7 @@ const fn decimal(value: u32) -> u64 {
 }
 
 const ZEROS: u64 = 0x3030_3030_3030_3030;
-/// What eight decimal digits cannot hold.
+/// The least number that eight decimal digits cannot hold.
 const TEN_TO_8: u64 = 100_000_000;
 
 /// A constant text of up to `N` bytes, which are copied at once.
@@ -219,7 +219,7 @@ pub(crate) fn push<const N: usize>(out: &mut Vec<u8>, bytes: [u8; N], len: usize
     out.truncate(start + len);
 }
 
-/// Appends `N` zeros for the caller to write to, who truncates what remains of them: bytes are stored where they stay, and
+/// Appends `N` zeros for the caller to write to, who truncates what remains of them. Bytes are stored where they stay, and
 /// the buffer's capacity is looked at once.
 #[inline]
 pub(crate) fn room<const N: usize>(out: &mut Vec<u8>) -> &mut [u8; N] {

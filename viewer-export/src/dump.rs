@@ -1,8 +1,8 @@
 //! The raw facts of a trace: every event with its arguments, in the order of time, nothing interpreted.
 //!
-//! As text for people, or as one JSON object per line for programs: `stream`, `time_ns` (since the session's start),
-//! `event`, then the arguments under their OMPT names, `endpoint` among them where the event has one. Ids, addresses,
-//! flags and unknown enumerators are hex strings; an id is `null` for a null pointer and `"0x0"` for data that was
+//! As text for people, or as one JSON object per line for programs. An object has `stream`, `time_ns` (since the session's
+//! start) and `event`. The arguments follow under their OMPT names, with `endpoint` where the event has one. Ids, addresses,
+//! flags and unknown enumerators are hex strings. An id is `null` for a null pointer and `"0x0"` for data that was
 //! never set.
 
 use std::io::{self, Write};

@@ -1,11 +1,18 @@
-//! The formats that a timeline is exported to: one line per format.
+//! The formats that a timeline is exported to: one row per format.
 
 use std::io;
 use std::path::Path;
 
 use crate::chrome::{self, Chrome};
-use crate::otf2::{Otf2, Otf2Options};
+use crate::firefox::Firefox;
+use crate::folded::Folded;
+use crate::format_options::{FolderParts, FormatOption, FormatOptions};
+use crate::otf2::Otf2;
+use crate::otf2::options as otf2_options;
+use crate::otf2::options::Otf2Options;
 use crate::output::Output;
+#[cfg(feature = "parquet")]
+use crate::parquet;
 use crate::perfetto::{self, Perfetto};
 use crate::shard::Share;
 use crate::text::Text;
@@ -14,31 +21,49 @@ use omptrace_timeline::sink::Sink;
 /// An export format.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
-    /// What `--to` takes.
+    /// Its name for `--to`.
     pub name: &'static str,
     /// The usual end of its files' names.
     pub extension: &'static str,
-    /// What it is good for, in one line.
+    /// Its use, in one line.
     pub description: &'static str,
     /// Larger files, before compression, are more than a viewer can open.
     pub viewer_bytes: Option<u64>,
     /// Regions that lie in more others are left out, since viewers drop them.
     pub(crate) max_depth: Option<usize>,
+    /// It has nothing but samples.
+    pub needs_samples: bool,
+    /// Options that only this format has.
+    pub options: &'static [FormatOption],
     kind: Kind,
 }
 
-/// What a format is written into.
+/// The thing that a format is written into.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     /// A file of records, which several sinks can write.
     Records {
         sink: fn(Output, Share) -> Box<dyn Sink>,
-        /// What ends the file when all sinks were finished.
+        /// The end of the file when all sinks were finished.
         end: fn(&Share) -> Vec<u8>,
     },
     File(fn(Output) -> Box<dyn Sink>),
-    /// A folder that is empty, with the number of locations, about.
-    Folder(fn(&Path, Otf2Options, usize) -> io::Result<Box<dyn Sink>>),
+    /// A folder of files.
+    Folder {
+        /// Writes into a folder that is empty; gets the number of locations, about.
+        sink: fn(&Path, &FormatOptions, usize) -> io::Result<Box<dyn Sink>>,
+        /// The files that an export may replace.
+        parts: FolderParts,
+    },
+    /// A folder of tables, in which each process has files of its own.
+    #[cfg_attr(
+        not(feature = "parquet"),
+        expect(dead_code, reason = "no other is there")
+    )]
+    Tables {
+        /// What an export may replace.
+        parts: FolderParts,
+    },
 }
 
 /// Perfetto's importer has room for 512.
@@ -53,6 +78,8 @@ pub const FORMATS: &[Format] = &[
         // Catapult keeps the text as one string, of which V8 allows 2^29 - 24 characters.
         viewer_bytes: Some(500_000_000),
         max_depth: PERFETTO_DEPTH,
+        needs_samples: false,
+        options: &[],
         kind: Kind::Records {
             sink: |out, share| Box::new(Chrome::new(out, share)),
             end: |_| chrome::END.to_vec(),
@@ -65,6 +92,8 @@ pub const FORMATS: &[Format] = &[
         // The importer takes 150 bytes of memory per slice and 75 per argument; 4 GB is what 32 bits address.
         viewer_bytes: Some(800_000_000),
         max_depth: PERFETTO_DEPTH,
+        needs_samples: false,
+        options: &[],
         kind: Kind::Records {
             sink: |out, share| Box::new(Perfetto::new(out, share)),
             end: perfetto::end,
@@ -76,7 +105,29 @@ pub const FORMATS: &[Format] = &[
         description: "indented text, one block per thread, for reading and comparing",
         viewer_bytes: None,
         max_depth: None,
+        needs_samples: false,
+        options: &[],
         kind: Kind::File(|out| Box::new(Text::new(out))),
+    },
+    Format {
+        name: "firefox",
+        extension: "firefox.json",
+        description: "a profile for profiler.firefox.com: samples by thread, regions as markers",
+        viewer_bytes: Some(1_000_000_000),
+        max_depth: None,
+        needs_samples: true,
+        options: &[],
+        kind: Kind::File(|out| Box::new(Firefox::new(out))),
+    },
+    Format {
+        name: "folded",
+        extension: "folded",
+        description: "folded stacks of samples, for flame graphs: flamegraph.pl, speedscope",
+        viewer_bytes: None,
+        max_depth: None,
+        needs_samples: true,
+        options: &[],
+        kind: Kind::File(|out| Box::new(Folded::new(out))),
     },
     Format {
         name: "otf2",
@@ -84,9 +135,28 @@ pub const FORMATS: &[Format] = &[
         description: "an OTF2 archive (a folder), for Vampir, Scalasca, Cube and other tools of HPC",
         viewer_bytes: None,
         max_depth: None,
-        kind: Kind::Folder(|folder, options, locations| {
-            Ok(Box::new(Otf2::new(folder, options, locations)?))
-        }),
+        needs_samples: false,
+        options: otf2_options::OPTIONS,
+        kind: Kind::Folder {
+            sink: |folder, options, locations| {
+                let options = Otf2Options::of(options);
+                Ok(Box::new(Otf2::new(folder, options, locations)?))
+            },
+            parts: otf2_options::PARTS,
+        },
+    },
+    #[cfg(feature = "parquet")]
+    Format {
+        name: "parquet",
+        extension: "tables",
+        description: "tables in Parquet files (a folder), for DuckDB, Spark, Polars, pandas and any SQL",
+        viewer_bytes: None,
+        max_depth: None,
+        needs_samples: false,
+        options: parquet::OPTIONS,
+        kind: Kind::Tables {
+            parts: parquet::PARTS,
+        },
     },
 ];
 
@@ -98,7 +168,20 @@ impl Format {
 
     /// Whether the format is a folder of files.
     pub fn is_folder(&self) -> bool {
-        matches!(self.kind, Kind::Folder(_))
+        self.folder_parts().is_some()
+    }
+
+    /// The files of a format that is a folder.
+    pub fn folder_parts(&self) -> Option<&FolderParts> {
+        match &self.kind {
+            Kind::Folder { parts, .. } | Kind::Tables { parts } => Some(parts),
+            Kind::Records { .. } | Kind::File(_) => None,
+        }
+    }
+
+    /// Whether it is tables of processes: whole ones, of which engines select what they need.
+    pub fn is_tables(&self) -> bool {
+        matches!(self.kind, Kind::Tables { .. })
     }
 
     /// Whether several sinks can write a file of this format.
@@ -106,11 +189,11 @@ impl Format {
         matches!(self.kind, Kind::Records { .. })
     }
 
-    /// What ends a file that several sinks have written, of which `share` is one.
+    /// The end of a file that several sinks have written, of which `share` is one.
     pub(crate) fn end(&self, share: &Share) -> Vec<u8> {
         match self.kind {
             Kind::Records { end, .. } => end(share),
-            Kind::File(_) | Kind::Folder(_) => Vec::new(),
+            Kind::File(_) | Kind::Folder { .. } | Kind::Tables { .. } => Vec::new(),
         }
     }
 
@@ -122,7 +205,7 @@ impl Format {
         match self.kind {
             Kind::Records { sink, .. } => Ok(sink(out, share)),
             Kind::File(sink) => Ok(sink(out)),
-            Kind::Folder(_) => Err(self.is_not("a file")),
+            Kind::Folder { .. } | Kind::Tables { .. } => Err(self.is_not("a file")),
         }
     }
 
@@ -133,12 +216,14 @@ impl Format {
     pub fn folder_sink(
         &self,
         folder: &Path,
-        options: Otf2Options,
+        options: &FormatOptions,
         locations: usize,
     ) -> io::Result<Box<dyn Sink>> {
         match self.kind {
-            Kind::File(_) | Kind::Records { .. } => Err(self.is_not("a folder")),
-            Kind::Folder(sink) => sink(folder, options, locations),
+            Kind::File(_) | Kind::Records { .. } | Kind::Tables { .. } => {
+                Err(self.is_not("a folder by one sink"))
+            }
+            Kind::Folder { sink, .. } => sink(folder, options, locations),
         }
     }
 

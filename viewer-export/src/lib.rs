@@ -1,4 +1,4 @@
-//! Exports of traces: a timeline as Chrome JSON, Perfetto, OTF2 or text, and raw events.
+//! Exports of traces: a timeline as Chrome JSON, Perfetto, OTF2, text or tables, and raw events.
 //!
 //! ```no_run
 //! use omptrace_trace_format::Reader;
@@ -11,21 +11,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Exporters see only [`omptrace_timeline::sink::Sink`] calls, interpretation sees only events. Nothing here prints.
+//! Exporters see only [items](omptrace_timeline::sink::Item), interpretation sees only events. Nothing here prints.
 #![forbid(unsafe_code)]
 
 mod chrome;
 mod digits;
 mod dump;
+mod firefox;
+mod folded;
 mod format;
+mod format_options;
 mod json;
 mod otf2;
 mod output;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod perfetto;
 mod rotate;
 mod sections;
 mod shard;
-mod sink_thread;
 mod system_ids;
 mod text;
 mod text_cache;
@@ -38,10 +42,9 @@ use std::sync::atomic::Ordering;
 use omptrace_common::thread_pool::processors;
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::filter::Selection;
-use omptrace_timeline::{self as timeline, Report, Timeline};
+use omptrace_timeline::{self as timeline, Report, Timeline, handed_over};
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;
-use sink_thread::handed_over;
 
 use omptrace_timeline::sink::Sink;
 use output::{ByteCount, Output, Writer};
@@ -50,7 +53,7 @@ use shard::{Share, Turns, shares_for};
 
 pub use dump::{dump_json, dump_text};
 pub use format::{FORMATS, Format};
-pub use otf2::{Enums, Otf2Options};
+pub use format_options::{FolderParts, FormatOption, FormatOptions};
 pub use rotate::NextFile;
 
 /// How to convert.
@@ -62,10 +65,12 @@ pub struct ConvertOptions {
     pub symbols: symbols::Options,
     /// Show each chunk that a thread gets of a loop that is not static.
     pub chunks: bool,
-    /// What of the timeline is exported.
+    /// The part of the timeline that is exported.
     pub selection: Selection,
-    /// How OTF2 archives are written.
-    pub otf2: Otf2Options,
+    /// Options that only one format has.
+    pub format: FormatOptions,
+    /// Of a format that is tables, only this part, from 1, of that number of parts `n`: every `n`-th process.
+    pub part: Option<(NonZero<usize>, NonZero<usize>)>,
     /// How many threads may work at once, as many as there are processors where it is `None`. The export is the same.
     pub threads: Option<NonZero<usize>>,
 }
@@ -85,7 +90,7 @@ impl ConvertOptions {
         if self.gzip { output::gzip(out) } else { out }
     }
 
-    /// What stands between a format and `out`.
+    /// The output of a format, which writes into `out`.
     fn output(&self, out: Writer) -> Output {
         if self.is_parallel() {
             Output::behind(out)
@@ -148,17 +153,21 @@ fn side_by_side(
     let reports = turns.take(&|number| {
         let out = Output::in_turns(turns.clone(), number, bytes.clone());
         let sink = format.sink(out, shares[number as usize].clone())?;
-        let mut told = 0;
+        let mut reported = 0;
         let mut progress = |events| {
-            let more = events - std::mem::replace(&mut told, events);
+            let more = events - std::mem::replace(&mut reported, events);
             let (done, progress) = &mut *progress.lock();
             *done += more;
             progress(*done);
         };
         let (first, step) = (number as usize, shares.len());
+        let options = ConvertOptions {
+            selection: options.selection.of_processes(first, step),
+            ..options.clone()
+        };
         replay(
             format,
-            options,
+            &options,
             workers,
             sink,
             &mut |symbols, manner, sink| {
@@ -188,10 +197,14 @@ pub fn convert_to_folder(
     format: &Format,
     options: &ConvertOptions,
     folder: &Path,
-    progress: &mut dyn FnMut(u64),
+    progress: &mut (dyn FnMut(u64) + Send),
 ) -> io::Result<Report> {
+    #[cfg(feature = "parquet")]
+    if format.is_tables() {
+        return parquet::export(inputs, options, folder, progress);
+    }
     let locations = inputs.iter().map(|reader| reader.streams().len()).sum();
-    let sink = format.folder_sink(folder, options.otf2, locations)?;
+    let sink = format.folder_sink(folder, &options.format, locations)?;
     replay_all(inputs, format, options, sink, progress)
 }
 
@@ -262,14 +275,13 @@ fn replay(
         chunks: options.chunks,
         max_depth: format.max_depth,
         ahead: threads > 1,
+        counts: false,
     };
     let symbols = |reader: &Reader| Table::of(reader, &options.symbols);
     // On two processors those who decode and write leave nothing for one who encodes.
-    let report = if threads > 2 {
-        handed_over(&mut *sink, |sink| interpret(&symbols, manner, sink))
-    } else {
-        interpret(&symbols, manner, &mut *sink)
-    };
+    let report = handed_over(vec![&mut *sink], usize::from(threads > 2), |sink| {
+        interpret(&symbols, manner, sink)
+    });
     sink.finish()?;
     Ok(report)
 }

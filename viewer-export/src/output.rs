@@ -27,11 +27,11 @@ pub(crate) struct Output {
     error: Option<io::Error>,
 }
 
-/// Who writes.
+/// The thread that writes.
 enum Target {
     Here(Writer),
     Behind(Behind),
-    /// That share of the file.
+    /// The share of the file with this number.
     InTurns(Arc<Turns>, u32),
 }
 
@@ -215,7 +215,7 @@ impl Behind {
     }
 }
 
-/// What came of writing.
+/// The result of writing.
 fn ended(thread: Option<JoinHandle<io::Result<()>>>) -> io::Result<()> {
     match thread.map(JoinHandle::join) {
         Some(Ok(result)) => result,

@@ -1,8 +1,8 @@
 //! A timeline as a series of files, each complete by itself: one [`Window`] of time after the other.
 //!
 //! A file that is large enough ends at the time of the newest event, and the next begins there. It stays open all the
-//! same: what other threads did may come later than it happened (see [`Cause::LateEnd`](omptrace_timeline::Cause::LateEnd)), as do holds of
-//! locks and the work of devices. Each thread and counter is in one file at a time.
+//! same. What other threads did may come later than it happened (see [`Cause::LateEnd`](omptrace_timeline::Cause::LateEnd)),
+//! as do holds of locks and the work of devices. Each thread and counter is in one file at a time.
 //!
 //! An arrow from one file to another is in neither. Both say how many there are.
 
@@ -14,17 +14,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::format::Format;
 use crate::output::{ByteCount, Output};
 use crate::shard::Share;
-use omptrace_timeline::filter::{KeptEnter, Window};
+use omptrace_timeline::filter::{Filtered, KeptArguments, Window};
 use omptrace_timeline::sink::{
-    Argument, Counter, CounterId, Flow, Interval, Location, Ns, Point, Process, ProcessId, Region,
-    RegionId, Sink,
+    Arguments, Count, Counter, Enter, Function, Interval, Item, Link, Location, Ns, Point, Process,
+    ProcessId, Region, Sink, Wants,
 };
 
 /// Gives the file of that number, from 1.
 pub type NextFile = Box<dyn FnMut(usize) -> io::Result<Box<dyn Write + Send>> + Send>;
 
-/// Gives what stands in front of it.
+/// Gives the output that writes into that file.
 type NextOutput = Box<dyn FnMut(usize) -> io::Result<Output> + Send>;
+
+/// The filters of one of the files.
+type Part = Filtered<Window>;
 
 /// Writes one file after the other.
 pub(crate) struct Split {
@@ -32,10 +35,10 @@ pub(crate) struct Split {
     next_output: NextOutput,
     limit_bytes: u64,
     /// In the order of time; the last has no end yet.
-    parts: Vec<Window>,
+    parts: Vec<Part>,
     /// The time of the newest thing in the last part. A thread may be ahead of others: its times never go back.
     newest: Ns,
-    /// What was written into the last part.
+    /// The bytes that were written into the last part.
     bytes: ByteCount,
     error: Option<io::Error>,
 
@@ -44,6 +47,7 @@ pub(crate) struct Split {
     processes: Vec<Process>,
     locations: Vec<Location>,
     regions: Vec<Region>,
+    functions: Vec<Function>,
     /// By counter.
     counters: Vec<Steps>,
     /// By location.
@@ -65,7 +69,7 @@ struct Steps {
 #[derive(Default)]
 struct Lane {
     /// The open regions.
-    open: Vec<KeptEnter>,
+    open: Vec<Enter<KeptArguments>>,
     /// The part that its newest event is in.
     part: usize,
 }
@@ -73,7 +77,7 @@ struct Lane {
 impl Lane {
     /// The part that contains `time`, which is not earlier than before. Those in between show what is open.
     #[inline]
-    fn part<'p>(&mut self, parts: &'p mut [Window], at: Point) -> Option<&'p mut Window> {
+    fn part<'p>(&mut self, parts: &'p mut [Part], at: Point) -> Option<&'p mut Part> {
         while self.part + 1 < parts.len() && parts[self.part + 1].begin() <= at.time {
             parts[self.part].end_location(at.location);
             self.part += 1;
@@ -98,6 +102,7 @@ impl Split {
             processes: Vec::new(),
             locations: Vec::new(),
             regions: Vec::new(),
+            functions: Vec::new(),
             counters: Vec::new(),
             lanes: Vec::new(),
             cut_arrows: BTreeMap::new(),
@@ -119,16 +124,16 @@ impl Split {
                 return;
             }
         };
-        let mut part = Window::new(sink, begin, Ns::MAX);
-        if let Some(realtime_ns) = self.start {
-            part.start(realtime_ns);
-        }
-        self.processes.iter().for_each(|known| part.process(known));
-        self.locations.iter().for_each(|known| part.location(known));
-        self.regions.iter().for_each(|known| part.region(known));
-        for steps in &self.counters {
-            part.counter(&steps.counter);
-        }
+        let mut part = Filtered::new(Window::new(begin, Ns::MAX), sink);
+        let start = self.start.map(|realtime_ns| Item::Start { realtime_ns });
+        let counters = self.counters.iter().map(|steps| &steps.counter);
+        let known = (start.into_iter())
+            .chain(self.processes.iter().map(Item::Process))
+            .chain(self.locations.iter().map(Item::Location))
+            .chain(self.regions.iter().map(Item::Region))
+            .chain(self.functions.iter().map(Item::Function))
+            .chain(counters.map(Item::Counter));
+        known.for_each(|item| part.item(&item));
         self.parts.push(part);
     }
 
@@ -162,116 +167,122 @@ impl Split {
         let steps = &mut self.counters[counter];
         let later = self.parts.iter_mut().skip(steps.part + 1);
         for part in later.take_while(|part| part.begin() <= time) {
-            part.count(
-                steps.counter.id,
-                part.begin().saturating_sub(1),
-                steps.newest,
-            );
+            part.item(&Item::Count(Count {
+                counter: steps.counter.id,
+                time: part.begin().saturating_sub(1),
+                value: steps.newest,
+            }));
             steps.part += 1;
         }
     }
 
-    fn for_each(&mut self, call: impl Fn(&mut Window)) {
-        self.parts.iter_mut().for_each(call);
-    }
-}
-
-impl Sink for Split {
-    fn start(&mut self, realtime_ns: u64) {
-        self.start = Some(realtime_ns);
-        self.for_each(|part| part.start(realtime_ns));
+    fn give_all(&mut self, item: &Item<'_>) {
+        self.parts.iter_mut().for_each(|part| part.item(item));
     }
 
-    fn process(&mut self, process: &Process) {
-        self.processes.push(process.clone());
-        self.for_each(|part| part.process(process));
-    }
-
-    fn location(&mut self, location: &Location) {
-        self.locations.push(location.clone());
-        self.lanes.push(Lane::default());
-        self.for_each(|part| part.location(location));
-    }
-
-    fn region(&mut self, region: &Region) {
-        self.regions.push(region.clone());
-        self.for_each(|part| part.region(region));
-    }
-
-    fn counter(&mut self, counter: &Counter) {
-        self.counters.push(Steps {
-            counter: counter.clone(),
-            newest: 0,
-            part: 0,
-        });
-        self.for_each(|part| part.counter(counter));
-    }
-
-    fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
-        let index = counter.0 as usize;
-        self.count_on(index, time);
+    fn count(&mut self, count: &Count) {
+        let index = count.counter.0 as usize;
+        self.count_on(index, count.time);
         let steps = &mut self.counters[index];
-        steps.newest = value;
+        steps.newest = count.value;
         if let Some(part) = self.parts.get_mut(steps.part) {
-            part.count(counter, time, value);
+            part.item(&Item::Count(*count));
         }
     }
 
-    fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
-        self.cut(at.time);
+    /// The part that contains what happens on a thread gets `item`.
+    fn give_at(&mut self, at: Point, item: &Item<'_>) -> &mut Lane {
         let lane = &mut self.lanes[at.location.0 as usize];
         if let Some(part) = lane.part(&mut self.parts, at) {
-            part.enter(at, region, arguments);
+            part.item(item);
         }
-        lane.open.push(KeptEnter::new(at, region, arguments));
+        lane
     }
 
-    fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
-        self.newest = self.newest.max(at.time);
-        let lane = &mut self.lanes[at.location.0 as usize];
-        if let Some(part) = lane.part(&mut self.parts, at) {
-            part.leave(at, arguments);
-        }
-        lane.open.pop();
+    fn enter(&mut self, enter: &Enter<Arguments<'_>>, item: &Item<'_>) {
+        self.cut(enter.at.time);
+        let kept = enter.with(KeptArguments::new(enter.arguments));
+        self.give_at(enter.at, item).open.push(kept);
     }
 
-    fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
-        self.cut(at.time);
-        let lane = &mut self.lanes[at.location.0 as usize];
-        if let Some(part) = lane.part(&mut self.parts, at) {
-            part.instant(at, region, arguments);
-        }
-    }
-
-    fn interval(&mut self, interval: &Interval<'_>) {
+    fn interval(&mut self, interval: &Interval<'_>, item: &Item<'_>) {
         let parts = self.part_at(interval.begin)..=self.part_at(interval.end);
         for part in self.parts.get_mut(parts).into_iter().flatten() {
-            part.interval(interval);
+            part.item(item);
         }
     }
 
-    fn flow(&mut self, flow: &Flow) {
-        let parts = [flow.from, flow.to].map(|at| self.part_at(at.time));
+    fn link(&mut self, link: &Link, item: &Item<'_>) {
+        let parts = [link.from, link.to].map(|at| self.part_at(at.time));
         if parts[0] == parts[1] {
             if let Some(part) = self.parts.get_mut(parts[0]) {
-                part.flow(flow);
+                part.item(item);
             }
             return;
         }
         // Relaxed: it is read when the export is complete, by who made it.
         self.all_cut_arrows.fetch_add(1, Ordering::Relaxed);
-        for (part, at) in parts.into_iter().zip([flow.from, flow.to]) {
+        for (part, at) in parts.into_iter().zip([link.from, link.to]) {
             let process = self.locations[at.location.0 as usize].process.0;
             *self.cut_arrows.entry((part, process)).or_default() += 1;
         }
     }
+}
 
-    fn note(&mut self, process: ProcessId, text: &str) {
-        self.for_each(|part| part.note(process, text));
+impl Sink for Split {
+    fn wants(&self) -> Wants {
+        let of_format = self.parts.first().map_or(Wants::NONE, Sink::wants);
+        let wants = Wants::COUNTS.and(Wants::ARROWS);
+        match of_format.contains(Wants::SAMPLES) {
+            true => wants.and(Wants::SAMPLES),
+            false => wants,
+        }
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Count(count) => return self.count(count),
+            Item::Enter(enter) => return self.enter(enter, item),
+            Item::Leave(leave) => {
+                self.newest = self.newest.max(leave.at.time);
+                self.give_at(leave.at, item).open.pop();
+                return;
+            }
+            Item::Instant(instant) => {
+                self.cut(instant.at.time);
+                self.give_at(instant.at, item);
+                return;
+            }
+            Item::Interval(interval) => return self.interval(interval, item),
+            Item::Link(link) => return self.link(link, item),
+            Item::Sample(sample) => {
+                let part = self.part_at(sample.at.time);
+                if let Some(part) = self.parts.get_mut(part) {
+                    part.item(item);
+                }
+                return;
+            }
+            Item::ThreadEvent(..) | Item::Summary(..) => return,
+            Item::Start { realtime_ns } => self.start = Some(*realtime_ns),
+            Item::Process(process) => self.processes.push((*process).clone()),
+            Item::Location(location) => {
+                self.locations.push((*location).clone());
+                self.lanes.push(Lane::default());
+            }
+            Item::Region(region) => self.regions.push((*region).clone()),
+            Item::Function(function) => self.functions.push((*function).clone()),
+            Item::Counter(counter) => self.counters.push(Steps {
+                counter: (*counter).clone(),
+                newest: 0,
+                part: 0,
+            }),
+            Item::Note(..) => {}
+        }
+        self.give_all(item);
     }
 
     fn failed(&self) -> bool {
-        self.error.is_some() || self.parts.iter().any(Window::failed)
+        self.error.is_some() || self.parts.iter().any(Part::failed)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
@@ -281,7 +292,7 @@ impl Sink for Split {
         for ((part, process), arrows) in std::mem::take(&mut self.cut_arrows) {
             let text =
                 format!("arrows from or to other files of the series are not shown ({arrows})");
-            self.parts[part].note(ProcessId(process), &text);
+            self.parts[part].item(&Item::Note(ProcessId(process), &text));
         }
         let mut result = self.error.map_or(Ok(()), Err);
         for part in self.parts {

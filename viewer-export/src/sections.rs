@@ -37,7 +37,7 @@ impl Sections {
     /// Appends what `write` writes to a section.
     ///
     /// # Errors
-    /// Those of the temporary file.
+    /// The errors of the temporary file.
     pub(crate) fn append(
         &mut self,
         section: usize,
@@ -80,7 +80,7 @@ impl Sections {
     /// Writes all sections, one after the other.
     ///
     /// # Errors
-    /// Those of the temporary file.
+    /// The errors of the temporary file.
     pub(crate) fn finish(mut self, out: &mut Output) -> io::Result<()> {
         for section in self.sections {
             for (offset, len) in section.parts {

@@ -48,12 +48,12 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// That of a sink which writes the whole file.
+    /// The share of a sink which writes the whole file.
     pub(crate) fn whole() -> Share {
         Share::several(1).remove(0)
     }
 
-    /// Those of `of` sinks.
+    /// The shares of `of` sinks.
     pub(crate) fn several(of: usize) -> Vec<Share> {
         let identity = Arc::new(AtomicU64::new(0));
         let of = of as u32;
@@ -113,7 +113,7 @@ struct State {
     idle: usize,
     /// Whether all may begin, when that is known.
     may_begin: Option<bool>,
-    /// Who waits waits in vain: nothing more is written.
+    /// True where waiting is in vain: nothing more is written.
     failed: bool,
     /// The first error of `writer`.
     error: Option<io::Error>,
@@ -291,7 +291,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    /// What was written, or an error beyond `limit` bytes.
+    /// The bytes that were written, or an error beyond `limit` bytes.
     #[derive(Clone)]
     struct Disk {
         written: Arc<Mutex<Vec<u8>>>,
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn first_error_is_told_and_ends_all() {
+    fn first_error_is_reported_and_ends_all() {
         for workers in 1..4 {
             let error = written(&disk(7), workers, &[4; 3]).expect_err("a full disk");
             assert_eq!(error.kind(), io::ErrorKind::StorageFull);

@@ -1,4 +1,4 @@
-//! The numbers of processes and threads in formats that know them by the operating system's: by these, viewers find a
+//! The numbers of processes and threads in formats that know them by the operating system's. By these, viewers find a
 //! process's main thread, and traces of one session fit together.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ pub(crate) struct SystemIds {
 }
 
 impl SystemIds {
-    /// Those of the process with that `rank` among all of the file.
+    /// The ids of the process with that `rank` among all of the file.
     pub(crate) fn new(process: &Process, rank: u32) -> SystemIds {
         let os_pid = process.os_pid;
         let pid = match os_pid {
@@ -36,7 +36,7 @@ impl SystemIds {
         }
     }
 
-    /// That of the process, and of its main thread.
+    /// The id of the process, and of its main thread.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
@@ -74,21 +74,12 @@ impl SystemIds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use omptrace_timeline::sink::{Lifetime, ProcessId, Reports};
 
     fn ids(os_pid: u32, has_namesake: bool, rank: u32) -> SystemIds {
         let process = Process {
-            id: ProcessId(0),
-            name: String::new(),
             os_pid,
             has_namesake,
-            host: String::new(),
-            rank: None,
-            command_line: Vec::new(),
-            exit_status: None,
-            lifetime: Lifetime::default(),
-            reports: Reports::default(),
-            is_overwritten: false,
+            ..Process::default()
         };
         SystemIds::new(&process, rank)
     }

@@ -16,8 +16,8 @@ use crate::json;
 use crate::output::Output;
 use crate::sections::Sections;
 use omptrace_timeline::sink::{
-    Argument, Counter, CounterId, Flow, Interval, Location, LocationId, LocationKind, Ns, Point,
-    Process, ProcessId, Region, RegionId, Sink, Value,
+    Argument, Arguments, Count, Counter, Enter, Instant, Interval, Item, Leave, Link, Location,
+    LocationId, LocationKind, Ns, Process, ProcessId, Region, RegionId, Sink, Value, Wants,
 };
 
 /// Writes text.
@@ -137,7 +137,7 @@ fn arguments(out: &mut Vec<u8>, arguments: &[Argument<'_>]) {
     }
 }
 
-impl Sink for Text {
+impl Text {
     fn process(&mut self, process: &Process) {
         let section = self.sections.add();
         let gap = if self.processes.is_empty() { "" } else { "\n" };
@@ -176,7 +176,13 @@ impl Sink for Text {
         self.counters.push(section);
     }
 
-    fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
+    #[inline(never)]
+    fn count(&mut self, count: &Count) {
+        let Count {
+            counter,
+            time,
+            value,
+        } = *count;
         self.append(self.counters[counter.0 as usize], |out| {
             seconds(out, time);
             out.extend_from_slice(b"  ");
@@ -185,7 +191,14 @@ impl Sink for Text {
         });
     }
 
-    fn enter(&mut self, at: Point, region: RegionId, details: &[Argument<'_>]) {
+    #[inline(never)]
+    fn enter(&mut self, enter: &Enter<Arguments<'_>>) {
+        let Enter {
+            at,
+            region,
+            arguments: details,
+            ..
+        } = *enter;
         let name = std::mem::take(&mut self.regions[region.0 as usize]);
         self.line(at.location, at.time, self.depth(at.location), |out| {
             out.extend_from_slice(name.as_bytes());
@@ -197,7 +210,12 @@ impl Sink for Text {
         location.line_open = true;
     }
 
-    fn leave(&mut self, at: Point, details: &[Argument<'_>]) {
+    #[inline(never)]
+    fn leave(&mut self, leave: &Leave<Arguments<'_>>) {
+        let Leave {
+            at,
+            arguments: details,
+        } = *leave;
         let location = &mut self.locations[at.location.0 as usize];
         let Some((region, begin)) = location.open.pop() else {
             return;
@@ -221,7 +239,13 @@ impl Sink for Text {
         self.regions[region.0 as usize] = name;
     }
 
-    fn instant(&mut self, at: Point, region: RegionId, details: &[Argument<'_>]) {
+    #[inline(never)]
+    fn instant(&mut self, instant: &Instant<Arguments<'_>>) {
+        let Instant {
+            at,
+            region,
+            arguments: details,
+        } = *instant;
         let name = self.regions[region.0 as usize].clone();
         self.whole_line(at.location, at.time, self.depth(at.location), |out| {
             out.extend_from_slice(b"* ");
@@ -230,6 +254,7 @@ impl Sink for Text {
         });
     }
 
+    #[inline(never)]
     fn interval(&mut self, interval: &Interval<'_>) {
         self.whole_line(interval.track, interval.begin, 0, |out| {
             out.extend_from_slice(interval.name.as_bytes());
@@ -238,7 +263,8 @@ impl Sink for Text {
         });
     }
 
-    fn flow(&mut self, flow: &Flow) {
+    #[inline(never)]
+    fn flow(&mut self, flow: &Link) {
         let from = self.locations[flow.from.location.0 as usize].name.clone();
         let to = flow.to.location;
         self.whole_line(to, flow.to.time, self.depth(to), |out| {
@@ -254,6 +280,37 @@ impl Sink for Text {
         self.append(*section, |out| {
             out.extend_from_slice(format!("! {text}\n").as_bytes())
         });
+    }
+
+    /// Takes an item that is no end of a slice.
+    #[inline(never)]
+    fn other(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Instant(instant) => self.instant(instant),
+            Item::Count(count) => self.count(count),
+            Item::Interval(interval) => self.interval(interval),
+            Item::Link(link) => self.flow(link),
+            Item::Region(region) => self.region(region),
+            Item::Process(process) => self.process(process),
+            Item::Location(location) => self.location(location),
+            Item::Counter(counter) => self.counter(counter),
+            Item::Note(process, text) => self.note(*process, text),
+            _ => {}
+        }
+    }
+}
+
+impl Sink for Text {
+    fn wants(&self) -> Wants {
+        Wants::COUNTS.and(Wants::ARROWS)
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Enter(enter) => self.enter(enter),
+            Item::Leave(leave) => self.leave(leave),
+            _ => self.other(item),
+        }
     }
 
     fn failed(&self) -> bool {

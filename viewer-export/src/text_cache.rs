@@ -1,9 +1,11 @@
-//! What belongs to words that this program has as constants, as the names of arguments: found by where they lie in memory,
-//! which is faster to check than what they say. And what belongs to texts of a trace that are asked for again and again, as the
-//! names of threads.
+//! Values that belong to words that this program has as constants, as the names of arguments. They are found by where they
+//! lie in memory, which is faster to check than what they say. And what belongs to texts of a trace that are asked for again
+//! and again, as the names of threads.
 
 use std::ops::Index;
+use std::sync::Arc;
 
+use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::sink::Category;
 
 /// Places for the words that were met last; a power of two, several times what there are.
@@ -24,7 +26,7 @@ impl<T: Default> ByWord<T> {
         }
     }
 
-    /// What belongs to `word`, which is not empty; `new` gives it where it is not at hand.
+    /// The value that belongs to `word`, which is not empty; `new` gives it where it is not at hand.
     #[inline(always)]
     pub(crate) fn get(&mut self, word: &'static str, new: impl FnOnce() -> T) -> &mut T {
         debug_assert!(!word.is_empty());
@@ -112,6 +114,49 @@ impl<T> Index<usize> for RecentTexts<T> {
     }
 }
 
+/// Numbers of texts of which a few are asked for again and again. Those are found by their lengths and then compared, which
+/// costs less than hashing.
+pub(crate) struct TextNumbers {
+    numbers: FastMap<Arc<str>, u32>,
+    /// The text of each length that was asked for last.
+    recent: [Option<(Arc<str>, u32)>; RECENT],
+}
+
+impl TextNumbers {
+    pub(crate) fn new() -> TextNumbers {
+        TextNumbers {
+            numbers: FastMap::default(),
+            recent: [const { None }; RECENT],
+        }
+    }
+
+    /// The number of `text`; `None` where it has none.
+    #[inline]
+    pub(crate) fn get(&mut self, text: &str) -> Option<u32> {
+        match &self.recent[text.len() % RECENT] {
+            Some((known, number)) if **known == *text => Some(*number),
+            _ => self.find(text),
+        }
+    }
+
+    #[inline(never)]
+    fn find(&mut self, text: &str) -> Option<u32> {
+        let (known, number) = self.numbers.get_key_value(text)?;
+        self.recent[text.len() % RECENT] = Some((Arc::clone(known), *number));
+        Some(*number)
+    }
+
+    /// Sets the number of `text`.
+    pub(crate) fn insert(&mut self, text: &str, number: u32) {
+        self.numbers.insert(text.into(), number);
+    }
+
+    /// How many texts have a number.
+    pub(crate) fn len(&self) -> usize {
+        self.numbers.len()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,6 +176,23 @@ mod tests {
                     let place = recent.place(text, category, || (text.to_owned(), category));
                     assert_eq!(recent[place], (text.to_owned(), category));
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn texts_of_one_length_have_their_own_numbers() {
+        let mut numbers = TextNumbers::new();
+        let texts = ["ab", "ba", "", "abc", "cba"];
+        for (text, number) in texts.iter().zip(0..) {
+            assert_eq!(numbers.get(text), None);
+            numbers.insert(text, number);
+        }
+        assert_eq!(numbers.len(), texts.len());
+        for _ in 0..2 {
+            for (text, number) in texts.iter().zip(0..) {
+                assert_eq!(numbers.get(text), Some(number));
+                assert_eq!(numbers.get(text), Some(number));
             }
         }
     }

@@ -9,7 +9,7 @@ use otf2_archive::records::{ATTRIBUTE_LIST, Attribute};
 
 /// More than any event of the timeline has.
 const MAX_ATTRIBUTES: usize = 16;
-/// What they take: each a number, a type and a value, behind the record's number and length and their count.
+/// The bytes that they take: each a number, a type and a value, behind the record's number and length and their count.
 const MAX_LIST_BYTES: usize = 2 + 2 + MAX_ATTRIBUTES * (5 + 1 + 9);
 const _: () = assert!(MAX_LIST_BYTES < 2 + 0xff);
 /// Types of values by number, up to the last that attributes have.
@@ -70,7 +70,7 @@ impl Attributes {
         self.list.bytes()
     }
 
-    /// As [`Attributes::list`], of values that are no arguments.
+    /// Like [`Attributes::list`], of values that are no arguments.
     pub(super) fn values(
         &mut self,
         strings: &mut Strings,
@@ -117,7 +117,7 @@ impl Attributes {
     }
 }
 
-/// What lists have in front of the value, of the attribute under this name of this type; defines it where it is new.
+/// The head of an attribute in lists, of this name and type, in front of the value; defines it where it is new.
 #[cold]
 fn head_of(
     definitions: &mut Vec<Attribute>,

@@ -84,6 +84,12 @@ impl Otf2 {
         let groups = self.location_groups(&nodes);
         let locations = self.locations();
         let thread_id = self.strings.number("OMPTRACE::THREAD_ID");
+        let thread_role = self.strings.number("OMPTRACE::THREAD_ROLE");
+        let roles: Vec<StringRef> = self
+            .threads
+            .iter()
+            .map(|thread| self.strings.number(thread.role.name()))
+            .collect();
         let properties = self.group_properties();
         let paradigms = self.paradigms();
         let template = self.strings.number("Thread team ${id}");
@@ -116,13 +122,18 @@ impl Otf2 {
         properties.iter().for_each(|property| file.put(property));
         for location in &locations {
             file.put(location);
-            if let Some(thread) = self.threads.get(location.id as usize) {
-                file.put(&LocationProperty {
-                    location: LocationRef(location.id),
-                    name: thread_id,
-                    legacy_string: StringRef::UNDEFINED,
-                    value: TypedValue::Uint64(thread.os_tid.into()),
-                });
+            let index = location.id as usize;
+            if let Some((thread, role)) = self.threads.get(index).zip(roles.get(index)) {
+                let os_tid = TypedValue::Uint64(thread.os_tid.into());
+                let role = TypedValue::String(*role);
+                for (name, value) in [(thread_id, os_tid), (thread_role, role)] {
+                    file.put(&LocationProperty {
+                        location: LocationRef(location.id),
+                        name,
+                        legacy_string: StringRef::UNDEFINED,
+                        value,
+                    });
+                }
             }
         }
         self.regions
@@ -201,7 +212,7 @@ impl Otf2 {
         groups
     }
 
-    /// What each process's timeline was made of.
+    /// The facts that each process's timeline was made of.
     fn group_properties(&mut self) -> Vec<LocationGroupProperty> {
         let strings = &mut self.strings;
         let mut properties = Vec::new();
@@ -399,7 +410,7 @@ impl Otf2 {
         });
     }
 
-    /// The number of each communicator in the archive, by that in the events: they are to count up without gaps, and those
+    /// The number of each communicator in the archive, by that in the events. They are to count up without gaps, and those
     /// of parents are to come first.
     fn comm_numbers(&self) -> Vec<u32> {
         let comms: HashMap<u32, CommRef> = self
@@ -439,7 +450,7 @@ impl Otf2 {
         Ok(())
     }
 
-    /// What was missing or repaired.
+    /// Writes what was missing or repaired.
     fn write_markers(&self) -> io::Result<()> {
         if self.notes.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What an archive was made of, as properties: of the archive, and of each process's location group.
+//! The facts that an archive was made of, as properties: of the archive, and of each process's location group.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What OTF2 calls each construct: Score-P's names, canonical names and roles, on which tools rely.
+//! OTF2's form of each construct: Score-P's names, canonical names and roles, on which tools rely.
 //!
 //! Scalasca identifies constructs by their canonical names, `!$omp` in front and ` @` behind. What Score-P does not record
 //! (waiting, waking up, chunks of loops) has a canonical name without `!$omp`, so that nobody takes it for the construct.
@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use ompt_sys as ompt;
 
-use super::Enums;
+use super::options::Enums;
 use super::strings::Strings;
 use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::sink::{Category, Construct, DeviceWork, Region, Source, split_place};
 use otf2_archive::encoding::StringRef;
 use otf2_archive::records::{self, paradigm, role};
 
-/// What a region is in OTF2.
+/// The form of a region in OTF2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
     role: u8,
@@ -57,7 +57,7 @@ const fn routine() -> Shape {
     }
 }
 
-/// What Score-P does not know.
+/// The form of something that Score-P does not know.
 const fn unknown(role: u8) -> Shape {
     Shape {
         canonical: Canonical::Unknown,
@@ -119,7 +119,7 @@ impl Enums {
         }
     }
 
-    fn device_shape(self, work: DeviceWork<'_>) -> Shape {
+    fn device_shape(self, work: DeviceWork<&Source>) -> Shape {
         match work {
             DeviceWork::Kernel(_) => called(self.kernel_role(), "!$omp target (kernel execution)"),
             DeviceWork::TransferTo { .. } | DeviceWork::TransferFrom { .. } => {
@@ -173,18 +173,18 @@ fn data_op_role(kind: ompt::ompt_target_data_op_t) -> u8 {
 /// The regions of an archive.
 pub(super) struct Regions {
     enums: Enums,
-    /// Those of the timeline.
+    /// The regions of the timeline.
     timeline: Vec<Region>,
-    /// What each of them is here.
+    /// The form of each of them here.
     known: Vec<Known>,
     definitions: Vec<records::Region>,
-    /// What devices do, by role and name on the timeline.
+    /// The work of devices, by role and name on the timeline.
     of_devices: BTreeMap<u8, FastMap<String, u32>>,
     /// Regions of equal names, roles and places are one.
     by_content: HashMap<(StringRef, u8, StringRef, u32), u32>,
 }
 
-/// What the definition of a region is made of.
+/// The parts of a region's definition.
 struct Definition<'a> {
     /// The name on the timeline.
     name: &'a str,
@@ -310,7 +310,7 @@ impl Regions {
         &mut self,
         strings: &mut Strings,
         name: &str,
-        work: DeviceWork<'_>,
+        work: DeviceWork<&Source>,
     ) -> u32 {
         let shape = self.enums.device_shape(work);
         let known = self.of_devices.entry(shape.role).or_default();
@@ -350,7 +350,7 @@ impl Regions {
         number
     }
 
-    /// A region that is none of the program's: around all that a thread does, or in place of something without time.
+    /// A region that the program does not have: around all that a thread does, or in place of something without time.
     pub(super) fn own(&mut self, strings: &mut Strings, name: &str, role: u8) -> u32 {
         let name = strings.number(name);
         self.intern(records::Region {

@@ -1,4 +1,4 @@
-//! What devices do, as OTF2 has it: an accelerator with streams per device, and a window through which data moves.
+//! The work of devices, as OTF2 has it: an accelerator with streams per device, and a window through which data moves.
 //!
 //! Transfers are written from the device's side, as Score-P does: it gets (`RmaGet`) what the host sends, and puts
 //! (`RmaPut`) what the host receives. The other side is the thread that asked for it. The timeline shows it by an arrow,
@@ -49,7 +49,7 @@ pub(super) enum Direction {
     FromDevice,
 }
 
-/// Who takes part in transfers.
+/// A member of transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Member {
     /// A thread, by its place.
@@ -61,7 +61,7 @@ pub(super) enum Member {
 /// The devices of an archive.
 #[derive(Default)]
 pub(super) struct Streams {
-    /// Those that have streams.
+    /// The devices that have streams.
     pub(super) accelerators: Vec<Accelerator>,
     pub(super) streams: Vec<Stream>,
     /// The members of the window, by rank.
@@ -69,9 +69,9 @@ pub(super) struct Streams {
     ranks: HashMap<Member, u32>,
     transfers: u64,
     pub(super) times: ProcessTimes,
-    /// What the devices of the process that is written now are called.
+    /// The names of the devices of the process that is written now.
     names: HashMap<i32, String>,
-    /// Who asked for a transfer of which nobody knows that: the main thread of that process.
+    /// The thread that asked for a transfer of which that is not known: the main thread of that process.
     main: Option<u32>,
     /// The first stream of that process.
     first_stream: usize,
@@ -140,7 +140,7 @@ impl Streams {
         attributes: &[u8],
         region: u32,
     ) {
-        self.tell_transfer(stream, None);
+        self.write_transfer(stream, None);
         self.extend(times);
         let file = &mut self.streams[stream as usize].file;
         file.region(Enter::ID, times.0, attributes, region);
@@ -156,7 +156,7 @@ impl Streams {
         direction: Direction,
         bytes: u64,
     ) {
-        self.tell_transfer(stream, None);
+        self.write_transfer(stream, None);
         self.extend(times);
         self.streams[stream as usize].transfer = Some(Transfer {
             times,
@@ -168,10 +168,10 @@ impl Streams {
 
     /// The newest work of the stream was asked for by a thread.
     pub(super) fn asked_by(&mut self, stream: u32, thread: u32) {
-        self.tell_transfer(stream, Some(thread));
+        self.write_transfer(stream, Some(thread));
     }
 
-    fn tell_transfer(&mut self, stream: u32, thread: Option<u32>) {
+    fn write_transfer(&mut self, stream: u32, thread: Option<u32>) {
         let Some(transfer) = self.streams[stream as usize].transfer.take() else {
             return;
         };
@@ -210,14 +210,14 @@ impl Streams {
         file.event(end, &[], &completion);
     }
 
-    /// What comes now is of another process.
+    /// Begins another process.
     ///
     /// # Errors
     /// The first of all that was written of this one.
     pub(super) fn next_process(&mut self) -> io::Result<()> {
         let mut finished = Ok(());
         for stream in self.first_stream..self.streams.len() {
-            self.tell_transfer(stream as u32, None);
+            self.write_transfer(stream as u32, None);
             finished = finished.and(self.streams[stream].file.finish());
         }
         self.first_stream = self.streams.len();

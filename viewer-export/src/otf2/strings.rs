@@ -1,18 +1,18 @@
 //! The texts of an archive, each once.
 
-use omptrace_common::fast_map::FastMap;
+use crate::text_cache::TextNumbers;
 use otf2_archive::encoding::StringRef;
 
 /// Texts by number; number 0 is the empty one.
 pub(super) struct Strings {
-    numbers: FastMap<String, StringRef>,
+    numbers: TextNumbers,
     texts: Vec<String>,
 }
 
 impl Strings {
     pub(super) fn new() -> Strings {
         let mut strings = Strings {
-            numbers: FastMap::default(),
+            numbers: TextNumbers::new(),
             texts: Vec::new(),
         };
         strings.number("");
@@ -22,12 +22,12 @@ impl Strings {
     /// The number of `text`.
     pub(super) fn number(&mut self, text: &str) -> StringRef {
         if let Some(number) = self.numbers.get(text) {
-            return *number;
+            return StringRef(number);
         }
-        let number = StringRef(self.texts.len() as u32);
-        self.numbers.insert(text.to_owned(), number);
+        let number = self.texts.len() as u32;
+        self.numbers.insert(text, number);
         self.texts.push(text.to_owned());
-        number
+        StringRef(number)
     }
 
     pub(super) fn texts(&self) -> &[String] {

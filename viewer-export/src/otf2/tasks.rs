@@ -14,7 +14,7 @@ pub(super) enum Task {
     Explicit(u64),
 }
 
-/// What a task is called.
+/// The name of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TaskName {
     pub(super) team: TeamId,
@@ -40,7 +40,7 @@ impl Tasks {
         name
     }
 
-    /// What an explicit task is called; `None` where its creation is not in the trace.
+    /// The name of an explicit task; `None` where its creation is not in the trace.
     pub(super) fn name(&self, task: u64) -> Option<TaskName> {
         self.0.get(&task).copied()
     }

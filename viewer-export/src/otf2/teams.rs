@@ -1,15 +1,15 @@
 //! Teams of threads as OTF2 has them: communicators, one per distinct list of members.
 //!
 //! A member that joins its team says which communicator that is, but who the others are shows only when the last has
-//! joined. Until then the team is *unsettled*: events that name it have a number in reserve, and it is replaced where
-//! the same team was there before. That keeps memory within the number of teams that differ, and of events that unsettled
-//! teams have.
+//! joined. Until then the team is *unsettled*. Events that name it have a number in reserve, which is replaced where
+//! the same team was there before. Memory grows with the teams that differ, and with the events of
+//! unsettled teams.
 
 use omptrace_common::fast_map::FastMap;
 use otf2_archive::chunks::Site;
 use otf2_archive::encoding::{CommRef, significant_bytes};
 
-/// A team is settled with the members that it has when this many events name it: a member whose stream was lost must not
+/// A team is settled with the members that it has when this many events name it. A member whose stream was lost must not
 /// make us keep them all.
 const MAX_SITES: usize = 1 << 20;
 
@@ -32,14 +32,14 @@ pub(super) struct Slot {
 /// The teams that there are, and the communicators of those that there were.
 #[derive(Default)]
 pub(super) struct Teams {
-    /// Those that are over keep their buffers for others to come.
+    /// The teams; those that are over keep their buffers for others to come.
     slots: Vec<Team>,
     /// Places of teams that are over.
     spare: Vec<u32>,
     /// By the number of their parallel region in the trace, those that were not joined.
     by_region: FastMap<u64, Slot>,
     comms: Comms,
-    /// What the newest team that was settled is made of.
+    /// The parts of the newest team that was settled.
     newest: Comm,
     replacements: Vec<Replacement>,
 }
@@ -68,10 +68,10 @@ impl Comms {
     }
 }
 
-/// What a communicator is made of.
+/// The parts of a communicator.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Comm {
-    /// That of the team whose member formed it.
+    /// The communicator of the team whose member formed it.
     pub(super) parent: CommRef,
     /// Locations in the order of their numbers in the team.
     pub(super) members: Vec<u32>,
@@ -83,7 +83,7 @@ struct Team {
     use_count: u32,
     /// It is no team now.
     is_spare: bool,
-    /// That whose member formed it.
+    /// The team whose member formed it.
     parent: Option<Slot>,
     size: u32,
     /// Number in the team and location.
@@ -341,7 +341,7 @@ impl Teams {
         !self.replacements.is_empty()
     }
 
-    /// What events of settled teams are to be repaired.
+    /// The events of settled teams that are to be repaired.
     pub(super) fn replacements(&mut self) -> impl Iterator<Item = Replacement> {
         self.replacements.drain(..)
     }

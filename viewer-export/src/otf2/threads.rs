@@ -1,4 +1,4 @@
-//! What one thread does, as OTF2 has it: the regions that are open, the teams that it is in, the task that it runs.
+//! The state of one thread, as OTF2 has it: the regions that are open, the teams that it is in, the task that it runs.
 //!
 //! On the timeline, a task that runs on top of another lies inside it. In OTF2 each task has regions of its own, and
 //! [`ThreadTaskSwitch`] says which are meant from there on. So each open region knows its task; a thread switches to that
@@ -8,6 +8,7 @@ use std::io;
 
 use super::tasks::{Task, TaskName, Tasks};
 use super::teams::{TeamId, Teams};
+use omptrace_timeline::sink::ThreadRole;
 use otf2_archive::chunks::Site;
 use otf2_archive::encoding::CommRef;
 use otf2_archive::events::EventFile;
@@ -24,6 +25,7 @@ pub(super) struct Thread {
     pub(super) process: usize,
     pub(super) name: String,
     pub(super) os_tid: u32,
+    pub(super) role: ThreadRole,
     pub(super) file: EventFile,
     /// Outermost first.
     pub(super) open: Vec<Open>,
@@ -56,19 +58,19 @@ pub(super) struct Open {
     pub(super) state: State,
 }
 
-/// What is special about an open region.
+/// The special state of an open region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Usual,
     /// Waiting for a critical, atomic or ordered region.
     Waiting,
-    /// The same, which the thread gets just now.
+    /// A wait for such a region, which the thread gets just now.
     Acquires,
     /// The wait is over on the timeline. It goes on around the region that the thread got, as it does with Score-P.
     Acquired,
     /// Being in a critical, atomic or ordered region.
     Holding,
-    /// The same, which the thread leaves just now: the release comes behind that, as with Score-P.
+    /// Being in such a region, which the thread leaves just now: the release comes behind that, as with Score-P.
     Releases {
         lock: u32,
         order: u32,
@@ -88,7 +90,7 @@ pub(super) struct Membership {
 }
 
 impl Membership {
-    /// What the thread's implicit task in the team is called.
+    /// The name of the thread's implicit task in the team.
     fn implicit_task(&self) -> TaskName {
         TaskName {
             team: self.team,

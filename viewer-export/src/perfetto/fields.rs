@@ -1,4 +1,4 @@
-//! Fields put together in a place of their own, where those of nearly all events fit: to append some there takes no look
+//! Fields put together in a place of their own, where those of nearly all events fit. To append some there takes no look
 //! at a vector's capacity, and to copy them a number of bytes that the compiler knows.
 
 use super::protobuf as pb;

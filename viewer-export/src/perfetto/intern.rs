@@ -1,14 +1,13 @@
 //! Interned data: each string is written once, with a number, and the number is used afterwards.
 //!
-//! It goes into a packet of its own, which is written at once: events are kept back for a while, and in the file a number's
+//! It goes into a packet of its own, which is written at once. Events are kept back for a while, and in the file a number's
 //! meaning must come before its use.
 
 use super::protobuf as pb;
 use super::schema::{
     NEEDS_INCREMENTAL_STATE, interned, interned_text, packet, source_location, trace,
 };
-use crate::text_cache::ByWord;
-use omptrace_common::fast_map::FastMap;
+use crate::text_cache::{ByWord, TextNumbers};
 use omptrace_timeline::sink::{Category, Source};
 
 /// Beyond these bounds, texts that can be anything are written out each time: messages that never come again would fill
@@ -21,7 +20,7 @@ pub(super) struct Texts {
     sequence: u8,
     /// The kind: a field of `InternedData`.
     field: u32,
-    iids: FastMap<Box<str>, u64>,
+    iids: TextNumbers,
 }
 
 impl Texts {
@@ -29,30 +28,31 @@ impl Texts {
         Texts {
             sequence,
             field,
-            iids: FastMap::default(),
+            iids: TextNumbers::new(),
         }
     }
 
     /// The number of `text`, of which there is a limited number.
     pub(super) fn iid(&mut self, out: &mut Vec<u8>, text: &str) -> u64 {
         match self.iids.get(text) {
-            Some(known) => *known,
-            None => self.tell(out, text),
+            Some(known) => known.into(),
+            None => self.intern(out, text),
         }
     }
 
     /// The number of `text`, which can be anything; `None` where it is better written out.
     pub(super) fn iid_of_any(&mut self, out: &mut Vec<u8>, text: &str) -> Option<u64> {
         match self.iids.get(text) {
-            Some(known) => Some(*known),
+            Some(known) => Some(known.into()),
             None if self.iids.len() >= MAX_TEXTS || text.len() > MAX_TEXT => None,
-            None => Some(self.tell(out, text)),
+            None => Some(self.intern(out, text)),
         }
     }
 
-    fn tell(&mut self, out: &mut Vec<u8>, text: &str) -> u64 {
-        let iid = self.iids.len() as u64 + 1;
-        self.iids.insert(text.into(), iid);
+    fn intern(&mut self, out: &mut Vec<u8>, text: &str) -> u64 {
+        let number = self.iids.len() as u32 + 1;
+        self.iids.insert(text, number);
+        let iid = number.into();
         interned_data(out, self.sequence, |out| {
             pb::message(out, self.field, |out| {
                 pb::uint(out, interned_text::IID, iid);
@@ -70,6 +70,7 @@ pub(super) struct Strings {
     pub(super) values: Texts,
     argument_names: Words,
     categories: Words,
+    colours: Words,
 }
 
 /// Strings of one kind that this program has as constants, of which there are few.
@@ -100,6 +101,7 @@ impl Strings {
             values: Texts::new(sequence, interned::DEBUG_ANNOTATION_STRING_VALUES),
             argument_names: Words::new(sequence, interned::DEBUG_ANNOTATION_NAMES),
             categories: Words::new(sequence, interned::EVENT_CATEGORIES),
+            colours: Words::new(sequence, interned::CORRELATION_ID_STR),
         }
     }
 
@@ -114,8 +116,13 @@ impl Strings {
         self.categories.iid(out, category.name())
     }
 
+    /// The number of a [`colour`](super::colours).
+    pub(super) fn colour(&mut self, out: &mut Vec<u8>, colour: &'static str) -> u64 {
+        self.colours.iid(out, colour)
+    }
+
     /// Writes that `iid` means the place `source`.
-    pub(super) fn tell_source(&self, out: &mut Vec<u8>, iid: u64, source: &Source) {
+    pub(super) fn write_source(&self, out: &mut Vec<u8>, iid: u64, source: &Source) {
         interned_data(out, self.sequence, |out| {
             pb::message(out, interned::SOURCE_LOCATIONS, |out| {
                 pb::uint(out, source_location::IID, iid);
@@ -144,15 +151,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_text_is_told_once() {
+    fn each_text_is_interned_once() {
         let mut out = Vec::new();
         let mut texts = Texts::new(1, interned::EVENT_NAMES);
         assert_eq!(texts.iid(&mut out, "a"), 1);
         assert_eq!(texts.iid_of_any(&mut out, "b"), Some(2));
-        let told = out.len();
+        let interned = out.len();
         assert_eq!(texts.iid(&mut out, "b"), 2);
         assert_eq!(texts.iid_of_any(&mut out, "a"), Some(1));
-        assert_eq!(out.len(), told);
+        assert_eq!(out.len(), interned);
     }
 
     #[test]

@@ -6,22 +6,28 @@
 //! last       the trace's uuid
 //! ```
 //!
+//! Samples are in sequences of their own ([`samples`]).
+//!
 //! A slice is two events: an end says no more than that the newest slice of its track ends. The importer sorts all
-//! packets by time and keeps the file's order among equal times, so a track's events are written in their own order,
+//! packets by time and keeps the file's order among equal times. So a track's events are written in their own order,
 //! and it does not matter that tracks mix. All packets of a [`Share`] are one sequence and have its interned strings. (A
 //! sequence for each thread would spare events the two bytes of their track, but repeat every string in each.) Events of the
 //! first location, which in most programs is the thread that has most of them, name no track: it is the sequence's default.
 //!
-//! A flow's end is a field of an event at its place and time; that of an interval may stand at either end of its slice.
-//! Where no such event is at hand any more, as for the creation of a task long ago, it gets a slice without duration. A flow from
-//! the end of a slice is two events of an older kind, which the importer binds to the innermost slices at their times.
+//! A flow's end is a field of an event at its place and time. That of an interval may be at either end of its slice.
+//! Where no such event is at hand any more, as for the creation of a task long ago, it gets a slice without duration. A
+//! flow from the end of a slice is two events of an older kind. The importer binds these to the innermost slices then.
 //!
 //! The importer takes for the source whichever of the two slices began first, whatever the file says. So what leads to a thread
 //! that waits is bound to no slice of the wait: [`Anchor::Moment`] is a slice without duration.
+//!
+//! Slices of one correlation id have one colour, whatever they are called: [`colours`] says which.
 
+mod colours;
 mod fields;
 mod intern;
 mod protobuf;
+mod samples;
 mod schema;
 mod track_event;
 mod tracks;
@@ -37,21 +43,26 @@ use crate::text_cache::RecentTexts;
 use intern::Strings;
 use omptrace_common::fast_map::Fold;
 use omptrace_timeline::sink::{
-    Anchor, Argument, Category, Counter, CounterId, Flow, Interval, Location, LocationKind, Ns,
-    Point, Process, ProcessId, Region, RegionId, Sink, short_name,
+    Anchor, Argument, Arguments, Category, Count, Counter, Enter, Function, Instant, Interval,
+    Item, Leave, Link, Location, LocationKind, Ns, Point, Process, ProcessId, Region, RegionId,
+    Sample, Sink, ThreadRole, Wants, short_name,
 };
 use protobuf as pb;
+use samples::SampleSequence;
 use schema::{
     BUILTIN_CLOCK_BOOTTIME, BUILTIN_CLOCK_REALTIME, EventType, INCREMENTAL_STATE_CLEARED, clock,
     clock_snapshot, event, packet, trace, trace_uuid,
 };
-use track_event::{EventName, EventTrack};
+use track_event::{EventName, EventTrack, Traits};
 use tracks::{ProcessTracks, ThreadTrack};
 
 /// The importer numbers flows in phases itself, in 32 bits; others have the ids that the file gives them, from here on.
 const FIRST_FLOW_ID: u64 = 1 << 63;
-/// Those of one file.
+/// The bits of a flow's number within one file.
 const FLOW_BITS: u32 = 40;
+
+/// The group of the hidden helpers' tracks, which `omptrace view` leaves folded.
+pub(crate) const HIDDEN_HELPERS: &str = "hidden helpers";
 
 // A sequence's number takes one byte.
 const _: () = assert!(MAX_SHARES < pb::ONE_BYTE as usize);
@@ -60,18 +71,23 @@ const _: () = assert!(MAX_SHARES < pb::ONE_BYTE as usize);
 pub(crate) struct Perfetto {
     out: Output,
     share: Share,
-    /// That of all packets.
+    /// The sequence of all packets.
     sequence: u8,
     strings: Strings,
-    /// What events are called that belong to no region, as the intervals of tracks.
+    /// The names of events that belong to no region, as the intervals of tracks.
     names: RecentTexts<EventName>,
-    /// What the events of each region are called.
+    /// The names of the events of each region.
     regions: Vec<EventName>,
     processes: Vec<ProcessTracks>,
     /// By location.
     tracks: Vec<EventTrack>,
     /// By counter.
     counters: Vec<EventTrack>,
+    functions: Vec<Function>,
+    /// By the number of a thread's location.
+    samples: BTreeMap<u32, SampleSequence>,
+    /// By the number of a thread's location: the process, and the ids of process and thread.
+    threads: BTreeMap<u32, (ProcessId, (u32, u32))>,
     /// How many uuids were given out.
     uuids: u64,
     /// The earliest event's time, where notes go; the greatest number where there is none.
@@ -84,10 +100,10 @@ pub(crate) struct Perfetto {
     identity: Fold,
 }
 
-/// What an event is called.
+/// The name of an event.
 enum Called {
     Region(RegionId),
-    /// What [`Perfetto::name`] gave.
+    /// The number that [`Perfetto::name`] gave.
     Text(usize),
     /// It is the end of a slice.
     Nothing,
@@ -109,6 +125,9 @@ impl Perfetto {
             processes: Vec::new(),
             tracks: Vec::new(),
             counters: Vec::new(),
+            functions: Vec::new(),
+            samples: BTreeMap::new(),
+            threads: BTreeMap::new(),
             uuids: 0,
             first_event: Ns::MAX,
             times: 0,
@@ -135,15 +154,19 @@ impl Perfetto {
         self.out.written();
     }
 
-    /// That of a track: not 0, which is the root's.
+    /// A new number of a track: not 0, which is the root's.
     fn new_uuid(&mut self) -> u64 {
         self.uuids += 1;
         self.share.number(self.uuids - 1) + 1
     }
 
     fn plain_track(&mut self, parent: u64, name: &str) -> u64 {
+        self.described_track(parent, name, "")
+    }
+
+    fn described_track(&mut self, parent: u64, name: &str, description: &str) -> u64 {
         let uuid = self.new_uuid();
-        self.packet(|out| tracks::plain(out, uuid, parent, name));
+        self.packet(|out| tracks::plain(out, uuid, parent, name, description));
         uuid
     }
 
@@ -157,8 +180,18 @@ impl Perfetto {
             rank: location.id.0,
             name: &location.name,
         };
+        let ids = (location.process, (track.pid, track.tid));
         self.packet(|out| tracks::thread(out, &track));
+        self.threads.insert(location.id.0, ids);
         uuid
+    }
+
+    fn helper_track(&mut self, location: &Location, os_tid: u32) -> u64 {
+        let process = location.process.0 as usize;
+        let ProcessTracks { uuid, helpers, .. } = self.processes[process];
+        let group = helpers.unwrap_or_else(|| self.plain_track(uuid, HIDDEN_HELPERS));
+        self.processes[process].helpers = Some(group);
+        self.described_track(group, &location.name, &tracks::helper_aid(os_tid))
     }
 
     fn lock_track(&mut self, process: ProcessId, name: &str) -> u64 {
@@ -190,21 +223,35 @@ impl Perfetto {
         self.out.written();
     }
 
-    /// The place of a name that belongs to no region, until the next is asked for.
+    /// The place of a name that belongs to no region and has no colour of its own, until the next is asked for.
     fn name(&mut self, text: &str, category: Category) -> usize {
+        self.coloured_name(text, category, || None)
+    }
+
+    /// The same, with a colour: one for each name and category.
+    fn coloured_name(
+        &mut self,
+        text: &str,
+        category: Category,
+        colour: impl FnOnce() -> Option<&'static str>,
+    ) -> usize {
         let (out, strings) = (self.out.buffer(), &mut self.strings);
         self.names.place(text, category, || {
             let iid = strings.names.iid_of_any(out, text);
-            let category = strings.category(out, category);
+            let traits = Traits {
+                category: strings.category(out, category),
+                source: None,
+                colour: colour().map(|colour| strings.colour(out, colour)),
+            };
             match iid {
-                Some(iid) => EventName::interned(iid, category, None),
-                None => EventName::text(text, category),
+                Some(iid) => EventName::interned(iid, traits),
+                None => EventName::text(text, traits),
             }
         })
     }
 
     /// Adds an end of a flow to what began there and then, or to a mark.
-    fn flow_end(&mut self, flow: &Flow, (at, anchor): (Point, Anchor), mark: &str, field: u32) {
+    fn flow_end(&mut self, flow: &Link, (at, anchor): (Point, Anchor), mark: &str, field: u32) {
         let location = at.location.0 as usize;
         let id = FIRST_FLOW_ID | self.flow_id(flow);
         if anchor == Anchor::Moment || !self.tracks[location].flow(at.time, field, id) {
@@ -213,21 +260,22 @@ impl Perfetto {
         }
     }
 
-    fn flow_id(&self, flow: &Flow) -> u64 {
+    fn flow_id(&self, flow: &Link) -> u64 {
         self.flow_salt ^ self.share.number(flow.id)
     }
 
     /// A slice without duration. The importer would take an instant for the innermost slice until the next event.
-    fn mark(&mut self, flow: &Flow, at: Point, mark: &str) {
+    fn mark(&mut self, flow: &Link, at: Point, mark: &str) {
         let name = self.name(mark, flow.kind.category());
         self.event(EventType::SliceBegin, at, Called::Text(name), &[]);
         self.event(EventType::SliceEnd, at, Called::Nothing, &[]);
         self.tracks[at.location.0 as usize].ends_what_began(at.time);
     }
 
-    /// A flow whose ends are events of their own: from the end of a slice, or one whose ends have one time and need an order.
-    fn flow_in_phases(&mut self, flow: &Flow) {
-        let (Flow { from, to, .. }, (cause, effect)) = (*flow, flow.kind.marks());
+    /// A flow whose ends are events of their own. It leads from the end of a slice, or its ends have one time and need an
+    /// order.
+    fn flow_in_phases(&mut self, flow: &Link) {
+        let (Link { from, to, .. }, (cause, effect)) = (*flow, flow.kind.marks());
         let is_within = from.location == to.location;
         match flow.cause {
             Anchor::Moment if !is_within => self.marked_phase(flow, b's', from, cause),
@@ -245,7 +293,7 @@ impl Perfetto {
     }
 
     /// One end of a flow, within a mark.
-    fn marked_phase(&mut self, flow: &Flow, phase: u8, at: Point, mark: &str) {
+    fn marked_phase(&mut self, flow: &Link, phase: u8, at: Point, mark: &str) {
         let name = self.name(mark, flow.kind.category());
         self.event(EventType::SliceBegin, at, Called::Text(name), &[]);
         self.phase(flow, phase, at);
@@ -253,7 +301,7 @@ impl Perfetto {
     }
 
     /// One end of a flow, of the innermost slice.
-    fn phase(&mut self, flow: &Flow, phase: u8, at: Point) {
+    fn phase(&mut self, flow: &Link, phase: u8, at: Point) {
         let name = self.name(flow.kind.name(), flow.kind.category());
         let (name, id) = (&self.names[name], self.flow_id(flow));
         let (out, track) = (self.out.buffer(), &mut self.tracks[at.location.0 as usize]);
@@ -263,7 +311,7 @@ impl Perfetto {
     }
 }
 
-/// What ends the file: the uuid, by which viewers know a trace again.
+/// The end of the file: the uuid, by which viewers know a trace again.
 pub(crate) fn end(share: &Share) -> Vec<u8> {
     let mut identity = Fold::default();
     identity.write_u64(share.identity());
@@ -281,7 +329,7 @@ pub(crate) fn end(share: &Share) -> Vec<u8> {
     end
 }
 
-impl Sink for Perfetto {
+impl Perfetto {
     /// The timeline's clock counts from its start; importers get from it to the time of day.
     fn start(&mut self, realtime_ns: u64) {
         self.identity.write_u64(realtime_ns);
@@ -312,8 +360,10 @@ impl Sink for Perfetto {
             uuid: self.new_uuid(),
             ids: SystemIds::new(process, rank),
             locks: None,
+            helpers: None,
             devices: BTreeMap::new(),
             notes: None,
+            sampling_period_ns: process.sampling_period_ns,
         };
         self.packet(|out| tracks::process(out, &tracks, rank, process));
         self.processes.push(tracks);
@@ -321,6 +371,11 @@ impl Sink for Perfetto {
 
     fn location(&mut self, location: &Location) {
         let uuid = match location.kind {
+            LocationKind::Thread {
+                os_tid,
+                role: ThreadRole::Helper,
+                ..
+            } => self.helper_track(location, os_tid),
             LocationKind::Thread { os_tid, .. } => self.thread_track(location, os_tid),
             LocationKind::Device { device_num } => {
                 let parent = self.processes[location.process.0 as usize].uuid;
@@ -329,7 +384,7 @@ impl Sink for Perfetto {
                 process.devices.entry(device_num).or_insert(uuid);
                 uuid
             }
-            LocationKind::DeviceQueue { device_num } => {
+            LocationKind::DeviceQueue { device_num, .. } => {
                 let process = &self.processes[location.process.0 as usize];
                 let around = process.devices.get(&device_num);
                 let parent = around.copied().unwrap_or(process.uuid);
@@ -355,23 +410,22 @@ impl Sink for Perfetto {
         let out = self.out.buffer();
         // These lie within their construct, which shows its place: the importer takes more memory for the parts of a place
         // than for the slice.
-        let tells_place = !matches!(
+        let has_place = !matches!(
             region.category,
             Category::ImplicitTask | Category::Sync | Category::Wait
         );
-        let source = region
-            .source
-            .as_ref()
-            .filter(|_| tells_place)
-            .map(|source| {
-                let iid = u64::from(region.id.0) + 1;
-                self.strings.tell_source(out, iid, source);
-                iid
-            });
+        let source = region.source.as_ref().filter(|_| has_place).map(|source| {
+            let iid = u64::from(region.id.0) + 1;
+            self.strings.write_source(out, iid, source);
+            iid
+        });
         let name = self.strings.names.iid(out, short_name(&region.name));
-        let category = self.strings.category(out, region.category);
-        self.regions
-            .push(EventName::interned(name, category, source));
+        let traits = Traits {
+            category: self.strings.category(out, region.category),
+            source,
+            colour: Some(self.strings.colour(out, colours::of_region(region))),
+        };
+        self.regions.push(EventName::interned(name, traits));
     }
 
     fn counter(&mut self, counter: &Counter) {
@@ -382,38 +436,62 @@ impl Sink for Perfetto {
             .push(EventTrack::new(self.sequence, Some(uuid)));
     }
 
-    fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
+    #[inline(never)]
+    fn count(&mut self, count: &Count) {
+        let Count {
+            counter,
+            time,
+            value,
+        } = *count;
         let out = self.out.buffer();
         self.counters[counter.0 as usize].sample(out, time, value);
         self.out.written();
     }
 
-    fn enter(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
+    #[inline(never)]
+    fn enter(&mut self, enter: &Enter<Arguments<'_>>) {
+        let Enter {
+            at,
+            region,
+            arguments,
+            ..
+        } = *enter;
         self.event(EventType::SliceBegin, at, Called::Region(region), arguments);
     }
 
-    fn leave(&mut self, at: Point, arguments: &[Argument<'_>]) {
+    #[inline(never)]
+    fn leave(&mut self, leave: &Leave<Arguments<'_>>) {
+        let Leave { at, arguments } = *leave;
         self.event(EventType::SliceEnd, at, Called::Nothing, arguments);
     }
 
-    fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
+    #[inline(never)]
+    fn instant(&mut self, instant: &Instant<Arguments<'_>>) {
+        let Instant {
+            at,
+            region,
+            arguments,
+        } = *instant;
         self.event(EventType::Instant, at, Called::Region(region), arguments);
     }
 
+    #[inline(never)]
     fn interval(&mut self, interval: &Interval<'_>) {
         let point = |time| Point {
             location: interval.track,
             time,
         };
         let (begin, end) = (point(interval.begin), point(interval.end));
-        let name = self.name(interval.name, interval.category);
+        let colour = || Some(colours::of_interval(interval));
+        let name = self.coloured_name(interval.name, interval.category, colour);
         let called = Called::Text(name);
         self.event(EventType::SliceBegin, begin, called, interval.arguments);
         self.event(EventType::SliceEnd, end, Called::Nothing, &[]);
         self.tracks[interval.track.0 as usize].ends_what_began(interval.begin);
     }
 
-    fn flow(&mut self, flow: &Flow) {
+    #[inline(never)]
+    fn flow(&mut self, flow: &Link) {
         if flow.cause == Anchor::End || flow.from.time == flow.to.time {
             return self.flow_in_phases(flow);
         }
@@ -424,9 +502,24 @@ impl Sink for Perfetto {
         self.flow_end(flow, (flow.from, flow.cause), cause, event::FLOW_IDS);
     }
 
+    fn sample(&mut self, sample: &Sample<'_>) {
+        let location = sample.at.location.0;
+        let Some((process, ids)) = self.threads.get(&location).copied() else {
+            return;
+        };
+        let period_ns = self.processes[process.0 as usize].sampling_period_ns;
+        let out = self.out.buffer();
+        let thread = self.share.number(location.into());
+        let sequence = self.samples.entry(location);
+        let sequence = sequence.or_insert_with(|| SampleSequence::begin(out, thread, ids));
+        sequence.sample(self.out.buffer(), &self.functions, sample, period_ns);
+        self.out.written();
+    }
+
     fn note(&mut self, process: ProcessId, text: &str) {
         let ProcessTracks { uuid, notes, .. } = self.processes[process.0 as usize];
-        let track = notes.unwrap_or_else(|| self.plain_track(uuid, "omptrace"));
+        let track =
+            notes.unwrap_or_else(|| self.described_track(uuid, "omptrace", tracks::READING_AID));
         self.processes[process.0 as usize].notes = Some(track);
 
         let time = match self.first_event {
@@ -442,6 +535,40 @@ impl Sink for Perfetto {
         track.write_newest(out);
     }
 
+    /// Takes an item that is no end of a slice.
+    #[inline(never)]
+    fn other(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Instant(instant) => self.instant(instant),
+            Item::Count(count) => self.count(count),
+            Item::Interval(interval) => self.interval(interval),
+            Item::Link(link) => self.flow(link),
+            Item::Region(region) => self.region(region),
+            Item::Process(process) => self.process(process),
+            Item::Location(location) => self.location(location),
+            Item::Counter(counter) => self.counter(counter),
+            Item::Start { realtime_ns } => self.start(*realtime_ns),
+            Item::Function(function) => self.functions.push((*function).clone()),
+            Item::Sample(sample) => self.sample(sample),
+            Item::Note(process, text) => self.note(*process, text),
+            _ => {}
+        }
+    }
+}
+
+impl Sink for Perfetto {
+    fn wants(&self) -> Wants {
+        Wants::COUNTS.and(Wants::ARROWS).and(Wants::SAMPLES)
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Enter(enter) => self.enter(enter),
+            Item::Leave(leave) => self.leave(leave),
+            _ => self.other(item),
+        }
+    }
+
     fn failed(&self) -> bool {
         self.out.failed()
     }
@@ -449,6 +576,10 @@ impl Sink for Perfetto {
     fn finish(mut self: Box<Self>) -> io::Result<()> {
         for track in &mut self.tracks {
             track.write_newest(self.out.buffer());
+            self.out.written();
+        }
+        for sequence in self.samples.values_mut() {
+            sequence.write(self.out.buffer());
             self.out.written();
         }
         self.identity.write_u64(self.times);

@@ -23,7 +23,7 @@ pub(super) const fn uint_key(field: u32) -> u8 {
     short_key(field, VARINT)
 }
 
-/// As [`uint_key`], of a message.
+/// Like [`uint_key`], of a message.
 pub(super) const fn front_key(field: u32) -> u8 {
     short_key(field, LEN)
 }
@@ -117,7 +117,7 @@ impl Short {
         Short::field(field, FIXED64, value, 8)
     }
 
-    /// As [`uint`], of a number below [`MAX_VARINT`].
+    /// Like [`uint`], of a number below [`MAX_VARINT`].
     #[inline]
     pub(super) fn uint(field: u32, value: u64) -> Short {
         let (value, len) = varint_bytes(value);

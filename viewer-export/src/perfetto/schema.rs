@@ -1,5 +1,5 @@
-//! Numbers of the fields that are written, from `protos/perfetto/trace` of the Perfetto repository: one module for each
-//! message, in the order in which they are used.
+//! Numbers of the fields that are written, from `protos/perfetto/trace` of the Perfetto repository. Each message has a
+//! module, in the order in which they are used.
 
 /// Turns `message { FIELD = number, ... }` into a module of constants.
 macro_rules! messages {
@@ -19,6 +19,8 @@ messages! {
         TRACK_EVENT = 11,
         INTERNED_DATA = 12,
         SEQUENCE_FLAGS = 13,
+        THREAD_DESCRIPTOR = 44,
+        STREAMING_PROFILE_PACKET = 54,
         TRACE_PACKET_DEFAULTS = 59,
         TRACK_DESCRIPTOR = 60,
         FIRST_PACKET_ON_SEQUENCE = 87,
@@ -44,6 +46,7 @@ messages! {
         COUNTER = 8,
         CHILD_ORDERING = 11,
         SIBLING_ORDER_RANK = 12,
+        DESCRIPTION = 14,
         SIBLING_MERGE_BEHAVIOR = 15,
         PROCESS_ORDERING = 19,
         THREAD_ORDERING = 20,
@@ -51,7 +54,21 @@ messages! {
     /// `ProcessDescriptor`
     process { PID = 1, CMDLINE = 2, LEGACY_SORT_INDEX = 3, PROCESS_NAME = 6, }
     /// `ThreadDescriptor`
-    thread { PID = 1, TID = 2, LEGACY_SORT_INDEX = 3, THREAD_NAME = 5, }
+    thread {
+        PID = 1,
+        TID = 2,
+        LEGACY_SORT_INDEX = 3,
+        THREAD_NAME = 5,
+        REFERENCE_TIMESTAMP_US = 6,
+    }
+    /// `StreamingProfilePacket`
+    streaming_profile { CALLSTACK_IID = 1, TIMESTAMP_DELTA_US = 2, }
+    /// `Callstack`
+    callstack { IID = 1, FRAME_IDS = 2, }
+    /// `Frame`
+    frame { IID = 1, FUNCTION_NAME_ID = 2, MAPPING_ID = 3, REL_PC = 4, }
+    /// `Mapping`
+    mapping { IID = 1, PATH_STRING_IDS = 7, }
     /// `CounterDescriptor`
     counter { UNIT = 3, UNIT_NAME = 6, }
     /// `TrackEvent`
@@ -67,6 +84,7 @@ messages! {
         SOURCE_LOCATION_IID = 34,
         FLOW_IDS = 47,
         TERMINATING_FLOW_IDS = 48,
+        CORRELATION_ID_STR_IID = 54,
     }
     /// `TrackEvent.LegacyEvent`
     legacy { PHASE = 2, UNSCOPED_ID = 6, BIND_TO_ENCLOSING = 12, }
@@ -85,7 +103,13 @@ messages! {
         EVENT_NAMES = 2,
         DEBUG_ANNOTATION_NAMES = 3,
         SOURCE_LOCATIONS = 4,
+        FUNCTION_NAMES = 5,
+        FRAMES = 6,
+        CALLSTACKS = 7,
+        MAPPING_PATHS = 17,
+        MAPPINGS = 19,
         DEBUG_ANNOTATION_STRING_VALUES = 29,
+        CORRELATION_ID_STR = 43,
     }
     /// `EventCategory`, `EventName`, `DebugAnnotationName`, `InternedString`: alike in these two
     interned_text { IID = 1, TEXT = 2, }

@@ -6,30 +6,48 @@ use super::protobuf as pb;
 use super::schema::{EventType, annotation, event, legacy, packet, trace};
 use omptrace_timeline::sink::{Argument, Ns, Value};
 
-/// What an event is called: fields of a `TrackEvent`.
+/// The name of an event: fields of a `TrackEvent`.
 #[derive(Clone, Debug)]
 pub(super) enum EventName {
     Short(pb::Short),
     Long(Box<[u8]>),
 }
 
+/// Numbers of interned data that belong to a name.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Traits {
+    pub(super) category: u64,
+    /// The place in the source.
+    pub(super) source: Option<u64>,
+    pub(super) colour: Option<u64>,
+}
+
+impl Traits {
+    fn append(self, fields: &mut Vec<u8>) {
+        pb::uint(fields, event::CATEGORY_IIDS, self.category);
+        if let Some(source) = self.source {
+            pb::uint(fields, event::SOURCE_LOCATION_IID, source);
+        }
+        if let Some(colour) = self.colour {
+            pb::uint(fields, event::CORRELATION_ID_STR_IID, colour);
+        }
+    }
+}
+
 impl EventName {
-    /// By numbers of interned data.
-    pub(super) fn interned(name: u64, category: u64, source: Option<u64>) -> EventName {
+    /// By its number of interned data.
+    pub(super) fn interned(name: u64, traits: Traits) -> EventName {
         let mut fields = Vec::new();
         pb::uint(&mut fields, event::NAME_IID, name);
-        pb::uint(&mut fields, event::CATEGORY_IIDS, category);
-        if let Some(source) = source {
-            pb::uint(&mut fields, event::SOURCE_LOCATION_IID, source);
-        }
+        traits.append(&mut fields);
         EventName::of(fields)
     }
 
     /// Written out.
-    pub(super) fn text(name: &str, category: u64) -> EventName {
+    pub(super) fn text(name: &str, traits: Traits) -> EventName {
         let mut fields = Vec::new();
         pb::text(&mut fields, event::NAME, name);
-        pb::uint(&mut fields, event::CATEGORY_IIDS, category);
+        traits.append(&mut fields);
         EventName::of(fields)
     }
 
@@ -58,7 +76,7 @@ impl EventName {
 
 /// A track that has events.
 pub(super) struct EventTrack {
-    /// What an event of each type begins with: the packet's fields behind the time, and those of the `TrackEvent` up to its
+    /// The begin of an event of each type: the packet's fields behind the time, and those of the `TrackEvent` up to its
     /// name.
     fronts: [pb::Short; EventType::ALL.len()],
     sequence: u8,
@@ -73,7 +91,7 @@ pub(super) struct EventTrack {
 /// The bytes in front of the newest event's `TrackEvent`: the second is the sequence, the last the event's length.
 const FRONT_BYTES: usize = 4;
 /// Bytes of the events that most are, copied apart from the longer ones. The ends of slices have at most
-/// [`pb::SHORT_BYTES`]: to copy what stands behind them would wait for its stores.
+/// [`pb::SHORT_BYTES`]: a copy of the bytes behind them would wait for their stores.
 const USUAL_BYTES: usize = 48;
 
 impl EventTrack {
@@ -210,7 +228,7 @@ impl EventTrack {
 
     /// Writes the event that was kept back.
     ///
-    /// Without `SEQ_NEEDS_INCREMENTAL_STATE`, which says what a reader must skip after a loss: a file loses nothing, and the
+    /// Without `SEQ_NEEDS_INCREMENTAL_STATE`, which says what a reader must skip after a loss. A file loses nothing, and the
     /// flag would be a twentieth of its bytes.
     #[inline(always)]
     pub(super) fn write_newest(&mut self, out: &mut Vec<u8>) {

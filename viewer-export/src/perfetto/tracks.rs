@@ -4,6 +4,7 @@
 //! process ── thread ...          ordered as the timeline has them
 //!         ── "Locks" ── one track per lock
 //!         ── device ── one track per queue, and what the tracer reports of its stream
+//!         ── "hidden helpers" ── one track per helper thread
 //!         ── other tracks
 //! ```
 //!
@@ -11,6 +12,8 @@
 //!
 //! * A thread's descriptor counts only with process and thread id. Both are 32 bits, and two threads of equal ids are one.
 //! * A track below a thread shows beside it, so what shall nest gets a track of its own around it.
+//! * All threads of a process show above its other tracks, which come by name. A helper's track is not a thread's, so that
+//!   the helpers are below the devices, in a group that can be folded.
 //! * Sibling tracks of equal names become one unless they refuse.
 
 use std::collections::BTreeMap;
@@ -29,10 +32,14 @@ pub(super) struct ProcessTracks {
     pub(super) ids: SystemIds,
     /// The track around those of the locks, once there is one.
     pub(super) locks: Option<u64>,
+    /// The track around those of the hidden helpers, once there is one.
+    pub(super) helpers: Option<u64>,
     /// The tracks around those of the devices' queues, by number.
     pub(super) devices: BTreeMap<i32, u64>,
     /// The track of what is reported about the process, once there is something.
     pub(super) notes: Option<u64>,
+    /// The time that was asked for between samples; 0 where none were.
+    pub(super) sampling_period_ns: u64,
 }
 
 /// Says that processes and threads have the order of their ranks.
@@ -64,7 +71,7 @@ pub(super) fn process(out: &mut Vec<u8>, tracks: &ProcessTracks, rank: u32, defi
     });
 }
 
-/// What a thread's descriptor says.
+/// The content of a thread's descriptor.
 pub(super) struct ThreadTrack<'a> {
     pub(super) uuid: u64,
     pub(super) pid: u32,
@@ -95,12 +102,34 @@ pub(super) fn thread(out: &mut Vec<u8>, defined: &ThreadTrack<'_>) {
     });
 }
 
+/// How to read the timeline: what the user interface says on demand of the track that has our notes. (Of a thread's track it says
+/// nothing.)
+pub(super) const READING_AID: &str = "\
+Colours say what a thread did. Blue is useful work, violet is work under a lock, teal is a phase that the program named. \
+Orange waits at a barrier for slower threads, red waits for a lock, pink waits for tasks. \
+Olive is what starts, joins and barriers cost. Light blue is the host at work for a device, and transfers. \
+Green is the tracer itself. Pale violet is a region; with nothing below, its own work.";
+
+/// What the user interface says of a hidden helper's track on demand.
+pub(super) fn helper_aid(os_tid: u32) -> String {
+    let thread = match os_tid {
+        0 => "A thread".to_owned(),
+        tid => format!("Thread {tid}, one"),
+    };
+    format!(
+        "{thread} of the OpenMP runtime's own. It runs target tasks that no thread of the program waits for."
+    )
+}
+
 /// A track below `parent`. Its children, if any, come in the order of their first events.
-pub(super) fn plain(out: &mut Vec<u8>, uuid: u64, parent: u64, name: &str) {
+pub(super) fn plain(out: &mut Vec<u8>, uuid: u64, parent: u64, name: &str, description: &str) {
     pb::message(out, packet::TRACK_DESCRIPTOR, |out| {
         pb::uint(out, track::UUID, uuid);
         pb::text(out, track::NAME, name);
         pb::uint(out, track::PARENT_UUID, parent);
+        if !description.is_empty() {
+            pb::text(out, track::DESCRIPTION, description);
+        }
         pb::uint(out, track::CHILD_ORDERING, CHRONOLOGICAL);
         pb::uint(
             out,

@@ -1,9 +1,8 @@
-//! Whatever a trace says, in whatever order: interpretation does not panic, and every sink is called as
+//! Whatever a trace says, in whatever order: interpretation does not panic, and every sink gets its items as
 //! [`omptrace_timeline::sink`] promises.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::io;
 
 use omptrace_timeline::replay;
 use omptrace_timeline::sink::*;
@@ -14,7 +13,7 @@ use otf2_archive::check_archive;
 use crate::faults::FAULTS_OF_TRACES;
 use crate::fixture;
 
-/// Checks each call against the promises.
+/// Checks each item against the promises.
 #[derive(Default)]
 struct Contract {
     processes: u32,
@@ -22,14 +21,17 @@ struct Contract {
     regions: u32,
     /// The time of each counter's newest sample.
     counters: Vec<Ns>,
-    flows: Vec<u64>,
+    links: Vec<u64>,
     /// The order of each lock's newest acquisition.
-    acquisitions: HashMap<u64, u32>,
-    held: HashSet<(u64, u32)>,
+    acquisitions: HashMap<LockId, u32>,
+    held: HashSet<(LockId, u32)>,
     /// Teams that were forked, and those that threads are in. In nonsense a task may take them to another thread, or never
     /// go on.
-    forked: Vec<u64>,
-    teams: Vec<u64>,
+    forked: Vec<TeamId>,
+    teams: Vec<TeamId>,
+    functions: u32,
+    /// By location, the time of its newest sample.
+    sampled: HashMap<u32, Ns>,
 }
 
 struct CheckedLocation {
@@ -49,7 +51,7 @@ fn has_regions(kind: LocationKind) -> bool {
 }
 
 /// Tasks that a thread switches between have teams each: the newest need not end first.
-fn remove_newest(begun: &mut Vec<u64>, team: u64) {
+fn remove_newest(begun: &mut Vec<TeamId>, team: TeamId) {
     let place = begun.iter().rposition(|begun| *begun == team);
     begun.remove(place.expect("only what has begun ends"));
 }
@@ -76,62 +78,25 @@ impl Contract {
     }
 }
 
-impl Sink for Contract {
-    fn process(&mut self, process: &Process) {
-        self.is_closed();
-        assert_eq!(process.id.0, self.processes);
-        self.processes += 1;
+impl Contract {
+    fn count(&mut self, count: &Count) {
+        let last = &mut self.counters[count.counter.0 as usize];
+        assert!(count.time >= *last && count.value >= 0, "{count:?}");
+        *last = count.time;
     }
 
-    fn location(&mut self, location: &Location) {
-        assert_eq!(location.id.0 as usize, self.locations.len());
-        assert_eq!(location.process.0 + 1, self.processes);
-        self.locations.push(CheckedLocation {
-            kind: location.kind,
-            open: 0,
-            last: 0,
-            begins: None,
-        });
-    }
-
-    fn region(&mut self, region: &Region) {
-        assert_eq!(region.id.0, self.regions);
-        self.regions += 1;
-    }
-
-    fn counter(&mut self, counter: &Counter) {
-        assert_eq!(counter.id.0 as usize, self.counters.len());
-        assert_eq!(counter.process.0 + 1, self.processes);
-        self.counters.push(0);
-    }
-
-    fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
-        let last = &mut self.counters[counter.0 as usize];
-        assert!(time >= *last && value >= 0, "{time} {value}");
-        *last = time;
-    }
-
-    fn enter(&mut self, at: Point, region: RegionId, _: &[Argument<'_>]) {
-        assert!(region.0 < self.regions);
-        let thread = self.thread(at);
+    fn enter(&mut self, enter: &Enter<Arguments<'_>>) {
+        assert!(enter.region.0 < self.regions);
+        let thread = self.thread(enter.at);
         thread.open += 1;
-        thread.begins = Some(at.time);
+        thread.begins = Some(enter.at.time);
     }
 
-    fn leave(&mut self, at: Point, _: &[Argument<'_>]) {
+    fn leave(&mut self, at: Point) {
         let thread = self.thread(at);
         assert!(thread.open > 0, "only what is open is left");
         thread.open -= 1;
         thread.begins = None;
-    }
-
-    fn instant(&mut self, at: Point, region: RegionId, _: &[Argument<'_>]) {
-        assert!(region.0 < self.regions);
-        self.thread(at).begins = None;
-    }
-
-    fn wants_thread_events(&self) -> bool {
-        true
     }
 
     fn thread_event(&mut self, at: Point, event: ThreadEvent) {
@@ -149,6 +114,7 @@ impl Sink for Contract {
             | ThreadEvent::ReleaseUnseen { region, .. } => {
                 assert!(region.0 < self.regions);
             }
+            ThreadEvent::TaskDependence { from, to } => assert_ne!(from, to),
             ThreadEvent::AcquireLock { lock, order, .. } => {
                 let newest = self.acquisitions.entry(lock).or_default();
                 *newest += 1;
@@ -172,29 +138,84 @@ impl Sink for Contract {
         track.begins = Some(interval.begin);
     }
 
-    fn flow(&mut self, flow: &Flow) {
-        assert!(flow.from.time <= flow.to.time, "a flow goes forward");
-        if flow.effect == Anchor::Begin {
-            let to = &self.locations[flow.to.location.0 as usize];
-            assert!(to.begins == Some(flow.to.time), "a flow leads to a begin");
+    fn sample(&mut self, sample: &Sample<'_>) {
+        let last = self.sampled.entry(sample.at.location.0).or_default();
+        assert!(*last <= sample.at.time, "samples of a thread are in order");
+        *last = sample.at.time;
+        let is_defined = |frame: &StackFrame| frame.function.0 < self.functions;
+        assert!(sample.stack.iter().all(is_defined));
+        let (is_idle, frames) = (
+            sample.activity == Some(RuntimeActivity::Idle),
+            sample.stack.len(),
+        );
+        assert!(!is_idle || frames == 1, "who idles is in no function");
+    }
+
+    fn link(&mut self, link: &Link) {
+        assert!(link.from.time <= link.to.time, "a link goes forward");
+        if link.effect == Anchor::Begin {
+            let to = &self.locations[link.to.location.0 as usize];
+            assert!(to.begins == Some(link.to.time), "a link leads to a begin");
         }
         assert!(
-            self.flows.last().is_none_or(|last| *last < flow.id),
-            "flows have ids of their own"
+            self.links.last().is_none_or(|last| *last < link.id),
+            "links have ids of their own"
         );
-        self.flows.push(flow.id);
+        self.links.push(link.id);
+    }
+}
+
+impl Sink for Contract {
+    fn wants(&self) -> Wants {
+        Wants::ALL
     }
 
-    fn note(&mut self, process: ProcessId, text: &str) {
-        assert!(process.0 < self.processes && !text.is_empty());
-    }
-
-    fn failed(&self) -> bool {
-        false
-    }
-
-    fn finish(self: Box<Self>) -> io::Result<()> {
-        Ok(())
+    fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Start { .. } | Item::Summary(..) => {}
+            Item::Process(process) => {
+                self.is_closed();
+                assert_eq!(process.id.0, self.processes);
+                self.processes += 1;
+            }
+            Item::Location(location) => {
+                assert_eq!(location.id.0 as usize, self.locations.len());
+                assert_eq!(location.process.0 + 1, self.processes);
+                self.locations.push(CheckedLocation {
+                    kind: location.kind,
+                    open: 0,
+                    last: 0,
+                    begins: None,
+                });
+            }
+            Item::Region(region) => {
+                assert_eq!(region.id.0, self.regions);
+                self.regions += 1;
+            }
+            Item::Counter(counter) => {
+                assert_eq!(counter.id.0 as usize, self.counters.len());
+                assert_eq!(counter.process.0 + 1, self.processes);
+                self.counters.push(0);
+            }
+            Item::Count(count) => self.count(count),
+            Item::Enter(enter) => self.enter(enter),
+            Item::Leave(leave) => self.leave(leave.at),
+            Item::Instant(instant) => {
+                assert!(instant.region.0 < self.regions);
+                self.thread(instant.at).begins = None;
+            }
+            Item::ThreadEvent(at, event) => self.thread_event(*at, *event),
+            Item::Interval(interval) => self.interval(interval),
+            Item::Link(link) => self.link(link),
+            Item::Function(function) => {
+                assert_eq!(function.id.0, self.functions);
+                self.functions += 1;
+            }
+            Item::Sample(sample) => self.sample(sample),
+            Item::Note(process, text) => {
+                assert!(process.0 < self.processes && !text.is_empty());
+            }
+        }
     }
 }
 
@@ -218,13 +239,44 @@ impl Random {
 pub(crate) fn nonsense(seed: u64) -> String {
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut text = String::new();
+    for stream in 1..4 {
+        text += &format!("0 {} sample_stream thread_stream={stream}\n", 10 + stream);
+    }
     let mut time = 0;
     for _ in 0..400 {
         time += random.below(3);
         let stream = 1 + random.below(3);
         text += &format!("{time} {stream} {}\n", event(&mut random));
+        if random.below(2) == 0 {
+            text += &format!("{time} {} {}\n", 10 + stream, sample(&mut random));
+        }
     }
     text
+}
+
+/// A sample, or the stack of a region's creator.
+fn sample(random: &mut Random) -> String {
+    let frames: Vec<String> = (0..random.below(6))
+        .map(|_| {
+            random
+                .choose(&["0x1000", "0x1001", "0x2000", "0x3000"])
+                .to_owned()
+        })
+        .collect();
+    let (frames, end) = (frames.join(","), 1 + random.below(2));
+    match random.below(4) {
+        0 => format!(
+            "context parallel={} end={end} stack={frames}",
+            random.below(6)
+        ),
+        _ => format!(
+            "sample state={} task_flags={} exit_frame={} enter_frame={} end={end} stack={frames}",
+            random.choose(&["work_parallel", "wait_barrier_explicit", "idle", "77"]),
+            random.choose(&["0", "1", "2", "4"]),
+            random.choose(&["-1", "1"]),
+            random.choose(&["-1", "-1", "0"])
+        ),
+    }
 }
 
 fn event(random: &mut Random) -> String {
@@ -331,6 +383,7 @@ fn event(random: &mut Random) -> String {
                 "buffer_flush begin=20",
                 "nest_lock begin wait_id=10",
                 "module path=/a load=0x1000",
+                "module path=/lib/libomp.so load=0x2000",
             ])
             .to_owned(),
     }
@@ -351,7 +404,7 @@ fn nonsense_keeps_the_contract() {
     }
 }
 
-/// What is wrong with the archive that `text` becomes: the faults' names, and words about them.
+/// The faults of the archive that `text` becomes: their names, and words about them.
 fn archive_faults(text: &str) -> Vec<(&'static str, String)> {
     let folder = tempfile::tempdir().expect("a folder");
     let readers = fixture::open(text, folder.path());

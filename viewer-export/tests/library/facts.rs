@@ -1,4 +1,4 @@
-//! What `dump`, `info` and `check` print of these traces.
+//! The output of `dump`, `info` and `check` for these traces.
 
 use omptrace_analysis::{Info, check};
 use omptrace_trace_format::Finding;

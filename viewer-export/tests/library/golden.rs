@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use omptrace_timeline::why_no_samples;
 use omptrace_trace_format::Reader;
 use omptrace_viewer_export::{ConvertOptions, FORMATS, Format, convert};
 
@@ -42,17 +43,29 @@ fn check(name: &str) {
         }
         expect(&format!("{name}.{}", format.extension), &exported);
     }
+    if readers
+        .iter()
+        .any(|reader| why_no_samples(reader).is_none())
+    {
+        let folded = Format::by_name("folded").expect("a format");
+        expect(&format!("{name}.folded"), &export(&inputs, folded));
+    }
 }
 
 fn expect(file: &str, actual: &str) {
-    let path = fixtures().join(file);
+    is_as_reviewed(&fixtures().join(file), actual);
+}
+
+/// `OMPTRACE_BLESS=1` writes what came out.
+pub(crate) fn is_as_reviewed(path: &Path, actual: &str) {
     if std::env::var_os("OMPTRACE_BLESS").is_some() {
-        fs::write(&path, actual).expect("a writable folder");
+        fs::write(path, actual).expect("a writable folder");
     }
-    let expected = fs::read_to_string(&path).unwrap_or_default();
+    let expected = fs::read_to_string(path).unwrap_or_default();
     assert!(
         expected == actual,
-        "{file} should be\n{expected}\nbut is\n{actual}\nOMPTRACE_BLESS=1 accepts it"
+        "{} should be\n{expected}\nbut is\n{actual}\nOMPTRACE_BLESS=1 accepts it",
+        path.display()
     );
 }
 
@@ -109,6 +122,7 @@ golden! {
     late_worker_ends
     flush_between_late_ends
     nested_regions
+    samples
     misnamed_region
     taken_early
     tasks_on_top_of_tasks

@@ -12,8 +12,9 @@ use omptrace_trace_format::{Reader, Severity};
 use omptrace_viewer_export::{ConvertOptions, Format, convert, dump_json};
 
 use crate::fixture::Shared;
+use crate::golden::is_as_reviewed;
 
-/// What the program does in each section, in all: two repetitions on three threads.
+/// The program executes each section twice on three threads.
 const REPETITIONS: u64 = 2;
 const THREADS: u64 = 3;
 /// One thread executes a single region, the others report that they do not.
@@ -26,7 +27,7 @@ struct Case {
     constructs: &'static [(&'static str, u64)],
     /// Explicit tasks.
     tasks: u64,
-    /// What the reader notes.
+    /// The notes of the reader.
     notes: &'static [&'static str],
 }
 
@@ -145,7 +146,7 @@ fn stats(reader: &Reader) -> Stats {
     Stats::of(&[reader], &symbols::Options::default()).0
 }
 
-fn text(reader: &Reader) -> String {
+pub(crate) fn text(reader: &Reader) -> String {
     let out = Shared::default();
     let format = Format::by_name("text").expect("a format");
     let target = Box::new(out.clone());
@@ -273,16 +274,7 @@ fn waits_for_ordered_regions_end_when_the_thread_gets_its_turn() {
 fn timelines_are_as_before() {
     for case in CASES {
         let path = folder().join(format!("{}.txt", case.name));
-        let actual = text(&open(case.name));
-        if std::env::var_os("OMPTRACE_BLESS").is_some() {
-            fs::write(&path, &actual).expect("a writable folder");
-        }
-        let expected = fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            expected == actual,
-            "{} should be\n{expected}\nbut is\n{actual}\nOMPTRACE_BLESS=1 accepts it",
-            case.name
-        );
+        is_as_reviewed(&path, &text(&open(case.name)));
     }
 }
 

@@ -1,5 +1,8 @@
 //! The library: from traces written as text to exports, facts and findings.
 
+mod amd_devices;
+mod answers;
+mod causes;
 mod contract;
 mod facts;
 mod faults;
@@ -7,4 +10,5 @@ mod fixture;
 mod golden;
 mod historic;
 mod openuh;
+mod parts_of_runs;
 mod stats;

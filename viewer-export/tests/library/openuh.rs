@@ -24,7 +24,7 @@ fn counts(name: &str) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// What was repaired. None of it is more than a note.
+/// The repairs. None of it is more than a note.
 fn repairs(name: &str) -> Vec<&'static str> {
     let findings = check(&open(name));
     let is_note = |finding: &omptrace_trace_format::Finding| finding.severity == Severity::Note;
@@ -49,7 +49,7 @@ fn ordered_regions_are_as_many_as_iterations() {
         counts["!$omp ordered wait"] <= 20 * REPETITIONS,
         "{counts:?}"
     );
-    let expected = ["end_alone", "missing_end", "told_again"];
+    let expected = ["end_alone", "missing_end", "reported_again"];
     assert_eq!(repairs("openuh_ordered"), expected);
 }
 

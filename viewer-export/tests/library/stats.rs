@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use omptrace_analysis::answers::Cause;
 use omptrace_analysis::{ConstructStats, ProcessStats, Stats, TeamStats, ThreadStats, Times};
 use omptrace_symbols as symbols;
 use omptrace_trace_format::Reader;
@@ -63,7 +64,7 @@ fn a_wait_that_tasks_interrupt_is_one() {
 }
 
 /// The texts of all fixtures, with their names.
-fn fixtures() -> Vec<(String, String)> {
+pub(crate) fn fixtures() -> Vec<(String, String)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
     let paths = fs::read_dir(folder).unwrap();
     let paths = paths.map(|entry| entry.unwrap().path());
@@ -76,7 +77,7 @@ fn fixtures() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Whatever is cut, suspended, interrupted or migrates.
+/// For all that is cut, suspended, interrupted or migrates.
 #[test]
 fn the_mean_lies_between_the_shortest_and_the_longest() {
     for (path, text) in fixtures() {
@@ -131,7 +132,7 @@ fn adds_up(name: &str, stats: &Stats) {
         }
     }
     if let [process] = &stats.processes[..] {
-        assert_eq!(process.duration_ns, stats.duration_ns, "{name}");
+        assert_eq!(process.duration_ns, stats.answers.duration_ns, "{name}");
     }
     for construct in &stats.constructs {
         let total = construct.times.total_ns;
@@ -224,7 +225,7 @@ fn imbalance_is_what_an_even_spread_would_save() {
 }
 
 #[test]
-fn locks_tell_how_long_they_were_held() {
+fn locks_show_how_long_they_were_held() {
     let stats = stats(include_str!("../fixtures/locks_out_of_order.trace"));
     let held = |name: &str| {
         let lock = stats.locks.iter().find(|lock| lock.name == name);
@@ -259,7 +260,7 @@ fn what_was_not_recorded_has_no_numbers() {
 }
 
 #[test]
-fn devices_tell_what_they_did() {
+fn devices_show_what_they_did() {
     let stats = stats(include_str!("../fixtures/device_records.trace"));
     let kernels: Vec<_> = stats
         .devices
@@ -269,6 +270,60 @@ fn devices_tell_what_they_did() {
         .collect();
     let expected = [("device 0 kernels 2", 200), ("device 0 kernels", 150)];
     assert_eq!(kernels, expected);
+}
+
+/// One kernel runs from 250 to 400 ns, another from 300 to 500 ns. A transfer ends before. A deletion has no record.
+#[test]
+fn devices_have_times_of_their_own_records() {
+    let stats = stats(include_str!("../fixtures/device_records.trace"));
+    let device = &stats.device_use[0];
+    assert_eq!((device.device_num, device.kernels), (0, 2));
+    assert_eq!(device.kernels_ns, Some(250));
+    assert_eq!(device.transfers_ns, Some(40));
+    assert_eq!(device.overlap_ns, Some(0));
+    let lived = stats.processes[0].duration_ns;
+    assert_eq!(device.idle_ns, Some(lived - 250 - 40));
+    // Asked for at 210 and 250 ns.
+    assert_eq!(device.launch_mean_ns, Some(45));
+    assert_eq!(device.launch_max_ns, Some(50));
+    assert_eq!((device.to_device.count, device.to_device.bytes), (1, 4096));
+    // 4096 bytes in 40 ns.
+    let rate = device.to_device.bytes_per_second;
+    assert_eq!(rate, Some(102_400_000_000));
+    assert_eq!(device.from_device.bytes_per_second, None);
+    assert_eq!(device.host_observed, 1);
+    let places: Vec<_> = device.places.iter().collect();
+    let [to] = places[..] else {
+        panic!("{places:?}");
+    };
+    assert_eq!((to.direction, to.count, to.bytes), ("to_device", 1, 4096));
+    assert_eq!(to.total_ns, Some(40));
+}
+
+#[test]
+fn times_of_devices_that_record_nothing_are_not_known() {
+    let stats = stats(
+        "0   1 thread_begin type=initial\n\
+         100 1 target begin device=0 target=100 code=0x10100\n\
+         130 1 target_data_op_emi begin target=100 op=102 kind=transfer_to_device src=0x1000 src_device=1 dest=0x2000 bytes=64\n\
+         200 1 target_data_op_emi end target=100 op=102 kind=transfer_to_device src=0x1000 src_device=1 dest=0x2000 bytes=64\n\
+         210 1 target_submit begin target=100 op=103 teams=4\n\
+         220 1 target_submit end target=100 op=103 teams=4\n\
+         230 1 target end device=0 target=100 code=0x10100\n",
+    );
+    let device = stats.device_use.first().expect("a device");
+    assert_eq!((device.kernels, device.host_observed), (1, 2));
+    assert_eq!((device.to_device.count, device.to_device.bytes), (1, 64));
+    assert_eq!(device.to_device.bytes_per_second, None);
+    assert_eq!(device.places[0].total_ns, None);
+    let times = [
+        device.kernels_ns,
+        device.transfers_ns,
+        device.overlap_ns,
+        device.idle_ns,
+        device.launch_mean_ns,
+    ];
+    assert_eq!(times, [None; 5]);
 }
 
 /// Callbacks that a runtime granted.
@@ -392,8 +447,8 @@ fn who_is_not_idle_works_where_members_are_not_reported() {
     assert_eq!(construct(&stats, "!$omp parallel").waiting_ns, None);
 }
 
-/// A process that had run for 1000 ns when the tracer began, whose clock said 1,000,000 then, and ran for 100 more when that
-/// had ended.
+/// A process that had run for 1000 ns when the tracer began, and ran for 100 more when that had ended. Its clock said
+/// 1,000,000 at the tracer's begin.
 #[test]
 fn a_process_counts_from_its_own_start_to_its_own_end() {
     let of_record =
@@ -430,14 +485,14 @@ fn a_process_counts_from_its_own_start_to_its_own_end() {
     // The one that started it knows it better.
     let recorded = with(&format!(", {of_record}"));
     adds_up("recorded", &recorded);
-    assert_eq!(recorded.duration_ns, 1500);
+    assert_eq!(recorded.answers.duration_ns, 1500);
     assert_eq!(
         serial(&recorded.processes[0]),
         [Some(900), Some(0), Some(300)]
     );
     let text = recorded.to_string();
     assert!(
-        text.starts_with("1.50 us from start to end of the process\n"),
+        text.contains("\n1.50 us from start to end of the process\n"),
         "{text}"
     );
 }
@@ -568,6 +623,35 @@ fn nobody_works_while_recording_is_off_or_events_are_lost() {
     };
     of("40 1 monitoring change=2\n70 1 monitoring change=3\n");
     of("70 1 lost begin=40 events=7\n");
+}
+
+/// The picture over time holds the time of each thread as the accounting does; what is missing there is what threads had nothing to
+/// do.
+#[test]
+fn the_picture_over_time_adds_up_to_the_accounting() {
+    let gap = format!("{ALONE}40 1 monitoring change=2\n70 1 monitoring change=3\n{ALONE_END}");
+    let mut texts = fixtures();
+    texts.push(("a gap".to_owned(), gap));
+    let sound = texts.len();
+    texts.extend((1..=300).map(|seed| (format!("seed {seed}"), nonsense(seed))));
+    for (index, (name, text)) in texts.into_iter().enumerate() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let readers = fixture::open(&text, folder.path());
+        let inputs: Vec<&Reader> = readers.iter().collect();
+        let (stats, overview, _) = Stats::with_overview(&inputs, &symbols::Options::default());
+        let cells = || overview.rows.iter().flat_map(|row| &row.cells);
+        for cause in Cause::ALL {
+            let is_idle = matches!(cause, Cause::Serial | Cause::NarrowTeam | Cause::Unobserved);
+            let sum: u64 = cells().map(|cell| cell.accounting[*cause]).sum();
+            // Of nonsense, the accounting may have less than all.
+            if !is_idle && index < sound {
+                let expected = stats.answers.accounting[*cause];
+                assert_eq!(sum, expected, "{name}: {}", cause.name());
+            }
+        }
+        let too_full = cells().find(|cell| cell.accounting.total() > cell.lived_ns);
+        assert!(too_full.is_none(), "{name}: {too_full:?}");
+    }
 }
 
 /// LLVM names no task where a thread at the end of its region drops a task that was cancelled before it ran.

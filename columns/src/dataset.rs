@@ -1,0 +1,178 @@
+//! A data set: the tables of all processes of a job, each process in files of its own.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::num::NonZero;
+use std::path::Path;
+
+use omptrace_common::thread_pool::{self, in_parallel};
+use omptrace_symbols::{self as symbols, Table};
+use omptrace_timeline::{Manner, Report, Timeline, handed_over};
+use omptrace_trace_format::Reader;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::events;
+use crate::process::{Columns, Folders, Job};
+use crate::schema::{SCHEMA_VERSION, TABLES};
+use omptrace_timeline::sink::Sink;
+
+/// The file that describes the tables. A folder without it is no data set.
+pub const SCHEMA_FILE: &str = "_schema.json";
+
+/// What is written.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Where names are looked up.
+    pub symbols: symbols::Options,
+    /// The run's name in the data set; [`run_name`] where there is none.
+    pub run: Option<String>,
+    /// Only this part, from 1, of that number of parts `n`: every `n`-th process.
+    pub part: Option<(NonZero<usize>, NonZero<usize>)>,
+    /// Only what `accounting`, `blame` and the other tables of sums need.
+    pub sums_only: bool,
+    /// Also the raw events.
+    pub events: bool,
+    /// Show each chunk of a loop that is not static.
+    pub chunks: bool,
+}
+
+/// The name of the inputs' run: that of the first file, and when the job started.
+pub fn run_name(inputs: &[&Reader]) -> String {
+    let starts = inputs
+        .iter()
+        .map(|reader| reader.clock().start_realtime_ns());
+    let start = starts.filter(|start| *start > 0).min();
+    let names = inputs.iter().filter_map(|reader| reader.path().file_name());
+    let name = names.min().unwrap_or_default().to_string_lossy();
+    let name = name.split('.').next().unwrap_or_default();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let name = name.replace(|c| !is_plain(c), "_");
+    match start {
+        Some(start) => format!("{name}-{}", start / 1_000_000_000),
+        None => name,
+    }
+}
+
+/// Writes the tables of `inputs` into `folder`, which is there. `progress` gets the number of events that are done now and then.
+///
+/// # Errors
+/// The first error of writing. A damaged input is no error: the report says what was wrong with it.
+pub fn export(
+    inputs: &[&Reader],
+    options: &Options,
+    folder: &Path,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> io::Result<Report> {
+    let timeline = Timeline::of(inputs);
+    let (first, step) = match options.part {
+        Some((part, parts)) => (part.get() - 1, parts.get()),
+        None => (0, 1),
+    };
+    let numbers: Vec<usize> = (first..inputs.len()).step_by(step).collect();
+    let job = Export {
+        timeline: &timeline,
+        processes: inputs.len(),
+        options,
+        folder,
+        run: match &options.run {
+            Some(run) => run.clone(),
+            None => run_name(inputs),
+        },
+        is_alone: numbers.len() == 1,
+    };
+    // Both under one lock, or `progress` would see the sum go back.
+    let progress = Mutex::new((0, progress));
+    let reports = in_parallel(numbers, |number| {
+        let mut reported = 0;
+        job.process(number, &mut |events| {
+            let more = events - std::mem::replace(&mut reported, events);
+            let (done, progress) = &mut *progress.lock();
+            *done += more;
+            progress(*done);
+        })
+    });
+    let reports = reports.into_iter().collect::<io::Result<Vec<_>>>()?;
+    write_schema(folder)?;
+    Ok(Report {
+        uncertainty_ns: timeline.uncertainty_ns,
+        ..Report::of_shares(reports)
+    })
+}
+
+/// A data set that is being written.
+struct Export<'a> {
+    timeline: &'a Timeline<'a>,
+    processes: usize,
+    options: &'a Options,
+    folder: &'a Path,
+    run: String,
+    /// Only one process is written.
+    is_alone: bool,
+}
+
+impl Export<'_> {
+    /// Writes the tables of one process.
+    fn process(&self, number: usize, progress: &mut dyn FnMut(u64)) -> io::Result<Report> {
+        let folders = Folders {
+            root: self.folder.to_owned(),
+            run: self.run.clone(),
+            process: number,
+        };
+        let job = Job {
+            clock_error_ns: self.timeline.uncertainty_ns,
+            sums_only: self.options.sums_only,
+        };
+        if self.options.events
+            && let Some((reader, start)) = self.timeline.process(number)
+        {
+            events::write(reader, start, &folders)?;
+        }
+        let threads = match self.is_alone {
+            true => thread_pool::threads(),
+            false => 1,
+        };
+        let manner = Manner {
+            chunks: self.options.chunks,
+            max_depth: None,
+            ahead: threads > 1,
+            counts: false,
+        };
+        let symbols = |reader: &Reader| Table::of(reader, &self.options.symbols);
+        let mut sink = Box::new(Columns::new(job, folders));
+        // On two processors one decodes, and the other does the rest.
+        let report = handed_over(vec![&mut *sink], usize::from(threads > 2), |sink| {
+            self.timeline
+                .replay(number, self.processes, &symbols, manner, sink, progress)
+        });
+        sink.finish()?;
+        Ok(report)
+    }
+}
+
+/// Describes the tables for programs.
+fn write_schema(folder: &Path) -> io::Result<()> {
+    let tables: Vec<Value> = TABLES
+        .iter()
+        .map(|table| {
+            let columns = table.columns.iter().map(|column| {
+                json!({
+                    "name": column.name,
+                    "type": column.kind.name(),
+                    "nullable": column.is_nullable,
+                    "meaning": column.meaning,
+                })
+            });
+            json!({
+                "name": table.name,
+                "meaning": table.meaning,
+                "columns": columns.collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let schema = json!({ "schema_version": SCHEMA_VERSION, "tables": tables });
+    fs::create_dir_all(folder)?;
+    let mut file = File::create(folder.join(SCHEMA_FILE))?;
+    serde_json::to_writer_pretty(&mut file, &schema)?;
+    file.write_all(b"\n")
+}

@@ -1,0 +1,24 @@
+//! Traces as tables in Parquet files, for the engines that exist: DuckDB, Spark, Polars, pandas, DataFusion.
+//!
+//! ```text
+//! process --> Columns (a Sink) --+-- what happened: slices, tasks, teams, locks, flows ...
+//!                                +-- Accountant: work and waits, state by state; sums: accounting, blame, regions
+//!                                        |
+//!                                rows --> Table: columns of a row group --> DIR/table=T/run=R/process=P/part-0.parquet
+//! ```
+//!
+//! Processes are independent: each has files of its own, so that several machines may write parts of one data set. Only the
+//! Parquet library is used, without Arrow: rows are flat, and are encoded column by column.
+//! `docs/columns.md` describes the tables; [`SCHEMA_VERSION`] is its version.
+#![forbid(unsafe_code)]
+
+mod dataset;
+mod events;
+mod process;
+mod schema;
+mod table;
+mod tasks;
+mod teams;
+
+pub use dataset::{Options, SCHEMA_FILE, export, run_name};
+pub use schema::{Column, Kind, SCHEMA_VERSION, TABLES, TableSchema};

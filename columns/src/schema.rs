@@ -1,0 +1,324 @@
+//! The tables, their columns and what these mean: one table of tables.
+//!
+//! Additive changes only: a column stays what it is, new ones come last, and readers ignore those that they do not know.
+
+use parquet::data_type::ByteArray;
+
+use crate::table::{Buffer, Cell, Word};
+
+/// The version of the tables. It grows with each column or table that is added, and `docs/columns.md` says what was.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// 32 bits, signed.
+    Int32,
+    /// 64 bits, signed.
+    Int64,
+    /// True or false.
+    Bool,
+    /// UTF-8.
+    Text,
+}
+
+impl Kind {
+    /// The name in docs: that of SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Int32 => "INTEGER",
+            Kind::Int64 => "BIGINT",
+            Kind::Bool => "BOOLEAN",
+            Kind::Text => "VARCHAR",
+        }
+    }
+}
+
+/// A column.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether it may be NULL.
+    pub is_nullable: bool,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// A table.
+#[derive(Clone, Copy, Debug)]
+pub struct TableSchema {
+    /// Its name.
+    pub name: &'static str,
+    /// What a row is.
+    pub meaning: &'static str,
+    /// Its columns.
+    pub columns: &'static [Column],
+}
+
+/// What a table is made of.
+pub(crate) trait Row {
+    /// The table.
+    const SCHEMA: TableSchema;
+    /// Adds the row to the table's columns.
+    fn push(self, columns: &mut [Buffer]);
+}
+
+/// Turns `Row "name": "meaning" { column: type = "meaning"; }` into a struct with a field per column, and its schema.
+macro_rules! tables {
+    ($($row:ident $(<$life:lifetime>)? $name:literal: $meaning:literal {
+        $($column:ident: $type:ty = $means:literal;)*
+    })*) => {
+        $(
+            #[doc = $meaning]
+            #[derive(Clone, Debug)]
+            pub(crate) struct $row $(<$life>)? { $(#[doc = $means] pub(crate) $column: $type,)* }
+
+            impl $(<$life>)? Row for $row $(<$life>)? {
+                const SCHEMA: TableSchema = TableSchema {
+                    name: $name,
+                    meaning: $meaning,
+                    columns: &[$(Column {
+                        name: stringify!($column),
+                        kind: <$type as Cell>::KIND,
+                        is_nullable: <$type as Cell>::IS_NULLABLE,
+                        meaning: $means,
+                    },)*],
+                };
+
+                fn push(self, columns: &mut [Buffer]) {
+                    let mut columns = columns.iter_mut();
+                    $(if let Some(column) = columns.next() {
+                        self.$column.push(column);
+                    })*
+                }
+            }
+        )*
+
+        /// All tables.
+        pub const TABLES: &[TableSchema] = &[$($row::SCHEMA,)*];
+    };
+}
+
+tables! {
+    ProcessRow<'a> "processes": "A process." {
+        name: &'a str = "What people call it: program, rank where there is one, process id.";
+        host: Option<&'a str> = "The machine that it ran on.";
+        os_pid: i64 = "The id that the operating system gave it.";
+        rank: Option<i32> = "Its MPI rank, where a launcher set it.";
+        command_line: Option<&'a str> = "The program and its arguments, with a space between each two.";
+        exit_status: Option<i32> = "The program's exit status, where somebody waited for it.";
+        processors: Option<i32> = "The processors that it may run on.";
+        job_start_realtime_ns: Option<i64> = "The job's start, in nanoseconds since 1970: all times count from it.";
+        clock_error_ns: i64 = "Times of two processes may be this far apart, and more where the hosts' clocks disagree.";
+        begin_ns: i64 = "When it began; before 0 where it began before the tracer.";
+        end_ns: i64 = "When it ended.";
+        threads: i32 = "N: the threads that were members of teams at the busiest time.";
+        critical_path_ns: i64 = "Useful work on its longest chain of work through all threads.";
+        events: i64 = "Events read.";
+        lost_events: i64 = "Events that the tracer had lost.";
+        damages: i64 = "Places where the trace is damaged.";
+        runtime: Option<&'a str> = "The OpenMP runtime, as it calls itself.";
+        tracer: Option<&'a str> = "The tracer that wrote the trace.";
+        schema_version: i32 = "The version of these tables.";
+    }
+    ThreadRow<'a> "threads": "A thread, or another place where things happen: a device, its queue, a lock." {
+        thread: i32 = "Its number in the process.";
+        kind: Word = "thread, device, device_queue, lock or track.";
+        name: &'a str = "What people call it; unique within the process.";
+        role: Option<Word> = "Of a thread: main, worker, initial, helper or other.";
+        os_tid: Option<i64> = "The operating system's id of a thread.";
+        device_num: Option<i32> = "The number of a device.";
+        wait_id: Option<i64> = "What the runtime calls a lock: mostly its address.";
+    }
+    PlaceRow<'a> "places": "A place in the program where an OpenMP construct was seen." {
+        place: i32 = "Its number in the process.";
+        name: &'a str = "Construct and place, as other formats show it.";
+        construct: &'a str = "The construct as the programmer wrote it, also of a wait for it: what stats groups by, with the next three.";
+        file: Option<&'a str> = "The source file.";
+        line: Option<i32> = "The line in it.";
+        function: Option<&'a str> = "The function.";
+        category: Word = "parallel, implicit_task, work, task, sync, wait, mutex, target, user or omptrace.";
+    }
+    SliceRow "slices": "A region that a thread was in, from begin to end." {
+        thread: i32 = "The thread, as in threads.";
+        place: i32 = "The region's place, as in places.";
+        begin_ns: i64 = "When it began.";
+        end_ns: i64 = "When it ended.";
+        depth: i32 = "The regions of the thread that it lies in.";
+        team: Option<i64> = "The thread's innermost team.";
+        task: Option<i64> = "The explicit task that the thread runs.";
+        is_first: bool = "Whether the region begins; else it was cut and goes on.";
+    }
+    InstantRow "instants": "Something without duration." {
+        thread: i32 = "The thread.";
+        place: i32 = "What and where, as in places.";
+        time_ns: i64 = "When.";
+    }
+    WorkRow "work": "A thread ran the program: cause useful." {
+        thread: i32 = "The thread.";
+        place: Option<i32> = "Where; NULL in serial code.";
+        begin_ns: i64 = "Since when.";
+        end_ns: i64 = "Until when.";
+    }
+    WaitRow "waits": "A thread lost time." {
+        thread: i32 = "The thread.";
+        place: Option<i32> = "Where.";
+        begin_ns: i64 = "Since when.";
+        end_ns: i64 = "Until when.";
+        cause: Word = "Why, as stats names causes.";
+        wait_id: Option<i64> = "The mutex that it waited for, as in locks.";
+        blamed_thread: Option<i32> = "The thread that had the mutex; NULL for other waits, which blame divides.";
+        blamed_place: Option<i32> = "From where it had the mutex.";
+    }
+    FlowRow "flows": "One thing led to another." {
+        kind: Word = "What: task_create, task_dependence, fork, join, barrier_release, taskwait, mutex_release, target_submit, target_data_op.";
+        from_thread: i32 = "Where it began.";
+        from_ns: i64 = "When it began.";
+        to_thread: i32 = "Where it led to.";
+        to_ns: i64 = "When it got there.";
+    }
+    TaskRow "tasks": "An explicit task." {
+        task: i64 = "Its number in the process.";
+        parent: Option<i64> = "The explicit task that created it.";
+        place: i32 = "Its place, as in places.";
+        created_by: i32 = "The thread that created it.";
+        created_ns: i64 = "When.";
+        executed_by: Option<i32> = "The thread that began it; NULL where none did.";
+        begin_ns: Option<i64> = "When it began.";
+        end_ns: Option<i64> = "When it was complete; NULL where that was not seen.";
+        run_ns: i64 = "How long threads were in it, with what they did in it.";
+        switches: i64 = "How often a thread began it or went on with it.";
+        is_undeferred: bool = "The parent went on only when it was complete.";
+        is_final: bool = "Its descendants are executed at once, in its thread.";
+    }
+    TeamRow "teams": "A team of a parallel region." {
+        team: i64 = "Its number in the process.";
+        thread: Option<i32> = "The thread that formed it.";
+        place: Option<i32> = "The parallel region's place.";
+        parent: Option<i64> = "The team around.";
+        begin_ns: i64 = "When it was formed.";
+        end_ns: Option<i64> = "When it was dissolved; NULL where that was not seen.";
+        requested: Option<i64> = "How many threads were asked for.";
+        size: Option<i64> = "How many threads it had.";
+    }
+    LockRow "locks": "A thread had a lock, critical, ordered or atomic region." {
+        wait_id: i64 = "What the runtime calls it: mostly its address.";
+        kind: Word = "What it is, as OMPT names it.";
+        acquisition: i64 = "Acquisitions of the lock count up from 1.";
+        thread: i32 = "The thread.";
+        place: Option<i32> = "The innermost region that the thread was in.";
+        begin_ns: i64 = "Since when.";
+        end_ns: Option<i64> = "Until when; NULL where that was not seen.";
+    }
+    DeviceOpRow "device_ops": "A device did something." {
+        queue: i32 = "The queue, as in threads.";
+        device_num: i32 = "The device's number.";
+        kind: Word = "kernel, transfer_to, transfer_from, data_op or native.";
+        name: ByteArray = "What it is called.";
+        begin_ns: i64 = "When it began.";
+        end_ns: i64 = "When it ended.";
+        bytes: Option<i64> = "How many bytes were moved.";
+        file: Option<ByteArray> = "The source file of the construct that asked for it.";
+        line: Option<i32> = "The line in it.";
+    }
+    CounterRow "counters": "A number changed." {
+        counter: ByteArray = "What it counts.";
+        unit: Word = "Of what.";
+        time_ns: i64 = "When.";
+        value: i64 = "The value from then on.";
+    }
+    AccountingRow "accounting": "What time went to: the exact sums of stats, by thread and place." {
+        thread: Option<i32> = "The thread; NULL of what no thread did.";
+        place: Option<i32> = "Where, as in places; NULL in serial code and of what has no place.";
+        cause: Word = "What the time goes to: useful, or why it was lost.";
+        ns: i64 = "For how long. A row without thread may be below 0, where events made no sense.";
+    }
+    BlameRow<'a> "blame": "What waits were due to: for each cause, the rows add up to its accounting." {
+        cause: Word = "The cause of the waits.";
+        construct: &'a str = "What threads waited for.";
+        file: Option<&'a str> = "Its source file.";
+        line: Option<i32> = "The line in it.";
+        function: Option<&'a str> = "The function.";
+        ns: i64 = "For how long, all threads together.";
+    }
+    RegionRow<'a> "regions": "What time went to in the outermost parallel regions of a place, by cause." {
+        construct: &'a str = "The construct.";
+        file: Option<&'a str> = "Its source file.";
+        line: Option<i32> = "The line in it.";
+        function: Option<&'a str> = "The function.";
+        visits: i64 = "How often it was entered: the same in all rows of the place.";
+        duration_ns: i64 = "From begin to end, on the thread that encountered it: the same in all rows of the place.";
+        cause: Word = "What the time goes to.";
+        ns: i64 = "For how long, all threads together.";
+    }
+    PathRow<'a> "critical_path": "Useful work on the longest chain of work through all threads of the process." {
+        construct: &'a str = "The construct.";
+        file: Option<&'a str> = "Its source file.";
+        line: Option<i32> = "The line in it.";
+        function: Option<&'a str> = "The function.";
+        ns: i64 = "How long.";
+    }
+    EventRow "events": "What the runtime reported, uninterpreted. Only with --raw-events." {
+        stream: i32 = "The thread's or device queue's stream in the trace.";
+        time_ns: i64 = "When.";
+        event: ByteArray = "The event, as OMPT names it.";
+        arguments: ByteArray = "Its arguments by their OMPT names, as JSON.";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The reference part of docs/columns.md.
+    fn documented() -> String {
+        let mut text = String::new();
+        for table in TABLES {
+            text += &format!("\n### `{}`\n\n{}\n\n", table.name, table.meaning);
+            text += "| column | type | meaning |\n| --- | --- | --- |\n";
+            for column in table.columns {
+                let null = if column.is_nullable { ", or NULL" } else { "" };
+                let kind = column.kind.name();
+                text += &format!(
+                    "| `{}` | {kind}{null} | {} |\n",
+                    column.name, column.meaning
+                );
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn the_documentation_has_the_tables() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/columns.md");
+        let page = std::fs::read_to_string(path).expect("docs/columns.md");
+        const BEGIN: &str = "<!-- tables -->\n";
+        let (before, _) = page.split_once(BEGIN).expect("where the tables begin");
+        let expected = format!("{before}{BEGIN}{}", documented());
+        if std::env::var_os("OMPTRACE_BLESS").is_some() {
+            std::fs::write(path, &expected).expect("can be written");
+        } else {
+            assert!(page == expected, "OMPTRACE_BLESS=1 writes docs/columns.md");
+        }
+        let version = format!("Version {SCHEMA_VERSION} ");
+        assert!(page.contains(&version), "docs/columns.md says {version}");
+    }
+
+    #[test]
+    fn no_two_columns_or_tables_have_one_name() {
+        let mut names: Vec<_> = TABLES.iter().map(|table| table.name).collect();
+        for table in TABLES {
+            let mut columns: Vec<_> = table.columns.iter().map(|column| column.name).collect();
+            let count = columns.len();
+            columns.sort_unstable();
+            columns.dedup();
+            assert_eq!(columns.len(), count, "{}", table.name);
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), TABLES.len());
+    }
+}

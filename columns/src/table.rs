@@ -1,0 +1,283 @@
+//! A table of one process: rows come in, and go to the file by row groups.
+
+use std::fs::{self, File};
+use std::io;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::Type;
+
+use crate::schema::{Column, Kind, Row, SCHEMA_VERSION, TableSchema};
+
+/// Rows of a row group. DuckDB works on as many at once, by thread.
+const GROUP_ROWS: usize = 1 << 17;
+
+/// A word of the program's own, of which there are few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Word(pub(crate) &'static str);
+
+/// The values of a column in the row group that comes next.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    values: Values,
+    /// Of each row, 1 where it has a value and 0 where it is NULL; empty where no row can be.
+    present: Vec<i16>,
+}
+
+#[derive(Debug)]
+enum Values {
+    Int32(Vec<i32>),
+    Int64(Vec<i64>),
+    Bool(Vec<bool>),
+    Text(Vec<ByteArray>),
+}
+
+impl Buffer {
+    fn new(column: &Column) -> Buffer {
+        Buffer {
+            values: match column.kind {
+                Kind::Int32 => Values::Int32(Vec::new()),
+                Kind::Int64 => Values::Int64(Vec::new()),
+                Kind::Bool => Values::Bool(Vec::new()),
+                Kind::Text => Values::Text(Vec::new()),
+            },
+            present: Vec::new(),
+        }
+    }
+
+    /// Writes and forgets the values.
+    fn write(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
+        let present = &self.present;
+        match &mut self.values {
+            Values::Int32(values) => write::<Int32Type>(column, values, present),
+            Values::Int64(values) => write::<Int64Type>(column, values, present),
+            Values::Bool(values) => write::<BoolType>(column, values, present),
+            Values::Text(values) => write::<ByteArrayType>(column, values, present),
+        }?;
+        self.present.clear();
+        Ok(())
+    }
+}
+
+fn write<T: DataType>(
+    column: &mut SerializedColumnWriter<'_>,
+    values: &mut Vec<T::T>,
+    present: &[i16],
+) -> Result<(), ParquetError> {
+    let present = (!present.is_empty()).then_some(present);
+    column.typed::<T>().write_batch(values, present, None)?;
+    values.clear();
+    Ok(())
+}
+
+/// A value of a column.
+pub(crate) trait Cell {
+    const KIND: Kind;
+    const IS_NULLABLE: bool = false;
+    /// Adds it to the column.
+    fn push(self, column: &mut Buffer);
+}
+
+/// Turns `type => Variant, value` into an implementation of [`Cell`].
+macro_rules! cells {
+    ($($type:ty => $kind:ident, |$value:ident| $made:expr;)*) => {
+        $(impl Cell for $type {
+            const KIND: Kind = Kind::$kind;
+
+            #[inline]
+            fn push(self, column: &mut Buffer) {
+                let $value = self;
+                match &mut column.values {
+                    Values::$kind(values) => values.push($made),
+                    _ => unreachable!("the column was made for this type"),
+                }
+            }
+        })*
+    };
+}
+
+cells! {
+    i32 => Int32, |value| value;
+    i64 => Int64, |value| value;
+    bool => Bool, |value| value;
+    &str => Text, |value| ByteArray::from(value);
+    Word => Text, |value| ByteArray::from(Bytes::from_static(value.0.as_bytes()));
+    ByteArray => Text, |value| value;
+}
+
+impl<C: Cell> Cell for Option<C> {
+    const KIND: Kind = C::KIND;
+    const IS_NULLABLE: bool = true;
+
+    #[inline]
+    fn push(self, column: &mut Buffer) {
+        column.present.push(i16::from(self.is_some()));
+        if let Some(value) = self {
+            value.push(column);
+        }
+    }
+}
+
+/// A table of one process.
+pub(crate) struct Table<R> {
+    folder: PathBuf,
+    columns: Vec<Buffer>,
+    rows: usize,
+    file: Option<SerializedFileWriter<File>>,
+    error: Option<io::Error>,
+    row: PhantomData<fn(R)>,
+}
+
+impl<R: Row> Table<R> {
+    /// A table whose file comes to lie in `folder`, when it has rows.
+    pub(crate) fn new(folder: PathBuf) -> Table<R> {
+        Table {
+            folder,
+            columns: R::SCHEMA.columns.iter().map(Buffer::new).collect(),
+            rows: 0,
+            file: None,
+            error: None,
+            row: PhantomData,
+        }
+    }
+
+    /// Adds a row. An error is kept for [`Table::finish`].
+    #[inline]
+    pub(crate) fn push(&mut self, row: R) {
+        row.push(&mut self.columns);
+        self.rows += 1;
+        if self.rows == GROUP_ROWS {
+            self.end_group();
+        }
+    }
+
+    #[inline(never)]
+    fn end_group(&mut self) {
+        let result = self.write_group();
+        self.rows = 0;
+        if let Err(error) = result {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    fn write_group(&mut self) -> io::Result<()> {
+        let file = file(&mut self.file, &self.folder, &R::SCHEMA)?;
+        let mut group = file.next_row_group().map_err(io_error)?;
+        let mut buffers = self.columns.iter_mut();
+        while let Some(mut column) = group.next_column().map_err(io_error)? {
+            if let Some(buffer) = buffers.next() {
+                buffer.write(&mut column).map_err(io_error)?;
+            }
+            column.close().map_err(io_error)?;
+        }
+        group.close().map_err(io_error)?;
+        Ok(())
+    }
+
+    /// Whether writing has failed.
+    pub(crate) fn failed(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// Ends the table. Where `is_needed`, there is a file even without rows.
+    ///
+    /// # Errors
+    /// The first error of writing.
+    pub(crate) fn finish(mut self, is_needed: bool) -> io::Result<()> {
+        if self.rows > 0 {
+            self.end_group();
+        }
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        if is_needed {
+            file(&mut self.file, &self.folder, &R::SCHEMA)?;
+        }
+        match self.file {
+            Some(file) => file.close().map(drop).map_err(io_error),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The file of a table, which appears with the first rows.
+fn file<'f>(
+    known: &'f mut Option<SerializedFileWriter<File>>,
+    folder: &Path,
+    table: &TableSchema,
+) -> io::Result<&'f mut SerializedFileWriter<File>> {
+    match known {
+        Some(file) => Ok(file),
+        None => Ok(known.insert(create(folder, table)?)),
+    }
+}
+
+fn create(folder: &Path, table: &TableSchema) -> io::Result<SerializedFileWriter<File>> {
+    fs::create_dir_all(folder)?;
+    let file = File::create(folder.join("part-0.parquet"))?;
+    let schema = schema(table).map_err(io_error)?;
+    SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties(table))).map_err(io_error)
+}
+
+fn schema(table: &TableSchema) -> Result<Type, ParquetError> {
+    let columns = table.columns.iter().map(|column| {
+        let (physical, logical) = match column.kind {
+            Kind::Int32 => (Physical::INT32, None),
+            Kind::Int64 => (Physical::INT64, None),
+            Kind::Bool => (Physical::BOOLEAN, None),
+            Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        let repetition = match column.is_nullable {
+            true => Repetition::OPTIONAL,
+            false => Repetition::REQUIRED,
+        };
+        Type::primitive_type_builder(column.name, physical)
+            .with_repetition(repetition)
+            .with_logical_type(logical)
+            .build()
+            .map(Arc::new)
+    });
+    Type::group_type_builder(table.name)
+        .with_fields(columns.collect::<Result<_, _>>()?)
+        .build()
+}
+
+/// Words are dictionaries; numbers that grow are differences.
+fn properties(table: &TableSchema) -> WriterProperties {
+    let pair = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_created_by(format!("omptrace {}", env!("CARGO_PKG_VERSION")))
+        .set_key_value_metadata(Some(vec![
+            pair("omptrace.table", table.name.to_owned()),
+            pair("omptrace.schema_version", SCHEMA_VERSION.to_string()),
+        ]));
+    let times = table
+        .columns
+        .iter()
+        .filter(|column| column.kind == Kind::Int64);
+    times
+        .fold(properties, |properties, column| {
+            let column = column.name;
+            properties
+                .set_column_dictionary_enabled(column.into(), false)
+                .set_column_encoding(column.into(), Encoding::DELTA_BINARY_PACKED)
+        })
+        .build()
+}
+
+fn io_error(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(error) => io::Error::other(error),
+        error => io::Error::other(error),
+    }
+}

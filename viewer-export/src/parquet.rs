@@ -1,0 +1,70 @@
+//! The options of columns in Parquet files, and the files of a data set.
+
+use std::io;
+use std::path::Path;
+
+use omptrace_columns::{self as columns, SCHEMA_FILE};
+use omptrace_timeline::Report;
+use omptrace_trace_format::Reader;
+
+use crate::ConvertOptions;
+use crate::format_options::{FolderParts, FormatOption, ON};
+
+/// The options that `convert` has for columns.
+pub(crate) const OPTIONS: &[FormatOption] = &[RUN, SUMS_ONLY, RAW_EVENTS];
+
+const RUN: FormatOption = FormatOption {
+    name: "run",
+    value_name: "NAME",
+    values: &[],
+    default: "",
+    help: "the run's name in the data set: letters, digits, `.`, `-` and `_` [default: the first trace's name and its start, \
+        in seconds since 1970]",
+};
+
+const SUMS_ONLY: FormatOption = FormatOption {
+    name: "sums-only",
+    value_name: "",
+    values: &[],
+    default: "",
+    help: "only processes, threads, places and the tables of sums, not what happened when",
+};
+
+const RAW_EVENTS: FormatOption = FormatOption {
+    name: "raw-events",
+    value_name: "",
+    values: &[],
+    default: "",
+    help: "also what the runtime reported, uninterpreted",
+};
+
+/// The files of a data set.
+pub(crate) const PARTS: FolderParts = FolderParts {
+    anchor: SCHEMA_FILE,
+    files: &["_SUCCESS"],
+    folders: &[("table=", &["parquet"])],
+};
+
+/// Writes the data set of `inputs` into `folder`.
+pub(crate) fn export(
+    inputs: &[&Reader],
+    options: &ConvertOptions,
+    folder: &Path,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> io::Result<Report> {
+    let run = options.format.get(&RUN);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if !run.chars().all(is_plain) {
+        let what = format!("--run {run}: a name has letters, digits, `.`, `-` and `_` only");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    }
+    let options = columns::Options {
+        symbols: options.symbols.clone(),
+        run: (!run.is_empty()).then(|| run.to_owned()),
+        part: options.part,
+        sums_only: options.format.get(&SUMS_ONLY) == ON,
+        events: options.format.get(&RAW_EVENTS) == ON,
+        chunks: options.chunks,
+    };
+    columns::export(inputs, &options, folder, progress)
+}

@@ -1,0 +1,189 @@
+//! Traces of AMD's device tracing (`tests/devices/README.md`), checked against the structure of the program that was traced.
+
+use std::path::PathBuf;
+
+use omptrace_analysis::{DeviceUse, Info, Stats, check};
+use omptrace_symbols::Options;
+use omptrace_trace_format::Reader;
+
+use crate::golden::is_as_reviewed;
+use crate::historic::text;
+
+/// One trace.
+struct Case {
+    name: &'static str,
+    /// Operations that show by the device's records.
+    records: u64,
+    /// Operations that show as the host observed them.
+    host_observed: u64,
+    /// The findings of the reader.
+    findings: &'static [&'static str],
+}
+
+/// An allocation, a transfer there, a kernel, a transfer back and a deletion.
+const TARGET: u64 = 5;
+/// Records of target regions.
+const TARGET_RECORDS: &str = "unknown_device_record";
+
+const CASES: &[Case] = &[
+    Case {
+        name: "amd_basic",
+        // Three regions; a data region around one of them, whose data is there, and two updates; enter and exit data.
+        records: 3 * TARGET + (4 + 1 + 2) + 4,
+        host_observed: 0,
+        findings: &[TARGET_RECORDS],
+    },
+    Case {
+        name: "amd_devices",
+        // On four devices an allocation, a copy there, a kernel, a copy back, a deletion, and a data region as above. Then copies
+        // from device to device, and a region with associated memory between that memory's allocation and deletion.
+        records: 4 * (5 + 4 + 1 + 2) + 3 * 2 + (3 + 2),
+        // It is associated, and no longer.
+        host_observed: 2,
+        findings: &["no_device_record", TARGET_RECORDS],
+    },
+    Case {
+        name: "amd_pause",
+        records: 2 * 2 * TARGET,
+        host_observed: 0,
+        findings: &["device_record_of_pause", "late_end", TARGET_RECORDS],
+    },
+    Case {
+        name: "amd_async",
+        records: 3 * 20 * TARGET,
+        host_observed: 0,
+        findings: &["late_end", TARGET_RECORDS],
+    },
+    Case {
+        name: "amd_small_buffers",
+        records: 3 * 20 * TARGET,
+        host_observed: 0,
+        findings: &["late_end", TARGET_RECORDS],
+    },
+];
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/devices")
+}
+
+fn open(name: &str) -> Reader {
+    Reader::open(&folder().join(format!("{name}.omptrace"))).expect("a trace")
+}
+
+#[test]
+fn each_operation_shows_once() {
+    for case in CASES {
+        let info = Info::of(&open(case.name));
+        let timelines = || info.devices.values().map(|device| &device.timeline);
+        let records: u64 = timelines().map(|timeline| timeline.records).sum();
+        let observed: u64 = timelines().map(|timeline| timeline.host_observed).sum();
+        let without: u64 = timelines().map(|timeline| timeline.without_record).sum();
+        let anonymous: u64 = timelines().map(|timeline| timeline.uncorrelated).sum();
+        let name = case.name;
+        assert_eq!(
+            (records, observed),
+            (case.records, case.host_observed),
+            "{name}"
+        );
+        assert_eq!((without, anonymous), (case.host_observed, 0), "{name}");
+        // The host has a number of its own, and does nothing.
+        let devices: Vec<i32> = info.devices.keys().copied().collect();
+        assert_eq!(devices, [0, 1, 2, 3], "{name}");
+    }
+}
+
+#[test]
+fn devices_are_used_as_the_program_says() {
+    const REGIONS: u64 = 3 * 20;
+    let stats = Stats::of(&[&open("amd_async")], &Options::default()).0;
+    let sum = |number: fn(&DeviceUse) -> u64| stats.device_use.iter().map(number).sum::<u64>();
+    assert_eq!(sum(|device| device.kernels), REGIONS);
+    // 64 numbers of 8 bytes each.
+    for transfers in [
+        |device: &DeviceUse| (device.to_device.count, device.to_device.bytes),
+        |device: &DeviceUse| (device.from_device.count, device.from_device.bytes),
+    ] {
+        for device in &stats.device_use {
+            let (count, bytes) = transfers(device);
+            assert_eq!((count, bytes), (device.kernels, 512 * count));
+        }
+    }
+    // The kernels' own times, 4.87, 3.31, 4.07 and 3.54 us: none overlap, for each is as long as its queue's work.
+    let kernels: Vec<u64> = stats
+        .device_use
+        .iter()
+        .filter_map(|device| device.kernels_ns)
+        .collect();
+    let of_queue = |number: usize| {
+        let queue = format!("device {number} kernels");
+        let queues = stats.devices.iter().filter(|device| device.queue == queue);
+        queues.map(|device| device.times.total_ns).sum::<u64>()
+    };
+    assert_eq!(kernels, [0, 1, 2, 3].map(of_queue));
+    let balance = stats.processes[0].device_load_balance.expect("devices");
+    let mean = kernels.iter().sum::<u64>() as f64 / 4.0;
+    let longest = kernels.iter().copied().max().expect("kernels") as f64;
+    assert!((balance - mean / longest).abs() < 1e-9, "{balance}");
+    assert!(balance > 0.8 && balance < 0.82, "{balance}");
+    let text = stats.to_string();
+    let words = format!(
+        "load balance of kernels over devices: {:.1} %",
+        balance * 100.0
+    );
+    assert!(text.contains(&words), "{text}");
+}
+
+/// The program has one array of 100 numbers of 8 bytes, which it maps five times, once by `enter data`.
+#[test]
+fn memory_is_that_of_the_mapped_arrays() {
+    let reader = open("amd_basic");
+    let stats = Stats::of(&[&reader], &Options::default()).0;
+    let device = &stats.device_use[0];
+    assert_eq!(device.peak_bytes, Some(800));
+    let lines = device.memory.iter();
+    let lines: Vec<_> = lines.map(|of| (of.allocations, of.peak_bytes)).collect();
+    assert_eq!(lines, [(1, 800), (4, 800)]);
+    assert_eq!(device.memory[0].place, "basic.c:17");
+
+    // The most at once in a part of the run is not known.
+    let part = omptrace_analysis::Options {
+        window: Some((0, i64::MAX)),
+        ..omptrace_analysis::Options::default()
+    };
+    let (part, _) = Stats::with(&[&reader], &part).expect("the window has events");
+    assert_eq!(part.device_use[0].peak_bytes, None);
+}
+
+#[test]
+fn clocks_are_mapped_by_readings_of_both() {
+    for case in CASES {
+        let info = Info::of(&open(case.name));
+        for device in info.devices.values() {
+            let clock = device.timeline.clock.expect("a clock");
+            assert!(clock.uncertainty_ns < 100, "{}: {clock}", case.name);
+            assert_eq!(clock.residual_ns, 0, "{}: {clock}", case.name);
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_is_reported() {
+    for case in CASES {
+        let findings = check(&open(case.name));
+        let mut found: Vec<_> = findings.iter().map(|finding| finding.name).collect();
+        let mut expected = case.findings.to_vec();
+        found.sort_unstable();
+        expected.sort_unstable();
+        found.retain(|name| *name != "names_missing");
+        assert_eq!(found, expected, "{}", case.name);
+    }
+}
+
+/// `OMPTRACE_BLESS=1` writes what came out; read the difference before you commit it.
+#[test]
+fn timelines_are_as_before() {
+    for case in CASES {
+        let path = folder().join(format!("{}.txt", case.name));
+        is_as_reviewed(&path, &text(&open(case.name)));
+    }
+}

@@ -1,0 +1,767 @@
+//! The answers of traces whose times are known: sums without rest, and efficiencies in closed form.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::num::NonZero;
+use std::path::PathBuf;
+
+use omptrace_analysis::answers::{self, Answers, Cause, Finding};
+use omptrace_analysis::{Options, Stats};
+use omptrace_symbols as symbols;
+use omptrace_trace_format::Reader;
+
+use crate::contract::nonsense;
+use crate::fixture;
+
+fn answers_of(text: &str) -> Answers {
+    let folder = tempfile::tempdir().expect("a folder");
+    let readers = fixture::open(text, folder.path());
+    let inputs: Vec<&Reader> = readers.iter().collect();
+    Stats::of(&inputs, &symbols::Options::default()).0.answers
+}
+
+/// Each nanosecond of each thread has one cause, and all that was lost is somebody's.
+pub(crate) fn adds_up(name: &str, answers: &Answers) {
+    let sum: u64 = answers.accounting.iter().map(|(_, ns)| ns).sum();
+    let whole = u64::from(answers.threads) * answers.duration_ns;
+    assert_eq!((answers.accounting.total(), sum), (whole, whole), "{name}");
+    let mut blamed: BTreeMap<Cause, u64> = BTreeMap::new();
+    for row in &answers.blame {
+        *blamed.entry(row.cause).or_default() += row.ns;
+    }
+    for (cause, ns) in answers
+        .accounting
+        .iter()
+        .filter(|(cause, _)| cause.is_loss())
+    {
+        let of_cause = blamed.get(&cause).copied().unwrap_or(0);
+        assert_eq!(of_cause, ns, "{name}: {}", cause.name());
+    }
+    for cause in Cause::ALL.iter().filter(|cause| cause.is_mutex()) {
+        let rows = answers.blocked.iter();
+        let rows = rows.filter(|row| row.cause == *cause);
+        let ns: u64 = rows.map(|row| row.ns).sum();
+        assert_eq!(ns, answers.accounting[*cause], "{name}: {}", cause.name());
+    }
+    let path: u64 = answers.critical_path.rows.iter().map(|row| row.ns).sum();
+    assert_eq!(path, answers.critical_path.useful_ns, "{name}");
+    let efficiency = answers.efficiency;
+    for share in [
+        efficiency.serialisation,
+        efficiency.transfer,
+        efficiency.parallel,
+    ] {
+        let share = share.unwrap_or(1.0);
+        assert!((0.0..=1.0).contains(&share), "{name}: {efficiency:?}");
+    }
+}
+
+/// Its steps come one after the other, and where times do not go back, they are all of its work.
+fn is_drawn(name: &str, text: &str, is_whole: bool) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let readers = fixture::open(text, folder.path());
+    let symbols = symbols::Options::default();
+    let reader = &readers[0];
+    let answers = Stats::of(&[reader], &symbols).0.answers;
+    let paths = answers::critical_paths(&[reader], &symbols);
+    let [steps] = &*paths else {
+        panic!("{name}: {} paths", paths.len());
+    };
+    for pair in steps.windows(2) {
+        assert!(pair[0].end <= pair[1].begin, "{name}: {pair:?}");
+    }
+    let work: u64 = steps.iter().map(|step| step.end.abs_diff(step.begin)).sum();
+    let useful = answers.critical_path.useful_ns;
+    assert!(work <= useful, "{name}: {work} of {useful}");
+    assert!(work == useful || !is_whole, "{name}: {work} of {useful}");
+}
+
+#[test]
+fn critical_paths_can_be_drawn() {
+    for seed in 1..=300 {
+        is_drawn(&format!("seed {seed}"), &nonsense(seed), false);
+    }
+}
+
+#[test]
+fn each_nanosecond_of_each_fixture_has_one_cause() {
+    let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut count = 0;
+    for entry in fs::read_dir(fixtures).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "trace")
+        {
+            let text = fs::read_to_string(&path).expect("a fixture");
+            let name = path.display().to_string();
+            adds_up(&name, &answers_of(&text));
+            is_drawn(&name, &text, true);
+            count += 1;
+        }
+    }
+    assert!(count > 10, "{count} fixtures");
+}
+
+#[test]
+fn each_nanosecond_of_nonsense_has_one_cause() {
+    for seed in 1..=300 {
+        adds_up(&format!("seed {seed}"), &answers_of(&nonsense(seed)));
+    }
+}
+
+/// A trace that is written down line by line, in any order of time. Of one moment, lines come by their rank.
+#[derive(Default)]
+struct Script {
+    metadata: Option<&'static str>,
+    lines: Vec<(u64, u8, usize, String)>,
+}
+
+/// Ranks.
+const INSIDE: u8 = 0;
+const ARRIVE: u8 = 1;
+const DEPART: u8 = 2;
+const JOIN: u8 = 3;
+const FORK: u8 = 4;
+const BEGIN: u8 = 5;
+const FIRST: u8 = 6;
+
+const LOOP: &str = "0x1234";
+const UNIT: u64 = 1_000_000;
+
+impl Script {
+    /// `threads` threads; the first one's initial task.
+    fn new(threads: u64) -> Script {
+        let mut script = Script::default();
+        for thread in 1..=threads {
+            let info = format!("thread_info os_tid={} name=app", 9 + thread);
+            script.at(0, INSIDE, thread, &info);
+        }
+        script.at(0, INSIDE, 1, "thread_begin type=initial");
+        let initial = "implicit_task begin parallel=? task=1 team=1 index=1 flags=1";
+        script.at(0, INSIDE, 1, initial);
+        for thread in 2..=threads {
+            script.at(0, INSIDE, thread, "thread_begin type=worker");
+        }
+        script
+    }
+
+    fn at(&mut self, time: u64, rank: u8, thread: u64, event: &str) {
+        let line = format!("{time} {thread} {event}");
+        self.lines.push((time, rank, self.lines.len(), line));
+    }
+
+    /// A region from `begin` on, whose thread i arrives at `arrivals[i]`. It ends a nanosecond after the last: of one moment, the
+    /// events of one thread come before those of the next.
+    fn region(&mut self, begin: u64, code: &str, arrivals: &[u64]) -> u64 {
+        self.region_until(begin, code, arrivals, None)
+    }
+
+    /// Like [`Script::region`]; tasks run until `tasks`.
+    fn region_until(
+        &mut self,
+        begin: u64,
+        code: &str,
+        arrivals: &[u64],
+        tasks: Option<u64>,
+    ) -> u64 {
+        let end = arrivals.iter().copied().chain(tasks).max().unwrap_or(begin) + 1;
+        let size = arrivals.len();
+        let region = format!("parallel=100 task=1 code={code}");
+        self.at(
+            begin,
+            FORK,
+            1,
+            &format!("parallel_begin {region} team={size}"),
+        );
+        for (index, arrival) in arrivals.iter().enumerate() {
+            let (thread, task) = (index as u64 + 1, 101 + index);
+            let member = format!("parallel=100 task={task} team={size} index={index}");
+            let barrier =
+                format!("kind=barrier_implicit_parallel parallel=100 task={task} code={code}");
+            self.at(
+                begin,
+                BEGIN,
+                thread,
+                &format!("implicit_task begin {member}"),
+            );
+            self.at(
+                *arrival,
+                ARRIVE,
+                thread,
+                &format!("sync_region begin {barrier}"),
+            );
+            self.at(
+                *arrival,
+                ARRIVE,
+                thread,
+                &format!("sync_region_wait begin {barrier}"),
+            );
+            self.at(
+                end,
+                DEPART,
+                thread,
+                &format!("sync_region_wait end {barrier}"),
+            );
+            self.at(end, DEPART, thread, &format!("sync_region end {barrier}"));
+            self.at(end, DEPART, thread, &format!("implicit_task end {member}"));
+        }
+        self.at(end, JOIN, 1, &format!("parallel_end {region}"));
+        end
+    }
+
+    /// A thread has a mutex for a time.
+    fn mutex(&mut self, thread: u64, mutex: &str, [asked, got, released]: [u64; 3]) {
+        let rank = |time| if time <= 1 { FIRST } else { INSIDE };
+        self.at(
+            asked,
+            rank(asked),
+            thread,
+            &format!("mutex_acquire {mutex}"),
+        );
+        self.at(got, rank(got), thread, &format!("mutex_acquired {mutex}"));
+        self.at(released, INSIDE, thread, &format!("mutex_released {mutex}"));
+    }
+
+    fn end(mut self, time: u64) -> Answers {
+        self.at(time, JOIN, 1, "implicit_task end task=1 flags=1");
+        self.at(time, JOIN, 1, "thread_end");
+        self.lines.sort();
+        let metadata = self.metadata.map(|json| format!("metadata {json}"));
+        let lines = self.lines.into_iter().map(|(.., line)| line);
+        let lines: Vec<String> = metadata.into_iter().chain(lines).collect();
+        let answers = answers_of(&lines.join("\n"));
+        adds_up("script", &answers);
+        assert_eq!(answers.replay_error_ns, Some(0));
+        answers
+    }
+}
+
+fn close(actual: Option<f64>, expected: f64) {
+    let actual = actual.expect("a share");
+    assert!(
+        (actual - expected).abs() < 1e-5,
+        "{actual} instead of {expected}"
+    );
+}
+
+/// But for the nanoseconds between threads.
+fn about(actual: u64, expected: u64) {
+    assert!(
+        actual.abs_diff(expected) < 100,
+        "{actual} instead of {expected}"
+    );
+}
+
+/// But for a microsecond.
+fn nearly(actual: u64, expected: u64) {
+    assert!(
+        actual.abs_diff(expected) < 1000,
+        "{actual} instead of {expected}"
+    );
+}
+
+fn finding<'a>(answers: &'a Answers, id: &str) -> &'a Finding {
+    let mut findings = answers.findings.iter();
+    let found = findings.find(|finding| finding.id == id);
+    found.unwrap_or_else(|| panic!("no {id} in {:?}", answers.findings))
+}
+
+/// Thread i works 1 + 2i units: load balance is n / (2n - 1).
+#[test]
+fn a_static_loop_that_grows_has_its_load_balance() {
+    for threads in [2_u64, 4, 8] {
+        let mut script = Script::new(threads);
+        let arrivals: Vec<u64> = (0..threads).map(|i| (1 + 2 * i) * UNIT).collect();
+        let end = script.region(0, LOOP, &arrivals);
+        let answers = script.end(end);
+        assert_eq!(u64::from(answers.threads), threads);
+        let accounting = &answers.accounting;
+        assert_eq!(accounting[Cause::Useful], threads * threads * UNIT);
+        about(accounting[Cause::Imbalance], accounting.lost());
+        let n = threads as f64;
+        close(answers.efficiency.load_balance, n / (2.0 * n - 1.0));
+        close(answers.efficiency.communication, 1.0);
+        let found = finding(&answers, "load_imbalance");
+        about(found.gain_ns, (2 * threads - 1 - threads) * UNIT);
+        assert_eq!(answers.findings.len(), 1, "{:?}", answers.findings);
+    }
+}
+
+/// All work is in ordered regions, turn by turn: serialisation is 1 / n.
+#[test]
+fn an_ordered_loop_serialises() {
+    for threads in [2_u64, 4, 8] {
+        let mut script = Script::new(threads);
+        let turns = 3 * threads;
+        for turn in 0..turns {
+            let asked = (turn + 1).saturating_sub(threads) * UNIT;
+            let got = turn * UNIT + u64::from(turn > 0);
+            let times = [asked + 1, got.max(asked + 1), (turn + 1) * UNIT];
+            let ordered = "kind=ordered wait_id=0x90 code=0x1300";
+            script.mutex(1 + turn % threads, ordered, times);
+        }
+        let arrivals = (1..=threads).map(|i| (turns - threads + i) * UNIT);
+        let end = script.region(0, LOOP, &arrivals.collect::<Vec<_>>());
+        let answers = script.end(end);
+        close(answers.efficiency.serialisation, 1.0 / threads as f64);
+        let lost = answers.accounting[Cause::Ordered] + answers.accounting[Cause::Imbalance];
+        about(lost, answers.accounting.lost());
+        let found = finding(&answers, "ordered_serialises");
+        about(found.gain_ns, (turns - 3) * UNIT);
+    }
+}
+
+/// Two threads wait for the one that has a critical region, then one of them for the other.
+#[test]
+fn a_matrix_says_who_blocked_whom() {
+    let mut script = Script::new(3);
+    for (thread, code, times) in [
+        (1, "0x1300", [1, 2, 100]),
+        (2, "0x1300", [20, 101, 200]),
+        (3, "0x1400", [40, 201, 300]),
+    ] {
+        let critical = format!("kind=critical wait_id=0x90 code={code}");
+        script.mutex(thread, &critical, times.map(|us| us * 1000));
+    }
+    let end = script.region(0, LOOP, &[300_000; 3]);
+    let answers = script.end(end);
+    let rows: Vec<_> = answers
+        .blocked
+        .iter()
+        .map(|row| (row.holder_thread.as_deref(), &*row.waiter_thread, row.ns))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (Some("OpenMP worker 1"), "OpenMP worker 2", 100_000),
+            (Some("main"), "OpenMP worker 1", 81_000),
+            (Some("main"), "OpenMP worker 2", 61_000),
+            // Nobody else has it.
+            (None, "main", 1_000),
+        ]
+    );
+    let row = &answers.blocked[0];
+    assert_eq!(row.lock.as_deref(), Some("critical 0x90"));
+    let holder = row.holder.as_ref().expect("a holder");
+    assert!(holder.construct.contains("0x1300"), "{row:?}");
+    assert!(row.waiter.construct.contains("0x1400"), "{row:?}");
+}
+
+/// One thread creates tasks of 1 to 8 units, and `threads` threads take them in turn.
+fn tasks(threads: u64, units: &[u64], depends: bool) -> Answers {
+    let mut script = Script::new(threads);
+    let single = "kind=single_executor count=1 parallel=100 task=101 code=0x1300";
+    script.at(1, FIRST, 1, &format!("work begin {single}"));
+    for (index, _) in units.iter().enumerate() {
+        let at = 10 + index as u64;
+        let new = 500 + index;
+        script.at(
+            at,
+            INSIDE,
+            1,
+            &format!("task_create task=101 new={new} flags=4 code=0x1400"),
+        );
+        if depends && index > 0 {
+            let sink = format!("task_dependence src={} sink={new}", new - 1);
+            script.at(at, INSIDE, 1, &sink);
+        }
+    }
+    script.at(50, INSIDE, 1, &format!("work end {single}"));
+    let mut free = vec![100; threads as usize];
+    let mut last = 100;
+    for (index, units) in units.iter().enumerate() {
+        let (thread, _) = free
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, free)| **free)
+            .expect("a thread");
+        let begin = if depends { last } else { free[thread] } + 1;
+        let end = begin + units * UNIT;
+        (free[thread], last) = (end, end);
+        let (task, new) = (101 + thread, 500 + index);
+        let thread = thread as u64 + 1;
+        script.at(
+            begin,
+            INSIDE,
+            thread,
+            &format!("task_schedule prior={task} status=7 next={new}"),
+        );
+        script.at(
+            end,
+            INSIDE,
+            thread,
+            &format!("task_schedule prior={new} status=1 next={task}"),
+        );
+    }
+    let end = script.region_until(0, LOOP, &vec![60; threads as usize], free.into_iter().max());
+    script.end(end)
+}
+
+#[test]
+fn other_numbers_of_threads_are_predicted_by_list_scheduling() {
+    let units: Vec<u64> = (1..=8).collect();
+    for (threads, recorded) in [(2, 20), (4, 12)] {
+        let answers = tasks(threads, &units, false);
+        nearly(answers.duration_ns, recorded * UNIT);
+        assert_eq!(answers.not_predicted, []);
+        for (on, expected) in [(1, 36), (2, 20), (4, 12), (8, 8)] {
+            let mut rows = answers.other_threads.iter();
+            if let Some(row) = rows.find(|row| row.threads == on) {
+                nearly(row.duration_ns, expected * UNIT);
+            }
+        }
+        assert_eq!(answers.other_threads.len() as u64, 2 * threads);
+        let region = &answers.task_regions[0];
+        assert_eq!(region.tasks, 8);
+        nearly(region.work_ns, 36 * UNIT);
+        nearly(region.span_ns, 8 * UNIT);
+        close(region.parallelism.map(|by| (by * 1e3).round() / 1e3), 4.5);
+    }
+}
+
+#[test]
+fn tasks_that_depend_on_each_other_have_a_span_of_all_work() {
+    let answers = tasks(4, &[3; 6], true);
+    let region = &answers.task_regions[0];
+    nearly(region.work_ns, 18 * UNIT);
+    nearly(region.span_ns, 18 * UNIT);
+    for row in &answers.other_threads {
+        nearly(row.duration_ns, 18 * UNIT);
+    }
+}
+
+/// Half of the time one thread works alone.
+#[test]
+fn serial_code_is_charged_to_the_regions_around_it() {
+    let mut script = Script::new(4);
+    let end = script.region(0, LOOP, &[UNIT; 4]);
+    let end = script.region(end + 2 * UNIT, "0x2000", &[4 * UNIT; 4]);
+    let answers = script.end(end);
+    let accounting = &answers.accounting;
+    about(accounting[Cause::Serial], 3 * 2 * UNIT);
+    about(accounting[Cause::Useful], (4 + 2 + 4) * UNIT);
+    about(accounting.lost(), accounting[Cause::Serial]);
+    let found = finding(&answers, "serial_part");
+    about(found.gain_ns, 2 * UNIT * 3 / 4);
+    assert_eq!(answers.findings.len(), 1);
+    let row = &answers.blame[0];
+    assert!(row.place.construct.contains(" from "), "{:?}", row.place);
+}
+
+/// Barriers that follow each other cost, and separate nothing.
+#[test]
+fn a_barrier_after_a_barrier_is_needless() {
+    let mut script = Script::new(4);
+    for count in 0..100 {
+        let (arrival, departure) = (1000 + count * 8_500, 9_000 + count * 8_500);
+        for thread in 1..=4 {
+            let task = 100 + thread;
+            let barrier = format!("kind=barrier_explicit parallel=100 task={task} code=0x1500");
+            for (time, event) in [(arrival, "begin"), (departure, "end")] {
+                script.at(
+                    time,
+                    INSIDE,
+                    thread,
+                    &format!("sync_region {event} {barrier}"),
+                );
+            }
+        }
+    }
+    let end = script.region(0, LOOP, &[UNIT + 1; 4]);
+    let answers = script.end(end);
+    about(answers.accounting[Cause::Barrier], 4 * 100 * 8_000);
+    let found = finding(&answers, "needless_barrier");
+    about(found.gain_ns, 100 * 8_000);
+}
+
+/// The host maps and runs `count` parts on a device, each of these bytes, times and kernels. The device gives records.
+fn offloads(count: u64, bytes: u64, [op_ns, kernel_ns]: [u64; 2], is_overlapped: bool) -> Answers {
+    let mut script = Script::new(1);
+    script.metadata = Some(r#"{"devices": {"0": {"type": "toy", "records": "ompt"}}}"#);
+    script.at(0, INSIDE, 9, "device_stream device=0");
+    script.at(
+        0,
+        INSIDE,
+        9,
+        "device_clock device=0 before=0 time=0 after=0",
+    );
+    let mut now = 10;
+    for part in 0..count {
+        let (target, id) = (1000 * (part + 1), 1000 * (part + 1) + 1);
+        let of_target = format!("device=0 target={target} code=0x10100");
+        script.at(now, INSIDE, 1, &format!("target begin {of_target}"));
+        let data = format!(
+            "target={target} op={id} kind=transfer_to_device src=0x1000 src_device=1 dest=0x2000 bytes={bytes} code=0x10100"
+        );
+        let (begin, end) = (now + 10, now + 10 + op_ns);
+        script.at(
+            begin,
+            INSIDE,
+            1,
+            &format!("target_data_op_emi begin {data}"),
+        );
+        script.at(end, INSIDE, 1, &format!("target_data_op_emi end {data}"));
+        let submit = format!("target={target} op={} teams=1", id + 1);
+        script.at(
+            end + 10,
+            INSIDE,
+            1,
+            &format!("target_submit begin {submit}"),
+        );
+        script.at(end + 20, INSIDE, 1, &format!("target_submit end {submit}"));
+        let (kernel, kernel_end) = match is_overlapped {
+            true => (begin, begin + kernel_ns),
+            false => (end + 20, end + 20 + kernel_ns),
+        };
+        // A kernel's launch costs the host 5 us.
+        now = kernel_end.max(end + 20) + 5_000;
+        script.at(now, INSIDE, 1, &format!("target end {of_target}"));
+        now += 100;
+        let record = format!(
+            "device_data_op device=0 op={id} target={target} kind=transfer_to_device src=0x1000 src_device=1 dest=0x2000 bytes={bytes} begin={begin} end={end}"
+        );
+        script.at(now, INSIDE, 9, &record);
+        let record = format!(
+            "device_kernel device=0 op={} target={target} teams=1 begin={kernel} end={kernel_end}",
+            id + 1
+        );
+        script.at(now, INSIDE, 9, &record);
+    }
+    script.at(
+        now,
+        INSIDE,
+        9,
+        &format!("device_clock device=0 before={now} time={now} after={now}"),
+    );
+    script.end(now)
+}
+
+/// Both members of a team open regions of two threads, again and again: each begins 0.3 ms late.
+fn nested(processors: &'static str) -> Answers {
+    let mut script = Script::new(4);
+    script.metadata = Some(processors);
+    let rounds = 20;
+    let end = rounds * UNIT;
+    for (outer, inner) in [(1, 3), (2, 4)] {
+        let task = 100 + outer;
+        for round in 0..rounds {
+            let (begin, late) = (round * UNIT + 10 + outer, round * UNIT + 300_010 + outer);
+            let region = format!("parallel=20{outer} task={task} code=0x3000");
+            script.at(
+                begin,
+                INSIDE,
+                outer,
+                &format!("parallel_begin {region} team=2"),
+            );
+            let last = round * UNIT + 900_000 + outer;
+            for (index, thread) in [outer, inner].into_iter().enumerate() {
+                let task = 300 + thread;
+                let member = format!("parallel=20{outer} task={task} team=2 index={index}");
+                let barrier = format!(
+                    "kind=barrier_implicit_parallel parallel=20{outer} task={task} code=0x3000"
+                );
+                script.at(
+                    late,
+                    INSIDE,
+                    thread,
+                    &format!("implicit_task begin {member}"),
+                );
+                script.at(
+                    last,
+                    INSIDE,
+                    thread,
+                    &format!("sync_region begin {barrier}"),
+                );
+                script.at(
+                    last,
+                    INSIDE,
+                    thread,
+                    &format!("sync_region_wait begin {barrier}"),
+                );
+                script.at(
+                    last + 10,
+                    INSIDE,
+                    thread,
+                    &format!("sync_region_wait end {barrier}"),
+                );
+                script.at(
+                    last + 10,
+                    INSIDE,
+                    thread,
+                    &format!("sync_region end {barrier}"),
+                );
+                script.at(
+                    last + 10,
+                    INSIDE,
+                    thread,
+                    &format!("implicit_task end {member}"),
+                );
+            }
+            script.at(last + 20, INSIDE, outer, &format!("parallel_end {region}"));
+        }
+    }
+    let end = script.region(0, LOOP, &[end, end]);
+    script.end(end)
+}
+
+#[test]
+fn nested_regions_of_more_threads_than_processors_are_found() {
+    let two = r#"{"process": {"pid": 10, "executable": "/bin/app", "affinity": "3,5"}}"#;
+    let answers = nested(two);
+    let found = finding(&answers, "nested_oversubscription");
+    assert!(found.gain_ns.abs_diff(20 * 300_000) < 20 * 100, "{found:?}");
+    assert_eq!(
+        (
+            &found.evidence["busy_threads"],
+            &found.evidence["processors"]
+        ),
+        (&4.into(), &2.into())
+    );
+    assert_eq!(found.instances.len(), 3);
+    for enough in [
+        r#"{"process": {"pid": 10, "executable": "/bin/app", "affinity": "0-3"}}"#,
+        r#"{"machine": {}}"#,
+    ] {
+        let answers = nested(enough);
+        assert!(
+            !ids(&answers).contains(&"nested_oversubscription"),
+            "{:?}",
+            answers.findings
+        );
+    }
+}
+
+/// The region asks for four threads, as the one before has them, and gets two.
+#[test]
+fn regions_that_get_fewer_threads_than_they_ask_for_are_found() {
+    for (asked, id) in [(4, "false_num_threads"), (2, "narrow_team")] {
+        let mut script = Script::new(4);
+        let end = script.region(0, LOOP, &[UNIT; 4]);
+        let narrow = script.lines.len();
+        let end = script.region(end, "0x2000", &[end + UNIT; 2]);
+        let begin = &mut script.lines[narrow].3;
+        *begin = begin.replace("team=2", &format!("team={asked}"));
+        let answers = script.end(end);
+        let found = finding(&answers, id);
+        about(found.gain_ns, UNIT / 2);
+        assert_eq!(found.evidence["requested_threads"], asked);
+        assert!(!found.instances.is_empty());
+    }
+}
+
+/// Two threads are late to the same barrier; one of them creates tasks meanwhile, the other does not.
+#[test]
+fn who_is_late_is_charged_once() {
+    let mut script = Script::new(3);
+    for (thread, code) in [(2, "0x5000"), (3, "0x6000")] {
+        let work = format!(
+            "kind=sections count=1 parallel=100 task={} code={code}",
+            100 + thread
+        );
+        script.at(1, FIRST, thread, &format!("work begin {work}"));
+        script.at(UNIT, INSIDE, thread, &format!("work end {work}"));
+    }
+    for task in 0..50 {
+        let create = format!(
+            "task_create task=102 new={} flags=4 code=0x5100",
+            500 + task
+        );
+        script.at(10_000 * (task + 1), INSIDE, 2, &create);
+    }
+    let end = script.region(0, LOOP, &[1, UNIT, UNIT]);
+    let answers = script.end(end);
+    let imbalance = answers
+        .blame
+        .iter()
+        .filter(|row| row.cause == Cause::Imbalance);
+    let charged: Vec<u64> = imbalance.map(|row| row.ns).collect();
+    about(charged[0], UNIT / 2);
+    about(charged[1], UNIT / 2);
+}
+
+fn ids(answers: &Answers) -> Vec<&str> {
+    answers
+        .findings
+        .iter()
+        .map(|finding| &*finding.id)
+        .collect()
+}
+
+#[test]
+fn many_small_buffers_on_a_device_are_found() {
+    let small = offloads(200, 1 << 10, [2_000, 400_000], true);
+    assert_eq!(ids(&small), ["target_wait"], "{:?}", small.findings);
+    let small = offloads(200, 1 << 10, [300_000, 100_000], true);
+    let found = finding(&small, "small_transfers");
+    about(found.gain_ns, 200 * 300_000);
+    assert_eq!(found.evidence["operations"], 200);
+    assert_eq!(found.instances.len(), 3);
+    for large in [
+        offloads(50, 1 << 10, [300_000, 100_000], true),
+        offloads(200, 1 << 20, [300_000, 100_000], true),
+    ] {
+        assert!(
+            !ids(&large).contains(&"small_transfers"),
+            "{:?}",
+            large.findings
+        );
+    }
+}
+
+#[test]
+fn kernels_that_are_shorter_than_their_launch_are_found() {
+    let small = offloads(200, 1 << 20, [1_000, 2_000], false);
+    let found = finding(&small, "small_kernels");
+    // The host waits for the launch, besides 2 us for the kernel itself.
+    assert!(found.gain_ns.abs_diff(200 * 5_020) < 200 * 50, "{found:?}");
+    assert_eq!(found.evidence["kernel_mean_ns"], 2_000);
+    assert_eq!(found.instances.len(), 3);
+    let large = offloads(200, 1 << 20, [1_000, 20_000], false);
+    assert!(
+        !ids(&large).contains(&"small_kernels"),
+        "{:?}",
+        large.findings
+    );
+}
+
+#[test]
+fn transfers_that_no_kernel_overlaps_are_found() {
+    let apart = offloads(20, 1 << 20, [200_000, 300_000], false);
+    let found = finding(&apart, "transfers_not_overlapped");
+    assert!(found.gain_ns.abs_diff(20 * 200_000) < 100, "{found:?}");
+    assert_eq!(found.instances.len(), 3);
+    let together = offloads(20, 1 << 20, [200_000, 300_000], true);
+    assert!(
+        !ids(&together).contains(&"transfers_not_overlapped"),
+        "{:?}",
+        together.findings
+    );
+}
+
+/// No finding where all threads work all the time.
+#[test]
+fn a_clean_program_has_no_finding() {
+    let mut script = Script::new(4);
+    let end = script.region(0, LOOP, &[1_000_000; 4]);
+    let answers = script.end(end);
+    assert_eq!(answers.findings, []);
+    close(answers.efficiency.parallel, 1.0);
+}
+
+/// Threads that the program could have had lose what the region was too narrow for.
+#[test]
+fn more_threads_can_be_counted() {
+    let text = include_str!("../fixtures/tasks_in_barrier.trace");
+    let folder = tempfile::tempdir().expect("a folder");
+    let readers = fixture::open(text, folder.path());
+    let options = Options {
+        threads: NonZero::new(8),
+        ..Options::default()
+    };
+    let eight = Stats::with(&[&readers[0]], &options).expect("numbers").0;
+    let answers = eight.answers;
+    assert_eq!(answers.threads, 8);
+    adds_up("eight threads", &answers);
+    assert!(answers.accounting[Cause::NarrowTeam] > 0);
+}

@@ -1,0 +1,262 @@
+//! Parts of runs, analysed alone: windows, phases and threads whose times are known.
+
+use std::num::NonZero;
+
+use omptrace_analysis::answers::{Accounting, Cause};
+use omptrace_analysis::{NothingSelected, Options, RECORDED, Stats, ThreadStats};
+use omptrace_trace_format::Reader;
+
+use crate::answers::adds_up;
+use crate::contract::nonsense;
+use crate::fixture;
+use crate::stats::fixtures;
+
+/// The numbers of a part of a run.
+fn part_of(text: &str, options: &Options) -> Result<Stats, NothingSelected> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let readers = fixture::open(text, folder.path());
+    let inputs: Vec<&Reader> = readers.iter().collect();
+    Ok(Stats::with(&inputs, options)?.0)
+}
+
+/// A time before all times of the timeline: the begin of a part with all that a process did before.
+const BEFORE: i64 = -(1 << 50);
+
+/// Wherever a run is cut in two, the causes of both parts add up to those of the whole. So do waits and work of each thread.
+#[test]
+fn windows_add_up_to_the_whole() {
+    for (name, text) in fixtures() {
+        let whole = part_of(&text, &Options::default()).expect("numbers");
+        let answers = &whole.answers;
+        let end = answers.duration_ns.cast_signed();
+        // Of several processes, each has an N of its own.
+        if whole.processes.len() > 1 {
+            continue;
+        }
+        for cut in (1..10).map(|tenth| end * tenth / 10) {
+            let name = format!("{name} at {cut}");
+            let parts = halves(&name, &text, cut, answers.threads);
+            let durations: u64 = parts.iter().map(|part| part.answers.duration_ns).sum();
+            assert_eq!(durations, answers.duration_ns, "{name}");
+            for (cause, ns) in answers.accounting.iter() {
+                let of_parts = parts.iter().map(|part| part.answers.accounting[cause]);
+                assert_eq!(of_parts.sum::<u64>(), ns, "{name}: {}", cause.name());
+            }
+            for thread in &whole.threads {
+                let same = |part: &&ThreadStats| {
+                    part.name == thread.name && part.process_id == thread.process_id
+                };
+                let of_thread = parts
+                    .iter()
+                    .filter_map(|part| part.threads.iter().find(same));
+                let sums = of_thread.fold([0; 3], |sums, part| {
+                    let more = times_of(part);
+                    [0, 1, 2].map(|index| sums[index] + more[index])
+                });
+                assert_eq!(sums, times_of(thread), "{name}: {}", thread.name);
+            }
+        }
+    }
+}
+
+/// Time at work, at barriers and in serial code.
+fn times_of(thread: &ThreadStats) -> [u64; 3] {
+    let [working, barriers] = [thread.working_ns, thread.barriers_ns];
+    [working, barriers, Some(thread.serial_ns)].map(Option::unwrap_or_default)
+}
+
+/// The numbers before and after a time; of a half without any process, none.
+fn halves(name: &str, text: &str, cut: i64, threads: u32) -> Vec<Stats> {
+    let halves = [(BEFORE, cut), (cut, i64::MAX)].into_iter();
+    let halves: Vec<Stats> = halves
+        .filter_map(|window| {
+            let options = Options {
+                window: Some(window),
+                threads: NonZero::new(threads),
+                ..Options::default()
+            };
+            part_of(text, &options).ok()
+        })
+        .collect();
+    for half in &halves {
+        adds_up(name, &half.answers);
+    }
+    halves
+}
+
+#[test]
+fn windows_of_nonsense_add_up() {
+    for seed in 1..=100 {
+        let text = nonsense(seed);
+        let end = part_of(&text, &Options::default())
+            .expect("numbers")
+            .answers
+            .duration_ns
+            .cast_signed();
+        halves(&format!("seed {seed}"), &text, end / 2, 2);
+    }
+}
+
+/// Two threads: the first one works from begin to end, the second one in a region from 100 to 140, and waits until 201. The
+/// phase begins inside the region and ends after it; recording is off for a while.
+const TWO_THREADS: &str = "\
+0 1 thread_info os_tid=10 name=app
+0 2 thread_info os_tid=11 name=app
+0 1 monitoring change=1
+0 1 thread_begin type=initial
+0 1 implicit_task begin parallel=? task=1 team=1 index=1 flags=1
+0 2 thread_begin type=worker
+100 1 parallel_begin task=1 parallel=100 team=2 code=0x1234
+100 1 implicit_task begin parallel=100 task=101 team=2 index=0
+100 2 implicit_task begin parallel=100 task=102 team=2 index=1
+120 1 control_tool command=64 text=solve
+140 2 sync_region begin kind=barrier_implicit_parallel parallel=100 task=102 code=0x1234
+140 2 sync_region_wait begin kind=barrier_implicit_parallel parallel=100 task=102 code=0x1234
+200 1 sync_region begin kind=barrier_implicit_parallel parallel=100 task=101 code=0x1234
+200 1 sync_region_wait begin kind=barrier_implicit_parallel parallel=100 task=101 code=0x1234
+201 1 sync_region_wait end kind=barrier_implicit_parallel parallel=100 task=101 code=0x1234
+201 1 sync_region end kind=barrier_implicit_parallel parallel=100 task=101 code=0x1234
+201 1 implicit_task end parallel=100 task=101 team=2 index=0
+201 1 parallel_end parallel=100 task=1 code=0x1234
+201 2 sync_region_wait end kind=barrier_implicit_parallel parallel=100 task=102 code=0x1234
+201 2 sync_region end kind=barrier_implicit_parallel parallel=100 task=102 code=0x1234
+201 2 implicit_task end parallel=100 task=102 team=2 index=1
+250 1 control_tool command=65 text=solve
+260 1 monitoring change=2
+300 1 monitoring change=3
+310 1 control_tool command=64 text=solve
+350 1 control_tool command=65 text=solve
+400 1 monitoring change=4
+";
+
+fn accounting(rows: &[(Cause, u64)]) -> Accounting {
+    let mut sums = Accounting::default();
+    rows.iter().for_each(|(cause, ns)| sums.add(*cause, *ns));
+    sums
+}
+
+#[test]
+fn phases_are_analysed_alone() {
+    let stats = part_of(TWO_THREADS, &Options::default()).expect("numbers");
+    let solve = accounting(&[
+        (Cause::Useful, 189),
+        (Cause::Imbalance, 60),
+        (Cause::Join, 2),
+        (Cause::Serial, 89),
+    ]);
+    let names: Vec<&str> = stats.phases.iter().map(|phase| &*phase.name).collect();
+    assert_eq!(names, [RECORDED, "solve"]);
+    let [recorded, phase] = &stats.phases[..] else {
+        panic!("{:?}", stats.phases)
+    };
+    assert_eq!((phase.count, phase.duration_ns, phase.threads), (2, 170, 2));
+    assert_eq!(phase.accounting, solve);
+    assert_eq!((recorded.count, recorded.duration_ns), (2, 360));
+    assert_eq!(recorded.accounting[Cause::Unobserved], 0);
+    assert_eq!(stats.answers.accounting[Cause::Unobserved], 2 * 40);
+
+    let options = Options {
+        phase: Some("solve".to_owned()),
+        ..Options::default()
+    };
+    let alone = part_of(TWO_THREADS, &options).expect("numbers");
+    adds_up("phase", &alone.answers);
+    assert_eq!(alone.answers.accounting, solve);
+    assert_eq!(alone.answers.efficiency, phase.efficiency);
+    assert_eq!(alone.answers.regions[0].visits, 1);
+    let [main, worker] = &alone.threads[..] else {
+        panic!("{:?}", alone.threads)
+    };
+    assert_eq!(
+        [main.duration_ns, main.serial_ns, worker.duration_ns],
+        [170, 89, 170]
+    );
+    assert_eq!(worker.barriers_ns, Some(61));
+    // Moments are those of the whole timeline.
+    let moments = alone.answers.findings.iter().flat_map(|of| &of.instances);
+    assert!(
+        moments.clone().all(|moment| moment.begin_ns >= 120),
+        "{moments:?}"
+    );
+
+    let options = Options {
+        phase: Some("solv".to_owned()),
+        ..Options::default()
+    };
+    let known = vec![RECORDED.to_owned(), "solve".to_owned()];
+    assert_eq!(
+        part_of(TWO_THREADS, &options).err(),
+        Some(NothingSelected::Phase { known })
+    );
+}
+
+/// Time outside of a window, and regions that end where it begins, are not counted.
+#[test]
+fn only_what_lies_in_a_window_counts() {
+    let in_window = |begin, end| {
+        let options = Options {
+            window: Some((begin, end)),
+            ..Options::default()
+        };
+        part_of(TWO_THREADS, &options)
+    };
+    let count = |stats: &Stats, name: &str| {
+        let mut of_name = stats
+            .constructs
+            .iter()
+            .filter(|of| of.name.starts_with(name));
+        of_name.next().map_or(0, |of| of.times.count)
+    };
+    let before = in_window(0, 100).expect("numbers");
+    let inside = in_window(130, 150).expect("numbers");
+    let after = in_window(201, 260).expect("numbers");
+    let regions = [&before, &inside, &after].map(|stats| count(stats, "!$omp parallel"));
+    assert_eq!(regions, [0, 1, 0]);
+    assert_eq!(
+        [&before, &inside, &after].map(|of| of.answers.threads),
+        [1, 2, 1]
+    );
+    assert_eq!(inside.answers.regions[0].visits, 1);
+    assert_eq!(
+        inside.answers.accounting,
+        accounting(&[(Cause::Useful, 30), (Cause::Imbalance, 10)])
+    );
+    assert!(before.answers.regions.is_empty() && after.answers.regions.is_empty());
+    assert_eq!(
+        in_window(500, i64::MAX).err(),
+        Some(NothingSelected::Window { end: 400 })
+    );
+}
+
+/// N is the number of selected threads, and their time alone is accounted for.
+#[test]
+fn threads_are_analysed_alone() {
+    let options = Options {
+        selected: vec!["1".to_owned()],
+        ..Options::default()
+    };
+    let stats = part_of(TWO_THREADS, &options).expect("numbers");
+    let answers = &stats.answers;
+    assert_eq!(answers.threads, 1);
+    adds_up("thread", answers);
+    assert_eq!(
+        answers.accounting,
+        accounting(&[
+            (Cause::Useful, 40),
+            (Cause::Imbalance, 60),
+            (Cause::Join, 1),
+            (Cause::Serial, 259),
+            (Cause::Unobserved, 40),
+        ])
+    );
+    let tids: Vec<u32> = stats.threads.iter().map(|thread| thread.tid).collect();
+    assert_eq!(tids, [11]);
+    let names = stats.constructs.iter().map(|construct| &construct.name);
+    assert!(
+        names
+            .clone()
+            .all(|name| !name.starts_with("!$omp parallel")),
+        "{names:?}"
+    );
+    assert!(answers.findings.is_empty() && answers.what_if.is_empty());
+}
