@@ -2,21 +2,25 @@
 
 use std::collections::BTreeSet;
 
+use crate::arguments::Libgomp;
 use crate::entries;
 use crate::libgomp::Decision;
 use crate::loader::Loader;
 use crate::message;
 use crate::program::Program;
-use crate::recorded_traces::Apart;
+use crate::recorded_traces::{Apart, DEEPBIND};
 
 /// Reports those that run on libgomp; true where there is any.
 pub(crate) fn report(
     apart: &BTreeSet<Apart>,
     decision: &Decision,
+    options: &Libgomp,
     programs: &[Program],
     loader: &Loader,
 ) -> bool {
-    let on_libgomp = apart.iter().filter_map(|apart| {
+    let is_audited = matches!(decision, Decision::ObserveBy(_)) && options.audit;
+    let missed = |apart: &&Apart| !(is_audited && apart.how == DEEPBIND);
+    let on_libgomp = apart.iter().filter(missed).filter_map(|apart| {
         let mut callers = programs.iter();
         let library = callers.find_map(|caller| loader.library(&apart.library, &caller.path))?;
         entries::runs_on_libgomp(&library, loader).then_some((library, apart.how))
@@ -38,8 +42,13 @@ pub(crate) fn report(
     if on_libgomp.is_empty() {
         return false;
     }
-    message::hint(
-        "load it by dlopen without RTLD_DEEPBIND, or build it with clang: LLVM's runtime loads the tracer itself",
-    );
+    message::hint(match decision {
+        Decision::ObserveBy(_) if on_libgomp.iter().any(|(_, how)| *how == DEEPBIND) => {
+            "record with --audit, and libraries that are loaded by dlopen with RTLD_DEEPBIND are observed, too"
+        }
+        _ => {
+            "load it by dlopen without RTLD_DEEPBIND, or build it with clang: LLVM's runtime loads the tracer itself"
+        }
+    });
     true
 }

@@ -4,16 +4,35 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use omptrace_analysis::check;
 use omptrace_trace_format::Finding;
 use omptrace_trace_format::Severity;
 use otf2_archive::check_archive;
+use serde::Serialize;
 
-use crate::arguments::Check;
+use crate::answer::AnswerOptions;
 use crate::failure::{Failure, Outcome, Result};
 use crate::inputs::{self, Tally};
 use crate::loader::files_in;
 use crate::message;
+
+/// `omptrace check`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Exit status: 0 sound, 1 findings (listed), 2 an input cannot be read.
+
+Example:
+  omptrace check traces/ && echo sound
+  omptrace check app.otf2")]
+pub(crate) struct Check {
+    /// Traces, or folders of them; OTF2 archives of any writer, or their anchors (*.otf2)
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// How much of the answer; an object per line and input.
+    #[command(flatten)]
+    pub(crate) answer: AnswerOptions,
+}
 
 /// Checks one input after the other. One that cannot be read does not keep the others from being checked.
 ///
@@ -22,19 +41,32 @@ use crate::message;
 pub(crate) fn run(arguments: &Check) -> Result<Outcome> {
     let mut outcome = Outcome::Success;
     let mut tally = Tally::default();
+    let mut answers = Vec::new();
+    let mut take = |input: &Path, findings: Vec<Finding>| -> Result<()> {
+        let checked = Checked::new(input, findings);
+        outcome = outcome.max(checked.outcome());
+        if arguments.answer.is_json() {
+            answers.push(checked);
+            return Ok(());
+        }
+        checked.print()
+    };
     for input in &arguments.inputs {
         if let Some(anchor) = anchor(input) {
             if tally.take(readable(&anchor)).is_some() {
-                outcome = outcome.max(print(input, &check_archive(&anchor))?);
+                take(input, check_archive(&anchor))?;
             }
             continue;
         }
         for trace in inputs::each(std::slice::from_ref(input)) {
             if let Some(reader) = tally.take(trace.and_then(|trace| inputs::open(&trace))) {
-                outcome = outcome.max(print(reader.path(), &check(&reader))?);
+                take(reader.path(), check(&reader))?;
             }
         }
     }
+    arguments
+        .answer
+        .print_all(&mut io::stdout().lock(), answers)?;
     tally.finish()?;
     Ok(outcome)
 }
@@ -47,19 +79,43 @@ fn readable(anchor: &Path) -> Result<()> {
         .map_err(|error| Failure::because(format!("cannot read {}", anchor.display()), &error))
 }
 
-fn print(input: &Path, findings: &[Finding]) -> Result<Outcome> {
-    let width = message::columns(&io::stdout());
-    let mut stdout = io::stdout().lock();
-    for finding in findings {
-        let line = format!("{}: {finding}", input.display());
-        writeln!(stdout, "{}", message::folded(&line, width, Some(4)))?;
+/// The findings in an input.
+#[derive(Serialize)]
+struct Checked {
+    input: PathBuf,
+    is_sound: bool,
+    findings: Vec<Finding>,
+}
+
+impl Checked {
+    fn new(input: &Path, findings: Vec<Finding>) -> Checked {
+        let is_grave = |finding: &Finding| finding.severity > Severity::Note;
+        Checked {
+            input: input.to_owned(),
+            is_sound: !findings.iter().any(is_grave),
+            findings,
+        }
     }
-    let is_grave = |finding: &Finding| finding.severity > Severity::Note;
-    if findings.iter().any(is_grave) {
-        return Ok(Outcome::Findings);
+
+    fn outcome(&self) -> Outcome {
+        match self.is_sound {
+            true => Outcome::Success,
+            false => Outcome::Findings,
+        }
     }
-    writeln!(stdout, "{}: sound", input.display())?;
-    Ok(Outcome::Success)
+
+    fn print(&self) -> Result<()> {
+        let width = message::columns(&io::stdout());
+        let mut stdout = io::stdout().lock();
+        for finding in &self.findings {
+            let line = format!("{}: {finding}", self.input.display());
+            writeln!(stdout, "{}", message::folded(&line, width, Some(4)))?;
+        }
+        if self.is_sound {
+            writeln!(stdout, "{}: sound", self.input.display())?;
+        }
+        Ok(())
+    }
 }
 
 /// The anchor of an OTF2 archive: the input itself, or the one file of that kind in the folder.

@@ -3,27 +3,96 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
+use clap::builder::PossibleValue;
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser;
 use omptrace_common::thread_pool::limit_threads;
-use omptrace_symbols as symbols;
-use omptrace_timeline::Report;
 use omptrace_timeline::filter::{Selection, threads};
 use omptrace_timeline::sink::Ns;
+use omptrace_timeline::{Report, why_no_samples};
 use omptrace_trace_format::{Reader, Severity};
+use omptrace_viewer_export::FORMATS;
 use omptrace_viewer_export::{
-    ConvertOptions, Format, Otf2Options, convert, convert_split, convert_to_folder,
+    ConvertOptions, FolderParts, Format, convert, convert_split, convert_to_folder,
 };
 use parking_lot::Mutex;
 
-use crate::arguments::{Convert, Part};
+use crate::arguments::{DebugDirs, Part};
 use crate::failure::{Failure, Outcome, Result};
+use crate::format_flags::FormatFlags;
+use crate::highlights;
 use crate::inputs;
 use crate::message;
 use crate::output_path::Target;
 use crate::progress;
 use crate::replace_folder::Folder;
+use crate::units;
+
+/// `omptrace convert`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Several inputs make one timeline: processes ordered by MPI rank, then by start, aligned by the clocks of their hosts.
+
+Examples:
+  omptrace convert app.omptrace --to perfetto -o app.pftrace    (open it at https://ui.perfetto.dev)
+  omptrace convert traces/ --to chrome -o job.json.gz
+  omptrace convert app.omptrace --to otf2 -o app.otf2    (a folder; its anchor is app.otf2/traces.otf2)
+  omptrace convert traces/ --to parquet -o job.tables    (tables for SQL, see docs/columns.md)
+  omptrace convert app.omptrace --to text -o - | less
+  omptrace convert app.omptrace --to perfetto --window 2.0s..2.5s --min-duration 10us
+  omptrace convert app.omptrace --to perfetto --critical-path")]
+pub(crate) struct Convert {
+    /// Traces, or folders of them
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// The format
+    #[arg(long, value_name = "FORMAT", value_parser = format_names())]
+    pub(crate) to: &'static Format,
+    /// The file to write, compressed where its name ends with .gz; `-` is stdout. For otf2 and parquet, the folder [default: the first
+    /// input's name with the format's extension]
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// Where to look for names that the traces do not bring along.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
+    /// Several files in the order of time, each complete by itself and of about this size, as in 500M. OUT gets -001,
+    /// -002 and so on before its extension
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    pub(crate) split: Option<u64>,
+    /// For parquet: only part I of N, which is every N-th process; parts join what is in the folder. Several machines may write
+    /// one data set so, each with all inputs and a part of its own
+    #[arg(long = "part", value_name = "I/N", value_parser = units::part)]
+    pub(crate) part_of: Option<(NonZero<usize>, NonZero<usize>)>,
+    /// Also each chunk that a thread gets of a loop that is not static: as many slices as the program has chunks
+    #[arg(long)]
+    pub(crate) chunks: bool,
+    /// Also the critical path of each process: the longest chain of work, as a track, with arrows from thread to thread
+    #[arg(long)]
+    pub(crate) critical_path: bool,
+    /// How many threads may work at once; the export is the same [default: as many as there are processors]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZero<usize>>,
+    /// What only one format has.
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    /// The selected part of the timeline.
+    #[command(flatten)]
+    pub(crate) part: Part,
+}
+
+/// The formats by their names.
+fn format_names() -> impl TypedValueParser<Value = &'static Format> {
+    let names = FORMATS
+        .iter()
+        .map(|format| PossibleValue::new(format.name).help(format.description));
+    PossibleValuesParser::new(names)
+        .map(|name| Format::by_name(&name).expect("only names of formats are possible values"))
+}
 
 /// Converts the inputs.
 ///
@@ -33,52 +102,127 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
     if let Some(jobs) = arguments.jobs {
         limit_threads(jobs);
     }
+    check_tables(arguments)?;
     let readers = inputs::open_all(&arguments.inputs)?;
+    check_samples(arguments.to, &readers)?;
     let output = match &arguments.output {
         Some(path) => path.clone(),
         None => arguments.inputs[0].with_extension(arguments.to.extension),
     };
+    let symbols = arguments.debug_dirs.symbols();
+    let mut selection = selection(&arguments.part, &readers)?;
+    let inputs: Vec<&Reader> = readers.iter().collect();
+    if arguments.critical_path {
+        selection.extra_tracks = highlights::critical_paths(&inputs, &symbols);
+    }
     let conversion = Conversion {
-        inputs: readers.iter().collect(),
+        inputs,
         format: arguments.to,
         options: ConvertOptions {
             gzip: output
                 .extension()
                 .is_some_and(|extension| extension == "gz"),
             chunks: arguments.chunks,
+            part: arguments.part_of,
             threads: arguments.jobs,
-            selection: selection(&arguments.part, &readers)?,
-            symbols: symbols::Options {
-                debug_dirs: arguments.debug_dirs.debug_dir.clone(),
-                ..symbols::Options::default()
-            },
-            otf2: Otf2Options {
-                enums: arguments.otf2_enums.into(),
-                host_only: arguments.host_only,
-            },
+            selection,
+            symbols,
+            format: arguments.format.0.clone(),
         },
     };
-    match arguments.split {
-        None if arguments.to.is_folder() => conversion.to_folder(&output, &readers)?,
-        Some(_) if arguments.to.is_folder() => {
+    match (arguments.split, arguments.to.folder_parts()) {
+        (None, Some(parts)) => conversion.to_folder(&output, parts, &readers)?,
+        (Some(_), Some(_)) => {
             return Err(Failure::new(format!(
                 "{} is a folder and cannot be split",
                 arguments.to.name
             ))
-            .hint("--window 2.0s..2.5s exports a part of the time"));
+            .hint(match arguments.to.is_tables() {
+                true => "--part 1/4 exports a part of the processes",
+                false => "--window 2.0s..2.5s exports a part of the time",
+            }));
         }
-        Some(limit_bytes) => conversion.to_series(&output, limit_bytes, &readers)?,
-        None => conversion.to_one(&output, &readers)?,
+        (Some(limit_bytes), None) => conversion.to_series(&output, limit_bytes, &readers)?,
+        (None, None) => conversion.to_one(&output, &readers)?,
     }
     Ok(Outcome::Success)
 }
 
-/// What of the timeline is wanted.
+/// Checks that tables are asked for where parts are, and that of tables nothing is selected: engines do that.
+///
+/// # Errors
+/// Options do not go together.
+fn check_tables(arguments: &Convert) -> Result<()> {
+    let name = arguments.to.name;
+    if !arguments.to.is_tables() {
+        return match arguments.part_of {
+            Some(_) => Err(
+                Failure::new(format!("--part is for parquet, not for {name}")).hint(
+                    "--window 2.0s..2.5s exports a part of the time, --split 500M several files",
+                ),
+            ),
+            None => Ok(()),
+        };
+    }
+    let part = &arguments.part;
+    let refused = [
+        ("--window", part.window.is_some()),
+        ("--thread", !part.threads.is_empty()),
+        ("--min-duration", part.min_duration.is_some()),
+        ("--critical-path", arguments.critical_path),
+    ];
+    match refused.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Failure::new(format!(
+            "{option} is not for {name}: tables have whole processes"
+        ))
+        .hint("select rows by SQL, as in WHERE begin_ns < 2.5e9")),
+        None => Ok(()),
+    }
+}
+
+/// Checks that there are samples where a format has nothing else.
+///
+/// # Errors
+/// No trace has samples.
+fn check_samples(format: &Format, readers: &[Reader]) -> Result<()> {
+    if !format.needs_samples {
+        return Ok(());
+    }
+    let mut reasons = Vec::new();
+    for reader in readers {
+        match why_no_samples(reader) {
+            None => return Ok(()),
+            Some(reason) => reasons.push((reader.path(), reason)),
+        }
+    }
+    let Some((path, reason)) = reasons.first() else {
+        return Ok(());
+    };
+    let problem = format!("{} has no samples: {reason}", path.display());
+    Err(Failure::new(problem).hint("omptrace record --sample records them"))
+}
+
+/// The selected part of the timeline.
 ///
 /// # Errors
 /// No thread is called as one that is wanted.
 pub(crate) fn selection(part: &Part, readers: &[Reader]) -> Result<Selection> {
-    for wanted in &part.threads {
+    check_threads(&part.threads, readers)?;
+    Ok(Selection {
+        arguments: part.arguments,
+        window: part.window,
+        threads: part.threads.clone(),
+        min_duration_ns: part.min_duration.unwrap_or(0),
+        extra_tracks: Vec::new(),
+    })
+}
+
+/// Checks that threads are there that are wanted.
+///
+/// # Errors
+/// No thread is called as one that is wanted.
+pub(crate) fn check_threads(wanted: &[String], readers: &[Reader]) -> Result<()> {
+    for wanted in wanted {
         let mut known = readers.iter().flat_map(threads);
         if !known.any(|thread| thread.is_meant_by(wanted)) {
             let known = readers.iter().flat_map(threads);
@@ -88,12 +232,7 @@ pub(crate) fn selection(part: &Part, readers: &[Reader]) -> Result<Selection> {
                 .hint(format!("there are {}", names.join(", "))));
         }
     }
-    Ok(Selection {
-        arguments: part.arguments,
-        window: part.window,
-        threads: part.threads.clone(),
-        min_duration_ns: part.min_duration.unwrap_or(0),
-    })
+    Ok(())
 }
 
 /// A conversion that is about to be made.
@@ -119,8 +258,9 @@ impl Conversion<'_> {
         Ok(())
     }
 
-    fn to_folder(&self, output: &Path, readers: &[Reader]) -> Result<()> {
-        let folder = Folder::open(output, readers)?;
+    fn to_folder(&self, output: &Path, parts: &FolderParts, readers: &[Reader]) -> Result<()> {
+        let is_part = self.options.part.is_some();
+        let folder = Folder::open(output, *parts, is_part, readers)?;
         let report = self
             .with_progress(|progress| {
                 convert_to_folder(
@@ -215,7 +355,7 @@ impl Conversion<'_> {
         report
     }
 
-    /// That nothing is in the window, for the timeline ends before it.
+    /// Warns that nothing is in the window, for the timeline ends before it.
     fn print_window(&self, end: Ns) {
         if let Some((begin, _)) = self.options.selection.window
             && begin > end
@@ -227,7 +367,7 @@ impl Conversion<'_> {
         }
     }
 
-    /// That a file is more than viewers can open.
+    /// Warns that a file is more than viewers can open.
     fn print_size(&self, bytes: u64) {
         if self.format.viewer_bytes.is_some_and(|most| bytes > most) {
             message::warning(&format!(
@@ -270,7 +410,7 @@ fn print_written(path: &Path, target: Target) -> Result<()> {
 }
 
 /// How many events there are: the files give bytes, and most events take eight to ten.
-fn about_events(readers: &[&Reader]) -> u64 {
+pub(crate) fn about_events(readers: &[&Reader]) -> u64 {
     const USUAL_BYTES: u64 = 9;
 
     readers

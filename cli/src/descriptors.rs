@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-/// Lets this process open as many files as it may ask for: traces stay open while they are read, and a program of MPI leaves
+/// Lets this process open as many files as it may ask for. Traces stay open while they are read, and a program of MPI leaves
 /// thousands. A limit that cannot be raised stays as it is. Programs that are run later inherit it: not for `record`.
 pub(crate) fn allow_most() {
     let mut limit = MaybeUninit::<libc::rlimit>::zeroed();

@@ -1,26 +1,27 @@
-//! Whether a program can be traced, why not, and what to do then: what `doctor` says before a run, and `record` after
-//! one that left no trace.
+//! Whether a program can be traced, why not, and what to do then. `doctor` says it before a run, and `record` after one
+//! that left no trace.
 
 use std::env;
 
 use serde::Serialize;
 
 use crate::entries;
+use crate::find_tracer;
 use crate::killed;
 use crate::libgomp::{Decision, StandIn};
 use crate::loader::Loader;
 use crate::process::End;
 use crate::program::{Kind, Program};
-use crate::runtime::{self, Vendor};
+use crate::runtime;
 
-/// What is said of a program.
+/// The diagnosis of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Diagnosis {
     /// Whether it can be traced.
     pub(crate) traceable: Traceable,
     /// Why, as a sentence without its full stop.
     pub(crate) reason: String,
-    /// What to do about it.
+    /// The remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) remedy: Option<String>,
 }
@@ -41,14 +42,14 @@ pub(crate) enum Traceable {
     No,
 }
 
-/// What installs a runtime that programs for libgomp run on.
+/// The command that installs a runtime that programs for libgomp run on.
 pub(crate) const INSTALL_LIBOMP: &str = "install LLVM's OpenMP runtime (Debian, Ubuntu: apt install libomp5; Fedora: \
      dnf install libomp; conda: conda install llvm-openmp), or name one with --libomp";
 
-/// What gives libgomp a tools interface where a program keeps it.
+/// The way to give libgomp a tools interface where a program keeps it.
 const OBSERVE: &str = "record with --libgomp observe, and libomptgomp.so gives it one";
 
-/// What records a program although LLVM's runtime lacks some of what it calls.
+/// The way to record a program although LLVM's runtime lacks some of what it calls.
 pub(crate) const INSIST: &str = "record with --libgomp observe, and it is traced on libgomp itself (or insist with --libgomp \
      replace: it then runs on two runtimes at once, so its results may be wrong, and it may crash)";
 
@@ -61,7 +62,7 @@ pub(crate) fn cannot_replace(stand_in: &StandIn) -> String {
     )
 }
 
-/// What makes runtimes be traced that look for no tool, where they cannot be seen before the run.
+/// The way to trace runtimes that look for no tool, where they cannot be seen before the run.
 const WITH_AN_OLD_RUNTIME: &str =
     "if a runtime older than OpenMP 5.0 comes into play, record with --preload";
 
@@ -227,14 +228,14 @@ fn with_runtimes(program: &Program, libgomp: &Decision) -> Diagnosis {
         program
             .runtimes()
             .iter()
-            .filter_map(|needed| Some((needed.vendor, needed.path.as_ref()?)))
+            .filter_map(|needed| Some((needed.runtime, needed.path.as_ref()?)))
     };
     match paths().find(|(_, path)| runtime::has_tools_interface(path)) {
-        Some((vendor, runtime)) => Diagnosis::new(
+        Some((known, runtime)) => Diagnosis::new(
             Traceable::Yes,
             format!(
                 "{path} uses {}'s OpenMP runtime {}",
-                vendor.name(),
+                known.name,
                 runtime.display()
             ),
         ),
@@ -248,16 +249,11 @@ fn with_runtimes(program: &Program, libgomp: &Decision) -> Diagnosis {
                     .join(", ")
             ),
         )
-        .remedy(match paths().next() {
-            Some((Vendor::Intel, _)) => {
-                "take a newer runtime: Intel's has the interface since 2018.0.3"
-            }
-            _ => "take a newer release of the runtime",
-        }),
+        .remedy(paths().next().map_or("", |(runtime, _)| runtime.remedy)),
     }
 }
 
-/// What to try where a program died on LLVM's runtime that was built for GCC's.
+/// A remedy to try where a program died on LLVM's runtime that was built for GCC's.
 pub(crate) fn hint_at_death(
     end: End,
     decision: &Decision,
@@ -301,13 +297,18 @@ pub(crate) fn refusal_by_own_tool(
                 "{path} has an OMPT tool in {} {comes_first}",
                 tool.display()
             ),
-            "record with --preload: the tracer comes first then, and that tool is not active"
+            "record with --preload: the tracer comes first then, and passes on to that tool"
                 .to_owned(),
         ))
     }
 }
 
-/// What is good to know of a program before it is recorded, each with what to do about it.
+/// Whether the tracer passes on to another tool.
+pub(crate) fn passes_on() -> bool {
+    find_tracer::variable("OMPTRACE_CHAIN").is_none_or(|value| value != "0")
+}
+
+/// Remarks that are good to know of a program before it is recorded, each with what to do about it.
 pub(crate) fn remarks_on(
     program: &Program,
     is_preloaded: bool,
@@ -316,19 +317,19 @@ pub(crate) fn remarks_on(
     let path = program.path.display();
     let refusal = refusal_by_own_tool(program, is_preloaded, loader);
     let mut remarks: Vec<_> = refusal.into_iter().collect();
-    if entries::has_thread_sanitizer(program, loader) {
+    if !passes_on() && entries::has_thread_sanitizer(program, loader) {
         remarks.push((
             format!(
                 "{path} is built with ThreadSanitizer, for which LLVM's runtime loads Archer where it finds it; the tracer takes \
-                 Archer's place"
+                 Archer's place (OMPTRACE_CHAIN=0)"
             ),
-            "without Archer, ThreadSanitizer reports races that are none: look for races without omptrace".to_owned(),
+            "without Archer, ThreadSanitizer reports races that are none: unset OMPTRACE_CHAIN".to_owned(),
         ));
     }
     remarks
 }
 
-/// What in the environment keeps every program from being traced, with what to do about it.
+/// Settings in the environment that keep every program from being traced, with what to do about each.
 pub(crate) fn refusals_in_environment() -> Vec<(String, String)> {
     let mut refusals = Vec::new();
     // OpenMP 5.2, section 21.3.1: any value but `enabled` (which is the default) loads no tool.

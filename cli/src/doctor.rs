@@ -1,13 +1,16 @@
-//! `omptrace doctor`: what can be traced here, and what stands in the way.
+//! `omptrace doctor`: what can be traced here, and what prevents it.
 
 use std::env;
 use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use serde::Serialize;
 
-use crate::arguments::{Doctor, Libgomp};
+use crate::answer::AnswerOptions;
+use crate::arguments::Libgomp;
 use crate::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
 use crate::disk;
 use crate::failure::{Failure, Outcome, Result};
@@ -15,9 +18,38 @@ use crate::find_tracer;
 use crate::libgomp;
 use crate::loader::Loader;
 use crate::message;
+use crate::offloading::Offloading;
 use crate::probe::{self, Grants};
 use crate::program::Program;
-use crate::runtime::{self, Vendor};
+use crate::runtime;
+
+/// `omptrace doctor`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Exit status: 0 all is well, 1 something keeps programs from being traced, 2 failure.
+
+Examples:
+  omptrace doctor
+  omptrace doctor ./app")]
+pub(crate) struct Doctor {
+    /// Say whether this program can be traced, and how
+    #[arg(value_name = "PROGRAM")]
+    pub(crate) program: Option<OsString>,
+    /// How much of the answer.
+    #[command(flatten)]
+    pub(crate) answer: AnswerOptions,
+    /// The tracer's library [default: libomptrace.so beside this program, or in ../lib]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) tool: Option<PathBuf>,
+    /// LLVM's runtime for programs built by GCC [default: the newest that is installed]
+    #[arg(
+        long,
+        value_name = "PATH",
+        env = "OMPTRACE_LIBOMP",
+        hide_env_values = true
+    )]
+    pub(crate) libomp: Option<PathBuf>,
+}
 
 /// All that was found out. With `--json` this is what is printed.
 #[derive(Debug, Serialize)]
@@ -25,11 +57,13 @@ struct Report {
     /// The tracer's library.
     tool: PathBuf,
     runtimes: Vec<Runtime>,
+    /// The possibilities of devices.
+    offloading: Offloading,
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<Verdict>,
-    /// What keeps programs from being traced.
+    /// Problems that keep programs from being traced.
     problems: Vec<Remark>,
-    /// What is good to know.
+    /// Remarks that are good to know.
     notes: Vec<Remark>,
 }
 
@@ -42,7 +76,7 @@ struct Runtime {
     answer: Answer,
 }
 
-/// What a runtime answered.
+/// The answer of a runtime.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 enum Answer {
@@ -55,13 +89,13 @@ enum Answer {
     },
 }
 
-/// What is said of the program that was asked about.
+/// The verdict on the program that was asked about.
 #[derive(Debug, Serialize)]
 struct Verdict {
     path: PathBuf,
     #[serde(flatten)]
     diagnosis: Diagnosis,
-    /// What to type.
+    /// The command to type.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
 }
@@ -108,16 +142,15 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
         notes: notes(&loader, &tool).into_iter().chain(remarks).collect(),
         tool,
         runtimes,
+        offloading: Offloading::find(&loader),
         program,
         problems,
     };
 
     let width = message::columns(&io::stdout());
     let mut stdout = io::stdout().lock();
-    if arguments.json {
-        let text = serde_json::to_string_pretty(&report)
-            .map_err(|error| Failure::because("cannot write JSON", &error))?;
-        writeln!(stdout, "{text}")?;
+    if arguments.answer.is_json() {
+        arguments.answer.print(&mut stdout, &report)?;
     } else {
         let mut text = Vec::new();
         report.write(&mut text)?;
@@ -145,7 +178,7 @@ fn examine(path: PathBuf, tool: &Path) -> Runtime {
         Answer::NoToolsInterface
     };
     Runtime {
-        vendor: runtime::vendor(&path).map_or("unknown", Vendor::name),
+        vendor: runtime::known(&path).map_or("unknown", |runtime| runtime.name),
         path,
         answer,
     }
@@ -234,7 +267,7 @@ fn full_disks() -> Vec<Remark> {
 }
 
 fn notes(loader: &Loader, tool: &Path) -> Vec<Remark> {
-    /// What containers give by default.
+    /// The size that containers give by default.
     const SMALL_BYTES: u64 = 64 << 20;
 
     let mut notes = Vec::new();
@@ -254,12 +287,7 @@ fn notes(loader: &Loader, tool: &Path) -> Vec<Remark> {
             ),
         });
     }
-    if let Some(others) = find_tracer::variable("OMP_TOOL_LIBRARIES") {
-        notes.push(Remark {
-            what: format!("OMP_TOOL_LIBRARIES={} is set: a runtime loads the first tool that accepts it", others.display()),
-            remedy: "`omptrace record` puts its own first; unset the variable if that tool must not be replaced".to_owned(),
-        });
-    }
+    notes.extend(other_tools());
     if let Ok(free) = disk::free_bytes(Path::new("/dev/shm"))
         && free <= SMALL_BYTES
     {
@@ -269,6 +297,48 @@ fn notes(loader: &Loader, tool: &Path) -> Vec<Remark> {
         });
     }
     notes
+}
+
+/// Who has the runtime's one place for a tool, and who comes behind.
+fn other_tools() -> Vec<Remark> {
+    let listed = find_tracer::variable("OMP_TOOL_LIBRARIES");
+    let named = find_tracer::variable("OMPTRACE_NEXT_TOOL");
+    let remark = |what, remedy: &str| Remark {
+        what,
+        remedy: remedy.to_owned(),
+    };
+    if !diagnosis::passes_on() {
+        let what = "OMPTRACE_CHAIN=0 is set: the tracer is the only tool, and others see nothing";
+        let remedy = "unset it if another tool shall work behind the tracer";
+        return vec![remark(what.to_owned(), remedy)];
+    }
+    let mut remarks = Vec::new();
+    if let Some(listed) = listed {
+        remarks.push(remark(
+            format!(
+                "OMP_TOOL_LIBRARIES={} is set: a runtime loads the first tool that accepts it",
+                listed.display()
+            ),
+            match named {
+                Some(_) => "`omptrace record` puts its own first, which passes on to OMPTRACE_NEXT_TOOL instead",
+                None => "`omptrace record` puts its own first, which passes on to the first of these that accepts it",
+            },
+        ));
+    }
+    if let Some(named) = named {
+        let is_missing = named.as_encoded_bytes().contains(&b'/') && !Path::new(&named).exists();
+        remarks.push(remark(
+            format!(
+                "OMPTRACE_NEXT_TOOL={} is set: the tracer passes on to it",
+                named.display()
+            ),
+            match is_missing {
+                true => "there is no such file: give the path of the tool's library",
+                false => "unset it if the tracer shall be alone",
+            },
+        ));
+    }
+    remarks
 }
 
 impl Report {
@@ -285,6 +355,13 @@ impl Report {
         }
         for runtime in &self.runtimes {
             runtime.write(out)?;
+        }
+        let offloading = self.offloading.lines();
+        if !offloading.is_empty() {
+            writeln!(out, "\nDevices, and libraries that offload to them:")?;
+        }
+        for line in offloading {
+            writeln!(out, "{line}")?;
         }
         if let Some(verdict) = &self.program {
             verdict.write(out)?;
@@ -319,13 +396,11 @@ impl Runtime {
                 }
                 Ok(())
             }
-            Answer::NoToolsInterface if runtime::vendor(&self.path) == Some(Vendor::Gnu) => {
-                writeln!(
-                    out,
-                    "      no tools interface; `omptrace record` runs its programs on LLVM's runtime"
-                )
+            Answer::NoToolsInterface => {
+                let remark =
+                    runtime::known(&self.path).map_or("", |runtime| runtime.without_interface);
+                writeln!(out, "      no tools interface{remark}")
             }
-            Answer::NoToolsInterface => writeln!(out, "      no tools interface"),
             Answer::Failed { error } => writeln!(out, "      FAILED: {error}"),
         }
     }

@@ -1,14 +1,37 @@
 //! `omptrace dump`: the raw facts.
 
-use std::io;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use clap::Args;
 use omptrace_trace_format::Severity;
 use omptrace_viewer_export::{dump_json, dump_text};
 
-use crate::arguments::Dump;
+use crate::answer::{AnswerLines, AnswerOptions};
 use crate::failure::{Outcome, Result};
 use crate::inputs;
 use crate::message;
+
+/// `omptrace dump`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+With --json one object per line: stream, time_ns since the session's start, event (the callback's name in \
+OMPT), endpoint where there is one, and the arguments by their names in OMPT; ids and addresses are \
+hexadecimal strings. Without --all, it prints the first 16 KiB, and counts the lines that it leaves out.
+
+Examples:
+  omptrace dump app.omptrace | less
+  omptrace dump app.omptrace --json --top 20
+  omptrace dump app.omptrace --json --all | jq -r .event | sort | uniq -c")]
+pub(crate) struct Dump {
+    /// The trace
+    #[arg(value_name = "INPUT")]
+    pub(crate) input: PathBuf,
+    /// How much of the JSON.
+    #[command(flatten)]
+    pub(crate) answer: AnswerOptions,
+}
 
 /// Prints every event, then what was wrong with the trace.
 ///
@@ -16,11 +39,17 @@ use crate::message;
 /// The trace cannot be read, or stdout not be written to.
 pub(crate) fn run(arguments: &Dump) -> Result<Outcome> {
     let reader = inputs::open(&arguments.input)?;
-    let stdout = Box::new(io::stdout());
-    let found = if arguments.json {
-        dump_json(&reader, stdout)?
+    let found = if arguments.answer.is_json() {
+        let lines = AnswerLines::new(&arguments.answer, Box::new(io::stdout()));
+        let lines = Arc::new(Mutex::new(lines));
+        let found = dump_json(&reader, Box::new(Shared(Arc::clone(&lines))))?;
+        lines
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .finish()?;
+        found
     } else {
-        dump_text(&reader, stdout)?
+        dump_text(&reader, Box::new(io::stdout()))?
     };
     for diagnostic in reader.diagnostics().iter().chain(&found) {
         if diagnostic.severity > Severity::Note {
@@ -28,4 +57,22 @@ pub(crate) fn run(arguments: &Dump) -> Result<Outcome> {
         }
     }
     Ok(Outcome::Success)
+}
+
+/// The lines, also when the dump is at its end.
+struct Shared(Arc<Mutex<AnswerLines>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .flush()
+    }
 }

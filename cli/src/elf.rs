@@ -1,4 +1,4 @@
-//! What an ELF file says of itself, as far as the loader and OpenMP are concerned.
+//! An ELF file's headers, as far as the loader and OpenMP are concerned.
 
 use std::fs::File;
 use std::io::{self, Read};

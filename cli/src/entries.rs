@@ -1,7 +1,7 @@
 //! The functions of libgomp that programs call: which of them another runtime has, at the version that the caller names.
 //!
-//! The loader binds each reference for itself. A function that the other runtime lacks stays libgomp's, so one program
-//! would run on two runtimes that know nothing of each other: results would be wrong, or the program would crash.
+//! The loader binds each reference for itself. A function that the other runtime lacks stays libgomp's. Then one program
+//! would run on two runtimes that know nothing of each other. Results would be wrong, or the program would crash.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use crate::elf::{self, DynamicSymbol, Elf};
 use crate::loader::Loader;
 use crate::message;
 use crate::program::Program;
-use crate::runtime::{self, Vendor};
+use crate::runtime;
 
-/// What a runtime cannot do for an object that calls libgomp.
+/// Functions that a runtime lacks for an object that calls libgomp.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Lacking {
     /// The program or library that calls.
@@ -24,8 +24,8 @@ pub(crate) struct Lacking {
 /// How names begin that compilers and programs call in libgomp. Of OpenACC's, LLVM's runtime has none.
 const PREFIXES: &[&str] = &["GOMP_", "omp_", "GOACC_", "acc_"];
 
-/// Functions that LLVM's runtime defines, and in which it ends the program: each is called for `reduction(inscan)`, for
-/// `lastprivate(conditional)` and for reductions of tasks, and only the last works (`OMP: Error #277`).
+/// Functions that LLVM's runtime defines, and in which it ends the program (`OMP: Error #277`). Each is called for
+/// `reduction(inscan)`, for `lastprivate(conditional)` and for reductions of tasks, and only the last works.
 const DEFINED_IN_VAIN: &[&str] = &[
     "GOMP_loop_start",
     "GOMP_loop_ordered_start",
@@ -47,13 +47,13 @@ const HAZARDS: &[(&str, &str)] = &[
     ),
 ];
 
-/// What `libomp` lacks for the programs and for all libraries that they need.
+/// The functions that `libomp` lacks for the programs and for all libraries that they need.
 pub(crate) fn lacking_in(libomp: &Path, programs: &[Program], loader: &Loader) -> Vec<Lacking> {
     let with_libgomp = programs.iter().filter(|program| program.needs_libgomp());
     lacking_for(libomp, with_libgomp.map(|program| &*program.path), loader)
 }
 
-/// What `libomp` lacks for programs or libraries, and for all libraries that these need.
+/// The functions that `libomp` lacks for programs or libraries, and for all libraries that these need.
 pub(crate) fn lacking_for<'a>(
     libomp: &Path,
     objects: impl IntoIterator<Item = &'a Path>,
@@ -73,7 +73,7 @@ pub(crate) fn lacking_for<'a>(
     lacking.into_iter().collect()
 }
 
-/// What LLVM's runtime may do wrong for the programs, by what they call: each once.
+/// The faults that LLVM's runtime may show with the programs, by what they call: each once.
 pub(crate) fn hazards_of(programs: &[Program], loader: &Loader) -> Vec<&'static str> {
     let scopes = programs
         .iter()
@@ -100,7 +100,7 @@ pub(crate) fn own_tool(program: &Program, loader: &Loader) -> Option<PathBuf> {
     let paths = scope_of(&program.path, loader);
     paths.into_iter().map(|object| object.path).find(|path| {
         let symbols = elf::dynamic_symbols(path, |name| name == "ompt_start_tool");
-        runtime::vendor(path).is_none() && symbols.iter().any(|symbol| symbol.is_defined)
+        runtime::known(path).is_none() && symbols.iter().any(|symbol| symbol.is_defined)
     })
 }
 
@@ -140,7 +140,7 @@ pub(crate) fn runs_on_libgomp(library: &Path, loader: &Loader) -> bool {
     scope.iter().any(calls) || elf::defines(library, &["GOMP_parallel"])
 }
 
-/// A program or library and all libraries that it needs, in the order in which the loader looks for symbols; empty where
+/// A program or library and all libraries that it needs, in the order in which the loader looks for symbols. Empty where
 /// it is none for this machine.
 fn scope_of(object: &Path, loader: &Loader) -> Vec<Object> {
     let Ok(Some(Elf::Native(elf))) = elf::read(object) else {
@@ -152,7 +152,7 @@ fn scope_of(object: &Path, loader: &Loader) -> Vec<Object> {
     paths.map(Object::read).collect()
 }
 
-/// What a runtime defines.
+/// The symbols that a runtime defines.
 struct OfRuntime(Vec<DynamicSymbol>);
 
 impl OfRuntime {
@@ -208,7 +208,7 @@ impl Object {
 /// Whether the loader binds the reference to libgomp: of the scope, the first object that defines it counts.
 fn is_of_libgomp(reference: &DynamicSymbol, scope: &[Object]) -> bool {
     let first = scope.iter().find(|object| object.defines(reference));
-    first.is_some_and(|object| runtime::vendor(&object.path) == Some(Vendor::Gnu))
+    first.is_some_and(|object| runtime::is_libgomp(&object.path))
 }
 
 fn is_entry(name: &str) -> bool {

@@ -3,13 +3,31 @@
 use std::ffi::OsStr;
 use std::io::{self, Write};
 
-use crate::arguments::{Env, WhenLibgomp};
+use clap::Args;
+
+use crate::arguments::{Libgomp, Tracer, WhenLibgomp};
 use crate::failure::{Outcome, Result};
 use crate::find_tracer;
 use crate::libgomp::{self, Decision};
 use crate::loader::Loader;
 use crate::message;
 use crate::preload;
+
+/// `omptrace env`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eval \"$(omptrace env -o 'traces/%e.%r.%p.omptrace')\"
+  srun ./app
+  omptrace recover traces/*.omptrace")]
+pub(crate) struct Env {
+    /// How to record.
+    #[command(flatten)]
+    pub(crate) tracer: Tracer,
+    /// Programs built by GCC.
+    #[command(flatten)]
+    pub(crate) libgomp: Libgomp,
+}
 
 /// Prints lines for `sh`.
 ///
@@ -23,14 +41,15 @@ pub(crate) fn run(arguments: &Env) -> Result<Outcome> {
     }
     // Which programs will run is not known: only what is asked for is done.
     let decision = match arguments.libgomp.libgomp {
-        WhenLibgomp::Observe | WhenLibgomp::Replace => {
-            libgomp::decide(&arguments.libgomp, &library, &[], &Loader::new())?
-        }
-        WhenLibgomp::Auto | WhenLibgomp::Keep => Decision::Keep,
+        WhenLibgomp::Auto | WhenLibgomp::Keep if !arguments.libgomp.audit => Decision::Keep,
+        _ => libgomp::decide(&arguments.libgomp, &library, &[], &Loader::new())?,
     };
     let preloaded = preload::libraries(&decision, &library, arguments.tracer.preload);
     for library in preloaded.into_iter().rev() {
         lines.push(prepend("LD_PRELOAD", preload::named(library)?));
+    }
+    if let (Decision::ObserveBy(adapter), true) = (&decision, arguments.libgomp.audit) {
+        lines.push(prepend("LD_AUDIT", preload::named(adapter)?));
     }
     let mut stdout = io::stdout().lock();
     for line in lines {

@@ -6,7 +6,10 @@ use std::io;
 
 use crate::message;
 
-/// What every command returns.
+/// The exit status of a command that could not do its work, or was not understood.
+pub(crate) const FAILURE: u8 = 2;
+
+/// The result of every command.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 /// How a command that did its work ended.
@@ -46,7 +49,7 @@ impl Failure {
         Failure {
             what: what.into(),
             hint: None,
-            status: 2,
+            status: FAILURE,
             broken_pipe: false,
         }
     }
@@ -73,7 +76,7 @@ impl Failure {
         }
     }
 
-    /// The same, with what to do next.
+    /// Returns it with a hint at what to do next.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         Failure {
             hint: Some(hint.into()),
@@ -81,7 +84,7 @@ impl Failure {
         }
     }
 
-    /// The same, with another exit status.
+    /// Returns it with another exit status.
     pub(crate) fn status(self, status: u8) -> Self {
         Failure { status, ..self }
     }

@@ -6,14 +6,19 @@ use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::arguments::{OnFull, Tracer};
+use omptrace_settings::Setting;
+use omptrace_settings::value::Kind;
+
+use crate::arguments::Tracer;
 use crate::failure::{Failure, Result};
 
 /// The library's file name.
 pub(crate) const LIBRARY: &str = "libomptrace.so";
 
 /// The name of a trace where the user gives none.
-pub(crate) const USUAL_NAME: &str = "%e.%p.omptrace";
+pub(crate) fn usual_name() -> &'static str {
+    Setting::of("OMPTRACE_OUTPUT").map_or("", |setting| setting.default)
+}
 
 /// Variables to set for a program.
 pub(crate) type Variables = Vec<(&'static str, OsString)>;
@@ -54,7 +59,8 @@ fn installed() -> Result<PathBuf> {
         .and_then(fs::canonicalize)
         .map_err(|error| Failure::because("cannot determine the path of this program", &error))?;
     let folder = program.parent().unwrap_or(Path::new("/"));
-    let places = [folder.join(LIBRARY), folder.join("../lib").join(LIBRARY)];
+    // Packages for Linux distributions have it in a folder of its own, as no library to link with.
+    let places = ["", "../lib", "../lib/omptrace"].map(|place| folder.join(place).join(LIBRARY));
     places
         .iter()
         .find_map(|place| fs::canonicalize(place).ok())
@@ -70,53 +76,44 @@ fn installed() -> Result<PathBuf> {
 /// The tracer's own variables for these options.
 ///
 /// # Errors
-/// The output's folder does not exist.
+/// A folder does not exist.
 pub(crate) fn settings(options: &Tracer) -> Result<Variables> {
     let mut variables = Variables::new();
-    if let Some(output) = output(options)? {
-        variables.push(("OMPTRACE_OUTPUT", output));
+    for (setting, value) in &options.settings.0 {
+        let value = match setting.kind {
+            Kind::Pattern => output(Path::new(value))?,
+            Kind::Folder => folder(setting, Path::new(value))?,
+            Kind::Text | Kind::Choice(_) | Kind::Events => value.clone(),
+        };
+        variables.push((setting.variable, value));
     }
-    let on_full = options.on_full.map(|action| match action {
-        OnFull::Write => "write",
-        OnFull::Drop => "drop",
-    });
-    let texts = [
-        ("OMPTRACE_EVENTS", options.events.as_deref()),
-        ("OMPTRACE_MODE", options.flight.as_ref().map(|_| "flight")),
-        (
-            "OMPTRACE_BUFFER",
-            options.flight.as_deref().or(options.buffer.as_deref()),
-        ),
-        ("OMPTRACE_ON_FULL", on_full),
-        ("OMPTRACE_COMPRESS", options.compress.as_deref()),
-    ];
-    for (name, text) in texts {
-        variables.extend(text.map(|text| (name, OsString::from(text))));
-    }
-    if let Some(spool) = &options.spool {
-        let spool = fs::canonicalize(spool)
-            .map_err(|error| Failure::because(format!("--spool {}", spool.display()), &error))?;
-        if !spool.is_dir() {
-            return Err(Failure::new(format!(
-                "--spool {} is no folder",
-                spool.display()
-            )));
-        }
-        variables.push(("OMPTRACE_SPOOL", spool.into_os_string()));
+    if let Some(memory) = &options.flight {
+        variables.push(("OMPTRACE_MODE", "flight".into()));
+        variables.push(("OMPTRACE_BUFFER", memory.into()));
     }
     Ok(variables)
 }
 
+/// The absolute path of the folder that a setting names.
+fn folder(setting: &Setting, path: &Path) -> Result<OsString> {
+    let option = setting
+        .option
+        .map_or(setting.variable, |option| option.long);
+    let given = format!("--{option} {}", path.display());
+    let found = fs::canonicalize(path).map_err(|error| Failure::because(&given, &error))?;
+    if !found.is_dir() {
+        return Err(Failure::new(format!("{given} is no folder")));
+    }
+    Ok(found.into_os_string())
+}
+
 /// The output's pattern as an absolute path: a program may go to another folder before OpenMP starts.
-fn output(options: &Tracer) -> Result<Option<OsString>> {
-    let Some(output) = &options.output else {
-        return Ok(None);
-    };
+fn output(output: &Path) -> Result<OsString> {
     let names_a_folder = output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/");
     let output = if names_a_folder {
-        output.join(USUAL_NAME)
+        output.join(usual_name())
     } else {
-        output.clone()
+        output.to_owned()
     };
     let folder = output.parent().unwrap_or(Path::new(""));
     let is_pattern = folder.as_os_str().as_encoded_bytes().contains(&b'%');
@@ -130,7 +127,7 @@ fn output(options: &Tracer) -> Result<Option<OsString>> {
             crate::message::shell_word(folder.as_os_str())
         )));
     }
-    Ok(Some(absolute_pattern(&output)?))
+    absolute_pattern(&output)
 }
 
 /// The pattern below the current folder, whose own percent signs are no pattern's.

@@ -9,7 +9,7 @@ use crate::descriptors;
 use crate::failure::{Failure, Result};
 use crate::loader::files_in;
 
-/// The traces that the inputs name: a file is one, a folder stands for every `*.omptrace` in it, by name.
+/// The traces that the inputs name: a file is one, a folder means every `*.omptrace` in it, by name.
 ///
 /// # Errors
 /// A folder cannot be read, or has no trace.
@@ -76,7 +76,7 @@ pub(crate) fn each(inputs: &[PathBuf]) -> impl Iterator<Item = Result<PathBuf>> 
     })
 }
 
-/// What became of inputs of which one that cannot be read does not keep the others from being seen.
+/// The results of inputs of which one that cannot be read does not keep the others from being seen.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     inputs: usize,
@@ -111,7 +111,7 @@ impl Tally {
 /// Opens all traces that the inputs name.
 ///
 /// # Errors
-/// As [`traces`] and [`open`].
+/// Like [`traces`] and [`open`].
 pub(crate) fn open_all(inputs: &[PathBuf]) -> Result<Vec<Reader>> {
     descriptors::allow_most();
     traces(inputs)?.iter().map(|trace| open(trace)).collect()

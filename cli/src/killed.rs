@@ -1,4 +1,4 @@
-//! What `record` says of a program that was killed by a fault: of its own, of its OpenMP runtime, or of the tracer.
+//! The message of `record` on a program that was killed by a fault: of its own, of its OpenMP runtime, or of the tracer.
 //!
 //! Which of these it was cannot be seen from outside: the signal is all that is known. So the words say how to find out.
 
@@ -25,7 +25,7 @@ fn is_of(end: End, signal: c_int) -> bool {
     end == End::Signal(signal) || end == End::Exit(128 + signal)
 }
 
-/// What to try after this end; nothing where it shows no fault.
+/// Remedies to try after this end; none where it shows no fault.
 pub(crate) fn hints(end: End) -> Vec<&'static str> {
     if !is_fault(end) {
         return Vec::new();

@@ -1,33 +1,42 @@
 //! The program `omptrace`, which is the command line around the libraries.
 //!
 //! ```text
-//! arguments   the command line's definition; man makes the man page and the completions of it
+//! arguments   the command line's definition, with the tracer's settings (settings) and the version (version); man makes the man
+//!             page and the completions of it
 //! record      runs a program (process) with the tracer (find_tracer), finds its traces (recorded_traces, unnoted),
 //!             completes them (sealing) with names of code, also of files that are gone (module_files); reports what was not
-//!             traced (apart)
+//!             traced (apart), and where the time went (headline)
 //! preload     what the loader loads into programs before their own libraries
 //! env         the same variables for job scripts
 //! libgomp     whether LLVM's runtime takes the place of GCC's: only where it has all that is called (entries)
 //! doctor      what can be traced here; asks each runtime (probe)
 //! diagnosis   whether a program can be traced, from its file (program, elf), its libraries (loader) and their
 //!             runtimes (runtime)
-//! convert     makes an export (output_path, or replace_folder), less of it where asked for (units); view hands one to
+//! convert     makes an export (output_path, or replace_folder) with the format's options (format_flags), less of it where asked for (units); view hands one to
 //!             Perfetto's UI (serve)
 //! message     texts for people: width, folding, quoting
 //! temp_files  what goes away when a signal ends the program (signals)
+//! report      a page of the answers, with the program's sources; the crate `report` lays it out
+//! diff, scaling
+//!             compare runs, which are traces or answers (runs)
 //! recover, symbolize, stats, info, dump, check
 //!             one library call each
+//! answer, csv JSON for programs, cut to what was asked for and to a size that they read
+//! problems    findings for editors and code hosts
 //! ```
 //!
 //! stdout carries data, stderr carries words. Exit status: 0 all is well, 1 findings, 2 failure; `record` passes on that
 //! of its program.
 
+mod answer;
 mod apart;
 mod arguments;
 mod check;
 mod convert;
+mod csv;
 mod descriptors;
 mod diagnosis;
+mod diff;
 mod disk;
 mod doctor;
 mod dump;
@@ -36,6 +45,9 @@ mod entries;
 mod env;
 mod failure;
 mod find_tracer;
+mod format_flags;
+mod headline;
+mod highlights;
 mod info;
 mod inputs;
 mod killed;
@@ -44,10 +56,12 @@ mod loader;
 mod man;
 mod message;
 mod module_files;
+mod offloading;
 mod output_path;
 mod packages;
 mod preload;
 mod probe;
+mod problems;
 mod process;
 mod program;
 mod progress;
@@ -56,50 +70,103 @@ mod recorded_traces;
 mod recover;
 mod replace_folder;
 mod replaced;
+mod report;
+mod runs;
 mod runtime;
+mod scaling;
 mod sealing;
 pub mod serve;
+mod settings;
 mod signals;
 mod stats;
 mod symbolize;
 mod temp_files;
 mod units;
 mod unnoted;
+mod version;
 mod view;
 
+use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 
-use arguments::{Arguments, Command};
+use arguments::Arguments;
 use failure::{Outcome, Result};
 
-/// Parses the command line, runs the command, reports what went wrong. The exit status is as in the module's documentation.
+/// Makes of each row `/// help  Name: module::function;` a command: its options are `module::Name`, and `module::function`
+/// runs it.
+macro_rules! commands {
+    ($($(#[$attribute:meta])* $Name:ident: $module:ident::$run:ident;)*) => {
+        /// The commands.
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Command {
+            $($(#[$attribute])* $Name($module::$Name),)*
+        }
+
+        impl Command {
+            fn run(&self) -> Result<Outcome> {
+                match self {
+                    $(Command::$Name(arguments) => $module::$run(arguments),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    /// Run a program and record what its OpenMP runtime does
+    Record: record::run;
+    /// Print the variables that trace a program without `record`, for job scripts
+    Env: env::run;
+    /// Complete the traces that `record` did not: of a killed job, or of a program run by hand
+    Recover: recover::run;
+    /// Name the code of traces: functions and source lines, stored in the traces
+    Symbolize: symbolize::run;
+    /// Convert traces to a format that a viewer reads, or to text
+    Convert: convert::run;
+    /// Open traces in Perfetto's UI, in a browser
+    View: view::run;
+    /// Show where the time went, in numbers: per construct, per thread
+    Stats: stats::run;
+    /// Make a page of where the time went and why, to hand on
+    Report: report::run;
+    /// Compare two sets of runs: what takes longer or shorter than chance explains
+    Diff: diff::run;
+    /// Show how a program scales, from runs with different numbers of threads or processes
+    Scaling: scaling::run;
+    /// Show what was traced, where, when, how it ended, and what was lost
+    Info: info::run;
+    /// Print every event as it was recorded
+    Dump: dump::run;
+    /// Look for damage, loss and contradictions
+    Check: check::run;
+    /// Find OpenMP runtimes and what each lets a tool see; say whether a program can be traced
+    Doctor: doctor::run;
+    /// Print the man page
+    #[command(hide = true)]
+    Man: man::page;
+    /// Print the completions for a shell
+    #[command(hide = true)]
+    Completions: man::completions;
+    /// Start an OpenMP runtime in this process, with whatever tool the environment names
+    #[command(hide = true)]
+    DoctorProbe: probe::start;
+}
+
+/// Parses the command line, runs the command, reports what went wrong. Without a command it says what can be done. The exit
+/// status is as in the module's documentation.
 pub fn main() -> ExitCode {
-    let result = run(Arguments::parse().command);
+    if std::env::args_os().len() <= 1 {
+        // A closed stderr is no failure.
+        let _ = std::io::stderr().write_all(arguments::FIRST_STEPS.as_bytes());
+        return ExitCode::from(failure::FAILURE);
+    }
+    let result = Arguments::parse().command.run();
     temp_files::settle();
     let status = match result {
         Ok(outcome) => outcome.status(),
         Err(failure) => failure.report(),
     };
     ExitCode::from(status)
-}
-
-fn run(command: Command) -> Result<Outcome> {
-    match command {
-        Command::Record(arguments) => record::run(&arguments),
-        Command::Env(arguments) => env::run(&arguments),
-        Command::Recover(arguments) => recover::run(&arguments),
-        Command::Symbolize(arguments) => symbolize::run(&arguments),
-        Command::Convert(arguments) => convert::run(&arguments),
-        Command::View(arguments) => view::run(&arguments),
-        Command::Stats(arguments) => stats::run(&arguments),
-        Command::Info(arguments) => info::run(&arguments),
-        Command::Dump(arguments) => dump::run(&arguments),
-        Command::Check(arguments) => check::run(&arguments),
-        Command::Doctor(arguments) => doctor::run(&arguments),
-        Command::Man => man::page(),
-        Command::Completions { shell } => man::completions(shell),
-        Command::DoctorProbe { runtime } => probe::start(&runtime),
-    }
 }

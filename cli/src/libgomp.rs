@@ -1,7 +1,7 @@
 //! Programs built by GCC: LLVM's runtime in the place of libgomp, or the adapter that gives libgomp the tools interface.
 //!
 //! LLVM's runtime is preloaded by its absolute path. A folder with a `libgomp.so.1` that is LLVM's, on `LD_LIBRARY_PATH`, would
-//! miss programs with DT_RPATH and those with a renamed libgomp, and hide other libraries of the program.
+//! miss programs with DT_RPATH and those with a renamed libgomp. It would hide other libraries of the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,11 +20,11 @@ use crate::runtime;
 pub(crate) struct StandIn {
     /// Its file.
     pub(crate) libomp: PathBuf,
-    /// What it cannot do for the programs.
+    /// The functions that it lacks for the programs.
     pub(crate) lacking: Vec<Lacking>,
 }
 
-/// What becomes of libgomp.
+/// The decision on libgomp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// It stays, if it is there at all.
@@ -42,7 +42,8 @@ pub(crate) enum Decision {
 /// Decides for a run of `programs`: the one that is started, and those that can be seen among its arguments.
 ///
 /// # Errors
-/// The runtime named by the user is not there or cannot stand in, or the adapter that the user asks for is not there.
+/// The runtime named by the user is not there or cannot take libgomp's place. The adapter that the user asks for is not
+/// there, or `--audit` is given and the adapter is not to be used.
 pub(crate) fn decide(
     options: &Libgomp,
     tracer: &Path,
@@ -51,6 +52,11 @@ pub(crate) fn decide(
 ) -> Result<Decision> {
     let named = options.libomp.as_deref();
     match options.libgomp {
+        WhenLibgomp::Replace | WhenLibgomp::Keep if options.audit => Err(Failure::new(
+            "--audit reaches what --libgomp observe observes, and nothing is to be observed",
+        )
+        .hint("leave out one of the two options")),
+        WhenLibgomp::Auto if options.audit => observe(tracer),
         WhenLibgomp::Keep => Ok(Decision::Keep),
         WhenLibgomp::Observe => observe(tracer),
         WhenLibgomp::Replace => match stand_in(named, programs, loader)? {
@@ -67,7 +73,7 @@ pub(crate) fn decide(
 /// libgomp is observed where a program needs it, or is an interpreter whose packages may.
 ///
 /// Only one runtime of a process can be traced. So where a program has LLVM's or Intel's runtime beside libgomp, or the user
-/// names one, that takes libgomp's place, if it has all that the program calls.
+/// names one, that takes libgomp's place. It must have all that the program calls.
 fn automatic(
     named: Option<&Path>,
     tracer: &Path,

@@ -1,7 +1,7 @@
 //! Where the dynamic loader finds the libraries of a program (`ld.so(8)`), found out without running it.
 //!
-//! Of the loader's rules these are left out: `LD_PRELOAD`, the folders of hardware capabilities below each folder, and
-//! libraries that the program loads while it runs.
+//! Some of the loader's rules are left out: `LD_PRELOAD`, the folders of hardware capabilities, and libraries that the
+//! program loads while it runs.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::unix::fs::MetadataExt;
@@ -49,7 +49,7 @@ const DEFAULT_FOLDERS: &[&str] = if cfg!(target_arch = "aarch64") {
     ]
 };
 
-/// What `$LIB` stands for.
+/// The values of `$LIB`.
 const LIB: &str = if cfg!(target_arch = "aarch64") {
     "lib/aarch64-linux-gnu"
 } else {
@@ -215,8 +215,8 @@ pub(crate) fn each_file_once(paths: Vec<PathBuf>) -> Vec<PathBuf> {
 
 /// The libraries of `/etc/ld.so.cache`, in its order.
 ///
-/// The cache begins with `glibc-ld.so.cache1.1`, the number of entries, and 24 further bytes; an entry has 24 bytes, at
-/// 4 the offset of a name and at 8 that of its path, counted from the beginning (glibc, `sysdeps/generic/dl-cache.h`).
+/// The cache begins with `glibc-ld.so.cache1.1`, the number of entries, and 24 further bytes. An entry has 24 bytes: at 4
+/// the offset of a name and at 8 that of its path, both from the beginning (glibc, `sysdeps/generic/dl-cache.h`).
 /// Before glibc 2.32 an older table came first.
 fn cached(bytes: &[u8]) -> BTreeMap<String, Vec<PathBuf>> {
     const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";

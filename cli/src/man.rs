@@ -2,21 +2,33 @@
 
 use std::io::{self, Write};
 
-use clap::{Command, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
-use clap_mangen::Man;
+use clap_mangen::Man as Page;
 
 use crate::arguments::Arguments;
 use crate::failure::{Outcome, Result};
+use crate::settings;
+
+/// `omptrace man`.
+#[derive(Args, Debug)]
+pub(crate) struct Man {}
+
+/// `omptrace completions`.
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Shell,
+}
 
 /// Prints one page for all commands, as `man` reads it.
 ///
 /// # Errors
 /// stdout cannot be written to.
-pub(crate) fn page() -> Result<Outcome> {
+pub(crate) fn page(_: &Man) -> Result<Outcome> {
     let program = Arguments::command().disable_help_subcommand(true);
     let mut page = Vec::new();
-    let man = Man::new(program.clone()).manual("User Commands");
+    let man = Page::new(program.clone()).manual("User Commands");
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
@@ -36,7 +48,7 @@ pub(crate) fn page() -> Result<Outcome> {
 /// A command's sections, each one level below a section of its own.
 fn section(command: &Command) -> io::Result<Vec<u8>> {
     let name = format!("omptrace {}", command.get_name());
-    let man = Man::new(command.clone().bin_name(name.clone()));
+    let man = Page::new(command.clone().bin_name(name.clone()));
     let mut text = Vec::new();
     man.render_synopsis_section(&mut text)?;
     man.render_description_section(&mut text)?;
@@ -55,10 +67,27 @@ fn section(command: &Command) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// stdout cannot be written to.
-pub(crate) fn completions(shell: Shell) -> Result<Outcome> {
+pub(crate) fn completions(arguments: &Completions) -> Result<Outcome> {
     // clap_complete panics where it cannot write.
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "omptrace", &mut text);
+    clap_complete::generate(
+        arguments.shell,
+        &mut Arguments::command(),
+        "omptrace",
+        &mut text,
+    );
+    if arguments.shell == Shell::Bash {
+        text = with_lists(&String::from_utf8_lossy(&text)).into_bytes();
+    }
     io::stdout().lock().write_all(&text)?;
     Ok(Outcome::Success)
+}
+
+/// The completions of bash, with each item of a list of events completed, not only the first.
+fn with_lists(script: &str) -> String {
+    let names: Vec<&str> = settings::event_names().collect();
+    let words = format!("-W \"{}\" --", names.join(" "));
+    let first = format!("compgen {words} \"${{cur}}\"");
+    let item = format!("compgen -P \"${{cur%\"${{cur##*,}}\"}}\" {words} \"${{cur##*,}}\"");
+    script.replace(&first, &item)
 }

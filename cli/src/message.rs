@@ -8,6 +8,8 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use omptrace_analysis::{Layout, Style};
+
 /// A plain line of ours among the program's own.
 pub(crate) fn note(text: &str) {
     say(format_args!("omptrace: {text}"));
@@ -23,7 +25,7 @@ pub(crate) fn error(text: &str) {
     say(format_args!("{}: {text}", paint("error", "1;31")));
 }
 
-/// What to do next.
+/// Prints what to do next.
 pub(crate) fn hint(text: &str) {
     say(format_args!("{}: {text}", paint("hint", "1;36")));
 }
@@ -36,8 +38,23 @@ pub(crate) fn columns(out: &impl AsFd) -> Option<usize> {
     given.or_else(of_terminal).filter(|width| *width > 0)
 }
 
-/// The same lines, each on as many as it takes. What goes on has `hang` blanks in front, or as many as its line and two. A word
-/// that is longer than a line stays whole: it is a path or an address, and people copy it.
+/// How tables for stdout are laid out: as wide as it is, or in Markdown.
+pub(crate) fn layout(top: Option<usize>, md: bool) -> Layout {
+    /// The letters of a line where the width is unknown, as in a pipe or a file.
+    const USUAL_COLUMNS: usize = 80;
+
+    let width = columns(&io::stdout()).unwrap_or(USUAL_COLUMNS);
+    Layout {
+        // Paragraphs of Markdown are as wide as their page.
+        width: (!md).then_some(width),
+        top,
+        is_short: false,
+        style: if md { Style::Markdown } else { Style::Text },
+    }
+}
+
+/// Folds the lines, each into as many as it takes. What goes on has `hang` blanks in front, or as many as its line and two.
+/// A word that is longer than a line stays whole: it is a path or an address, and people copy it.
 pub(crate) fn folded(text: &str, width: Option<usize>, hang: Option<usize>) -> String {
     let letters = |text: &str| text.chars().count();
     let Some(width) = width else {
@@ -68,8 +85,8 @@ pub(crate) fn folded(text: &str, width: Option<usize>, hang: Option<usize>) -> S
     folded
 }
 
-/// Says a line. Where nobody can hear it - a terminal that is gone, a full disk - the work goes on all the same: its result
-/// and its status are what count.
+/// Says a line. Where it cannot be written - a terminal that is gone, a full disk - the work goes on all the same. Its
+/// result and its status are what count.
 fn say(line: fmt::Arguments<'_>) {
     let mut line = line.to_string();
     // A command is to be copied in one piece.

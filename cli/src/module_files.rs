@@ -1,5 +1,5 @@
-//! Files of traced programs and libraries, kept while the program runs: it may remove them before its end, as one does that
-//! unpacks itself, or they may have no name at all.
+//! Files of traced programs and libraries, kept while the program runs. A program that unpacks itself removes them before
+//! its end, and some files have no name at all.
 //!
 //! The tracer sends each as a descriptor through a socket in the registry. To have a file open is not always harmless: it keeps
 //! a file system from being unmounted, and a folder on NFS from being removed. So only files of local file systems stay open

@@ -69,7 +69,7 @@ impl Target {
         Ok(Target::File { unfinished, path })
     }
 
-    /// What to write into.
+    /// The writer for the output.
     ///
     /// # Errors
     /// It cannot be opened.

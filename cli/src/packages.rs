@@ -1,7 +1,7 @@
 //! The OpenMP runtimes that an interpreter's packages bring along.
 //!
-//! Two runtimes of LLVM's and Intel's kind in one process are one too many: they call into each other, since both export the
-//! same functions, and a program hangs, or ends with `OMP: Error #15`. MKL brings Intel's runtime, conda LLVM's.
+//! Two runtimes of LLVM's and Intel's kind in one process are one too many. Both export the same functions, so they call
+//! into each other, and the program hangs, or ends with `OMP: Error #15`. MKL brings Intel's runtime, conda LLVM's.
 
 use std::env;
 use std::fs;

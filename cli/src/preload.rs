@@ -1,12 +1,12 @@
 //! `LD_PRELOAD` that no program is harmed by which cannot take the libraries.
 //!
 //! Every program that a recorded one starts inherits the variable. So it names the libraries by way of a folder with
-//! `$LIB`, for which each loader puts the name of its own folders: glibc's loader of this machine comes to the libraries.
+//! `$LIB`, for which each loader puts the name of its own folders. glibc's loader of this machine comes to the libraries.
 //! That of 32-bit programs comes to an empty library, as it complains of one that is missing. musl's takes `$LIB` as it
 //! is, finds nothing, and goes on; it would end the program over a library made for glibc.
 //!
-//! The folder is reached by links, so what lies in a folder with a space or a colon in its name can be preloaded, too:
-//! `LD_PRELOAD` separates by both, and has no way to quote them.
+//! `LD_PRELOAD` separates by spaces and colons, and has no way to quote them. The folder is reached by links, so what lies
+//! in a folder with one of them in its name can be preloaded, too.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -27,12 +27,13 @@ use crate::temp_files;
 #[derive(Debug)]
 pub(crate) struct Preload {
     folder: TempDir,
-    value: OsString,
+    /// The names, as [`linked`] has them.
+    names: Vec<OsString>,
 }
 
-/// What to preload. In front, the tracer looks for runtimes that look for no tool. Behind a runtime in libgomp's place, it
-/// cares for what libgomp does all the same, and the runtime ends before it. Behind either, it notes libraries that are
-/// loaded apart.
+/// The libraries to preload. In front, the tracer looks for runtimes that look for no tool. Behind a runtime in libgomp's
+/// place, it cares for what libgomp does all the same, and the runtime ends before it. Behind either, it notes libraries
+/// that are loaded apart.
 pub(crate) fn libraries<'a>(
     decision: &'a Decision,
     tracer: &'a Path,
@@ -63,7 +64,7 @@ pub(crate) fn named(library: &Path) -> Result<&OsStr> {
     .hint("name it by a link without these: ln -s FOLDER link"))
 }
 
-/// What `$LIB` stands for in glibc's 64-bit loaders: Debian's; Red Hat's, SUSE's and glibc's own; Arch's.
+/// The values of `$LIB` in glibc's 64-bit loaders: Debian's; Red Hat's, SUSE's and glibc's own; Arch's.
 const LIB64: &[&str] = if cfg!(target_arch = "aarch64") {
     &["lib/aarch64-linux-gnu", "lib64", "lib"]
 } else {
@@ -104,16 +105,20 @@ impl Preload {
             let root = folder.path().join(number.to_string());
             names.push(linked(&root, library)?.into_os_string());
         }
-        names.extend(find_tracer::variable("LD_PRELOAD"));
-        Ok(Preload {
-            folder,
-            value: names.join(OsStr::new(":")),
-        })
+        Ok(Preload { folder, names })
     }
 
     /// The value of the variable: the libraries, then what it holds already.
     pub(crate) fn value(&self) -> OsString {
-        self.value.clone()
+        let before = find_tracer::variable("LD_PRELOAD");
+        let names = self.names.iter().cloned().chain(before);
+        names.collect::<Vec<_>>().join(OsStr::new(":"))
+    }
+
+    /// How the loader finds one of the libraries.
+    pub(crate) fn path_of(&self, library: &Path) -> Option<&Path> {
+        let mut paths = self.names.iter().map(Path::new);
+        paths.find(|path| path.file_name() == library.file_name())
     }
 
     /// The programs have ended that are waited for. Where others run on that have the variable, the folder stays.
@@ -172,7 +177,7 @@ fn linked(root: &Path, library: &Path) -> io::Result<PathBuf> {
     Ok(root.join("$LIB").join(plain))
 }
 
-/// Those of [`LIB32`] that 32-bit loaders have here: `lib` is a 64-bit loader's where `lib64` is no folder of its own.
+/// The values of [`LIB32`] that 32-bit loaders have here: `lib` is a 64-bit loader's where `lib64` is no folder of its own.
 fn lib32() -> impl Iterator<Item = &'static str> {
     let lib64 = fs::symlink_metadata("/usr/lib64");
     let has_lib64 = lib64.is_ok_and(|found| found.is_dir());

@@ -1,12 +1,13 @@
-//! What a runtime grants to the tracer: asked by starting it, with the tracer, in a process of its own.
+//! The callbacks that a runtime grants to the tracer: asked by starting it, with the tracer, in a process of its own.
 
 use std::env;
 use std::ffi::c_int;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use omptrace_trace_format::Reader;
 use serde::Serialize;
@@ -16,12 +17,19 @@ use crate::failure::{Failure, Outcome, Result};
 use crate::loader::files_in;
 use crate::runtime::{self, ToolsInterface};
 
-/// What a runtime grants.
+/// `omptrace doctor-probe`.
+#[derive(Args, Debug)]
+pub(crate) struct DoctorProbe {
+    /// The runtime's library
+    runtime: PathBuf,
+}
+
+/// The callbacks that a runtime grants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Grants {
     /// The generation of its tools interface.
     pub(crate) dialect: String,
-    /// What it calls itself. Many releases say the same.
+    /// Its version, by its own words. Many releases say the same.
     pub(crate) version: String,
     /// Callbacks that it promises to deliver.
     pub(crate) granted: Vec<String>,
@@ -81,7 +89,7 @@ pub(crate) fn ask(library: &Path, tool: &Path) -> std::result::Result<Grants, St
     read(folder.path()).ok_or_else(|| "it started, and loaded no tool".to_owned())
 }
 
-/// What the trace in the folder says of the runtime.
+/// The grants of the runtime, from the trace in the folder.
 fn read(folder: &Path) -> Option<Grants> {
     let traces = files_in(folder, |name| name.ends_with(".omptrace"));
     let trace = Reader::open(traces.first()?).ok()?;
@@ -115,7 +123,8 @@ fn read(folder: &Path) -> Option<Grants> {
 ///
 /// # Errors
 /// It cannot be loaded, or is no OpenMP runtime.
-pub(crate) fn start(runtime: &Path) -> Result<Outcome> {
+pub(crate) fn start(arguments: &DoctorProbe) -> Result<Outcome> {
+    let runtime = &arguments.runtime;
     let failed = |error: libloading::Error| Failure::because(runtime.display(), &error);
     // SAFETY: loading runs the library's initializers. It is an OpenMP runtime by its name, meant to be loaded by any
     // program, and this process exists only to try it.

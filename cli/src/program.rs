@@ -1,4 +1,4 @@
-//! What can be known of a program without running it: what kind of file it is, and which OpenMP runtime it needs.
+//! Facts about a program that can be known without running it: its kind of file, and the OpenMP runtime that it needs.
 
 use std::env;
 use std::ffi::OsStr;
@@ -7,23 +7,25 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use omptrace_runtimes::{Runtime, Vendor};
+
 use crate::elf::{self, Elf};
 use crate::loader::{Loader, Needed};
-use crate::runtime::{self, ToolsInterface, Vendor};
+use crate::runtime::{self, ToolsInterface};
 
 /// A program's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Program {
     /// Where it is.
     pub(crate) path: PathBuf,
-    /// What it is.
+    /// Its kind.
     pub(crate) kind: Kind,
     /// True where it runs with the rights of another user or group: the loader then ignores `LD_PRELOAD`, and
     /// libraries distrust the environment.
     pub(crate) privileged: bool,
 }
 
-/// What kind of file a program is.
+/// The kind of file that a program is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// For a machine other than this.
@@ -54,8 +56,8 @@ pub(crate) enum Kind {
 /// An OpenMP runtime that a program needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RuntimeNeeded {
-    /// Whose.
-    pub(crate) vendor: Vendor,
+    /// Which.
+    pub(crate) runtime: &'static Runtime,
     /// The name under which it is needed.
     pub(crate) name: String,
     /// Where the loader finds it; `None` where it does not.
@@ -78,7 +80,7 @@ impl Program {
     pub(crate) fn needs_libgomp(&self) -> bool {
         self.runtimes()
             .iter()
-            .any(|runtime| runtime.vendor == Vendor::Gnu)
+            .any(|needed| needed.runtime.vendor == Vendor::Gnu)
     }
 
     /// Whether it can only be traced by a tool that is in it from its start.
@@ -180,7 +182,7 @@ fn dynamic(path: &Path, needed: Vec<Needed>) -> Kind {
             .filter_map(|library| {
                 let name = name_of(Path::new(&library.name));
                 Some(RuntimeNeeded {
-                    vendor: Vendor::of(&name)?,
+                    runtime: Runtime::of_library(&name)?,
                     name,
                     path: library.path,
                 })

@@ -6,15 +6,18 @@ use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
 
+use clap::Args;
+use clap::{ValueEnum, ValueHint};
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_trace_format::{InDoubt, metadata};
 use serde_json::{Value, json};
 
 use crate::apart;
-use crate::arguments::{Record, Symbols, WhenLibgomp};
+use crate::arguments::{Libgomp, Tracer, WhenLibgomp};
 use crate::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
 use crate::failure::{Failure, Outcome, Result};
 use crate::find_tracer::{self, prepended};
+use crate::headline;
 use crate::killed;
 use crate::libgomp::{self, Decision};
 use crate::loader::Loader;
@@ -27,6 +30,58 @@ use crate::recorded_traces::{Notes, Registry, Session};
 use crate::replaced;
 use crate::sealing::{self, Job};
 use crate::unnoted::{self, Unnoted};
+
+/// The treatment of the names of code: functions and source lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Symbols {
+    /// Stored in the trace when the program has ended: a copy of the trace, or one of a program that is rebuilt, keeps
+    /// them.
+    #[default]
+    Embed,
+    /// Looked up by `convert`, in the files that are there then, or stored by `symbolize`.
+    Later,
+    /// Not looked up: places are modules and offsets.
+    Off,
+}
+
+/// `omptrace record`.
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "omptrace record [OPTIONS] [--] <PROGRAM> [ARGS]...",
+    after_help = "\
+PROGRAM may be a launcher or a script (mpirun, srun, numactl, python, ./run.sh): each process that \
+starts an OpenMP runtime writes a file of its own. Input and output are the program's; what `record` \
+says goes to stderr.
+
+Examples:
+  omptrace record ./app --size 100
+  omptrace record -o traces/ --events default,flush -- ./app
+  omptrace record -o 'app.%r.omptrace' -- mpirun -n 4 ./app
+  omptrace record --libgomp observe -- ./run.sh"
+)]
+pub(crate) struct Record {
+    /// How to record.
+    #[command(flatten)]
+    pub(crate) tracer: Tracer,
+    /// Programs built by GCC.
+    #[command(flatten)]
+    pub(crate) libgomp: Libgomp,
+    /// Functions and source lines: stored in the trace when the program has ended, looked up later, or never
+    #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
+    pub(crate) symbols: Symbols,
+    /// Leave out where the time went, which is said when the program has ended
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        value_name = "PROGRAM",
+        help_heading = "Arguments",
+        trailing_var_arg = true,
+        value_hint = ValueHint::CommandWithArguments
+    )]
+    pub(crate) program: Vec<OsString>,
+}
 
 /// Runs the command.
 ///
@@ -66,6 +121,8 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
             .as_ref()
             .map(|preload| ("LD_PRELOAD", preload.value())),
     );
+    let audited = audited(&arguments.libgomp, &decision, preload.as_ref());
+    variables.extend(audited.map(|path| ("LD_AUDIT", prepended([path], "LD_AUDIT"))));
     for program in &programs {
         for (remark, remedy) in diagnosis::remarks_on(program, preload.is_some(), &loader) {
             message::warning(&remark);
@@ -100,7 +157,13 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     let unnoted = unnoted::find(&output, registry.folder(), &notes.sessions, since);
     report_unnoted(&unnoted);
     notes.sessions.extend(unnoted.sessions);
-    let is_any_apart = apart::report(&notes.apart, &decision, &programs, &loader);
+    let is_any_apart = apart::report(
+        &notes.apart,
+        &decision,
+        &arguments.libgomp,
+        &programs,
+        &loader,
+    );
     let reason = why_no_trace(&notes);
     let symbols = symbols::Options {
         kept: keeper.map(Keeper::finish).unwrap_or_default(),
@@ -123,6 +186,9 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         if let Decision::ReplaceBy(stand_in) = &decision {
             replaced::report(&done, stand_in, &programs, &loader);
         }
+        if !arguments.quiet {
+            headline::report(&done);
+        }
         for line in sealing::next_commands(&done).into_iter().flatten() {
             message::note(&line);
         }
@@ -139,7 +205,7 @@ fn output(variables: &find_tracer::Variables) -> Result<OsString> {
         Some((_, output)) => Ok(output.clone()),
         None => {
             let output =
-                find_tracer::variable(OUTPUT).unwrap_or_else(|| find_tracer::USUAL_NAME.into());
+                find_tracer::variable(OUTPUT).unwrap_or_else(|| find_tracer::usual_name().into());
             find_tracer::absolute_pattern(Path::new(&output))
         }
     }
@@ -184,6 +250,18 @@ fn programs(command: &[OsString], loader: &Loader) -> Vec<Program> {
         programs.extend(found.filter(|program| names_one || may_matter(program)));
     }
     programs
+}
+
+/// The adapter as the loader finds it, where the loader shall ask it about bindings.
+fn audited<'a>(
+    options: &Libgomp,
+    decision: &Decision,
+    preload: Option<&'a Preload>,
+) -> Option<&'a Path> {
+    match decision {
+        Decision::ObserveBy(adapter) if options.audit => preload?.path_of(adapter),
+        _ => None,
+    }
 }
 
 fn report_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
@@ -267,7 +345,7 @@ fn start(
     })
 }
 
-/// What is known of traces that are not there.
+/// The reasons, as far as they are known, why there are no traces.
 fn why_no_trace(notes: &Notes) -> Option<String> {
     if let Some(why) = notes.failures.first() {
         return Some(format!("the tracer could not begin: {why}"));

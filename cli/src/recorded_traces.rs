@@ -54,11 +54,11 @@ pub(crate) struct Apart {
 /// In the place of a session's number.
 const FAILED: &str = "failed";
 
-/// The same of libraries apart, before a number; what the program did.
-const APART: &[(&str, &str)] = &[
-    ("deepbind.", "dlopen with RTLD_DEEPBIND"),
-    ("dlmopen.", "dlmopen"),
-];
+/// How a program loads a library that sees its own symbols first.
+pub(crate) const DEEPBIND: &str = "dlopen with RTLD_DEEPBIND";
+
+/// The begins of the notes of libraries apart, before a number; what the program did.
+const APART: &[(&str, &str)] = &[("deepbind.", DEEPBIND), ("dlmopen.", "dlmopen")];
 
 impl Registry {
     /// Makes the folder, which only this user can read.
@@ -78,7 +78,7 @@ impl Registry {
         self.folder.path()
     }
 
-    /// What was noted so far.
+    /// The notes so far.
     pub(crate) fn notes(&self) -> Notes {
         let mut notes = Notes {
             is_gone: !self.folder().is_dir(),

@@ -1,12 +1,36 @@
 //! `omptrace recover`: completes the traces that `record` did not.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use omptrace_trace_format::InDoubt;
 use serde_json::json;
 
-use crate::arguments::Recover;
 use crate::failure::{Failure, Outcome, Result};
 use crate::inputs;
 use crate::sealing::{self, Job};
+
+/// `omptrace recover`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Takes in what a killed program left in its spool, packs what is not packed, and adds an index. It can be \
+stopped, and done again, without harm.
+
+Examples:
+  omptrace recover app.omptrace
+  omptrace recover traces/")]
+pub(crate) struct Recover {
+    /// Complete traces even if it cannot be seen here whether their processes have ended
+    ///
+    /// A process on another host or in another container may show nothing but the lock that it holds on its trace.
+    /// Not every file system shows that. Use this when you know that the processes have ended. A process that still runs
+    /// would lose all that it records from now on.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Traces, or folders of them
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+}
 
 /// Completes every input, and says what each holds.
 ///

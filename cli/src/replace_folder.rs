@@ -7,25 +7,21 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::Reader;
+use omptrace_viewer_export::FolderParts;
 use tempfile::TempDir;
 
 use crate::failure::{Failure, Result};
 use crate::temp_files;
 
-/// The file without which a folder is no archive.
-const ANCHOR: &str = "traces.otf2";
-/// The other files beside it.
-const FILES: [&str; 2] = ["traces.def", "traces.marker"];
-/// The folder beside it, of nothing but files with these extensions.
-const LOCATIONS: &str = "traces";
-const OF_LOCATIONS: [&str; 2] = ["def", "evt"];
-
 /// Where the archive goes: written under another name, and given its own when it is complete.
 pub(crate) struct Folder {
     unfinished: TempDir,
     path: PathBuf,
-    /// The folder is there already, and stays: a shell may stand in it, or a file system be mounted there.
+    parts: FolderParts,
+    /// The folder is there already, and stays: a shell may be in it, or a file system be mounted there.
     is_there: bool,
+    /// What is written joins what is there.
+    is_part: bool,
 }
 
 impl Folder {
@@ -33,7 +29,12 @@ impl Folder {
     ///
     /// # Errors
     /// Something else is there, an input is in it, or it cannot be written.
-    pub(crate) fn open(path: &Path, inputs: &[Reader]) -> Result<Folder> {
+    pub(crate) fn open(
+        path: &Path,
+        parts: FolderParts,
+        is_part: bool,
+        inputs: &[Reader],
+    ) -> Result<Folder> {
         let failed = |error: io::Error| {
             Failure::because(format!("cannot write {}", path.display()), &error)
                 .hint("name another folder with -o")
@@ -55,15 +56,18 @@ impl Folder {
         } else {
             path.to_owned()
         };
-        let place = if is_there {
+        if is_there {
             refuse_inputs_in(&path, inputs).map_err(failed)?;
-            parts(&path, None).map_err(failed)?;
-            &path
-        } else {
-            match path.parent() {
-                Some(parent) if !parent.as_os_str().is_empty() => parent,
-                _ => Path::new("."),
+            // Others may be writing their parts.
+            if !is_part {
+                existing(&path, &parts, None).map_err(failed)?;
             }
+        }
+        // Who reads a data set never sees files that are not complete.
+        let place = match path.parent() {
+            _ if is_there && !is_part => &path,
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
         };
         // Readable as the user's other folders are: the umask is applied.
         let mut builder = tempfile::Builder::new();
@@ -74,11 +78,13 @@ impl Folder {
         Ok(Folder {
             unfinished,
             path,
+            parts,
             is_there,
+            is_part,
         })
     }
 
-    /// What to write into.
+    /// The path to write into.
     pub(crate) fn path(&self) -> &Path {
         self.unfinished.path()
     }
@@ -90,10 +96,13 @@ impl Folder {
     pub(crate) fn finish(self) -> io::Result<u64> {
         let unfinished = self.unfinished.path();
         let bytes = size(unfinished)?;
-        if self.is_there {
+        if self.is_part {
+            fs::create_dir_all(&self.path)?;
+            temp_files::finish(|| join(unfinished, &self.path))?;
+        } else if self.is_there {
             temp_files::finish(|| {
-                remove(parts(&self.path, Some(unfinished))?)?;
-                move_archive(unfinished, &self.path)
+                remove(existing(&self.path, &self.parts, Some(unfinished))?)?;
+                move_archive(&self.parts, unfinished, &self.path)
             })?;
         } else {
             fs::rename(unfinished, &self.path)?;
@@ -102,6 +111,21 @@ impl Folder {
         }
         Ok(bytes)
     }
+}
+
+/// Moves all files to their names, where they take the place of older ones. The anchors of parts are the same.
+fn join(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            fs::create_dir_all(&to)?;
+            join(&entry.path(), &to)?;
+        } else {
+            fs::rename(entry.path(), to)?;
+        }
+    }
+    Ok(())
 }
 
 fn refuse_inputs_in(folder: &Path, inputs: &[Reader]) -> io::Result<()> {
@@ -114,40 +138,70 @@ fn refuse_inputs_in(folder: &Path, inputs: &[Reader]) -> io::Result<()> {
     Ok(())
 }
 
-/// What of an archive to remove before another takes its place: the anchor first, so that what is left is no archive at
-/// any time, and each folder behind its files. Nothing in an empty folder. `ours` is passed over.
+/// The files of an archive to remove before another takes its place. The anchor is first, so that what is left is no archive
+/// at any time, and each folder comes behind its files. Nothing in an empty folder. `ours` is passed over.
 ///
 /// # Errors
 /// The folder holds something that is no part of an archive. The user may want to keep it.
-fn parts(folder: &Path, ours: Option<&Path>) -> io::Result<Vec<PathBuf>> {
+fn existing(folder: &Path, known: &FolderParts, ours: Option<&Path>) -> io::Result<Vec<PathBuf>> {
     let mut parts = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if ours.is_some_and(|ours| ours.file_name() == Some(&entry.file_name())) {
             continue;
         }
-        if entry.file_name() == LOCATIONS && entry.file_type()?.is_dir() {
-            for file in fs::read_dir(entry.path())? {
-                let has_extension =
-                    |name: &OsStr| OF_LOCATIONS.iter().any(|of| extension(name) == Some(of));
-                parts.push(file_named(&file?, has_extension)?);
-            }
-            parts.push(entry.path());
+        let mut folders = known.folders.iter();
+        let of_folder = folders.find(|(name, _)| is_called(&entry.file_name(), name));
+        if let Some((_, extensions)) = of_folder
+            && entry.file_type()?.is_dir()
+        {
+            files_in(&entry.path(), extensions, &mut parts)?;
         } else {
-            let is_part = |name: &OsStr| name == ANCHOR || FILES.iter().any(|file| name == *file);
+            let is_part =
+                |name: &OsStr| name == known.anchor || known.files.iter().any(|file| name == *file);
             parts.push(file_named(&entry, is_part)?);
         }
     }
-    let anchor = folder.join(ANCHOR);
+    let anchor = folder.join(known.anchor);
     match parts.iter().position(|part| *part == anchor) {
         Some(place) => parts[..=place].rotate_right(1),
         None if parts.is_empty() => {}
         None => {
-            let what = format!("it is no archive, for {ANCHOR} is missing, and not empty");
+            let what = format!(
+                "it is no archive, for {} is missing, and not empty",
+                known.anchor
+            );
             return Err(io::Error::other(what));
         }
     }
     Ok(parts)
+}
+
+/// Whether a folder has this name. One that ends with `=` is that of all folders that begin so.
+fn is_called(folder: &OsStr, name: &str) -> bool {
+    match name.ends_with('=') {
+        true => folder
+            .to_str()
+            .is_some_and(|folder| folder.starts_with(name)),
+        false => folder == name,
+    }
+}
+
+/// The files in a folder of an archive and in its partitions, and then the folder.
+fn files_in(folder: &Path, extensions: &[&str], parts: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let is_partition = name.to_str().is_some_and(|name| name.contains('='));
+        if is_partition && entry.file_type()?.is_dir() {
+            files_in(&entry.path(), extensions, parts)?;
+            continue;
+        }
+        let has_extension = |name: &OsStr| extensions.iter().any(|of| extension(name) == Some(of));
+        parts.push(file_named(&entry, has_extension)?);
+    }
+    parts.push(folder.to_owned());
+    Ok(())
 }
 
 /// The path of a plain file whose name passes. A link is none: it is not ours.
@@ -164,7 +218,7 @@ fn extension(name: &OsStr) -> Option<&str> {
     Path::new(name).extension()?.to_str()
 }
 
-/// File by file: what comes meanwhile and is none of them stays.
+/// File by file: other files that come meanwhile stay.
 fn remove(parts: Vec<PathBuf>) -> io::Result<()> {
     for part in parts {
         if part.is_dir() {
@@ -177,11 +231,14 @@ fn remove(parts: Vec<PathBuf>) -> io::Result<()> {
 }
 
 /// The anchor comes last: with it, the archive is complete.
-fn move_archive(from: &Path, to: &Path) -> io::Result<()> {
-    for name in FILES.into_iter().chain([LOCATIONS, ANCHOR]) {
-        fs::rename(from.join(name), to.join(name))?;
+fn move_archive(parts: &FolderParts, from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let name = entry?.file_name();
+        if name != parts.anchor {
+            fs::rename(from.join(&name), to.join(&name))?;
+        }
     }
-    Ok(())
+    fs::rename(from.join(parts.anchor), to.join(parts.anchor))
 }
 
 fn size(folder: &Path) -> io::Result<u64> {

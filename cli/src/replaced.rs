@@ -1,4 +1,4 @@
-//! What differed where programs of GCC ran on LLVM's runtime, as far as their traces show.
+//! Differences of programs of GCC that ran on LLVM's runtime, as far as their traces show.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::message;
 use crate::program::Program;
 use crate::sealing::Done;
 
-/// What programs call to change how many threads regions have: C's, and Fortran's.
+/// Functions that programs call to change how many threads regions have: C's, and Fortran's.
 const SETS_THREADS: &[&str] = &[
     "omp_set_num_threads",
     "omp_set_num_threads_",
@@ -51,7 +51,7 @@ pub(crate) fn report(done: &[Done], stand_in: &StandIn, programs: &[Program], lo
     report_mixed(&libraries, stand_in, loader);
 }
 
-/// What the program saw, and would have seen on libgomp.
+/// The differences between what the program saw and what it would have seen on libgomp.
 fn differences_of(processors: &Processors, may_set_threads: bool) -> Vec<String> {
     let Some(libgomp) = &processors.of_libgomp else {
         return Vec::new();

@@ -4,70 +4,19 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use omptrace_runtimes::{InstallFolder, RUNTIMES, Runtime, Vendor};
+
 use crate::elf;
 use crate::loader::{Loader, each_file_once, files_in};
 
-/// Whose runtime it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Vendor {
-    /// LLVM's `libomp`, and those that AMD and others make of it.
-    Llvm,
-    /// Intel's `libiomp5`.
-    Intel,
-    /// GCC's `libgomp`: it has no tools interface.
-    Gnu,
-    /// NVIDIA's `libnvomp`.
-    Nvidia,
-    /// Sun's and Oracle's `libmtsk`.
-    Oracle,
-    /// OpenUH's `libopenmp`.
-    OpenUh,
+/// The runtime that the file is, by its name.
+pub(crate) fn known(path: &Path) -> Option<&'static Runtime> {
+    Runtime::of_library(&path.file_name()?.to_string_lossy())
 }
 
-impl Vendor {
-    /// Whose runtime a library of this name is; `None` for any other library.
-    ///
-    /// The wheels of Python carry a libgomp of their own under a name such as `libgomp-a34b3233.so.1.0.0`.
-    pub(crate) fn of(library: &str) -> Option<Vendor> {
-        let rest = |prefix| library.strip_prefix(prefix);
-        let ends_a_name = |rest: &str| {
-            // GCC's offloading loads `libgomp-plugin-nvptx.so.1` and others.
-            rest.starts_with(['.', '-']) && rest.contains(".so") && !rest.starts_with("-plugin")
-        };
-        if rest("libgomp").is_some_and(ends_a_name) {
-            Some(Vendor::Gnu)
-        } else if rest("libiomp5").is_some_and(ends_a_name) {
-            Some(Vendor::Intel)
-        } else if rest("libnvomp").is_some_and(ends_a_name) {
-            Some(Vendor::Nvidia)
-        } else if rest("libmtsk").is_some_and(ends_a_name) {
-            Some(Vendor::Oracle)
-        } else if rest("libopenmp").is_some_and(ends_a_name) {
-            Some(Vendor::OpenUh)
-        } else if rest("libomp5").or(rest("libomp")).is_some_and(ends_a_name) {
-            // Not libompd, libomptarget, libomptrace.
-            Some(Vendor::Llvm)
-        } else {
-            None
-        }
-    }
-
-    /// The name that users know.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Vendor::Llvm => "LLVM",
-            Vendor::Intel => "Intel",
-            Vendor::Gnu => "GCC",
-            Vendor::Nvidia => "NVIDIA",
-            Vendor::Oracle => "Oracle",
-            Vendor::OpenUh => "OpenUH",
-        }
-    }
-}
-
-/// Whose runtime the file is, by its name.
-pub(crate) fn vendor(path: &Path) -> Option<Vendor> {
-    Vendor::of(&path.file_name()?.to_string_lossy())
+/// Whether the file is GCC's runtime, by its name.
+pub(crate) fn is_libgomp(path: &Path) -> bool {
+    Vendor::Gnu.makes(path.as_os_str().as_encoded_bytes())
 }
 
 /// How a runtime and a tool find each other.
@@ -76,8 +25,8 @@ pub(crate) enum ToolsInterface {
     /// The runtime loads the tool. All that can define the entry that a tool takes the place of (OpenMP 5.2, section
     /// 19.2.1).
     Loads,
-    /// The tool must be in the program from its start: the runtime calls what it finds there (TR2 of 2014, and the first
-    /// runtimes of TR4), or waits to be asked (the Collector API of 2007).
+    /// The tool must be in the program from its start. TR2 of 2014 and the first runtimes of TR4 call what they find there.
+    /// The Collector API of 2007 waits to be asked.
     Preloaded,
 }
 
@@ -106,15 +55,15 @@ pub(crate) fn has_tools_interface(path: &Path) -> bool {
     tools_interface(path).is_some()
 }
 
-/// Whether a program for libgomp would run on this runtime, and be traced: it defines what GCC's code calls, under the
-/// versions that GCC gave it (fails for LLVM before 10, which lacks `GOMP_5.0`).
+/// Whether a program for libgomp would run on this runtime, and be traced. The runtime must define what GCC's code calls,
+/// under the versions that GCC gave it. LLVM's before 10 lacks `GOMP_5.0`.
 pub(crate) fn can_stand_in_for_libgomp(path: &Path) -> bool {
     elf::defines(path, &["GOMP_parallel_reductions"])
         && tools_interface(path) == Some(ToolsInterface::Loads)
 }
 
-/// Whether a program contains a runtime that looks for a tool at its start, which finds the empty one that the runtime brings
-/// along: what is preloaded comes behind the program's own.
+/// Whether a program contains a runtime that looks for a tool at its start. Such a runtime finds the empty tool that it
+/// brings along, since what is preloaded comes behind the program's own.
 pub(crate) fn finds_its_own_tool(program: &Path) -> bool {
     let defines = |names: &[&str]| elf::defines(program, names);
     let is_tr2 = defines(&["ompt_tool", "ompt_initialize"]) && !defines(&["ompt_start_tool"]);
@@ -131,9 +80,14 @@ pub(crate) fn is_linked_statically(program: &Path) -> bool {
 
 /// Every OpenMP runtime found: where the loader looks, then where LLVM, AMD, Intel and NVIDIA install theirs.
 pub(crate) fn all(loader: &Loader) -> Vec<PathBuf> {
-    let mut found = loader.libraries(|name| Vendor::of(name).is_some());
+    libraries(loader, |name| Runtime::of_library(name).is_some())
+}
+
+/// The libraries of this machine with such names, in the loader's folders and in those where vendors install runtimes.
+pub(crate) fn libraries(loader: &Loader, passes: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let mut found = loader.libraries(&passes);
     for folder in vendor_folders() {
-        found.extend(files_in(&folder, |name| Vendor::of(name).is_some()));
+        found.extend(files_in(&folder, &passes));
     }
     let mut found = each_file_once(found);
     found.retain(|path| matches!(elf::read(path), Ok(Some(elf::Elf::Native(_)))));
@@ -142,7 +96,7 @@ pub(crate) fn all(loader: &Loader) -> Vec<PathBuf> {
 
 /// Whether a library of this name may be such a runtime.
 pub(crate) fn may_stand_in(name: &str) -> bool {
-    matches!(Vendor::of(name), Some(Vendor::Llvm | Vendor::Intel))
+    Runtime::of_library(name).is_some_and(|runtime| runtime.has_entries_of_libgomp)
 }
 
 /// The runtime that programs for libgomp shall run on: the newest of LLVM, else what else there is. `None` where none
@@ -159,26 +113,17 @@ pub(crate) fn stand_in_for_libgomp(loader: &Loader) -> Option<PathBuf> {
 
 /// Folders of compilers that the loader does not know, the newest release of each first.
 fn vendor_folders() -> Vec<PathBuf> {
-    let mut folders = Vec::new();
-    folders.extend(releases("/usr/lib", "llvm-", "lib"));
-    folders.extend(releases("/usr/lib64", "llvm", "lib64"));
-    folders.extend(releases("/opt", "rocm", "llvm/lib"));
-    folders.extend(releases("/opt/AMD", "aocc-compiler-", "lib"));
-    for root in ["/opt/intel/oneapi/compiler", "~/intel/oneapi/compiler"] {
-        for inside in ["lib", "linux/compiler/lib/intel64_lin"] {
-            folders.extend(releases(root, "", inside));
-        }
-    }
-    let machine = format!("/opt/nvidia/hpc_sdk/Linux_{}", env::consts::ARCH);
-    folders.extend(releases(&machine, "", "compilers/lib"));
-    folders
+    let folders = RUNTIMES.iter().flat_map(|runtime| runtime.folders);
+    folders.flat_map(releases).collect()
 }
 
-/// The folders `ROOT/PREFIX*/INSIDE` that exist, highest number first. A `~` is the user's home.
-fn releases(root: &str, prefix: &str, inside: &str) -> Vec<PathBuf> {
+/// The folders `ROOT/PREFIX*/INSIDE` that exist, highest number first.
+fn releases(folder: &InstallFolder) -> Vec<PathBuf> {
+    let InstallFolder { prefix, inside, .. } = *folder;
+    let root = folder.root.replace("%m", env::consts::ARCH);
     let root = match (root.strip_prefix("~/"), env::home_dir()) {
         (Some(rest), Some(home)) => home.join(rest),
-        _ => PathBuf::from(root),
+        _ => PathBuf::from(&root),
     };
     let mut releases = files_in(&root, |name| name.starts_with(prefix));
     releases.sort_by_key(|path| std::cmp::Reverse(numbers(path)));
@@ -202,29 +147,6 @@ fn numbers(path: &Path) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn runtimes_are_known_by_name() {
-        for (name, vendor) in [
-            ("libomp.so", Some(Vendor::Llvm)),
-            ("libomp.so.5", Some(Vendor::Llvm)),
-            ("libomp-19.so.5", Some(Vendor::Llvm)),
-            ("libomp5.so", Some(Vendor::Llvm)),
-            ("libiomp5.so", Some(Vendor::Intel)),
-            ("libgomp.so.1", Some(Vendor::Gnu)),
-            ("libgomp-a34b3233.so.1.0.0", Some(Vendor::Gnu)),
-            ("libnvomp.so", Some(Vendor::Nvidia)),
-            ("libmtsk.so.1", Some(Vendor::Oracle)),
-            ("libopenmp.so.1", Some(Vendor::OpenUh)),
-            ("libomptarget.so.22.1", None),
-            ("libomptrace.so", None),
-            ("libompd.so", None),
-            ("libgomp-plugin-nvptx.so.1", None),
-            ("libc.so.6", None),
-        ] {
-            assert_eq!(Vendor::of(name), vendor, "{name}");
-        }
-    }
 
     #[test]
     fn releases_are_ordered_by_number() {

@@ -24,16 +24,16 @@ pub(crate) struct Job {
     pub(crate) additions: Value,
     /// Where to look for the names of code, which are added too; `None` where they are not looked up.
     pub(crate) symbols: Option<symbols::Options>,
-    /// What to do where it cannot be seen whether the trace's process has ended.
+    /// The action where it cannot be seen whether the trace's process has ended.
     pub(crate) in_doubt: InDoubt,
 }
 
-/// What became of a job.
+/// The result of a job.
 #[derive(Debug)]
 pub(crate) struct Done {
     /// The trace.
     pub(crate) trace: PathBuf,
-    /// What it holds now, or why it is as it was.
+    /// The content of the trace now, or the reason why it is as it was.
     pub(crate) result: Result<Sealed, String>,
     /// The modules whose names were looked for in vain, and why.
     pub(crate) nameless: Vec<(String, symbols::Problem)>,
@@ -107,20 +107,25 @@ pub(crate) fn report(done: &[Done]) {
     };
     for (trace, sealed) in sealed().take(MAX_LINES) {
         message::note(&format!(
-            "{}: {} of {}, {}, {}",
+            "{}: {} of {}{}, {}, {}",
             message::near(trace).display(),
-            message::counted(sealed.events, "event"),
+            message::counted(sealed.events - sealed.sample_events, "event"),
             message::counted(sealed.streams.into(), "thread"),
+            samples(&[sealed]),
             lost(&[sealed]),
             message::bytes(sealed.bytes)
         ));
     }
     let files = sealed().count();
     if files > 1 {
+        let events = sealed()
+            .map(|(_, sealed)| sealed.events - sealed.sample_events)
+            .sum();
         message::note(&format!(
-            "{}: {}, {}, {}",
+            "{}: {}{}, {}, {}",
             message::counted(files as u64, "file"),
-            message::counted(sealed().map(|(_, sealed)| sealed.events).sum(), "event"),
+            message::counted(events, "event"),
+            samples(&sealed().map(|(_, sealed)| sealed).collect::<Vec<_>>()),
             lost(&sealed().map(|(_, sealed)| sealed).collect::<Vec<_>>()),
             message::bytes(sealed().map(|(_, sealed)| sealed.bytes).sum())
         ));
@@ -182,6 +187,14 @@ pub(crate) fn report_withheld(done: &[Done]) {
     }
 }
 
+/// How many samples there are, if there are any.
+fn samples(sealed: &[&Sealed]) -> String {
+    match sealed.iter().map(|sealed| sealed.samples).sum() {
+        0 => String::new(),
+        samples => format!(", {}", message::counted(samples, "sample")),
+    }
+}
+
 fn lost(sealed: &[&Sealed]) -> String {
     match sealed.iter().map(|sealed| sealed.lost).sum() {
         0 if sealed.iter().all(|sealed| sealed.is_whole()) => "none lost".to_owned(),
@@ -214,7 +227,7 @@ pub(crate) fn report_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
 }
 
 /// A trace as an argument of a command to be typed: no option, whatever it is called.
-fn typed(trace: &Path) -> String {
+pub(crate) fn typed(trace: &Path) -> String {
     let near = message::near(trace);
     if near.as_os_str().as_encoded_bytes().starts_with(b"-") {
         message::shell_path(&Path::new(".").join(near))
@@ -227,7 +240,7 @@ fn typed(trace: &Path) -> String {
 pub(crate) fn next_commands(done: &[Done]) -> Option<Vec<String>> {
     /// More would not be typed but globbed.
     const MAX_NAMES: usize = 4;
-    /// Those of a line behind `omptrace: next: `.
+    /// The letters of a line behind `omptrace: next: `.
     const MAX_LETTERS: usize = 64;
 
     let mut traces = done

@@ -1,44 +1,217 @@
 //! `omptrace stats`: where the time went, in numbers.
 
+use std::fs;
 use std::io::{self, BufWriter, Write};
+use std::num::NonZero;
+use std::path::PathBuf;
 
-use omptrace_analysis::{Layout, Stats as Numbers};
-use omptrace_symbols as symbols;
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use omptrace_analysis::{By, Layout, NothingSelected, Options, Stats as Numbers};
+use omptrace_common::thread_pool::limit_threads;
+use omptrace_timeline::sink::Ns;
 use omptrace_trace_format::Reader;
+use serde_json::{Value, json};
 
-use crate::arguments::Stats;
-use crate::convert::report_gaps;
-use crate::failure::{Outcome, Result};
-use crate::{inputs, message};
+use crate::answer::{AnswerOptions, Limit, MAX_BYTES};
+use crate::arguments::DebugDirs;
+use crate::convert::{check_threads, report_gaps};
+use crate::failure::{Failure, Outcome, Result};
+use crate::problems::{self, ProblemFormat};
+use crate::{csv, inputs, message, units};
 
-/// The letters of a line where the width is unknown, as in a pipe or a file.
-const USUAL_COLUMNS: usize = 80;
+/// `omptrace stats`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Times are sums over threads. Waiting: the share of a construct's time in which its threads waited, at barriers, for \
+tasks, for locks, or to be woken up. Imbalance: the share of a parallel region's longest thread that spreading the \
+work evenly would save. With --json: one object, times in nanoseconds.
+
+Examples:
+  omptrace stats app.omptrace
+  omptrace stats app.omptrace --by region --top 5
+  omptrace stats app.omptrace --window 2.0s..2.5s
+  omptrace stats app.omptrace --phase solve
+  omptrace stats app.omptrace --select findings.text
+  omptrace stats app.omptrace --format sarif > findings.sarif
+  omptrace stats app.omptrace --by thread --csv > threads.csv")]
+pub(crate) struct Stats {
+    /// Traces, or folders of them
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Where to look for names that the traces do not bring along.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
+    /// One table: what its rows are
+    #[arg(long, value_name = "WHAT", value_parser = rows_of_tables())]
+    pub(crate) by: Option<By>,
+    /// Markdown, for tickets and for summaries of CI
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) md: bool,
+    /// The rows of --by with commas between their fields, times in nanoseconds
+    #[arg(long, requires = "by", conflicts_with_all = ["json", "md", "select"])]
+    pub(crate) csv: bool,
+    /// Only the findings, for editors and code hosts
+    #[arg(long, value_name = "FORMAT", value_enum, conflicts_with_all = ["by", "md", "csv", "json", "select", "top"])]
+    pub(crate) format: Option<ProblemFormat>,
+    /// Also write the run as JSON of TALP, which TALP-Pages makes its pages from (`talp ci-report`)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) talp: Option<PathBuf>,
+    /// Only a part of the time, as in 2.0s..2.5s, ..10ms or 2s..; analysed alone
+    #[arg(long, value_name = "FROM..TO", value_parser = units::window)]
+    pub(crate) window: Option<(Ns, Ns)>,
+    /// Only the time in which a thread was in this phase of the program's, or 'recording on'; analysed alone
+    #[arg(long, value_name = "NAME")]
+    pub(crate) phase: Option<String>,
+    /// Only what these threads did. THREAD is a number (0 is the first of a process), the operating system's id, or a part
+    /// of the name, as in 'worker 3'. It can be given several times
+    #[arg(long = "thread", value_name = "THREAD")]
+    pub(crate) selected: Vec<String>,
+    /// How many threads may work at once; the numbers are the same [default: as many as there are processors]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZero<usize>>,
+    /// The threads that each process could have run on [default: those that were busy at the busiest time]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZero<u32>>,
+    /// How much of the answer.
+    #[command(flatten)]
+    pub(crate) answer: AnswerOptions,
+}
+
+/// The parser of the names of tables' rows.
+fn rows_of_tables() -> impl TypedValueParser<Value = By> {
+    let names = By::ALL.map(|(_, name, what)| PossibleValue::new(name).help(what));
+    PossibleValuesParser::new(names)
+        .map(|name| By::by_name(&name).expect("only their names are possible values"))
+}
 
 /// Prints it for all traces together.
 ///
 /// # Errors
 /// A trace cannot be read, or stdout not be written to.
 pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
+    if let Some(jobs) = arguments.jobs {
+        limit_threads(jobs);
+    }
     let readers = inputs::open_all(&arguments.inputs)?;
     let inputs: Vec<&Reader> = readers.iter().collect();
-    let symbols = symbols::Options {
-        debug_dirs: arguments.debug_dirs.debug_dir.clone(),
-        ..symbols::Options::default()
+    check_threads(&arguments.selected, &readers)?;
+    let options = Options {
+        symbols: arguments.debug_dirs.symbols(),
+        threads: arguments.threads,
+        window: arguments.window,
+        phase: arguments.phase.clone(),
+        selected: arguments.selected.clone(),
     };
-    let (stats, report) = Numbers::of(&inputs, &symbols);
-    let width = message::columns(&io::stdout()).unwrap_or(USUAL_COLUMNS);
+    let (stats, report) = Numbers::with(&inputs, &options).map_err(not_there)?;
+    if let Some(file) = &arguments.talp {
+        let starts = inputs
+            .iter()
+            .filter_map(|reader| reader.metadata().start.as_deref());
+        let talp = stats.talp(starts.min().unwrap_or_default());
+        fs::write(file, format!("{talp:#}\n")).map_err(|error| {
+            Failure::because(format!("cannot write {}", file.display()), &error)
+        })?;
+    }
     let mut stdout = BufWriter::new(io::stdout().lock());
-    if arguments.json {
-        serde_json::to_writer(&mut stdout, &stats).map_err(io::Error::from)?;
-        writeln!(stdout)?;
-    } else {
-        let layout = Layout {
-            width: Some(width),
-            top: arguments.top,
-        };
-        write!(stdout, "{}", stats.tables(layout))?;
+    let by = arguments.by;
+    if let Some(format) = arguments.format {
+        let answers = &stats.answers;
+        let text = problems::text(format, &answers.findings, answers.duration_ns);
+        write!(stdout, "{text}")?;
+        stdout.flush()?;
+        report_gaps(&report);
+        return Ok(Outcome::Success);
+    }
+    match by {
+        Some(by) if arguments.csv => {
+            csv::write(&mut stdout, &rows(&stats, by, &arguments.answer)?)?
+        }
+        Some(by) if arguments.answer.is_json() => {
+            let answers = &stats.answers;
+            let rows = rows(&stats, by, &arguments.answer)?;
+            let mut answer = json!({
+                "schema": answers.schema,
+                "threads": answers.threads,
+                "duration_ns": answers.duration_ns,
+                by.field(): rows,
+            });
+            if by == By::Function {
+                answer["sampling"] = json!(stats.sampling);
+                answer["no_samples"] = json!(stats.no_samples);
+            }
+            arguments.answer.print(&mut stdout, &answer)?;
+        }
+        None if arguments.answer.is_json() => arguments.answer.print(&mut stdout, &stats)?,
+        by => {
+            let layout = message::layout(arguments.answer.rows(), arguments.md);
+            let text = text(&stats, by, layout, arguments.answer.limit());
+            write!(stdout, "{text}")?;
+        }
     }
     stdout.flush()?;
     report_gaps(&report);
     Ok(Outcome::Success)
+}
+
+/// The failure where the selection matches nothing.
+fn not_there(error: NothingSelected) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        NothingSelected::Phase { known } if known.is_empty() => failure.hint(
+            "a program begins a phase by omp_control_tool(64, 0, \"NAME\") and ends it by command 65",
+        ),
+        NothingSelected::Phase { known } => failure.hint(format!("there are {}", known.join(", "))),
+        NothingSelected::Window { .. } => failure,
+    }
+}
+
+/// The rows of a table as JSON: as many as were asked for.
+fn rows(stats: &Numbers, by: By, answer: &AnswerOptions) -> Result<Vec<Value>> {
+    let rows = match by {
+        By::Construct | By::Task => {
+            let constructs = stats.constructs.iter();
+            serde_json::to_value(constructs.filter(|row| by.is_of(row)).collect::<Vec<_>>())
+        }
+        By::Region => serde_json::to_value(&stats.answers.regions),
+        By::Function => serde_json::to_value(&stats.functions),
+        By::Thread => serde_json::to_value(&stats.threads),
+        By::Lock => serde_json::to_value(&stats.locks),
+        By::Device => serde_json::to_value(&stats.devices),
+        By::Process => serde_json::to_value(&stats.processes),
+        By::Phase => serde_json::to_value(&stats.phases),
+    };
+    let rows = rows.map_err(io::Error::from)?;
+    let rows = rows.as_array().cloned().unwrap_or_default();
+    // The answer itself counts the rows that it leaves out.
+    let top = if answer.is_json() {
+        None
+    } else {
+        answer.rows()
+    };
+    Ok(rows.into_iter().take(top.unwrap_or(usize::MAX)).collect())
+}
+
+/// All tables, or one of them. Where nobody says how long they may be, those of large traces are shortened.
+fn text(stats: &Numbers, by: Option<By>, layout: Layout, limit: Limit) -> String {
+    let of = |layout: Layout| match by {
+        Some(by) => stats.table_by(by, layout).to_string(),
+        None => stats.tables(layout).to_string(),
+    };
+    let all = of(layout);
+    if limit != Limit::Bytes || all.len() <= MAX_BYTES {
+        return all;
+    }
+    let mut shortened = String::new();
+    for rows in [100, 50, 20, 10, 5] {
+        shortened = of(Layout {
+            top: Some(rows),
+            is_short: true,
+            ..layout
+        });
+        if shortened.len() <= MAX_BYTES {
+            break;
+        }
+    }
+    shortened + "\nshortened; --top N shows N rows of each table, --all everything\n"
 }

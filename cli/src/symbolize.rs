@@ -1,24 +1,44 @@
 //! `omptrace symbolize`: stores functions and source lines in traces.
 
-use omptrace_symbols::{self as symbols, Quality, Table};
+use std::path::PathBuf;
+
+use clap::Args;
+use omptrace_symbols::{Quality, Table};
 use omptrace_trace_format::{InDoubt, Reader};
 use serde_json::json;
 
-use crate::arguments::Symbolize;
+use crate::arguments::DebugDirs;
 use crate::failure::{Failure, Outcome, Result};
 use crate::inputs;
 use crate::message;
 use crate::sealing::{self, Job};
+
+/// `omptrace symbolize`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Names come from the traced files and from their debug files. A file is used if it has the build id that was traced, or, \
+without one, the same size and time of modification. Names that a trace already has stay when the files are gone.
+
+Exit status: 0 all code has source lines, 1 some code has none (listed), 2 failure.
+
+Examples:
+  omptrace symbolize app.omptrace
+  omptrace symbolize traces/ --debug-dir /nfs/symbols")]
+pub(crate) struct Symbolize {
+    /// Traces, or folders of them
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Where debug files lie.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
+}
 
 /// Names the code of every input, and lists what has no names, and what was wrong with the traces.
 ///
 /// # Errors
 /// An input cannot be read, or not be written.
 pub(crate) fn run(arguments: &Symbolize) -> Result<Outcome> {
-    let options = symbols::Options {
-        debug_dirs: arguments.debug_dirs.debug_dir.clone(),
-        ..symbols::Options::default()
-    };
+    let options = arguments.debug_dirs.symbols();
     let jobs = inputs::traces(&arguments.inputs)?
         .into_iter()
         .map(|trace| Job {

@@ -16,7 +16,7 @@ static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// Makes a file or a folder, which goes away with all that is in it when a signal ends the program.
 ///
 /// # Errors
-/// As `make`.
+/// Like `make`.
 pub(crate) fn make<T: AsRef<Path>>(make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     heed_signals();
     // Locked meanwhile: a signal finds each file, or comes before it.
@@ -26,7 +26,7 @@ pub(crate) fn make<T: AsRef<Path>>(make: impl FnOnce() -> io::Result<T>) -> io::
     Ok(made)
 }
 
-/// The same of a file that is to be made.
+/// Notes a file that is to be made.
 pub(crate) fn will_make(path: PathBuf) {
     heed_signals();
     UNFINISHED.lock().push(path);

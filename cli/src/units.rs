@@ -1,5 +1,7 @@
 //! Times and sizes as people type them.
 
+use std::num::NonZero;
+
 use omptrace_timeline::sink::Ns;
 
 /// Units of time with their nanoseconds. Longer names first: `ms` ends with `s`.
@@ -44,6 +46,23 @@ pub(crate) fn window(text: &str) -> Result<(Ns, Ns), String> {
     }
 }
 
+/// One of several parts: `3/8`.
+///
+/// # Errors
+/// It is none.
+pub(crate) fn part(text: &str) -> Result<(NonZero<usize>, NonZero<usize>), String> {
+    let numbers = text.split_once('/').and_then(|(part, parts)| {
+        let numbers = (part.trim().parse().ok()?, parts.trim().parse().ok()?);
+        (numbers.0 <= numbers.1).then_some(numbers)
+    });
+    numbers.ok_or_else(|| "write it as 3/8, from 1/8 to 8/8".to_owned())
+}
+
+/// A time of the timeline as [`window`] takes it, to a microsecond.
+pub(crate) fn seconds(time: Ns) -> String {
+    format!("{:.6}s", time as f64 / 1e9)
+}
+
 /// A size in decimal units: `500M`, `1.5G`.
 ///
 /// # Errors
@@ -58,6 +77,18 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     match digits.parse::<f64>() {
         Ok(number) if (1.0..1e18).contains(&(number * factor)) => Ok((number * factor) as u64),
         _ => Err("write it as 500M or 1.5G".to_owned()),
+    }
+}
+
+/// Percent as a share: `2`, `0.5%`.
+///
+/// # Errors
+/// It is none, or below 0.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let digits = text.trim().trim_end_matches('%').trim_end();
+    match digits.parse::<f64>() {
+        Ok(number) if (0.0..=1e6).contains(&number) => Ok(number / 100.0),
+        _ => Err("write it as 2 or 0.5%".to_owned()),
     }
 }
 
@@ -84,6 +115,21 @@ mod tests {
         assert_eq!(window("1ms.."), Ok((1_000_000, Ns::MAX)));
         for wrong in ["1s", "2s..1s", "1s..1s", "a..b"] {
             assert!(window(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_time_that_is_shown_can_be_typed() {
+        assert_eq!(seconds(2_500_000_000), "2.500000s");
+        assert_eq!(nanoseconds(&seconds(1_234_567_000)), Ok(1_234_567_000));
+    }
+
+    #[test]
+    fn percent_is_a_share() {
+        assert_eq!(percent("2"), Ok(0.02));
+        assert_eq!(percent("0.5 %"), Ok(0.005));
+        for wrong in ["", "%", "-1", "nan", "two"] {
+            assert!(percent(wrong).is_err(), "{wrong}");
         }
     }
 

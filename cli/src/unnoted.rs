@@ -13,7 +13,7 @@ use omptrace_trace_format::{OpenError, Reader};
 
 use crate::recorded_traces::Session;
 
-/// What lies in the folder of the output.
+/// The files in the folder of the output.
 #[derive(Debug, Default)]
 pub(crate) struct Unnoted {
     /// Traces of the run.
@@ -88,7 +88,7 @@ fn is_of_run(reader: &Reader, registry: &Path) -> bool {
     noted_in.is_some_and(|folder| *folder == registry.to_string_lossy())
 }
 
-/// The folders that the pattern of one stands for.
+/// The folders that the pattern of one matches.
 fn folders(pattern: &Path) -> Vec<PathBuf> {
     let mut found = vec![PathBuf::new()];
     for part in pattern.components() {
@@ -114,7 +114,7 @@ fn folders(pattern: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What a pattern has besides its placeholders: one piece more than there are placeholders.
+/// The pieces of a pattern between its placeholders: one more than there are placeholders.
 fn literals(pattern: &OsStr) -> Vec<Vec<u8>> {
     let mut pieces = vec![Vec::new()];
     let mut bytes = pattern.as_bytes().iter();

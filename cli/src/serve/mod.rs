@@ -10,10 +10,11 @@
 //! posting works from any port.
 //!
 //! A trace shows much about a program, and other users and web pages reach a loopback port too. So the trace has a path
-//! that nobody can guess, requests must be addressed to the loopback interface by its own name (a foreign name that
-//! resolves to it is refused), those of other web pages are refused, and it is given once.
+//! that cannot be guessed, and is given once. Requests must be addressed to the loopback interface by its own name: a
+//! foreign name that resolves to it is refused. Those of other web pages are refused, too.
 
 mod http;
+mod start;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -25,6 +26,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use http::{Answer, Request};
+pub use start::Start;
 
 /// The one port that the hosted UI fetches traces from.
 pub const UI_PORT: u16 = 9001;
@@ -37,10 +39,6 @@ const QUIET: Duration = Duration::from_secs(15);
 
 /// How often the port is looked at.
 const POLL: Duration = Duration::from_millis(10);
-
-/// The part of the UI's address that makes it open all tracks: folded, a process is one bar. What it says is
-/// `[{"id":"dev.perfetto.ExpandTracksByRegex","args":[".*"]}]`.
-const EXPANDED: &str = "startupCommands=%5B%7B%22id%22%3A%22dev.perfetto.ExpandTracksByRegex%22%2C%22args%22%3A%5B%22.*%22%5D%7D%5D";
 
 const PAGE: &str = include_str!("page.html");
 
@@ -74,7 +72,14 @@ impl Server {
     ///
     /// # Errors
     /// The port is taken ([`io::ErrorKind::AddrInUse`]), or the system refuses it.
-    pub fn new(trace: File, name: &str, ui: Ui, way: Way, port: u16) -> io::Result<Server> {
+    pub fn new(
+        trace: File,
+        name: &str,
+        ui: Ui,
+        way: Way,
+        port: u16,
+        start: &Start,
+    ) -> io::Result<Server> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
         let offer = Offer {
@@ -84,6 +89,7 @@ impl Server {
             name: plain(name),
             ui,
             way,
+            start: start.parameters(),
             progress: Mutex::default(),
         };
         Ok(Server {
@@ -97,7 +103,7 @@ impl Server {
         self.offer.port
     }
 
-    /// What to open in a browser.
+    /// The address to open in a browser.
     pub fn address(&self) -> String {
         self.offer.address()
     }
@@ -139,7 +145,7 @@ impl Server {
     }
 }
 
-/// What is offered, and to whom; the threads that answer share it.
+/// The files on offer, and to whom; the threads that answer share it.
 #[derive(Debug)]
 struct Offer {
     port: u16,
@@ -149,6 +155,8 @@ struct Offer {
     name: String,
     ui: Ui,
     way: Way,
+    /// The part of the UI's address that says what it shows first.
+    start: String,
     progress: Mutex<Progress>,
 }
 
@@ -168,7 +176,7 @@ impl Offer {
         match (&self.ui, self.way) {
             (Ui::At(ui), Way::Fetch) => {
                 let (origin, path) = (self.origin(), self.path());
-                format!("{ui}/#!/?{EXPANDED}&url={origin}{path}")
+                format!("{ui}/#!/?{}&url={origin}{path}", self.start)
             }
             _ => format!("{}{}", self.origin(), self.front()),
         }
@@ -202,11 +210,12 @@ impl Offer {
 
     /// Where our page finds the UI, without a trace of its own.
     fn empty_ui(&self) -> String {
+        let start = &self.start;
         match &self.ui {
-            Ui::At(address) if address.contains("#!") => format!("{address}?{EXPANDED}"),
-            Ui::At(address) => format!("{address}/#!/?{EXPANDED}"),
+            Ui::At(address) if address.contains("#!") => format!("{address}?{start}"),
+            Ui::At(address) => format!("{address}/#!/?{start}"),
             // At the front page, the copy would fetch `/localtrace`.
-            Ui::In(_) => format!("{}/#!/viewer?{EXPANDED}", self.origin()),
+            Ui::In(_) => format!("{}/#!/viewer?{start}", self.origin()),
         }
     }
 
@@ -297,7 +306,7 @@ impl Offer {
         Ok(self.with_cors(answer))
     }
 
-    /// The same, readable for the UI's page, and for no other.
+    /// Returns the answer so that the UI's page can read it, and no other.
     fn with_cors(&self, answer: Answer) -> Answer {
         answer
             .with("Access-Control-Allow-Origin", self.ui_origin())
@@ -343,7 +352,7 @@ impl Offer {
         let cookie = format!("{}; Path=/; HttpOnly; SameSite=Strict", self.cookie());
         Answer::status("303 See Other")
             .with("Set-Cookie", cookie)
-            .with("Location", format!("/#!/?{EXPANDED}"))
+            .with("Location", format!("/#!/?{}", self.start))
     }
 
     /// Cookies are the host's, whatever the port.

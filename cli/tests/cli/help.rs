@@ -2,28 +2,27 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use crate::support::{folder, omptrace, run};
 
-const COMMANDS: &[&str] = &[
-    "",
-    "record",
-    "env",
-    "recover",
-    "symbolize",
-    "convert",
-    "view",
-    "stats",
-    "info",
-    "dump",
-    "check",
-    "doctor",
-];
+/// The commands that `omptrace --help` lists.
+pub(crate) fn commands(folder: &Path) -> Vec<String> {
+    let help = run(omptrace(folder).arg("--help")).stdout;
+    let list = help.split("Commands:\n").nth(1).unwrap();
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    // A description that takes several lines is indented more.
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let names = names.filter(|name| !name.is_empty() && *name != "help");
+    names.map(str::to_owned).collect()
+}
 
 #[test]
 fn help_is_as_reviewed() {
     let folder = folder("help_is_as_reviewed");
-    for command in COMMANDS {
+    let commands = commands(&folder);
+    assert!(commands.len() > 10, "{commands:?}");
+    for command in std::iter::once(String::new()).chain(commands) {
         let mut omptrace = omptrace(&folder);
         omptrace.args(command.split_whitespace()).arg("--help");
         let said = run(&mut omptrace);
@@ -31,7 +30,7 @@ fn help_is_as_reviewed() {
         let name = if command.is_empty() {
             "omptrace"
         } else {
-            command
+            &command
         };
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cli/help/{name}.txt"));
         if std::env::var_os("OMPTRACE_BLESS").is_some() {
@@ -48,7 +47,7 @@ fn the_man_page_names_every_command_and_option() {
     let folder = folder("the_man_page_names_every_command_and_option");
     let said = run(omptrace(&folder).arg("man"));
     assert_eq!(said.status, Some(0));
-    for command in &COMMANDS[1..] {
+    for command in commands(&folder) {
         let heading = format!(".SH \"OMPTRACE {}\"", command.to_uppercase());
         assert!(said.stdout.contains(&heading), "{heading}");
     }
@@ -66,6 +65,66 @@ fn every_shell_gets_completions() {
         assert_eq!(said.status, Some(0));
         assert!(said.stdout.contains("recover"), "{shell}");
     }
+}
+
+#[test]
+fn bash_completes_files_and_each_event_of_a_list() {
+    let folder = folder("bash_completes_files_and_each_event_of_a_list");
+    let said = run(omptrace(&folder).args(["completions", "bash"]));
+    fs::write(folder.join("completions"), said.stdout).unwrap();
+    fs::write(folder.join("app.omptrace"), "").unwrap();
+    // As bash does it: the function's answers, else those of `-o default`, which are files.
+    let complete = |words: &[&str]| {
+        let script = format!(
+            ". ./completions; COMP_WORDS=(omptrace {}); COMP_CWORD={}; COMPREPLY=(); \
+             _omptrace omptrace \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; \
+             echo \"${{COMPREPLY[@]}}\"; complete -p omptrace",
+            words.join(" "),
+            words.len()
+        );
+        let said = run(Command::new("bash")
+            .args(["-c", &script])
+            .current_dir(&folder));
+        assert_eq!(said.stderr, "", "{words:?}");
+        said.stdout
+    };
+    let events = complete(&["record", "--events", "default,-mutex,task_c"]);
+    assert!(
+        events.starts_with("default,-mutex,task_create\n"),
+        "{events}"
+    );
+    let first = complete(&["record", "--events", "fl"]);
+    assert!(first.starts_with("flush\n"), "{first}");
+    let files = complete(&["stats", "app."]);
+    assert!(
+        files.starts_with('\n') && files.contains("-o default"),
+        "{files}"
+    );
+}
+
+#[test]
+fn without_a_command_three_lines_say_what_to_do() {
+    let folder = folder("without_a_command_three_lines_say_what_to_do");
+    let said = run(&mut omptrace(&folder));
+    assert_eq!((said.status, said.stdout.as_str()), (Some(2), ""));
+    assert_eq!(said.stderr.lines().count(), 3, "{}", said.stderr);
+    for command in ["record ./app", "stats FILE", "--help", "doctor ./app"] {
+        assert!(said.stderr.contains(command), "{}", said.stderr);
+    }
+    assert!(said.stderr.lines().all(|line| line.len() <= 80));
+}
+
+#[test]
+fn the_version_has_a_commit_and_the_format_of_traces() {
+    let folder = folder("the_version_has_a_commit_and_the_format_of_traces");
+    let said = run(omptrace(&folder).arg("--version"));
+    let version = concat!("omptrace ", env!("CARGO_PKG_VERSION"), " (");
+    assert!(said.stdout.starts_with(version), "{}", said.stdout);
+    assert!(
+        said.stdout.ends_with(", trace format 1)\n"),
+        "{}",
+        said.stdout
+    );
 }
 
 #[test]

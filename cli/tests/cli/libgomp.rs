@@ -18,7 +18,7 @@ int main(void) {
 }
 ";
 
-/// What makes `omptrace` take a library for a runtime that GCC's programs run on; it answers 77.
+/// A library that `omptrace` takes for a runtime that GCC's programs run on; it answers 77.
 const STAND_IN: &str = "
 int omp_get_max_threads(void) { return 77; }
 void GOMP_parallel_reductions(void) {}
@@ -55,8 +55,8 @@ fn is_replaced_where_it_is_needed() {
 }
 
 #[test]
-fn stays_when_told_to() {
-    let folder = folder("stays_when_told_to");
+fn stays_when_asked_to() {
+    let folder = folder("stays_when_asked_to");
     stand_in(&folder);
     compile(&folder, "app", PROGRAM, &["-fopenmp"]);
     let options = ["--libgomp", "keep", "--libomp", "libomp.so.5"];
@@ -70,7 +70,7 @@ fn stays_when_told_to() {
     );
 }
 
-/// What the loader would not bind to the stand-in would stay libgomp's.
+/// Functions that the loader would not bind to the stand-in would stay libgomp's.
 #[test]
 fn stays_where_the_stand_in_lacks_a_function_at_its_version() {
     let folder = folder("stays_where_the_stand_in_lacks_a_function_at_its_version");

@@ -3,6 +3,7 @@
 //! Nothing here needs an OpenMP runtime or the tracer: programs, runtimes and the tool are made for the test, with the
 //! C compiler. The real ones are in the workspace's end-to-end tests.
 
+mod answers;
 mod help;
 mod libgomp;
 mod manual;

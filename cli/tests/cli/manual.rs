@@ -4,7 +4,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use omptrace::config::VARIABLES;
+use omptrace_settings::SETTINGS;
+
+use crate::help::commands;
+use crate::support::folder;
 
 const BEGIN: &str = "<!-- variables: written by the test `the_manual_has_every_variable` -->\n";
 const END: &str = "<!-- end of variables -->\n";
@@ -14,15 +17,17 @@ const END: &str = "<!-- end of variables -->\n";
 fn the_manual_has_every_variable() {
     let mut table =
         String::from("| variable | default | allowed | meaning |\n| --- | --- | --- | --- |\n");
-    for variable in VARIABLES {
-        let default = match variable.default {
+    for setting in SETTINGS {
+        let default = match setting.default {
             "" => String::new(),
             default => format!("`{default}`"),
         };
         writeln!(
             table,
             "| `{}` | {default} | {} | {} |",
-            variable.name, variable.allowed, variable.meaning
+            setting.variable,
+            (setting.allowed)(),
+            setting.meaning
         )
         .unwrap();
     }
@@ -36,6 +41,37 @@ fn the_manual_has_every_variable() {
         assert_eq!(
             found, table,
             "OMPTRACE_BLESS=1 brings the manual up to date"
+        );
+    }
+}
+
+#[test]
+fn the_manual_has_every_command() {
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/manual.md");
+    let manual = fs::read_to_string(manual).unwrap();
+    for command in commands(&folder("the_manual_has_every_command")) {
+        let name = format!("omptrace {command}");
+        assert!(manual.contains(&name), "the manual has no {name}");
+    }
+}
+
+#[test]
+fn the_readme_names_commands_that_exist() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let readme = fs::read_to_string(readme).unwrap();
+    let known = commands(&folder("the_readme_names_commands_that_exist"));
+    let lines = readme
+        .lines()
+        .map(|line| line.trim_start_matches([' ', '`']));
+    let named = lines.filter_map(|line| line.strip_prefix("omptrace ")?.split(' ').next());
+    let named: Vec<&str> = named
+        .filter(|word| word.chars().all(|c| c.is_ascii_lowercase()))
+        .collect();
+    assert!(named.len() > 4, "{named:?}");
+    for name in named {
+        assert!(
+            known.iter().any(|command| command == name),
+            "the readme has omptrace {name}"
         );
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::support::{compile, folder, omptrace, run};
 
-/// What the OMPT group's branch `tr4-stable` has: it looks for a tool, and knows no variable that names one.
+/// A runtime like the OMPT group's branch `tr4-stable`: it looks for a tool, and knows no variable that names one.
 const LOADS_NONE: &str = "
 #include <stdlib.h>
 int omp_get_max_threads(void) { return getenv(\"OMP_TOOL\") ? 2 : 1; }
@@ -18,7 +18,7 @@ __attribute__((weak)) void *ompt_tool(void) { return 0; }
 int main(void) { return omp_get_max_threads() - 1; }
 ";
 
-/// What `doctor` says of the program `app` in the folder.
+/// The output of `doctor` for the program `app` in the folder.
 fn doctor(folder: &Path) -> String {
     let said = run(omptrace(folder)
         .args(["doctor", "--tool", "libomptrace.so", "./app"])

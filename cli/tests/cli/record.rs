@@ -1,4 +1,4 @@
-//! `omptrace record` stands between a program and its user, and neither must notice.
+//! `omptrace record` runs between a program and its user, and neither must notice.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,6 +15,40 @@ fn passes_the_exit_status_on() {
         let program = format!("exit {status}");
         let said = run(&mut record(&folder, &[], &["sh", "-c", &program]));
         assert_eq!(said.status, Some(status));
+    }
+}
+
+#[test]
+fn options_behind_the_program_are_its_own() {
+    let folder = folder("options_behind_the_program_are_its_own");
+    let words = ["--quiet", "-o", "x", "--", "--help"];
+    let mut command = omptrace(&folder);
+    command.args(["record", "--tool", "libomptrace.so", "echo"]);
+    let said = run(command.args(words));
+    assert_eq!(
+        (said.status, said.stdout),
+        (Some(0), words.join(" ") + "\n")
+    );
+}
+
+#[test]
+fn the_library_is_found_where_packages_put_it() {
+    let folder = folder("the_library_is_found_where_packages_put_it");
+    let program = folder.join("bin/omptrace");
+    fs::create_dir_all(folder.join("bin")).unwrap();
+    // A symbolic link would be followed.
+    fs::hard_link(env!("CARGO_BIN_EXE_omptrace"), &program).unwrap();
+    let record = || run(Command::new(&program).args(["record", "--quiet", "true"]));
+    let said = record();
+    assert_eq!(said.status, Some(2), "{}", said.stderr);
+    assert!(said.stderr.contains("libomptrace.so"), "{}", said.stderr);
+    for place in ["lib", "lib/omptrace"] {
+        let library = folder.join(place).join("libomptrace.so");
+        fs::create_dir_all(library.parent().unwrap()).unwrap();
+        fs::write(&library, "").unwrap();
+        let said = record();
+        assert_eq!(said.status, Some(0), "{place}: {}", said.stderr);
+        fs::remove_file(library).unwrap();
     }
 }
 
@@ -185,7 +219,7 @@ fn without_an_output_traces_lie_in_the_folder_where_record_runs() {
 }
 
 #[test]
-fn a_missing_output_folder_is_told_before_the_run() {
+fn a_missing_output_folder_is_reported_before_the_run() {
     let folder = folder("a_missing_output_folder");
     let said = run(&mut record(
         &folder,
@@ -200,7 +234,7 @@ fn a_missing_output_folder_is_told_before_the_run() {
 }
 
 #[test]
-fn a_missing_tool_is_told_before_the_run() {
+fn a_missing_tool_is_reported_before_the_run() {
     let folder = folder("a_missing_tool");
     let said = run(omptrace(&folder).args(["record", "--tool", "gone.so", "--", "echo", "ran"]));
     assert_eq!((said.stdout.as_str(), said.status), ("", Some(2)));

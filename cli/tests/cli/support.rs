@@ -40,7 +40,7 @@ pub(crate) fn record(folder: &Path, options: &[&str], program: &[&str]) -> Comma
     command
 }
 
-/// What a command said and how it ended.
+/// The output of a command, and how it ended.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) stdout: String,

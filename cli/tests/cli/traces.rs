@@ -1,5 +1,5 @@
-//! What becomes of traces. A shell script plays the traced program: it puts a trace where the tracer would, and notes it
-//! as the tracer does.
+//! Traces behind commands that use them. A shell script plays the traced program: it puts a trace where the tracer would,
+//! and notes it as the tracer does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -76,7 +76,7 @@ fn write_chunks(path: &Path, chunks: u32) {
 }
 
 /// A folder with a trace `made.omptrace`.
-fn folder_with_trace(test: &str) -> PathBuf {
+pub(crate) fn folder_with_trace(test: &str) -> PathBuf {
     let folder = folder(test);
     write_trace(&folder.join("made.omptrace"));
     folder
@@ -127,8 +127,8 @@ fn record_of(trace: &Path) -> omptrace_trace_format::metadata::Record {
 }
 
 #[test]
-fn record_completes_every_trace_and_tells_of_it() {
-    let folder = folder_with_trace("record_completes_every_trace_and_tells_of_it");
+fn record_completes_every_trace_and_reports_it() {
+    let folder = folder_with_trace("record_completes_every_trace_and_reports_it");
     let script =
         traced("own.omptrace", "$$.1") + &traced("child.omptrace", "4000000000.1") + "exit 3";
     let said = run(&mut record(&folder, &[], &["sh", "-c", &script]));
@@ -178,7 +178,7 @@ fn of_a_process_that_executed_another_program_the_last_session_saw_the_end() {
 }
 
 #[test]
-fn a_trace_that_cannot_be_completed_is_told_and_the_others_are() {
+fn a_trace_that_cannot_be_completed_is_reported_and_the_others_are() {
     let folder = folder_with_trace("a_trace_that_cannot_be_completed");
     let script =
         "echo nonsense > bad.omptrace; ln -s \"$PWD/bad.omptrace\" $OMPTRACE_REGISTRY/5.1; "
@@ -254,8 +254,8 @@ fn recover_completes_a_folder() {
 
 /// Completing a trace takes the damage out of the file, and keeps that there was some.
 #[test]
-fn what_was_damaged_when_a_trace_was_completed_is_told_by_all() {
-    let folder = folder_with_trace("what_was_damaged_is_told_by_all");
+fn what_was_damaged_when_a_trace_was_completed_is_reported_by_all() {
+    let folder = folder_with_trace("what_was_damaged_is_reported_by_all");
     let whole = fs::read(folder.join("made.omptrace")).unwrap();
     let cut = &whole[..whole.len() - 8];
     let finding = "found while sealing: the file ends 8 bytes before this block does";
@@ -376,9 +376,9 @@ fn convert_writes_to_stdout_what_it_writes_to_a_file() {
 }
 
 #[test]
-fn a_window_behind_the_end_is_told() {
+fn a_window_behind_the_end_is_reported() {
     let folder = folder_with_trace("a_window_behind_the_end");
-    for (window, is_told) in [("0s..1s", false), ("10s..20s", true)] {
+    for (window, is_reported) in [("0s..1s", false), ("10s..20s", true)] {
         for options in ["-o out.txt", "-o out.txt --split 1M"] {
             let said = run(omptrace(&folder)
                 .args([
@@ -392,7 +392,7 @@ fn a_window_behind_the_end_is_told() {
                 .args(options.split_whitespace()));
             assert_eq!(said.status, Some(0), "{}", said.stderr);
             let words = "warning: nothing is within the window: the timeline ends at 0.0";
-            assert_eq!(said.stderr.contains(words), is_told, "{}", said.stderr);
+            assert_eq!(said.stderr.contains(words), is_reported, "{}", said.stderr);
         }
     }
 }
@@ -507,7 +507,7 @@ fn an_archive_is_written_into_no_folder_of_its_inputs() {
     assert!(files_below(&folder) == before);
 }
 
-/// A shell may stand in it.
+/// A shell may be in it.
 #[test]
 fn a_folder_that_is_there_stays_when_an_archive_comes() {
     let folder = folder_with_trace("a_folder_that_is_there_stays");
@@ -588,8 +588,8 @@ fn what_cannot_be_read_is_2_and_leaves_no_output() {
 }
 
 #[test]
-fn info_tells_of_each_trace() {
-    let folder = folder_with_trace("info_tells_of_each_trace");
+fn info_reports_each_trace() {
+    let folder = folder_with_trace("info_reports_each_trace");
     fs::copy(folder.join("made.omptrace"), folder.join("other.omptrace")).unwrap();
     let said = run(omptrace(&folder).args(["info", "."]));
     assert_eq!(said.status, Some(0));
@@ -671,6 +671,40 @@ fn dump_prints_one_line_per_event() {
     }
     let said = run(omptrace(&folder).args(["dump", "made.omptrace"]));
     assert!(said.stdout.lines().count() >= 3, "{}", said.stdout);
+    let said = run(omptrace(&folder).args(["dump", "--select", "stream", "made.omptrace"]));
+    assert_eq!(said.stdout, "1\n1\n1\n");
+}
+
+/// As any other answer for programs, unless all is asked for.
+#[test]
+fn a_long_dump_as_json_is_cut() {
+    let folder = folder("a_long_dump_as_json_is_cut");
+    write_chunks(&folder.join("long.omptrace"), 200);
+    let dump = |options: &[&str]| {
+        let arguments = [&["dump", "--json", "long.omptrace"], options].concat();
+        run(omptrace(&folder).args(arguments)).stdout
+    };
+    let all = dump(&["--all"]);
+    assert_eq!(all.lines().count(), 600);
+    assert_eq!(dump(&["--top", "0"]), all);
+    let left_out = |line: Option<&str>| {
+        let line: serde_json::Value = serde_json::from_str(line.unwrap()).unwrap();
+        line["left_out"]["lines"].as_u64().unwrap()
+    };
+    let cut = dump(&[]);
+    assert!(
+        cut.len() <= 16 << 10 && cut.len() > 8 << 10,
+        "{}",
+        cut.len()
+    );
+    let shown = cut.lines().count() as u64 - 1;
+    assert_eq!(left_out(cut.lines().last()), 600 - shown);
+    assert!(all.starts_with(&cut[..cut.len() / 2]));
+    let five = dump(&["--top", "5"]);
+    assert_eq!(
+        (five.lines().count(), left_out(five.lines().last())),
+        (6, 595)
+    );
 }
 
 #[test]

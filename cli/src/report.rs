@@ -1,0 +1,205 @@
+//! `omptrace report`: answers as a page to hand on, or as Markdown.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use chrono::DateTime;
+use clap::Args;
+use omptrace_analysis::answers::Overview;
+use omptrace_analysis::compare::{self, Run};
+use omptrace_analysis::{Info, Stats};
+use omptrace_report::{Report as Page, SourceFile};
+use omptrace_trace_format::Reader;
+
+use crate::arguments::DebugDirs;
+use crate::convert::report_gaps;
+use crate::failure::{Failure, Outcome, Result};
+use crate::output_path::Target;
+use crate::sealing::typed;
+use crate::{inputs, message, runs};
+
+/// Source files that are read.
+const MAX_FILES: usize = 24;
+/// Bytes of a source file that are read: a longer one was not written by a person.
+const MAX_FILE: u64 = 4 << 20;
+/// Traces of which the page says where they come from, each.
+const MAX_INFOS: usize = 16;
+
+/// `omptrace report`.
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "omptrace report [OPTIONS] <TRACE>...\n       omptrace report [OPTIONS] <BEFORE>... -- <AFTER>...",
+    after_help = "\
+The page is one file of at most 1 MB that needs no network: where the time went, what could be better, all threads over \
+time, the regions, the sources. It has the numbers of `omptrace stats`. With --: what differs between the runs before and \
+after, as `omptrace diff` finds it, and how the program scales where numbers of threads differ; the rest of the page is about \
+the first run after. There, a run is a trace, a folder of a run's traces or, before --, what `omptrace stats --json` printed.
+
+Examples:
+  omptrace report app.omptrace -o report.html
+  omptrace report -o report.html old.*.omptrace -- new.*.omptrace
+  omptrace report app.omptrace --md >> $GITHUB_STEP_SUMMARY"
+)]
+pub(crate) struct Report {
+    /// Traces of one run, or folders of them; in front of --, the runs before
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// The runs after
+    #[arg(last = true, value_name = "AFTER")]
+    pub(crate) after: Vec<PathBuf>,
+    /// The page; - is stdout [default: report.html, or stdout with --md]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Markdown of at most 64 KiB, for tickets and for summaries of CI
+    #[arg(long)]
+    pub(crate) md: bool,
+    /// No lines of the program's sources
+    #[arg(long)]
+    pub(crate) no_source: bool,
+    /// Where to look for names that the traces do not bring along.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
+}
+
+/// Writes the page.
+///
+/// # Errors
+/// An input cannot be read, or the page not be written.
+pub(crate) fn run(arguments: &Report) -> Result<Outcome> {
+    runs::refuse_options(&arguments.after)?;
+    let default = if arguments.md { "-" } else { "report.html" };
+    let output = arguments.output.clone().unwrap_or_else(|| default.into());
+    let shown = match &arguments.after[..] {
+        [] => &arguments.inputs[..],
+        [first, ..] => std::slice::from_ref(first),
+    };
+    let readers = inputs::open_all(shown)?;
+    let target = Target::open(&output, &readers)?;
+    let readers_of: Vec<&Reader> = readers.iter().collect();
+    let symbols = arguments.debug_dirs.symbols();
+    let (stats, overview, gaps) = Stats::with_overview(&readers_of, &symbols);
+    report_gaps(&gaps);
+    let infos: Vec<Info> = readers_of
+        .iter()
+        .take(MAX_INFOS)
+        .map(|reader| Info::of(reader))
+        .collect();
+
+    let compared = compared(arguments, &stats)?;
+    let names: Vec<String> = shown.iter().map(|input| typed(input)).collect();
+    let names = names.join(" ");
+    let sources = match arguments.no_source || arguments.md {
+        true => None,
+        false => Some(sources(&stats, &overview, &infos)),
+    };
+    let page = Page {
+        title: title(&infos, readers.len()),
+        view: format!("omptrace view {names}"),
+        stats_command: format!("omptrace stats {names}"),
+        stats: &stats,
+        overview: &overview,
+        infos: &infos,
+        sources: sources.as_deref(),
+        diff: compared.as_ref().map(|compared| &compared.diff),
+        scaling: compared
+            .as_ref()
+            .and_then(|compared| compared.scaling.as_ref()),
+    };
+    let text = match arguments.md {
+        true => page.markdown(),
+        false => page.page(),
+    };
+    let written = target.writer().and_then(|mut writer| {
+        writer.write_all(text.as_bytes())?;
+        writer.flush()
+    });
+    let written = written.and_then(|()| target.finish());
+    let size = written
+        .map_err(|error| Failure::because(format!("cannot write {}", output.display()), &error))?;
+    if let Some(size) = size {
+        message::note(&format!("{}: {}", output.display(), message::bytes(size)));
+    }
+    Ok(Outcome::Success)
+}
+
+/// The runs before and after, beside each other.
+struct Compared {
+    diff: compare::Diff,
+    scaling: Option<compare::Scaling>,
+}
+
+fn compared(arguments: &Report, stats: &Stats) -> Result<Option<Compared>> {
+    let [first, others @ ..] = &arguments.after[..] else {
+        return Ok(None);
+    };
+    let before = runs::read(&arguments.inputs, &arguments.debug_dirs)?;
+    if stats.answers.accounting.total() == 0 {
+        return Err(Failure::new(format!(
+            "{} has no time to compare",
+            first.display()
+        )));
+    }
+    // The first one has been read for the rest of the page.
+    let mut new = vec![Run {
+        name: first.display().to_string(),
+        answers: stats.answers.clone(),
+        processes: stats.processes.len(),
+    }];
+    new.extend(runs::read(others, &arguments.debug_dirs)?);
+    let diff = compare::Diff::of(&before, &new, &compare::Options::default());
+    let all: Vec<Run> = before.into_iter().chain(new).collect();
+    let threads = |run: &Run| (run.answers.threads, run.processes);
+    let is_scaling = all.iter().any(|run| threads(run) != threads(&all[0]));
+    let scaling = is_scaling.then(|| compare::Scaling::of(&all, false));
+    Ok(Some(Compared { diff, scaling }))
+}
+
+/// The program, or how many processes there are.
+fn title(infos: &[Info], traces: usize) -> String {
+    let name = infos.first().map(|info| info.program.name.clone());
+    let name = name.filter(|name| !name.is_empty());
+    let name = name.unwrap_or_else(|| "an OpenMP program".to_owned());
+    match traces {
+        0 | 1 => name,
+        count => format!(
+            "{name} and {}",
+            message::counted(count as u64 - 1, "more trace")
+        ),
+    }
+}
+
+/// The program's sources, as far as they are where they were when it was built.
+fn sources(stats: &Stats, overview: &Overview, infos: &[Info]) -> Vec<SourceFile> {
+    let files = Page::files(stats, overview);
+    let files = files.into_iter().take(MAX_FILES);
+    files
+        .filter_map(|path| {
+            let folders = infos.iter().map(|info| Path::new(&info.program.directory));
+            let candidates = std::iter::once(Path::new("")).chain(folders);
+            let mut read = candidates.filter_map(|folder| source(&folder.join(&path)));
+            let (text, changed) = read.next()?;
+            let is_newer = infos
+                .iter()
+                .filter_map(|info| DateTime::parse_from_rfc3339(&info.start).ok())
+                .any(|began| changed > SystemTime::from(began));
+            Some(SourceFile {
+                path,
+                lines: text.lines().map(str::to_owned).collect(),
+                is_newer,
+            })
+        })
+        .collect()
+}
+
+/// A file's text, and when it was changed; `None` where it is no text of a person's length.
+fn source(path: &Path) -> Option<(String, SystemTime)> {
+    // Opening a pipe would wait for its writer.
+    let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    let mut text = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(MAX_FILE).read_to_end(&mut text).ok()?;
+    let changed = metadata.modified().ok()?;
+    Some((String::from_utf8_lossy(&text).into_owned(), changed))
+}

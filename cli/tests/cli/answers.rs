@@ -1,0 +1,345 @@
+//! Answers for programs, and commands that compare them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use omptrace_analysis::ProcessStats;
+use omptrace_analysis::Stats;
+use omptrace_analysis::answers::{Answers, Cause, Place, RegionAnswer, SCHEMA};
+use serde_json::Value;
+
+use crate::support::{Said, folder, omptrace, run};
+use crate::traces::folder_with_trace;
+
+/// Writes what `stats --json` prints of a run on this many threads: `useful` and `imbalance` are milliseconds per thread.
+fn write_run(folder: &Path, name: &str, threads: u32, useful: u64, imbalance: u64) {
+    let mut answers = Answers {
+        schema: SCHEMA,
+        threads,
+        duration_ns: (useful + imbalance) * 1_000_000,
+        ..Answers::default()
+    };
+    let ns = 1_000_000 * u64::from(threads);
+    answers.accounting.add(Cause::Useful, useful * ns);
+    answers.accounting.add(Cause::Imbalance, imbalance * ns);
+    answers.efficiency.parallel = answers.accounting.share(Cause::Useful);
+    answers.regions.push(RegionAnswer {
+        place: Place {
+            construct: "!$omp parallel".to_owned(),
+            file: Some("a.c".to_owned()),
+            line: Some(7),
+            function: Some("main".to_owned()),
+        },
+        visits: 1,
+        duration_ns: answers.duration_ns,
+        accounting: answers.accounting,
+        efficiency: answers.efficiency,
+    });
+    let stats = Stats {
+        answers,
+        processes: vec![ProcessStats::default()],
+        ..Stats::default()
+    };
+    let text = serde_json::to_string(&stats).unwrap();
+    fs::write(folder.join(name), text).unwrap();
+}
+
+/// A folder with two sets of runs: `b` loses a fifth more by imbalance than `a`.
+fn two_sets(test: &str) -> PathBuf {
+    let folder = folder(test);
+    for (index, noise) in [0, 3, 1, 2, 4].into_iter().enumerate() {
+        write_run(&folder, &format!("a{index}.json"), 4, 800 + noise, 200);
+        write_run(
+            &folder,
+            &format!("b{index}.json"),
+            4,
+            802 - noise,
+            400 + noise,
+        );
+    }
+    folder
+}
+
+fn said(folder: &Path, words: &str) -> Said {
+    run(omptrace(folder).args(words.split_whitespace()))
+}
+
+#[track_caller]
+fn json(said: &Said) -> Value {
+    serde_json::from_str(&said.stdout).unwrap_or_else(|_| panic!("{said:?}"))
+}
+
+const A: &str = "a0.json a1.json a2.json a3.json a4.json";
+const B: &str = "b0.json b1.json b2.json b3.json b4.json";
+
+#[test]
+fn diff_shows_what_differs_and_where() {
+    let folder = two_sets("diff_shows_what_differs_and_where");
+    let text = said(&folder, &format!("diff {A} -- {B}"));
+    assert_eq!((text.status, &*text.stderr), (Some(0), ""));
+    for words in [
+        "5 runs on 4 threads",
+        "differences beyond chance",
+        "!$omp parallel @a.c:7\n",
+        "  imbalance ",
+    ] {
+        assert!(text.stdout.contains(words), "{}", text.stdout);
+    }
+    let equal = said(&folder, &format!("diff {A} -- {A}"));
+    assert!(
+        equal.stdout.contains("\nno difference; "),
+        "{}",
+        equal.stdout
+    );
+
+    let answer = json(&said(&folder, &format!("diff --json {A} -- {B}")));
+    let rows = answer["rows"].as_array().unwrap();
+    let imbalance = rows
+        .iter()
+        .find(|row| row["metric"] == "imbalance")
+        .unwrap();
+    assert_eq!(
+        (&imbalance["is_different"], &imbalance["region"]),
+        (&true.into(), &Value::Null)
+    );
+    assert_eq!(imbalance["difference"], 202_000_000.0);
+    let md = said(&folder, &format!("diff --md {A} -- {B}"));
+    assert!(md.stdout.contains("| before | after |"), "{}", md.stdout);
+}
+
+#[test]
+fn diff_fails_on_conditions() {
+    let folder = two_sets("diff_fails_on_conditions");
+    let both = "--fail-on parallel_efficiency<-3%,duration>5%";
+    let worse = said(&folder, &format!("diff {both} {A} -- {B}"));
+    assert_eq!(worse.status, Some(1), "{worse:?}");
+    assert!(
+        worse
+            .stdout
+            .contains("failed: parallel_efficiency<-3%: -13."),
+        "{}",
+        worse.stdout
+    );
+    assert_eq!(
+        said(&folder, &format!("diff {both} {B} -- {A}")).status,
+        Some(0)
+    );
+    assert_eq!(
+        said(&folder, &format!("diff {both} {A} -- {A}")).status,
+        Some(0)
+    );
+    // Single runs, without `--`.
+    assert_eq!(
+        said(&folder, &format!("diff {both} a0.json b0.json")).status,
+        Some(1)
+    );
+    let answer = json(&said(
+        &folder,
+        &format!("diff --select failed.condition {both} {A} -- {B}"),
+    ));
+    assert_eq!(
+        answer,
+        serde_json::json!(["parallel_efficiency<-3%", "duration>5%"])
+    );
+}
+
+#[test]
+fn what_cannot_be_compared_is_an_error() {
+    let folder = folder_with_trace("what_cannot_be_compared_is_an_error");
+    write_run(&folder, "a.json", 4, 1, 1);
+    fs::write(folder.join("other.json"), "{\"a\": 1}").unwrap();
+    fs::write(folder.join("newer.json"), "{\"schema\": 1000}").unwrap();
+    fs::write(
+        folder.join("damaged.json"),
+        "{\"schema\": 1, \"threads\": 2}",
+    )
+    .unwrap();
+    fs::write(folder.join("broken.json"), "{\"schema\": 1,").unwrap();
+    for (words, error) in [
+        ("diff a.json", "there are no runs to compare with"),
+        (
+            "diff a.json a.json a.json",
+            "there are no runs to compare with",
+        ),
+        ("diff a.json none.omptrace", "cannot read none.omptrace"),
+        (
+            "diff a.json other.json",
+            "other.json does not hold the answers",
+        ),
+        ("diff a.json newer.json", "by a newer omptrace"),
+        (
+            "diff a.json damaged.json",
+            "damaged.json does not hold the answers",
+        ),
+        ("diff a.json broken.json", "broken.json is no JSON"),
+        (
+            "diff a.json -- a.json --md",
+            "--md is given where runs are named",
+        ),
+        (
+            "diff --fail-on speed>5% a.json a.json",
+            "\"speed\" cannot be compared",
+        ),
+        ("diff --min-effect x a.json a.json", "write it as 2"),
+        ("scaling other.json", "other.json does not hold the answers"),
+    ] {
+        let said = said(&folder, words);
+        assert_eq!(said.status, Some(2), "{words}: {said:?}");
+        assert!(said.stderr.contains(error), "{words}: {}", said.stderr);
+        assert_eq!(said.stdout, "");
+    }
+}
+
+#[test]
+fn scaling_shows_efficiencies_and_what_grows() {
+    let folder = folder("scaling_shows_efficiencies_and_what_grows");
+    write_run(&folder, "1.json", 1, 8000, 0);
+    write_run(&folder, "2.json", 2, 4000, 200);
+    write_run(&folder, "8.json", 8, 1000, 600);
+    let text = said(&folder, "scaling 8.json 1.json 2.json");
+    assert_eq!((text.status, &*text.stderr), (Some(0), ""));
+    assert!(
+        text.stdout.contains("imbalance\ngrows by 37.5 points"),
+        "{}",
+        text.stdout
+    );
+    let answer = json(&said(
+        &folder,
+        "scaling 8.json 1.json 2.json --select columns.speed_up",
+    ));
+    let speed_up = |index: usize| answer[index].as_f64().unwrap();
+    assert_eq!((speed_up(0), speed_up(2)), (1.0, 5.0));
+    assert!((speed_up(1) - 8.0 / 4.2).abs() < 1e-9);
+    let weak = json(&said(&folder, "scaling --weak 8.json 1.json --json"));
+    assert_eq!(weak["columns"][1]["speed_up"], 40.0);
+    let md = said(&folder, "scaling --md 1.json 8.json");
+    assert!(md.stdout.contains("| threads | 1 | 8 |"), "{}", md.stdout);
+}
+
+#[test]
+fn stats_shows_one_table() {
+    let folder = folder_with_trace("stats_shows_one_table");
+    for by in [
+        "construct",
+        "region",
+        "thread",
+        "task",
+        "lock",
+        "device",
+        "process",
+        "phase",
+    ] {
+        let text = said(&folder, &format!("stats made.omptrace --by {by}"));
+        assert_eq!(text.status, Some(0), "{text:?}");
+        let csv = said(&folder, &format!("stats made.omptrace --by {by} --csv"));
+        assert!(csv.stdout.ends_with("\r\n"), "{csv:?}");
+        let answer = json(&said(
+            &folder,
+            &format!("stats made.omptrace --by {by} --json"),
+        ));
+        assert_eq!(answer["schema"], SCHEMA);
+        assert_eq!(answer.as_object().unwrap().len(), 4, "{answer}");
+    }
+    let csv = said(&folder, "stats made.omptrace --by process --csv").stdout;
+    assert!(
+        csv.starts_with("id,name,pid,") && csv.lines().count() == 2,
+        "{csv}"
+    );
+    let process = json(&said(
+        &folder,
+        "stats made.omptrace --select processes.0.id",
+    ));
+    assert_eq!(process, 0);
+    let wrong = said(&folder, "stats made.omptrace --select finding");
+    assert_eq!(wrong.status, Some(2));
+    assert!(
+        wrong.stderr.contains("there are schema, threads, "),
+        "{}",
+        wrong.stderr
+    );
+}
+
+#[test]
+fn stats_are_the_same_for_any_number_of_jobs() {
+    let folder = folder_with_trace("stats_are_the_same_for_any_number_of_jobs");
+    let historic = Path::new(env!("CARGO_MANIFEST_DIR")).join("../viewer-export/tests/historic");
+    let historic = historic.display();
+    let print = |jobs: &str, traces: &str| {
+        let words = format!("stats --json --all {jobs} {traces}");
+        let said = said(&folder, &words);
+        assert_eq!(said.status, Some(0), "{said:?}");
+        said.stdout
+    };
+    let traces = format!("{historic} made.omptrace");
+    let one = print("--jobs 1", &traces);
+    assert!(one.contains("\"constructs\":[{"), "{one}");
+    for jobs in ["--jobs 2", "--jobs 7", ""] {
+        assert_eq!(print(jobs, &traces), one, "{jobs}");
+    }
+    assert_eq!(print("--jobs 3", &format!("made.omptrace {historic}")), one);
+    let window = "--window ..1ms --thread 0";
+    let of_window = |jobs: &str| print(&format!("{jobs} {window}"), &traces);
+    assert_eq!(of_window("--jobs 1"), of_window("--jobs 5"));
+}
+
+#[test]
+fn what_stats_is_to_select_must_be_there() {
+    let folder = folder_with_trace("what_stats_is_to_select_must_be_there");
+    for (options, words) in [
+        ("--window 1000s..", "nothing is within the window"),
+        ("--phase solve", "no phase has that name"),
+        ("--thread nobody", "no thread is called nobody"),
+    ] {
+        let said = said(&folder, &format!("stats made.omptrace {options}"));
+        assert_eq!((said.status, &*said.stdout), (Some(2), ""), "{options}");
+        assert!(said.stderr.contains(words), "{}", said.stderr);
+    }
+    let window = said(&folder, "stats made.omptrace --window ..1s --thread 0");
+    assert_eq!(window.status, Some(0), "{window:?}");
+    assert!(
+        window.stdout.contains("of 0 s to 1 s, thread 0\n"),
+        "{window:?}"
+    );
+}
+
+#[test]
+fn no_answer_is_longer_than_16_kib_unless_asked_for() {
+    let folder = folder_with_trace("no_answer_is_longer_than_16_kib");
+    let mut traces = Vec::new();
+    for index in 0..300 {
+        let name = format!("{index}.omptrace");
+        fs::copy(folder.join("made.omptrace"), folder.join(&name)).unwrap();
+        traces.push(name);
+    }
+    let traces = traces.join(" ");
+    for command in [
+        "stats",
+        "stats --json",
+        "info --json",
+        "check --json",
+        "stats --by process",
+    ] {
+        let answer = said(&folder, &format!("{command} {traces}"));
+        // What is wrong with the made trace does not matter here.
+        assert!(answer.status < Some(2), "{answer:?}");
+        assert!(
+            answer.stdout.len() <= 16 << 10,
+            "{command}: {}",
+            answer.stdout.len()
+        );
+        let is_said = ["\"left_out\":", "\nshortened; "]
+            .iter()
+            .any(|words| answer.stdout.contains(words));
+        assert!(is_said, "{command}: {}", answer.stdout);
+        for all in ["--all", "--top 0"] {
+            let all = said(&folder, &format!("{command} {all} {traces}"));
+            assert!(all.stdout.len() > 16 << 10, "{command}");
+            assert!(!all.stdout.contains("left_out") && !all.stdout.contains("shortened"));
+        }
+    }
+    let check = json(&said(&folder, "check --json made.omptrace"));
+    assert_eq!(
+        (check["is_sound"].is_boolean(), &check["input"]),
+        (true, &"made.omptrace".into())
+    );
+}

@@ -1,0 +1,114 @@
+//! The colours: causes of lost time in a few groups that every reader can distinguish, also one who is colour-blind.
+
+use omptrace_analysis::answers::{Accounting, Cause};
+
+/// Causes that share a colour.
+#[derive(Debug)]
+pub struct Group {
+    /// Its name in the page's code.
+    pub key: &'static str,
+    /// Its name for readers.
+    pub label: &'static str,
+    /// Its meaning.
+    pub meaning: &'static str,
+    /// The colour, on light and on dark ground: of Okabe and Ito, who chose them for all kinds of colour vision.
+    pub colour: &'static str,
+    /// Its causes.
+    pub causes: &'static [Cause],
+}
+
+/// The groups in the order in which they are stacked: useful work first.
+pub const GROUPS: [Group; 9] = [
+    Group {
+        key: "useful",
+        label: "useful work",
+        meaning: "The thread runs the program.",
+        colour: "#0072b2",
+        causes: &[Cause::Useful],
+    },
+    Group {
+        key: "imbalance",
+        label: "waits for slower threads",
+        meaning: "The thread is at a barrier, and others are still at work.",
+        colour: "#e69f00",
+        causes: &[Cause::Imbalance],
+    },
+    Group {
+        key: "locks",
+        label: "waits for locks",
+        meaning: "The thread waits for a lock, a critical, ordered or atomic region.",
+        colour: "#d55e00",
+        causes: &[Cause::Lock, Cause::Critical, Cause::Ordered, Cause::Atomic],
+    },
+    Group {
+        key: "tasks",
+        label: "waits for tasks",
+        meaning: "The thread waits for tasks that others run.",
+        colour: "#cc79a7",
+        causes: &[Cause::TaskWait, Cause::TaskStarvation],
+    },
+    Group {
+        key: "overhead",
+        label: "starts, joins, barriers",
+        meaning: "What it costs to start a parallel region, to end it, and to pass a barrier.",
+        colour: "#f0e442",
+        causes: &[Cause::Fork, Cause::Join, Cause::Barrier],
+    },
+    Group {
+        key: "runtime",
+        label: "runtime and devices",
+        meaning: "The thread waits for a device, combines results, or is in the runtime for another reason.",
+        colour: "#56b4e9",
+        causes: &[Cause::Reduction, Cause::Target, Cause::Runtime],
+    },
+    Group {
+        key: "tracer",
+        label: "the tracer itself",
+        meaning: "The thread writes the tracer's buffer.",
+        colour: "#009e73",
+        causes: &[Cause::Tracer],
+    },
+    Group {
+        key: "unobserved",
+        label: "not recorded",
+        meaning: "Nothing is known of this time.",
+        colour: "#7f7f7f",
+        causes: &[Cause::Unobserved],
+    },
+    Group {
+        key: "idle",
+        label: "nothing to do",
+        meaning: "The program runs serial code, or a region with fewer threads.",
+        colour: "#c9ced6",
+        causes: &[Cause::Serial, Cause::NarrowTeam],
+    },
+];
+
+/// The group with the time of threads that have nothing to do.
+pub(crate) const IDLE: usize = GROUPS.len() - 1;
+
+/// The group of a cause.
+pub(crate) fn of(cause: Cause) -> &'static Group {
+    let has = |group: &&Group| group.causes.contains(&cause);
+    GROUPS.iter().find(has).unwrap_or(&GROUPS[IDLE])
+}
+
+/// Sums by group.
+pub(crate) fn sums(accounting: &Accounting) -> [u64; GROUPS.len()] {
+    GROUPS
+        .each_ref()
+        .map(|group| group.causes.iter().map(|cause| accounting[*cause]).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_is_in_one_group() {
+        for cause in Cause::ALL {
+            let groups = GROUPS.iter().filter(|group| group.causes.contains(cause));
+            assert_eq!(groups.count(), 1, "{}", cause.name());
+        }
+    }
+}

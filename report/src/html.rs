@@ -1,0 +1,81 @@
+//! Text in HTML: whatever comes from a trace is escaped here.
+
+use std::fmt::{self, Display, Formatter, Write};
+
+/// Letters of a name that is shown; longer ones are cut.
+const MAX_LETTERS: usize = 160;
+
+/// A text, escaped for HTML, between tags and in attributes with quotation marks.
+pub(crate) struct Text<'a>(pub(crate) &'a str);
+
+impl Display for Text<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for letter in self.0.chars() {
+            match letter {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                '\n' | '\t' => f.write_char(letter)?,
+                // Whatever turns the direction of writing, or cannot be seen, could feign other text.
+                letter if letter.is_control() || is_direction(letter) => {
+                    f.write_char('\u{fffd}')?
+                }
+                letter => f.write_char(letter)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_direction(letter: char) -> bool {
+    matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A name, cut where it is very long.
+pub(crate) fn short(name: &str) -> String {
+    match name.char_indices().nth(MAX_LETTERS) {
+        None => name.to_owned(),
+        Some((end, _)) => format!("{}\u{2026}", &name[..end]),
+    }
+}
+
+/// JSON that may be in a script element: `</script>` and `<!--` cannot be in it.
+pub(crate) fn json(value: &serde_json::Value) -> String {
+    let text = value.to_string();
+    let text = text.replace('<', "\\u003c").replace('>', "\\u003e");
+    // Line ends of JavaScript that JSON does not escape.
+    text.replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
+}
+
+/// A share, 0 to 1, as `24.1 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{}\u{a0}%", omptrace_analysis::percent(share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_be_tags_attributes_or_scripts() {
+        let escaped = Text("<b onclick='x'>\"&\u{0}\u{202e}").to_string();
+        assert_eq!(
+            escaped,
+            "&lt;b onclick=&#39;x&#39;&gt;&quot;&amp;\u{fffd}\u{fffd}"
+        );
+        let value = serde_json::json!({ "name": "</script><!--" });
+        assert_eq!(json(&value), r#"{"name":"\u003c/script\u003e\u003c!--"}"#);
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        assert_eq!(short("abc"), "abc");
+        assert_eq!(
+            short(&"\u{e4}".repeat(500)).chars().count(),
+            MAX_LETTERS + 1
+        );
+    }
+}

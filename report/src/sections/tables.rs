@@ -1,0 +1,234 @@
+//! Threads, processes, constructs, locks, devices.
+
+use super::*;
+
+/// Threads, processes, locks, devices.
+pub(crate) fn tables(out: &mut String, report: &Report<'_>, limits: &Limits) {
+    let stats = report.stats;
+    let more = |by: &str| format!("{} --by {by} --all", report.stats_command);
+    if stats.processes.len() > 1 {
+        section(out, "processes", "Processes", "");
+        let mut useful: BTreeMap<u32, u64> = BTreeMap::new();
+        for thread in &stats.threads {
+            let worked = thread.working_ns.unwrap_or(0) + thread.serial_ns;
+            *useful.entry(thread.process_id).or_default() += worked;
+        }
+        let rows = stats.processes.iter().map(|process| {
+            let worked = useful.get(&process.id).copied().unwrap_or(0);
+            let share = worked as f64
+                / (process.duration_ns.max(1) as f64 * f64::from(process.threads.max(1)));
+            vec![
+                Cell::Name(process.name.clone()),
+                process
+                    .rank
+                    .map_or(Cell::unknown(), |rank| Cell::count(rank.into())),
+                Cell::Name(process.host.clone()),
+                Cell::count(process.threads.into()),
+                Cell::time(process.duration_ns),
+                Cell::known_time(process.serial_ns),
+                heat(share),
+            ]
+        });
+        let headings = [
+            "process",
+            "rank",
+            "host",
+            "threads",
+            "time",
+            "serial",
+            "threads at work",
+        ];
+        table(
+            out,
+            "processes-table",
+            "Processes",
+            &headings,
+            rows.collect(),
+            (limits.rows, &more("process")),
+        );
+        *out += "</section>";
+    }
+    section(out, "per-thread", "Threads", "");
+    let rows = stats.threads.iter().map(|thread| {
+        let share = |ns: Option<u64>| Some(ns? as f64 / thread.duration_ns.max(1) as f64);
+        let name = thread_name(report, &thread.process, &thread.name);
+        let working = thread.working_ns.map(|ns| ns + thread.serial_ns);
+        vec![
+            Cell::Name(name),
+            Cell::Name(thread.role.to_owned()),
+            Cell::known_time(thread.working_ns),
+            Cell::time(thread.serial_ns),
+            Cell::known_time(thread.barriers_ns),
+            Cell::known_time(thread.taskwaits_ns),
+            Cell::known_time(thread.locks_ns),
+            Cell::known_time(thread.wake_up_ns),
+            Cell::known_time(thread.idle_ns),
+            Cell::known_count(thread.tasks),
+            share(working).map_or(Cell::unknown(), heat),
+        ]
+    });
+    let headings = [
+        "thread",
+        "role",
+        "working",
+        "serial",
+        "at barriers",
+        "in taskwaits",
+        "for locks",
+        "wake-up",
+        "idle",
+        "tasks",
+        "at work",
+    ];
+    table(
+        out,
+        "threads-table",
+        "Threads",
+        &headings,
+        rows.collect(),
+        (limits.rows, &more("thread")),
+    );
+    *out += "</section>";
+    constructs(out, report, limits);
+    if !stats.locks.is_empty() {
+        section(out, "locks", "Locks", "");
+        let rows = stats.locks.iter().map(|lock| {
+            vec![
+                Cell::Name(lock.place.clone().unwrap_or_else(|| lock.name.clone())),
+                Cell::Name(lock.kind.to_owned()),
+                Cell::count(lock.acquisitions),
+                Cell::known_count(lock.waits),
+                Cell::known_time(lock.waiting_ns),
+                Cell::known_time(lock.times.map(|times| times.total_ns)),
+            ]
+        });
+        let headings = [
+            "lock",
+            "kind",
+            "acquisitions",
+            "contended",
+            "waited for",
+            "held",
+        ];
+        table(
+            out,
+            "locks-table",
+            "Locks and critical regions",
+            &headings,
+            rows.collect(),
+            (limits.rows / 4, &more("lock")),
+        );
+        *out += "</section>";
+    }
+    devices(out, report, limits);
+}
+
+/// All constructs, with their counts and times.
+fn constructs(out: &mut String, report: &Report<'_>, limits: &Limits) {
+    let stats = report.stats;
+    if stats.constructs.is_empty() {
+        return;
+    }
+    let lead = "Counts and times of each construct: sums over threads. Those with the most time of their own come first.";
+    section(out, "constructs", "Constructs", lead);
+    let rows = stats.constructs.iter().map(|row| {
+        let times = row.times;
+        let of_whole = |number: u64| (!times.is_of_parts).then_some(number);
+        vec![
+            Cell::Name(row.name.clone()),
+            Cell::known_count(of_whole(times.count)),
+            Cell::time(times.total_ns),
+            Cell::time(row.self_ns),
+            Cell::known_time(of_whole(times.mean_ns)),
+            Cell::known_time(of_whole(times.min_ns)),
+            Cell::known_time(of_whole(times.max_ns)),
+            Cell::known_time(row.waiting_ns),
+        ]
+    });
+    let headings = [
+        "construct",
+        "count",
+        "total",
+        "of its own",
+        "mean",
+        "shortest",
+        "longest",
+        "waiting",
+    ];
+    let more = format!("{} --by construct --all", report.stats_command);
+    let limit = (limits.rows / 3, &*more);
+    table(
+        out,
+        "constructs-table",
+        "Constructs",
+        &headings,
+        rows.collect(),
+        limit,
+    );
+    *out += "</section>";
+}
+
+/// A share as a number on a ground that is the darker the greater it is.
+fn heat(share: f64) -> Cell {
+    let strength = (share * 60.0).clamp(0.0, 60.0);
+    Cell::Html(format!(
+        "<span class=heat style=\"--s:{strength:.0}%\" data-value=\"{share}\">{}</span>",
+        percent(share)
+    ))
+}
+
+fn devices(out: &mut String, report: &Report<'_>, limits: &Limits) {
+    let stats = report.stats;
+    if stats.device_use.is_empty() {
+        return;
+    }
+    section(out, "devices", "Devices", "");
+    let rows = stats.device_use.iter().map(|of| {
+        vec![
+            Cell::Name(format!("{} device {}", of.process, of.device_num)),
+            Cell::count(of.kernels),
+            Cell::known_time(of.kernels_ns),
+            Cell::known_time(of.transfers_ns),
+            Cell::known_time(of.overlap_ns),
+            Cell::known_time(of.idle_ns),
+            Cell::known_bytes(of.peak_bytes),
+        ]
+    });
+    let headings = [
+        "device",
+        "kernels",
+        "kernel time",
+        "transfer time",
+        "both at once",
+        "idle",
+        "memory at once",
+    ];
+    let more = |by: &str| format!("{} --by {by} --all", report.stats_command);
+    table(
+        out,
+        "device-use-table",
+        "How devices were used",
+        &headings,
+        rows.collect(),
+        (limits.rows / 4, &more("device")),
+    );
+    let rows = stats.devices.iter().map(|of| {
+        vec![
+            Cell::Name(of.name.clone()),
+            Cell::Name(of.queue.clone()),
+            Cell::count(of.times.count),
+            Cell::time(of.times.total_ns),
+            Cell::time(of.times.max_ns),
+        ]
+    });
+    let headings = ["work", "queue", "times", "all together", "the longest"];
+    table(
+        out,
+        "devices-table",
+        "What devices did",
+        &headings,
+        rows.collect(),
+        (limits.rows / 4, &more("device")),
+    );
+    *out += "</section>";
+}
