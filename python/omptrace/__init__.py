@@ -1,0 +1,16 @@
+"""Traces of OpenMP programs as tables, and where the time of their threads went.
+
+    import omptrace
+
+    run = omptrace.open("app.omptrace")       # or a folder of traces, or what `convert --to parquet` wrote
+    run.efficiency().df()                     # numbers of `omptrace stats`, as a pandas frame
+    run.sql("SELECT cause, sum(end_ns - begin_ns) FROM waits GROUP BY cause").show()
+
+Times are in nanoseconds since the job's start. docs/columns.md describes the tables, docs/python.md has a tour.
+"""
+
+from .dataset import Dataset, Report, open
+from .program import ProgramError, Recording, program, record
+
+__all__ = ["Dataset", "ProgramError", "Recording", "Report", "open", "program", "record"]
+__version__ = "0.1.0"

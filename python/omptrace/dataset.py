@@ -1,0 +1,152 @@
+"""A data set: the tables of one or more runs, and their metrics, by DuckDB."""
+
+import builtins
+import html
+import json
+from pathlib import Path
+
+from . import sql as queries
+from .program import TemporaryFolder
+from .program import run as run_program
+
+#: The newest version of the tables that this package knows. Newer ones only add to them.
+SCHEMA_VERSION = 1
+SCHEMA_FILE = "_schema.json"
+
+
+def _duckdb():
+    """The module DuckDB, which only tables need."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise ImportError("tables need DuckDB: pip install 'omptrace[data]', or pip install duckdb") from error
+    return duckdb
+
+
+def open(path, run=None, options=()):
+    """The tables of traces.
+
+    path: a trace, a folder of traces, several of these, or a folder that `omptrace convert --to parquet` wrote.
+    run: the run's name in the tables, of traces.
+    options: further options of `omptrace convert`.
+
+    Traces are converted into a temporary folder, which goes with the result. Raises ProgramError where that fails.
+    """
+    paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(each) for each in path]
+    if len(paths) == 1 and (paths[0] / SCHEMA_FILE).is_file():
+        return Dataset(paths[0])
+    temporary = TemporaryFolder()
+    folder = temporary.path / "tables"
+    named = ["--run", run] if run else []
+    run_program("convert", *paths, "--to", "parquet", "-o", folder, *named, *options)
+    return Dataset(folder, traces=paths, temporary=temporary)
+
+
+class Dataset:
+    """Tables of one or more runs as DuckDB relations, and metrics.
+
+    Each table of docs/columns.md is an attribute: `data.slices`. A relation has `.df()` for pandas, `.pl()` for Polars,
+    `.to_arrow_table()` for Arrow, `.show()`, and `.filter()`, `.aggregate()` and so on.
+    """
+
+    def __init__(self, folder, traces=(), temporary=None):
+        self.folder = Path(folder)
+        self._traces = list(traces)
+        self._temporary = temporary
+        self.connection = _duckdb().connect()
+        with builtins.open(self.folder / SCHEMA_FILE, encoding="utf-8") as file:
+            self.schema = json.load(file)
+        self.tables = []
+        for table in self.schema["tables"]:
+            name = table["name"]
+            if any(self.folder.glob(f"table={name}/run=*/process=*/*.parquet")):
+                self._create_table(name)
+        for view in queries.possible(self.tables):
+            self.connection.execute(f"CREATE VIEW {view} AS {queries.query(view)}")
+
+    def _create_table(self, name):
+        files = str(self.folder / f"table={name}" / "*" / "*" / "*.parquet").replace("'", "''")
+        self.connection.execute(
+            f"""CREATE VIEW {name} AS SELECT * EXCLUDE ("table") FROM read_parquet('{files}',
+            hive_partitioning=true, union_by_name=true, hive_types={{'run': VARCHAR, 'process': INTEGER}})"""
+        )
+        self.tables.append(name)
+
+    def __getattr__(self, name):
+        if name.startswith("_") or name not in self.__dict__.get("tables", ()):
+            raise AttributeError(f"the data set has no table {name}")
+        return self.table(name)
+
+    def __dir__(self):
+        return [*super().__dir__(), *self.tables]
+
+    def table(self, name):
+        """A table, or a view of `omptrace.sql.VIEWS`."""
+        return self.connection.table(name) if name in self.tables else self.connection.view(name)
+
+    def sql(self, query):
+        """What a query gives, in DuckDB's SQL, from tables and views."""
+        return self.connection.sql(query)
+
+    def efficiency(self):
+        """The tree of efficiencies of each run: parallel efficiency is load balance x communication efficiency, and that is
+        serialisation x transfer."""
+        return self.table("job_efficiency")
+
+    def accounting(self):
+        """N x T thread-nanoseconds of each run by cause."""
+        return self.table("job_accounting")
+
+    def blame(self):
+        """What waits were due to, the longest first."""
+        return self.table("job_blame")
+
+    def regions_by_loss(self):
+        """Outermost parallel regions by place, those that lose the most time first."""
+        return self.table("job_regions")
+
+    def critical_path(self):
+        """Useful work on the longest chain of work through all threads, by place."""
+        return self.table("job_critical_path")
+
+    def flat_profile(self):
+        """Useful and lost time by place, exclusive of what is in it."""
+        return self.table("flat_profile")
+
+    def load_imbalance(self):
+        """The work of each place: that of the busiest thread by the mean."""
+        return self.table("load_imbalance")
+
+    def rank_balance(self):
+        """Each process beside the others."""
+        return self.table("rank_balance")
+
+    def slowest_instances(self):
+        """The longest instances of each region, loop and task."""
+        return self.table("slowest_instances")
+
+    def report(self):
+        """The page of `omptrace report`, which a notebook shows. Only of a data set that was opened from traces."""
+        if not self._traces:
+            raise ValueError(f"{self.folder} was opened without its traces, which the report is made of")
+        return Report(run_program("report", *self._traces, "-o", "-").decode())
+
+    def __repr__(self):
+        runs = self.connection.sql("SELECT run, count(*) FROM processes GROUP BY run ORDER BY run").fetchall()
+        words = ", ".join(f"{run} ({count} processes)" for run, count in runs)
+        return f"<omptrace.Dataset {words}>"
+
+
+class Report:
+    """A page of `omptrace report`."""
+
+    def __init__(self, page):
+        self.html = page
+
+    def save(self, path):
+        """Writes the page."""
+        Path(path).write_text(self.html, encoding="utf-8")
+
+    def _repr_html_(self):
+        page = html.escape(self.html, quote=True)
+        return f'<iframe srcdoc="{page}" style="width:100%;height:80vh;border:0"></iframe>'

@@ -1,0 +1,117 @@
+"""Many traces by Spark: executors convert them, and the same SQL gives the numbers of `stats`.
+
+    import omptrace.spark
+
+    omptrace.spark.convert(spark, ["/scratch/job/traces"], "/scratch/job/tables")
+    omptrace.spark.efficiency(spark, "/scratch/job/tables").show()
+
+Traces and tables lie in a file system that all machines see. Each executor runs the program `omptrace`.
+"""
+
+import json
+import os
+import shutil
+import uuid
+from pathlib import Path
+
+from . import sql as queries
+from .dataset import SCHEMA_FILE
+from .program import program as find_program
+
+
+def convert(spark, traces, out, parts=None, run=None, program=None, options=()):
+    """Converts traces into the tables of a data set, which appears as `out` when it is complete.
+
+    spark: the session.
+    traces: traces, or folders of them, as `omptrace convert` takes them.
+    out: the folder; it must not be there.
+    parts: how many tasks the work is divided into; four for each processor of the executors where it is None.
+    run: the run's name; made of the traces where it is None.
+    program: the path of `omptrace` on the executors; as on this machine where it is None.
+    options: further options of `omptrace convert`.
+
+    A task that fails or whose executor dies is done again. It writes the same files, each under its name when it is complete.
+
+    Raises FileExistsError where `out` is there, and what Spark raises where a part fails for good; then nothing is at `out`.
+    """
+    out = Path(os.path.abspath(out))
+    if out.exists():
+        raise FileExistsError(f"{out} is there; remove it, or name another folder")
+    context = spark.sparkContext
+    parts = parts or 4 * max(context.defaultParallelism, 1)
+    # What an executor leaves that died lies beside the tables, in here, and goes with it.
+    unfinished = out.with_name(f".{out.name}.{uuid.uuid4().hex}")
+    tables = unfinished / "tables"
+    words = [program or find_program(), "convert", *(os.path.abspath(trace) for trace in traces)]
+    words += ["--to", "parquet", "-o", str(tables), "--jobs", "1", *options]
+    words += ["--run", run] if run else []
+
+    def convert_part(part):
+        # Executors need not have this package.
+        import subprocess
+
+        command = [*words, "--part", f"{part}/{parts}"]
+        ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if ran.returncode != 0:
+            raise RuntimeError(ran.stderr.decode(errors="replace").strip())
+        return part
+
+    unfinished.mkdir(parents=True)
+    try:
+        context.parallelize(range(1, parts + 1), parts).map(convert_part).collect()
+        (tables / "_SUCCESS").touch()
+        os.rename(tables, out)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def tables(spark, path, wanted=None):
+    """Makes the tables of a data set temporary views of the session, and the queries of `omptrace.sql`. Gives their names.
+
+    wanted: only these tables, and what can be made of them.
+    """
+    folder = Path(path)
+    schema = json.loads((folder / SCHEMA_FILE).read_text(encoding="utf-8"))
+    names = []
+    for table in schema["tables"]:
+        name = table["name"]
+        files = folder / f"table={name}"
+        if files.is_dir() and (wanted is None or name in wanted):
+            spark.read.schema(_columns(table)).parquet(str(files)).createOrReplaceTempView(name)
+            names.append(name)
+    for view in queries.possible(names):
+        spark.sql(queries.query(view)).createOrReplaceTempView(view)
+        names.append(view)
+    return names
+
+
+def _columns(table):
+    """The columns of a table as Spark writes types, with those of its folders."""
+    types = {"INTEGER": "INT", "BIGINT": "BIGINT", "BOOLEAN": "BOOLEAN", "VARCHAR": "STRING"}
+    columns = [f"`{column['name']}` {types[column['type']]}" for column in table["columns"]]
+    return ", ".join([*columns, "`run` STRING", "`process` INT"])
+
+
+def _view(spark, path, view):
+    tables(spark, path, queries.VIEWS[view])
+    return spark.table(view)
+
+
+def efficiency(spark, path):
+    """As `omptrace.Dataset.efficiency`, as a frame of Spark."""
+    return _view(spark, path, "job_efficiency")
+
+
+def accounting(spark, path):
+    """As `omptrace.Dataset.accounting`, as a frame of Spark."""
+    return _view(spark, path, "job_accounting")
+
+
+def blame(spark, path):
+    """As `omptrace.Dataset.blame`, as a frame of Spark."""
+    return _view(spark, path, "job_blame")
+
+
+def rank_balance(spark, path):
+    """As `omptrace.Dataset.rank_balance`, as a frame of Spark."""
+    return _view(spark, path, "rank_balance")

@@ -1,0 +1,24 @@
+-- The tree of efficiencies of each run, 0 to 1, as `stats` has them: POP's hybrid models without MPI.
+WITH sums AS (
+  SELECT run, CAST(sum(ns) AS BIGINT) AS total_ns,
+    CAST(sum(CASE WHEN cause = 'useful' THEN ns ELSE 0 END) AS BIGINT) AS useful_ns
+  FROM job_accounting GROUP BY run
+),
+by_thread AS (
+  SELECT run, process, thread, sum(ns) AS ns FROM accounting
+  WHERE cause = 'useful' AND thread IS NOT NULL
+  GROUP BY run, process, thread
+),
+busiest AS (
+  SELECT run, CAST(max(ns) AS BIGINT) AS ns FROM by_thread GROUP BY run
+)
+SELECT job.run, job.processes, job.threads, job.duration_ns, sums.total_ns, sums.useful_ns,
+  busiest.ns AS max_useful_ns, job.critical_path_ns,
+  CAST(sums.useful_ns AS DOUBLE) / nullif(CAST(sums.total_ns AS DOUBLE), 0) AS parallel_efficiency,
+  CAST(sums.useful_ns AS DOUBLE) / CAST(job.threads AS DOUBLE) / nullif(CAST(busiest.ns AS DOUBLE), 0) AS load_balance,
+  CAST(busiest.ns AS DOUBLE) / nullif(CAST(job.duration_ns AS DOUBLE), 0) AS communication_efficiency,
+  CAST(busiest.ns AS DOUBLE) / nullif(CAST(job.critical_path_ns AS DOUBLE), 0) AS serialisation,
+  CAST(job.critical_path_ns AS DOUBLE) / nullif(CAST(job.duration_ns AS DOUBLE), 0) AS transfer
+FROM job
+JOIN sums ON sums.run = job.run
+LEFT JOIN busiest ON busiest.run = job.run
