@@ -12,7 +12,7 @@ use omptrace_fuzz::choice::Choices;
 use omptrace_trace_format::Reader;
 use omptrace_timeline::filter::{ArgumentChoice, Selection};
 use omptrace_analysis::{Info, Stats, check};
-use omptrace_viewer_export::{ConvertOptions, Enums, FORMATS, Format, Otf2Options, convert, convert_split, dump_json, dump_text};
+use omptrace_viewer_export::{ConvertOptions, FORMATS, Format, FormatOptions, convert, convert_split, dump_json, dump_text};
 
 fuzz_target!(|data: &[u8]| {
     let Some(reader) = omptrace_fuzz::open(data) else {
@@ -59,6 +59,14 @@ fn options(choices: &mut Choices) -> ConvertOptions {
     let begin = 1 << choices.below(32);
     let wide = 1 << choices.below(32);
     let short = 1 << choices.below(16);
+    let mut format = FormatOptions::default();
+    for option in FORMATS.iter().flat_map(|format| format.options) {
+        match option.values {
+            [] if choices.one_of([false, false, false, true]) => format.switch_on(option),
+            [] => {}
+            values => format.set(option, values[choices.below(values.len() as u32) as usize].0),
+        }
+    }
     ConvertOptions {
         chunks: choices.one_of([false, true]),
         selection: Selection {
@@ -70,11 +78,9 @@ fn options(choices: &mut Choices) -> ConvertOptions {
                 .map(|name| name.to_string())
                 .collect(),
             min_duration_ns: choices.one_of([0, 0, 0, short]),
+            extra_tracks: Vec::new(),
         },
-        otf2: Otf2Options {
-            enums: choices.one_of([Enums::V3_0, Enums::V3_1]),
-            host_only: choices.one_of([false, false, false, true]),
-        },
+        format,
         threads: NonZero::new(1),
         ..ConvertOptions::default()
     }

@@ -1,12 +1,12 @@
-//! What is done with an input, where it could be this or that.
+//! The choice of what is done with an input, where it could be this or that.
 
-/// Choices that an input makes by its check sum: so no byte of it has a second meaning, and what the corpus keeps stays
-/// what it was.
+/// Choices that an input makes by its check sum. So no byte of it has a second meaning, and inputs of the corpus keep
+/// theirs.
 #[derive(Debug)]
 pub struct Choices(u32);
 
 impl Choices {
-    /// Those of `data`.
+    /// The choices of `data`.
     pub fn of(data: &[u8]) -> Choices {
         Choices(crc32fast::hash(data))
     }

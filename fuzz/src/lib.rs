@@ -42,7 +42,7 @@ pub fn open(data: &[u8]) -> Option<Reader> {
     Reader::open_with(&file.path, limits).ok()
 }
 
-/// The bytes of file and spool that `data` stands for; the file names `spool` as its spool's path.
+/// The bytes of file and spool that are made of `data`; the file names `spool` as its spool's path.
 pub fn trace(data: &[u8], spool: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let cut = data.windows(8).position(|window| window == SPOOL_MAGIC);
     let (blocks, chunks) = data.split_at(cut.unwrap_or(data.len()));

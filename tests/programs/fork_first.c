@@ -1,8 +1,11 @@
 /* Forks before either process has used OpenMP; then both do.
  *
- *     fork_first [THREADS 2]
+ *     fork_first [THREADS 2] [set]
+ *
+ * `set`: before the fork, it sets the number of threads, which is a use of OpenMP without a region.
  *
  * Two processes, each with parallel_begin: 1. Prints `child checksum T`, then `checksum T`. */
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -19,6 +22,8 @@ __attribute__((noinline)) static long region(int threads) {
 
 int main(int argc, char **argv) {
   int threads = argc > 1 ? atoi(argv[1]) : 2;
+  if (argc > 2)
+    omp_set_num_threads(threads);
   pid_t child = fork();
   if (child < 0)
     return 2;

@@ -4,7 +4,7 @@
 //! everything here panics, with a message that names that command.
 
 use std::collections::hash_map::DefaultHasher;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{Hash, Hasher};
 use std::os::unix::process::CommandExt;
@@ -81,8 +81,8 @@ pub const RUNTIMES_OUTSIDE: &[FurtherRuntime] = further_runtimes! {
     "llvm-18" speaks Some("5.x"), V51;
 };
 
-/// The flag for programs that shall leave out what no runtime of OpenMP 4.5 has, as far as they know of it: masked
-/// regions, reductions of tasks.
+/// The flag for programs that shall leave out what no runtime of OpenMP 4.5 has. They know of masked regions and
+/// reductions of tasks.
 pub const OPENMP_45: &str = "-DOPENMP_45";
 
 /// The folder of the workspace.
@@ -100,7 +100,7 @@ fn target() -> PathBuf {
     }
 }
 
-/// What `cargo xtask setup` unpacked.
+/// The folder that `cargo xtask setup` unpacked.
 ///
 /// # Panics
 /// It did not.
@@ -161,7 +161,7 @@ impl FurtherRuntime {
     /// not for this runtime.
     ///
     /// # Panics
-    /// As [`compile`], or the runtime is missing.
+    /// Like [`compile`], or the runtime is missing.
     pub fn program(
         &self,
         source: &str,
@@ -277,6 +277,27 @@ pub fn otf2_module() -> PathBuf {
     existing(tools().join("python"))
 }
 
+/// The folder that holds the Python program `talp` of TALP-Pages, for [`python`].
+///
+/// # Panics
+/// It is missing.
+pub fn talp_pages() -> PathBuf {
+    existing(tools().join("talp"))
+}
+
+/// The folders that hold our Python package, DuckDB with its frames, and Spark, for [`python`]: a value of `PYTHONPATH`.
+///
+/// # Panics
+/// One is missing.
+pub fn python_package() -> OsString {
+    let folders = [
+        root().join("python"),
+        tools().join("columns"),
+        tools().join("spark"),
+    ];
+    std::env::join_paths(folders.map(existing)).expect("no colon is in a path")
+}
+
 /// The reference library's reader of OTF2.
 ///
 /// # Panics
@@ -348,7 +369,7 @@ pub fn compile(source: &str, compiler: Compiler, flags: &[&str]) -> PathBuf {
 /// The tool of `tests/tools/count.c`, which counts callbacks.
 ///
 /// # Panics
-/// As [`compile`].
+/// Like [`compile`].
 pub fn count_tool() -> PathBuf {
     tool("tests/tools/count.c")
 }
@@ -356,7 +377,7 @@ pub fn count_tool() -> PathBuf {
 /// The collector of `tests/tools/collector_count.c`, which counts events of the Collector API.
 ///
 /// # Panics
-/// As [`compile`].
+/// Like [`compile`].
 pub fn count_collector() -> PathBuf {
     tool("tests/tools/collector_count.c")
 }
@@ -364,7 +385,7 @@ pub fn count_collector() -> PathBuf {
 /// The benchmark's tool that registers all callbacks and does nothing in them.
 ///
 /// # Panics
-/// As [`compile`].
+/// Like [`compile`].
 pub fn empty_tool() -> PathBuf {
     tool("benches/tools/empty.c")
 }
@@ -372,7 +393,7 @@ pub fn empty_tool() -> PathBuf {
 /// A library for LD_PRELOAD that makes calls of the C library fail, from `tests/programs/reliability_failing_calls.c`.
 ///
 /// # Panics
-/// As [`compile`].
+/// Like [`compile`].
 pub fn failing_calls() -> PathBuf {
     compile(
         "tests/programs/reliability_failing_calls.c",
@@ -394,7 +415,7 @@ fn tool(source: &str) -> PathBuf {
 /// The program that writes any OTF2 archive by the reference library, from `tests/tools/otf2_write.c`.
 ///
 /// # Panics
-/// As [`compile`].
+/// Like [`compile`].
 pub fn otf2_write() -> PathBuf {
     let source = "tests/tools/otf2_write.c";
     let mut command = Command::new(Compiler::Gcc.path());
@@ -402,11 +423,11 @@ pub fn otf2_write() -> PathBuf {
     build(source, command)
 }
 
-/// A program of `source`, built by GCC, that finds libgomp through DT_RPATH, as conda and spack build theirs: no
-/// variable can point it to another library of that name.
+/// A program of `source`, built by GCC, that finds libgomp through DT_RPATH. Conda and spack build theirs in this
+/// way. No variable can point it to another library of that name.
 ///
 /// # Panics
-/// As [`compile`].
+/// Like [`compile`].
 pub fn compile_with_rpath(source: &str) -> PathBuf {
     let libgomp = libgomp();
     let folder = libgomp.parent().expect("a library lies in a folder");
@@ -417,7 +438,7 @@ pub fn compile_with_rpath(source: &str) -> PathBuf {
 /// A program of `source`, built by GCC, that needs a libgomp under another name, as in the wheels of Python.
 ///
 /// # Panics
-/// As [`compile`].
+/// Like [`compile`].
 pub fn compile_with_renamed_libgomp(source: &str) -> PathBuf {
     const RENAMED: &str = "libgomp-a34b3233.so.1.0.0";
 
@@ -604,7 +625,7 @@ fn on_path(program: &str) -> PathBuf {
 /// The program of `tests/programs/SOURCE`, for every runtime, on the runtime `name`.
 ///
 /// # Panics
-/// As [`compile`] and [`runtime`].
+/// Like [`compile`] and [`runtime`].
 pub fn program_on(name: &str, source: &str, arguments: &[&str]) -> Command {
     let program = compile(&format!("tests/programs/{source}"), Compiler::Clang14, &[]);
     let mut command = Command::new(program);

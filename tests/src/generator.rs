@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-/// What a program may have.
+/// A feature that a program may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
     /// `taskwait depend`.
@@ -36,9 +36,9 @@ pub enum Feature {
 pub struct Target {
     /// The compiler's and the runtime's names.
     pub name: &'static str,
-    /// What programs leave out, and why.
+    /// The features that programs leave out, and why.
     pub left_out: &'static [(Feature, &'static str)],
-    /// What it does not report: counts that a trace need not have.
+    /// The counts that it does not report, and that a trace need not have.
     pub unreported: &'static [&'static str],
     /// It reports a region of one thread in each team of a league.
     has_regions_in_leagues: bool,
@@ -122,7 +122,7 @@ pub const GCC: Target = Target {
     has_regions_in_leagues: false,
 };
 
-/// What a program counts, in the order in which it prints them.
+/// The counts of a program, in the order in which it prints them.
 pub const COUNTS: &[&str] = &[
     "regions",
     "leagues",
@@ -194,7 +194,7 @@ struct Writer<'t> {
     names: u32,
 }
 
-/// What surrounds a statement.
+/// The surroundings of a statement.
 #[derive(Clone, Copy)]
 struct Place {
     /// Constructs around it.
@@ -505,7 +505,7 @@ impl Writer<'_> {
         });
     }
 
-    /// As many tasks as it asks for, since it has more iterations.
+    /// A taskloop with as many tasks as it asks for, since it has more iterations.
     fn taskloop(&mut self) {
         let (tasks, times) = (self.below(3) + 2, self.below(6) + 5);
         let nogroup = self.one_in(3);

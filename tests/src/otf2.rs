@@ -18,7 +18,7 @@ fn reads(command: &mut Command) -> Vec<u8> {
     output.stdout
 }
 
-/// What PyPI's module reads, as `otf2_events.py` prints.
+/// The events that PyPI's module reads, as `otf2_events.py` prints them.
 ///
 /// # Panics
 /// It cannot, or has something to say.
@@ -32,20 +32,20 @@ pub fn events(anchor: &Path) -> Value {
     serde_json::from_slice(&reads(&mut command)).expect("JSON")
 }
 
-/// What Debian's module reads, as `otf2_events.py` prints.
+/// The events that Debian's module reads, as `otf2_events.py` prints them.
 ///
 /// # Panics
-/// As [`events`].
+/// Like [`events`].
 pub fn events_of_old_reader(anchor: &Path) -> Value {
     let script = root().join("tests/tools/otf2_events.py");
     let mut command = Command::new(debian_python());
     serde_json::from_slice(&reads(command.arg(script).arg(anchor))).expect("JSON")
 }
 
-/// What the reference library's reader prints.
+/// The output of the reference library's reader.
 ///
 /// # Panics
-/// As [`events`].
+/// Like [`events`].
 pub fn printed(anchor: &Path, options: &[&str]) -> String {
     let printed = reads(Command::new(otf2_print()).args(options).arg(anchor));
     String::from_utf8(printed).expect("UTF-8")

@@ -1,6 +1,7 @@
 //! Programs run under the real tracer, and their traces as `omptrace dump --json` shows them.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -83,12 +84,25 @@ impl Traces {
 pub fn omptrace<I, A>(arguments: I) -> Output
 where
     I: IntoIterator<Item = A>,
-    A: AsRef<std::ffi::OsStr>,
+    A: AsRef<OsStr>,
 {
     Command::new(omptrace_program())
         .args(arguments)
         .output()
         .expect("omptrace can be run")
+}
+
+/// The events of `trace` as Chrome JSON.
+pub fn chrome_events(trace: &Path) -> Vec<Value> {
+    let output = omptrace(
+        ["convert", "--to", "chrome", "-o", "-"]
+            .map(OsStr::new)
+            .into_iter()
+            .chain([trace.as_os_str()]),
+    );
+    assert!(output.status.success(), "{output:?}");
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    json["traceEvents"].as_array().expect("events").clone()
 }
 
 /// Converts `trace` to `out`; `options` are those of `omptrace convert`.
@@ -118,7 +132,7 @@ impl Traced {
         Traced::built(source, &[], arguments)
     }
 
-    /// As [`Traced::program`], compiled with further flags.
+    /// Like [`Traced::program`], compiled with further flags.
     pub fn built(source: &str, flags: &[&str], arguments: &[&str]) -> Traced {
         let program = compile(source, Compiler::Clang22, flags);
         let traces = Traces::folder();
@@ -150,7 +164,7 @@ impl Traced {
     }
 }
 
-/// What `omptrace dump --json` says of a trace, a line per event; it must have nothing to say about damage.
+/// The output of `omptrace dump --json` for a trace, a line per event; it must not report damage.
 #[track_caller]
 pub fn dump(trace: &Path) -> Vec<Value> {
     let (events, warnings) = dump_with_warnings(trace);
@@ -158,10 +172,15 @@ pub fn dump(trace: &Path) -> Vec<Value> {
     events
 }
 
-/// As [`dump`], and what it said was wrong with the trace.
+/// Like [`dump`], and what it said was wrong with the trace.
 #[track_caller]
 pub fn dump_with_warnings(trace: &Path) -> (Vec<Value>, String) {
-    let output = omptrace([Path::new("dump"), trace, Path::new("--json")]);
+    let output = omptrace([
+        Path::new("dump"),
+        trace,
+        Path::new("--json"),
+        Path::new("--all"),
+    ]);
     assert!(output.status.success(), "{output:?}");
     let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
     let lines = String::from_utf8(output.stdout).expect("JSON is UTF-8");
@@ -172,9 +191,14 @@ pub fn dump_with_warnings(trace: &Path) -> (Vec<Value>, String) {
     (events, warnings)
 }
 
-/// What `omptrace info --json` says of a trace.
+/// The output of `omptrace info --json` for a trace.
 pub fn info(trace: &Path) -> Value {
-    let output = omptrace([Path::new("info"), trace, Path::new("--json")]);
+    let output = omptrace([
+        Path::new("info"),
+        trace,
+        Path::new("--json"),
+        Path::new("--all"),
+    ]);
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
@@ -201,8 +225,8 @@ pub fn count(events: &[Value], name: &str) -> usize {
     events.iter().filter(|event| event["event"] == name).count()
 }
 
-/// Removes what LLVM's runtime leaves of processes that were killed: a later process of the same id takes it for a
-/// second runtime within itself and aborts, or, where the process died early, reads what is not there (SIGBUS).
+/// Removes what LLVM's runtime leaves of processes that were killed. A later process of the same id takes it for a
+/// second runtime within itself and aborts. Where the process died early, it reads what is not there (SIGBUS).
 fn forget_dead_runtimes() {
     let left = ["/dev/shm", "/tmp"]
         .iter()
@@ -222,7 +246,7 @@ fn forget_dead_runtimes() {
     }
 }
 
-/// Whether what each thread does adds up to its time, to the nanosecond; `stats` is what `stats --json` prints.
+/// Whether what each thread does adds up to its time, to the nanosecond, and so do the answers; `stats` is what `stats --json` prints.
 ///
 /// # Errors
 /// The first thread whose times do not add up.
@@ -235,7 +259,7 @@ pub fn accounts_add_up(stats: &Value) -> Result<(), String> {
         "wake_up_ns",
     ];
     const ALL: [&str; 4] = ["parallel_ns", "serial_ns", "idle_ns", "unknown_ns"];
-    for thread in stats["threads"].as_array().into_iter().flatten() {
+    for thread in stats["per_thread"].as_array().into_iter().flatten() {
         let is_sum = |parts: &[&str], whole: &str| {
             let sum: Option<u64> = parts.iter().map(|part| thread[part].as_u64()).sum();
             sum.is_some() && sum == thread[whole].as_u64()
@@ -244,5 +268,22 @@ pub fn accounts_add_up(stats: &Value) -> Result<(), String> {
             return Err(format!("times do not add up: {thread}"));
         }
     }
-    Ok(())
+    answers_add_up(stats)
+}
+
+/// Whether each nanosecond of the threads has one cause, and the replay of nothing changed ends when the program did.
+fn answers_add_up(stats: &Value) -> Result<(), String> {
+    let accounting = &stats["accounting"];
+    let causes = accounting.as_object().into_iter().flatten();
+    let causes = causes.filter(|(name, _)| *name != "total_ns");
+    let sum: u64 = causes.filter_map(|(_, ns)| ns.as_u64()).sum();
+    let threads = stats["threads"].as_u64().unwrap_or(0);
+    let whole = threads * stats["duration_ns"].as_u64().unwrap_or(0);
+    if accounting["total_ns"] != sum || sum != whole {
+        return Err(format!("{whole} ns of threads are not {accounting}"));
+    }
+    match stats["replay_error_ns"].as_i64() {
+        None | Some(0) => Ok(()),
+        Some(late) => Err(format!("the replay of nothing changed ends {late} ns late")),
+    }
 }

@@ -1,4 +1,4 @@
-//! What Tracy's importer makes of Chrome JSON.
+//! Chrome JSON as Tracy's importer reads it.
 //!
 //! No registry has that program (`import/src/import-chrome.cpp` of <https://github.com/wolfpld/tracy>), so its rules are
 //! repeated here, as version 0.14.0 has them. docs/viewers.md says what the program itself showed.
@@ -26,13 +26,13 @@ pub struct Zone {
     pub begin: u64,
     /// When it ends.
     pub end: u64,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its file and line, as the trace has them.
     pub loc: Option<String>,
 }
 
-/// What the importer shows.
+/// The content that the importer shows.
 #[derive(Debug, Default)]
 pub struct Imported {
     /// The zones of all threads, in the order of their ends.

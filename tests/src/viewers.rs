@@ -11,15 +11,15 @@ use serde_json::{Map, Value};
 
 use crate::env::{chromium, node, perfetto_ui, root, tools};
 
-/// What a query answers: a row is a map from the column's name to the value.
+/// The answer to a query: a row is a map from the column's name to the value.
 pub type Rows = Vec<Map<String, Value>>;
 
-/// What a viewer says of a trace.
+/// A viewer's answer about a trace.
 #[derive(Debug)]
 pub struct Answer {
     /// `ok`, or why the viewer refused the trace.
     pub status: String,
-    /// What it noticed while reading; empty for a sound trace.
+    /// The errors that it noticed while reading; empty for a sound trace.
     pub errors: Vec<String>,
     /// The rows of each query.
     pub results: Vec<Rows>,
@@ -56,17 +56,17 @@ pub fn query(trace: &Path, queries: &[&str]) -> Vec<Rows> {
 /// Opens a trace in the real Perfetto UI and asks its engine (3 s).
 ///
 /// # Panics
-/// As [`ask_trace_processor`].
+/// Like [`ask_trace_processor`].
 pub fn open_in_ui(trace: &Path, queries: &[&str]) -> Answer {
     ask("perfetto_ui.mjs", trace, &[], queries)
 }
 
 /// Opens an address at which the UI, or a page that leads to it, gets a trace from elsewhere, and asks the UI's engine.
-/// A button on the page is clicked. One more result has a row for each track that lies around others: `name`, and whether it
-/// is `collapsed`.
+/// A button on the page is clicked. Two more results are what `tests/tools/address.mjs` says: what is shown first, and the
+/// tracks that lie around others.
 ///
 /// # Panics
-/// As [`ask_trace_processor`].
+/// Like [`ask_trace_processor`].
 pub fn open_address(address: &str, queries: &[&str]) -> Answer {
     ask("address.mjs", Path::new(address), &[], queries)
 }
@@ -80,9 +80,9 @@ pub fn open_in_speedscope(trace: &Path) -> Answer {
     ask("speedscope.mjs", trace, &[], &[])
 }
 
-/// Imports a Chrome JSON trace as the Firefox profiler does. The first result has a row per thread: `process`, `pid`, `thread`,
-/// `tid`, `is_main`; the second a row per marker: the number of its `thread`'s row, `name`, `begin` and `duration` in nanoseconds
-/// since the first event, `detail`.
+/// Imports a Chrome JSON trace, or a profile of its own, as the Firefox profiler does. The first result has a row per thread:
+/// `process`, `pid`, `thread`, `tid`, `is_main`, and the `weight` of its samples. The second has a row per marker: the number of its `thread`'s row, `name`, `begin`,
+/// `duration` and `detail`. Times are in nanoseconds since the first event.
 ///
 /// # Panics
 /// The importer cannot be run.
@@ -90,10 +90,10 @@ pub fn open_in_firefox(trace: &Path) -> Answer {
     ask("firefox.mjs", trace, &[], &[])
 }
 
-/// Opens a Chrome JSON trace in Catapult, the viewer of chrome://tracing. The first result has a row per thread: `process`,
-/// `pid`, `thread`, `tid`, `slices`, `async_slices`, `depth`; the second a row per arrow: `from_slice`, `from_thread`,
-/// `to_slice`, `to_thread`, in nanoseconds since the first event when the first slice begins and ends (`from_begin`, `from_end`)
-/// and the `time` at which the second begins.
+/// Opens a Chrome JSON trace in Catapult, the viewer of chrome://tracing. The first result has a row per thread:
+/// `process`, `pid`, `thread`, `tid`, `slices`, `async_slices`, `depth`. The second has a row per arrow:
+/// `from_slice`, `from_thread`, `to_slice`, `to_thread`, and times in nanoseconds since the first event. The first
+/// slice begins and ends at `from_begin` and `from_end`, and the second begins at `time`.
 ///
 /// # Panics
 /// The viewer cannot be run.
@@ -104,7 +104,7 @@ pub fn open_in_catapult(trace: &Path) -> Answer {
 /// Saves what the Perfetto UI shows of a trace, all groups expanded, as a PNG picture.
 ///
 /// # Panics
-/// As [`ask_trace_processor`].
+/// Like [`ask_trace_processor`].
 pub fn screenshot(trace: &Path, picture: &Path) -> Answer {
     let picture = picture.to_str().expect("a test's path is UTF-8");
     ask(
@@ -113,6 +113,31 @@ pub fn screenshot(trace: &Path, picture: &Path) -> Answer {
         &["--expand", "--screenshot", picture],
         &[],
     )
+}
+
+/// Opens the page of `omptrace report` in Chromium as a reader does; `tests/tools/report.mjs` says what the answer holds. Pictures
+/// go into `folder`, where one is named.
+///
+/// # Panics
+/// The browser cannot be run, or the page does not get ready.
+pub fn read_page(page: &Path, folder: Option<&Path>) -> Value {
+    let mut command = Command::new(node());
+    command
+        .arg(root().join("tests/tools/report.mjs"))
+        .arg(page)
+        .env("OMPTRACE_TOOLS", tools())
+        .env("OMPTRACE_CHROMIUM", chromium());
+    if let Some(folder) = folder {
+        command.arg("--folder").arg(folder);
+    }
+    let output = command.output().expect("node can be run");
+    assert!(
+        output.status.success(),
+        "report.mjs ended with {}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
 fn ask(script: &str, trace: &Path, options: &[&str], queries: &[&str]) -> Answer {

@@ -1,4 +1,5 @@
-//! What `omptrace record` says of what it could not see: libraries apart from what is preloaded, traces without a note.
+//! The messages of `omptrace record` on what it could not see: libraries apart from what is preloaded, traces without a
+//! note.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -280,9 +281,9 @@ fn names_that_are_missing_are_reported() {
     assert!(printed("check").contains(": sound"), "{}", printed("check"));
 }
 
-/// LLVM's runtime takes one tool: Archer where there is no other.
+/// LLVM's runtime takes one tool: Archer where there is no other. The tracer passes on to it.
 #[test]
-fn programs_that_archer_would_have_watched_are_reported() {
+fn programs_that_archer_watches_are_watched_while_recorded() {
     let program = compile(
         "tests/programs/thread_sanitizer.c",
         Compiler::Clang22,
@@ -305,15 +306,21 @@ fn programs_that_archer_would_have_watched_are_reported() {
     command.args(["record", "-o", "x.omptrace", "--"]);
     let recorded = with_options(command.arg(&program).current_dir(traces.path()));
     assert_eq!(recorded.stdout, alone.stdout, "{recorded:?}");
+    assert_eq!(recorded.status, alone.status, "{recorded:?}");
     let words = "is built with ThreadSanitizer, for which LLVM's runtime loads Archer";
-    let said = said(&recorded);
-    assert!(said.contains(words), "{said}");
-    assert!(said.contains("look for races without omptrace"), "{said}");
-    assert_eq!(traces.all_files().len(), 1, "{said}");
-    let doctor = omptrace(["doctor".as_ref(), program.as_os_str()]);
-    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
-    let doctor = doctor.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(doctor.contains(words), "{doctor}");
+    let text = said(&recorded);
+    assert!(!text.contains(words) && !text.contains("WARNING"), "{text}");
+    assert_eq!(traces.all_files().len(), 1, "{text}");
+
+    // Where it may not pass on, that is reported.
+    let traces = Traces::folder();
+    let mut command = Command::new(omptrace_program());
+    command.args(["record", "-o", "x.omptrace", "--"]);
+    command.env("OMPTRACE_CHAIN", "0");
+    let refused = with_options(command.arg(&program).current_dir(traces.path()));
+    let text = said(&refused);
+    assert!(text.contains(words), "{text}");
+    assert!(text.contains("unset OMPTRACE_CHAIN"), "{text}");
 }
 
 /// Of a pair, one end alone shows nothing.

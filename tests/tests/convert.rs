@@ -109,8 +109,8 @@ fn events_by_process(export: &[u8]) -> BTreeMap<String, Vec<String>> {
     by_process
 }
 
-/// The event without the time of the export's first process, and without the numbers of processes: the values of counters
-/// have keys with those, but for the first process.
+/// The event without the time of the export's first process, and without the numbers of processes. The values of
+/// counters have keys with those numbers, but for the first process.
 fn without_numbers(mut event: Value) -> String {
     let process = format!(" ({})", event["pid"]);
     let event = event.as_object_mut().expect("an object");
@@ -168,8 +168,8 @@ fn all_is_done_where_there_can_be_few_threads() {
     let files = traces.files();
     let convert = |format| ["convert", "--jobs", "8", "--to", format, "-o"];
     for arguments in [
-        &["info", "--json"][..],
-        &["stats", "--json"],
+        &["info", "--json", "--all"][..],
+        &["stats", "--json", "--all"],
         &["check"],
         &["symbolize"],
         &convert("chrome"),

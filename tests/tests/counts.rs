@@ -1,8 +1,8 @@
 //! The main promise: a trace holds exactly the callbacks that an independent tool counts in the same environment, on
 //! each runtime.
 //!
-//! Whether a dependence is resolved at once, which thread runs a task, and how often a thread is idle, depends on luck, so
-//! those callbacks need not come equally often in two runs; all others must.
+//! Whether a dependence is resolved at once, which thread runs a task, and how often a thread is idle, depends on
+//! luck. So those callbacks need not come equally often in two runs; all others must.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ const LUCK: &[&str] = &[
 /// Those of programs with nested regions: how many threads the inner teams need depends on how many of them there are at once.
 const LUCK_OF_NESTED: &[&str] = &["thread_begin", "thread_end"];
 
-/// What the counting tool counts, and what the program prints.
+/// The counts of the counting tool, and the output of the program.
 fn counted(command: &mut Command) -> (Counts, String) {
     let folder = TempDir::new().expect("a temporary folder can be made");
     let file = folder.path().join("counts.json");

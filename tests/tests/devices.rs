@@ -1,12 +1,12 @@
-//! Real offloading, to LLVM's devices on the host's own cores: what the host delivers is recorded exactly, and its devices,
-//! which give no trace records, show as the host observed them.
+//! Real offloading, to LLVM's devices on the host's own cores. Events of the host are recorded exactly. Its devices
+//! give no trace records, and show as the host observed them.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use omptrace_tests::env::{Compiler, compile, count_tool, intel_offload};
+use omptrace_tests::env::{Compiler, compile, count_tool, intel_offload, omptrace_program};
 use omptrace_tests::trace::{Counts, Traces, convert, counts, dump, info};
 use omptrace_tests::viewers::query;
 use serde_json::Value;
@@ -16,8 +16,8 @@ const DEVICES: u64 = 4;
 
 /// The program's modes, each with kernels and data operations per round and device, and its number of devices.
 ///
-/// Constructs: an allocation, a transfer and a deletion for each variable mapped, and one more transfer to and from for
-/// `update`; what is there already is not transferred again.
+/// Constructs: an allocation, a transfer and a deletion for each variable mapped, and one more transfer to and from
+/// for `update`. Data that is there already is not transferred again.
 const MODES: &[(&str, u64, u64, u64)] = &[
     ("constructs", 3, 9, DEVICES),
     ("threads", 3, 9, 2),
@@ -94,7 +94,7 @@ const BY_QUEUE: &str = "select substr(coalesce(thread.name, track.name), 10) as 
 const ARROWS: &str = "select count(*) as number from flow join slice on flow.slice_in = slice.id \
                       where extract_arg(slice.arg_set_id, 'debug.observed_by') = 'host' \
                          or extract_arg(slice.arg_set_id, 'args.observed_by') = 'host'";
-/// What a kernel does on the host's own cores lies in its submission.
+/// Kernels that lie in their submission: they run on the host's own cores.
 const INSIDE_KERNELS: &str = "select count(*) as number from slice c join slice p on c.parent_id = p.id \
                               where p.name glob '*target submit*' and c.category != 'target'";
 /// Slices that reach beyond the one that they lie in.
@@ -172,8 +172,33 @@ fn kernels_have_the_names_of_their_functions_and_lines() {
     }
 }
 
-/// Intel's runtime of 2023 answers the tracing entry points and refuses to trace, grants the newer form of data operations and
-/// delivers the older one, with an argument more.
+/// LLVM's library for offloading has no entry point of tracing; Intel's plug-in has them, and refuses when it is asked.
+#[test]
+fn doctor_says_which_libraries_can_give_records_of_devices() {
+    let output = Command::new(omptrace_program())
+        .args(["doctor", "--json"])
+        .env("LD_LIBRARY_PATH", intel_offload("openmp"))
+        .output()
+        .expect("omptrace can be run");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let libraries = report["offloading"]["libraries"]
+        .as_array()
+        .expect("libraries");
+    let can_trace = |name: &str| {
+        let is_it = |library: &&Value| {
+            library["path"]
+                .as_str()
+                .is_some_and(|path| path.contains(name))
+        };
+        let library = libraries.iter().find(is_it).expect("it is installed");
+        library["can_trace"].as_bool().expect("a boolean")
+    };
+    assert!(can_trace("libomptarget.rtl.opencl.so"));
+    assert!(!can_trace("llvm-22/lib/libomptarget.so"));
+}
+
+/// Intel's runtime of 2023 answers the tracing entry points and refuses to trace. It grants the newer form of data
+/// operations, and delivers the older one with an argument more.
 #[test]
 fn intel_refuses_to_trace_and_shows_as_the_host_observed_it() {
     let openmp = intel_offload("openmp");

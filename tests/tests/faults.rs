@@ -1,5 +1,5 @@
-//! Whatever goes wrong for the tracer, the program runs on with its own output and exit status, and one line says what
-//! happened and what to do.
+//! Whatever goes wrong for the tracer, the program runs on with its own output and exit status. One line says what happened
+//! and what to do.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -122,7 +122,7 @@ fn address_space_is_short() {
 }
 
 #[test]
-fn a_wrong_value_is_told_and_the_default_taken() {
+fn a_wrong_value_is_reported_and_the_default_taken() {
     for (name, value) in [
         ("OMPTRACE_BUFFER", "12"),
         ("OMPTRACE_COMPRESS", "fast"),

@@ -1,5 +1,6 @@
-//! A signal handler that acts at each instruction of a callback, on the tracer as it was built (`handlers.c`): whatever the
-//! handler does there, the program lives on, and each event is in the trace once, in order, or counted as lost.
+//! A signal handler that acts at each instruction of a callback, on the tracer as it was built (`handlers.c`).
+//! Whatever the handler does there, the program lives on. Each event is in the trace once, in order, or counted as
+//! lost.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -23,7 +24,7 @@ struct Run {
     steps: Vec<Step>,
 }
 
-/// What happened when the handler acted after one instruction.
+/// The observations when the handler acted after one instruction.
 struct Step {
     number: u64,
     /// The event that was interrupted.
@@ -125,8 +126,8 @@ impl Run {
         Recorded { id: step.main, by }
     }
 
-    /// What the trace has: events in order, each once, those of a step between those of its neighbours. The rest of the
-    /// trace must be sound.
+    /// Reads the trace: events in order, each once, those of a step between those of its neighbours. The rest of the trace
+    /// must be sound.
     fn read(&self, trace: &Path, is_pedantic: bool) -> Trace {
         let (events, warnings) = dump_with_warnings(trace);
         // Of clocks, where the machine is busy.
@@ -219,9 +220,11 @@ fn streams(events: &[Value]) -> impl Iterator<Item = u64> {
 fn lost(trace: &Path) -> usize {
     let info = info(trace);
     let findings = info["findings"].as_array().expect("a list");
-    let untold = findings.iter().filter(|one| one["name"] == "events_untold");
+    let unreported = findings
+        .iter()
+        .filter(|one| one["name"] == "events_unreported");
     let text = |finding: &Value| finding["text"].as_str().unwrap_or_default().to_owned();
-    let untold = untold.map(|finding| {
+    let unreported = unreported.map(|finding| {
         let text = text(finding);
         let digits = |c: char| !c.is_ascii_digit();
         number(
@@ -230,7 +233,7 @@ fn lost(trace: &Path) -> usize {
                 .unwrap_or("0"),
         )
     });
-    (info["lost"].as_u64().expect("a number") + untold.sum::<u64>()) as usize
+    (info["lost"].as_u64().expect("a number") + unreported.sum::<u64>()) as usize
 }
 
 fn first_cpu() -> String {
@@ -242,8 +245,8 @@ fn first_cpu() -> String {
     list.split([',', '-']).next().expect("one").into()
 }
 
-/// Events that the program makes at each step besides the handler's: three before, the one that is interrupted, and so many
-/// after; and how many of the handler's events have no id of their own.
+/// The program makes events at each step besides the handler's: three before, the one that is interrupted, and
+/// `after`. `without_id` of the handler's events have no id of their own.
 fn check(action: &str, after: usize, without_id: usize, variables: &[(&str, &str)]) {
     for callback in CALLBACKS {
         let run = Run::new(callback, action, "1", variables);
@@ -418,8 +421,8 @@ fn the_thread_ends() {
     }
 }
 
-/// Whatever a thread is doing on the cold path when the session ends, and however long, as in a slow write of its own: the
-/// event that it is storing is there once it is stored, and nothing is lost silently.
+/// A thread may be on the cold path when the session ends, and for long, as in a slow write of its own. The event
+/// that it is storing is there once it is stored, and nothing is lost silently.
 #[test]
 fn the_session_ends_while_a_thread_takes_its_time() {
     let run = Run::new("large", "park", "4001", &[]);

@@ -47,7 +47,7 @@ fn number(row: &Rows, index: usize, column: &str) -> u64 {
     row[index][column].as_u64().expect("a number")
 }
 
-/// What Perfetto shows of its own format.
+/// The slices that Perfetto shows of its own format.
 fn truth(trace: &Path) -> Vec<Slice> {
     let rows = &query(trace, &[SLICES])[0];
     sorted((0..rows.len()).map(|index| {

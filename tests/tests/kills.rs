@@ -1,5 +1,5 @@
-//! SIGKILL at random moments: the trace holds at least what the program had finished on each thread, no event twice,
-//! and says how the program ended.
+//! SIGKILL at random moments. The trace holds at least what the program had finished on each thread, and no event
+//! twice. It says how the program ended.
 
 use std::collections::HashSet;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use omptrace_tests::env::{Compiler, compile, omptrace_program};
+use omptrace_tests::env::{Compiler, compile, libgomp_adapter, omptrace_program};
 use omptrace_tests::trace::{Traces, dump, info, omptrace};
 use serde_json::Value;
 
@@ -16,13 +16,15 @@ const THREADS: usize = 2;
 
 /// How many programs are killed, unless `OMPTRACE_TEST_KILLS` says otherwise: enough to find what is not rare.
 const KILLS: u64 = 25;
+/// The same on libgomp, where the tracer is the same.
+const KILLS_ON_LIBGOMP: u64 = 8;
 /// They are killed within this time after they are ready.
 const MOMENTS_US: u64 = 100_000;
 
 /// Constructs that a thread of `kill_me` had finished: regions, criticals, tasks, loops.
 type Finished = [u64; 4];
 
-/// What the threads had finished, as the file shared with the killed program says.
+/// The rounds that the threads had finished, from the file shared with the killed program.
 fn finished(shared: &Path) -> Vec<Finished> {
     let bytes = fs::read(shared).expect("the program made it");
     let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("eight bytes"));
@@ -104,11 +106,26 @@ fn moment(round: u64, seed: u64) -> Duration {
 #[test]
 fn nothing_is_lost() {
     let program = compile("tests/programs/kill_me.c", Compiler::Clang22, &[]);
+    loses_nothing(KILLS, || Command::new(&program));
+}
+
+#[test]
+fn nothing_is_lost_on_libgomp() {
+    let program = compile("tests/programs/kill_me.c", Compiler::Gcc, &[]);
+    loses_nothing(KILLS_ON_LIBGOMP, || {
+        let mut command = Command::new(&program);
+        command.env("LD_PRELOAD", libgomp_adapter());
+        command
+    });
+}
+
+/// Kills `kill_me`, which `program` starts, once in each round.
+fn loses_nothing(rounds: u64, program: impl Fn() -> Command) {
     let seed = from_environment("OMPTRACE_TEST_SEED").unwrap_or(0);
-    for round in 0..from_environment("OMPTRACE_TEST_KILLS").unwrap_or(KILLS) {
+    for round in 0..from_environment("OMPTRACE_TEST_KILLS").unwrap_or(rounds) {
         let traces = Traces::folder();
         let shared = traces.path().join("finished");
-        let mut command = Command::new(&program);
+        let mut command = program();
         command.arg(&shared).arg(THREADS.to_string());
         traces.trace(&mut command);
         // Every other one without the writer thread.

@@ -19,7 +19,7 @@ const ROUNDS: usize = 100;
 struct Stays {
     child: Child,
     stdout: BufReader<ChildStdout>,
-    /// What it said behind `ready`: its child's process id, seen from where it runs.
+    /// Its output behind `ready`: its child's process id, seen from where it runs.
     said: String,
 }
 

@@ -13,7 +13,8 @@ fn trace(traces: &Traces, program: &str, size: u32) -> PathBuf {
     traces.only()
 }
 
-/// A tree of tasks, as deep as its size: two to the power of that, of which as many are alive as the tree is deep.
+/// A tree of tasks, as deep as its size. It has two to the power of that, of which as many are alive as the tree is
+/// deep.
 const TASKS: &str = "tests/programs/tasks.c";
 /// Fights for locks, ten per size.
 const LOCKS: &str = "tests/programs/locks.c";

@@ -21,7 +21,7 @@ struct Traced {
     folder: TempDir,
     program: PathBuf,
     trace: PathBuf,
-    /// What the program printed.
+    /// The output of the program.
     printed: String,
 }
 
@@ -443,7 +443,7 @@ fn an_address_of_the_runtime_takes_the_place_around() {
     );
 }
 
-/// What the runtime finds on the stack is where the function was called that ended by a jump to it.
+/// The runtime finds on the stack the place where the function was called that ended by a jump to it.
 #[test]
 fn a_line_of_a_caller_is_not_that_of_the_construct() {
     const SOURCE: &str = "tail_calls.c";

@@ -1,5 +1,5 @@
-//! What the timeline shows of teams of one thread, about which runtimes report otherwise than usual: number and time of tasks are
-//! those of the program, nothing is left out, and the archive is sound.
+//! Timelines of teams of one thread, which runtimes report otherwise than usual. Number and time of tasks are those
+//! of the program, nothing is left out, and the archive is sound.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use omptrace_tests::env::{Compiler, FURTHER_RUNTIMES, OpenMp, RUNTIMES, compile,
 use omptrace_tests::trace::{Traces, convert, omptrace};
 use serde_json::Value;
 
-/// What became of a program.
+/// The end of a program.
 struct Seen {
     stats: Value,
     /// The tasks that ran, as the program saw it.
@@ -33,7 +33,9 @@ impl Seen {
 
     /// A number of the main thread.
     fn of_main(&self, number: &str) -> u64 {
-        self.stats["threads"][0][number].as_u64().expect("a number")
+        self.stats["per_thread"][0][number]
+            .as_u64()
+            .expect("a number")
     }
 }
 
@@ -73,7 +75,12 @@ fn run(compiler: Compiler, runtime_name: &str, arguments: &[&str]) -> Seen {
         assert!(!faults.any(is_fault), "{what}: {said}");
         assert!(output.status.success() || lost_tasks, "{what}: {said}");
     }
-    let output = omptrace([Path::new("stats"), &trace, Path::new("--json")]);
+    let output = omptrace([
+        Path::new("stats"),
+        &trace,
+        Path::new("--json"),
+        Path::new("--all"),
+    ]);
     assert!(output.status.success(), "{what}: {output:?}");
     Seen {
         stats: serde_json::from_slice(&output.stdout).expect("JSON"),

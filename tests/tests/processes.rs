@@ -1,5 +1,5 @@
-//! Processes that fork, exec, exit in the wrong place, end the runtime and start it again: each process's trace is
-//! exact, and nobody else's is touched.
+//! Processes that fork, exec, exit in the wrong place, end the runtime and start it again. Each process's trace is
+//! exact, and traces of others are not touched.
 
 use std::path::Path;
 use std::process::Command;
@@ -67,8 +67,8 @@ fn a_child_that_uses_openmp_has_a_trace_of_its_own() {
         regions.sort_unstable();
         assert_eq!(regions, [(500, 500), (1000, 1000)], "{name}");
         for trace in traces.files() {
-            let judged = omptrace([Path::new("check"), &trace]);
-            let words = String::from_utf8_lossy(&judged.stdout);
+            let checked = omptrace([Path::new("check"), &trace]);
+            let words = String::from_utf8_lossy(&checked.stdout);
             assert!(
                 !words.contains("older than their predecessor"),
                 "{name}: {words}"

@@ -30,7 +30,7 @@ fn from_environment(name: &str) -> Option<u64> {
 
 type Counted = BTreeMap<String, i64>;
 
-/// What the program counted itself.
+/// The counts of the program itself.
 fn own(output: &Output) -> Counted {
     let text = String::from_utf8_lossy(&output.stdout);
     let lines = text.lines().filter_map(|line| line.split_once(' '));
@@ -41,7 +41,7 @@ fn own(output: &Output) -> Counted {
     counts
 }
 
-/// What the program prints in each run: not how many of its tasks it cancelled in time.
+/// The output of the program that is the same in each run: not how many of its tasks it cancelled in time.
 fn printed(output: &Output) -> Vec<String> {
     let text = String::from_utf8_lossy(&output.stdout);
     let lines = text.lines().filter(|line| !line.starts_with("tasks_run "));
@@ -56,7 +56,7 @@ fn construct(event: &Value) -> Option<&'static str> {
     Some(match (text("event"), text("kind"), text("work_type")) {
         ("parallel_begin", ..) if flags() & 0x4000_0000 != 0 => "leagues",
         ("parallel_begin", ..) => "regions",
-        // An explicit task, and none that stands for a taskwait.
+        // An explicit task, not the one of a taskwait.
         ("task_create", ..) if flags() & 0x14 == 4 => "tasks",
         ("mutex_acquired", "critical", _) => "criticals",
         ("mutex_acquired", "ordered", _) => "ordered",
@@ -113,7 +113,7 @@ fn added_up(stats: &Value) -> Counted {
             add(name, number(&construct, "count"));
         }
     }
-    for thread in list("threads") {
+    for thread in list("per_thread") {
         add("tasks_run", number(&thread, "tasks"));
     }
     let mut criticals = 0;
@@ -130,7 +130,7 @@ fn added_up(stats: &Value) -> Counted {
     counts
 }
 
-/// What was wrong with a program, if anything.
+/// The fault of a program, if there is one.
 fn fault(
     seed: u64,
     compiler: Compiler,
@@ -209,12 +209,17 @@ fn fault(
         }
     };
     compare("the trace has ", recorded(&dump(&trace)))?;
-    let stats = omptrace([Path::new("stats"), Path::new("--json"), &trace]);
+    let stats = omptrace([
+        Path::new("stats"),
+        Path::new("--json"),
+        Path::new("--all"),
+        &trace,
+    ]);
     let stats: Value =
         serde_json::from_slice(&stats.stdout).map_err(|error| format!("{error}: {stats:?}"))?;
     compare("stats has     ", added_up(&stats))?;
     accounts_add_up(&stats)?;
-    let mut threads = stats["threads"].as_array().into_iter().flatten();
+    let mut threads = stats["per_thread"].as_array().into_iter().flatten();
     if let Some(thread) = threads.find(|thread| thread["unknown_ns"] != 0) {
         return Err(format!("time is unknown: {thread}"));
     }

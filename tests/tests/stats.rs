@@ -1,16 +1,19 @@
-//! What `omptrace stats` says of programs that measure themselves, and of traces of runtimes that report less than others.
+//! The output of `omptrace stats` for programs that measure themselves, and for traces of runtimes that report less than
+//! others.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use omptrace_tests::env::{
-    Compiler, OPENMP_45, RUNTIMES, RUNTIMES_OF_TR6, compile, program_on, runtime,
+    Compiler, OPENMP_45, RUNTIMES, RUNTIMES_OF_TR6, compile, libgomp_adapter, program_on, runtime,
 };
 use omptrace_tests::trace::{Traces, accounts_add_up, info, omptrace};
 use omptrace_timeline::sink::split_place;
 use serde_json::Value;
 
 /// A trace's numbers, and what its program printed.
-struct Told {
+struct Recorded {
     stats: Value,
     text: String,
     info: Value,
@@ -18,7 +21,7 @@ struct Told {
 }
 
 /// Traces a program, whose runtime loads the tracer, and adds up.
-fn told(command: &mut Command) -> Told {
+fn recorded_stats(command: &mut Command) -> Recorded {
     let traces = Traces::folder();
     let printed = traces.record(command);
     let trace = traces.only();
@@ -28,8 +31,8 @@ fn told(command: &mut Command) -> Told {
         assert!(output.status.success(), "{output:?}");
         output.stdout
     };
-    Told {
-        stats: serde_json::from_slice(&run(&["--json"])).expect("JSON"),
+    Recorded {
+        stats: serde_json::from_slice(&run(&["--json", "--all"])).expect("JSON"),
         text: String::from_utf8(run(&[])).expect("UTF-8"),
         info: info(&trace),
         truth: printed
@@ -39,11 +42,11 @@ fn told(command: &mut Command) -> Told {
     }
 }
 
-fn accounts(what: &str) -> Told {
+fn accounts(what: &str) -> Recorded {
     let program = compile("tests/programs/accounts.c", Compiler::Clang22, &[]);
-    let told = told(Command::new(program).arg(what));
-    adds_up(&told.stats);
-    told
+    let recorded = recorded_stats(Command::new(program).arg(what));
+    adds_up(&recorded.stats);
+    recorded
 }
 
 fn ns(of: &Value, what: &str) -> u64 {
@@ -62,10 +65,10 @@ fn construct<'v>(stats: &'v Value, name: &str) -> &'v Value {
     found.unwrap_or_else(|| panic!("{name} in {stats}"))
 }
 
-/// What a thread does adds up to the time of its process, to the nanosecond.
+/// The states of a thread add up to the time of its process, to the nanosecond.
 fn adds_up(stats: &Value) {
     accounts_add_up(stats).unwrap_or_else(|fault| panic!("{fault}"));
-    for thread in list(stats, "threads") {
+    for thread in list(stats, "per_thread") {
         assert_eq!(
             ns(thread, "duration_ns"),
             ns(stats, "duration_ns"),
@@ -76,8 +79,8 @@ fn adds_up(stats: &Value) {
 
 /// The process is seen from its start, which is known to a tick of 10 ms, to its end.
 #[test]
-fn serial_time_before_the_first_region_and_after_the_last_is_told() {
-    let Told {
+fn serial_time_before_the_first_region_and_after_the_last_is_reported() {
+    let Recorded {
         stats,
         text,
         info,
@@ -86,7 +89,7 @@ fn serial_time_before_the_first_region_and_after_the_last_is_told() {
     let process = &list(&stats, "processes")[0];
     assert!(ns(process, "serial_before_ns") >= truth[0], "{process}");
     assert!(ns(process, "serial_after_ns") >= truth[1], "{process}");
-    let main = &list(&stats, "threads")[0];
+    let main = &list(&stats, "per_thread")[0];
     assert_eq!(ns(main, "serial_ns"), ns(process, "serial_ns"));
     assert!(ns(process, "before_tracing_ns") <= ns(&stats, "duration_ns"));
     assert!(text.contains("from start to end of the process"), "{text}");
@@ -97,7 +100,7 @@ fn serial_time_before_the_first_region_and_after_the_last_is_told() {
 
 #[test]
 fn a_parallel_region_waits_as_long_as_its_members() {
-    let Told { stats, truth, .. } = accounts("masked");
+    let Recorded { stats, truth, .. } = accounts("masked");
     let region = construct(&stats, "!$omp parallel @");
     let (regions, waits) = (truth[0], truth[1]);
     // What a thread is kept from the processor for between a clock and the event counts at one of them only.
@@ -111,8 +114,8 @@ fn a_parallel_region_waits_as_long_as_its_members() {
 }
 
 #[test]
-fn loops_tell_their_schedule_and_chunks() {
-    let Told { stats, text, .. } = accounts("dynamic");
+fn loops_report_their_schedule_and_chunks() {
+    let Recorded { stats, text, .. } = accounts("dynamic");
     let loops: Vec<&Value> = list(&stats, "constructs")
         .iter()
         .filter(|construct| construct["schedule"].is_string())
@@ -146,8 +149,8 @@ fn loops_tell_their_schedule_and_chunks() {
 
 #[test]
 fn nested_regions_add_up() {
-    let Told { stats, truth, .. } = accounts("nested");
-    let threads = list(&stats, "threads");
+    let Recorded { stats, truth, .. } = accounts("nested");
+    let threads = list(&stats, "per_thread");
     assert!(threads.len() >= 4, "{stats}");
     // However many regions it is in, a thread's time counts once.
     assert!(ns(&threads[0], "parallel_ns") <= truth[0], "{stats}");
@@ -155,8 +158,8 @@ fn nested_regions_add_up() {
 }
 
 #[test]
-fn locks_tell_where_they_were_made_and_who_waited() {
-    let Told {
+fn locks_report_where_they_were_made_and_who_waited() {
+    let Recorded {
         stats, text, truth, ..
     } = accounts("locks");
     let locks = list(&stats, "locks");
@@ -178,14 +181,94 @@ fn locks_tell_where_they_were_made_and_who_waited() {
     assert!(text.contains("L0 0x") && text.contains("not got"), "{text}");
 }
 
+/// The causes that the program of `measures_itself.c` measures, and those of ours that they are. It does not know how long it waits
+/// for tasks apart from members that are late.
+const MEASURED: [(&str, &[&str]); 7] = [
+    ("useful", &["useful_ns"]),
+    ("serial", &["serial_ns"]),
+    ("narrow_team", &["narrow_team_ns"]),
+    ("critical", &["critical_ns"]),
+    ("lock", &["lock_ns"]),
+    ("ordered", &["ordered_ns"]),
+    (
+        "imbalance and tasks",
+        &["imbalance_ns", "task_starvation_ns", "task_wait_ns"],
+    ),
+];
+
+/// The greatest difference between what a program measures itself and what `stats` says of it, as a share of all its
+/// threads' time.
+fn difference(program: &Path, threads: u64, preload: Option<PathBuf>) -> (f64, String) {
+    let traces = Traces::folder();
+    let mut command = Command::new(program);
+    let printed = traces.record(
+        command
+            .args([&threads.to_string(), "20"])
+            .envs(preload.map(|library| ("LD_PRELOAD", library))),
+    );
+    let lines = printed.lines().filter_map(|line| line.split_once(' '));
+    let mut truth: BTreeMap<&str, i64> = lines
+        .map(|(cause, ns)| (cause, ns.parse().expect("nanoseconds")))
+        .collect();
+    truth.insert("imbalance and tasks", truth["imbalance"] + truth["tasks"]);
+    let trace = traces.only();
+    let output = omptrace(["stats".as_ref(), trace.as_os_str(), "--json".as_ref()]);
+    let stats: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    accounts_add_up(&stats).unwrap_or_else(|fault| panic!("{fault}"));
+    assert_eq!(ns(&stats, "threads"), threads, "{stats}");
+    // The program measures from its first region to its last.
+    let process = &list(&stats, "processes")[0];
+    let around = ns(process, "serial_before_ns") + ns(process, "serial_after_ns");
+    let mut greatest = (0.0, String::new());
+    for (cause, ours) in MEASURED {
+        let accounting = &stats["accounting"];
+        let sum: u64 = ours.iter().map(|ours| ns(accounting, ours)).sum();
+        let sum = match cause {
+            "useful" => sum - around,
+            "serial" => sum - around * (threads - 1),
+            _ => sum,
+        };
+        let share = truth[cause].abs_diff(sum as i64) as f64 / truth["total"] as f64;
+        if share > greatest.0 {
+            let words = format!("{cause}: {} measured, {sum} in {stats}", truth[cause]);
+            greatest = (share, words);
+        }
+    }
+    greatest
+}
+
+/// Useful time and each loss are those that the program measures by its own clock, within 2 % of all its threads' time.
+///
+/// A thread may lose its processor between the program's clock and the event: then one of both counts that time. So the best of a
+/// few runs shows the tracer's own error.
+#[test]
+fn useful_and_lost_time_are_what_a_program_measures_itself() {
+    for (compiler, preload) in [
+        (Compiler::Clang22, None),
+        (Compiler::Gcc, Some(libgomp_adapter())),
+    ] {
+        let program = compile("tests/programs/measures_itself.c", compiler, &[]);
+        for threads in [2, 4, 8] {
+            let mut tries = (0..4).map(|_| difference(&program, threads, preload.clone()));
+            let mut last = tries.next().expect("a try");
+            while last.0 >= 0.02
+                && let Some(next) = tries.next()
+            {
+                last = next;
+            }
+            assert!(last.0 < 0.02, "{threads} threads, {compiler:?}: {}", last.1);
+        }
+    }
+}
+
 /// Nothing that the runtime does for itself is the program's.
 #[test]
 fn hidden_helpers_stand_apart() {
     let flags = ["-fopenmp-targets=x86_64-pc-linux-gnu"];
     let program = compile("tests/programs/target_nowait.c", Compiler::Clang22, &flags);
-    let Told { stats, text, .. } = told(&mut Command::new(program));
+    let Recorded { stats, text, .. } = recorded_stats(&mut Command::new(program));
     adds_up(&stats);
-    let threads = list(&stats, "threads");
+    let threads = list(&stats, "per_thread");
     let helpers: Vec<&Value> = threads.iter().filter(|t| t["role"] == "helper").collect();
     assert!(!helpers.is_empty(), "{stats}");
     let tasks: u64 = helpers.iter().map(|helper| ns(helper, "tasks")).sum();
@@ -211,9 +294,10 @@ fn hidden_helpers_stand_apart() {
 #[test]
 fn threads_are_idle_after_the_last_region_and_at_no_barrier() {
     for name in RUNTIMES_OF_TR6 {
-        let Told { stats, truth, .. } = told(&mut program_on(name, "accounts.c", &["serial"]));
+        let Recorded { stats, truth, .. } =
+            recorded_stats(&mut program_on(name, "accounts.c", &["serial"]));
         adds_up(&stats);
-        let threads = list(&stats, "threads");
+        let threads = list(&stats, "per_thread");
         let worker = threads.iter().find(|thread| thread["role"] == "worker");
         let worker = worker.expect("a worker");
         assert!(ns(worker, "idle_ns") >= truth[1], "{name}: {worker}");
@@ -237,10 +321,10 @@ const COUNTED: [(&str, &str); 10] = [
     ("taskwaits", "!$omp taskwait"),
 ];
 
-/// What `stats` counts under that name.
+/// The count of `stats` under that name.
 fn counted(stats: &Value, name: &str) -> u64 {
     let Some((_, construct)) = COUNTED.iter().find(|(counted, _)| *counted == name) else {
-        let threads = list(stats, "threads").iter();
+        let threads = list(stats, "per_thread").iter();
         return threads.map(|thread| ns(thread, "tasks")).sum();
     };
     let constructs = list(stats, "constructs").iter();
@@ -249,8 +333,8 @@ fn counted(stats: &Value, name: &str) -> u64 {
     of_kind.map(|row| ns(row, "count")).sum()
 }
 
-/// Loops of each schedule, collapsed, ordered and doacross, sections, single, masked, regions in regions in regions,
-/// reductions of taskgroups and taskloops, detached and cancelled tasks, scans.
+/// The program's groups: loops of each schedule, collapsed, ordered and doacross; sections, single, masked; regions in
+/// regions in regions. And reductions of taskgroups and taskloops, detached and cancelled tasks, scans.
 #[test]
 fn constructs_are_as_many_as_the_program_counts_on_every_runtime() {
     let of_tr6 = RUNTIMES_OF_TR6.iter().map(|name| (name, true));
@@ -274,7 +358,7 @@ fn constructs_are_as_many_as_the_program_counts_on_every_runtime() {
             );
             let trace = traces.only();
             let trace = trace.to_str().expect("UTF-8");
-            let output = omptrace(["stats", "--json", trace]);
+            let output = omptrace(["stats", "--json", "--all", trace]);
             let stats: Value = serde_json::from_slice(&output.stdout).expect("JSON");
             adds_up(&stats);
             for line in printed.lines() {
@@ -288,18 +372,18 @@ fn constructs_are_as_many_as_the_program_counts_on_every_runtime() {
     }
 }
 
-/// What a thread did before the first event that is left is not known, and no work.
+/// The state of a thread before the first event that is left is not known, and no work.
 #[test]
 fn a_flight_recorder_knows_its_last_moments_only() {
     let program = compile("tests/programs/structure.c", Compiler::Clang22, &[]);
-    let Told { stats, text, .. } = told(
+    let Recorded { stats, text, .. } = recorded_stats(
         Command::new(program)
             .args(["2", "500", "20"])
             .env("OMPTRACE_MODE", "flight")
             .env("OMPTRACE_BUFFER", "512K"),
     );
     adds_up(&stats);
-    let main = &list(&stats, "threads")[0];
+    let main = &list(&stats, "per_thread")[0];
     assert!(ns(main, "unknown_ns") > ns(main, "parallel_ns"), "{main}");
     let process = &list(&stats, "processes")[0];
     assert!(process["serial_before_ns"].is_null(), "{process}");

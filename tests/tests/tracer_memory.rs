@@ -8,9 +8,9 @@ use serde_json::Value;
 
 /// A chunk, and the least that `OMPTRACE_BUFFER` may be.
 const CHUNK_KIB: i64 = 256;
-/// What a thread may cost beside the memory for its events: its recorder, a few pages.
+/// The most that a thread may cost beside the memory for its events: its recorder, a few pages.
 const RECORDER_KIB: i64 = 32;
-/// What the process may cost: the library, the writer and what that packs with.
+/// The most that the process may cost: the library, the writer and the memory that this packs with.
 const PROCESS_KIB: i64 = 8 * 1024;
 
 /// A run of `many_threads`.
@@ -71,7 +71,7 @@ const FILLING: Run = Run {
     regions: 1,
 };
 
-/// What the program says of its memory.
+/// The program's own peak of memory.
 #[track_caller]
 fn peak_kib(said: &str) -> i64 {
     kib(said, "peak ")
@@ -121,7 +121,7 @@ impl Run {
         info(&traces.only())
     }
 
-    /// As [`Run::check_memory`], and nothing is lost.
+    /// Like [`Run::check_memory`], and nothing is lost.
     #[track_caller]
     fn check(&self, runtime: &str, compress: &str) {
         let info = self.check_memory(runtime, CHUNK_KIB, ("OMPTRACE_COMPRESS", compress));

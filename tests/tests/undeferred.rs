@@ -6,7 +6,7 @@ use omptrace_tests::env::{Compiler, compile, omptrace_program, program_on, runti
 use omptrace_tests::trace::{Traces, count, dump, info, omptrace};
 use serde_json::{Value, json};
 
-/// Those whose runtime reports the task of a taskwait, and aborts if a tool wrote to it.
+/// The runtimes that report the task of a taskwait, and abort if a tool wrote to it.
 const RUNTIMES: &[&str] = &[
     "llvm-13",
     "llvm-14",
@@ -25,7 +25,7 @@ const WAYS: &[(&str, &str, usize)] = &[
     ("regions", "checksum 9\n", 9),
     ("mutexinoutset", "checksum 40\n", 20),
 ];
-/// What is reported where dependences were taken back.
+/// The reason that is reported where dependences were taken back.
 const WHY: &str = "not recorded from the first undeferred task with dependences on";
 
 fn run(traces: &Traces, command: &mut Command) -> Output {

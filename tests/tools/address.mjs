@@ -2,8 +2,11 @@
 //
 // Opens ADDRESS in headless Chromium, as a user would. If there is a button, clicks it, and goes on
 // in the window that it opens. Waits till the Perfetto UI there has a trace, and asks the UI's own
-// engine. See viewer.mjs for the answer; it has one more result, a row for each track that lies around others: `name`, and
-// whether it is `collapsed`.
+// engine. See viewer.mjs for the answer; it has two more results:
+//
+//   a row of what is shown first: the names of the `pinned` tracks, by comma; `begin` and `end` of the time in sight, in
+//   nanoseconds; the name of the slice that is `selected`
+//   a row for each track that lies around others, in the order of display: `name`, and whether it is `collapsed`
 
 import { loadedTrace, query } from "./ui.mjs";
 import { answer, describeImportErrors, IMPORT_ERRORS, withPage } from "./viewer.mjs";
@@ -23,13 +26,32 @@ await withPage({ width: 1600, height: 1000 }, async (page, errors) => {
   const importErrors = await query(ui, IMPORT_ERRORS);
   const results = [];
   for (const sql of queries) results.push(await query(ui, sql));
-  results.push(await ui.evaluate(groups));
+  results.push([await shown(ui)], await ui.evaluate(groups));
   answer({ status, errors: [...errors, ...describeImportErrors(importErrors)], results });
 });
 
+async function shown(ui) {
+  const { slice, ...shown } = await ui.evaluate(view);
+  const sql = `select name from slice where id = ${slice}`;
+  const selected = slice === null ? null : (await query(ui, sql))[0].name;
+  return { ...shown, selected };
+}
+
+/// Runs in the page.
+function view() {
+  const { workspace, timeline, selection } = window.app.trace;
+  const time = timeline.visibleWindow.toTimeSpan();
+  return {
+    pinned: workspace.pinnedTracks.map(({ name }) => name).join(","),
+    begin: Number(time.start),
+    end: Number(time.end),
+    slice: selection.selection.eventId ?? null,
+  };
+}
+
 /// Runs in the page.
 function groups() {
-  const around = window.app.trace.workspace.flatTracks.filter((track) => track.hasChildren);
+  const around = window.app.trace.workspace.flatTracksOrdered.filter((track) => track.hasChildren);
   return around.map(({ name, collapsed }) => ({ name, collapsed }));
 }
 

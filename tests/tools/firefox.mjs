@@ -1,9 +1,9 @@
 // node firefox.mjs TRACE.json
 //
 // Imports TRACE as the Firefox profiler does, by the code of its command line, which is that of its page. The answer has
-// the form that viewer.mjs describes, with two results: a row per thread, `process`, `pid`, `thread`, `tid`, `is_main`; and a row
-// per marker, with the `thread`'s row number, `name`, `begin` and `duration` in nanoseconds (`duration` is null for
-// instants) and the `detail`.
+// the form that viewer.mjs describes, with two results: a row per thread, `process`, `pid`, `thread`, `tid`, `is_main`, and the
+// `weight` of its samples; and a row per marker, with the `thread`'s row number, `name`, `begin` and `duration` in
+// nanoseconds (`duration` is null for instants) and the `detail`.
 //
 // The command line would start a daemon: here it does not run, and hands over what loads profiles.
 
@@ -42,8 +42,9 @@ try {
   const { threads } = await profile.threadList();
   const { profile: raw } = profile._store.getState().profileView;
   const rows = threads.map(({ threadIndex, threadHandle }) => {
-    const { name, processName, pid, tid, isMainThread } = raw.threads[threadIndex];
-    return { handle: threadHandle, process: processName, pid, thread: name, tid, is_main: isMainThread };
+    const { name, processName, pid, tid, isMainThread, samples } = raw.threads[threadIndex];
+    const weight = samples.weight ? samples.weight.reduce((sum, each) => sum + each, 0) : samples.length;
+    return { handle: threadHandle, process: processName, pid, thread: name, tid, is_main: isMainThread, weight };
   });
   const markers = [];
   for (const [thread, { handle }] of rows.entries()) {

@@ -12,7 +12,7 @@ use omptrace_timeline::sink::split_place;
 struct Record {
     kind: String,
     time: u64,
-    /// What stands behind it: the region's name, the team, the task.
+    /// The rest of the line: the region's name, the team, the task.
     what: String,
 }
 

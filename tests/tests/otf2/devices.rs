@@ -1,4 +1,4 @@
-//! What devices did, in archives of real offloading programs.
+//! The work of devices, in archives of real offloading programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -144,4 +144,24 @@ fn an_archive_of_the_host_only_has_threads_and_all_that_they_did() {
             assert!(!definitions.contains(what), "{what}");
         }
     }
+}
+
+/// Viewers that know the property can put the runtime's own threads out of the way.
+#[test]
+fn hidden_helpers_are_named_as_such() {
+    let traced = Traced::built("tests/programs/target_nowait.c", OFFLOAD, &[]);
+    let definitions = printed(&archive(&traced, &[]), &["-G"]);
+    let of_role = |role: &str| {
+        let is_it = |line: &&str| {
+            line.starts_with("LOCATION_PROPERTY")
+                && line.contains("\"OMPTRACE::THREAD_ROLE\"")
+                && line.contains(&format!("\"{role}\""))
+        };
+        definitions.lines().filter(is_it).count()
+    };
+    assert_eq!(
+        ["main", "worker", "helper"].map(of_role),
+        [1, 1, 8],
+        "{definitions}"
+    );
 }

@@ -10,7 +10,7 @@ use omptrace_tests::otf2::printed;
 use otf2_archive::check_archive;
 use tempfile::TempDir;
 
-/// What `tests/tools/otf2_write.c` makes a sound archive of.
+/// The lines of which `tests/tools/otf2_write.c` makes a sound archive.
 const SOUND: &str = "\
 string 0
 clock 1 30
@@ -82,7 +82,7 @@ at 2 7 get 0 0 5
 at 2 8 done 0 5
 ";
 
-/// Who writes.
+/// The writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writer {
     /// The reference library.
@@ -155,7 +155,7 @@ fn sound_archives_of_others_are_sound() {
     }
 }
 
-/// Lines of the script, what stands there instead, and what is found then in archives of which writers.
+/// Lines of the script, their replacements, and what is found then in archives of which writers.
 const FAULTS: &[(&str, &str, &[&str], &[Writer])] = &[
     // Counts and definitions.
     ("location 1 1 0 0", "location 1 1 0 1", &["event_count"], C),
@@ -419,7 +419,7 @@ fn damage_to_files_of_others_is_found() {
     }
 }
 
-/// Whatever stands in the files, they are read to an end, and nearly always something is wrong with them.
+/// Archives are read to an end whatever is in their files, and nearly always something is wrong with them.
 #[test]
 fn no_byte_of_an_archive_makes_the_check_fail() {
     let written = Written::new(Library, SOUND);

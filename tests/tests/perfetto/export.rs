@@ -11,7 +11,7 @@ use omptrace_tests::viewers::{Rows, open_in_ui, query};
 use crate::intervals::{Interval, lasting, of_chrome, of_text};
 use crate::pftrace;
 
-/// What is traced, and how large.
+/// The programs that are traced, and how large.
 const PROGRAMS: [(&str, &[&str]); 6] = [
     ("examples/stencil.c", &["400", "20"]),
     ("examples/task_tree.c", &["9", "4"]),
@@ -22,7 +22,7 @@ const PROGRAMS: [(&str, &[&str]); 6] = [
 ];
 
 #[test]
-fn all_formats_tell_the_same_intervals() {
+fn all_formats_report_the_same_intervals() {
     for (source, arguments) in PROGRAMS {
         let traced = Traced::program(source, arguments);
         let perfetto = pftrace::intervals(&traced.convert("perfetto", "a.pftrace", &[]));
@@ -140,6 +140,43 @@ fn processes_threads_and_locks_are_a_tree() {
     assert_eq!(names(&results[2]), ["OpenMP worker 1", "main"]);
 }
 
+/// The viewer makes a colour of the correlation id.
+#[test]
+fn work_and_waiting_have_colours_of_their_own() {
+    let traced = Traced::example("lock_fight", &["50"]);
+    let path = traced.convert("perfetto", "a.pftrace", &[]);
+    let colours = "select distinct category, extract_arg(arg_set_id, 'correlation_id') colour \
+                   from slice where dur > 0";
+    let aid = "select extract_arg(source_arg_set_id, 'description') aid from track where name = 'omptrace'";
+    let results = query(&path, &[colours, aid]);
+    let mut seen = Vec::new();
+    for row in &results[0] {
+        let text = |column: &str| row[column].as_str().unwrap_or_default();
+        let expected: &[&str] = match text("category") {
+            "parallel" | "implicit_task" => &["region"],
+            "work" => &["useful work"],
+            "mutex" => &["work under a lock"],
+            "sync" => &["starts, joins, barriers"],
+            "wait" => &[
+                "waits for slower threads",
+                "waits for locks",
+                "starts, joins, barriers",
+            ],
+            other => panic!("{other}"),
+        };
+        let (group, _) = text("colour").split_once(", shade ").expect("a colour");
+        assert!(expected.contains(&group), "{row:?}");
+        seen.push(group.to_owned());
+    }
+    assert!(seen.contains(&"useful work".to_owned()), "{seen:?}");
+    assert!(
+        seen.contains(&"waits for slower threads".to_owned()),
+        "{seen:?}"
+    );
+    let aid = results[1][0]["aid"].as_str().unwrap_or_default();
+    assert!(aid.starts_with("Colours say what a thread did."), "{aid}");
+}
+
 fn names(rows: &Rows) -> Vec<&str> {
     rows.iter().filter_map(|row| row["name"].as_str()).collect()
 }
@@ -166,7 +203,7 @@ fn arrows_lead_to_the_tasks() {
 }
 
 #[test]
-fn events_tell_arguments_source_and_time_of_day() {
+fn events_report_arguments_source_and_time_of_day() {
     let traced = Traced::example("stencil", &["100", "3"]);
     let path = traced.convert("perfetto", "a.pftrace", &[]);
     let arguments = "select a.key, a.display_value value from slice s join args a using (arg_set_id) \

@@ -10,7 +10,7 @@ use crate::export::{number, same};
 use crate::intervals::{Interval, lasting, of_chrome, of_text};
 use crate::pftrace;
 
-/// What a window leaves of the whole.
+/// The rest of the whole in a window.
 fn cut(whole: &[Interval], begin: u64, end: u64) -> Vec<Interval> {
     let is_inside = |slice: &&Interval| {
         let overlaps = slice.begin < end && slice.end > begin;

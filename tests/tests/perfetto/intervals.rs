@@ -1,4 +1,4 @@
-//! What happened from when to when, as each format shows it.
+//! The intervals of a trace, as each format shows them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,13 +17,13 @@ pub(crate) struct Interval {
     pub(crate) name: String,
 }
 
-/// Those of them that last: Chrome JSON has no slices without duration that have arguments.
+/// The intervals that last: Chrome JSON has no slices without duration that have arguments.
 pub(crate) fn lasting(intervals: &[Interval]) -> Vec<Interval> {
     let lasts = |interval: &&Interval| interval.begin < interval.end;
     intervals.iter().filter(lasts).cloned().collect()
 }
 
-/// Those of a Chrome JSON file that last.
+/// The intervals of a Chrome JSON file that last.
 pub(crate) fn of_chrome(path: &Path) -> Vec<Interval> {
     let json: Value = serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON");
     let events = json["traceEvents"].as_array().expect("events");
@@ -70,7 +70,7 @@ pub(crate) fn is_mark(name: &str) -> bool {
     marks.contains(&name)
 }
 
-/// Those of a text file.
+/// The intervals of a text file.
 pub(crate) fn of_text(path: &Path) -> Vec<Interval> {
     let text = fs::read_to_string(path).expect("a file");
     let mut track = "";

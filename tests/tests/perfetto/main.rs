@@ -1,5 +1,6 @@
-//! Perfetto's format, less of a timeline, and the way into the UI: of real programs, checked by Perfetto itself.
+//! Perfetto's format, critical paths, less of a timeline, and the way into the UI: of real programs, checked by Perfetto itself.
 
+mod critical_path;
 mod export;
 mod filter;
 mod intervals;

@@ -7,10 +7,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use omptrace_cli::serve::{HOSTED_UI, Server, UI_PORT, Ui, Way};
-use omptrace_tests::env::{omptrace_program, perfetto_ui};
-use omptrace_tests::trace::Traced;
+use omptrace_cli::serve::{HOSTED_UI, Server, Start, UI_PORT, Ui, Way};
+use omptrace_tests::env::{omptrace_program, perfetto_ui, root};
+use omptrace_tests::trace::{Traced, omptrace};
 use omptrace_tests::viewers::{Rows, open_address, query};
+use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 /// Browsers take long to start on a busy machine.
@@ -41,7 +42,8 @@ impl Running {
         let file = folder.path().join("content");
         fs::write(&file, CONTENT).expect("a file");
         let file = File::open(file).expect("a file");
-        let server = Server::new(file, "my app.pftrace", ui, way, 0).expect("a free port");
+        let server = Server::new(file, "my app.pftrace", ui, way, 0, &Start::default())
+            .expect("a free port");
         Running::start(server, PATIENCE)
     }
 
@@ -191,7 +193,7 @@ fn nobody_is_waited_for_forever() {
     fs::write(folder.path().join("a"), CONTENT).expect("a file");
     let file = File::open(folder.path().join("a")).expect("a file");
     let ui = Ui::At(HOSTED_UI.to_owned());
-    let server = Server::new(file, "a", ui, Way::Fetch, 0).expect("a free port");
+    let server = Server::new(file, "a", ui, Way::Fetch, 0, &Start::default()).expect("a free port");
     assert!(!server.run(Duration::from_millis(50)).expect("no error"));
 }
 
@@ -216,14 +218,17 @@ fn the_local_ui_gets_the_trace_by_a_cookie() {
     assert_eq!(status(&running.ask("GET", "/", &[])), 200);
 }
 
-/// What the UI answers, in which all tracks can be seen without a click.
+/// The answer of the UI, in which all tracks can be seen without a click.
 fn open_expanded(address: &str) -> Vec<Rows> {
     let mut results = open_address(address, &[SLICES]).sound();
     let groups = results.pop().expect("the groups of tracks");
     assert!(!groups.is_empty());
     for group in &groups {
-        assert_eq!(group["collapsed"], false, "{groups:?}");
+        // What the importer says of clocks.
+        let is_folded = group["name"] == "System";
+        assert_eq!(group["collapsed"], is_folded, "{groups:?}");
     }
+    results.truncate(1);
     results
 }
 
@@ -238,7 +243,14 @@ fn a_page_hands_the_trace_to_the_real_ui() {
     // The copy of the UI would fetch a trace by itself at its front page, which the hosted one does not.
     let empty_ui = format!("http://127.0.0.1:{}/#!/viewer", ui.port);
     let file = File::open(&path).expect("the export");
-    let server = Server::new(file, "a.pftrace", Ui::At(empty_ui), Way::Page, 0);
+    let server = Server::new(
+        file,
+        "a.pftrace",
+        Ui::At(empty_ui),
+        Way::Page,
+        0,
+        &Start::default(),
+    );
     let running = Running::start(server.expect("a free port"), PATIENCE);
     assert_eq!(open_expanded(&running.address), expected);
     assert!(running.result.join().expect("it ends"));
@@ -308,14 +320,74 @@ fn the_command_takes_port_9001_or_hands_over() {
     assert!(first.0.wait().expect("it ends").success());
 }
 
+/// What the runtime does for itself is out of the way: below the devices, and folded.
+#[test]
+fn hidden_helpers_are_folded_below_the_devices() {
+    let offload = ["-fopenmp-targets=x86_64-pc-linux-gnu"];
+    let traced = Traced::built("tests/programs/target_nowait.c", &offload, &[]);
+    let (trace, ui) = (traced.trace().to_str(), perfetto_ui());
+    let (trace, ui) = trace.zip(ui.to_str()).expect("UTF-8");
+    let (_running, address) = view(&[trace, "--ui", ui]);
+    let mut results = open_address(&address, &[]).sound();
+    let groups = results.pop().expect("the groups of tracks");
+    let name = |group: &Map<String, Value>| group["name"].as_str().map(str::to_owned);
+    let names: Vec<String> = groups.iter().filter_map(name).collect();
+    let place = |begin: &str| names.iter().position(|name| name.starts_with(begin));
+    let (device, helpers) = (place("device 0"), place("hidden helpers"));
+    assert!(device.is_some() && device < helpers, "{groups:?}");
+    for group in &groups {
+        let is_folded = ["hidden helpers", "System"]
+            .map(Value::from)
+            .contains(&group["name"]);
+        assert_eq!(group["collapsed"], is_folded, "{groups:?}");
+    }
+}
+
+/// The top finding and the critical path are pinned, and the UI opens where the finding is.
+#[test]
+fn the_view_opens_at_the_top_finding() {
+    let trace = root().join("viewer-export/tests/devices/amd_async.omptrace");
+    let (trace, ui) = (trace.to_str(), perfetto_ui());
+    let (trace, ui) = trace.zip(ui.to_str()).expect("UTF-8");
+    let findings = omptrace(["stats", "--json", "--select", "findings", trace]);
+    let findings: Value = serde_json::from_slice(&findings.stdout).expect("JSON");
+    let worst = &findings[0]["instances"][0];
+    let time = |name: &str| worst[name].as_i64().expect("a time");
+    let (begin, end) = (time("begin_ns"), time("end_ns"));
+
+    let opened = |words: &[&str]| {
+        let (_running, address) = view(&[&[trace, "--ui", ui], words].concat());
+        let mut results = open_address(&address, &[]).sound();
+        results.swap_remove(0).swap_remove(0)
+    };
+    let shown = opened(&[]);
+    assert_eq!(shown["pinned"], "critical path,top finding");
+    let selected = shown["selected"].as_str().expect("a slice");
+    assert!(selected.contains("to gain at "), "{selected}");
+    let in_sight = |name: &str| shown[name].as_i64().expect("a time");
+    assert!(
+        in_sight("begin") <= begin && end <= in_sight("end"),
+        "{shown:?} {worst}"
+    );
+    let ns = in_sight("end") - in_sight("begin");
+    assert!(ns < 6 * (end - begin), "{shown:?} {worst}");
+
+    let whole = opened(&["--whole"]);
+    assert_eq!(
+        (&whole["pinned"], &whole["selected"]),
+        (&json!(""), &Value::Null)
+    );
+}
+
 #[test]
 fn the_command_opens_the_local_ui() {
+    // Tracks of findings are none of the export's.
     let traced = Traced::example("stencil", &["200", "5"]);
     let expected = query(&traced.convert("perfetto", "a.pftrace", &[]), &[SLICES]);
     let (trace, ui) = (traced.trace().to_str(), perfetto_ui());
     let (trace, ui) = trace.zip(ui.to_str()).expect("UTF-8");
     for way in [&[][..], &["--browser-handover"]] {
-        let words = [&[trace, "--ui", ui], way].concat();
+        let words = [&[trace, "--ui", ui, "--whole"], way].concat();
         // It waits for what the UI may still want, and is ended.
         let (_running, address) = view(&words);
         assert_eq!(open_expanded(&address), expected, "{way:?}");

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::Command;
 
 use omptrace_tests::env::{
@@ -87,8 +88,8 @@ fn programs_see_the_processors_that_they_see_without_the_tracer() {
                     is_same || may_differ,
                     "{name}={value} {launcher:?} {recorded:?} {alone:?}"
                 );
-                let is_told = said(&recorded).contains("on GCC's libgomp it is");
-                assert_eq!(is_told, !is_same, "{recorded:?} {alone:?}");
+                let is_reported = said(&recorded).contains("on GCC's libgomp it is");
+                assert_eq!(is_reported, !is_same, "{recorded:?} {alone:?}");
                 assert_eq!(traces.all_files().len(), 1, "{recorded:?}");
             }
         }
@@ -97,7 +98,7 @@ fn programs_see_the_processors_that_they_see_without_the_tracer() {
 
 /// libgomp passes such a value over, LLVM's runtime does not.
 #[test]
-fn what_a_program_sees_otherwise_is_told() {
+fn what_a_program_sees_otherwise_is_reported() {
     let program = compile("tests/programs/gcc_loops.c", Compiler::Gcc, &[]);
     let traces = Traces::folder();
     let mut command = recording(&traces, [OsStr::new("--"), program.as_os_str()]);
@@ -223,9 +224,9 @@ fn a_death_on_the_runtime_of_llvm_is_no_riddle() {
     assert!(said.contains("taskloop that counts down"), "{said}");
 }
 
-/// What a program loads while it runs is known when it has run.
+/// Libraries that a program loads while it runs are known when it has run.
 #[test]
-fn a_library_loaded_later_that_runs_on_two_runtimes_is_told() {
+fn a_library_loaded_later_that_runs_on_two_runtimes_is_reported() {
     let library = compile(
         "tests/programs/gcc_beyond_llvm_library.c",
         Compiler::Gcc,
@@ -244,6 +245,60 @@ fn a_library_loaded_later_that_runs_on_two_runtimes_is_told() {
     let said = said(&output);
     assert!(said.contains("ran on two OpenMP runtimes"), "{said}");
     assert!(said.contains("omp_set_num_teams"), "{said}");
+}
+
+/// The loader binds these calls past what is preloaded.
+#[test]
+fn what_is_loaded_apart_is_observed_by_audit() {
+    let host = compile("tests/programs/plugin_host.c", Compiler::Gcc, &["-ldl"]);
+    let looks_up = compile(
+        "tests/programs/looks_up_libgomp.c",
+        Compiler::Gcc,
+        &["-fno-openmp", "-ldl"],
+    );
+    let plugin = compile(
+        "tests/programs/unloaded_library.c",
+        Compiler::Gcc,
+        &["-shared", "-fPIC", "-DOFFSET=0"],
+    );
+    let run = |options: &[&str], program: &Path, argument: &str| {
+        let traces = Traces::folder();
+        let mut command = Command::new(omptrace_program());
+        command.arg("record").args(options).arg("--").arg(program);
+        let output = ended_well(
+            command
+                .arg(argument)
+                .arg(&plugin)
+                .current_dir(traces.path()),
+        );
+        let regions = traces.all_files().first().map(|trace| counts(&dump(trace)));
+        let regions = regions.and_then(|counts| counts.get("parallel_begin").copied());
+        (output.stdout.clone(), said(&output), regions)
+    };
+    for (program, argument) in [(&host, "deepbind"), (&host, "closed"), (&looks_up, "")] {
+        let (expected, words, regions) = run(&["--libgomp", "observe"], program, argument);
+        assert_eq!(regions, None, "{argument}: {words}");
+        if argument == "deepbind" {
+            assert!(words.contains("hint: record with --audit"), "{words}");
+        }
+        let (found, words, regions) = run(&["--audit"], program, argument);
+        assert_eq!(found, expected, "{argument}: {words}");
+        assert_eq!(regions, Some(1), "{argument}: {words}");
+        assert!(!words.contains("not recorded"), "{words}");
+    }
+    let (_, words, regions) = run(&["--audit"], &host, "dlmopen");
+    assert!(words.contains("loaded it by dlmopen"), "{words}");
+    assert_eq!(regions, None, "{words}");
+
+    let failed = Command::new(omptrace_program())
+        .args(["record", "--audit", "--libgomp", "keep", "--", "true"])
+        .output()
+        .expect("omptrace can be run");
+    assert!(!failed.status.success());
+    assert!(
+        said(&failed).contains("nothing is to be observed"),
+        "{failed:?}"
+    );
 }
 
 #[test]
@@ -272,6 +327,6 @@ fn observes_libgomp_itself_where_that_is_asked_for() {
     );
     assert_eq!(
         info(&trace)["runtime"]["version"],
-        "GNU libgomp through libomptgomp"
+        "libgomp of GCC 12 through libomptgomp"
     );
 }

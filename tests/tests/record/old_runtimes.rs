@@ -97,7 +97,7 @@ fn a_runtime_with_the_collector_api_is_traced() {
     );
 }
 
-/// What is loaded by a name without a folder depends on who loads it: such calls are left to the C library.
+/// A name without a folder means a library that depends on who loads it: such calls are left to the C library.
 #[test]
 fn a_runtime_with_the_collector_api_may_be_loaded_later() {
     let folder = tempfile::tempdir().expect("a temporary folder");

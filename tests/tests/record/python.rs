@@ -9,7 +9,7 @@ use omptrace_tests::trace::{Traces, counts, dump, info};
 
 use crate::{ended_well, record, recording, said};
 
-/// What `python_extension.py` loads.
+/// The extension that `python_extension.py` loads.
 fn extension_by_gcc() -> PathBuf {
     compile(
         "tests/programs/openmp_library.c",
@@ -67,7 +67,7 @@ fn python_whose_environment_has_a_runtime() {
 }
 
 #[test]
-fn a_second_runtime_is_told() {
+fn a_second_runtime_is_reported() {
     let traces = Traces::folder();
     let ask = "import ctypes, sys
 for runtime in sys.argv[1:]: ctypes.CDLL(runtime).omp_get_max_threads()";

@@ -12,7 +12,7 @@ use crate::{ended_well, record, recording, said};
 
 /// Its runtime finds it before it looks for those that `OMP_TOOL_LIBRARIES` names.
 #[test]
-fn a_program_with_a_tool_of_its_own_is_told_before_and_after() {
+fn a_program_with_a_tool_of_its_own_is_reported_before_and_after() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tool = compile("tests/programs/own_tool.c", Compiler::Clang22, &["-c"]);
     let library = compile(
@@ -79,7 +79,7 @@ fn a_program_with_a_tool_of_its_own_is_told_before_and_after() {
 }
 
 #[test]
-fn nothing_traced_is_told_with_the_reason() {
+fn nothing_traced_is_reported_with_the_reason() {
     let traces = Traces::folder();
     let output = record(&traces, ["--", "true"]);
     assert!(
@@ -108,7 +108,7 @@ fn nothing_traced_is_told_with_the_reason() {
 }
 
 #[test]
-fn a_program_that_was_killed_too_early_is_told_apart() {
+fn a_program_that_was_killed_too_early_is_distinguished() {
     let traces = Traces::folder();
     let program = compile("tests/programs/reliability_ends.c", Compiler::Gcc, &[]);
     // No round: GCC's code does not come to the runtime.
@@ -127,7 +127,7 @@ fn a_program_that_was_killed_too_early_is_told_apart() {
 }
 
 #[test]
-fn further_runtimes_without_a_tools_interface_are_told() {
+fn further_runtimes_without_a_tools_interface_are_reported() {
     for runtime in further_runtimes() {
         if runtime.dialect.is_some() {
             continue;

@@ -41,7 +41,7 @@ impl Traced {
         info(&self.file())["callbacks"].clone()
     }
 
-    /// What `omptrace info` says of the trace.
+    /// The output of `omptrace info` for the trace.
     fn words(&self) -> String {
         let words = omptrace([Path::new("info"), &self.file()]);
         String::from_utf8_lossy(&words.stdout).into_owned()
@@ -88,7 +88,7 @@ fn event(
     })
 }
 
-/// What happens on two threads in a parallel region, and in one inside it.
+/// The steps on two threads in a parallel region, and in one inside it.
 fn program() -> Vec<Vec<Step>> {
     const INNER: u64 = 6;
 
@@ -164,8 +164,8 @@ fn a_program_is_counted_exactly_and_its_timeline_is_sound() {
     assert_eq!(counts(&dump(&file)), expected);
     assert_eq!(traced.states().len() as u64, expected.values().sum::<u64>());
 
-    let judged = omptrace([Path::new("check"), &file]);
-    assert!(judged.status.success(), "{judged:?}");
+    let checked = omptrace([Path::new("check"), &file]);
+    assert!(checked.status.success(), "{checked:?}");
     let words = traced.words();
     assert!(words.contains("Collector API"), "{words}");
 
@@ -217,15 +217,15 @@ fn shown(file: &Path, names: &[&str]) -> Vec<usize> {
 }
 
 #[test]
-fn what_openuh_tells_twice_is_shown_once() {
+fn what_openuh_reports_twice_is_shown_once() {
     let traced = trace(openuh(), "writes-no-error-code-of-ids");
     assert_eq!(String::from_utf8_lossy(&traced.output.stderr), "");
     let file = traced.file();
     check_threads(&traced.report.rounds[0], tracer::dump(&file));
-    let judged = omptrace([Path::new("check"), &file]);
-    let said = String::from_utf8_lossy(&judged.stderr);
+    let checked = omptrace([Path::new("check"), &file]);
+    let said = String::from_utf8_lossy(&checked.stderr);
     assert!(
-        judged.status.success() && !said.contains("warning"),
+        checked.status.success() && !said.contains("warning"),
         "{said}"
     );
     let names = [
@@ -244,10 +244,10 @@ fn events_and_states_of_tau_are_shown() {
     assert_eq!(String::from_utf8_lossy(&traced.output.stderr), "");
     let file = traced.file();
     check_threads(&traced.report.rounds[0], tracer::dump(&file));
-    let judged = omptrace([Path::new("check"), &file]);
-    let said = String::from_utf8_lossy(&judged.stderr);
+    let checked = omptrace([Path::new("check"), &file]);
+    let said = String::from_utf8_lossy(&checked.stderr);
     assert!(
-        judged.status.success() && !said.contains("warning"),
+        checked.status.success() && !said.contains("warning"),
         "{said}"
     );
     let names = ["parallel", "event of the runtime's own", "state: overhead"];
@@ -350,7 +350,7 @@ fn events_may_come_while_the_tracer_registers() {
     check_what_comes_of_asking("calls-back-from-requests,ignores-pause");
 }
 
-/// As [`check_threads`], but for one of the arguments.
+/// Like [`check_threads`], but for one of the arguments.
 fn check_without(round: &PlayedRound, mut recorded: BTreeMap<i32, Vec<Line>>, argument: &str) {
     let mut round = round.clone();
     let played = round.threads.iter_mut().map(|thread| &mut thread.played);

@@ -15,7 +15,7 @@ use proptest::sample::select;
 
 use crate::{play, reference_runtime, sample, tr2};
 
-/// What the tool that `command` is given counts.
+/// The counts of the tool that `command` is given.
 fn counted(script: &Script, command: &mut Command) -> Counts {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("counts.json");
@@ -27,8 +27,7 @@ fn counted(script: &Script, command: &mut Command) -> Counts {
     serde_json::from_slice(&fs::read(&file).expect("the tool counts")).expect("JSON")
 }
 
-/// What the trace holds that the tracer makes, which `command` is given. An endpoint that no specification has is
-/// counted as none.
+/// The counts of the trace by the tracer that `command` is given. An endpoint that no specification has is counted as none.
 fn recorded(script: &Script, command: &mut Command) -> Counts {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("t.omptrace");
@@ -85,7 +84,7 @@ fn of_the_generations_that_have_ompt_start_tool() {
 
 #[test]
 fn of_tr2() {
-    /// What ends a thread or the trace.
+    /// The events that end a thread or the trace.
     const LAST: [ompt_event_t; 2] = [ompt_event_thread_end, ompt_event_runtime_shutdown];
 
     let events = ompt_event_t::VALUES.iter().map(|(_, number)| number);

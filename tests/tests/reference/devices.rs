@@ -1,5 +1,7 @@
 //! Devices under the tracer: every record drained once, whatever the runtime does.
 
+mod amd;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
@@ -7,9 +9,9 @@ use std::path::PathBuf;
 
 use ompt_reference_runtime::argument::{Address, ControlArgument, Lookup, Text};
 use ompt_reference_runtime::device::{
-    AMDS, Clock, Device, Format, MISSING_AMDS, Misbehaviour, Operation, Played,
+    AMDS, Clock, Device, Format, Misbehaviour, Operation, Played,
 };
-use ompt_reference_runtime::{Call, ChildEnd, Fork, Offload, Round, Script, Step};
+use ompt_reference_runtime::{Call, ChildEnd, Fork, How, Offload, Round, Script, Step};
 use ompt_sys::*;
 use omptrace_tests::trace;
 use omptrace_tests::{env, otf2};
@@ -29,12 +31,12 @@ const REGIONS: u32 = 20;
 
 /// A trace of a script with devices.
 struct Traced {
-    /// What each device really did.
+    /// The real work of each device.
     played: Vec<Played>,
     folder: tempfile::TempDir,
 }
 
-/// What follows `device_initialize` of `device`, up to `device_finalize`.
+/// The steps from behind `device_initialize` of `device` up to `device_finalize`.
 fn life(device: u32, steps: Vec<Step>) -> Vec<Step> {
     let initialize = Call::DeviceInitialize {
         device_num: device as i32,
@@ -54,12 +56,17 @@ fn life(device: u32, steps: Vec<Step>) -> Vec<Step> {
 
 /// Target regions on `device`.
 fn regions(device: u32) -> Vec<Step> {
-    vec![Step::Offload(Offload {
+    vec![Step::Offload(offload(device))]
+}
+
+fn offload(device: u32) -> Offload {
+    Offload {
         device,
         slot: 2 * device,
         times: REGIONS,
         busy_us: 3,
-    })]
+        associates: false,
+    }
 }
 
 /// A script in which each device works on a thread of its own.
@@ -139,12 +146,12 @@ impl Traced {
         records.map(record).collect()
     }
 
-    /// What the trace says of device 0.
+    /// The trace's metadata of device 0.
     fn device(&self) -> Value {
         trace::info(&self.file())["devices"]["0"].clone()
     }
 
-    /// What is counted in words that contain `what`.
+    /// The sum of the counts whose names contain `what`.
     fn count(&self, what: &str) -> u64 {
         let device = self.device();
         let counts = device["counts"].as_object().into_iter().flatten();
@@ -156,15 +163,7 @@ impl Traced {
 
     /// The slices of queues, by the number of the host's operation.
     fn slices(&self) -> BTreeMap<u64, Slice> {
-        let output = trace::omptrace(
-            ["convert", "--to", "chrome", "-o", "-"]
-                .map(OsStr::new)
-                .into_iter()
-                .chain([self.file().as_os_str()]),
-        );
-        assert!(output.status.success(), "{output:?}");
-        let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let events = json["traceEvents"].as_array().expect("events");
+        let events = trace::chrome_events(&self.file());
         // Those of a queue come one after the other.
         let ends = events.iter().filter(|event| event["ph"] == "E");
         let mut ends_of: BTreeMap<u64, Vec<&Value>> = BTreeMap::new();
@@ -272,7 +271,7 @@ fn drains_buffers_that_come_back_in_unusual_ways() {
     }
 }
 
-/// What is left of the records where something is wrong with each second one of a buffer of this many.
+/// The number of records in a buffer, where something is wrong with each second record.
 const RECORDS_PER_BUFFER: usize = 5;
 const OPERATIONS_PLAYED: usize = REGIONS as usize * OPERATIONS;
 
@@ -329,7 +328,7 @@ fn an_endless_cursor_costs_its_buffer_only() {
 }
 
 #[test]
-fn mends_records_on_the_timeline() {
+fn repairs_records_on_the_timeline() {
     use Misbehaviour::*;
     let all = OPERATIONS_PLAYED as u64;
     for (misbehaviour, shown, words) in [
@@ -403,10 +402,9 @@ fn maps_device_clocks_within_their_uncertainty() {
             script.rounds[0].threads = vec![life(
                 0,
                 vec![Step::Offload(Offload {
-                    device: 0,
-                    slot: 0,
                     times: 40,
                     busy_us: 1000,
+                    ..offload(0)
                 })],
             )];
             let traced = trace(&script, 7 * RECORD_BYTES);
@@ -419,7 +417,7 @@ fn maps_device_clocks_within_their_uncertainty() {
 }
 
 #[test]
-fn maps_clocks_that_only_the_translation_or_the_host_tells() {
+fn maps_clocks_that_only_the_translation_or_the_host_reports() {
     for missing in [
         &["get_device_time"][..],
         &["get_device_time", "translate_time"],
@@ -573,126 +571,30 @@ fn a_device_that_must_have_buffers_is_stopped_at_the_limit() {
     assert!(traced.played[0].operations.len() < OPERATIONS_PLAYED);
 }
 
-/// A device as AMD's runtime has them.
-fn amds() -> Device {
-    Device {
-        missing: MISSING_AMDS.iter().map(|name| name.to_string()).collect(),
-        ..with(AMDS)
-    }
-}
-
-/// Only the first thread initializes and finalizes the device.
-fn on_threads(threads: u32, between: &[Step]) -> Vec<Vec<Step>> {
-    let (begin, end) = (Step::Sync(1), Step::Sync(2));
-    let life_of = |thread: u32| {
-        let regions = Step::Offload(Offload {
-            device: 0,
-            slot: 2 * thread,
-            times: REGIONS,
-            busy_us: 3,
-        });
-        let again = between.iter().cloned().chain([regions.clone()]);
-        let again: Vec<Step> = if between.is_empty() || thread > 0 {
-            Vec::new()
-        } else {
-            again.collect()
-        };
-        let steps = [vec![begin.clone(), regions], again, vec![end.clone()]].concat();
-        if thread > 0 {
-            return steps;
-        }
-        // The device is there before the others begin, and goes after they have ended.
-        life(0, steps)
-    };
-    (0..threads).map(life_of).collect()
-}
-
-/// The records of device 0 in any order: threads have buffers of their own.
-#[track_caller]
-fn check_unordered(what: &str, traced: &Traced, operations: usize) {
-    let sorted = |mut records: Vec<(u64, u64, bool)>| {
-        records.sort_unstable();
-        records
-    };
-    assert_eq!(traced.played[0].operations.len(), operations, "{what}");
-    assert_eq!(
-        sorted(traced.records(0)),
-        sorted(truth(&traced.played[0])),
-        "{what}"
-    );
-}
-
-#[test]
-fn amds_devices_are_drained_and_their_programs_end() {
-    for bytes in [MIN_BUFFER, 5000, 1 << 20] {
-        for threads in [1, 6] {
-            let mut script = script(vec![amds()]);
-            script.rounds[0].threads = on_threads(threads, &[]);
-            let traced = trace_with(&script, bytes);
-            let operations = threads as usize * OPERATIONS_PLAYED;
-            check_unordered(&format!("{bytes}, {threads}"), &traced, operations);
-        }
-    }
-}
-
-/// As by `omp_control_tool`, after which the device goes on.
-#[test]
-fn amds_devices_are_drained_where_tracing_ends_early() {
-    let end = Step::from(Call::ControlTool {
-        command: omp_control_tool_end.0.into(),
+fn command(command: omp_control_tool_t) -> Step {
+    Step::from(Call::ControlTool {
+        command: command.0.into(),
         modifier: 0,
         arg: ControlArgument::Address(0),
         codeptr_ra: Address(0),
-    });
-    let mut script = script(vec![amds()]);
-    script.rounds[0].threads = on_threads(1, &[end]);
-    let traced = trace_with(&script, 64 << 10);
-    check_unordered("end", &traced, OPERATIONS_PLAYED);
+    })
 }
 
+/// A translation is a second opinion on a reading of both clocks.
 #[test]
-fn a_child_of_a_program_with_amds_devices_ends_and_its_parent_is_traced_on() {
-    for end in [ChildEnd::Exit, ChildEnd::QuickExit] {
-        let finalize = Call::DeviceFinalize { device_num: 0 };
-        let fork = Step::from(Fork {
-            end,
-            steps: vec![finalize.into()],
-            ..Fork::default()
-        });
-        let mut script = script(vec![amds()]);
-        script.rounds[0].threads = on_threads(1, &[fork]);
-        let traced = trace_with(&script, 64 << 10);
-        check_unordered("fork", &traced, 2 * OPERATIONS_PLAYED);
-        let files = fs::read_dir(traced.folder.path()).expect("the folder is there");
-        assert_eq!(files.count(), 1, "the child has used no OpenMP");
-    }
-}
-
-#[test]
-fn a_buffer_is_no_smaller_than_a_record() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let (_, output) = play(
-        &script(vec![amds()]),
-        reference_runtime()
-            .env("OMP_TOOL_LIBRARIES", env::tool_library())
-            .env("OMPTRACE_OUTPUT", folder.path().join("t.omptrace"))
-            .env("OMPTRACE_DEVICE_BUFFER", "100"),
+fn a_completion_asks_for_no_translation_of_its_own() {
+    let device = with(&[Misbehaviour::CompletesInParts]);
+    let traced = trace(&script(vec![device]), 5 * RECORD_BYTES);
+    assert!(traced.count("completions") >= OPERATIONS_PLAYED as u64);
+    assert_eq!(
+        traced.events("omptrace_device_translation").len(),
+        // The reading at `device_finalize` is the last call of an entry point.
+        traced.events("omptrace_device_clock").len() - 1
     );
-    assert!(output.status.success(), "{output:?}");
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert!(words.contains("at least 4K"), "{words}");
 }
 
 #[test]
 fn pauses_resumes_and_flushes_with_the_program() {
-    let command = |command: omp_control_tool_t| {
-        Step::from(Call::ControlTool {
-            command: command.0.into(),
-            modifier: 0,
-            arg: ControlArgument::Address(0),
-            codeptr_ra: Address(0),
-        })
-    };
     let steps = [
         regions(0),
         vec![
@@ -721,7 +623,7 @@ fn devices_that_nobody_finalizes_are_stopped_at_the_end() {
     check("no device_finalize", &trace(&script, 1 << 20));
 }
 
-/// What an archive holds of the devices: begin, end and bytes (none for a kernel), by who did it.
+/// The archive's content of the devices: begin, end and bytes (none for a kernel), by who did it.
 fn in_archive(traced: &Traced) -> (BTreeMap<u64, Slice>, Value) {
     let out = traced.folder.path().join("archive");
     trace::convert(&traced.file(), "otf2", &out, &[]);
@@ -746,7 +648,7 @@ fn in_archive(traced: &Traced) -> (BTreeMap<u64, Slice>, Value) {
 }
 
 #[test]
-fn archives_tell_what_devices_told() {
+fn archives_report_what_devices_reported() {
     use Misbehaviour::*;
     for misbehaviours in [
         &[][..],
@@ -755,6 +657,7 @@ fn archives_tell_what_devices_told() {
         &[CompletesInParts, CompletesAfterStop],
         &[SaysDeviceZero],
         &[RefusesStart],
+        &[NoTransferRecords],
     ] {
         let devices = vec![with(misbehaviours); 2];
         let traced = trace(&script(devices), 3 * RECORD_BYTES);

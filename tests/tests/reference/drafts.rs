@@ -1,5 +1,5 @@
-//! The drafts of OpenMP 5.0, TR4, TR6 and TR7: everything that their runtimes can report is recorded under the numbers and
-//! with the arguments that they have, and means what it means today.
+//! The drafts of OpenMP 5.0, TR4, TR6 and TR7. All that their runtimes can report is recorded under the numbers and
+//! with the arguments that they have. It means what it means today.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -352,8 +352,8 @@ fn a_program_is_counted_exactly_and_its_timeline_is_sound() {
         let words = omptrace([Path::new("info"), &file]);
         assert!(String::from_utf8_lossy(&words.stdout).contains(name));
 
-        let judged = omptrace([Path::new("check"), &file]);
-        assert!(judged.status.success(), "{name}: {judged:?}");
+        let checked = omptrace([Path::new("check"), &file]);
+        assert!(checked.status.success(), "{name}: {checked:?}");
 
         let slices = slices(&file);
         let expected = [

@@ -1,5 +1,5 @@
-//! Forks under each generation of the interface: the parent's trace has all that the parent played and nothing else, a
-//! child that uses the runtime has a trace of its own, and one that does not has none.
+//! Forks under each generation of the interface. The parent's trace has all that the parent played and nothing else.
+//! A child that uses the runtime has a trace of its own, and one that does not has none.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,7 +50,7 @@ impl Generation {
         script
     }
 
-    /// What a runtime says of a thread that begins: in children, whether or not they use it.
+    /// The events of a runtime on a thread that begins: in children, whether or not they use it.
     fn announcement(self, thread: u32) -> Vec<Step> {
         match self {
             Generation::Ompt(dialect) => {
@@ -64,7 +64,7 @@ impl Generation {
         }
     }
 
-    /// What it says of such a thread's end, and its own.
+    /// The events of such a thread's end, and of its own.
     fn farewell(self, thread: u32) -> Vec<Step> {
         let thread_data = thread_data(thread);
         match self {
@@ -273,8 +273,8 @@ impl Traced {
         assert_eq!(files.len(), 1 + with_traces.len(), "{name}: {files:?}");
         let mut children = BTreeMap::new();
         for file in files {
-            let judged = omptrace([Path::new("check"), &file]);
-            assert!(judged.status.success(), "{name}: {judged:?}");
+            let checked = omptrace([Path::new("check"), &file]);
+            assert!(checked.status.success(), "{name}: {checked:?}");
             // Some runtimes do not end the tool.
             let ending = info(&file)["ending"].clone();
             let has_ended = ending.as_str().is_some_and(|how| how.starts_with("ended"));

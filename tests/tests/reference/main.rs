@@ -2,6 +2,7 @@
 
 mod collector;
 mod counts;
+mod cupti;
 mod devices;
 mod drafts;
 mod forks;

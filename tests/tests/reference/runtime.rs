@@ -23,7 +23,7 @@ fn probe(behaviour: &str) -> PathBuf {
     )
 }
 
-/// What the search finds with these settings.
+/// The result of the search with these settings.
 fn found(variables: &[(&str, &str)]) -> (Found, String) {
     let (report, output) = play(
         &script(vec![]),

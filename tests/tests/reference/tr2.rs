@@ -28,7 +28,7 @@ impl Traced {
         self.folder.path().join("t.omptrace")
     }
 
-    /// What the tracer said, but for the other interface that this runtime has and is asked to refuse.
+    /// The tracer's messages, but for the other interface that this runtime has and is asked to refuse.
     fn words(&self) -> Vec<String> {
         let words = String::from_utf8_lossy(&self.output.stderr).into_owned();
         let lines = words.lines().filter(|line| !line.contains("Collector API"));
@@ -258,8 +258,8 @@ fn a_program_is_counted_exactly_and_its_timeline_is_sound() {
     let enumerated = info(&file)["runtime"]["states"].clone();
     assert_eq!(enumerated["98"], "ompt_state_wait_critical", "{enumerated}");
 
-    let judged = omptrace([Path::new("check"), &file]);
-    assert!(judged.status.success(), "{judged:?}");
+    let checked = omptrace([Path::new("check"), &file]);
+    assert!(checked.status.success(), "{checked:?}");
     let out = file.with_extension("json");
     convert(&file, "chrome", &out, &[]);
     let json: Value =
@@ -397,8 +397,8 @@ fn threads_that_end_without_having_begun_are_recorded() {
     let traced = trace(&script(Entry::Tool, threads), &[]);
     let file = traced.file();
     check(&traced.report.rounds[0], tracer::dump(&file));
-    let judged = omptrace([Path::new("check"), &file]);
-    assert!(judged.status.success(), "{judged:?}");
+    let checked = omptrace([Path::new("check"), &file]);
+    assert!(checked.status.success(), "{checked:?}");
     let threads = dump(&file)
         .into_iter()
         .filter(|event| event["event"] == "omptrace_thread_info");
@@ -459,7 +459,7 @@ fn a_runtime_that_starts_again_has_a_second_trace() {
     }
 }
 
-/// What the runtime makes of an initializer that returns 0.
+/// The result of an initializer that returns 0, for the runtime.
 const RETURNED_0: Found = Found::Declined(Place::AddressSpace);
 
 #[test]

@@ -1,5 +1,5 @@
-//! What runtimes of TR2 do that the report does not say, each as it was met on that runtime: the real ones are no longer built
-//! anywhere, and their traces are fixtures of the reader (`viewer-export/tests/historic`).
+//! Ways of runtimes of TR2 that the report does not have, each as it was met on that runtime. The real ones are no longer
+//! built anywhere. Their traces are fixtures of the reader (`viewer-export/tests/historic`).
 
 #![allow(non_upper_case_globals, reason = "constants are spelled as in C")]
 
@@ -14,19 +14,19 @@ use serde_json::Value;
 
 use crate::tr2::{event, trace};
 
-/// What LLVM's runtime calls itself in its releases up to 9.0.
+/// The version that LLVM's runtime gives itself in its releases up to 9.0.
 const LLVM: &str = "Intel(R) OMP version: 5.0.20140926";
 
 const REGION: u64 = 1;
 const INITIAL: u64 = 4;
 const FUNCTION: u64 = 0x40_1000;
 
-/// What `stats` says of a trace.
-struct Judged {
+/// The output of `stats` for a trace.
+struct Played {
     stats: Value,
 }
 
-impl Judged {
+impl Played {
     /// How often the constructs occur whose names are this, without their place.
     fn count(&self, name: &str) -> u64 {
         let constructs = self.stats["constructs"].as_array().expect("constructs");
@@ -42,7 +42,7 @@ impl Judged {
 
     /// Explicit tasks, by thread.
     fn tasks(&self) -> Vec<u64> {
-        let threads = self.stats["threads"].as_array().expect("threads").iter();
+        let threads = self.stats["per_thread"].as_array().expect("threads").iter();
         threads
             .map(|thread| thread["tasks"].as_u64().expect("a count"))
             .collect()
@@ -50,12 +50,12 @@ impl Judged {
 }
 
 /// Plays what a runtime does that calls itself `version`; the reader notes `expected`, and nothing else.
-fn judge(
+fn play_and_check(
     version: &str,
     grants: &[(&str, u32)],
     threads: Vec<Vec<Step>>,
     expected: &[&str],
-) -> Judged {
+) -> Played {
     let grants = grants
         .iter()
         .map(|(name, answer)| ((*name).into(), *answer));
@@ -81,8 +81,13 @@ fn judge(
     notes.retain(|note| note != "hole_of_spool");
     notes.sort_unstable();
     assert_eq!(notes, expected);
-    let stats = omptrace([Path::new("stats"), Path::new("--json"), &traced.file()]);
-    Judged {
+    let stats = omptrace([
+        Path::new("stats"),
+        Path::new("--json"),
+        Path::new("--all"),
+        &traced.file(),
+    ]);
+    Played {
         stats: serde_json::from_slice(&stats.stdout).expect("JSON"),
     }
 }
@@ -155,10 +160,10 @@ fn llvm_4_0_runs_tasks_at_the_join_on_top_of_none() {
     let mut threads = region(task(10, 10, 32).to_vec(), worker);
     let end = threads[1].len() - 1;
     threads[1].insert(end, event(ompt_event_idle_end, &[2]));
-    let judged = judge(LLVM, &[], threads, &[]);
-    assert_eq!(judged.count("!$omp task"), 3);
-    assert_eq!(judged.tasks(), [1, 2]);
-    let worker = &judged.stats["threads"][1];
+    let played = play_and_check(LLVM, &[], threads, &[]);
+    assert_eq!(played.count("!$omp task"), 3);
+    assert_eq!(played.tasks(), [1, 2]);
+    let worker = &played.stats["per_thread"][1];
     assert!(worker["parallel_ns"].as_u64() > Some(0), "{worker}");
 }
 
@@ -169,16 +174,16 @@ fn llvm_4_0_switches_to_its_initial_task() {
     steps.extend(task(INITIAL, INITIAL, 30));
     steps.extend(task(INITIAL, INITIAL, 31));
     steps.push(event(ompt_event_thread_end, &[1, 1]));
-    let judged = judge(LLVM, &[], vec![steps], &[]);
-    assert_eq!(judged.tasks(), [2]);
+    let played = play_and_check(LLVM, &[], vec![steps], &[]);
+    assert_eq!(played.tasks(), [2]);
 }
 
 /// LLVM 3.9 to 5.0: each part of an untied task is created and ends.
 #[test]
 fn llvm_4_0_creates_each_part_of_an_untied_task() {
     let parts = (0..3).flat_map(|_| task(10, 10, 30)).collect();
-    let judged = judge(LLVM, &[], region(parts, vec![member(false, 20)]), &[]);
-    assert_eq!(judged.tasks(), [1, 0]);
+    let played = play_and_check(LLVM, &[], region(parts, vec![member(false, 20)]), &[]);
+    assert_eq!(played.tasks(), [1, 0]);
 }
 
 /// LLVM 3.7 does not register switches, and reports a task when it begins to run.
@@ -189,14 +194,14 @@ fn llvm_3_7_begins_tasks_where_they_run() {
     // One in the other, as at a taskwait.
     let steps = vec![begins(30), begins(31), ends(31), ends(30)];
     let threads = region(steps, vec![begins(32), ends(32), member(false, 20)]);
-    let judged = judge(
+    let played = play_and_check(
         LLVM,
         &[("task_switch", 1)],
         threads,
         &["tasks_without_switch"],
     );
-    assert_eq!(judged.count("!$omp task"), 3);
-    assert_eq!(judged.tasks(), [2, 1]);
+    assert_eq!(played.count("!$omp task"), 3);
+    assert_eq!(played.tasks(), [2, 1]);
 }
 
 /// A runtime that follows the report, creates tasks before they run, and does not report when that is.
@@ -208,16 +213,16 @@ fn a_runtime_without_switches_shows_when_tasks_are_complete() {
         vec![begins(30), begins(31)],
         vec![ends(30), ends(31), member(false, 20)],
     );
-    let judged = judge(
+    let played = play_and_check(
         "a runtime of 2014",
         &[("task_switch", 2)],
         threads,
         &["tasks_unseen"],
     );
-    assert_eq!(judged.count("task created"), 2);
-    assert_eq!(judged.count("task completed"), 2);
-    assert_eq!(judged.count("!$omp task"), 0);
-    assert_eq!(judged.tasks(), [0, 2]);
+    assert_eq!(played.count("task created"), 2);
+    assert_eq!(played.count("task completed"), 2);
+    assert_eq!(played.count("!$omp task"), 0);
+    assert_eq!(played.tasks(), [0, 2]);
 }
 
 /// LLVM 3.7 to 5.0 report which ordered region a thread waits for, and then no more.
@@ -235,14 +240,14 @@ fn llvm_4_0_does_not_name_the_ordered_region_that_a_thread_got() {
     };
     let mut worker = ordered();
     worker.push(member(false, 20));
-    let judged = judge(LLVM, &[], region(ordered(), worker), &[]);
-    assert_eq!(judged.count("!$omp ordered wait"), 2);
-    assert_eq!(judged.count("!$omp ordered"), 2);
+    let played = play_and_check(LLVM, &[], region(ordered(), worker), &[]);
+    assert_eq!(played.count("!$omp ordered wait"), 2);
+    assert_eq!(played.count("!$omp ordered"), 2);
 }
 
 /// LLVM 3.7, and 3.8 to 5.0 where they are built without dynamic locks.
 #[test]
-fn llvm_3_7_tells_of_releases_only() {
+fn llvm_3_7_reports_releases_only() {
     let releases = |count: usize| -> Vec<Step> {
         let of = |number| event(number, &[0x77]);
         let both = [of(ompt_event_release_critical), of(ompt_event_release_lock)];
@@ -250,14 +255,14 @@ fn llvm_3_7_tells_of_releases_only() {
     };
     let mut worker = releases(2);
     worker.push(member(false, 20));
-    let judged = judge(
+    let played = play_and_check(
         LLVM,
         &[],
         region(releases(3), worker),
         &["release_without_acquire"],
     );
-    assert_eq!(judged.count("!$omp critical released"), 5);
-    assert_eq!(judged.count("omp_unset_lock"), 5);
+    assert_eq!(played.count("!$omp critical released"), 5);
+    assert_eq!(played.count("omp_unset_lock"), 5);
 }
 
 /// LLVM 3.7 to 5.0: `nowait` takes the end from those that do not execute the region.
@@ -269,10 +274,10 @@ fn llvm_4_0_does_not_end_others_singles_with_nowait() {
     let mut worker = vec![others];
     worker.extend(task(10, 20, 30));
     worker.push(member(false, 20));
-    let judged = judge(LLVM, &[], region(vec![single, single_ends], worker), &[]);
-    assert_eq!(judged.count("!$omp single"), 2);
+    let played = play_and_check(LLVM, &[], region(vec![single, single_ends], worker), &[]);
+    assert_eq!(played.count("!$omp single"), 2);
     // What the thread does next is not in the region.
-    let constructs = judged.stats["constructs"].as_array().expect("constructs");
+    let constructs = played.stats["constructs"].as_array().expect("constructs");
     let of = |name: &str, what: &str| -> u64 {
         let is_it = |construct: &&Value| {
             let full = construct["name"].as_str().expect("a name");

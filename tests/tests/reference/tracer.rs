@@ -62,7 +62,7 @@ impl Traced {
 /// The runtime's events in a trace, by the thread that they happened on.
 pub(crate) fn dump(trace: &Path) -> BTreeMap<i32, Vec<Line>> {
     let output = Command::new(env::omptrace_program())
-        .args(["dump", "--json"])
+        .args(["dump", "--json", "--all"])
         .arg(trace)
         .output()
         .expect("omptrace can be run");
@@ -187,7 +187,7 @@ fn records_every_callback() {
     check(round, traced.dump());
 }
 
-/// The runtime calls only what is registered, so that what it played tells that.
+/// The runtime calls only what is registered: what it played shows that.
 #[test]
 fn what_is_left_out_is_not_registered() {
     let all: HashSet<&str> = sample(generate::one_of_each())
@@ -224,7 +224,7 @@ fn what_is_left_out_is_not_registered() {
         let played: HashSet<&str> = played
             .map(|line| line["event"].as_str().expect("a name"))
             .collect();
-        // A stream's begin and end are always told.
+        // A stream's begin and end are always recorded.
         let wanted = wanted.into_iter().chain(threads).collect();
         assert_eq!(played, wanted, "{events}");
     }
@@ -345,7 +345,7 @@ fn records_impossible_orders() {
     let thread_end = |slot| Call::ThreadEnd {
         thread_data: Data::Slot(slot),
     };
-    // Each thread has slots of its own: what stands in a shared one depends on who comes first.
+    // Each thread has slots of its own: the content of a shared one depends on who comes first.
     let (first, second) = (3, 9);
     let calls = [
         thread_end(first),

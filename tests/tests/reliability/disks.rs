@@ -84,7 +84,7 @@ fn a_full_disk_is_an_error_and_no_fault() {
         let output = with_small_disk(
             size,
             &format!(
-                "OMPTRACE_COMPRESS={compress} $3 _exit 2 200000; $2 dump --json $1/x.omptrace 2>/dev/null | wc -l"
+                "OMPTRACE_COMPRESS={compress} $3 _exit 2 200000; $2 dump --json --all $1/x.omptrace 2>/dev/null | wc -l"
             ),
         );
         assert!(output.status.success(), "{size} {compress}: {output:?}");
@@ -119,7 +119,7 @@ fn what_cannot_be_written_stays_in_the_spool() {
     for compress in ["auto", "off"] {
         let script = format!(
             "S=$(mktemp -d); OMPTRACE_SPOOL=$S OMPTRACE_COMPRESS={compress} $3 none 2 1000 || true;
-             $2 dump --json $1/x.omptrace | grep -c mutex_acquired; rm -r $S"
+             $2 dump --json --all $1/x.omptrace | grep -c mutex_acquired; rm -r $S"
         );
         let output = with_small_disk("64k", &script);
         assert_eq!(

@@ -104,9 +104,9 @@ fn what_is_dropped_before_a_sudden_end_is_counted() {
             events.len() - events.iter().filter(own).count()
         });
         let info = info(&trace);
-        let untold = info["findings"].as_array().expect("a list").iter();
-        let untold: usize = untold
-            .filter(|finding| finding["name"] == "events_untold")
+        let unreported = info["findings"].as_array().expect("a list").iter();
+        let unreported: usize = unreported
+            .filter(|finding| finding["name"] == "events_unreported")
             .map(|finding| {
                 let words = finding["text"].as_str().expect("words");
                 let count = words.split(' ').next().expect("a word");
@@ -114,7 +114,7 @@ fn what_is_dropped_before_a_sudden_end_is_counted() {
             })
             .sum();
         let lost = info["lost"].as_u64().expect("a number") as usize;
-        (recorded(&dump_with_warnings(&trace).0), lost + untold)
+        (recorded(&dump_with_warnings(&trace).0), lost + unreported)
     };
     let (all, none) = trace("write");
     assert_eq!(none, 0);

@@ -25,7 +25,7 @@ fn what_is_left_of_an_older_trace_is_not_in_the_way() {
 }
 
 #[test]
-fn a_trace_that_is_removed_meanwhile_is_told() {
+fn a_trace_that_is_removed_meanwhile_is_reported() {
     let traces = Traces::folder();
     let script = format!(
         "{} none 2 100000 & while ! ls {1}/*.spool >/dev/null 2>&1; do :; done; rm -rf {1}; wait $!",
@@ -88,7 +88,7 @@ fn a_program_that_closes_what_it_does_not_know_keeps_its_files_and_its_trace() {
 }
 
 #[test]
-fn a_trace_that_is_closed_and_removed_is_told_and_the_programs_files_stay_as_they_are() {
+fn a_trace_that_is_closed_and_removed_is_reported_and_the_programs_files_stay_as_they_are() {
     for compress in ["auto", "off"] {
         let traces = Traces::folder();
         let mut command = program("reliability_descriptors.c", &[]);

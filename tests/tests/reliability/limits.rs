@@ -84,9 +84,9 @@ fn a_program_that_has_no_memory_left_goes_on() {
 
 #[test]
 fn a_small_stack_is_enough() {
-    // What tracing may add to the stack of the thread that uses OpenMP first, which asks the runtime for its processors;
-    // the others need less: see below.
-    const MOST: usize = 16 << 10;
+    // What tracing may add to the stack of the thread that uses OpenMP first. That thread asks the runtime for its
+    // processors; the others need less: see below.
+    const MAX_BYTES: usize = 16 << 10;
     let alone = program("reliability_stack.c", &[])
         .output()
         .expect("it can be run");
@@ -97,7 +97,7 @@ fn a_small_stack_is_enough() {
         let said = traces.record(command.env("OMPTRACE_COMPRESS", compress));
         let used = number(&said, "used");
         assert!(
-            used <= alone + MOST,
+            used <= alone + MAX_BYTES,
             "{used} bytes of stack, {alone} untraced"
         );
 

@@ -1,5 +1,5 @@
-//! What happens to programs in production: they crash, fork under load, get signals, run out of disk, live in
-//! sandboxes, share the runtime with other tools. The program never notices the tracer, and nothing is lost silently.
+//! Programs in production crash, fork under load, get signals, run out of disk, live in sandboxes, and share the
+//! runtime with other tools. The program never notices the tracer, and nothing is lost silently.
 
 mod children;
 mod disks;
@@ -28,7 +28,7 @@ fn program(source: &str, arguments: &[&str]) -> Command {
     program_on("llvm-19", source, arguments)
 }
 
-/// What `command` said and how it ended, traced into `traces`.
+/// The output of `command` and how it ended, traced into `traces`.
 fn run(traces: &Traces, command: &mut Command) -> Output {
     traces.trace(command).output().expect("it can be run")
 }

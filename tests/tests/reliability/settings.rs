@@ -159,8 +159,8 @@ fn a_flight_recorder_writes_what_it_keeps_when_asked_by_signal() {
     assert!(count(&dump(&traces.files()[0]), "parallel_begin") > 1000);
 }
 
-/// A child has no thread that waits for the signal until it has a trace of its own; and what the program did with the
-/// signal meanwhile stays.
+/// A child has no thread that waits for the signal until it has a trace of its own. The program's own handling of the
+/// signal stays.
 #[test]
 fn a_signal_that_a_flight_recorder_waits_for_is_given_back() {
     for (way, handled, traced) in [("child", 0, 2), ("own", 1, 1)] {

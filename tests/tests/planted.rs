@@ -1,0 +1,146 @@
+//! Programs with a planted fault: the first finding names it and its line. Programs whose efficiencies and whose time on other
+//! numbers of threads have closed forms.
+
+use std::process::Command;
+
+use omptrace_tests::env::{Compiler, compile, root};
+use omptrace_tests::trace::{Traces, accounts_add_up, omptrace};
+use serde_json::Value;
+
+/// A fault of `tests/programs/planted.c`, which marks its line by the fault's name, and the rules that find it.
+const FAULTS: &[(&str, &[&str])] = &[
+    ("imbalance", &["load_imbalance"]),
+    ("serial", &["serial_part"]),
+    ("critical", &["critical_contention"]),
+    ("lock", &["lock_contention"]),
+    ("ordered", &["ordered_serialises"]),
+    ("single", &["single_serialises"]),
+    ("narrow", &["narrow_team"]),
+    ("tasks", &["too_few_tasks"]),
+    ("taskwait", &["taskwait_chain"]),
+    ("nested", &["region_in_single"]),
+];
+
+/// The answers of a run with four threads.
+fn answers(arguments: &[&str]) -> Value {
+    answers_of("tests/programs/planted.c", arguments, 4)
+}
+
+/// The answers of a run of a program with this many threads.
+fn answers_of(program: &str, arguments: &[&str], threads: u64) -> Value {
+    let program = compile(program, Compiler::Clang22, &[]);
+    let traces = Traces::folder();
+    traces.record(
+        Command::new(program)
+            .args(arguments)
+            .env("OMP_NUM_THREADS", threads.to_string()),
+    );
+    let trace = traces.only();
+    let output = omptrace(["stats", trace.to_str().expect("UTF-8"), "--json"].iter());
+    assert!(output.status.success(), "{output:?}");
+    let answers: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    accounts_add_up(&answers).unwrap_or_else(|fault| panic!("{fault}"));
+    answers
+}
+
+/// The line that is marked by the fault's name.
+fn marked(fault: &str) -> u64 {
+    let source = root().join("tests/programs/planted.c");
+    let source = std::fs::read_to_string(source).expect("a source");
+    let mut lines = source.lines();
+    let mark = format!("/* {fault}");
+    let line = lines.position(|line| line.contains(&mark));
+    line.unwrap_or_else(|| panic!("no line is marked {mark}")) as u64 + 1
+}
+
+#[test]
+fn the_first_finding_is_the_planted_fault() {
+    for (fault, rules) in FAULTS {
+        let found = answers(&[fault]);
+        let first = &found["findings"][0];
+        let rule = first["id"].as_str().unwrap_or_default();
+        assert!(rules.contains(&rule), "{fault}: {}", found["findings"]);
+        // A compiler may give a construct the line of its directive or of its body.
+        let line = first["line"].as_u64().unwrap_or(0);
+        assert!(line.abs_diff(marked(fault)) <= 1, "{fault}: {first}");
+    }
+}
+
+#[test]
+fn a_program_without_a_fault_has_no_finding() {
+    let answers = answers(&["clean"]);
+    assert_eq!(answers["findings"], serde_json::json!([]));
+}
+
+/// An efficiency of the only region, in units of its closed form. A busy machine makes sleeps longer, so it is near 1.
+fn by_closed_form(fault: &str, threads: u64, name: &str, expected: f64) -> f64 {
+    let answers = answers_of("tests/programs/planted.c", &[fault, "faulty", "5"], threads);
+    let region = &answers["regions"][0];
+    let share = region["efficiency"][name].as_f64();
+    share.unwrap_or_else(|| panic!("no {name} in {region}")) / expected
+}
+
+/// Thread i works 1 + 2i units: load balance is n / (2n - 1). Where all work is ordered, serialisation is 1 / n.
+#[test]
+fn efficiencies_of_real_programs_have_their_closed_forms() {
+    for threads in [2, 4] {
+        let n = threads as f64;
+        for (fault, name, expected) in [
+            ("imbalance", "load_balance", n / (2.0 * n - 1.0)),
+            ("ordered", "serialisation", 1.0 / n),
+        ] {
+            let share = by_closed_form(fault, threads, name, expected);
+            let words = format!("{fault} on {threads} threads: {share} of the closed form");
+            assert!((0.85..1.15).contains(&share), "{words}");
+        }
+    }
+}
+
+/// Eight tasks of 1 to 8 units. List scheduling in this order takes 36, 20, 12 and 8 units on 1, 2, 4 and 8 threads.
+///
+/// The runtime decides which thread runs which task. It cannot take less than 36 units by the number of threads. Each thread of
+/// another number may take as much more as the runtime did.
+#[test]
+fn tasks_are_predicted_for_other_numbers_of_threads() {
+    const UNIT_NS: f64 = 50e6;
+    for threads in [2_u64, 4] {
+        // A thread that was kept from its processor for long makes the run unlike its model, which says so.
+        let mut tries =
+            (0..5).map(|_| answers_of("tests/programs/scalable.c", &["eight"], threads));
+        let is_predicted = |answers: &Value| answers["other_threads"][0].is_object();
+        let answers = tries
+            .find(is_predicted)
+            .expect("a prediction in one of five runs");
+        let region = &answers["task_regions"][0];
+        let of = |name: &str| {
+            region[name]
+                .as_f64()
+                .unwrap_or_else(|| panic!("no {name} in {region}"))
+        };
+        assert_eq!(of("tasks"), 8.0, "{region}");
+        assert!(
+            of("work_ns") >= 36.0 * UNIT_NS && of("span_ns") >= 8.0 * UNIT_NS,
+            "{region}"
+        );
+        let recorded = answers["duration_ns"].as_f64().expect("a time");
+        let more = recorded - 36.0 / threads as f64 * UNIT_NS;
+        assert!(more >= 0.0, "{recorded} ns");
+        let rows = answers["other_threads"].as_array().expect("rows");
+        assert_eq!(rows.len() as u64, 2 * threads, "{rows:?}");
+        for (on, units) in [(1, 36.0), (2, 20.0), (4, 12.0), (8, 8.0)] {
+            let Some(row) = rows.iter().find(|row| row["threads"] == on) else {
+                assert!(on > 2 * threads, "{on} threads: {rows:?}");
+                continue;
+            };
+            let predicted = row["duration_ns"].as_f64().expect("a time");
+            let (least, most) = (
+                0.85 * units * UNIT_NS,
+                units * UNIT_NS + threads as f64 * more,
+            );
+            assert!(
+                (least..=most).contains(&predicted),
+                "from {threads} to {on} threads: {row}, {least} to {most}"
+            );
+        }
+    }
+}

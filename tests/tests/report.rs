@@ -1,0 +1,264 @@
+//! The page of `omptrace report`, as a reader has it in a browser.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use omptrace_tests::env::{Compiler, compile, root, tools};
+use omptrace_tests::trace::{Traces, omptrace};
+use omptrace_tests::viewers::read_page;
+use serde_json::Value;
+
+/// A run of `tests/programs/planted.c` with four threads.
+fn traced(traces: &Traces, fault: &str) -> PathBuf {
+    let program = compile("tests/programs/planted.c", Compiler::Clang22, &[]);
+    traces.record(Command::new(program).arg(fault).env("OMP_NUM_THREADS", "4"));
+    traces.only()
+}
+
+fn stats(trace: &Path) -> Value {
+    let trace = trace.to_str().expect("UTF-8");
+    let output = omptrace(["stats", trace, "--json", "--all"].iter());
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// The page about these inputs.
+fn page(folder: &Path, inputs: &[&Path]) -> PathBuf {
+    let page = folder.join("report.html");
+    let mut words = vec!["report".as_ref(), "-o".as_ref(), page.as_os_str()];
+    words.extend(inputs.iter().map(|input| input.as_os_str()));
+    let output = omptrace(words.iter());
+    assert!(output.status.success(), "{output:?}");
+    page
+}
+
+fn rows(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+#[test]
+fn the_page_has_the_numbers_of_stats_and_can_be_used() {
+    let traces = Traces::folder();
+    let trace = traced(&traces, "critical");
+    let stats = stats(&trace);
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(folder.path(), &[&trace]);
+    assert!(fs::metadata(&page).expect("a page").len() <= 1 << 20);
+    let seen = read_page(&page, None);
+
+    assert_eq!(seen["errors"], serde_json::json!([]));
+    // It has all that it needs, and a name for all that can be used.
+    assert_eq!(seen["requests"], serde_json::json!([]));
+    assert_eq!(seen["nameless"], serde_json::json!([]));
+    assert_eq!(seen["contrast"], serde_json::json!([]));
+    assert_eq!(seen["dark_contrast"], serde_json::json!([]));
+
+    let numbers = &seen["numbers"];
+    let tiles = &numbers["tiles"];
+    assert_eq!(tiles["duration"], stats["duration_ns"]);
+    assert_eq!(tiles["threads"], stats["threads"]);
+    assert_eq!(tiles["gain"], stats["findings"][0]["gain_ns"]);
+    for name in [
+        "parallel",
+        "load_balance",
+        "communication",
+        "serialisation",
+        "transfer",
+    ] {
+        assert_eq!(
+            numbers["efficiencies"][name], stats["efficiency"][name],
+            "{name}"
+        );
+    }
+
+    // Each cause, and bars that add up to that of the whole.
+    let tree = rows(&numbers["tree"]);
+    let width = |row: &Value| row["width"].as_f64().expect("a width");
+    let mut sum = 0.0;
+    for row in tree.iter().filter(|row| row["level"] == 1) {
+        let name = row["name"].as_str().expect("a name").replace(' ', "_");
+        assert_eq!(
+            row["ns"],
+            stats["accounting"][format!("{name}_ns")],
+            "{name}"
+        );
+        // What is too short to be seen has a pixel.
+        sum += if width(row) > 1.5 { width(row) } else { 0.0 };
+    }
+    assert_eq!(tree[0]["ns"], stats["accounting"]["total_ns"]);
+    assert!((sum - width(&tree[0])).abs() < 16.0, "{sum} of {}", tree[0]);
+
+    let findings = rows(&numbers["findings"]);
+    assert_eq!(findings.len(), rows(&stats["findings"]).len());
+    for (shown, finding) in findings.iter().zip(rows(&stats["findings"])) {
+        assert_eq!(
+            (&shown["id"], &shown["gain_ns"]),
+            (&finding["id"], &finding["gain_ns"])
+        );
+        let instances = rows(&finding["instances"]);
+        for (command, instance) in rows(&shown["commands"]).iter().zip(instances) {
+            // A viewer's window begins with the timeline.
+            let begin = instance["begin_ns"].as_i64().unwrap_or(0).max(0);
+            let window = format!("--window {begin}ns..{}ns", instance["end_ns"]);
+            assert!(
+                command.as_str().is_some_and(|text| text.ends_with(&window)),
+                "{command} {window}"
+            );
+        }
+    }
+    let regions = rows(&numbers["regions"]);
+    assert_eq!(regions.len(), rows(&stats["regions"]).len());
+    for (shown, region) in regions.iter().zip(rows(&stats["regions"])) {
+        assert_eq!(
+            (&shown[1], &shown[2]),
+            (&region["visits"], &region["duration_ns"])
+        );
+        assert_eq!(shown[5], region["efficiency"]["parallel"]);
+    }
+    // The fault's line is in the source view.
+    let line = stats["findings"][0]["line"].clone();
+    assert!(
+        rows(&seen["sources"]).contains(&line),
+        "{line}: {}",
+        seen["sources"]
+    );
+
+    let mut sorted = rows(&seen["sorted"][0]).to_vec();
+    sorted.sort_by_key(|visits| std::cmp::Reverse(visits.as_u64()));
+    assert_eq!(rows(&seen["sorted"][0]), sorted);
+    sorted.reverse();
+    assert_eq!(rows(&seen["sorted"][1]), sorted);
+
+    // The timeline answers the pointer and the keys.
+    let says = |what: &str, part: &str| {
+        let text = seen[what].as_str().unwrap_or_default();
+        assert!(text.contains(part), "{what}: {text}");
+    };
+    says("hover", "main");
+    says("home", "main from 0 ns to ");
+    says("down", "OpenMP worker 1 from 0 ns to ");
+    let span = |what: &str| {
+        let ends: Vec<f64> = rows(&seen[what]).iter().filter_map(Value::as_f64).collect();
+        assert_eq!(ends.len(), 2, "{what}: {}", seen[what]);
+        ends[1] - ends[0]
+    };
+    assert_eq!(
+        span("whole") as u64,
+        stats["duration_ns"].as_u64().expect("a time")
+    );
+    assert!((span("zoomed") / span("whole") - 0.5).abs() < 0.01);
+    assert_eq!(span("again"), span("whole"));
+    assert!(
+        (span("dragged") / span("whole") - 0.25).abs() < 0.05,
+        "{}",
+        seen["dragged"]
+    );
+    says("command", "omptrace view ");
+    says("command", " --window 0ns..");
+    // Useful work and locks have their colours.
+    for colour in ["#0072b2", "#d55e00"] {
+        assert!(
+            seen["colours"][colour].as_u64() > Some(100),
+            "{colour}: {}",
+            seen["colours"]
+        );
+    }
+
+    for width in ["360", "1600"] {
+        assert_eq!(seen["widths"][width].to_string(), width);
+    }
+    assert_ne!(seen["light"], seen["dark"]);
+    assert_eq!(seen["pdf"], "%PDF-");
+}
+
+/// A program and a trace may be called anything.
+#[test]
+fn names_from_traces_are_text_and_never_run() {
+    let name = "<img src=x onerror=planted=1>\"'&<script>planted=2<|script>";
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join(name);
+    fs::copy(
+        compile("tests/programs/planted.c", Compiler::Clang22, &[]),
+        &program,
+    )
+    .expect("a copy");
+    let traces = Traces::folder();
+    traces.record(
+        Command::new(&program)
+            .arg("lock")
+            .env("OMP_NUM_THREADS", "2"),
+    );
+    let trace = folder.path().join(format!("{name}.omptrace"));
+    fs::rename(traces.only(), &trace)
+        .or_else(|_| fs::copy(traces.only(), &trace).map(drop))
+        .expect("a trace");
+    let page = page(folder.path(), &[&trace]);
+    let seen = read_page(&page, None);
+    assert_eq!(seen["errors"], serde_json::json!([]));
+    assert_eq!(seen["scripts_of_names"], Value::Null);
+    let html = fs::read_to_string(&page).expect("a page");
+    assert!(
+        html.contains("&lt;img src=x onerror=planted=1&gt;"),
+        "the name is shown"
+    );
+    assert!(!html.contains("<img"), "the name is no tag");
+}
+
+#[test]
+fn runs_before_and_after_are_compared() {
+    let (one, two) = (Traces::folder(), Traces::folder());
+    let (before, after) = (traced(&one, "critical"), traced(&two, "imbalance"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(folder.path(), &[&before, Path::new("--"), &after]);
+    let html = fs::read_to_string(page).expect("a page");
+    for part in ["Before and after", "id=diff-table", "whole run"] {
+        assert!(html.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn markdown_fits_a_summary_and_names_the_fault() {
+    let traces = Traces::folder();
+    let trace = traced(&traces, "critical");
+    let words = ["report".as_ref(), trace.as_os_str(), "--md".as_ref()];
+    let output = omptrace(words.iter());
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(text.len() <= 64 << 10);
+    for part in [
+        "critical_contention",
+        "omptrace view ",
+        "where this comes from",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+/// `cargo xtask assets` fetches them.
+#[test]
+fn the_page_ships_the_library_that_npm_has() {
+    let assets = root().join("report/assets");
+    let package = tools().join("node_modules/uplot");
+    let json = |path: PathBuf| -> Value {
+        let text = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        serde_json::from_slice(&text).expect("JSON")
+    };
+    let locked = json(assets.join("package-lock.json"));
+    let installed = json(package.join("package.json"));
+    assert_eq!(
+        locked["packages"]["node_modules/uplot"]["version"],
+        installed["version"]
+    );
+    for (file, name) in [
+        ("dist/uPlot.iife.min.js", "uPlot.iife.min.js"),
+        ("dist/uPlot.min.css", "uPlot.min.css"),
+        ("LICENSE", "uPlot.LICENSE"),
+    ] {
+        let ours = fs::read(assets.join("vendor").join(name)).expect("an asset");
+        assert!(
+            ours == fs::read(package.join(file)).expect("a file"),
+            "{name}"
+        );
+    }
+}

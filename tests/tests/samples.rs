@@ -1,0 +1,354 @@
+//! Samples of real programs: whose they are, what they weigh, and that neither program nor events notice.
+
+#![cfg(target_arch = "x86_64")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use omptrace_tests::env::{Compiler, RUNTIMES_OF_CLANG_22, compile, libgomp_adapter, runtime};
+use omptrace_tests::trace::{Traces, convert, count, dump};
+use omptrace_tests::viewers::{open_in_firefox, query};
+use serde_json::Value;
+
+/// The numbers that a program has printed, by their names.
+fn numbers(said: &str) -> BTreeMap<String, u64> {
+    let pair = |line: &str| {
+        let (name, value) = line.split_once(' ')?;
+        Some((name.to_owned(), number(value)))
+    };
+    said.lines().filter_map(pair).collect()
+}
+
+fn number(text: &str) -> u64 {
+    let hex = text.strip_prefix("0x");
+    let parsed = hex.map_or_else(|| text.parse(), |hex| u64::from_str_radix(hex, 16));
+    parsed.unwrap_or_else(|_| panic!("{text:?} is no number"))
+}
+
+fn named<'e>(events: &'e [Value], name: &str) -> impl Iterator<Item = &'e Value> {
+    events.iter().filter(move |event| event["event"] == name)
+}
+
+fn frames(event: &Value) -> Vec<u64> {
+    let frames = event["stack"].as_array().expect("a list");
+    frames
+        .iter()
+        .map(|frame| number(frame.as_str().expect("a text")))
+        .collect()
+}
+
+fn sum(events: &[Value], name: &str, argument: &str) -> u64 {
+    named(events, name)
+        .map(|event| event[argument].as_u64().expect("a number"))
+        .sum()
+}
+
+/// Where code lies: the function of `samples.c` that begins last before it.
+fn function(functions: &BTreeMap<String, u64>, code: u64) -> Option<&str> {
+    let before = functions.iter().filter(|(_, begin)| **begin <= code);
+    before
+        .max_by_key(|(_, begin)| **begin)
+        .map(|(name, _)| name.as_str())
+}
+
+const FUNCTIONS: [&str; 7] = [
+    "burn", "seventy", "twenty", "ten", "region", "around", "main",
+];
+
+/// Runs `samples.c`, built by `compiler`, in the environment that `prepare` gives it, and looks at all of its samples.
+fn check_samples(compiler: Compiler, prepare: impl Fn(&mut Command)) {
+    const THREADS: usize = 2;
+    const TICK_NS: u64 = 20_000_000;
+    let program = compile("tests/programs/samples.c", compiler, &[]);
+    let run = |is_sampled: &str| {
+        let traces = Traces::folder();
+        let mut command = Command::new(&program);
+        prepare(
+            command
+                .args(["2", "10", "40"])
+                .env("OMPTRACE_SAMPLE", is_sampled),
+        );
+        let said = traces.record(&mut command);
+        (dump(&traces.only()), numbers(&said))
+    };
+    let (plain, _) = run("off");
+    assert!(named(&plain, "omptrace_sample").next().is_none());
+    let (events, said) = run("cpu");
+
+    // The events are those of a run without samples.
+    for name in ["parallel_begin", "parallel_end"] {
+        assert_eq!(count(&events, name) as u64, said["regions"], "{name}");
+        assert_eq!(count(&events, name), count(&plain, name), "{name}");
+    }
+    assert_eq!(count(&events, "omptrace_lost"), 0);
+    assert_eq!(count(&events, "omptrace_samples_lost"), 0);
+
+    // Each thread has a stream of samples, and the weights are its processor time.
+    let of_thread = named(&events, "omptrace_sample_stream");
+    let threads: BTreeSet<_> = of_thread
+        .map(|event| event["thread_stream"].as_u64())
+        .collect();
+    assert!(threads.len() >= THREADS, "{threads:?}");
+    let weight = sum(&events, "omptrace_sample", "weight_ns");
+    let slack = TICK_NS * threads.len() as u64;
+    let (least, most) = (said["worked"] * 7 / 10, said["process"]);
+    assert!(
+        (least.saturating_sub(slack)..most + slack).contains(&weight),
+        "{weight} of {least} to {most}"
+    );
+
+    // Stacks are complete, and begin in the program's functions.
+    let functions: BTreeMap<_, _> = said
+        .iter()
+        .filter(|(name, _)| FUNCTIONS.contains(&name.as_str()))
+        .map(|(name, begin)| (name.clone(), *begin))
+        .collect();
+    let of_function =
+        |code: u64| function(&functions, code).filter(|_| code < said["burn"] + (1 << 20));
+    let mut shares: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut in_burn = BTreeSet::new();
+    for sample in named(&events, "omptrace_sample") {
+        let frames = frames(sample);
+        if of_function(frames[0]) != Some("burn") {
+            continue;
+        }
+        assert_eq!(sample["end"], "outermost", "{sample}");
+        in_burn.insert(sample["stream"].as_u64());
+        let caller = of_function(frames[1]).expect("a function of the program");
+        *shares.entry(caller).or_default() += sample["weight_ns"].as_u64().expect("a number");
+        // `burn`, its caller, and the outlined function, which the runtime has called.
+        assert_eq!(sample["exit_frame"], 3, "{sample}");
+    }
+    assert!(in_burn.len() >= THREADS, "{in_burn:?}");
+    let all: u64 = shares.values().sum();
+    // On a busy machine there are few samples, of weights that differ much.
+    let seventy = *shares.get("seventy").unwrap_or(&0);
+    assert!(seventy * 100 > all * 35, "{shares:?}");
+
+    // Who created a region says where.
+    let mut creators = BTreeSet::new();
+    for context in named(&events, "omptrace_context") {
+        assert_eq!(context["end"], "outermost", "{context}");
+        let code = frames(context).into_iter();
+        creators.extend(code.filter_map(of_function).map(str::to_owned));
+    }
+    for name in ["region", "around", "main"] {
+        assert!(creators.contains(name), "{name} of {creators:?}");
+    }
+}
+
+#[test]
+fn samples_of_llvms_and_intels_runtime_are_the_threads_processor_time() {
+    for name in RUNTIMES_OF_CLANG_22 {
+        check_samples(Compiler::Clang22, |command| {
+            command.env("LD_LIBRARY_PATH", runtime(name));
+        });
+    }
+}
+
+#[test]
+fn samples_on_libgomp_are_the_threads_processor_time() {
+    check_samples(Compiler::Gcc, |command| {
+        command.env("LD_PRELOAD", libgomp_adapter());
+    });
+}
+
+/// The stacks of a folded trace, outermost function first, with their nanoseconds.
+fn folded(text: &str) -> Vec<(Vec<&str>, u64)> {
+    let line = |line| -> Option<(&str, &str)> { str::rsplit_once(line, ' ') };
+    let lines = text
+        .lines()
+        .map(|each| line(each).expect("a stack and its weight"));
+    lines
+        .map(|(stack, weight)| (stack.split(';').collect(), number(weight)))
+        .collect()
+}
+
+/// The functions where the stacks of each thread begin. Those of a team's workers end in the runtime: the reader goes on.
+const OUTERMOST: &str = "
+    WITH RECURSIVE up(utid, callsite) AS (
+        SELECT utid, callsite_id FROM cpu_profile_stack_sample
+        UNION SELECT utid, parent_id FROM up JOIN stack_profile_callsite ON id = callsite WHERE parent_id IS NOT NULL
+    )
+    SELECT DISTINCT utid, frame.name FROM up
+    JOIN stack_profile_callsite AS site ON site.id = callsite
+    JOIN stack_profile_frame AS frame ON frame.id = frame_id
+    WHERE parent_id IS NULL";
+
+#[test]
+fn viewers_show_samples_in_the_users_model() {
+    let program = compile("tests/programs/samples.c", Compiler::Clang22, &[]);
+    let traces = Traces::folder();
+    let mut command = Command::new(program);
+    command
+        .args(["2", "10", "40"])
+        .env("LD_LIBRARY_PATH", runtime("llvm-19"))
+        .env("OMPTRACE_SAMPLE", "cpu");
+    traces.record(&mut command);
+    let recorded = traces.only();
+    let converted = |format: &str, file: &str| {
+        let path = traces.path().join(file);
+        convert(&recorded, format, &path, &[]);
+        path
+    };
+    let text = std::fs::read_to_string(converted("folded", "samples.folded"));
+    let text = text.expect("a text");
+    let stacks = folded(&text);
+    let all: u64 = stacks.iter().map(|(_, weight)| weight).sum();
+    let weight = sum(&dump(&recorded), "omptrace_sample", "weight_ns");
+    assert_eq!(all, weight);
+
+    // `main` has called `seventy`, through the region, on each thread.
+    let place = |stack: &[&str], name: &str| stack.iter().position(|each| *each == name);
+    let way = |stack: &[&str]| ["main", "region", "seventy"].map(|name| place(stack, name));
+    let ways = stacks.iter().map(|(stack, weight)| (way(stack), weight));
+    let in_seventy = ways.filter(|(way, _)| way[2].is_some());
+    let (known, truncated): (Vec<_>, Vec<_>) =
+        in_seventy.partition(|(way, _)| way[0].is_some() && way.is_sorted());
+    let weight = |stacks: &[(_, &u64)]| stacks.iter().map(|each| each.1).sum::<u64>();
+    // The creator's stack is missing where the only sample of a region came at its very end.
+    assert!(!known.is_empty(), "{text}");
+    assert!(weight(&truncated) * 9 <= weight(&known), "{text}");
+
+    let period = 1_000_000;
+    let trace = converted("perfetto", "samples.pftrace");
+    let count =
+        "SELECT count(*) AS samples, count(DISTINCT utid) AS threads FROM cpu_profile_stack_sample";
+    let [counts, outermost] =
+        <[_; 2]>::try_from(query(&trace, &[count, OUTERMOST])).expect("two answers");
+    assert_eq!(
+        counts[0]["samples"].as_u64(),
+        Some(all / period),
+        "{counts:?}"
+    );
+    let threads = counts[0]["threads"].as_u64().expect("a number");
+    let of_main = outermost.iter().filter(|row| {
+        row["name"]
+            .as_str()
+            .is_some_and(|name| name == stacks_begin(&stacks))
+    });
+    assert_eq!(of_main.count() as u64, threads, "{outermost:?}");
+
+    let profile = converted("firefox", "samples.json");
+    let threads = open_in_firefox(&profile).sound().swap_remove(0);
+    let weights = threads.iter().filter_map(|row| row["weight"].as_u64());
+    assert_eq!(weights.sum::<u64>(), all / period, "{threads:?}");
+}
+
+/// The function where most stacks begin: that of the C library which calls `main`.
+fn stacks_begin<'s>(stacks: &[(Vec<&'s str>, u64)]) -> &'s str {
+    let longest = stacks.iter().filter(|(stack, _)| stack.contains(&"main"));
+    longest
+        .max_by_key(|each| each.1)
+        .expect("a stack with main")
+        .0[0]
+}
+
+/// Runs `samples_storm.c` with samples; it must end with `status`. Returns what it prints and the traces.
+fn storm(what: &str, arguments: &[&str], status: i32) -> (BTreeMap<String, u64>, Traces) {
+    let program = compile(
+        "tests/programs/samples_storm.c",
+        Compiler::Clang22,
+        &["-ldl"],
+    );
+    let traces = Traces::folder();
+    let mut command = Command::new(program);
+    command
+        .arg(what)
+        .args(arguments)
+        .env("LD_LIBRARY_PATH", runtime("llvm-19"))
+        .env("OMPTRACE_SAMPLE", "cpu");
+    let output = traces.trace(&mut command).output().expect("it can be run");
+    assert_eq!(output.status.code(), Some(status), "{what}: {output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{what}");
+    (numbers(&String::from_utf8_lossy(&output.stdout)), traces)
+}
+
+fn largest(traces: &Traces) -> std::path::PathBuf {
+    let size = |path: &std::path::PathBuf| std::fs::metadata(path).map_or(0, |found| found.len());
+    traces
+        .files()
+        .into_iter()
+        .max_by_key(size)
+        .expect("a trace")
+}
+
+/// Each reason why a stack ended.
+fn ends(trace: &Path) -> BTreeSet<String> {
+    let events = dump(trace);
+    let samples = named(&events, "omptrace_sample");
+    let ends: BTreeSet<String> = samples.map(|sample| sample["end"].to_string()).collect();
+    assert!(!ends.is_empty());
+    ends
+}
+
+#[test]
+fn what_a_ring_has_no_room_for_is_counted() {
+    const SENT: u64 = 20_000;
+    let (said, traces) = storm("self", &[&SENT.to_string()], 0);
+    assert_eq!(said["sent"], SENT);
+    let events = dump(&traces.only());
+    let recorded = count(&events, "omptrace_sample") as u64;
+    let lost = sum(&events, "omptrace_samples_lost", "samples");
+    assert!(recorded > 0 && lost > 0, "{recorded} {lost}");
+    // The timer of the thread had its own.
+    assert!(recorded + lost >= SENT, "{recorded} {lost}");
+    assert_eq!(count(&events, "parallel_begin"), 1);
+}
+
+/// Signals that a storm has at least; `cargo xtask soak` asks for more.
+fn signals() -> u64 {
+    let asked = std::env::var("OMPTRACE_TEST_SIGNALS");
+    asked.map_or(10_000, |signals| number(&signals))
+}
+
+#[test]
+fn signals_harm_no_malloc_fork_dlopen_or_thread() {
+    let rounds = [
+        ("malloc", "100"),
+        ("fork", "20"),
+        ("dlopen", "100"),
+        ("threads", "50"),
+    ];
+    for (what, rounds) in rounds {
+        let (said, traces) = storm(what, &[rounds, &signals().to_string()], 0);
+        assert!(said["sent"] >= signals(), "{what}");
+        assert_eq!(*said.get("failed").unwrap_or(&0), 0, "{what}");
+        ends(&largest(&traces));
+    }
+}
+
+#[test]
+fn a_small_alternate_stack_gets_the_program_counter_only() {
+    let (_, traces) = storm("tiny", &["100", &signals().to_string()], 0);
+    let found = ends(&traces.only());
+    assert!(found.contains("\"no_room\""), "{found:?}");
+}
+
+#[test]
+fn a_program_may_exit_among_samples() {
+    let (_, traces) = storm("exit", &["1", &signals().to_string()], 7);
+    ends(&traces.only());
+}
+
+#[test]
+fn the_programs_own_timer_and_its_sleep_go_on() {
+    let (said, traces) = storm("own", &["300"], 0);
+    assert_eq!(said["ticks"], 1);
+    // Some kernels let a timer of processor time interrupt a call that is about to sleep.
+    assert!(said["interrupted"] * 20 <= said["naps"], "{said:?}");
+    ends(&traces.only());
+}
+
+#[test]
+fn a_clock_that_there_is_not_is_refused() {
+    let program = compile("tests/programs/samples.c", Compiler::Clang22, &[]);
+    let traces = Traces::folder();
+    let mut command = Command::new(program);
+    command.args(["1", "1", "1"]).env("OMPTRACE_SAMPLE", "perf");
+    let output = traces.trace(&mut command).output().expect("it can be run");
+    assert!(output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("OMPTRACE_SAMPLE=perf: not allowed"), "{said}");
+}
