@@ -1,14 +1,17 @@
-//! Paths that the documents name exist.
+//! The documents are true: paths that they name exist, and each crate uses what the code map says.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use crate::process::root;
+use serde_json::Value;
+
+use crate::process::{cargo, output, root};
 
 /// The documents that lead a reader through the code.
 const DOCUMENTS: [&str; 2] = ["ARCHITECTURE.md", "CONTRIBUTING.md"];
 
-/// What `text` has between backticks that begins with a folder of the repository.
+/// The texts between backticks that begin with a folder of the repository.
 fn paths(text: &str, is_folder: impl Fn(&str) -> bool) -> Vec<String> {
     let quoted = text.split('`').skip(1).step_by(2);
     let named = quoted.filter(|path| {
@@ -33,6 +36,69 @@ fn choices(path: &str) -> Vec<String> {
 fn exists(path: &Path) -> bool {
     // A module may be named without its extension.
     path.exists() || path.with_extension("rs").exists()
+}
+
+/// The crates that each crate of the workspace uses, by their folders; not those that only its tests use.
+fn used() -> BTreeMap<String, BTreeSet<String>> {
+    let all = [
+        "metadata",
+        "--no-deps",
+        "--offline",
+        "--format-version",
+        "1",
+    ];
+    let metadata = output(&mut cargo(all)).expect("cargo knows the workspace");
+    let metadata: Value = serde_json::from_slice(&metadata).expect("JSON");
+    let list = |of: &Value, name: &str| of[name].as_array().expect("a list").clone();
+    let folder = |path: &str| Path::new(path).file_name()?.to_str().map(str::to_owned);
+    let packages = list(&metadata, "packages").into_iter();
+    packages
+        .map(|package| {
+            let path = package["manifest_path"].as_str().expect("a path");
+            let path = Path::new(path).parent().and_then(Path::to_str);
+            let dependencies = list(&package, "dependencies").into_iter();
+            let uses = dependencies.filter(|dependency| dependency["kind"].is_null());
+            let uses = uses.filter_map(|dependency| folder(dependency["path"].as_str()?));
+            (path.and_then(folder).expect("a folder"), uses.collect())
+        })
+        .collect()
+}
+
+#[test]
+fn the_code_map_has_what_each_crate_uses() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("a document");
+    let used = used();
+    for (folder, uses) in &used {
+        let begin = format!("| `{folder}` | ");
+        let row = text.lines().find_map(|line| line.strip_prefix(&begin));
+        let (cell, _) = row.and_then(|row| row.split_once(" | ")).expect(folder);
+        let named = cell.split('`').skip(1).step_by(2).map(str::to_owned);
+        assert_eq!(named.collect::<BTreeSet<_>>(), *uses, "{folder}");
+    }
+    let (_, map) = text.split_once("## Code map").expect("the drawing");
+    let (drawing, _) = map.split_once("An arrow").expect("the drawing");
+    let mut arrows = 0;
+    for line in drawing.lines() {
+        let names = line
+            .split('<')
+            .map(|part| part.trim_matches([' ', '-', '+', '|']));
+        let names: Vec<&str> = names.collect();
+        for pair in names.windows(2) {
+            let to = pair[0]
+                .split(' ')
+                .next_back()
+                .and_then(|name| used.get_key_value(name));
+            let from = pair[1]
+                .split([' ', ','])
+                .next()
+                .and_then(|name| used.get(name));
+            if let (Some((to, _)), Some(uses)) = (to, from) {
+                arrows += 1;
+                assert!(uses.contains(to), "{line}");
+            }
+        }
+    }
+    assert!(arrows > 5, "only {arrows} arrows were found");
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::Result;
-use crate::omptrace::{build, omptrace, release};
-use crate::process::output;
+use crate::omptrace::{build, release};
+use crate::process::{command, output};
 
 /// Where a shell looks for completions, below the prefix.
 const COMPLETIONS: &[(&str, &str)] = &[
@@ -27,19 +27,23 @@ pub(crate) fn run(prefix: &Path) -> Result<()> {
     place(prefix, "lib/libomptrace.so", &library, 0o755)?;
     let adapter = fs::read(release().join("libomptgomp.so"))?;
     place(prefix, "lib/libomptgomp.so", &adapter, 0o755)?;
+    place_texts(prefix, &release().join("omptrace"))
+}
+
+/// Puts man page and completions below `prefix`, as `program` prints them.
+///
+/// # Errors
+/// The program cannot be run, or the folder cannot be written.
+pub(crate) fn place_texts(prefix: &Path, program: &Path) -> Result<()> {
+    let printed = |words: &[&str]| output(&mut command(program, words));
     place(
         prefix,
         "share/man/man1/omptrace.1",
-        &output(&mut omptrace(&["man"]))?,
+        &printed(&["man"])?,
         0o644,
     )?;
     for (shell, path) in COMPLETIONS {
-        place(
-            prefix,
-            path,
-            &output(&mut omptrace(&["completions", shell]))?,
-            0o644,
-        )?;
+        place(prefix, path, &printed(&["completions", shell])?, 0o644)?;
     }
     Ok(())
 }

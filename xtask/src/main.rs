@@ -1,4 +1,4 @@
-//! What a newcomer and CI run.
+//! The tasks that a newcomer and CI run.
 //!
 //! ```text
 //! cargo xtask demo      trace an example, convert it, say how to look at it
@@ -7,14 +7,19 @@
 //! ```
 //!
 //! The other commands are steps of these two, or what a packager and the documentation need.
-//! All but `fuzz`, `install` and `prose`, which need no more than compilers, install what they need first ([`setup`]);
-//! `--no-install` only says what is missing.
+//! `compare`, `fuzz`, `growth`, `install` and `prose` need no more than compilers, `assets` needs npm. All others install what
+//! they need first ([`setup`]); `--no-install` only says what is missing.
 
+mod assets;
 mod bench;
+mod bill_of_materials;
+mod compare;
 mod demo;
+mod dist;
 #[cfg(test)]
 mod documents;
 mod fuzz;
+mod growth;
 mod install;
 mod omptrace;
 mod process;
@@ -61,18 +66,26 @@ enum Task {
         #[arg(long)]
         prefix: PathBuf,
     },
+    /// Make what a release consists of, in dist/: for glibc 2.17 and later, with checksums
+    Dist(dist::Dist),
     /// Measure what tracing costs, beside the least that it could cost
     Bench(bench::Bench),
     /// Check that comments, texts and documents are in plain English
     Prose(prose::Prose),
+    /// Add one of each kind in a copy of the sources: it must compile, by as many files as ARCHITECTURE.md counts
+    Growth,
     /// Let a fuzzer try all that reads what others wrote
     Fuzz(fuzz::Fuzz),
-    /// Look for races and memory faults in the tracer, by ThreadSanitizer and memcheck
+    /// Look for races and memory faults in the tracer and the adapter for libgomp, by ThreadSanitizer and memcheck
     Sanitize,
     /// Count and check what is traced on runtimes that no registry has
     Runtimes(runtimes::Runtimes),
+    /// Compare GCC's programs of a folder on libgomp with the same under the adapter: output, status, conformance
+    Compare(compare::Compare),
     /// Kill, fuzz and stress for hours
     Soak(soak::Soak),
+    /// Fetch the files of npm's packages that the page of `omptrace report` ships, as its lock file pins them
+    Assets,
     /// Make the pictures of docs/images from the examples, in the real Perfetto UI
     Screenshots,
 }
@@ -85,12 +98,16 @@ fn main() -> ExitCode {
         Task::Test(arguments) => test::run(&arguments, install),
         Task::Setup => setup::ensure(Purpose::Tests, install),
         Task::Install { prefix } => install::run(&prefix),
+        Task::Dist(arguments) => dist::make(&arguments, install),
         Task::Bench(arguments) => bench::run(&arguments, install),
         Task::Prose(arguments) => prose::check(&arguments),
+        Task::Growth => growth::check(),
         Task::Fuzz(arguments) => fuzz::run_targets(&arguments),
         Task::Sanitize => sanitize::check(install),
         Task::Runtimes(arguments) => runtimes::try_all(&arguments, install),
+        Task::Compare(arguments) => compare::run(&arguments),
         Task::Soak(arguments) => soak::run_all(&arguments, install),
+        Task::Assets => assets::fetch(),
         Task::Screenshots => screenshots::run(install),
     };
     match outcome {

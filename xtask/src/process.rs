@@ -54,7 +54,7 @@ pub(crate) fn cargo<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> 
     )
 }
 
-/// Runs to the end.
+/// Runs the command to its end.
 ///
 /// # Errors
 /// The program cannot be started, or does not end with status 0.
@@ -78,10 +78,26 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
+/// The same, for a program that reads `input`.
+pub(crate) fn succeeds_with_input(command: &mut Command, input: &[u8]) -> bool {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else {
+        return false;
+    };
+    let is_given = child
+        .stdin
+        .take()
+        .is_some_and(|mut stdin| stdin.write_all(input).is_ok());
+    child.wait().is_ok_and(|status| status.success()) && is_given
+}
+
 /// Runs quietly and returns what it wrote to stdout.
 ///
 /// # Errors
-/// As [`run`].
+/// Like [`run`].
 pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
     let output = command
         .stderr(Stdio::inherit())

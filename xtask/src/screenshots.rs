@@ -1,16 +1,17 @@
 //! The documentation's pictures: each example traced anew and shown by the real Perfetto UI.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
 use crate::Result;
-use crate::omptrace::{build, trace_example};
+use crate::omptrace::{build, omptrace, trace_example};
 use crate::process::{self, command, root, target};
 use crate::requirements::{Purpose, tools};
 use crate::setup;
 
-/// The examples that have a picture named after them, with arguments that make a run of which one still sees something
-/// when all of it is in the picture.
+/// The examples that have a picture named after them, with arguments. They make a run of which one still sees
+/// something when all of it is in the picture.
 const EXAMPLES: &[(&str, &[&str])] = &[
     ("stencil.c", &["3000", "5"]),
     ("task_tree.c", &["11", "2"]),
@@ -19,6 +20,9 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("heat.f90", &["8"]),
     ("offload.c", &["3000000", "4"]),
 ];
+
+/// The one that the page of `omptrace report` is shown of.
+const OF_REPORT: &str = "lock_fight.c";
 
 /// The time span that is shown: what comes before the first parallel or target region is the start of the
 /// runtime.
@@ -46,6 +50,27 @@ pub(crate) fn run(install: bool) -> Result<()> {
                 // Its answer to queries, of which there are none.
                 .stdout(Stdio::null()),
         )?;
+        if *example == OF_REPORT {
+            report(&traced.trace, &pictures)?;
+        }
     }
+    Ok(())
+}
+
+/// The page of `omptrace report` about a trace: its top, and its timeline.
+fn report(trace: &Path, pictures: &Path) -> Result<()> {
+    let folder = target().join("screenshots");
+    let page = folder.join("report.html");
+    process::run(omptrace(&["report", "-o"]).arg(&page).arg(trace))?;
+    process::run(
+        command("node", ["tests/tools/report.mjs"])
+            .arg(&page)
+            .arg("--folder")
+            .arg(&folder)
+            .env("OMPTRACE_TOOLS", tools())
+            .stdout(Stdio::null()),
+    )?;
+    fs::copy(folder.join("top.png"), pictures.join("report.png"))?;
+    fs::copy(folder.join("lanes.png"), pictures.join("report_time.png"))?;
     Ok(())
 }

@@ -4,11 +4,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use crate::Result;
 use crate::process::{cargo, command, output, run, succeeds};
 use crate::requirements::{
-    Package, Purpose, REQUIREMENTS, Requirement, Source, Unpack, modules, tools,
+    MODULES, Package, Purpose, REQUIREMENTS, Requirement, Source, Unpack, modules, tools,
 };
 
 /// Makes sure that everything needed for `purpose` is there. Without `install`, only says what is missing.
@@ -16,10 +17,7 @@ use crate::requirements::{
 /// # Errors
 /// Something is missing and may not be installed, or its installation failed.
 pub(crate) fn ensure(purpose: Purpose, install: bool) -> Result<()> {
-    let missing: Vec<&Requirement> = REQUIREMENTS
-        .iter()
-        .filter(|requirement| requirement.purpose <= purpose && !requirement.is_met())
-        .collect();
+    let missing = missing(purpose);
     if missing.is_empty() {
         eprintln!("Nothing is missing.");
         return Ok(());
@@ -44,6 +42,14 @@ pub(crate) fn ensure(purpose: Purpose, install: bool) -> Result<()> {
                 .args(["--no-deps", "--upgrade", "--target"])
                 .arg(modules())
                 .arg(module))?,
+            Source::PipAll { folder, modules } => {
+                let folder = tools().join(folder);
+                run(command("python3", ["-m", "pip", "install", "--quiet"])
+                    .args(["--no-deps", "--upgrade", "--target"])
+                    .arg(&folder)
+                    .args(*modules))?;
+                fs::write(folder.join(MODULES), modules.join(" "))?;
+            }
             // Built in less than half of the time; their speed does not matter here.
             Source::Cargo(program) => run(cargo(["install", "--quiet", "--locked", "--debug"])
                 .args([program, "--root"])
@@ -65,6 +71,25 @@ pub(crate) fn ensure(purpose: Purpose, install: bool) -> Result<()> {
     }
 }
 
+/// What is needed and not there. All are looked at side by side: compilers take their time.
+fn missing(purpose: Purpose) -> Vec<&'static Requirement> {
+    let needed = REQUIREMENTS
+        .iter()
+        .filter(|requirement| purpose.includes(requirement.purpose));
+    thread::scope(|scope| {
+        let looked_at: Vec<_> = needed
+            .map(|requirement| (requirement, scope.spawn(|| requirement.is_met())))
+            .collect();
+        looked_at
+            .into_iter()
+            .filter_map(|(requirement, is_met)| {
+                let is_met = is_met.join().expect("no test panics");
+                (!is_met).then_some(requirement)
+            })
+            .collect()
+    })
+}
+
 fn report(missing: &[&Requirement], install: bool) {
     let what = if install {
         "Will be installed"
@@ -82,7 +107,7 @@ fn needs_apt(requirement: &Requirement) -> bool {
     match &requirement.source {
         Source::Apt(_) => true,
         Source::Unpack(unpack) => matches!(unpack.package, Package::Deb(_)),
-        Source::Npm(_) | Source::Pip(_) | Source::Cargo(_) => false,
+        Source::Npm(_) | Source::Pip(_) | Source::PipAll { .. } | Source::Cargo(_) => false,
     }
 }
 

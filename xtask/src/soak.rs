@@ -1,4 +1,4 @@
-//! What takes hours: the same tests as always, many times over.
+//! Tests that take hours: the same as always, many times over.
 
 use crate::Result;
 use crate::fuzz::{self, Fuzz};
@@ -22,6 +22,9 @@ pub(crate) struct Soak {
     /// How often the tests of crashes, children, signals and limits run
     #[arg(long, default_value_t = 20)]
     rounds: u32,
+    /// How many signals of samples each program gets that does what signals may harm
+    #[arg(long, default_value_t = 1_000_000)]
+    signals: u64,
     /// How long each target is fuzzed; there are five
     #[arg(long, default_value_t = 36)]
     fuzz_minutes: u32,
@@ -35,7 +38,7 @@ pub(crate) fn run_all(arguments: &Soak, install: bool) -> Result<()> {
     setup::ensure(Purpose::Tests, install)?;
     build()?;
     let test = |name: &str| {
-        let mut command = cargo(["test", "--package=omptrace-tests", "--test", name]);
+        let mut command = cargo(["test", "--workspace", "--test", name]);
         command.env("OMPTRACE_TEST_BIN_DIR", release());
         command
     };
@@ -47,6 +50,7 @@ pub(crate) fn run_all(arguments: &Soak, install: bool) -> Result<()> {
     run(test("random_programs")
         .env("OMPTRACE_TEST_PROGRAMS", arguments.programs.to_string())
         .env("OMPTRACE_TEST_SEED", first.to_string()))?;
+    run(test("samples").env("OMPTRACE_TEST_SIGNALS", arguments.signals.to_string()))?;
     for _ in 0..arguments.rounds {
         for name in ["reliability", "processes", "counts"] {
             run(&mut test(name))?;

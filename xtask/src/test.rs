@@ -96,14 +96,20 @@ fn clippy() -> Step {
     check("clippy", cargo(words))
 }
 
+fn growth() -> Step {
+    check("places of growth", cargo(["xtask", "growth"]))
+}
+
 fn prose() -> Step {
     check("plain English", cargo(["xtask", "prose"]))
 }
 
-/// What needs no tool and no further runtime.
+/// The steps that need no tool and no further runtime.
 fn core_steps() -> Vec<Step> {
     /// Packages all of whose tests are of that kind.
     const PACKAGES: &[&str] = &[
+        "--package=omptrace-settings",
+        "--package=omptrace-runtimes",
         "--package=omptrace-trace-format",
         "--package=omptrace-device",
         "--package=omptrace-tracer",
@@ -160,6 +166,7 @@ fn steps() -> Vec<Step> {
         formatting(),
         clippy(),
         prose(),
+        growth(),
         check("cargo-deny", deny),
         tests("tests", runner),
         check(
@@ -215,7 +222,7 @@ impl Step {
 struct Count {
     passed: u64,
     failed: u64,
-    /// What failed.
+    /// The lines of tests that failed.
     lines: Vec<String>,
 }
 
@@ -231,8 +238,8 @@ impl Count {
     /// test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
     /// ```
     ///
-    /// and the one of `cargo nextest run`, whose tests may also have timed out, and which shows the output of each test
-    /// that failed, indented, in the form of `cargo test`:
+    /// and the one of `cargo nextest run`. Its tests may also have timed out. It shows the output of each test that failed,
+    /// indented, in the form of `cargo test`:
     ///
     /// ```text
     ///      Summary [   0.059s] 5 tests run: 3 passed (1 slow), 1 failed, 1 timed out, 0 skipped

@@ -15,8 +15,8 @@ use super::instructions::Instructions;
 use super::programs::Case;
 use super::tools::{EMPTY, FLOOR};
 
-/// By how much a figure may grow, and that of the floor shrink: the floor is no code of ours, so what changes it is the
-/// measurement.
+/// By how much a figure may grow, and that of the floor shrink. The floor is no code of ours, so the measurement
+/// changes it.
 const TOLERANCE: f64 = 1.05;
 
 /// Instructions per event on the program's thread, above the empty tool: by case, by tool.
@@ -106,7 +106,7 @@ fn rows<'a>(counted: &'a Baseline, stored: &'a Baseline, cases: Cases) -> Vec<Ro
     keys.into_iter().map(row).collect()
 }
 
-/// What is wrong with a count, if anything.
+/// The fault of a count, if there is one.
 fn verdict(tool: &str, now: Option<f64>, before: Option<f64>) -> Option<&'static str> {
     match (now, before) {
         (None, _) => Some("not counted"),

@@ -1,8 +1,9 @@
-//! `--convert`: what converting a trace costs, from the sealed trace on the disk to the export in memory (tmpfs).
+//! `--convert`: what converting and analysing a trace costs, from the sealed trace on the disk to the export in memory (tmpfs).
 //!
-//! Time per event is that of all threads together, so that events per second *and core* are its inverse; the wall time
-//! beside it shows what more cores give. All processors may be used, but for the row that is bound to one. The reference
-//! beside it is a program that only writes as many bytes, in the same round: what of the time is the system's.
+//! Time per event is that of all threads together, so that events per second *and core* are its inverse. The wall
+//! time beside it shows what more cores give. All processors may be used, but for the row that is bound to one. The
+//! reference beside it is a program that only writes as many bytes, in the same round: what of the time is the
+//! system's.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -23,12 +24,54 @@ use super::runs::{self, Used};
 use super::spread::median;
 use super::tools::{OMPTRACE, Tools};
 
-/// A format, and how many events of the trace a core shall convert per second, in millions. OTF2 has no goal.
-const FORMATS: &[(&str, Option<f64>)] = &[
-    ("perfetto", Some(15.0)),
-    ("chrome", Some(10.0)),
-    ("otf2", None),
+/// The work that is done with a trace.
+#[derive(Debug)]
+struct Work {
+    name: &'static str,
+    command: &'static [&'static str],
+    /// It is written to stdout; else to a file that is named after `-o`.
+    to_stdout: bool,
+    /// How many events of the trace a core shall do per second, in millions, where there is a goal.
+    at_least: Option<f64>,
+}
+
+const WORK: &[Work] = &[
+    conversion("perfetto", &["convert", "--to", "perfetto"], Some(15.0)),
+    conversion("chrome", &["convert", "--to", "chrome"], Some(10.0)),
+    conversion("otf2", &["convert", "--to", "otf2"], None),
+    answers("stats", &["stats", "--json"], Some(10.0)),
+    // Where threads are selected, nothing is replayed for the what-if.
+    answers(
+        "one pass",
+        &["stats", "--json", "--thread", "0"],
+        Some(10.0),
+    ),
 ];
+
+const fn conversion(
+    name: &'static str,
+    command: &'static [&'static str],
+    at_least: Option<f64>,
+) -> Work {
+    Work {
+        name,
+        command,
+        to_stdout: false,
+        at_least,
+    }
+}
+
+const fn answers(
+    name: &'static str,
+    command: &'static [&'static str],
+    at_least: Option<f64>,
+) -> Work {
+    Work {
+        to_stdout: true,
+        ..conversion(name, command, at_least)
+    }
+}
+
 /// The most memory of a conversion.
 const MAX_MIB: f64 = 256.0;
 /// The programs run longer than to measure the tracer: to start a conversion takes some 4 ms.
@@ -36,7 +79,7 @@ const LONGER: u64 = 2;
 /// Bytes that the reference writes at once, as a conversion does.
 const WRITTEN_BYTES: usize = 256 << 10;
 
-/// What the conversions of one trace took.
+/// The times of the conversions of one trace.
 #[derive(Debug, Serialize)]
 pub(super) struct CaseReport {
     case: String,
@@ -50,7 +93,7 @@ struct FormatReport {
     format: &'static str,
     /// Processors that it might use.
     processors: usize,
-    /// Of all threads, with the system's part.
+    /// The processor time of all threads, with the system's part.
     cpu_ns_per_event: f64,
     /// The least of all rounds: what neighbours on the machine disturbed least.
     least_cpu_ns_per_event: f64,
@@ -65,12 +108,19 @@ struct FormatReport {
     at_least: Option<f64>,
 }
 
-/// Records the case and converts its trace to each format, `rounds` times and once before, each format once per round.
+/// Records the case, of at least this many events. Converts its trace to each format, `rounds` times and once before, each
+/// format once per round.
 ///
 /// # Errors
 /// Something cannot be run.
-pub(super) fn measure(case: &Case<'_>, tools: &Tools, rounds: u32) -> Result<CaseReport> {
-    let case = &case.with_count(case.count * LONGER, tools)?;
+pub(super) fn measure(
+    case: &Case<'_>,
+    tools: &Tools,
+    rounds: u32,
+    events: Option<u64>,
+) -> Result<CaseReport> {
+    let longer = events.map_or(LONGER, |events| events.div_ceil(case.events.max(1)));
+    let case = &case.with_count(case.count * longer, tools)?;
     let ours = tools.iter().find(|tool| tool.name == OMPTRACE);
     let tool = ours.ok_or("the tracer is not among the tools")?;
     runs::measure(case, tool)?;
@@ -80,17 +130,16 @@ pub(super) fn measure(case: &Case<'_>, tools: &Tools, rounds: u32) -> Result<Cas
     let mut processors = vec![1, machine::processors()];
     processors.dedup();
     let mut rows = Vec::new();
-    for &(format, at_least) in FORMATS {
+    for work in WORK {
         rows.extend(processors.iter().map(|&processors| Row {
-            format,
-            at_least,
+            work,
             processors,
             samples: Vec::new(),
         }));
     }
     for round in 0..=rounds {
         for row in &mut rows {
-            let sample = convert(&trace, row.format, row.processors)?;
+            let sample = convert(&trace, row.work, row.processors)?;
             if round > 0 {
                 row.samples.push(sample);
             }
@@ -105,8 +154,7 @@ pub(super) fn measure(case: &Case<'_>, tools: &Tools, rounds: u32) -> Result<Cas
 
 /// Conversions of one kind: one sample per round.
 struct Row {
-    format: &'static str,
-    at_least: Option<f64>,
+    work: &'static Work,
     processors: usize,
     samples: Vec<Sample>,
 }
@@ -119,7 +167,7 @@ impl Row {
         let cpu_ns = typical(|sample| sample.used.cpu_ns as f64);
         let least_cpu_ns = self.samples.iter().map(|sample| sample.used.cpu_ns).min();
         FormatReport {
-            format: self.format,
+            format: self.work.name,
             processors: self.processors,
             cpu_ns_per_event: cpu_ns / events,
             least_cpu_ns_per_event: least_cpu_ns.map_or(f64::NAN, |ns| ns as f64 / events),
@@ -128,7 +176,7 @@ impl Row {
             per_core: events / cpu_ns * 1e3,
             per_second: events / typical(|sample| sample.wall_ns) * 1e3,
             peak_mib: typical(|sample| sample.used.peak_kib as f64) / 1024.0,
-            at_least: self.at_least,
+            at_least: self.work.at_least,
         }
     }
 }
@@ -147,7 +195,7 @@ fn symbolize(trace: &Path) -> Result<()> {
     }
 }
 
-/// What one conversion took.
+/// The time of one conversion.
 struct Sample {
     used: Used,
     wall_ns: f64,
@@ -158,7 +206,7 @@ struct Sample {
 }
 
 /// Converts to a file in memory, which goes again.
-fn convert(trace: &Path, format: &str, processors: usize) -> Result<Sample> {
+fn convert(trace: &Path, work: &Work, processors: usize) -> Result<Sample> {
     let export = in_memory("");
     let program = release().join("omptrace");
     let mut command = if processors == 1 {
@@ -168,11 +216,12 @@ fn convert(trace: &Path, format: &str, processors: usize) -> Result<Sample> {
     } else {
         Command::new(program)
     };
-    command
-        .args(["convert", "--to", format, "-o"])
-        .arg(&export)
-        .arg(trace)
-        .stderr(Stdio::null());
+    command.args(work.command).arg(trace).stderr(Stdio::null());
+    if work.to_stdout {
+        command.stdout(File::create(&export)?);
+    } else {
+        command.arg("-o").arg(&export);
+    }
     let begin = Instant::now();
     let used = runs::wait(command.spawn()?);
     let wall_ns = begin.elapsed().as_nanos() as f64;

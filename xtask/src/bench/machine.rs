@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Load above which other programs disturb: on a quiet machine it is near 0 before the first run, and our own runs add 1
+/// Load above which other programs disturb. On a quiet machine it is near 0 before the first run. Our own runs add 1
 /// or so to it later.
 const QUIET: f64 = 0.5;
 

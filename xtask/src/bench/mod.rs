@@ -1,4 +1,4 @@
-//! What tracing costs, measured beside the least that it could cost.
+//! The cost of tracing, measured beside the least that it could cost.
 //!
 //! ```text
 //! benches/programs/*.c  --+                       +-- rounds: time, memory (every tool in turn, several times)
@@ -8,15 +8,17 @@
 //!                                                    report: table, JSON, verdicts
 //! ```
 //!
-//! With `--convert`, the traces' conversions are measured instead: [`mod@convert`].
+//! With `--convert`, the traces' conversions are measured instead: [`mod@convert`]. With `--gcc`, constructs of GCC's programs are:
+//! [`mod@gcc`].
 //!
 //! Costs are differences to a tool that registers all callbacks and does nothing ([`tools::EMPTY`]), divided by the
-//! number of events, which the tests' counting tool knows. The measure of a tracer is its ratio to
+//! number of events. The tests' counting tool knows that number. The measure of a tracer is its ratio to
 //! [`tools::FLOOR`], on the same machine in the same minutes.
 
 mod baseline;
 mod convert;
 mod disk;
+mod gcc;
 mod instructions;
 mod lttng;
 mod machine;
@@ -48,9 +50,15 @@ pub(crate) struct Bench {
     /// Count instructions only, and fail if they grew since benches/baseline.json
     #[arg(long)]
     short: bool,
-    /// Measure conversions of the programs' traces instead
+    /// Measure conversions of the programs' traces, and their analysis, instead
     #[arg(long, conflicts_with = "short")]
     convert: bool,
+    /// Convert traces of this many millions of events at least
+    #[arg(long, value_name = "N", requires = "convert")]
+    millions: Option<u64>,
+    /// Measure constructs of GCC's programs instead: on libgomp, with the adapter, on LLVM's runtime
+    #[arg(long, conflicts_with_all = ["short", "convert", "json", "filter"])]
+    gcc: bool,
     /// Write the results to this file, too
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -89,6 +97,9 @@ pub(crate) fn run(bench: &Bench, install: bool) -> Result<()> {
     }
     let load = machine::load_average();
     machine::warn_if_busy(load);
+    if bench.gcc {
+        return gcc::measure(&folder(), &tools, bench.rounds, &[1, 2]);
+    }
     if bench.convert {
         return convert(bench, &programs, &tools);
     }
@@ -129,13 +140,14 @@ fn measure(case: &Case<'_>, tools: &Tools, rounds: u32) -> Result<CaseReport> {
     Ok(CaseReport::new(case, rows))
 }
 
-/// What conversions of all cases' traces take.
+/// Measures the conversions of all cases' traces.
 fn convert(bench: &Bench, programs: &Programs, tools: &Tools) -> Result<()> {
     let mut reports = Vec::new();
     let cases = programs.cases(&bench.filter, tools)?;
     // The realistic program has too few events to show anything but what the start takes.
     for case in cases.iter().filter(|case| case.program.fine) {
-        let report = convert::measure(case, tools, bench.rounds)?;
+        let events = bench.millions.map(|millions| millions * 1_000_000);
+        let report = convert::measure(case, tools, bench.rounds, events)?;
         print!("{report}");
         reports.push(report);
     }
@@ -166,7 +178,7 @@ fn short(bench: &Bench, programs: &Programs, tools: &Tools) -> Result<()> {
     parts()
 }
 
-/// Instructions of the parts that events go through after the hot path; their limits stand beside them.
+/// Instructions of the parts that events go through after the hot path; their limits are beside them.
 fn parts() -> Result<()> {
     let packages = [
         "--package=omptrace-trace-format",

@@ -13,9 +13,9 @@ use super::tools::Tools;
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) name: &'static str,
-    /// What it does `COUNT` times on one thread, to raise some two million events in some 0.1 s.
+    /// The number of times that it executes its construct on one thread, to raise some two million events in some 0.1 s.
     count: u64,
-    /// The same on all processors, where a construct takes longer.
+    /// The number of times on all processors, where a construct takes longer.
     team_count: u64,
     /// Whether it is all constructs and no work: the goals for costs per event are about these.
     pub(super) fine: bool,
@@ -47,8 +47,8 @@ const fn fine(name: &'static str, count: u64, team_count: u64) -> Program {
 }
 
 impl Program {
-    /// Whether its instructions depend on how fast it runs: regions that begin some microseconds after each other make
-    /// the tracer ask for modules, and under callgrind all do.
+    /// Whether its instructions depend on how fast it runs. Regions that begin some microseconds after each other
+    /// make the tracer ask for modules, and under callgrind all do.
     pub(super) fn depends_on_time(&self) -> bool {
         self.name == "parallel"
     }
@@ -71,7 +71,7 @@ impl Case<'_> {
         format!("{}/{}", self.program.name, self.threads)
     }
 
-    /// The same with another count.
+    /// The case with another count.
     ///
     /// # Errors
     /// The counting tool cannot be run.

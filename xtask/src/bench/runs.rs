@@ -16,7 +16,7 @@ use super::lttng::Session;
 use super::programs::Case;
 use super::tools::{Leaves, Tool, Tools};
 
-/// What one run took.
+/// The times of one run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     pub(super) wall_ns: f64,
@@ -30,7 +30,7 @@ pub(super) struct Sample {
     pub(super) peak_kib: f64,
 }
 
-/// What `benches/programs/measure.c` prints.
+/// The output of `benches/programs/measure.c`.
 #[derive(Deserialize)]
 struct Printed {
     start_ns: u64,
@@ -138,7 +138,7 @@ fn empty(folder: &Path) -> Result<()> {
     }
 }
 
-/// What a process has used when it was gone.
+/// The resources that a process had used when it was gone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Used {
     /// CPU time of all threads, with the system's part.

@@ -31,13 +31,13 @@ pub(super) struct Tool {
     pub(super) library: Option<PathBuf>,
     /// Further variables.
     pub(super) variables: &'static [(&'static str, &'static str)],
-    /// What it leaves in its folder.
+    /// The files that it leaves in its folder.
     pub(super) leaves: Leaves,
     /// Whether valgrind can run it.
     pub(super) countable: bool,
 }
 
-/// What a run leaves on the disk.
+/// The files that a run leaves on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leaves {
     Nothing,
@@ -45,7 +45,7 @@ pub(super) enum Leaves {
     Files,
     /// Our trace, which `omptrace recover` completes as `omptrace record` would.
     Trace,
-    /// What LTTng's daemon writes; its tool needs a session.
+    /// The files that LTTng's daemon writes; its tool needs a session.
     Session,
 }
 

@@ -1,0 +1,416 @@
+//! What a release consists of, in `dist/`: archives and packages with the program and its libraries, what was compiled in, checksums.
+//!
+//! ```text
+//! cargo zigbuild, for an old glibc --> program and libraries --> debug information apart, the rest stripped
+//!   --> one tree (bin, lib, share) --> .tar.gz, wheel; with --all also .deb, .rpm
+//! ```
+//!
+//! Times in archives are those of the commit: the same binaries are packed as the same bytes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+
+use crate::Result;
+use crate::process::{command, host, output, root, run, target};
+use crate::requirements::{Purpose, tools};
+use crate::{bill_of_materials, install, setup};
+
+/// The oldest glibc that the files run on, major and minor: that of RHEL 7 and of `manylinux_2_17`.
+const GLIBC: (u32, u32) = (2, 17);
+/// What the program and its libraries may take, in bytes.
+const MAX_INSTALLED: u64 = 15 << 20;
+/// The program and the libraries, where the tree has them.
+const BINARIES: [&str; 3] = ["bin/omptrace", "lib/libomptrace.so", "lib/libomptgomp.so"];
+
+/// `cargo xtask dist`.
+#[derive(Args, Debug)]
+pub(crate) struct Dist {
+    /// Also packages for Debian, for Fedora and their like, and a list of what was compiled in (SBOM)
+    #[arg(long)]
+    all: bool,
+    /// Package what was built before
+    #[arg(long)]
+    no_build: bool,
+    /// Only check what lies in dist/: each artefact is installed in a folder of its own, and traces an example there
+    #[arg(long, conflicts_with_all = ["all", "no_build"])]
+    check: bool,
+}
+
+/// Builds, packages, or checks.
+///
+/// # Errors
+/// A step failed, or what was made is not as it should be.
+pub(crate) fn make(arguments: &Dist, may_install: bool) -> Result<()> {
+    setup::ensure(Purpose::Release, may_install)?;
+    if arguments.check {
+        return check();
+    }
+    let release = Release::new()?;
+    if !arguments.no_build {
+        release.build()?;
+    }
+    if folder().exists() {
+        fs::remove_dir_all(folder())?;
+    }
+    fs::create_dir_all(folder())?;
+    release.make_tree()?;
+    check_binaries(&tree())?;
+    release.archive(&tree(), &release.name())?;
+    release.archive(&debug_tree(), &format!("{}-debug", release.name()))?;
+    release.wheel()?;
+    if arguments.all {
+        release.deb()?;
+        release.rpm()?;
+        let file = folder().join(format!("{}.cdx.json", release.name()));
+        fs::write(file, bill_of_materials::of_release(&release.version)?)?;
+    }
+    fs::copy(
+        root().join("packaging/install.sh"),
+        folder().join("install.sh"),
+    )?;
+    write_checksums()?;
+    for entry in artefacts()? {
+        println!("{:>10}  {}", fs::metadata(&entry)?.len(), entry.display());
+    }
+    Ok(())
+}
+
+/// Where releases are made.
+fn folder() -> PathBuf {
+    root().join("dist")
+}
+
+/// The tree that all packages have.
+fn tree() -> PathBuf {
+    target().join("dist/tree")
+}
+
+/// The debug information of the tree's files.
+fn debug_tree() -> PathBuf {
+    target().join("dist/debug")
+}
+
+/// What is being released.
+struct Release {
+    version: String,
+    /// The target, as `x86_64-unknown-linux-gnu`.
+    target: String,
+    /// The commit that is checked out.
+    commit: String,
+    /// The commit's time, in seconds since 1970.
+    time: String,
+}
+
+impl Release {
+    fn new() -> Result<Release> {
+        let of_git = |words: &[&str]| -> Result<String> {
+            let printed = String::from_utf8(output(&mut command("git", words))?)?;
+            Ok(printed.trim().to_owned())
+        };
+        let time = match std::env::var("SOURCE_DATE_EPOCH") {
+            Ok(time) => time,
+            Err(_) => of_git(&["log", "-1", "--format=%ct"])?,
+        };
+        Ok(Release {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            target: host()?,
+            commit: of_git(&["rev-parse", "--short=10", "HEAD"])?,
+            time,
+        })
+    }
+
+    fn architecture(&self) -> &str {
+        self.target.split('-').next().unwrap_or(&self.target)
+    }
+
+    /// The archive's name without its ending.
+    fn name(&self) -> String {
+        format!("omptrace-{}-{}-linux", self.version, self.architecture())
+    }
+
+    fn build(&self) -> Result<()> {
+        let tools = tools().join(FOLDER);
+        // The same bytes wherever it is built.
+        let flags = format!(
+            "--remap-path-prefix={}=/omptrace --remap-path-prefix={}=/cargo",
+            root().display(),
+            cargo_home().display()
+        );
+        let (major, minor) = GLIBC;
+        run(command(
+            tools.join("bin/cargo-zigbuild"),
+            ["zigbuild", "--release", "--locked"],
+        )
+        .arg(format!("--target={}.{major}.{minor}", self.target))
+        .args([
+            "--package=omptrace-tracer",
+            "--package=omptrace-cli",
+            "--package=omptrace-libgomp-adapter",
+        ])
+        .env("CARGO_ZIGBUILD_ZIG_PATH", tools.join("ziglang/zig"))
+        .env("RUSTFLAGS", flags)
+        .env("SOURCE_DATE_EPOCH", &self.time)
+        .env("OMPTRACE_COMMIT", &self.commit))
+    }
+
+    /// Puts what was built into the tree: stripped, with its debug information in a tree of its own.
+    fn make_tree(&self) -> Result<()> {
+        for folder in [tree(), debug_tree()] {
+            if folder.exists() {
+                fs::remove_dir_all(&folder)?;
+            }
+        }
+        let built = target().join(&self.target).join("release");
+        for path in BINARIES {
+            let source = built.join(file_name(Path::new(path)));
+            let stripped = tree().join(path);
+            let debug = debug_tree().join(path).with_added_extension("debug");
+            for file in [&stripped, &debug] {
+                fs::create_dir_all(file.parent().expect("it lies in a tree"))?;
+            }
+            let apart = ["--only-keep-debug", "--compress-debug-sections=zlib"];
+            run(command("objcopy", apart).args([&source, &debug]))?;
+            run(command("objcopy", ["--strip-unneeded"])
+                .arg(format!("--add-gnu-debuglink={}", debug.display()))
+                .args([&source, &stripped]))?;
+        }
+        install::place_texts(&tree(), &tree().join("bin/omptrace"))?;
+        let documents = tree().join("share/doc/omptrace");
+        fs::create_dir_all(&documents)?;
+        for path in [
+            "README.md",
+            "CHANGELOG.md",
+            "LICENSE-APACHE",
+            "LICENSE-MIT",
+            "docs/manual.md",
+        ] {
+            let path = root().join(path);
+            fs::copy(&path, documents.join(file_name(&path)))?;
+        }
+        Ok(())
+    }
+
+    /// Packs a folder, whose name in the archive is `name`. The archive is the same whenever it is made.
+    fn archive(&self, content: &Path, name: &str) -> Result<()> {
+        let options = [
+            "--create",
+            "--sort=name",
+            "--format=gnu",
+            "--owner=0",
+            "--group=0",
+            "--numeric-owner",
+            "--mode=u+rw,go=rX",
+            "--use-compress-program=gzip --no-name --best",
+        ];
+        run(command("tar", options)
+            .arg(format!("--mtime=@{}", self.time))
+            .arg(format!("--transform=s,^\\.,{name},"))
+            .arg("--file")
+            .arg(folder().join(format!("{name}.tar.gz")))
+            .arg("--directory")
+            .args([content, Path::new(".")]))
+    }
+
+    /// The wheel: the Python package, with the program, the libraries and the man page.
+    fn wheel(&self) -> Result<()> {
+        let (major, minor) = GLIBC;
+        let platform = format!("manylinux_{major}_{minor}_{}", self.architecture());
+        run(command("python3", ["packaging/wheel/build.py"])
+            .args([&tree(), &folder()])
+            .arg(platform)
+            .env("PYTHONPATH", tools().join(FOLDER))
+            .env("SOURCE_DATE_EPOCH", &self.time))
+    }
+
+    /// The package for Debian and its like.
+    fn deb(&self) -> Result<()> {
+        let options = ["--no-build", "--no-strip", "--deb-version"];
+        run(self
+            .packager("cargo-deb")
+            .args(options)
+            .arg(format!("{}-1", self.version))
+            .arg("--output")
+            .arg(folder().join("")))
+    }
+
+    /// The package for Fedora, RHEL, SUSE and their like.
+    fn rpm(&self) -> Result<()> {
+        run(self
+            .packager("cargo-generate-rpm")
+            .arg("--set-metadata")
+            .arg(format!("version = \"{}\"", self.version))
+            .arg("--output")
+            .arg(folder().join("")))
+    }
+
+    /// A program that makes packages, in the folder whose `Cargo.toml` says what they consist of.
+    fn packager(&self, name: &str) -> Command {
+        let none: [&str; 0] = [];
+        let mut command = command(tools().join(FOLDER).join("bin").join(name), none);
+        command
+            .current_dir(root().join("packaging"))
+            .env("CARGO_TARGET_DIR", target().join("dist/packages"))
+            .env("SOURCE_DATE_EPOCH", &self.time);
+        command
+    }
+}
+
+/// Where the programs that make releases lie, below the folder of tools.
+pub(crate) const FOLDER: &str = "release";
+
+fn cargo_home() -> PathBuf {
+    let named = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
+    named.or_else(home).unwrap_or_default()
+}
+
+fn file_name(path: &Path) -> &Path {
+    path.file_name().expect("it has a name").as_ref()
+}
+
+/// The files of `dist/`, by name.
+fn artefacts() -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder())
+        .map_err(|error| format!("{}: {error}; cargo xtask dist makes it", folder().display()))?;
+    let entries = entries.collect::<std::io::Result<Vec<_>>>()?;
+    let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+/// The file of `dist/` whose name ends so; none where it was not asked for.
+fn artefact(end: &str) -> Result<Option<PathBuf>> {
+    let is_it = |path: &PathBuf| path.to_string_lossy().ends_with(end);
+    Ok(artefacts()?.into_iter().find(is_it))
+}
+
+const CHECKSUMS: &str = "SHA256SUMS";
+
+fn write_checksums() -> Result<()> {
+    let names = artefacts()?;
+    let names = names.iter().map(|path| file_name(path));
+    let sums = output(command("sha256sum", names).current_dir(folder()))?;
+    fs::write(folder().join(CHECKSUMS), sums)?;
+    Ok(())
+}
+
+/// Whether the binaries run on the oldest glibc, and are small enough.
+fn check_binaries(tree: &Path) -> Result<()> {
+    let mut bytes = 0;
+    for path in BINARIES.map(|path| tree.join(path)) {
+        bytes += fs::metadata(&path)?.len();
+        let printed = output(command("readelf", ["--wide", "--version-info"]).arg(&path))?;
+        let printed = String::from_utf8_lossy(&printed);
+        if let Some(newest) = newest_glibc(&printed).filter(|newest| *newest > GLIBC) {
+            let (major, minor) = newest;
+            return Err(format!("{} needs glibc {major}.{minor}", path.display()).into());
+        }
+    }
+    if bytes > MAX_INSTALLED {
+        return Err(format!("the binaries take {bytes} bytes, at most {MAX_INSTALLED}").into());
+    }
+    eprintln!("The binaries take {bytes} bytes.");
+    Ok(())
+}
+
+/// The newest version of glibc that the output of `readelf --version-info` names.
+fn newest_glibc(printed: &str) -> Option<(u32, u32)> {
+    let versions = printed.split("GLIBC_").skip(1).filter_map(|text| {
+        let end = text.find(|character: char| !character.is_ascii_digit() && character != '.');
+        let mut numbers = text[..end.unwrap_or(text.len())].split('.');
+        Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+    });
+    versions.max()
+}
+
+/// Installs each artefact in a folder of its own, and traces an example there.
+fn check() -> Result<()> {
+    run(command("sha256sum", ["--check", "--quiet", CHECKSUMS]).current_dir(folder()))?;
+    let scratch = target().join("dist/check");
+    if scratch.exists() {
+        fs::remove_dir_all(&scratch)?;
+    }
+    fs::create_dir_all(&scratch)?;
+    let program = scratch.join("stencil");
+    run(command("gcc", ["-g", "-O2", "-fopenmp", "-o"])
+        .arg(&program)
+        .arg("examples/stencil.c"))?;
+
+    let archive = artefact("-linux.tar.gz")?.ok_or("dist/ has no archive")?;
+    let unpacked = scratch.join("archive");
+    fs::create_dir_all(&unpacked)?;
+    run(
+        command("tar", ["--extract", "--strip-components=1", "--file"])
+            .arg(&archive)
+            .arg("--directory")
+            .arg(&unpacked),
+    )?;
+    check_binaries(&unpacked)?;
+    trace(&unpacked.join("bin/omptrace"), &program)?;
+
+    // What a user does, from the script on.
+    let prefix = scratch.join("installed");
+    run(command("sh", ["packaging/install.sh", "--prefix"])
+        .arg(&prefix)
+        .env("OMPTRACE_RELEASE", folder()))?;
+    trace(&prefix.join("bin/omptrace"), &program)?;
+
+    let wheel = artefact(".whl")?.ok_or("dist/ has no wheel")?;
+    let environment = scratch.join("environment");
+    run(command("python3", ["-m", "venv"]).arg(&environment))?;
+    run(command(
+        environment.join("bin/pip"),
+        ["install", "--quiet", "--no-index"],
+    )
+    .arg(&wheel))?;
+    trace(&environment.join("bin/omptrace"), &program)?;
+
+    if let Some(package) = artefact(".deb")? {
+        let unpacked = scratch.join("deb");
+        run(command("dpkg-deb", ["--extract"]).args([&package, &unpacked]))?;
+        trace(&unpacked.join("usr/bin/omptrace"), &program)?;
+    }
+    if let Some(package) = artefact(".rpm")? {
+        let unpacked = scratch.join("rpm");
+        fs::create_dir_all(&unpacked)?;
+        run(command("rpm2archive", [&package]).current_dir(&unpacked))?;
+        let archive = package.with_added_extension("tgz");
+        run(command("tar", ["--extract", "--file"])
+            .arg(&archive)
+            .arg("--directory")
+            .arg(&unpacked))?;
+        fs::remove_file(&archive)?;
+        trace(&unpacked.join("usr/bin/omptrace"), &program)?;
+    }
+    eprintln!("Each artefact traces the example.");
+    Ok(())
+}
+
+/// Records the program by this `omptrace`, which must find its own libraries, and checks the trace.
+fn trace(omptrace: &Path, program: &Path) -> Result<()> {
+    let trace = program.with_added_extension("omptrace");
+    if trace.exists() {
+        fs::remove_file(&trace)?;
+    }
+    run(command(omptrace, ["record", "--quiet", "-o"])
+        .args([&trace, program])
+        .args(["400", "5"])
+        .env("OMP_NUM_THREADS", "2")
+        .env_remove("LD_LIBRARY_PATH"))?;
+    run(command(omptrace, ["check"]).arg(&trace))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_version_is_by_number() {
+        let printed = "0x0 Name: GLIBC_2.9  Flags\n Name: GLIBC_2.17\n GLIBC_2.2.5 GLIBC_PRIVATE";
+        assert_eq!(newest_glibc(printed), Some((2, 17)));
+        assert_eq!(newest_glibc("Name: GCC_3.0"), None);
+    }
+}
