@@ -24,6 +24,9 @@ pub(crate) struct Fuzz {
     /// How long each
     #[arg(long, default_value_t = 1)]
     minutes: u32,
+    /// The first of the random numbers that inputs are made of; another one each time, unless it is given
+    #[arg(long)]
+    seed: Option<u32>,
     /// Afterwards, keep what found new ways through the code: fuzz/corpus.tar.gz
     #[arg(long)]
     keep: bool,
@@ -35,6 +38,7 @@ impl Fuzz {
         Fuzz {
             targets: Vec::new(),
             minutes,
+            seed: None,
             keep: false,
         }
     }
@@ -66,6 +70,8 @@ pub(crate) fn run_targets(arguments: &Fuzz) -> Result<()> {
         }
         run(command(programs.join(target), [&corpus])
             .arg(format!("-max_total_time={}", 60 * arguments.minutes))
+            // libFuzzer takes 0 for one of its own choice.
+            .arg(format!("-seed={}", arguments.seed.unwrap_or(0)))
             .arg(format!("-rss_limit_mb={MAX_MEMORY_MB}"))
             .arg(format!("-timeout={MAX_SECONDS}"))
             .arg(format!("-artifact_prefix={artifacts}"))

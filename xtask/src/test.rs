@@ -39,11 +39,15 @@ pub(crate) fn run(arguments: &Test, install: bool) -> Result<()> {
                 total.passed += count.passed;
                 total.failed += count.failed;
                 total.lines.extend(count.lines);
+                total.flaky.extend(count.flaky);
             }
         }
         Err(error) => total.fail(format!("before any test: {error}")),
     }
     println!();
+    for line in &total.flaky {
+        println!("{line}");
+    }
     for line in &total.lines {
         println!("FAILED  {line}");
     }
@@ -179,7 +183,8 @@ fn steps() -> Vec<Step> {
         ),
         check(
             "a minute of each fuzzer",
-            cargo(["xtask", "--no-install", "fuzz"]),
+            // The same inputs each time: what a new seed finds is no fault of the change. `soak` looks for that.
+            cargo(["xtask", "--no-install", "fuzz", "--seed=1"]),
         ),
         tests(
             "documentation's tests",
@@ -224,6 +229,10 @@ struct Count {
     failed: u64,
     /// The lines of tests that failed.
     lines: Vec<String>,
+    /// The lines of tests that passed, but not at once.
+    flaky: Vec<String>,
+    /// Whether nextest's summary has come, below which it repeats what is not as it should be.
+    summed_up: bool,
 }
 
 impl Count {
@@ -238,26 +247,29 @@ impl Count {
     /// test result: ok. 5 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
     /// ```
     ///
-    /// and the one of `cargo nextest run`. Its tests may also have timed out. It shows the output of each test that failed,
-    /// indented, in the form of `cargo test`:
+    /// and the one of `cargo nextest run`. Below it are the tests that failed, and those that passed at a later try only:
     ///
     /// ```text
-    ///      Summary [   0.059s] 5 tests run: 3 passed (1 slow), 1 failed, 1 timed out, 0 skipped
+    ///      Summary [  15.254s] 4 tests run: 2 passed (1 flaky), 1 failed, 1 timed out, 0 skipped
+    ///    FLAKY 2/3 [   0.013s] (1/4) package module::test
+    ///   TRY 3 FAIL [   0.146s] (3/4) package module::other_test
+    ///    TRY 3 TMT [   4.004s] (4/4) package module::test_that_hangs
     /// ```
+    ///
+    /// Above, it shows the output of each test that failed, indented, in the form of `cargo test`.
     fn look(&mut self, line: &str) {
-        let summary = line.trim_start();
-        if line.starts_with("test result:") || summary.starts_with("Summary [") {
+        let trimmed = line.trim_start();
+        let sums_up = trimmed.starts_with("Summary [");
+        if line.starts_with("test result:") || sums_up {
             self.passed += before(line, "passed");
             self.failed += before(line, "failed") + before(line, "timed out");
-        } else if summary.starts_with("FAIL [")
-            || summary.starts_with("TIMEOUT [")
-            || (line.starts_with("test ") && line.ends_with("... FAILED"))
-        {
-            let line = summary;
-            // nextest repeats what failed below its summary.
-            if !self.lines.iter().any(|known| known == line) {
-                self.lines.push(line.to_owned());
-            }
+            self.summed_up |= sums_up;
+        } else if line.starts_with("test ") && line.ends_with("... FAILED") {
+            self.lines.push(line.to_owned());
+        } else if self.summed_up && trimmed.starts_with("FLAKY ") {
+            self.flaky.push(trimmed.to_owned());
+        } else if self.summed_up && trimmed.contains("s] ") {
+            self.lines.push(trimmed.to_owned());
         }
     }
 }
@@ -298,5 +310,30 @@ test result: FAILED. 3 passed; 4 failed; 0 ignored; 0 measured; 0 filtered out; 
         let badly =
             "     Summary [   0.059s] 5 tests run: 3 passed, 1 failed, 1 timed out, 0 skipped";
         assert_eq!(counted(badly), (3, 2));
+    }
+
+    #[test]
+    fn names_what_passed_at_a_later_try_and_what_never_did() {
+        let output = "\
+  TRY 1 FAIL [   0.208s] (───) package late
+  TRY 2 PASS [   0.013s] (1/4) package late
+        PASS [   0.013s] (2/4) package well
+  TRY 3 FAIL [   0.146s] (3/4) package never
+    test never ... FAILED
+   TRY 3 TMT [   4.004s] (4/4) package hangs
+     Summary [  15.254s] 4 tests run: 2 passed (1 flaky), 1 failed, 1 timed out, 0 skipped
+   FLAKY 2/3 [   0.013s] (1/4) package late
+  TRY 3 FAIL [   0.146s] (3/4) package never
+   TRY 3 TMT [   4.004s] (4/4) package hangs
+error: test run failed";
+        let mut count = Count::default();
+        output.lines().for_each(|line| count.look(line));
+        assert_eq!((count.passed, count.failed), (2, 2));
+        assert_eq!(count.flaky, ["FLAKY 2/3 [   0.013s] (1/4) package late"]);
+        let failed = [
+            "TRY 3 FAIL [   0.146s] (3/4) package never",
+            "TRY 3 TMT [   4.004s] (4/4) package hangs",
+        ];
+        assert_eq!(count.lines, failed);
     }
 }

@@ -166,8 +166,10 @@ fn major_version(words: &[&str]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
 
     use super::*;
+    use crate::requirements::Package;
 
     /// An empty folder of the test's own.
     fn folder(test: &str) -> PathBuf {
