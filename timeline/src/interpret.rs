@@ -2,7 +2,7 @@
 //!
 //! Programs are full of a dozen events. Each has a function of its own, which is never inlined. All that begins and ends a
 //! region always is, since a call costs as much as what it does. Inlined into one function, they did worse than with calls
-//! (docs/performance.md).
+//! (docs/lab-notes/performance.md).
 
 pub(crate) mod collector;
 mod commands;

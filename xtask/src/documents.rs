@@ -1,4 +1,4 @@
-//! The documents are true: paths that they name exist, and each crate uses what the code map says.
+//! The documents are true: paths that they name exist, links lead somewhere, and each crate uses what the code map says.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,7 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::process::{cargo, output, root};
+use crate::links::{anchors, links, resolved};
+use crate::process::{cargo, command, output, root};
 
 /// The documents that lead a reader through the code.
 const DOCUMENTS: [&str; 2] = ["ARCHITECTURE.md", "CONTRIBUTING.md"];
@@ -113,6 +114,43 @@ fn paths_in_documents_exist() {
         }
     }
     assert!(seen > 20, "only {seen} paths were found");
+}
+
+/// Links to files of the repository and to their headings; not those to the web.
+#[test]
+fn links_of_documents_lead_somewhere() {
+    let words = [
+        "ls-files",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        "*.md",
+    ];
+    let documents = output(&mut command("git", words)).expect("a checkout");
+    let documents = String::from_utf8(documents).expect("UTF-8");
+    let read = |path: &Path| fs::read_to_string(root().join(path)).unwrap_or_default();
+    let mut seen = 0;
+    for document in documents.lines().map(Path::new) {
+        let text = read(document);
+        for link in links(&text) {
+            let folder = document.parent().unwrap_or(Path::new(""));
+            let Some((path, heading)) = resolved(link.target, folder) else {
+                continue;
+            };
+            let is_itself = link.target.starts_with('#');
+            let path = if is_itself { document } else { &path };
+            seen += 1;
+            let name = format!("{}: {}", document.display(), link.target);
+            assert!(root().join(path).exists(), "{name}");
+            if let Some(heading) = heading {
+                assert!(
+                    anchors(&read(path)).iter().any(|name| name == heading),
+                    "{name}"
+                );
+            }
+        }
+    }
+    assert!(seen > 50, "only {seen} links were found");
 }
 
 #[test]

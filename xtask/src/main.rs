@@ -21,6 +21,7 @@ mod documents;
 mod fuzz;
 mod growth;
 mod install;
+mod links;
 mod omptrace;
 mod process;
 mod prose;
@@ -29,6 +30,7 @@ mod runtimes;
 mod sanitize;
 mod screenshots;
 mod setup;
+mod site;
 mod soak;
 mod test;
 
@@ -86,6 +88,8 @@ enum Task {
     Soak(soak::Soak),
     /// Fetch the files of npm's packages that the page of `omptrace report` ships, as its lock file pins them
     Assets,
+    /// Make the documentation's site, in target/site/book, and check its links
+    Site,
     /// Make the pictures of docs/images from the examples, in the real Perfetto UI
     Screenshots,
 }
@@ -108,6 +112,7 @@ fn main() -> ExitCode {
         Task::Compare(arguments) => compare::run(&arguments),
         Task::Soak(arguments) => soak::run_all(&arguments, install),
         Task::Assets => assets::fetch(),
+        Task::Site => site::build(install),
         Task::Screenshots => screenshots::run(install),
     };
     match outcome {

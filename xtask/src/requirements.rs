@@ -14,6 +14,7 @@ pub(crate) enum Purpose {
     Demo,
     Tests,
     Release,
+    Site,
 }
 
 impl Purpose {
@@ -630,6 +631,13 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         purpose: Purpose::Release,
         test: Test::Runs(&["python3", "-c", "import venv, ensurepip"]),
         source: Source::Apt(&["python3-venv", "python3-pip"]),
+    },
+    Requirement {
+        name: "mdbook",
+        why: "makes the documentation's site",
+        purpose: Purpose::Site,
+        test: Test::Unpacked,
+        source: Source::Cargo("mdbook@0.5.4"),
     },
     Requirement {
         name: "cargo-deny",

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Threads meet in what is interpreted, so that is one thread's work, in the order of time. What sinks make of it costs as much,
-//! or several times that. Handing items over costs a seventh to a third of interpretation (docs/performance.md), so it pays where
+//! or several times that. Handing items over costs a seventh to a third of interpretation (docs/lab-notes/performance.md), so it pays where
 //! there are processors to spare.
 
 mod batch;
