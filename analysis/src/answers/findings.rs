@@ -80,6 +80,10 @@ pub const RULES: &[(&str, &str)] = &[
         "late_wake_up",
         "threads begin late in a region that is entered ten times or more",
     ),
+    (
+        "oversubscription",
+        "as late_wake_up, in a process that has more threads than processors",
+    ),
     ("target_wait", "the host waits in a target construct"),
     (
         "small_kernels",
@@ -458,6 +462,18 @@ impl Case<'_> {
             ),
             // The first time, the runtime makes its threads.
             Cause::Fork if row.sums.visits < MIN_WAKE_UPS => return None,
+            Cause::Fork if let Some((threads, processors)) = self.part.oversubscribed() => {
+                evidence.insert("threads".to_owned(), threads.into());
+                evidence.insert("processors".to_owned(), processors.into());
+                let shared = match processors {
+                    1 => "one processor".to_owned(),
+                    _ => format!("{processors} processors"),
+                };
+                (
+                    "oversubscription",
+                    format!("threads begin late in the region {at}, as {threads} threads share {shared}: set OMP_NUM_THREADS={processors}, or give the process more processors"),
+                )
+            }
             Cause::Fork => (
                 "late_wake_up",
                 format!("threads begin late in the region {at}: keep them awake (OMP_WAIT_POLICY=active), or merge regions"),

@@ -45,6 +45,8 @@ struct Life {
     begin: Ns,
     end: Ns,
     threads: u64,
+    /// The processors that it may run on, where the trace has them.
+    processors: Option<u32>,
 }
 
 /// The regions before and after serial code; `None` at the program's begin and end.
@@ -215,6 +217,7 @@ impl Part {
             begin: outcome.begin,
             end: outcome.end,
             threads,
+            processors: outcome.processors,
         });
         for not_seen in outcome.not_seen {
             part.not_seen.insert(not_seen.cause, not_seen.reason);
@@ -548,6 +551,16 @@ impl Part {
             most = most.max(now);
         }
         most
+    }
+
+    /// The threads and processors of the process that has most threads for each of its processors, where they are too few.
+    pub(super) fn oversubscribed(&self) -> Option<(u64, u32)> {
+        let known = |life: &Life| Some((life.threads, life.processors.filter(|known| *known > 0)?));
+        let per_processor = |(threads, processors): &(u64, u32)| threads / u64::from(*processors);
+        let lives = self.lives.iter().filter_map(known);
+        lives
+            .filter(|(threads, processors)| *threads > u64::from(*processors))
+            .max_by_key(per_processor)
     }
 
     /// The cost of a region's begin, end, barriers and waits for tasks to its threads, beside the work that they wait for.

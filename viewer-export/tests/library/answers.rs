@@ -632,6 +632,72 @@ fn nested_regions_of_more_threads_than_processors_are_found() {
     }
 }
 
+/// A team of two threads of the same work, again and again: the second begins 0.3 ms late.
+fn late(processors: &'static str) -> Answers {
+    let mut script = Script::new(2);
+    script.metadata = Some(processors);
+    let rounds = 20;
+    for round in 0..rounds {
+        let begin = round * UNIT + 10;
+        let (late, last) = (begin + 300_000, begin + 999_900);
+        let region = "parallel=200 task=1 code=0x3000";
+        script.at(begin, FORK, 1, &format!("parallel_begin {region} team=2"));
+        for (thread, begin, arrives) in [(1, begin, last - 300_000), (2, late, last)] {
+            let task = 300 + thread;
+            let member = format!("parallel=200 task={task} team=2 index={}", thread - 1);
+            let barrier =
+                format!("kind=barrier_implicit_parallel parallel=200 task={task} code=0x3000");
+            script.at(
+                begin,
+                BEGIN,
+                thread,
+                &format!("implicit_task begin {member}"),
+            );
+            for (time, event) in [
+                (arrives, format!("sync_region begin {barrier}")),
+                (arrives, format!("sync_region_wait begin {barrier}")),
+                (last + 10, format!("sync_region_wait end {barrier}")),
+                (last + 10, format!("sync_region end {barrier}")),
+                (last + 10, format!("implicit_task end {member}")),
+            ] {
+                script.at(time, INSIDE, thread, &event);
+            }
+        }
+        script.at(last + 20, JOIN, 1, &format!("parallel_end {region}"));
+    }
+    script.end(rounds * UNIT)
+}
+
+/// To keep threads awake is no advice where they wait for processors.
+#[test]
+fn threads_that_begin_late_may_be_more_than_the_processors() {
+    for (metadata, id) in [
+        (
+            r#"{"process": {"pid": 10, "executable": "/bin/app", "affinity": "3"}}"#,
+            "oversubscription",
+        ),
+        (
+            r#"{"process": {"pid": 10, "executable": "/bin/app", "affinity": "3,5"}}"#,
+            "late_wake_up",
+        ),
+        (r#"{"machine": {}}"#, "late_wake_up"),
+    ] {
+        let answers = late(metadata);
+        let rules = ["oversubscription", "late_wake_up"];
+        let found: Vec<_> = ids(&answers)
+            .into_iter()
+            .filter(|id| rules.contains(id))
+            .collect();
+        assert_eq!(found, [id], "{:?}", answers.findings);
+        let found = finding(&answers, id);
+        assert!(found.gain_ns.abs_diff(20 * 300_000) < 20 * 100, "{found:?}");
+        if id == "oversubscription" {
+            assert_eq!(found.evidence["threads"], 2);
+            assert_eq!(found.evidence["processors"], 1);
+        }
+    }
+}
+
 /// The region asks for four threads, as the one before has them, and gets two.
 #[test]
 fn regions_that_get_fewer_threads_than_they_ask_for_are_found() {
