@@ -23,6 +23,8 @@ pub(crate) struct Stage<'s> {
     wants: Wants,
     /// Whether it matters to the sink what regions mean between threads.
     pub(crate) wants_meetings: bool,
+    /// Whether counters are wanted.
+    pub(crate) wants_counts: bool,
     pub(crate) names: Names,
     functions: Functions,
     /// Whether the chunks of loops are wanted.
@@ -54,6 +56,7 @@ impl<'s> Stage<'s> {
         Stage {
             wants,
             wants_meetings: wants.contains(Wants::THREAD_EVENTS) || wants.contains(Wants::CAUSES),
+            wants_counts: wants.contains(Wants::COUNTS),
             sink,
             names: Names::default(),
             functions: Functions::default(),
@@ -236,7 +239,7 @@ impl<'s> Stage<'s> {
 
     /// From `time` on, the counter has this value.
     pub(crate) fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
-        if self.wants.contains(Wants::COUNTS) {
+        if self.wants_counts {
             self.sink.item(&Item::Count(Count {
                 counter,
                 time,

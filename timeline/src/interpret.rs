@@ -278,8 +278,10 @@ impl<'t, 's> Interpreter<'t, 's> {
         self.settle_unended(thread, time, event);
         self.interpret(thread, time, event);
         let wait = self.threads[thread].settle(self.stage, time);
-        self.counters.wait(self.stage, thread, time, wait);
-        self.counters.tasks(self.stage, time, self.tasks.len());
+        if self.stage.wants_counts {
+            self.counters.wait(self.stage, thread, time, wait);
+            self.counters.tasks(self.stage, time, self.tasks.len());
+        }
     }
 
     #[inline(always)]

@@ -202,6 +202,9 @@ impl Interpreter<'_, '_> {
     /// Whether the thread counts as one in a parallel region, or as one that waits.
     #[inline(always)]
     fn count_thread(&mut self, thread: usize, time: Ns) {
+        if !self.stage.wants_counts {
+            return;
+        }
         let is_active = self.threads[thread].is_in_parallel_region();
         self.counters.active(self.stage, thread, time, is_active);
         let wait = self.threads[thread].wait();

@@ -8,7 +8,7 @@ pub struct Wants(u8);
 impl Wants {
     /// No optional items.
     pub const NONE: Wants = Wants(0);
-    /// [`Item::Count`](super::Item::Count).
+    /// [`Item::Count`](super::Item::Count) and [`Item::Counter`](super::Item::Counter).
     pub const COUNTS: Wants = Wants(1);
     /// [`Item::Link`](super::Item::Link) of a dependence between tasks, and of what a device was asked for.
     pub const DEPENDENCES: Wants = Wants(2);
