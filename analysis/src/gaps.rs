@@ -73,8 +73,13 @@ impl Gaps {
     }
 
     /// How much of the time from `begin` to `end` lies in gaps.
+    #[inline]
     pub(crate) fn between(&self, begin: Ns, end: Ns) -> u64 {
-        self.until(end).saturating_sub(self.until(begin))
+        // Most processes record all the time.
+        match self.0.is_empty() {
+            true => 0,
+            false => self.until(end).saturating_sub(self.until(begin)),
+        }
     }
 }
 

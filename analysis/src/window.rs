@@ -223,13 +223,13 @@ impl<S: Collects> Sink for Windowed<S> {
         self.inner.wants()
     }
 
+    #[inline]
     fn item(&mut self, item: &Item<'_>) {
-        match self.windows.take() {
-            None => self.inner.item(item),
-            Some(windows) => {
-                self.item_in(&windows, item);
-                self.windows = Some(windows);
-            }
+        if self.windows.is_none() {
+            self.inner.item(item);
+        } else if let Some(windows) = self.windows.take() {
+            self.item_in(&windows, item);
+            self.windows = Some(windows);
         }
     }
 }

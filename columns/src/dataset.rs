@@ -7,7 +7,7 @@ use std::path::Path;
 
 use omptrace_common::thread_pool::{self, in_parallel};
 use omptrace_symbols::{self as symbols, Table};
-use omptrace_timeline::{Manner, Report, Timeline, handed_over};
+use omptrace_timeline::{KeptArguments, Manner, Report, Timeline, handed_over};
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -141,10 +141,15 @@ impl Export<'_> {
         let symbols = |reader: &Reader| Table::of(reader, &self.options.symbols);
         let mut sink = Box::new(Columns::new(job, folders));
         // On two processors one decodes, and the other does the rest.
-        let report = handed_over(vec![&mut *sink], usize::from(threads > 2), |sink| {
-            self.timeline
-                .replay(number, self.processes, &symbols, manner, sink, progress)
-        });
+        let report = handed_over(
+            vec![&mut *sink],
+            usize::from(threads > 2),
+            KeptArguments::All,
+            |sink| {
+                self.timeline
+                    .replay(number, self.processes, &symbols, manner, sink, progress)
+            },
+        );
         sink.finish()?;
         Ok(report)
     }

@@ -42,7 +42,7 @@ mod thread;
 pub use devices::{ClockSource, DeviceClockReport, DeviceReport, MemoryOfPlace};
 pub use dialect::Dialect;
 pub use event_selection::halves;
-pub use hand_over::handed_over;
+pub use hand_over::{KeptArguments, handed_over};
 pub use interpret::schedule;
 pub(crate) use locations::introductions;
 pub use locations::{ThreadIntroduction, display_order};

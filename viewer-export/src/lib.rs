@@ -42,7 +42,7 @@ use std::sync::atomic::Ordering;
 use omptrace_common::thread_pool::processors;
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::filter::Selection;
-use omptrace_timeline::{self as timeline, Report, Timeline, handed_over};
+use omptrace_timeline::{self as timeline, KeptArguments, Report, Timeline, handed_over};
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;
 
@@ -279,9 +279,12 @@ fn replay(
     };
     let symbols = |reader: &Reader| Table::of(reader, &options.symbols);
     // On two processors those who decode and write leave nothing for one who encodes.
-    let report = handed_over(vec![&mut *sink], usize::from(threads > 2), |sink| {
-        interpret(&symbols, manner, sink)
-    });
+    let report = handed_over(
+        vec![&mut *sink],
+        usize::from(threads > 2),
+        KeptArguments::All,
+        |sink| interpret(&symbols, manner, sink),
+    );
     sink.finish()?;
     Ok(report)
 }

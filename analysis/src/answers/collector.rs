@@ -22,7 +22,7 @@ use crate::answers::plan::{Plan, Target};
 use crate::answers::process::graph::Scaling;
 use crate::answers::process::{Finished, Threads};
 use crate::answers::queues::Queues;
-use crate::answers::what_if::{MAX_SCENARIOS, Marks, Scenarios};
+use crate::answers::what_if::{Change, MAX_SCENARIOS, Marks, Scenarios};
 use crate::answers::{NotSeen, Place};
 use crate::selection::SelectedThreads;
 use crate::window::Collects;
@@ -125,8 +125,10 @@ pub(crate) struct Collector<const S: usize> {
     part: Part,
     /// By scenario, the end of the last process.
     predicted: Option<[Ns; S]>,
-    /// Numbers of threads that regions are scheduled on, and what came of it.
+    /// Numbers of threads that regions are scheduled on.
     numbers: Vec<u32>,
+    /// Other threads that schedule, at most.
+    schedulers: usize,
     scaling: BTreeMap<Place, Scaling>,
     /// Who sees the threads' states, where somebody does; the process that comes now has it.
     observer: Option<Observer>,
@@ -219,24 +221,45 @@ impl Collector<0> {
 impl Collector<MAX_SCENARIOS> {
     /// Replays these plans, as many as there is room for, and schedules regions on these numbers of threads.
     pub(crate) fn replaying(plans: &[Plan], numbers: Vec<u32>) -> Self {
-        let mut collector = Collector {
-            plans: plans.iter().take(MAX_SCENARIOS).cloned().collect(),
-            numbers,
-            ..Collector::default()
-        };
-        for (scenario, plan) in collector.plans.iter().enumerate() {
-            collector.scenarios.changes[scenario] = plan.change;
+        let (mut changes, mut at_end) = ([Change::Nothing; MAX_SCENARIOS], 0);
+        for (scenario, plan) in plans.iter().take(MAX_SCENARIOS).enumerate() {
+            changes[scenario] = plan.change;
             if plan.target == Target::Serial(None) {
-                collector.scenarios.at_end |= 1 << scenario;
+                at_end |= 1 << scenario;
             }
         }
-        collector
+        Collector {
+            plans: plans.iter().take(MAX_SCENARIOS).cloned().collect(),
+            scenarios: Scenarios::new(changes, at_end),
+            numbers,
+            ..Collector::default()
+        }
     }
 
     /// The result; `None` where there was no process.
     pub(crate) fn predicted(self) -> Option<Predicted> {
         let (ends, scaling) = (self.predicted?, self.scaling);
         Some(Predicted { ends, scaling })
+    }
+}
+
+impl Collector<1> {
+    /// Only schedules regions on these numbers of threads. At most `schedulers` other threads do that.
+    pub(crate) fn scheduling(numbers: Vec<u32>, schedulers: usize) -> Self {
+        Collector {
+            numbers,
+            schedulers,
+            ..Collector::default()
+        }
+    }
+
+    /// The result, with the ends that another collector predicted.
+    pub(crate) fn scheduled(self, predicted: Option<Predicted>) -> Option<Predicted> {
+        let scaling = self.scaling;
+        predicted.map(|predicted| Predicted {
+            scaling,
+            ..predicted
+        })
     }
 }
 
@@ -252,7 +275,7 @@ impl<const S: usize> Collector<S> {
             threads.draw_path(processes);
         }
         if !self.numbers.is_empty() {
-            threads.schedule_on(self.numbers.clone());
+            threads.schedule_on(self.numbers.clone(), self.schedulers);
         }
         self.current = Some(Current {
             threads,
@@ -411,6 +434,10 @@ impl<const S: usize> Collector<S> {
         let latest = self.predicted.get_or_insert([Ns::MIN; S]);
         for (latest, predicted) in latest.iter_mut().zip(finished.predicted) {
             *latest = (*latest).max(predicted);
+        }
+        // A replay counts nothing.
+        if S > 0 {
+            return;
         }
         let outcome = Outcome {
             finished,

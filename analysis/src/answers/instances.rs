@@ -18,28 +18,45 @@ pub(super) struct Instance {
 
 /// The instances that matter most, what counts most first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Instances(Vec<Instance>);
+pub(super) struct Instances {
+    kept: [Option<Instance>; MAX_INSTANCES],
+}
 
 impl Instances {
     /// Takes in an instance; one that goes on where the last one on its thread ended is the same.
     pub(super) fn add(&mut self, new: Instance) {
-        let goes_on = |old: &&mut Instance| old.location == new.location && old.end == new.begin;
-        if let Some(old) = self.0.iter_mut().find(goes_on) {
-            old.end = new.end;
-            old.weight += new.weight;
-        } else if self.0.len() < MAX_INSTANCES {
-            self.0.push(new);
-        } else {
-            match self.0.last_mut() {
-                Some(least) if least.weight < new.weight => *least = new,
-                _ => return,
+        let mut instance = new;
+        let goes_on = |old: &Instance| old.location == new.location && old.end == new.begin;
+        let is_place = |kept: &Option<Instance>| kept.as_ref().is_none_or(goes_on);
+        let mut place = match self.kept.iter().position(is_place) {
+            Some(place) => {
+                if let Some(old) = self.kept[place] {
+                    instance.begin = old.begin;
+                    instance.weight += old.weight;
+                }
+                place
             }
+            None => MAX_INSTANCES - 1,
+        };
+        if let Some(least) = self.kept[place]
+            && !goes_on(&least)
+            && least.weight >= new.weight
+        {
+            return;
         }
-        self.0.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        // Those before it that count less come after it.
+        while place > 0
+            && let Some(before) = self.kept[place - 1]
+            && before.weight < instance.weight
+        {
+            self.kept[place] = Some(before);
+            place -= 1;
+        }
+        self.kept[place] = Some(instance);
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Instance> {
-        self.0.iter()
+        self.kept.iter().flatten()
     }
 }
 

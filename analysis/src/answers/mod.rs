@@ -3,6 +3,7 @@
 mod accounting;
 mod activity;
 mod barrier;
+mod by_place;
 mod cause;
 mod collector;
 mod findings;
@@ -28,7 +29,6 @@ pub use overview::{DURATION_CLASSES, Overview, OverviewCell, OverviewRow, Region
 pub(crate) use overview::{Gathered, Gathering};
 pub(crate) use part::Part;
 pub use states::{Accountant, Due, ProcessAccount, State};
-pub(crate) use what_if::MAX_SCENARIOS;
 
 use std::sync::Arc;
 
@@ -36,7 +36,8 @@ use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::filter::ExtraInterval;
 use omptrace_timeline::{Manner, replay_with};
 use omptrace_trace_format::Reader;
-use plan::{Plan, Target};
+pub(crate) use plan::Plan;
+use plan::Target;
 use serde::{Deserialize, Serialize};
 
 /// The version of the answers as JSON. It grows when a field changes its meaning or goes away.

@@ -362,18 +362,14 @@ impl Gathering {
             });
         }
         let shapes = self.regions.into_iter().map(|(id, region)| {
-            let useful = sums.regions.get(&id).into_iter();
-            let mut useful: Vec<(usize, u64)> = useful
-                .flat_map(|sums| sums.useful.iter().map(|(lane, ns)| (*lane, *ns)))
-                .collect();
-            useful.sort_unstable();
+            let of_region = sums.regions.get(id).into_iter();
+            let useful = of_region.flat_map(|sums| sums.useful.iter());
             RegionShape {
                 place: regions.places[id as usize].clone(),
                 visits: Visits(region.visits),
                 durations: region.durations,
                 useful: useful
-                    .into_iter()
-                    .map(|(lane, ns)| (process.to_owned(), name_of(threads.get(lane)), ns))
+                    .map(|(lane, ns)| (process.to_owned(), name_of(threads.get(lane)), *ns))
                     .collect(),
             }
         });

@@ -227,14 +227,14 @@ impl Part {
         let in_window = |region: &RegionSums| region.visits > 0 || region.accounting.total() > 0;
         for (id, region) in sums.regions.iter().filter(|(_, sums)| in_window(sums)) {
             part.regions
-                .entry(place(*id))
+                .entry(place(id))
                 .or_default()
                 .merge(RegionPart {
                     visits: region.visits,
                     duration: region.duration,
                     accounting: region.accounting,
                     path: region.path,
-                    max_useful: region.useful.values().copied().max().unwrap_or(0),
+                    max_useful: region.useful.iter().map(|(_, ns)| *ns).max().unwrap_or(0),
                     threads,
                     max_team: region.max_team,
                 });
@@ -256,25 +256,15 @@ impl Part {
         part.close(threads, outcome.begin, outcome.end);
 
         for cause in Cause::ALL {
-            let of_cause = |key: &Cause| key == cause;
-            let weights: Vec<(PlaceId, f64)> = sums
-                .blame
-                .iter()
-                .filter(|((key, _), _)| of_cause(key))
-                .map(|((_, id), weight)| (*id, *weight))
-                .collect();
-            let lost: Vec<(PlaceId, u64)> = sums
-                .lost_at
-                .iter()
-                .filter(|((key, _), _)| of_cause(key))
-                .map(|((_, id), ns)| (*id, *ns))
-                .collect();
+            let weights = sums.blame.of(*cause);
+            let weights: Vec<_> = weights.map(|(id, weight)| (id, *weight)).collect();
+            let lost: Vec<_> = sums.lost_at.of(*cause).map(|(id, ns)| (id, *ns)).collect();
             for (id, ns) in divide(&weights, &lost) {
                 *part.blame.entry((*cause, place(id))).or_default() += ns;
             }
         }
 
-        for ((cause, id), instances) in &sums.instances {
+        for (cause, id, instances) in sums.instances.iter() {
             let moments = instances.iter().map(|instance| {
                 let thread = names.threads.get(instance.location).cloned();
                 let moment = Moment {
@@ -285,24 +275,24 @@ impl Part {
                 };
                 (instance.weight as u64, moment)
             });
-            let known = part.instances.entry((*cause, place(*id))).or_default();
+            let known = part.instances.entry((cause, place(id))).or_default();
             merge_moments(known, moments);
         }
-        for (id, ns) in &sums.useful_at {
-            part.places.entry(place(*id)).or_default().useful += ns;
+        for (id, ns) in sums.useful_at.iter() {
+            part.places.entry(place(id)).or_default().useful += ns;
         }
-        for (id, count) in &sums.visits {
-            part.places.entry(place(*id)).or_default().visits += count;
+        for (id, count) in sums.visits.iter() {
+            part.places.entry(place(id)).or_default().visits += count;
         }
-        for (id, tasks) in &sums.tasks {
-            part.places.entry(place(*id)).or_default().tasks += tasks.created;
+        for (id, tasks) in sums.tasks.iter() {
+            part.places.entry(place(id)).or_default().tasks += tasks.created;
         }
         for (id, threads) in &sums.in_single {
             let of_place = part.places.entry(place(*id)).or_default();
             of_place.around_single = of_place.around_single.max(*threads);
         }
-        for (id, (all, idle)) in &sums.arrivals {
-            let of_place = part.places.entry(place(*id)).or_default();
+        for (id, (all, idle)) in sums.arrivals.iter() {
+            let of_place = part.places.entry(place(id)).or_default();
             of_place.arrivals += all;
             of_place.idle_arrivals += idle;
         }
@@ -310,8 +300,8 @@ impl Part {
             let known = part.requested.entry(place(*id)).or_insert(*requested);
             *known = (*known).min(*requested);
         }
-        for (id, chunks) in &sums.chunks {
-            let sums = part.places.entry(place(*id)).or_default();
+        for (id, chunks) in sums.chunks.iter() {
+            let sums = part.places.entry(place(id)).or_default();
             sums.chunks += chunks;
             sums.chunks_cost += chunks * chunk_cost;
         }
@@ -363,8 +353,8 @@ impl Part {
                 both_ns: device.overlap_ns?,
             })
         }));
-        for ((_, id), holds) in &sums.holds {
-            let of_place = part.places.entry(place(*id)).or_default();
+        for (_, id, holds) in sums.holds.iter() {
+            let of_place = part.places.entry(place(id)).or_default();
             of_place.holds += holds.count;
             of_place.contended += holds.waited;
             of_place.held_ns += holds.held_ns;

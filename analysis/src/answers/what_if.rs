@@ -4,6 +4,9 @@
 //! the work's duration, which the scenario may change. Where threads meet, the time is that of the last of them and what
 //! the meeting itself took. With nothing changed, each predicted time is the recorded one. Which thread runs which task,
 //! chunk or section, and in which order threads get a mutex, stays as recorded.
+//!
+//! Most work takes its recorded time in every scenario. So a time is the sum of one number for all scenarios and of a
+//! deviation for each: such work changes only that number.
 
 use omptrace_timeline::sink::Ns;
 
@@ -47,59 +50,151 @@ pub(super) struct Marks {
 /// The scenarios of a replay.
 #[derive(Clone, Debug)]
 pub(super) struct Scenarios<const S: usize> {
-    pub(super) changes: [Change; S],
+    changes: [Change; S],
+    /// The scenarios of each kind of change: a bit for each.
+    bits: Bits,
     /// By region.
     pub(super) marks: Vec<Marks>,
     /// The marks of the serial code before the process's end.
-    pub(super) at_end: u16,
+    at_end: u16,
+}
+
+/// Scenarios by what they change.
+#[derive(Clone, Debug, Default)]
+struct Bits {
+    balanced: u16,
+    lock_free: u16,
+    faster: u16,
+    wider: u16,
+    without_fork: u16,
+    regions_free: u16,
+    overhead_free: u16,
+    /// Those that change how long states of a cause last, where their place is.
+    by_cause: [u16; Cause::COUNT],
 }
 
 impl<const S: usize> Default for Scenarios<S> {
     fn default() -> Self {
-        Scenarios {
-            changes: [Change::Nothing; S],
-            marks: Vec::new(),
-            at_end: 0,
-        }
+        Scenarios::new([Change::Nothing; S], 0)
     }
 }
 
+/// The numbers of the bits that are set.
+fn each(mut bits: u16) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let first = bits.trailing_zeros() as usize;
+        bits &= bits.checked_sub(1)?;
+        Some(first)
+    })
+}
+
 impl<const S: usize> Scenarios<S> {
+    /// Scenarios with these changes. `at_end`: those whose place is the serial code before the process's end.
+    pub(super) fn new(changes: [Change; S], at_end: u16) -> Self {
+        let mut bits = Bits::default();
+        for (scenario, change) in changes.iter().enumerate() {
+            let bit = 1 << scenario;
+            let kind = match change {
+                Change::Nothing => continue,
+                Change::Balanced => &mut bits.balanced,
+                Change::LockFree => &mut bits.lock_free,
+                Change::Wider(_) => &mut bits.wider,
+                Change::RegionsFree => &mut bits.regions_free,
+                Change::OverheadFree => &mut bits.overhead_free,
+                Change::Faster(_) => {
+                    bits.by_cause[Cause::Useful as usize] |= bit;
+                    &mut bits.faster
+                }
+                Change::Without(cause) => {
+                    if *cause == Cause::Fork {
+                        bits.without_fork |= bit;
+                    }
+                    &mut bits.by_cause[*cause as usize]
+                }
+                Change::Shorter(cause, _) => &mut bits.by_cause[*cause as usize],
+            };
+            *kind |= bit;
+        }
+        Scenarios {
+            changes,
+            bits,
+            marks: Vec::new(),
+            at_end,
+        }
+    }
+
     fn of(&self, region: u32) -> Marks {
         self.marks.get(region as usize).copied().unwrap_or_default()
     }
 
-    fn is_at(&self, scenario: usize, region: u32) -> bool {
-        self.of(region).place & 1 << scenario != 0
+    /// The scenarios in which a state of this cause does not last as long as it did. See [`Stamp::work`].
+    fn changed(&self, cause: Cause, place: u32, around: Option<(u32, u32)>) -> u16 {
+        let here = self.of(place).place;
+        let wider = match around {
+            Some((region, _)) if self.bits.wider != 0 => {
+                self.bits.wider & (here | self.of(region).place)
+            }
+            _ => 0,
+        };
+        self.bits.by_cause[cause as usize] & here | wider
+    }
+
+    /// The scenarios in which work at the last member's place is spread evenly.
+    pub(super) fn balanced(&self, place: u32) -> u16 {
+        self.bits.balanced & self.of(place).place
+    }
+
+    /// The scenarios in which nobody waits for a mutex that is held from the place on.
+    pub(super) fn lock_free(&self, place: u32) -> u16 {
+        self.bits.lock_free & self.of(place).place
+    }
+
+    /// The scenarios in which to begin this region takes no time.
+    pub(super) fn without_fork(&self, region: u32) -> u16 {
+        let kinds = self.bits.regions_free | self.bits.without_fork;
+        self.bits.overhead_free | kinds & self.of(region).place
+    }
+
+    /// The scenarios in which to end this region, or to leave its barriers, takes no time.
+    pub(super) fn without_cost(&self, region: u32) -> u16 {
+        self.bits.overhead_free | self.bits.regions_free & self.of(region).place
     }
 }
+
+/// The time of what never was: before all others.
+const NEVER: Ns = Ns::MIN / 2;
 
 /// When a thread, or whatever it left for others, would have been there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stamp<const S: usize> {
-    /// The predicted times, in the order of the scenarios.
-    times: [Ns; S],
-    /// The part of those times that was waited for others since the last barrier.
-    waited: [Ns; S],
     /// The recorded time.
     recorded: Ns,
+    /// The predicted time of a scenario is this and its deviation.
+    base: Ns,
+    /// In the order of the scenarios.
+    deviations: [Ns; S],
 }
 
 impl<const S: usize> Stamp<S> {
     pub(super) fn new(time: Ns) -> Self {
         Stamp {
-            times: [time; S],
-            waited: [0; S],
             recorded: time,
+            base: time,
+            deviations: [0; S],
         }
+    }
+
+    /// The stamp of what others need not wait for.
+    pub(super) fn never() -> Self {
+        Stamp::new(NEVER)
     }
 
     /// The predicted times.
     pub(super) fn times(&self) -> [Ns; S] {
-        self.times
+        self.deviations.map(|deviation| self.base + deviation)
     }
 
-    /// The thread works until `time`, of which `place` is the region, and `team` the outermost region around it with the
+    /// The thread works until `time`, of which `place` is the region, and `around` the outermost region around it with the
     /// threads of its team.
     pub(super) fn work(
         &mut self,
@@ -110,27 +205,21 @@ impl<const S: usize> Stamp<S> {
         cause: Cause,
         scenarios: &Scenarios<S>,
     ) {
-        self.catch_up(time - ns.cast_signed());
-        self.recorded = time;
         let ns = ns.cast_signed();
-        for scenario in 0..S {
-            let here = scenarios.is_at(scenario, place);
-            let new = match (scenarios.changes[scenario], cause) {
-                (Change::Faster(share), Cause::Useful) if here => scaled(ns, share),
-                (Change::Without(other), cause) if here && other == cause => 0,
-                (Change::Shorter(other, share), cause) if here && other == cause => {
-                    scaled(ns, share)
+        self.catch_up(time - ns);
+        self.recorded = time;
+        self.base += ns;
+        for scenario in each(scenarios.changed(cause, place, around)) {
+            let new = match scenarios.changes[scenario] {
+                Change::Faster(share) | Change::Shorter(_, share) => scaled(ns, share),
+                Change::Without(_) => 0,
+                Change::Wider(threads) => {
+                    let team = around.map_or(threads, |(_, team)| team.min(threads));
+                    scaled(ns, f64::from(team) / f64::from(threads.max(1)))
                 }
-                (Change::Wider(threads), _) => match around {
-                    Some((region, team)) if here || scenarios.is_at(scenario, region) => {
-                        let team = f64::from(team.min(threads));
-                        scaled(ns, team / f64::from(threads.max(1)))
-                    }
-                    _ => ns,
-                },
                 _ => ns,
             };
-            self.times[scenario] += new;
+            self.deviations[scenario] += new - ns;
         }
     }
 
@@ -144,10 +233,9 @@ impl<const S: usize> Stamp<S> {
     pub(super) fn was_serial(&mut self, ns: u64, before: Option<u32>, scenarios: &Scenarios<S>) {
         let ns = ns.cast_signed();
         let before = before.map_or(scenarios.at_end, |id| scenarios.of(id).before);
-        for scenario in 0..S {
-            let here = before & 1 << scenario != 0;
-            if let (true, Change::Faster(share)) = (here, scenarios.changes[scenario]) {
-                self.times[scenario] -= ns - scaled(ns, share);
+        for scenario in each(before & scenarios.bits.faster) {
+            if let Change::Faster(share) = scenarios.changes[scenario] {
+                self.deviations[scenario] -= ns - scaled(ns, share);
             }
         }
     }
@@ -155,91 +243,128 @@ impl<const S: usize> Stamp<S> {
     /// A wait that nothing explains takes as long as it did.
     fn catch_up(&mut self, time: Ns) {
         if time > self.recorded {
-            let ns = time - self.recorded;
+            self.base += time - self.recorded;
             self.recorded = time;
-            self.times.iter_mut().for_each(|at| *at += ns);
         }
     }
 
     /// The thread goes on at `time`, for which `other` had to be there. In `costless` scenarios the meeting takes no time.
-    pub(super) fn meet(&mut self, time: Ns, other: &Stamp<S>, costless: u16) {
-        for (scenario, waited) in self.waited.iter_mut().enumerate() {
-            let now = self.times[scenario];
-            *waited += other.times[scenario].max(now) - now;
+    /// Gives what it takes in others. What was waited for is added to `waited`.
+    pub(super) fn meet(
+        &mut self,
+        time: Ns,
+        other: &Stamp<S>,
+        costless: u16,
+        waited: &mut [Ns; S],
+    ) -> Ns {
+        let later = other.base - self.base;
+        for ((own, waited), other) in self.each_with(waited).zip(&other.deviations) {
+            let wait = above_zero(other + later - *own);
+            *own += wait;
+            *waited += wait;
         }
-        self.acquire(time, other, costless, 0);
+        self.take(time, other, costless)
+    }
+
+    fn each_with<'a>(
+        &'a mut self,
+        waited: &'a mut [Ns; S],
+    ) -> impl Iterator<Item = (&'a mut Ns, &'a mut Ns)> {
+        self.deviations.iter_mut().zip(waited)
     }
 
     /// Like [`Stamp::meet`], where even work spread evenly waits for `other`: a mutex. In `ignored` scenarios nobody does.
     pub(super) fn acquire(&mut self, time: Ns, other: &Stamp<S>, costless: u16, ignored: u16) {
-        let cost = (time - self.recorded.max(other.recorded)).max(0);
-        for scenario in 0..S {
-            let bit = 1 << scenario;
-            let before = self.times[scenario];
-            let met = match ignored & bit {
-                0 => before.max(other.times[scenario]),
-                _ => before,
-            };
-            self.times[scenario] = met + if costless & bit != 0 { 0 } else { cost };
-        }
-        self.recorded = self.recorded.max(time);
-    }
-
-    /// The later of two, which are both awaited.
-    pub(super) fn max(&self, other: &Stamp<S>) -> Stamp<S> {
-        let mut later = *self;
-        later.recorded = later.recorded.max(other.recorded);
-        for scenario in 0..S {
-            later.times[scenario] = later.times[scenario].max(other.times[scenario]);
-        }
-        later
-    }
-
-    /// The thread's time without waiting since the last barrier.
-    pub(super) fn unwaited(&self) -> [Ns; S] {
-        std::array::from_fn(|scenario| self.times[scenario] - self.waited[scenario])
-    }
-
-    /// The thread's time of waiting for others since the last barrier.
-    pub(super) fn waited(&self) -> [Ns; S] {
-        self.waited
-    }
-
-    /// The thread is back in the team around, where it had waited this.
-    pub(super) fn leave_team(&mut self, waited: [Ns; S]) {
-        self.waited = waited;
-    }
-
-    /// A barrier was left: what is waited from now on counts for the next.
-    pub(super) fn leave_barrier(&mut self) {
-        self.waited = [0; S];
-    }
-
-    /// Sets the times of those `scenarios`, where the recorded time is `recorded`.
-    pub(super) fn set(&mut self, which: u16, times: &[Ns; S]) {
-        for (scenario, (at, new)) in self.times.iter_mut().zip(times).enumerate() {
-            if which & 1 << scenario != 0 {
-                *at = *new;
+        let before = (ignored != 0).then_some(self.deviations);
+        self.raise_times(other);
+        if let Some(before) = before {
+            for scenario in each(ignored) {
+                self.deviations[scenario] = before[scenario];
             }
         }
+        self.take(time, other, costless);
     }
+
+    /// A meeting with `other` takes what is left until `time`.
+    fn take(&mut self, time: Ns, other: &Stamp<S>, costless: u16) -> Ns {
+        let cost = (time - self.recorded.max(other.recorded)).max(0);
+        self.base += cost;
+        for scenario in each(costless) {
+            self.deviations[scenario] -= cost;
+        }
+        self.recorded = self.recorded.max(time);
+        cost
+    }
+
+    /// The thread leaves a barrier at which `all` have arrived. In `balanced` scenarios, that was when `mean` says.
+    pub(super) fn leave_barrier(
+        &mut self,
+        time: Ns,
+        all: &Stamp<S>,
+        costless: u16,
+        (balanced, mean): (u16, impl Fn(usize) -> Ns),
+        waited: &mut [Ns; S],
+    ) {
+        let cost = self.meet(time, all, costless, waited);
+        for scenario in each(balanced) {
+            let cost = match costless & 1 << scenario {
+                0 => cost,
+                _ => 0,
+            };
+            self.deviations[scenario] = mean(scenario) + cost - self.base;
+        }
+    }
+
+    /// Both this and `other` are awaited.
+    pub(super) fn raise(&mut self, other: &Stamp<S>) {
+        self.recorded = self.recorded.max(other.recorded);
+        self.raise_times(other);
+    }
+
+    fn raise_times(&mut self, other: &Stamp<S>) {
+        let later = other.base - self.base;
+        for (own, other) in self.deviations.iter_mut().zip(&other.deviations) {
+            *own += above_zero(other + later - *own);
+        }
+    }
+}
+
+/// The sum, by scenario, of the times that members have come to without waiting. It has those only that spread work evenly.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unwaited<const S: usize>([Ns; S]);
+
+impl<const S: usize> Default for Unwaited<S> {
+    fn default() -> Self {
+        Unwaited([0; S])
+    }
+}
+
+impl<const S: usize> Unwaited<S> {
+    /// A member has come to `now`, after it has `waited`. `added`: what it has added so far.
+    pub(super) fn add(
+        &mut self,
+        now: &Stamp<S>,
+        waited: &[Ns; S],
+        added: &mut [Ns; S],
+        scenarios: &Scenarios<S>,
+    ) {
+        for scenario in each(scenarios.bits.balanced) {
+            let new = now.base + now.deviations[scenario] - waited[scenario];
+            self.0[scenario] += new - std::mem::replace(&mut added[scenario], new);
+        }
+    }
+
+    /// The mean of this many members.
+    pub(super) fn mean(&self, scenario: usize, members: u32) -> Ns {
+        self.0[scenario] / Ns::from(members.max(1))
+    }
+}
+
+/// The number, or 0 where it is below that: without a branch, which processors without a 64-bit maximum would take one by one.
+fn above_zero(ns: Ns) -> Ns {
+    ns & !(ns >> (Ns::BITS - 1))
 }
 
 fn scaled(ns: Ns, share: f64) -> Ns {
     (ns as f64 * share) as Ns
-}
-
-impl<const S: usize> Scenarios<S> {
-    /// The scenarios that change this, at `region`.
-    pub(super) fn which(&self, region: u32, is_it: impl Fn(Change) -> bool) -> u16 {
-        let mut bits = 0;
-        for scenario in 0..S {
-            let change = self.changes[scenario];
-            let everywhere = change == Change::OverheadFree;
-            if is_it(change) && (everywhere || self.is_at(scenario, region)) {
-                bits |= 1 << scenario;
-            }
-        }
-        bits
-    }
 }

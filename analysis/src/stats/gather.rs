@@ -13,10 +13,10 @@ use std::num::NonZero;
 use omptrace_common::thread_pool::{self, in_parallel};
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::sink::{Item, Ns, Sink, Wants};
-use omptrace_timeline::{Manner, Report, Timeline, handed_over, why_no_samples};
+use omptrace_timeline::{KeptArguments, Manner, Report, Timeline, handed_over, why_no_samples};
 use omptrace_trace_format::Reader;
 
-use crate::answers::{self, Gathered, Gathering, MAX_SCENARIOS, Overview, Part, Predicted};
+use crate::answers::{self, Gathered, Gathering, Overview, Part, Plan, Predicted};
 use crate::selection::SelectedThreads;
 use crate::stats::functions::{FunctionCollector, FunctionSums};
 use crate::stats::phases::{PhaseCollector, Phases};
@@ -26,6 +26,9 @@ use crate::window::{Windowed, Windows};
 
 /// Phases that are analysed, those that took longest.
 const MAX_PHASES: usize = 16;
+
+/// Threads that schedule regions on other numbers of threads. Each may hold some large phases.
+const MAX_SCHEDULERS: usize = 4;
 
 /// The selection of what is analysed, and the ways of analysis.
 #[derive(Clone, Debug, Default)]
@@ -158,11 +161,12 @@ impl Stats {
         let mut of_phases: Vec<Part> = vec![Part::default(); windows_of_phases.len()];
         if !plans.is_empty() || !of_phases.is_empty() {
             for second in run.each(|number| {
-                let replayed = (!plans.is_empty()).then(|| {
-                    let collector = answers::Collector::replaying(&plans, numbers.clone());
-                    Windowed::new(windows.clone(), collector)
-                });
-                run.second_pass(number, replayed, &windows_of_phases)
+                let changes = Changes {
+                    plans: &plans,
+                    numbers: &numbers,
+                    windows: windows.as_ref(),
+                };
+                run.second_pass(number, changes, &windows_of_phases)
             }) {
                 predicted = Predicted::merge(predicted, second.predicted);
                 for (known, part) in of_phases.iter_mut().zip(second.phases) {
@@ -235,6 +239,15 @@ struct Second {
     phases: Vec<Part>,
 }
 
+/// The changes whose gain is asked for, in these windows.
+#[derive(Clone, Copy)]
+struct Changes<'p> {
+    plans: &'p [Plan],
+    /// Numbers of threads.
+    numbers: &'p [u32],
+    windows: Option<&'p Windows>,
+}
+
 /// A run that is analysed.
 struct Run<'a> {
     inputs: Vec<&'a Reader>,
@@ -289,7 +302,7 @@ impl<'a> Run<'a> {
     fn replay_in(&self, manner: Manner, number: usize, sinks: Vec<&mut dyn Sink>) -> Report {
         let symbols = |reader: &Reader| Table::of(reader, &self.options.symbols);
         let step = self.processes.max(1);
-        handed_over(sinks, self.sink_threads, |sink| {
+        handed_over(sinks, self.sink_threads, KeptArguments::Counts, |sink| {
             self.timeline
                 .replay(number, step, &symbols, manner, sink, &mut |_| {})
         })
@@ -382,12 +395,27 @@ impl<'a> Run<'a> {
         (phases, more)
     }
 
-    fn second_pass(
-        &self,
-        number: usize,
-        mut replayed: Option<Windowed<answers::Collector<MAX_SCENARIOS>>>,
-        phases: &[Phase],
-    ) -> Second {
+    fn second_pass(&self, number: usize, changes: Changes<'_>, phases: &[Phase]) -> Second {
+        let Changes {
+            plans,
+            numbers,
+            windows,
+        } = changes;
+        // Changed durations and other numbers of threads have nothing to do with each other.
+        let is_apart = self.sink_threads > 1 && !numbers.is_empty();
+        let numbers = numbers.to_vec();
+        let (replayed, scheduled) = match is_apart {
+            true => (Vec::new(), Some(numbers)),
+            false => (numbers, None),
+        };
+        let mut replayed = (!plans.is_empty()).then(|| {
+            let collector = answers::Collector::replaying(plans, replayed);
+            Windowed::new(windows.cloned(), collector)
+        });
+        let mut scheduled = scheduled.map(|numbers| {
+            let schedulers = (self.sink_threads - 2).min(MAX_SCHEDULERS);
+            answers::Collector::scheduling(numbers, schedulers)
+        });
         let mut of_phases: Vec<_> = phases
             .iter()
             .map(|(_, _, when)| Windowed::new(Some(when.clone()), self.answers()))
@@ -398,11 +426,16 @@ impl<'a> Run<'a> {
         };
         let mut sinks: Vec<&mut dyn Sink> = Vec::new();
         sinks.extend(replayed.iter_mut().map(|sink| sink as &mut dyn Sink));
+        sinks.extend(scheduled.iter_mut().map(|sink| sink as &mut dyn Sink));
         sinks.extend(of_phases.iter_mut().map(|sink| sink as &mut dyn Sink));
         self.replay_in(with_chunks, number, sinks);
         let of_phases = of_phases.into_iter();
+        let predicted = replayed.and_then(|replayed| replayed.inner.predicted());
         Second {
-            predicted: replayed.and_then(|replayed| replayed.inner.predicted()),
+            predicted: match scheduled {
+                Some(scheduled) => scheduled.scheduled(predicted),
+                None => predicted,
+            },
             phases: of_phases.map(|of_phase| of_phase.inner.finish()).collect(),
         }
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::filter::KeptValue;
 use crate::sink::{
     Argument, Arguments, Count, Enter, Instant, Interval, Item, KeptInterval, Leave, Link, Point,
-    Sample, Sink, Source, ThreadEvent,
+    Sample, Sink, Source, ThreadEvent, Value,
 };
 
 /// Items, and what they refer to. Each kind has a list, in the order of the items. `kinds` has their order among each other.
@@ -27,6 +27,15 @@ pub(super) struct Batch {
     arguments: Vec<(&'static str, KeptValue<Text>)>,
     /// The texts of all arguments and names.
     texts: String,
+}
+
+/// The arguments that are handed over with their items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptArguments {
+    /// All.
+    All,
+    /// Counts: [`Value::Uint`].
+    Counts,
 }
 
 /// The list that an item is in.
@@ -78,12 +87,16 @@ impl Batch {
     }
 
     #[inline]
-    fn arguments(&mut self, arguments: Arguments<'_>) -> u32 {
+    fn arguments(&mut self, arguments: Arguments<'_>, wanted: KeptArguments) -> u32 {
+        let before = self.arguments.len();
         for argument in arguments {
+            if wanted == KeptArguments::Counts && !matches!(argument.value, Value::Uint(_)) {
+                continue;
+            }
             let value = KeptValue::new(argument.value, |text| keep_text(&mut self.texts, text));
             self.arguments.push((argument.name, value));
         }
-        arguments.len() as u32
+        (self.arguments.len() - before) as u32
     }
 
     /// How many items it has.
@@ -91,26 +104,26 @@ impl Batch {
         self.kinds.len()
     }
 
-    /// Keeps an item.
-    pub(super) fn keep(&mut self, item: &Item<'_>) {
+    /// Keeps an item and its `wanted` arguments.
+    pub(super) fn keep(&mut self, item: &Item<'_>, wanted: KeptArguments) {
         let kind = match item {
             Item::Enter(enter) => {
-                let arguments = self.arguments(enter.arguments);
+                let arguments = self.arguments(enter.arguments, wanted);
                 self.enters.push(enter.with(arguments));
                 Kind::Enter
             }
             Item::Leave(leave) => {
-                let arguments = self.arguments(leave.arguments);
+                let arguments = self.arguments(leave.arguments, wanted);
                 self.leaves.push(leave.with(arguments));
                 Kind::Leave
             }
             Item::Instant(instant) => {
-                let arguments = self.arguments(instant.arguments);
+                let arguments = self.arguments(instant.arguments, wanted);
                 self.instants.push(instant.with(arguments));
                 Kind::Instant
             }
             Item::Interval(interval) => {
-                let kept = self.interval(interval);
+                let kept = self.interval(interval, wanted);
                 self.intervals.push(kept);
                 Kind::Interval
             }
@@ -134,14 +147,18 @@ impl Batch {
         self.kinds.push(kind);
     }
 
-    fn interval(&mut self, interval: &Interval<'_>) -> KeptInterval<u32, Text, Box<Source>> {
+    fn interval(
+        &mut self,
+        interval: &Interval<'_>,
+        wanted: KeptArguments,
+    ) -> KeptInterval<u32, Text, Box<Source>> {
         KeptInterval {
             track: interval.track,
             name: keep_text(&mut self.texts, interval.name),
             category: interval.category,
             begin: interval.begin,
             end: interval.end,
-            arguments: self.arguments(interval.arguments),
+            arguments: self.arguments(interval.arguments, wanted),
             work: interval
                 .work
                 .map(|work| work.map(|source| Box::new(source.clone()))),

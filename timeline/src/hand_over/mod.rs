@@ -20,6 +20,7 @@ use std::thread;
 
 use crate::sink::{Item, Sink, Wants};
 use batch::Batch;
+pub use batch::KeptArguments;
 
 /// Items of a batch: as many as spare most of the hand-overs and stay in a processor's cache.
 const BATCH: usize = 4096;
@@ -27,15 +28,17 @@ const BATCH: usize = 4096;
 const BATCHES_UNDER_WAY: usize = 4;
 
 /// Calls `work` with a sink whose items all of `sinks` get; they have got all when this returns. At most `threads` other threads
-/// give them. Where there are none, or can be none, the thread that makes items gives them at once.
+/// give them, with these `arguments` at least. Where there are none, or can be none, the thread that makes items gives them at
+/// once.
 pub fn handed_over<R>(
     mut sinks: Vec<&mut dyn Sink>,
     threads: usize,
+    arguments: KeptArguments,
     work: impl FnOnce(&mut dyn Sink) -> R,
 ) -> R {
     let work = match threads {
         0 => work,
-        _ => match to_threads(&mut sinks, threads, work) {
+        _ => match to_threads(&mut sinks, threads, arguments, work) {
             Ok(result) => return result,
             Err(work) => work,
         },
@@ -76,6 +79,7 @@ fn wants(sinks: &[&mut dyn Sink]) -> Wants {
 fn to_threads<R, W: FnOnce(&mut dyn Sink) -> R>(
     sinks: &mut [&mut dyn Sink],
     threads: usize,
+    arguments: KeptArguments,
     work: W,
 ) -> Result<R, W> {
     let failed = AtomicBool::new(false);
@@ -100,6 +104,7 @@ fn to_threads<R, W: FnOnce(&mut dyn Sink) -> R>(
             spare,
             failed: &failed,
             wants,
+            arguments,
         };
         let result = work(&mut keeper);
         keeper.hand_over();
@@ -140,6 +145,7 @@ struct Keeper<'f> {
     spare: Receiver<Batch>,
     failed: &'f AtomicBool,
     wants: Wants,
+    arguments: KeptArguments,
 }
 
 impl Keeper<'_> {
@@ -163,7 +169,7 @@ impl Sink for Keeper<'_> {
     }
 
     fn item(&mut self, item: &Item<'_>) {
-        self.batch.keep(item);
+        self.batch.keep(item, self.arguments);
         if self.batch.len() >= BATCH {
             self.hand_over();
         }
@@ -336,7 +342,7 @@ mod tests {
         let mut third = Log::default();
         for threads in [0, 1, 2, 3, 9] {
             let sinks: Vec<&mut dyn Sink> = vec![&mut log, &mut other, &mut third];
-            let result = handed_over(sinks, threads, |sink| {
+            let result = handed_over(sinks, threads, KeptArguments::All, |sink| {
                 (0..BATCH).for_each(|_| give(sink));
                 sink.failed()
             });
@@ -350,9 +356,19 @@ mod tests {
     }
 
     #[test]
+    fn counts_alone_are_handed_over_where_no_sink_looks_at_others() {
+        let mut log = Log::default();
+        handed_over(vec![&mut log], 1, KeptArguments::Counts, give);
+        assert_eq!(log.0.len(), ITEMS);
+        let has = |what: &str| log.0.iter().any(|item| item.contains(what));
+        assert!(has("Uint(6)"));
+        assert!(!has("Hex(8)") && !has("Int(-7)"));
+    }
+
+    #[test]
     fn failure_is_seen_by_who_hands_over() {
         let mut log = Log::default();
-        let failed = handed_over(vec![&mut log], 1, |sink| {
+        let failed = handed_over(vec![&mut log], 1, KeptArguments::All, |sink| {
             (0..4 * BATCH).any(|_| {
                 give(sink);
                 sink.failed()

@@ -1,21 +1,21 @@
 //! The work of a team between two barriers, to be scheduled on another number of threads: strands of work and their waits.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::sink::{LockId, TaskId};
 
 use super::PlaceId;
+use super::schedule::Scheduler;
 
 /// Steps between two barriers that are kept. A task takes some 150 bytes, and has three steps: 6 MiB.
 const MAX_STEPS: usize = 1 << 17;
 
-/// Chunks of a thread that are looked at to divide a static loop.
-const MAX_CHUNKS: usize = 1 << 12;
-
 /// Work outside of loops and tasks that differs by more of the longest is divided by the program, by the threads' numbers.
 const MAX_UNEVEN: f64 = 0.2;
+
+/// Strands of a phase whose memory is kept for the next.
+const MAX_SPARE: usize = 1 << 12;
 
 /// A problem of less of a region's time is none.
 const MAX_PROBLEM: f64 = 0.05;
@@ -45,7 +45,7 @@ impl Problem {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+pub(super) enum Step {
     Work(u64),
     /// The strand of a task that is created.
     Create(u32),
@@ -55,20 +55,32 @@ enum Step {
 
 /// Work that one thread does after the other.
 #[derive(Clone, Debug, Default)]
-struct Strand {
-    steps: Vec<Step>,
+pub(super) struct Strand {
+    pub(super) steps: Vec<Step>,
     /// Strands that must be complete before.
-    after: u32,
-    successors: Vec<u32>,
+    pub(super) after: u32,
+    pub(super) successors: Vec<u32>,
 }
 
-/// A static loop: of each member, its first iteration, and its work.
+impl Strand {
+    /// All of its work.
+    pub(super) fn work(&self) -> u64 {
+        let steps = self.steps.iter();
+        steps
+            .map(|step| if let Step::Work(ns) = step { *ns } else { 0 })
+            .sum()
+    }
+}
+
+/// A static loop.
 #[derive(Clone, Debug, Default)]
-struct StaticLoop {
-    count: u64,
+pub(super) struct StaticLoop {
+    pub(super) place: PlaceId,
+    pub(super) count: u64,
     /// The iterations of a member's first chunk, at most.
-    chunk: u64,
-    members: BTreeMap<u64, u64>,
+    pub(super) chunk: u64,
+    /// Of each member, its first iteration and its work, in the order of the first.
+    pub(super) members: Vec<(u64, u64)>,
 }
 
 /// Where a thread's work goes.
@@ -84,16 +96,18 @@ pub(super) enum At {
 /// The work of a team since the last barrier.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Phase {
-    strands: Vec<Strand>,
+    /// Those of number `used` and above are spare.
+    all: Vec<Strand>,
+    used: usize,
     /// By lane.
-    members: BTreeMap<usize, u32>,
+    members: Vec<Option<u32>>,
     /// Single and masked regions, chunks: whoever is there takes them.
-    shared: Vec<u32>,
+    pub(super) shared: Vec<u32>,
     tasks: FastMap<TaskId, u32>,
-    created: u64,
-    loops: BTreeMap<PlaceId, StaticLoop>,
+    pub(super) created: u64,
+    pub(super) loops: Vec<StaticLoop>,
     /// By lane: the static loop that it is in, and the first iteration that it got.
-    first: FastMap<usize, (PlaceId, u64)>,
+    first: Vec<Option<(PlaceId, u64)>>,
     /// How long locks were held: by members, by others.
     locks: FastMap<LockId, (u64, u64)>,
     steps: usize,
@@ -101,29 +115,67 @@ pub(super) struct Phase {
 }
 
 impl Phase {
+    /// Forgets all, and keeps the memory for the next.
+    pub(super) fn clear(&mut self) {
+        if self.used > MAX_SPARE {
+            *self = Phase::default();
+            return;
+        }
+        for strand in &mut self.all[..self.used] {
+            strand.steps.clear();
+            strand.after = 0;
+            strand.successors.clear();
+        }
+        self.used = 0;
+        self.members.clear();
+        self.shared.clear();
+        self.tasks.clear();
+        self.created = 0;
+        self.loops.clear();
+        self.first.clear();
+        self.locks.clear();
+        self.steps = 0;
+        self.problems.clear();
+    }
+
+    /// How many steps it has.
+    pub(super) fn steps(&self) -> usize {
+        self.steps
+    }
+
+    pub(super) fn strands(&self) -> &[Strand] {
+        &self.all[..self.used]
+    }
+
+    /// The members' strands, by lane.
+    pub(super) fn members(&self) -> impl Iterator<Item = u32> {
+        self.members.iter().flatten().copied()
+    }
+
     pub(super) fn problem(&mut self, problem: Problem) {
         self.problems.insert(problem);
     }
 
     fn strand(&mut self) -> u32 {
-        self.strands.push(Strand::default());
-        self.strands.len() as u32 - 1
+        if self.used == self.all.len() {
+            self.all.push(Strand::default());
+        }
+        self.used += 1;
+        self.used as u32 - 1
     }
 
     pub(super) fn member(&mut self, lane: usize) -> u32 {
-        match self.members.get(&lane) {
-            Some(strand) => *strand,
-            None => {
-                let strand = self.strand();
-                self.members.insert(lane, strand);
-                strand
-            }
+        if let Some(Some(strand)) = self.members.get(lane) {
+            return *strand;
         }
+        let strand = self.strand();
+        *at(&mut self.members, lane) = Some(strand);
+        strand
     }
 
     /// A single or masked region begins, or a chunk.
     pub(super) fn share(&mut self) -> u32 {
-        if self.strands.len() >= MAX_STEPS {
+        if self.used >= MAX_STEPS {
             self.problem(Problem::TooLarge);
             return MAX_STEPS as u32 - 1;
         }
@@ -134,7 +186,7 @@ impl Phase {
 
     fn of(&mut self, lane: usize, at: At) -> u32 {
         match at {
-            At::Strand(strand) if (strand as usize) < self.strands.len() => strand,
+            At::Strand(strand) if (strand as usize) < self.used => strand,
             _ => self.member(lane),
         }
     }
@@ -144,7 +196,7 @@ impl Phase {
             self.problem(Problem::TooLarge);
             return;
         }
-        let steps = &mut self.strands[strand as usize].steps;
+        let steps = &mut self.all[strand as usize].steps;
         if let (Some(Step::Work(sum)), Step::Work(ns)) = (steps.last_mut(), step) {
             *sum += ns;
             return;
@@ -162,15 +214,35 @@ impl Phase {
     }
 
     fn static_work(&mut self, lane: usize, place: PlaceId, ns: u64) {
-        let first = self.first.get(&lane);
-        let first = first.filter(|(known, _)| *known == place);
-        let Some((_, first)) = first.copied() else {
-            self.problem(Problem::Static);
-            let strand = self.member(lane);
-            return self.push(strand, Step::Work(ns));
+        let Some(Some((known, first))) = self.first.get(lane).copied() else {
+            return self.unknown_static_work(lane, ns);
         };
-        let of_loop = self.loops.entry(place).or_default();
-        *of_loop.members.entry(first).or_default() += ns;
+        if known != place {
+            return self.unknown_static_work(lane, ns);
+        }
+        let members = &mut self.static_loop(place).members;
+        match members.binary_search_by_key(&first, |(first, _)| *first) {
+            Ok(index) => members[index].1 += ns,
+            Err(index) => members.insert(index, (first, ns)),
+        }
+    }
+
+    fn unknown_static_work(&mut self, lane: usize, ns: u64) {
+        self.problem(Problem::Static);
+        let strand = self.member(lane);
+        self.push(strand, Step::Work(ns));
+    }
+
+    fn static_loop(&mut self, place: PlaceId) -> &mut StaticLoop {
+        let known = self.loops.iter().position(|known| known.place == place);
+        let index = known.unwrap_or_else(|| {
+            self.loops.push(StaticLoop {
+                place,
+                ..StaticLoop::default()
+            });
+            self.loops.len() - 1
+        });
+        &mut self.loops[index]
     }
 
     /// The thread gets its first chunk of the static loop that it is in.
@@ -180,7 +252,7 @@ impl Phase {
         place: PlaceId,
         [count, first, chunk]: [u64; 3],
     ) {
-        let of_loop = self.loops.entry(place).or_default();
+        let of_loop = self.static_loop(place);
         if of_loop.count > 0 && of_loop.count != count {
             self.problem(Problem::Static);
             return;
@@ -188,7 +260,7 @@ impl Phase {
         of_loop.count = count;
         of_loop.chunk = of_loop.chunk.max(chunk);
         // Loops may begin at any number.
-        self.first.insert(lane, (place, first));
+        *at(&mut self.first, lane) = Some((place, first));
     }
 
     pub(super) fn create(&mut self, lane: usize, at: At, task: TaskId, is_undeferred: bool) {
@@ -218,8 +290,8 @@ impl Phase {
         if let (Some(from), Some(to)) = (self.task(from), self.task(to))
             && from != to
         {
-            self.strands[to as usize].after += 1;
-            self.strands[from as usize].successors.push(to);
+            self.all[to as usize].after += 1;
+            self.all[from as usize].successors.push(to);
         }
     }
 
@@ -228,7 +300,7 @@ impl Phase {
         self.push(strand, Step::Wait);
     }
 
-    pub(super) fn held(&mut self, at: At, lock: LockId, ns: u64) {
+    pub(super) fn hold(&mut self, at: At, lock: LockId, ns: u64) {
         let (by_members, by_others) = self.locks.entry(lock).or_default();
         match at {
             At::Member => *by_members += ns,
@@ -236,25 +308,16 @@ impl Phase {
         }
     }
 
-    /// The time of static loops on thread `index` of `threads`; as recorded, of `size`.
-    fn static_share(&self, index: usize, threads: usize, size: usize) -> u64 {
-        self.loops
-            .values()
-            .map(|of_loop| of_loop.share(index, threads, size))
-            .sum()
-    }
-
     /// Work of members outside of loops and single regions.
     fn replicated(&self) -> impl Iterator<Item = u64> {
-        self.members
-            .values()
-            .map(|strand| work(&self.strands[*strand as usize]))
+        let strands = self.strands();
+        self.members().map(|strand| strands[strand as usize].work())
     }
 
     /// The work that members did more than others outside of loops and tasks, where that is not by chance.
     fn uneven(&self, size: usize) -> u64 {
         let longest = self.replicated().max().unwrap_or(0);
-        let least = match self.members.len() < size {
+        let least = match self.members().count() < size {
             true => 0,
             false => self.replicated().min().unwrap_or(0),
         };
@@ -266,48 +329,31 @@ impl Phase {
         }
     }
 
-    /// How long this takes `threads` threads, where `size` had it.
-    fn on(&self, threads: usize, size: usize) -> u64 {
-        let members: Vec<u32> = self.members.values().copied().collect();
-        let pinned = |index: usize| {
-            let strand = (!members.is_empty()).then(|| members[index % members.len()]);
-            // Of members that did nothing, nothing is known.
-            strand.filter(|_| threads != size || index < members.len())
-        };
-        let time = match self.shared.is_empty() && self.created == 0 {
-            true => {
-                let of_thread = |index| {
-                    let own =
-                        pinned(index).map_or(0, |strand| work(&self.strands[strand as usize]));
-                    own + self.static_share(index, threads, size)
-                };
-                (0..threads).map(of_thread).max().unwrap_or(0)
-            }
-            false => Schedule::new(self, threads, size, members.len()).run(pinned),
-        };
-        let scale = threads as f64 / size.max(1) as f64;
+    /// How long a lock was held at least, on this many times as many threads.
+    pub(super) fn held(&self, scale: f64) -> u64 {
         let locks = self.locks.values();
         let held = locks.map(|(members, others)| (*members as f64 * scale) as u64 + others);
-        time.max(held.max().unwrap_or(0))
+        held.max().unwrap_or(0)
     }
 
     /// The longest chain of work that must be done one after the other, where the creation of a task costs this.
     fn span(&self, creation_ns: u64) -> u64 {
-        let mut ends: Vec<Option<u64>> = vec![None; self.strands.len()];
-        let mut before: Vec<u64> = vec![0; self.strands.len()];
-        let mut longest = self
-            .loops
-            .values()
-            .flat_map(|of_loop| of_loop.members.values())
-            .copied()
-            .max()
-            .unwrap_or(0);
+        let strands = self.strands();
+        let in_loops = self.in_loops().max().unwrap_or(0);
+        let roots = self.members().chain(self.shared.iter().copied());
+        if self.created == 0 {
+            let work = roots.map(|root| strands[root as usize].work());
+            return work.max().unwrap_or(0).max(in_loops);
+        }
+        let mut longest = in_loops;
+        let mut ends: Vec<Option<u64>> = vec![None; strands.len()];
+        let mut before: Vec<u64> = vec![0; strands.len()];
         // Each open strand: its number, next step, present time, and the latest end of what it created.
         let mut open: Vec<(u32, usize, u64, u64)> = Vec::new();
-        for root in self.members.values().chain(&self.shared) {
-            open.push((*root, 0, 0, 0));
+        for root in roots {
+            open.push((root, 0, 0, 0));
             while let Some((strand, step, now, children)) = open.pop() {
-                match self.strands[strand as usize].steps.get(step) {
+                match strands[strand as usize].steps.get(step) {
                     Some(Step::Work(ns)) => open.push((strand, step + 1, now + ns, children)),
                     Some(Step::Wait) => open.push((strand, step + 1, now.max(children), children)),
                     Some(Step::Create(child)) => match ends[*child as usize] {
@@ -321,7 +367,7 @@ impl Phase {
                     None => {
                         ends[strand as usize] = Some(now);
                         longest = longest.max(now);
-                        for next in &self.strands[strand as usize].successors {
+                        for next in &strands[strand as usize].successors {
                             let known = &mut before[*next as usize];
                             *known = (*known).max(now);
                         }
@@ -334,10 +380,11 @@ impl Phase {
 
     /// The shortest time from one creation of a task to the next: what a creation costs at most.
     fn creation_ns(&self) -> Option<u64> {
-        let windows = self
-            .strands
-            .iter()
-            .flat_map(|strand| strand.steps.windows(3));
+        if self.created < 2 {
+            return None;
+        }
+        let strands = self.strands().iter();
+        let windows = strands.flat_map(|strand| strand.steps.windows(3));
         windows
             .filter_map(|steps| match steps {
                 [Step::Create(_), Step::Work(ns), Step::Create(_)] => Some(*ns),
@@ -346,234 +393,23 @@ impl Phase {
             .min()
     }
 
+    /// Work in static loops, by loop and member.
+    fn in_loops(&self) -> impl Iterator<Item = u64> {
+        let members = self.loops.iter().flat_map(|of_loop| &of_loop.members);
+        members.map(|(_, ns)| *ns)
+    }
+
     fn all_work(&self) -> u64 {
-        let in_loops = self
-            .loops
-            .values()
-            .flat_map(|of_loop| of_loop.members.values());
-        self.strands.iter().map(work).sum::<u64>() + in_loops.sum::<u64>()
+        self.strands().iter().map(Strand::work).sum::<u64>() + self.in_loops().sum::<u64>()
     }
 }
 
-fn work(strand: &Strand) -> u64 {
-    let steps = strand.steps.iter();
-    steps
-        .map(|step| if let Step::Work(ns) = step { *ns } else { 0 })
-        .sum()
-}
-
-impl StaticLoop {
-    /// The work of thread `index` of `threads`, where `size` had it.
-    fn share(&self, index: usize, threads: usize, size: usize) -> u64 {
-        // Members in the order of their first iterations are in the order of their numbers.
-        let ns: Vec<f64> = self.members.values().map(|ns| *ns as f64).collect();
-        if threads == size {
-            return ns.get(index).map_or(0, |ns| *ns as u64);
-        }
-        let count = self.count as f64;
-        let chunks = self.count.div_ceil(self.chunk.max(1)).max(1);
-        if chunks as usize <= size.max(1) {
-            // A block for each: work is taken to be spread evenly within a block.
-            let block = count / ns.len().max(1) as f64;
-            let (begin, end) = (
-                index as f64 * count / threads as f64,
-                (index + 1) as f64 * count / threads as f64,
-            );
-            // No thread has a part of an iteration.
-            let (begin, end) = (begin.ceil(), end.ceil());
-            let of_block = |(number, ns): (usize, &f64)| {
-                let (first, last) = (number as f64 * block, (number + 1) as f64 * block);
-                let common = (end.min(last) - begin.max(first)).max(0.0);
-                ns * common / block.max(1.0)
-            };
-            return ns.iter().enumerate().map(of_block).sum::<f64>() as u64;
-        }
-        // Chunks in turn: those of a thread are taken to be alike.
-        let turns = |index: usize, threads: usize| {
-            (chunks as usize + threads - 1).saturating_sub(index) / threads.max(1)
-        };
-        let chunk = |number: usize| {
-            let owner = number % size;
-            ns.get(owner)
-                .map_or(0.0, |ns| ns / turns(owner, size).max(1) as f64)
-        };
-        // The pattern repeats after all threads of both numbers had their turns: the first chunks show all.
-        let numbers = (index..chunks as usize).step_by(threads);
-        let all = numbers.len();
-        let looked_at = all.min(MAX_CHUNKS);
-        let sum = numbers.take(looked_at).map(chunk).sum::<f64>();
-        (sum * (all as f64 / looked_at.max(1) as f64)) as u64
+/// The thing of that number, where there may be none yet.
+fn at<T>(things: &mut Vec<Option<T>>, number: usize) -> &mut Option<T> {
+    if number >= things.len() {
+        things.resize_with(number + 1, || None);
     }
-}
-
-/// A strand that is executed.
-#[derive(Clone, Copy, Debug)]
-struct Instance {
-    strand: u32,
-    step: usize,
-    parent: Option<u32>,
-    /// The tasks that it created and that are not complete.
-    children: u32,
-    is_blocked: bool,
-    /// True for members beyond those that were recorded: a copy of another.
-    is_copy: bool,
-}
-
-/// A schedule in which an idle thread takes what is ready, in the order in which it came.
-struct Schedule<'p> {
-    phase: &'p Phase,
-    threads: usize,
-    size: usize,
-    recorded: usize,
-    instances: Vec<Instance>,
-    ready: VecDeque<u32>,
-    /// Tasks that were created and wait for others: by strand.
-    held: FastMap<u32, u32>,
-    after: Vec<u32>,
-    idle: Vec<usize>,
-    events: BinaryHeap<Reverse<(u64, usize)>>,
-    running: Vec<Option<u32>>,
-}
-
-impl<'p> Schedule<'p> {
-    fn new(phase: &'p Phase, threads: usize, size: usize, recorded: usize) -> Schedule<'p> {
-        Schedule {
-            phase,
-            threads,
-            size,
-            recorded,
-            instances: Vec::new(),
-            ready: VecDeque::new(),
-            held: FastMap::default(),
-            after: phase.strands.iter().map(|strand| strand.after).collect(),
-            idle: Vec::new(),
-            events: BinaryHeap::new(),
-            running: vec![None; threads],
-        }
-    }
-
-    fn instance(&mut self, strand: u32, parent: Option<u32>, is_copy: bool) -> u32 {
-        self.instances.push(Instance {
-            strand,
-            step: 0,
-            parent,
-            children: 0,
-            is_blocked: false,
-            is_copy,
-        });
-        self.instances.len() as u32 - 1
-    }
-
-    fn make_ready(&mut self, instance: u32, time: u64, is_next: bool) {
-        match is_next {
-            true => self.ready.push_front(instance),
-            false => self.ready.push_back(instance),
-        }
-        if let Some(thread) = self.idle.pop() {
-            self.events.push(Reverse((time, thread)));
-        }
-    }
-
-    fn run(mut self, pinned: impl Fn(usize) -> Option<u32>) -> u64 {
-        for strand in &self.phase.shared {
-            let instance = self.instance(*strand, None, false);
-            self.ready.push_back(instance);
-        }
-        let mut last = 0;
-        for thread in 0..self.threads {
-            if let Some(strand) = pinned(thread) {
-                let instance = self.instance(strand, None, thread >= self.recorded);
-                self.running[thread] = Some(instance);
-            }
-            let share = self.phase.static_share(thread, self.threads, self.size);
-            last = last.max(share);
-            self.events.push(Reverse((share, thread)));
-        }
-        while let Some(Reverse((time, thread))) = self.events.pop() {
-            match self.go_on(thread, time) {
-                Some(end) => {
-                    last = last.max(end);
-                    self.events.push(Reverse((end, thread)));
-                }
-                None => self.idle.push(thread),
-            }
-        }
-        last
-    }
-
-    /// The thread goes on until it works; gives the end of that, `None` where it finds nothing to do.
-    fn go_on(&mut self, thread: usize, time: u64) -> Option<u64> {
-        loop {
-            let number = match self.running[thread] {
-                Some(number) => number,
-                None => {
-                    let number = self.ready.pop_front()?;
-                    self.running[thread] = Some(number);
-                    number
-                }
-            };
-            let phase = self.phase;
-            let Instance {
-                strand,
-                step,
-                is_copy,
-                ..
-            } = self.instances[number as usize];
-            let next = phase.strands[strand as usize].steps.get(step);
-            let instance = &mut self.instances[number as usize];
-            instance.step += 1;
-            match next {
-                Some(Step::Work(ns)) => return Some(time + ns),
-                Some(Step::Wait) if instance.children == 0 => {}
-                Some(Step::Wait) => {
-                    instance.is_blocked = true;
-                    self.running[thread] = None;
-                }
-                Some(Step::Create(child)) => {
-                    instance.children += 1;
-                    let created = self.instance(*child, Some(number), is_copy);
-                    match self.after[*child as usize] {
-                        after if after > 0 && !is_copy => {
-                            self.held.insert(*child, created);
-                        }
-                        _ => self.make_ready(created, time, false),
-                    }
-                }
-                None => {
-                    self.running[thread] = None;
-                    self.complete(number, time);
-                }
-            }
-        }
-    }
-
-    fn complete(&mut self, number: u32, time: u64) {
-        let phase = self.phase;
-        let Instance {
-            strand,
-            parent,
-            is_copy,
-            ..
-        } = self.instances[number as usize];
-        if !is_copy {
-            for next in &phase.strands[strand as usize].successors {
-                let after = &mut self.after[*next as usize];
-                *after = after.saturating_sub(1);
-                if *after == 0
-                    && let Some(created) = self.held.remove(next)
-                {
-                    self.make_ready(created, time, false);
-                }
-            }
-        }
-        if let Some(parent) = parent {
-            let waiting = &mut self.instances[parent as usize];
-            waiting.children -= 1;
-            if waiting.children == 0 && std::mem::take(&mut waiting.is_blocked) {
-                self.make_ready(parent, time, true);
-            }
-        }
-    }
+    &mut things[number]
 }
 
 /// The times of regions at a place on other numbers of threads, and the work and span of their tasks.
@@ -604,31 +440,43 @@ impl Scaling {
     }
 
     /// A barrier ends what `size` threads did.
-    pub(super) fn add(&mut self, phase: &Phase, size: u32, numbers: &[u32]) {
-        self.merge(&Scaling::of(phase, size, numbers));
-    }
-
-    fn of(phase: &Phase, size: u32, numbers: &[u32]) -> Scaling {
+    pub(super) fn add(
+        &mut self,
+        phase: &Phase,
+        size: u32,
+        numbers: &[u32],
+        scheduler: &mut Scheduler,
+    ) {
         let as_recorded = size as usize;
-        let modelled = phase.on(as_recorded, as_recorded);
+        let mut schedules = scheduler.schedules(phase, as_recorded);
+        let modelled = schedules.time_on(as_recorded);
         let known = phase.problems.iter().map(|problem| (*problem, modelled));
         let mut problems: BTreeMap<_, _> = known.collect();
         *problems.entry(Problem::Divided).or_default() += phase.uneven(as_recorded);
         let numbers = numbers.iter().map(|threads| *threads as usize);
+        self.on.resize(self.on.len().max(numbers.len()), 0);
+        for (sum, threads) in self.on.iter_mut().zip(numbers) {
+            *sum += match threads == as_recorded {
+                true => modelled,
+                false => schedules.time_on(threads),
+            };
+        }
         let creation_ns = phase.creation_ns();
-        Scaling {
+        let span = phase.span(0);
+        self.merge(&Scaling {
             threads: size,
             modelled,
-            on: numbers
-                .map(|threads| phase.on(threads, as_recorded))
-                .collect(),
+            on: Vec::new(),
             tasks: phase.created,
             work: phase.all_work(),
-            span: phase.span(0),
-            burdened_span: phase.span(creation_ns.unwrap_or(0)),
+            span,
+            burdened_span: match creation_ns {
+                Some(ns) if ns > 0 => phase.span(ns),
+                _ => span,
+            },
             creation_ns,
             problems,
-        }
+        });
     }
 
     pub(in crate::answers) fn merge(&mut self, other: &Scaling) {
@@ -658,27 +506,8 @@ mod tests {
 
     fn scaling(phase: Phase, size: u32, numbers: &[u32]) -> Scaling {
         let mut scaling = Scaling::default();
-        scaling.add(&phase, size, numbers);
+        scaling.add(&phase, size, numbers, &mut Scheduler::default());
         scaling
-    }
-
-    /// However many chunks there are, each number of threads does all of the work.
-    #[test]
-    fn a_static_loop_of_many_chunks_is_divided_whole() {
-        let of_loop = StaticLoop {
-            count: 1_000_000,
-            chunk: 1,
-            members: BTreeMap::from([(0, 1_000_000_000), (1, 1_000_000_000)]),
-        };
-        for threads in [1, 3, 4] {
-            let work: u64 = (0..threads)
-                .map(|index| of_loop.share(index, threads, 2))
-                .sum();
-            assert!(
-                work.abs_diff(2_000_000_000) < 2_000_000,
-                "{threads}: {work}"
-            );
-        }
     }
 
     /// One thread creates tasks of this work.
@@ -799,7 +628,7 @@ mod tests {
         let mut phase = Phase::default();
         for lane in 0..2 {
             phase.work(lane, At::Member, 50);
-            phase.held(At::Member, LockId(1), 40);
+            phase.hold(At::Member, LockId(1), 40);
         }
         let scaling = scaling(phase, 2, &[1, 2, 4]);
         assert_eq!(scaling.on, [50, 80, 160]);

@@ -13,9 +13,9 @@ impl<const S: usize> Threads<S> {
             since: time,
             location: 0,
             has_waited: false,
-            release: Left::new(Ns::MIN),
+            release: Left::never(),
         });
-        if time > known.now {
+        if Self::COUNTS && time > known.now {
             let ns = time.abs_diff(known.now);
             known.now = time;
             if !known.waiters.is_empty()
@@ -105,16 +105,15 @@ impl<const S: usize> Threads<S> {
         known.since = time;
         known.location = location;
         known.has_waited = has_waited;
-        let (release, last) = (known.release, known.last);
-        let free = last.map_or(0, |place| {
-            let is_free = |change| change == what_if::Change::LockFree;
-            self.scenarios.which(place, is_free)
-        });
+        let last = known.last;
+        let free = last.map_or(0, |place| self.scenarios.lock_free(place));
         let of_thread = &mut self.all[lane];
         of_thread.acquired = Some(lock);
-        let now = &mut of_thread.now;
-        now.chain = now.chain.max(release.chain);
-        now.stamp.acquire(time, &release.stamp, free, free);
+        if let Some(Lock { release, .. }) = self.locks.get(&lock) {
+            let now = &mut of_thread.now;
+            now.chain = now.chain.max(release.chain);
+            now.stamp.acquire(time, &release.stamp, free, free);
+        }
     }
 
     /// A region shows what was acquired, and where.
@@ -129,7 +128,7 @@ impl<const S: usize> Threads<S> {
     pub(super) fn release(&mut self, lane: usize, time: Ns, lock: LockId) {
         let now = self.all[lane].now;
         let known = self.lock(time, lock, Cause::Lock);
-        known.release = known.release.max(&now);
+        known.release.raise(&now);
         let Some(place) = known.holder.take() else {
             return;
         };
@@ -137,10 +136,13 @@ impl<const S: usize> Threads<S> {
         let (cause, waited) = (known.cause, known.has_waited);
         let held = time.abs_diff(known.since);
         self.graph_held(lane, lock, held);
+        if !Self::COUNTS {
+            return;
+        }
         if held == 0 && !self.is_inside {
             return;
         }
-        let sums = self.sums.holds.entry((cause, place)).or_default();
+        let sums = self.sums.holds.at(cause, place);
         sums.count += 1;
         sums.waited += u64::from(waited);
         sums.held_ns += held;

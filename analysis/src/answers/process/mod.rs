@@ -5,6 +5,8 @@
 
 pub(super) mod graph;
 mod locks;
+mod schedule;
+mod scheduling;
 mod states;
 mod strands;
 mod sums;
@@ -24,7 +26,7 @@ use crate::answers::instances::Instance;
 use crate::answers::kind::Kind;
 use crate::answers::observer::{Due, Observer};
 use crate::answers::path::{Chain, Chains, Step};
-use crate::answers::what_if::{self, Scenarios, Stamp};
+use crate::answers::what_if::{Scenarios, Stamp, Unwaited};
 use crate::gaps::Gaps;
 use graph::Scaling;
 use strands::Graphs;
@@ -97,7 +99,7 @@ struct Membership<const S: usize> {
     by_tasks: f64,
     /// In the team around: what the thread had waited since the last barrier, and its longest piece of work.
     around: ([Ns; S], (u64, PlaceId)),
-    /// The time that it has added to [`Arrivals::unwaited`].
+    /// By scenario, the time that it has added to [`Arrivals::unwaited`].
     added: [Ns; S],
     /// The latest of the tasks that its implicit task created.
     children: Left<S>,
@@ -145,6 +147,8 @@ pub(super) struct Lane<const S: usize> {
     longest: (u64, PlaceId),
     useful: u64,
     now: Left<S>,
+    /// By scenario, the time that it has waited for others since the last barrier.
+    waited: [Ns; S],
 }
 
 /// The chain that a thread, team, lock or task left for those that wait for it.
@@ -157,19 +161,18 @@ struct Left<const S: usize> {
 }
 
 impl<const S: usize> Left<S> {
-    fn new(time: Ns) -> Self {
+    /// Nothing was left.
+    fn never() -> Self {
         Left {
             chain: Chain::default(),
-            stamp: Stamp::new(time),
+            stamp: Stamp::never(),
         }
     }
 
-    /// Both are awaited.
-    fn max(&self, other: &Left<S>) -> Left<S> {
-        Left {
-            chain: self.chain.max(other.chain),
-            stamp: self.stamp.max(&other.stamp),
-        }
+    /// Both this and `other` are awaited.
+    fn raise(&mut self, other: &Left<S>) {
+        self.chain = self.chain.max(other.chain);
+        self.stamp.raise(&other.stamp);
     }
 }
 
@@ -178,7 +181,7 @@ impl<const S: usize> Left<S> {
 struct Arrivals<const S: usize> {
     left: Left<S>,
     /// The sum of what each has come to without waiting.
-    unwaited: [Ns; S],
+    unwaited: Unwaited<S>,
     /// Where the last of them worked.
     last_work: Option<PlaceId>,
 }
@@ -215,15 +218,25 @@ struct Team<const S: usize> {
 }
 
 impl<const S: usize> Arrivals<S> {
-    /// A member has arrived or is done with a task. `added`: what it has added so far.
-    fn add(&mut self, now: &Left<S>, last_work: PlaceId, added: &mut [Ns; S]) {
-        self.left = self.left.max(now);
-        self.last_work = Some(last_work);
-        let unwaited = now.stamp.unwaited();
-        for scenario in 0..S {
-            self.unwaited[scenario] += unwaited[scenario] - added[scenario];
+    fn new() -> Self {
+        Arrivals {
+            left: Left::never(),
+            unwaited: Unwaited::default(),
+            last_work: None,
         }
-        *added = unwaited;
+    }
+
+    /// A member has arrived or is done with a task: it is at `now` and has `waited`. `added`: what it has added so far.
+    fn add(
+        &mut self,
+        now: &Left<S>,
+        (waited, added): (&[Ns; S], &mut [Ns; S]),
+        last_work: PlaceId,
+        scenarios: &Scenarios<S>,
+    ) {
+        self.left.raise(now);
+        self.last_work = Some(last_work);
+        self.unwaited.add(&now.stamp, waited, added, scenarios);
     }
 }
 
@@ -342,6 +355,9 @@ pub(super) struct Finished<const S: usize> {
 }
 
 impl<const S: usize> Threads<S> {
+    /// Whether times are summed up by cause. A replay only asks when threads would have been where.
+    const COUNTS: bool = S == 0;
+
     pub(super) fn new(
         begin: Ns,
         reports: Reports,
@@ -390,8 +406,8 @@ impl<const S: usize> Threads<S> {
         for slot in self.by_id.values() {
             let team = &mut self.teams[*slot];
             if !std::mem::replace(&mut team.is_counted, true) {
-                *self.sums.visits.entry(team.region).or_default() += 1;
-                let sums = self.sums.regions.entry(team.outermost).or_default();
+                *self.sums.visits.at(team.region) += 1;
+                let sums = self.sums.regions.at(team.outermost);
                 sums.max_team = sums.max_team.max(team.size());
             }
         }
@@ -435,26 +451,38 @@ impl<const S: usize> Threads<S> {
             last_region: None,
             longest: (0, 0),
             useful: 0,
-            now: Left::new(self.begin),
+            now: Left {
+                stamp: Stamp::new(self.begin),
+                ..Left::never()
+            },
+            waited: [0; S],
         });
         self.change_state(lane, self.begin);
     }
 
     fn lane(&mut self, location: usize, time: Ns) -> Option<usize> {
         let lane = (*self.lanes.get(location)?)?;
-        self.sum_up_chains();
-        if self.activity.is_overfull() {
-            self.sweep();
+        if Self::COUNTS {
+            self.sum_up_chains();
+            if self.activity.is_overfull() {
+                self.sweep();
+            }
         }
         self.latest = self.latest.max(time);
         if self.is_overwritten && !self.has_begun && !self.gaps.is_open() {
             self.gaps.begin(self.begin);
             self.gaps.end(time);
-            self.activity.push(self.begin, Change::Pauses);
-            self.activity.push(time, Change::Records);
+            self.push_activity(self.begin, Change::Pauses);
+            self.push_activity(time, Change::Records);
         }
         self.has_begun = true;
         Some(lane)
+    }
+
+    fn push_activity(&mut self, time: Ns, change: Change) {
+        if Self::COUNTS {
+            self.activity.push(time, change);
+        }
     }
 
     /// A region begins, which is the wait for `lock` where it is one.
@@ -494,8 +522,10 @@ impl<const S: usize> Threads<S> {
         }
         match kind {
             Kind::Parallel => {
-                let requested = self.sums.requested.entry(region).or_insert(u32::MAX);
-                *requested = next.requested.min(*requested);
+                if Self::COUNTS {
+                    let requested = self.sums.requested.entry(region).or_insert(u32::MAX);
+                    *requested = next.requested.min(*requested);
+                }
                 open.team = next.forked.map(|id| self.fork(lane, time, id, region));
             }
             Kind::Member => {
@@ -514,7 +544,7 @@ impl<const S: usize> Threads<S> {
         }
         self.all[lane].open.push(open);
         self.graph_enter(lane, kind);
-        if kind == Kind::Submit {
+        if Self::COUNTS && kind == Kind::Submit {
             let target = states::target(&self.all[lane].open);
             let sums = self.sums.targets.entry(target).or_default();
             sums.kernels += u64::from(self.is_inside);
@@ -524,7 +554,7 @@ impl<const S: usize> Threads<S> {
 
     /// The host makes an operation of this many bytes on a device's data.
     pub(super) fn data_op(&mut self, region: PlaceId, bytes: u64) {
-        if !self.is_inside {
+        if !self.is_inside || !Self::COUNTS {
             return;
         }
         let sums = self.sums.targets.entry(region).or_default();
@@ -559,7 +589,7 @@ impl<const S: usize> Threads<S> {
             match (on, self.gaps.is_open()) {
                 (true, true) => {
                     self.gaps.end(time);
-                    self.activity.push(time, Change::Records);
+                    self.push_activity(time, Change::Records);
                 }
                 (false, false) => self.pause(time),
                 _ => {}
@@ -592,10 +622,10 @@ impl<const S: usize> Threads<S> {
                 let of_thread = &self.all[lane];
                 if let Some(open) = of_thread.open.last()
                     && self.is_inside
+                    && Self::COUNTS
                 {
-                    *self.sums.chunks.entry(open.region).or_default() += chunks;
-                    let key = (Cause::Useful, open.region);
-                    let instances = self.sums.instances.entry(key).or_default();
+                    *self.sums.chunks.at(open.region) += chunks;
+                    let instances = self.sums.instances.at(Cause::Useful, open.region);
                     instances.add(Instance {
                         begin: open.since,
                         end: time,
@@ -632,7 +662,7 @@ impl<const S: usize> Threads<S> {
     /// From `time` on, nothing is recorded.
     fn pause(&mut self, time: Ns) {
         self.gaps.begin(time);
-        self.activity.push(time, Change::Pauses);
+        self.push_activity(time, Change::Pauses);
     }
 
     /// The process ends; its last event was at `last`.

@@ -19,37 +19,47 @@ impl<const S: usize> Threads<S> {
         self.predict(lane, time, until);
         let ns = time.abs_diff(until);
         let ns = ns - self.gaps.between(until, time).min(ns);
+        if let State::Useful(place) = state {
+            self.graph_work(lane, ns);
+            let of_thread = &mut self.all[lane];
+            match place {
+                Some(place) => of_thread.longest = of_thread.longest.max((ns, place)),
+                None => of_thread.serial_ns += ns,
+            }
+        }
+        if Self::COUNTS {
+            self.count(lane, (until, time), ns);
+        }
+        time
+    }
+
+    /// The thread's state had this time, of which `ns` were recorded: it goes to its cause.
+    fn count(&mut self, lane: usize, (until, time): (Ns, Ns), ns: u64) {
         if self.observer.is_some() {
             self.observe(lane, until, time);
         }
-        match state {
-            State::Rests => return time,
+        match self.all[lane].state {
+            State::Rests => return,
             State::Useful(place) => {
                 self.charge(lane, Cause::Useful, ns);
                 let of_thread = &mut self.all[lane];
                 of_thread.useful += ns;
-                self.graph_work(lane, ns);
-                let of_thread = &mut self.all[lane];
-                match place {
-                    Some(place) => {
-                        let step = Step {
-                            place,
-                            location: of_thread.location,
-                            begin: until,
-                            end: time,
-                        };
-                        self.chains.extend(&mut of_thread.now.chain, step, ns);
-                        of_thread.longest = of_thread.longest.max((ns, place));
-                        let innermost = of_thread.memberships.last();
-                        if innermost.is_some_and(|m| self.teams[m.team].is_in_single) {
-                            let outermost = of_thread.memberships.first();
-                            let around = outermost.map_or(0, |m| self.teams[m.team].size());
-                            let known = self.sums.in_single.entry(place).or_default();
-                            *known = around.max(*known);
-                        }
-                        *self.sums.useful_at.entry(place).or_default() += ns;
+                if let Some(place) = place {
+                    let step = Step {
+                        place,
+                        location: of_thread.location,
+                        begin: until,
+                        end: time,
+                    };
+                    self.chains.extend(&mut of_thread.now.chain, step, ns);
+                    let innermost = of_thread.memberships.last();
+                    if innermost.is_some_and(|m| self.teams[m.team].is_in_single) {
+                        let outermost = of_thread.memberships.first();
+                        let around = outermost.map_or(0, |m| self.teams[m.team].size());
+                        let known = self.sums.in_single.entry(place).or_default();
+                        *known = around.max(*known);
                     }
-                    None => of_thread.serial_ns += ns,
+                    *self.sums.useful_at.at(place) += ns;
                 }
             }
             State::Loses(cause, place) => {
@@ -58,8 +68,7 @@ impl<const S: usize> Threads<S> {
                     self.block(lane, cause, place, ns);
                 }
                 if HAS_INSTANCES.contains(&cause) {
-                    let instances = self.sums.instances.entry((cause, place)).or_default();
-                    instances.add(Instance {
+                    self.sums.instances.at(cause, place).add(Instance {
                         begin: until,
                         end: time,
                         location: self.all[lane].location,
@@ -70,7 +79,6 @@ impl<const S: usize> Threads<S> {
             State::InBarrier(place) => self.settle_barrier(lane, time, place, ns),
         }
         self.blame_for_delay(lane, until, time);
-        time
     }
 
     /// Shows the state that ends to who wants to see it.
@@ -127,10 +135,10 @@ impl<const S: usize> Threads<S> {
         let team = team.or_else(|| self.all[lane].open.iter().find_map(|open| open.team));
         if let Some(team) = team {
             let region = self.teams[team].outermost;
-            let sums = self.sums.regions.entry(region).or_default();
+            let sums = self.sums.regions.at(region);
             sums.accounting.add(cause, ns);
             if cause == Cause::Useful {
-                *sums.useful.entry(lane).or_default() += ns;
+                *sums.useful.at(lane) += ns;
             }
         } else if cause == Cause::Fork {
             self.all[lane].fork_ns += ns;
@@ -140,7 +148,7 @@ impl<const S: usize> Threads<S> {
     pub(super) fn lose(&mut self, lane: usize, cause: Cause, place: PlaceId, ns: u64) {
         if ns > 0 && self.all[lane].is_selected {
             self.charge(lane, cause, ns);
-            *self.sums.lost_at.entry((cause, place)).or_default() += ns;
+            *self.sums.lost_at.at(cause, place) += ns;
             if matches!(cause, Cause::Join | Cause::Barrier) {
                 self.add_nested_cost(lane, ns);
             }
@@ -176,8 +184,12 @@ impl<const S: usize> Threads<S> {
         };
         let late = (clocks.late - membership.clocks.late).min(ns);
         let starved = (clocks.starved - membership.clocks.starved).min(ns - late);
-        self.lose(lane, Cause::Imbalance, place, late);
-        self.lose(lane, Cause::TaskStarvation, place, starved);
+        if late > 0 {
+            self.lose(lane, Cause::Imbalance, place, late);
+        }
+        if starved > 0 {
+            self.lose(lane, Cause::TaskStarvation, place, starved);
+        }
         let depth = self.all[lane].memberships.len();
         if let Some(observer) = &mut self.observer {
             // In this order; where recording was off, as late as can be.
@@ -194,8 +206,7 @@ impl<const S: usize> Threads<S> {
         }
         let own = ns - late - starved;
         if own > 0 {
-            let instances = self.sums.instances.entry((Cause::Barrier, place));
-            instances.or_default().add(Instance {
+            self.sums.instances.at(Cause::Barrier, place).add(Instance {
                 begin: time - own.cast_signed(),
                 end: time,
                 location: self.all[lane].location,
@@ -211,13 +222,18 @@ impl<const S: usize> Threads<S> {
 
     /// Gives the barrier's own cost to `cause`, which was not known before its end.
     pub(super) fn end_of_barrier_cost(&mut self, lane: usize, cause: Cause) {
+        if !Self::COUNTS {
+            return;
+        }
         let depth = self.all[lane].memberships.len();
         if let Some(membership) = self.all[lane].memberships.last_mut() {
             let (own, place) = (std::mem::take(&mut membership.own), membership.own_place);
             if let Some(observer) = &mut self.observer {
                 observer.end_pending(lane, depth, cause, place);
             }
-            self.lose(lane, cause, place, own);
+            if own > 0 {
+                self.lose(lane, cause, place, own);
+            }
         }
     }
 
@@ -341,6 +357,15 @@ impl<const S: usize> Threads<S> {
         let state = self.state(lane);
         let of_thread = &mut self.all[lane];
         of_thread.state = state;
+        if Self::COUNTS {
+            self.count_state(lane, time);
+        }
+    }
+
+    /// From `time` on, the thread's state counts for the others.
+    fn count_state(&mut self, lane: usize, time: Ns) {
+        let of_thread = &mut self.all[lane];
+        let state = of_thread.state;
         let is_busy = state != State::Rests;
         if is_busy != of_thread.is_busy {
             of_thread.is_busy = is_busy;
@@ -415,13 +440,21 @@ impl<const S: usize> Threads<S> {
         self.add_serial(lane, None);
     }
 
+    #[inline]
     fn add_serial(&mut self, lane: usize, before: Option<PlaceId>) {
+        if self.all[lane].serial_ns > 0 {
+            self.serial_was_before(lane, before);
+        }
+    }
+
+    #[inline(never)]
+    fn serial_was_before(&mut self, lane: usize, before: Option<PlaceId>) {
         let of_thread = &mut self.all[lane];
         let ns = std::mem::take(&mut of_thread.serial_ns);
-        if ns == 0 {
+        of_thread.since_region_ns += ns;
+        if !Self::COUNTS {
             return;
         }
-        of_thread.since_region_ns += ns;
         let place = self.sums.serial((of_thread.last_region, before));
         let step = Step {
             place,
@@ -429,13 +462,8 @@ impl<const S: usize> Threads<S> {
             begin: of_thread.until - ns.cast_signed(),
             end: of_thread.until,
         };
-        *self.sums.useful_at.entry(place).or_default() += ns;
-        let instances = self
-            .sums
-            .instances
-            .entry((Cause::Serial, place))
-            .or_default();
-        instances.add(Instance {
+        *self.sums.useful_at.at(place) += ns;
+        self.sums.instances.at(Cause::Serial, place).add(Instance {
             begin: step.begin,
             end: step.end,
             location: step.location,
@@ -446,7 +474,7 @@ impl<const S: usize> Threads<S> {
 
     /// Nothing that comes is before this.
     pub(super) fn sweep(&mut self) {
-        if self.activity.is_full() {
+        if Self::COUNTS && self.activity.is_full() {
             let incomplete = self.by_id.values().map(|team| &self.teams[*team]);
             let incomplete = incomplete.filter(|team| team.begun < team.size.unwrap_or(u32::MAX));
             let until = incomplete.map(|team| team.begin).min();

@@ -1,32 +1,29 @@
 //! Where a thread's work goes in its team's [graph](super::graph).
 
 use super::graph::{At, Phase, Problem};
+use super::scheduling::Scheduling;
 use super::*;
 
 /// The graphs of the outermost teams that there are.
 #[derive(Debug)]
 pub(super) struct Graphs {
-    /// The numbers of threads that they are scheduled on.
-    numbers: Vec<u32>,
     /// By team.
-    phases: FastMap<usize, Phase>,
-    /// By region.
-    places: BTreeMap<PlaceId, Scaling>,
+    phases: Vec<Option<Phase>>,
+    scheduling: Scheduling,
 }
 
 impl Graphs {
     pub(super) fn places(self) -> BTreeMap<PlaceId, Scaling> {
-        self.places
+        self.scheduling.places()
     }
 }
 
 impl<const S: usize> Threads<S> {
-    /// Schedules regions on other numbers of threads.
-    pub(in crate::answers) fn schedule_on(&mut self, numbers: Vec<u32>) {
+    /// Schedules regions on other numbers of threads. At most `threads` others do that.
+    pub(in crate::answers) fn schedule_on(&mut self, numbers: Vec<u32>, threads: usize) {
         self.graphs = Some(Graphs {
-            numbers,
-            phases: FastMap::default(),
-            places: BTreeMap::new(),
+            phases: Vec::new(),
+            scheduling: Scheduling::new(numbers, threads),
         });
     }
 
@@ -35,7 +32,11 @@ impl<const S: usize> Threads<S> {
         let graphs = self.graphs.as_mut()?;
         let of_thread = &self.all[lane];
         let slot = of_thread.memberships.first()?.team;
-        let phase = graphs.phases.entry(slot).or_default();
+        if slot >= graphs.phases.len() {
+            graphs.phases.resize_with(slot + 1, || None);
+        }
+        let phase = &mut graphs.phases[slot];
+        let phase = phase.get_or_insert_with(|| graphs.scheduling.phase());
         let innermost = of_thread.memberships.last()?.team;
         if innermost != slot && self.teams[innermost].size() > 1 {
             phase.problem(Problem::Nested);
@@ -111,7 +112,7 @@ impl<const S: usize> Threads<S> {
 
     pub(super) fn graph_held(&mut self, lane: usize, lock: LockId, ns: u64) {
         if let Some((phase, at)) = self.graph(lane) {
-            phase.held(at, lock, ns);
+            phase.hold(at, lock, ns);
         }
     }
 
@@ -137,10 +138,9 @@ impl<const S: usize> Threads<S> {
     pub(super) fn end_graph(&mut self, slot: usize) {
         let team = &self.teams[slot];
         if let Some(graphs) = &mut self.graphs
-            && let Some(phase) = graphs.phases.remove(&slot)
+            && let Some(Some(phase)) = graphs.phases.get_mut(slot).map(Option::take)
         {
-            let of_place = graphs.places.entry(team.region).or_default();
-            of_place.add(&phase, team.size(), &graphs.numbers);
+            graphs.scheduling.add(team.region, team.size(), phase);
         }
     }
 }

@@ -7,6 +7,7 @@ use omptrace_timeline::sink::LockId;
 
 use super::{PlaceId, SERIAL};
 use crate::answers::activity::Between;
+use crate::answers::by_place::{ByCause, ByPlace, Dense};
 use crate::answers::instances::{Instance, Instances};
 use crate::answers::{Accounting, Cause};
 
@@ -17,7 +18,8 @@ pub(in crate::answers) struct RegionSums {
     pub(in crate::answers) duration: u64,
     pub(in crate::answers) accounting: Accounting,
     pub(in crate::answers) path: u64,
-    pub(in crate::answers) useful: FastMap<usize, u64>,
+    /// By thread.
+    pub(in crate::answers) useful: Dense<u64>,
     pub(in crate::answers) max_team: u32,
 }
 
@@ -68,31 +70,31 @@ pub(in crate::answers) struct NestedSums {
 #[derive(Debug, Default)]
 pub(in crate::answers) struct Sums {
     pub(in crate::answers) accounting: Accounting,
-    pub(in crate::answers) regions: BTreeMap<PlaceId, RegionSums>,
+    pub(in crate::answers) regions: ByPlace<RegionSums>,
     /// Weights of who caused waits.
-    pub(in crate::answers) blame: BTreeMap<(Cause, PlaceId), f64>,
+    pub(in crate::answers) blame: ByCause<f64>,
     /// The instances that caused most, as in `blame`, or else lost most.
-    pub(in crate::answers) instances: BTreeMap<(Cause, PlaceId), Instances>,
+    pub(in crate::answers) instances: ByCause<Instances>,
     /// Loss by the place of the thread that lost it.
-    pub(in crate::answers) lost_at: BTreeMap<(Cause, PlaceId), u64>,
-    pub(in crate::answers) useful_at: BTreeMap<PlaceId, u64>,
-    pub(in crate::answers) holds: BTreeMap<(Cause, PlaceId), HoldSums>,
+    pub(in crate::answers) lost_at: ByCause<u64>,
+    pub(in crate::answers) useful_at: ByPlace<u64>,
+    pub(in crate::answers) holds: ByCause<HoldSums>,
     /// Waits for mutexes.
     pub(in crate::answers) blocked: FastMap<Block, u64>,
-    pub(in crate::answers) tasks: BTreeMap<PlaceId, TaskSums>,
+    pub(in crate::answers) tasks: ByPlace<TaskSums>,
     pub(in crate::answers) targets: BTreeMap<PlaceId, TargetSums>,
     pub(in crate::answers) nested: BTreeMap<PlaceId, NestedSums>,
     /// Chunks of loops.
-    pub(in crate::answers) chunks: BTreeMap<PlaceId, u64>,
+    pub(in crate::answers) chunks: ByPlace<u64>,
     /// Places in regions that were opened in a single or masked region of a team, and that team's threads.
     pub(in crate::answers) in_single: BTreeMap<PlaceId, u32>,
     /// Arrivals at barriers, and those with next to no work since the barrier before.
-    pub(in crate::answers) arrivals: BTreeMap<PlaceId, (u64, u64)>,
+    pub(in crate::answers) arrivals: ByPlace<(u64, u64)>,
     /// The threads that a region's `num_threads` or the environment asked for, at least.
     pub(in crate::answers) requested: BTreeMap<PlaceId, u32>,
     /// Waits for tasks.
     pub(in crate::answers) taskwaits: u64,
-    pub(in crate::answers) visits: FastMap<PlaceId, u64>,
+    pub(in crate::answers) visits: ByPlace<u64>,
     /// Serial places, by number from [`SERIAL`] on.
     pub(in crate::answers) serial_places: Vec<Between>,
     serial_numbers: FastMap<Between, PlaceId>,
@@ -129,9 +131,8 @@ impl Sums {
 
     pub(super) fn blame(&mut self, cause: Cause, place: PlaceId, instance: Instance) {
         if instance.weight > 0.0 {
-            *self.blame.entry((cause, place)).or_default() += instance.weight;
-            let instances = self.instances.entry((cause, place)).or_default();
-            instances.add(instance);
+            *self.blame.at(cause, place) += instance.weight;
+            self.instances.at(cause, place).add(instance);
         }
     }
 }

@@ -42,13 +42,13 @@ impl<const S: usize> Threads<S> {
         let parent = self.current_task(lane);
         let created = Task {
             start: self.all[lane].now,
-            children: Left::new(Ns::MIN),
+            children: Left::never(),
             parent,
             successors: Vec::new(),
         };
         self.tasks.insert(task, created);
-        if self.is_inside {
-            self.sums.tasks.entry(region).or_default().created += 1;
+        if self.is_inside && Self::COUNTS {
+            self.sums.tasks.at(region).created += 1;
         }
     }
 
@@ -56,7 +56,8 @@ impl<const S: usize> Threads<S> {
         let of_thread = &mut self.all[lane];
         if let Some(task) = task.and_then(|task| self.tasks.get(&task)) {
             of_thread.now.chain = of_thread.now.chain.max(task.start.chain);
-            of_thread.now.stamp.meet(time, &task.start.stamp, 0);
+            let stamp = &mut of_thread.now.stamp;
+            stamp.meet(time, &task.start.stamp, 0, &mut of_thread.waited);
         }
         let Some(membership) = of_thread.memberships.last_mut() else {
             return;
@@ -69,7 +70,9 @@ impl<const S: usize> Threads<S> {
             let team = &mut self.teams[membership.team];
             let size = team.size();
             if let Some((barrier, _)) = team.barrier(number) {
-                barrier.until(time, size);
+                if Self::COUNTS {
+                    barrier.until(time, size);
+                }
                 barrier.running += 1;
             }
         }
@@ -90,11 +93,17 @@ impl<const S: usize> Threads<S> {
         let team = &mut self.teams[membership.team];
         let size = team.size();
         if let Some((barrier, arrivals)) = team.barrier(number) {
-            barrier.until(time, size);
+            if Self::COUNTS {
+                barrier.until(time, size);
+            }
             let is_done = membership.tasks_inside == 0;
             barrier.running = barrier.running.saturating_sub(is_done.into());
-            let last_work = of_thread.longest.1;
-            arrivals.add(&of_thread.now, last_work, &mut membership.added);
+            arrivals.add(
+                &of_thread.now,
+                (&of_thread.waited, &mut membership.added),
+                of_thread.longest.1,
+                &self.scenarios,
+            );
         }
     }
 
@@ -102,16 +111,16 @@ impl<const S: usize> Threads<S> {
         let Some(done) = self.tasks.remove(&task) else {
             return;
         };
-        let end = self.all[lane].now;
+        let mut end = self.all[lane].now;
         for successor in &done.successors {
             if let Some(successor) = self.tasks.get_mut(successor) {
-                successor.start = successor.start.max(&end);
+                successor.start.raise(&end);
             }
         }
         // Those who wait for a taskgroup wait for its descendants.
-        let end = end.max(&done.children);
+        end.raise(&done.children);
         if let Some(children) = self.children(done.parent) {
-            *children = children.max(&end);
+            children.raise(&end);
         }
     }
 
@@ -120,10 +129,10 @@ impl<const S: usize> Threads<S> {
         self.graph_wait(lane);
         let task = self.current_task(lane);
         if let Some(children) = self.children(task).copied() {
-            let now = &mut self.all[lane].now;
+            let Lane { now, waited, .. } = &mut self.all[lane];
             now.chain = now.chain.max(children.chain);
             if is_wait {
-                now.stamp.meet(time, &children.stamp, 0);
+                now.stamp.meet(time, &children.stamp, 0, waited);
             }
         }
     }

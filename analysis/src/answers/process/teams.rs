@@ -11,7 +11,7 @@ impl<const S: usize> Threads<S> {
         let outermost = around.map(|membership| self.teams[membership.team].outermost);
         if outermost.is_none() {
             self.end_serial(lane, Some(region));
-            self.activity.push(time, Change::Opens { region });
+            self.push_activity(time, Change::Opens { region });
         }
         let is_alone = |open: &Open| open.kind == Kind::Alone;
         let is_in_single = self.all[lane].open.iter().any(is_alone);
@@ -49,7 +49,9 @@ impl<const S: usize> Threads<S> {
         if let Some(old) = self.by_id.insert(id, slot) {
             self.end_team(old, time);
         }
-        *self.sums.visits.entry(region).or_default() += u64::from(self.is_inside);
+        if Self::COUNTS {
+            *self.sums.visits.at(region) += u64::from(self.is_inside);
+        }
         slot
     }
 
@@ -67,16 +69,13 @@ impl<const S: usize> Threads<S> {
         team.members.push(lane);
         let of_thread = &mut self.all[lane];
         of_thread.is_released = false;
-        let is_free = |change| {
-            use what_if::Change::{OverheadFree, RegionsFree, Without};
-            matches!(change, OverheadFree | RegionsFree | Without(Cause::Fork))
-        };
-        let costless = self.scenarios.which(team.region, is_free);
-        let around = (of_thread.now.stamp.waited(), of_thread.longest);
-        let now = &mut of_thread.now;
+        let costless = self.scenarios.without_fork(team.region);
+        // What it had waited in the team around counts on when it is back.
+        let around = (of_thread.waited, of_thread.longest);
+        let Lane { now, waited, .. } = &mut *of_thread;
         now.chain = now.chain.max(team.fork.chain);
-        now.stamp.meet(time, &team.fork.stamp, costless);
-        now.stamp.leave_barrier();
+        now.stamp.meet(time, &team.fork.stamp, costless, waited);
+        *waited = [0; S];
         of_thread.longest = (0, 0);
         let fork_ns = std::mem::take(&mut of_thread.fork_ns);
         let encountering = of_thread.open.iter_mut().rev();
@@ -84,6 +83,29 @@ impl<const S: usize> Threads<S> {
         if let Some(parallel) = parallel.next() {
             parallel.has_begun = true;
         }
+        if Self::COUNTS {
+            self.count_member(lane, time, slot, fork_ns);
+        }
+        self.all[lane].memberships.push(Membership {
+            team: slot,
+            barriers: 0,
+            inside: None,
+            tasks_inside: 0,
+            own: 0,
+            own_place: 0,
+            clocks: Clocks::default(),
+            by_late: 0.0,
+            by_tasks: 0.0,
+            around,
+            added: [0; S],
+            children: Left::never(),
+        });
+        Some(slot)
+    }
+
+    /// The thread joins the team, after it has lost `fork_ns`.
+    fn count_member(&mut self, lane: usize, time: Ns, slot: usize, fork_ns: u64) {
+        let team = &mut self.teams[slot];
         let (outermost, region, is_counted) = (team.outermost, team.region, team.is_counted);
         // Until now, the members that are there have waited for this one.
         let size = team.size();
@@ -98,7 +120,7 @@ impl<const S: usize> Threads<S> {
             };
             self.sums.blame(Cause::Imbalance, region, instance);
         }
-        let sums = self.sums.regions.entry(outermost).or_default();
+        let sums = self.sums.regions.at(outermost);
         sums.accounting.add(Cause::Fork, fork_ns);
         if is_counted {
             sums.max_team = sums.max_team.max(size);
@@ -111,25 +133,13 @@ impl<const S: usize> Threads<S> {
             let nested = self.sums.nested.entry(region).or_default();
             nested.threads = nested.threads.max(busy);
         }
-        self.all[lane].memberships.push(Membership {
-            team: slot,
-            barriers: 0,
-            inside: None,
-            tasks_inside: 0,
-            own: 0,
-            own_place: 0,
-            clocks: Clocks::default(),
-            by_late: 0.0,
-            by_tasks: 0.0,
-            around,
-            added: [0; S],
-            children: Left::new(Ns::MIN),
-        });
-        Some(slot)
     }
 
     /// The thread counts no more among those of its innermost team that run or await tasks.
     pub(super) fn leave_task_clock(&mut self, lane: usize, time: Ns) {
+        if !Self::COUNTS {
+            return;
+        }
         let of_thread = &mut self.all[lane];
         if let Some(innermost) = of_thread.memberships.last() {
             let team = &mut self.teams[innermost.team];
@@ -144,7 +154,7 @@ impl<const S: usize> Threads<S> {
     /// The thread arrives at a barrier, unless it is in one. True if it does.
     pub(super) fn arrive(&mut self, lane: usize, time: Ns, region: PlaceId) -> bool {
         let of_thread = &mut self.all[lane];
-        let (now, last_work) = (of_thread.now, of_thread.longest.1);
+        let last_work = of_thread.longest.1;
         let Some(membership) = of_thread.memberships.last_mut() else {
             return false;
         };
@@ -152,8 +162,8 @@ impl<const S: usize> Threads<S> {
             return false;
         }
         let number = membership.barriers;
-        if self.is_inside {
-            let (all, idle) = self.sums.arrivals.entry(region).or_default();
+        if self.is_inside && Self::COUNTS {
+            let (all, idle) = self.sums.arrivals.at(region);
             *all += 1;
             *idle += u64::from(number > 0 && of_thread.longest.0 < MIN_WORK_NS);
         }
@@ -165,17 +175,16 @@ impl<const S: usize> Threads<S> {
         let size = team.size();
         while team.first + team.barriers.len() as u64 <= number {
             team.barriers.push_back(Barrier::new(time));
-            team.arrivals.push_back(Arrivals {
-                left: Left::new(Ns::MIN),
-                unwaited: [0; S],
-                last_work: None,
-            });
+            team.arrivals.push_back(Arrivals::new());
         }
         if let Some((barrier, arrivals)) = team.barrier(number) {
-            barrier.until(time, size);
+            if Self::COUNTS {
+                barrier.until(time, size);
+            }
             barrier.arrived += 1;
             membership.added = [0; S];
-            arrivals.add(&now, last_work, &mut membership.added);
+            let counted = (&of_thread.waited, &mut membership.added);
+            arrivals.add(&of_thread.now, counted, last_work, &self.scenarios);
         }
         while team.barriers.len() > MAX_OPEN_BARRIERS {
             team.barriers.pop_front();
@@ -199,29 +208,24 @@ impl<const S: usize> Threads<S> {
         let size = team.size();
         let (mut is_over, mut is_first, region) = (false, false, team.region);
         if let Some((barrier, arrivals)) = team.barrier(number) {
-            barrier.until(time, size);
+            if Self::COUNTS {
+                barrier.until(time, size);
+            }
             barrier.running = barrier.running.saturating_sub(runs.into());
             barrier.left += 1;
             is_first = barrier.left == 1;
             is_over = barrier.left >= size;
-            let now = &mut of_thread.now;
+            let (now, waited) = (&mut of_thread.now, &mut of_thread.waited);
             now.chain = now.chain.max(arrivals.left.chain);
             let scenarios = &self.scenarios;
-            let mut all = arrivals.left.stamp;
-            let balanced = arrivals.last_work.map_or(0, |place| {
-                scenarios.which(place, |change| change == what_if::Change::Balanced)
-            });
-            let mean = arrivals
-                .unwaited
-                .map(|sum| sum / Ns::from(barrier.arrived.max(1)));
-            all.set(balanced, &mean);
-            now.stamp.set(balanced, &mean);
-            let costless = scenarios.which(region, |change| {
-                use what_if::Change::{OverheadFree, RegionsFree};
-                matches!(change, OverheadFree | RegionsFree)
-            });
-            now.stamp.meet(time, &all, costless);
-            now.stamp.leave_barrier();
+            let last_work = arrivals.last_work;
+            let balanced = last_work.map_or(0, |place| scenarios.balanced(place));
+            let mean = |scenario| arrivals.unwaited.mean(scenario, barrier.arrived);
+            let costless = scenarios.without_cost(region);
+            let all = &arrivals.left.stamp;
+            now.stamp
+                .leave_barrier(time, all, costless, (balanced, mean), waited);
+            *waited = [0; S];
             of_thread.longest = (0, 0);
         }
         let slot = membership.team;
@@ -250,10 +254,10 @@ impl<const S: usize> Threads<S> {
             return;
         };
         let (waited, longest) = membership.around;
-        of_thread.now.stamp.leave_team(waited);
+        of_thread.waited = waited;
         of_thread.longest = of_thread.longest.max(longest);
         let team = &mut self.teams[membership.team];
-        team.join = team.join.max(&of_thread.now);
+        team.join.raise(&of_thread.now);
         team.members.retain(|member| *member != lane);
         if team.is_over && team.members.is_empty() {
             self.free.push(membership.team);
@@ -272,35 +276,34 @@ impl<const S: usize> Threads<S> {
         let team = &self.teams[slot];
         let of_thread = &mut self.all[lane];
         let before = team.fork.chain.length;
-        let costless = self.scenarios.which(team.region, |change| {
-            use what_if::Change::{OverheadFree, RegionsFree};
-            matches!(change, OverheadFree | RegionsFree)
-        });
-        let now = &mut of_thread.now;
+        let costless = self.scenarios.without_cost(team.region);
+        let Lane { now, waited, .. } = &mut *of_thread;
         now.chain = now.chain.max(team.join.chain);
-        now.stamp.meet(time, &team.join.stamp, costless);
-        if team.is_outermost {
+        now.stamp.meet(time, &team.join.stamp, costless, waited);
+        if team.is_outermost && Self::COUNTS {
             let region = team.region;
             // Serial code is named by what is analysed.
             if team.is_counted {
                 of_thread.last_region = Some(region);
             }
-            let sums = self.sums.regions.entry(region).or_default();
+            let sums = self.sums.regions.at(region);
             sums.visits += u64::from(team.is_counted);
             sums.path += of_thread.now.chain.length.saturating_sub(before);
             let ns = time.abs_diff(team.begin);
             sums.duration += ns - self.gaps.between(team.begin, time).min(ns);
-            let instances = self.sums.instances.entry((Cause::NarrowTeam, region));
-            instances.or_default().add(Instance {
-                begin: team.begin,
-                end: time,
-                location: of_thread.location,
-                weight: ns as f64,
-            });
+            self.sums
+                .instances
+                .at(Cause::NarrowTeam, region)
+                .add(Instance {
+                    begin: team.begin,
+                    end: time,
+                    location: of_thread.location,
+                    weight: ns as f64,
+                });
             if let Some(observer) = &mut self.observer {
                 observer.add_visit(region, (team.begin, time));
             }
-            self.activity.push(time, Change::Closes { region });
+            self.push_activity(time, Change::Closes { region });
         }
         self.change_state(lane, time);
         self.sweep();
@@ -322,9 +325,8 @@ impl<const S: usize> Threads<S> {
             {
                 of_thread.is_released = true;
             }
-            let now = of_thread.now;
-            let team = &mut self.teams[slot];
-            team.join = team.join.max(&now);
+            let now = &of_thread.now;
+            self.teams[slot].join.raise(now);
             self.change_state(member, time);
         }
         if self.teams[slot].members.is_empty() {
