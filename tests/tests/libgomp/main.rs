@@ -1,5 +1,6 @@
 //! Programs on GCC's own libgomp, which `libomptgomp.so` gives the tools interface.
 
+mod archer;
 mod ends;
 
 use std::collections::BTreeSet;
