@@ -7,14 +7,17 @@
 //!
 //! Times in archives are those of the commit: the same binaries are packed as the same bytes.
 
+mod roots;
+
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
 
 use crate::Result;
-use crate::process::{command, host, output, root, run, target};
+use crate::process::{cargo, command, host, output, root, run, succeeds, target};
 use crate::requirements::{Purpose, tools};
 use crate::{bill_of_materials, install, setup};
 
@@ -37,6 +40,12 @@ pub(crate) struct Dist {
     /// Only check what lies in dist/: each artefact is installed in a folder of its own, and traces an example there
     #[arg(long, conflicts_with_all = ["all", "no_build"])]
     check: bool,
+    /// With --check: also on fresh systems of Debian 11 and 12. Needs root's rights, debootstrap and PyPI
+    #[arg(long, requires = "check")]
+    roots: bool,
+    /// Build a second time, from a clean checkout in another folder, and compare all files
+    #[arg(long, conflicts_with_all = ["check", "no_build"])]
+    twice: bool,
 }
 
 /// Builds, packages, or checks.
@@ -46,7 +55,11 @@ pub(crate) struct Dist {
 pub(crate) fn make(arguments: &Dist, may_install: bool) -> Result<()> {
     setup::ensure(Purpose::Release, may_install)?;
     if arguments.check {
-        return check();
+        check()?;
+        return match arguments.roots {
+            true => roots::try_all(),
+            false => Ok(()),
+        };
     }
     let release = Release::new()?;
     if !arguments.no_build {
@@ -75,7 +88,44 @@ pub(crate) fn make(arguments: &Dist, may_install: bool) -> Result<()> {
     for entry in artefacts()? {
         println!("{:>10}  {}", fs::metadata(&entry)?.len(), entry.display());
     }
-    Ok(())
+    match arguments.twice {
+        true => compare_with_a_second(arguments.all),
+        false => Ok(()),
+    }
+}
+
+/// Makes the same release from a checkout of its own, and compares.
+fn compare_with_a_second(all: bool) -> Result<()> {
+    let other = target().join("dist/again");
+    let remove = || {
+        let words = ["worktree", "remove", "--force"];
+        succeeds(command("git", words).arg(&other))
+    };
+    remove();
+    run(command("git", ["worktree", "add", "--detach", "--force"])
+        .arg(&other)
+        .arg("HEAD"))?;
+    fs::create_dir_all(other.join("target"))?;
+    symlink(fs::canonicalize(tools())?, other.join("target/tools"))?;
+    let mut words = vec!["xtask", "--no-install", "dist"];
+    words.extend(all.then_some("--all"));
+    run(cargo(words)
+        .current_dir(&other)
+        .env_remove("CARGO_TARGET_DIR"))?;
+    let sums = |folder: &Path| fs::read_to_string(folder.join(CHECKSUMS));
+    let (first, second) = (sums(&folder())?, sums(&other.join("dist"))?);
+    remove();
+    let differs: Vec<&str> = first
+        .lines()
+        .filter(|line| !second.contains(line))
+        .collect();
+    match differs.is_empty() && first.len() == second.len() {
+        true => {
+            println!("A second build gives the same bytes.");
+            Ok(())
+        }
+        false => Err(format!("a second build differs in:\n{}", differs.join("\n")).into()),
+    }
 }
 
 /// Where releases are made.
