@@ -15,6 +15,7 @@
 mod dataset;
 mod events;
 mod process;
+mod samples;
 mod schema;
 mod table;
 mod tasks;

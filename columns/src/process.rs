@@ -12,6 +12,7 @@ use omptrace_timeline::sink::{
 };
 use parquet::data_type::ByteArray;
 
+use crate::samples::Functions;
 use crate::schema::*;
 use crate::table::{Table, Word};
 use crate::tasks::Tasks;
@@ -110,6 +111,7 @@ tables! {
     locks: LockRow,
     device_ops: DeviceOpRow,
     counters: CounterRow,
+    samples: SampleRow,
 }
 
 /// Writes the tables of one process.
@@ -128,6 +130,7 @@ pub(crate) struct Columns {
     threads: Vec<Thread>,
     regions: Vec<Region>,
     counters: Vec<(ByteArray, &'static str)>,
+    functions: Functions,
     tasks: Tasks,
     teams: Teams,
     holds: Holds,
@@ -149,6 +152,7 @@ impl Columns {
             threads: Vec::new(),
             regions: Vec::new(),
             counters: Vec::new(),
+            functions: Functions::default(),
             tasks: Tasks::default(),
             teams: Teams::default(),
             holds: Holds::default(),
@@ -355,6 +359,8 @@ impl Columns {
             Item::ThreadEvent(at, event) => self.thread_event(*at, event),
             Item::Interval(interval) => self.interval(interval),
             Item::Link(link) => self.link(link),
+            Item::Function(function) => self.functions.define(function),
+            Item::Sample(sample) => self.tables.samples.push(self.functions.row(sample)),
             Item::Count(count) => {
                 let (counter, unit) = &self.counters[count.counter.0 as usize];
                 self.tables.counters.push(CounterRow {

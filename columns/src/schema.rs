@@ -7,7 +7,7 @@ use parquet::data_type::ByteArray;
 use crate::table::{Buffer, Cell, Word};
 
 /// The version of the tables. It grows with each column or table that is added, and `docs/columns.md` says what was.
-pub const SCHEMA_VERSION: u32 = 1;
+pub const SCHEMA_VERSION: u32 = 2;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,6 +229,18 @@ tables! {
         unit: Word = "Of what.";
         time_ns: i64 = "When.";
         value: i64 = "The value from then on.";
+    }
+    SampleRow "samples": "A sample of what a thread did, in the user's model of call stacks." {
+        thread: i32 = "The thread.";
+        time_ns: i64 = "The end of the processor time that it represents.";
+        weight_ns: i64 = "That processor time.";
+        activity: Option<Word> = "What the runtime did, as in stats; NULL where the thread executed code of the program.";
+        is_work: bool = "Whether it is OpenMP Work; else it is OpenMP Wait.";
+        function: Option<ByteArray> = "The innermost function; NULL where no frame is known.";
+        module: Option<ByteArray> = "The module that it is in; NULL of what the runtime did.";
+        file: Option<ByteArray> = "Its source file.";
+        line: Option<i32> = "The line in it.";
+        stack: ByteArray = "All functions, the outermost first, with semicolons between them.";
     }
     AccountingRow "accounting": "What time went to: the exact sums of stats, by thread and place." {
         thread: Option<i32> = "The thread; NULL of what no thread did.";
