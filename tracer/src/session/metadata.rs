@@ -20,12 +20,15 @@ use crate::session::Session;
 
 /// Variables that go into the trace, by the beginning of their names; no others do.
 const ENVIRONMENT: &[&str] = &["OMP_", "KMP_", "GOMP_", "LIBOMP", "OMPTRACE_"];
-/// Variables by which launchers give a process its MPI rank: Open MPI, MPICH and Intel MPI, PMIx, MVAPICH2, Slurm.
+/// Variables by which launchers give a process its MPI rank: Open MPI, MPICH and Intel MPI, PMIx, MVAPICH2, HPE's PALS, Flux,
+/// Slurm. Those of MPI libraries come first: a batch system may give one process of a node the number of the node.
 const RANK: &[&str] = &[
     "OMPI_COMM_WORLD_RANK",
     "PMI_RANK",
     "PMIX_RANK",
     "MV2_COMM_WORLD_RANK",
+    "PALS_RANKID",
+    "FLUX_TASK_RANK",
     "SLURM_PROCID",
 ];
 
