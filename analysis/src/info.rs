@@ -187,7 +187,9 @@ pub struct SizeInfo {
     pub file_bytes: u64,
     /// Bytes of the spool, 0 where there is none.
     pub spool_bytes: u64,
-    /// Bytes of the file per event.
+    /// Bytes of the file that its summary takes; 0 where it has none.
+    pub summary_bytes: u64,
+    /// Bytes of the file per event, without the summary.
     pub bytes_per_event: f64,
     /// Whether the file is complete in itself.
     pub sealed: bool,
@@ -366,10 +368,12 @@ fn size(reader: &Reader, events: u64) -> SizeInfo {
     SizeInfo {
         file_bytes: summary.file_bytes,
         spool_bytes: summary.spool_bytes,
+        summary_bytes: summary.summary_bytes,
         bytes_per_event: if events == 0 {
             0.0
         } else {
-            summary.file_bytes as f64 / events as f64
+            let bytes = summary.file_bytes.saturating_sub(summary.summary_bytes);
+            bytes as f64 / events as f64
         },
         sealed: summary.sealed,
     }

@@ -9,6 +9,7 @@ mod gaps;
 mod info;
 mod selection;
 mod stats;
+pub mod summary;
 mod table;
 mod talp;
 mod window;
@@ -16,8 +17,8 @@ mod window;
 pub use check::check;
 pub use info::Info;
 pub use stats::{
-    Analysed, By, ConstructStats, DeviceStats, DeviceUse, FunctionStats, LockStats, LoopStats,
-    NothingSelected, Options, PhaseStats, PlaceMemory, PlaceTransfers, ProcessStats, RECORDED,
-    SampledTime, Stats, TeamStats, ThreadStats, Times, Transfers,
+    Analysed, By, ConstructStats, DeviceStats, DeviceUse, FunctionStats, Input, LockStats,
+    LoopStats, NoAnswer, Options, Outlier, PhaseStats, PlaceMemory, PlaceTransfers, ProcessStats,
+    RECORDED, Ranks, SampledTime, Stats, TeamStats, ThreadStats, Times, Transfers,
 };
 pub use table::{Layout, Style, bytes, counted, percent, time, with_commas};

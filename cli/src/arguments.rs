@@ -111,6 +111,11 @@ pub(crate) struct DebugDirs {
 }
 
 impl DebugDirs {
+    /// Whether names may be others than those that traces have.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.debug_dir.is_empty()
+    }
+
     /// How names are looked up.
     pub(crate) fn symbols(&self) -> symbols::Options {
         symbols::Options {

@@ -207,7 +207,7 @@ fn check_samples(format: &Format, readers: &[Reader]) -> Result<()> {
 /// # Errors
 /// No thread is called as one that is wanted.
 pub(crate) fn selection(part: &Part, readers: &[Reader]) -> Result<Selection> {
-    check_threads(&part.threads, readers)?;
+    check_threads(&part.threads, &readers.iter().collect::<Vec<_>>())?;
     Ok(Selection {
         arguments: part.arguments,
         window: part.window,
@@ -221,11 +221,11 @@ pub(crate) fn selection(part: &Part, readers: &[Reader]) -> Result<Selection> {
 ///
 /// # Errors
 /// No thread is called as one that is wanted.
-pub(crate) fn check_threads(wanted: &[String], readers: &[Reader]) -> Result<()> {
+pub(crate) fn check_threads(wanted: &[String], readers: &[&Reader]) -> Result<()> {
     for wanted in wanted {
-        let mut known = readers.iter().flat_map(threads);
+        let mut known = readers.iter().copied().flat_map(threads);
         if !known.any(|thread| thread.is_meant_by(wanted)) {
-            let known = readers.iter().flat_map(threads);
+            let known = readers.iter().copied().flat_map(threads);
             let names: BTreeSet<String> = known.map(|thread| thread.name).collect();
             let names: Vec<String> = names.into_iter().collect();
             return Err(Failure::new(format!("no thread is called {wanted}"))

@@ -9,6 +9,7 @@ use omptrace_analysis::compare::{self, Condition, Shown};
 use crate::answer::{AnswerOptions, Limit};
 use crate::arguments::DebugDirs;
 use crate::failure::{Failure, Outcome, Result};
+use crate::sources::SourceOptions;
 use crate::{message, runs, units};
 
 /// `omptrace diff`.
@@ -48,6 +49,9 @@ pub(crate) struct Diff {
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
+    /// Where numbers come from.
+    #[command(flatten)]
+    pub(crate) source: SourceOptions,
     /// Markdown, for tickets and for summaries of CI
     #[arg(long, conflicts_with = "json")]
     pub(crate) md: bool,
@@ -62,8 +66,8 @@ pub(crate) struct Diff {
 /// A run cannot be read, or stdout not be written to.
 pub(crate) fn run(arguments: &Diff) -> Result<Outcome> {
     let (before, after) = sides(arguments)?;
-    let before = runs::read(before, &arguments.debug_dirs)?;
-    let after = runs::read(after, &arguments.debug_dirs)?;
+    let before = runs::read(before, &arguments.debug_dirs, arguments.source.from)?;
+    let after = runs::read(after, &arguments.debug_dirs, arguments.source.from)?;
     let options = compare::Options {
         min_effect: arguments.min_effect,
         conditions: arguments.fail_on.clone(),

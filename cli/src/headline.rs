@@ -7,31 +7,37 @@ use std::time::Duration;
 
 use omptrace_analysis::Stats;
 use omptrace_symbols as symbols;
-use omptrace_trace_format::Reader;
 
 use crate::message;
-use crate::sealing::{Done, typed};
+use crate::sealing::typed;
+use crate::sources::{ReadFrom, Sources, Wanted};
 
 /// Nobody waits longer for it.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 /// Findings that are shown.
 const MAX_FINDINGS: usize = 3;
 
-/// Says it for all traces together; where that takes longer than [`MAX_WAIT`], says how to get it.
-pub(crate) fn report(done: &[Done]) {
-    let sealed = done.iter().filter(|done| done.result.is_ok());
-    let traces: Vec<PathBuf> = sealed.map(|done| done.trace.clone()).collect();
-    let Some(first) = traces.first() else {
-        return;
-    };
-    let name = match traces.len() {
-        1 => typed(first),
+/// Says it for a single trace that was analysed.
+pub(crate) fn of(stats: &Stats) {
+    lines(stats).iter().for_each(|line| message::note(line));
+}
+
+/// Says how to get it.
+pub(crate) fn later(traces: &[PathBuf]) {
+    let name = match traces {
+        [one] => typed(one),
         _ => "TRACE...".to_owned(),
     };
+    message::note(&format!("where the time went: omptrace stats {name}"));
+}
+
+/// Says it for all traces together; where that takes longer than [`MAX_WAIT`], says how to get it.
+pub(crate) fn report(traces: &[PathBuf]) {
+    let analysed = traces.to_vec();
     let (sender, receiver) = mpsc::channel();
     let analysis = move || {
         // Nobody may wait for them any more.
-        let _unheard = sender.send(lines(&traces));
+        let _unheard = sender.send(lines(&analyse(&analysed)));
     };
     // Without another thread nothing would bound the time.
     if thread::Builder::new().spawn(analysis).is_err() {
@@ -39,19 +45,23 @@ pub(crate) fn report(done: &[Done]) {
     }
     match receiver.recv_timeout(MAX_WAIT) {
         Ok(lines) => lines.iter().for_each(|line| message::note(line)),
-        Err(RecvTimeoutError::Timeout) => {
-            message::note(&format!("where the time went: omptrace stats {name}"));
-        }
+        Err(RecvTimeoutError::Timeout) => later(traces),
         Err(RecvTimeoutError::Disconnected) => {}
     }
 }
 
-/// The headline and the first findings of traces; none of those that cannot be read or have no time.
-fn lines(traces: &[PathBuf]) -> Vec<String> {
-    let readers = traces.iter().filter_map(|trace| Reader::open(trace).ok());
-    let readers: Vec<Reader> = readers.collect();
-    let inputs: Vec<&Reader> = readers.iter().collect();
-    let (stats, _) = Stats::of(&inputs, &symbols::Options::default());
+/// The numbers of traces; none where one cannot be read.
+fn analyse(traces: &[PathBuf]) -> Stats {
+    let sources = Sources::open(traces, ReadFrom::Auto, Wanted::Replay);
+    let stats = sources.ok().and_then(|sources| {
+        let inputs = sources.inputs();
+        Stats::of_inputs(&inputs, &symbols::Options::default()).ok()
+    });
+    stats.map(|(stats, _)| stats).unwrap_or_default()
+}
+
+/// The headline and the first findings; none where there is no time.
+fn lines(stats: &Stats) -> Vec<String> {
     let headline = stats.answers.headline();
     let mut lines: Vec<String> = headline.into_iter().collect();
     if !lines.is_empty() {

@@ -4,8 +4,8 @@
 //! arguments   the command line's definition, with the tracer's settings (settings) and the version (version); man makes the man
 //!             page and the completions of it
 //! record      runs a program (process) with the tracer (find_tracer), finds its traces (recorded_traces, unnoted),
-//!             completes them (sealing) with names of code, also of files that are gone (module_files); reports what was not
-//!             traced (apart), and where the time went (headline)
+//!             completes them (sealing) with names of code, also of files that are gone (module_files), and with summaries
+//!             (summarise); reports what was not traced (apart), and where the time went (headline)
 //! preload     what the loader loads into programs before their own libraries
 //! env         the same variables for job scripts
 //! libgomp     whether LLVM's runtime takes the place of GCC's: only where it has all that is called (entries)
@@ -21,6 +21,7 @@
 //!             compare runs, which are traces or answers (runs)
 //! recover, symbolize, stats, info, dump, check
 //!             one library call each
+//! sources     what answers are made of: events, or the summaries in traces
 //! answer, csv JSON for programs, cut to what was asked for and to a size that they read
 //! problems    findings for editors and code hosts
 //! ```
@@ -78,7 +79,9 @@ mod sealing;
 pub mod serve;
 mod settings;
 mod signals;
+mod sources;
 mod stats;
+mod summarise;
 mod symbolize;
 mod temp_files;
 mod units;

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use clap::{ValueEnum, ValueHint};
@@ -29,6 +29,7 @@ use crate::program::Program;
 use crate::recorded_traces::{Notes, Registry, Session};
 use crate::replaced;
 use crate::sealing::{self, Job};
+use crate::summarise::{self, Added, SummaryOptions};
 use crate::unnoted::{self, Unnoted};
 
 /// The treatment of the names of code: functions and source lines.
@@ -72,6 +73,9 @@ pub(crate) struct Record {
     /// Leave out where the time went, which is said when the program has ended
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Summaries.
+    #[command(flatten)]
+    pub(crate) summary: SummaryOptions,
     /// The program and its arguments
     #[arg(
         required = true,
@@ -186,14 +190,30 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         if let Decision::ReplaceBy(stand_in) = &decision {
             replaced::report(&done, stand_in, &programs, &loader);
         }
-        if !arguments.quiet {
-            headline::report(&done);
-        }
+        report_time(arguments, &summarise::completed(&done), &ran);
         for line in sealing::next_commands(&done).into_iter().flatten() {
             message::note(&line);
         }
     }
     Ok(Outcome::Program(ran.end.status()))
+}
+
+/// Adds summaries to the traces, and says where the time went.
+fn report_time(arguments: &Record, traces: &[PathBuf], ran: &Ran) {
+    let added = match arguments.summary.no_summary {
+        true => Added::default(),
+        false => {
+            let (begin, end) = ran.raw_ns;
+            let ran = Duration::from_nanos(end.saturating_sub(begin));
+            summarise::add(traces, Some(summarise::patience(ran)))
+        }
+    };
+    match added.stats {
+        _ if arguments.quiet || traces.is_empty() => {}
+        Some(stats) => headline::of(&stats),
+        None if added.is_late => headline::later(traces),
+        None => headline::report(traces),
+    }
 }
 
 const OUTPUT: &str = "OMPTRACE_OUTPUT";

@@ -9,11 +9,12 @@ use serde_json::json;
 use crate::failure::{Failure, Outcome, Result};
 use crate::inputs;
 use crate::sealing::{self, Job};
+use crate::summarise::{self, SummaryOptions};
 
 /// `omptrace recover`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Takes in what a killed program left in its spool, packs what is not packed, and adds an index. It can be \
+Takes in what a killed program left in its spool, packs what is not packed, and adds an index and a summary. It can be \
 stopped, and done again, without harm.
 
 Examples:
@@ -27,6 +28,9 @@ pub(crate) struct Recover {
     /// would lose all that it records from now on.
     #[arg(long)]
     pub(crate) force: bool,
+    /// Summaries.
+    #[command(flatten)]
+    pub(crate) summary: SummaryOptions,
     /// Traces, or folders of them
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
@@ -51,6 +55,9 @@ pub(crate) fn run(arguments: &Recover) -> Result<Outcome> {
         .collect();
     let done = sealing::seal_all(jobs);
     sealing::report(&done);
+    if !arguments.summary.no_summary {
+        summarise::add(&summarise::completed(&done), None);
+    }
     if done.iter().any(|done| done.result.is_err()) {
         return Err(Failure::new("not every trace could be completed"));
     }

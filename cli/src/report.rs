@@ -11,13 +11,13 @@ use omptrace_analysis::answers::Overview;
 use omptrace_analysis::compare::{self, Run};
 use omptrace_analysis::{Info, Stats};
 use omptrace_report::{Report as Page, SourceFile};
-use omptrace_trace_format::Reader;
 
 use crate::arguments::DebugDirs;
 use crate::convert::report_gaps;
 use crate::failure::{Failure, Outcome, Result};
 use crate::output_path::Target;
 use crate::sealing::typed;
+use crate::sources::{MAX_REPLAYED, ReadFrom, SourceOptions, Sources, Wanted};
 use crate::{inputs, message, runs};
 
 /// Source files that are read.
@@ -61,6 +61,9 @@ pub(crate) struct Report {
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
+    /// Where numbers come from.
+    #[command(flatten)]
+    pub(crate) source: SourceOptions,
 }
 
 /// Writes the page.
@@ -75,17 +78,35 @@ pub(crate) fn run(arguments: &Report) -> Result<Outcome> {
         [] => &arguments.inputs[..],
         [first, ..] => std::slice::from_ref(first),
     };
-    let readers = inputs::open_all(shown)?;
-    let target = Target::open(&output, &readers)?;
-    let readers_of: Vec<&Reader> = readers.iter().collect();
+    let traces = inputs::traces(shown)?;
+    let from = arguments.source.from;
+    let has_picture = match from {
+        ReadFrom::Auto => traces.len() <= MAX_REPLAYED || arguments.debug_dirs.is_any(),
+        ReadFrom::Events => true,
+        ReadFrom::Summaries => false,
+    };
+    let wanted = match has_picture {
+        true => Wanted::Events,
+        false => Wanted::Sums,
+    };
+    let opened = Sources::open(&traces, from, wanted)?;
+    // An input is a trace, which is never replaced.
+    let target = Target::open(&output, &[])?;
     let symbols = arguments.debug_dirs.symbols();
-    let (stats, overview, gaps) = Stats::with_overview(&readers_of, &symbols);
+    let (stats, overview, gaps) = match has_picture {
+        true => Stats::with_overview(&opened.readers(), &symbols),
+        false => {
+            let (stats, gaps) = Stats::of_inputs(&opened.inputs(), &symbols)
+                .map_err(|error| Failure::new(error.to_string()))?;
+            (stats, Overview::default(), gaps)
+        }
+    };
     report_gaps(&gaps);
-    let infos: Vec<Info> = readers_of
+    let infos: Vec<Info> = traces
         .iter()
         .take(MAX_INFOS)
-        .map(|reader| Info::of(reader))
-        .collect();
+        .map(|trace| inputs::open(trace).map(|reader| Info::of(&reader)))
+        .collect::<Result<_>>()?;
 
     let compared = compared(arguments, &stats)?;
     let names: Vec<String> = shown.iter().map(|input| typed(input)).collect();
@@ -95,7 +116,7 @@ pub(crate) fn run(arguments: &Report) -> Result<Outcome> {
         false => Some(sources(&stats, &overview, &infos)),
     };
     let page = Page {
-        title: title(&infos, readers.len()),
+        title: title(&infos, traces.len()),
         view: format!("omptrace view {names}"),
         stats_command: format!("omptrace stats {names}"),
         stats: &stats,
@@ -134,7 +155,8 @@ fn compared(arguments: &Report, stats: &Stats) -> Result<Option<Compared>> {
     let [first, others @ ..] = &arguments.after[..] else {
         return Ok(None);
     };
-    let before = runs::read(&arguments.inputs, &arguments.debug_dirs)?;
+    let from = arguments.source.from;
+    let before = runs::read(&arguments.inputs, &arguments.debug_dirs, from)?;
     if stats.answers.accounting.total() == 0 {
         return Err(Failure::new(format!(
             "{} has no time to compare",
@@ -147,7 +169,7 @@ fn compared(arguments: &Report, stats: &Stats) -> Result<Option<Compared>> {
         answers: stats.answers.clone(),
         processes: stats.processes.len(),
     }];
-    new.extend(runs::read(others, &arguments.debug_dirs)?);
+    new.extend(runs::read(others, &arguments.debug_dirs, from)?);
     let diff = compare::Diff::of(&before, &new, &compare::Options::default());
     let all: Vec<Run> = before.into_iter().chain(new).collect();
     let threads = |run: &Run| (run.answers.threads, run.processes);

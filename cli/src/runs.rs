@@ -8,22 +8,21 @@ use omptrace_analysis::Stats;
 use omptrace_analysis::answers::{Answers, SCHEMA};
 use omptrace_analysis::compare::Run;
 use omptrace_common::thread_pool::in_parallel;
-use omptrace_trace_format::Reader;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::arguments::DebugDirs;
 use crate::convert::report_gaps;
 use crate::failure::{Failure, Result};
-use crate::{descriptors, inputs, message};
+use crate::message;
+use crate::sources::{ReadFrom, Sources, Wanted};
 
 /// Reads runs, in the order in which they are named.
 ///
 /// # Errors
 /// One cannot be read, or has no time to compare.
-pub(crate) fn read(paths: &[PathBuf], debug_dirs: &DebugDirs) -> Result<Vec<Run>> {
-    descriptors::allow_most();
-    let runs = in_parallel(paths.to_vec(), |path| read_one(&path, debug_dirs));
+pub(crate) fn read(paths: &[PathBuf], debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Vec<Run>> {
+    let runs = in_parallel(paths.to_vec(), |path| read_one(&path, debug_dirs, from));
     runs.into_iter().collect()
 }
 
@@ -43,15 +42,18 @@ pub(crate) fn refuse_options(after: &[PathBuf]) -> Result<()> {
     }
 }
 
-fn read_one(path: &Path, debug_dirs: &DebugDirs) -> Result<Run> {
+fn read_one(path: &Path, debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Run> {
     let name = path.display().to_string();
     let (answers, processes) = if is_json(path) {
         from_json(path)?
     } else {
-        let readers = inputs::open_all(std::slice::from_ref(&path.to_owned()))?;
-        let readers: Vec<&Reader> = readers.iter().collect();
-        let symbols = debug_dirs.symbols();
-        let (stats, report) = Stats::of(&readers, &symbols);
+        let wanted = match debug_dirs.is_any() {
+            true => Wanted::Events,
+            false => Wanted::Sums,
+        };
+        let sources = Sources::open(std::slice::from_ref(&path.to_owned()), from, wanted)?;
+        let (stats, report) = Stats::of_inputs(&sources.inputs(), &debug_dirs.symbols())
+            .map_err(|error| Failure::new(error.to_string()))?;
         report_gaps(&report);
         (stats.answers, stats.processes.len())
     };

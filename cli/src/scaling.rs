@@ -9,6 +9,7 @@ use omptrace_analysis::compare;
 use crate::answer::AnswerOptions;
 use crate::arguments::DebugDirs;
 use crate::failure::{Outcome, Result};
+use crate::sources::SourceOptions;
 use crate::{message, runs};
 
 /// `omptrace scaling`.
@@ -33,6 +34,9 @@ pub(crate) struct Scaling {
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
+    /// Where numbers come from.
+    #[command(flatten)]
+    pub(crate) source: SourceOptions,
     /// Markdown, for tickets and for summaries of CI
     #[arg(long, conflicts_with = "json")]
     pub(crate) md: bool,
@@ -46,7 +50,11 @@ pub(crate) struct Scaling {
 /// # Errors
 /// A run cannot be read, or stdout not be written to.
 pub(crate) fn run(arguments: &Scaling) -> Result<Outcome> {
-    let runs = runs::read(&arguments.runs, &arguments.debug_dirs)?;
+    let runs = runs::read(
+        &arguments.runs,
+        &arguments.debug_dirs,
+        arguments.source.from,
+    )?;
     let scaling = compare::Scaling::of(&runs, arguments.weak);
     let mut stdout = BufWriter::new(io::stdout().lock());
     if arguments.answer.is_json() {

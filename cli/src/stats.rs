@@ -7,10 +7,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use omptrace_analysis::{By, Layout, NothingSelected, Options, Stats as Numbers};
+use omptrace_analysis::{By, Layout, NoAnswer, Options, Stats as Numbers};
 use omptrace_common::thread_pool::limit_threads;
 use omptrace_timeline::sink::Ns;
-use omptrace_trace_format::Reader;
 use serde_json::{Value, json};
 
 use crate::answer::{AnswerOptions, Limit, MAX_BYTES};
@@ -18,7 +17,8 @@ use crate::arguments::DebugDirs;
 use crate::convert::{check_threads, report_gaps};
 use crate::failure::{Failure, Outcome, Result};
 use crate::problems::{self, ProblemFormat};
-use crate::{csv, inputs, message, units};
+use crate::sources::{SourceOptions, Sources, Wanted};
+use crate::{csv, message, units};
 
 /// `omptrace stats`.
 #[derive(Args, Debug)]
@@ -73,9 +73,23 @@ pub(crate) struct Stats {
     /// The threads that each process could have run on [default: those that were busy at the busiest time]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZero<u32>>,
+    /// Where numbers come from.
+    #[command(flatten)]
+    pub(crate) source: SourceOptions,
     /// How much of the answer.
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,
+}
+
+impl Stats {
+    /// What is read beside the sums of whole processes.
+    fn wanted(&self) -> Wanted {
+        let is_part = self.window.is_some() || self.phase.is_some() || !self.selected.is_empty();
+        match is_part || self.threads.is_some() || self.debug_dirs.is_any() {
+            true => Wanted::Events,
+            false => Wanted::Replay,
+        }
+    }
 }
 
 /// The parser of the names of tables' rows.
@@ -93,9 +107,8 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
     if let Some(jobs) = arguments.jobs {
         limit_threads(jobs);
     }
-    let readers = inputs::open_all(&arguments.inputs)?;
-    let inputs: Vec<&Reader> = readers.iter().collect();
-    check_threads(&arguments.selected, &readers)?;
+    let sources = Sources::open(&arguments.inputs, arguments.source.from, arguments.wanted())?;
+    check_threads(&arguments.selected, &sources.readers())?;
     let options = Options {
         symbols: arguments.debug_dirs.symbols(),
         threads: arguments.threads,
@@ -103,12 +116,9 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
         phase: arguments.phase.clone(),
         selected: arguments.selected.clone(),
     };
-    let (stats, report) = Numbers::with(&inputs, &options).map_err(not_there)?;
+    let (stats, report) = Numbers::of_sources(&sources.inputs(), &options).map_err(not_there)?;
     if let Some(file) = &arguments.talp {
-        let starts = inputs
-            .iter()
-            .filter_map(|reader| reader.metadata().start.as_deref());
-        let talp = stats.talp(starts.min().unwrap_or_default());
+        let talp = stats.talp(sources.began());
         fs::write(file, format!("{talp:#}\n")).map_err(|error| {
             Failure::because(format!("cannot write {}", file.display()), &error)
         })?;
@@ -155,14 +165,15 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
 }
 
 /// The failure where the selection matches nothing.
-fn not_there(error: NothingSelected) -> Failure {
+fn not_there(error: NoAnswer) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
-        NothingSelected::Phase { known } if known.is_empty() => failure.hint(
+        NoAnswer::Phase { known } if known.is_empty() => failure.hint(
             "a program begins a phase by omp_control_tool(64, 0, \"NAME\") and ends it by command 65",
         ),
-        NothingSelected::Phase { known } => failure.hint(format!("there are {}", known.join(", "))),
-        NothingSelected::Window { .. } => failure,
+        NoAnswer::Phase { known } => failure.hint(format!("there are {}", known.join(", "))),
+        NoAnswer::Window { .. } => failure,
+        NoAnswer::Summary(_) => failure.hint("--from events reads the trace itself"),
     }
 }
 

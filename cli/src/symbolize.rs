@@ -12,6 +12,7 @@ use crate::failure::{Failure, Outcome, Result};
 use crate::inputs;
 use crate::message;
 use crate::sealing::{self, Job};
+use crate::summarise::{self, SummaryOptions};
 
 /// `omptrace symbolize`.
 #[derive(Args, Debug)]
@@ -31,6 +32,9 @@ pub(crate) struct Symbolize {
     /// Where debug files lie.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
+    /// Summaries.
+    #[command(flatten)]
+    pub(crate) summary: SummaryOptions,
 }
 
 /// Names the code of every input, and lists what has no names, and what was wrong with the traces.
@@ -49,7 +53,12 @@ pub(crate) fn run(arguments: &Symbolize) -> Result<Outcome> {
         })
         .collect();
     let mut outcome = Outcome::Success;
-    for done in sealing::seal_all(jobs) {
+    let done = sealing::seal_all(jobs);
+    if !arguments.summary.no_summary {
+        // With other names, it is another one.
+        summarise::add(&summarise::completed(&done), None);
+    }
+    for done in done {
         let trace = message::near(&done.trace).display().to_string();
         let cannot = |error| Failure::new(format!("cannot name the code of {trace}: {error}"));
         let sealed = done.result.map_err(cannot)?;

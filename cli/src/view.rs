@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Args;
+use omptrace_analysis::{Input, Stats};
+use omptrace_symbols as symbols;
 use omptrace_timeline::filter::Selection;
 use omptrace_trace_format::Reader;
 use omptrace_viewer_export::{ConvertOptions, Format};
@@ -20,6 +22,7 @@ use crate::inputs;
 use crate::message;
 use crate::output_path::is_trace;
 use crate::serve::{HOSTED_UI, Server, Start, UI_PORT, Ui, Way};
+use crate::sources::{ReadFrom, Sources, Wanted};
 
 /// `omptrace view`.
 #[derive(Args, Debug)]
@@ -35,6 +38,7 @@ Examples:
   omptrace view app.omptrace
   omptrace view app.omptrace --whole
   omptrace view app.omptrace --window 2.0s..2.5s
+  omptrace view traces/ --outliers                (the ranks of a job that are unlike the others)
   omptrace view app.pftrace --ui ~/perfetto-ui    (without internet)")]
 pub(crate) struct View {
     /// Traces, or folders of them; or one file that the UI reads as it is
@@ -57,6 +61,9 @@ pub(crate) struct View {
     /// a trace with more than some 20 million events
     #[arg(long)]
     pub(crate) whole: bool,
+    /// Of the ranks of an MPI job, only the one that is nearest to the median and those that are most unlike it, together
+    #[arg(long)]
+    pub(crate) outliers: bool,
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
@@ -66,6 +73,29 @@ pub(crate) struct View {
     /// The selected part of the timeline.
     #[command(flatten)]
     pub(crate) part: Part,
+}
+
+/// The traces of the rank that is nearest to the median and of those that are most unlike it.
+fn unlike(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let sources = Sources::open(inputs, ReadFrom::Auto, Wanted::Sums)?;
+    let inputs = sources.inputs();
+    let (stats, _) = Stats::of_inputs(&inputs, &symbols::Options::default())
+        .map_err(|error| Failure::new(error.to_string()))?;
+    let ranks = stats.ranks.filter(|ranks| ranks.median.is_some());
+    let ranks = ranks.ok_or_else(|| {
+        Failure::new("there are no three traces of MPI ranks")
+            .hint("without --outliers, all traces are shown together")
+    })?;
+    let paths = Input::paths_in_order(&inputs);
+    let wanted = ranks.outliers.iter().map(|outlier| outlier.process_id);
+    let mut processes = stats.processes.iter();
+    let median = processes.find(|process| process.rank == ranks.median);
+    let wanted = median.map(|process| process.id).into_iter().chain(wanted);
+    let shown: Vec<PathBuf> = wanted.map(|id| paths[id as usize].clone()).collect();
+    for line in ranks.lines() {
+        message::note(&line);
+    }
+    Ok(shown)
 }
 
 /// Events of a trace in which findings are looked for: more take longer than to convert the trace.
@@ -120,7 +150,10 @@ fn trace(arguments: &View) -> Result<Shown> {
             start: Start::default(),
         });
     }
-    let readers = inputs::open_all(&arguments.inputs)?;
+    let readers = match arguments.outliers {
+        true => inputs::open_all(&unlike(&arguments.inputs)?)?,
+        false => inputs::open_all(&arguments.inputs)?,
+    };
     let symbols = arguments.debug_dirs.symbols();
     let Highlights {
         tracks,

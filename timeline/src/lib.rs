@@ -48,7 +48,10 @@ pub(crate) use locations::introductions;
 pub use locations::{ThreadIntroduction, display_order};
 pub use merge::records_in_order;
 pub use repair::{Cause, Place, Repair, Repairs};
-pub use replay::{Manner, Timeline, lifetime, process_name, replay, replay_with};
+pub use replay::{
+    Manner, Start, Timeline, alignment_note, lifetime, origin, process_name, replay, replay_with,
+    uncertainty,
+};
 pub use report::{EventCounts, ProcessReport, Report};
 pub use reports::Reports;
 pub use sampling::{SampleSums, why_no_samples};

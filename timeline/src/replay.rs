@@ -1,6 +1,7 @@
 //! Reads the streams of each process in the order of time, and interprets them into a sink.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use omptrace_symbols::Table;
 use omptrace_trace_format::metadata::Metadata;
@@ -84,28 +85,21 @@ pub struct Timeline<'a> {
 impl<'a> Timeline<'a> {
     /// The timeline of `inputs`, whose clocks are aligned.
     pub fn of(inputs: &[&'a Reader]) -> Timeline<'a> {
-        let mut inputs = inputs.to_vec();
-        inputs.sort_by_key(|reader| {
-            let rank = reader
-                .metadata()
-                .process
-                .as_ref()
-                .and_then(|process| process.rank);
-            (
-                rank.is_none(),
-                rank,
-                reader.clock().start_realtime_ns(),
-                reader.header().pid,
-                reader.path().to_owned(),
-            )
-        });
-        let starts = inputs
-            .iter()
-            .map(|reader| reader.clock().start_realtime_ns());
+        let starts: Vec<Start> = inputs.iter().map(|reader| Start::of(reader)).collect();
         Timeline {
-            origin: starts.filter(|start| *start > 0).min().unwrap_or(0),
-            uncertainty_ns: uncertainty(&inputs),
-            inputs,
+            inputs: in_order(inputs, &starts),
+            origin: origin(&starts),
+            uncertainty_ns: uncertainty(&starts),
+        }
+    }
+
+    /// The processes of `inputs` on the timeline of all processes that begin at `starts`. Nothing is said of their clocks.
+    pub fn among(inputs: &[&'a Reader], starts: &[Start]) -> Timeline<'a> {
+        let own: Vec<Start> = inputs.iter().map(|reader| Start::of(reader)).collect();
+        Timeline {
+            inputs: in_order(inputs, &own),
+            origin: origin(starts),
+            uncertainty_ns: 0,
         }
     }
 
@@ -152,30 +146,99 @@ impl<'a> Timeline<'a> {
             done += process.events;
             report.processes.push(process);
         }
-        if first == 0 && self.uncertainty_ns > 0 {
-            let text = format!(
-                "the clocks of the processes were aligned by the time of day; they may be {} ns apart, and more where \
-                 the hosts' clocks disagree",
-                self.uncertainty_ns
-            );
+        if let Some(text) = alignment_note(self.uncertainty_ns).filter(|_| first == 0) {
             stage.item(&Item::Note(ProcessId(0), &text));
         }
         report
     }
 }
 
-/// When the session began on a timeline that starts at `origin`; 0 where the trace does not say.
-fn offset(reader: &Reader, origin: u64) -> Ns {
-    let start = reader.clock().start_realtime_ns();
-    i64::try_from(start.saturating_sub(origin)).unwrap_or(0)
+/// A process's place on a timeline, by which processes are ordered: by rank, then start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Start {
+    has_no_rank: bool,
+    rank: Option<u32>,
+    realtime_ns: u64,
+    pid: u32,
+    path: PathBuf,
+    uncertainty_ns: u64,
 }
 
-/// The two least certain clocks may err in opposite directions.
-fn uncertainty(inputs: &[&Reader]) -> u64 {
-    let mut each: Vec<u64> = inputs
-        .iter()
-        .map(|reader| reader.clock().realtime_uncertainty_ns())
-        .collect();
+impl Start {
+    /// The start of a trace's process.
+    pub fn of(reader: &Reader) -> Start {
+        let process = reader.metadata().process.as_ref();
+        Start::new(
+            process.and_then(|process| process.rank),
+            reader.header().pid,
+            reader.path(),
+            reader.clock().start_realtime_ns(),
+            reader.clock().realtime_uncertainty_ns(),
+        )
+    }
+
+    /// The start of the process whose trace is at `path`. `realtime_ns` is its [`ClockMap::start_realtime_ns`], and
+    /// `uncertainty_ns` its [`ClockMap::realtime_uncertainty_ns`].
+    ///
+    /// [`ClockMap::start_realtime_ns`]: omptrace_trace_format::ClockMap::start_realtime_ns
+    /// [`ClockMap::realtime_uncertainty_ns`]: omptrace_trace_format::ClockMap::realtime_uncertainty_ns
+    pub fn new(
+        rank: Option<u32>,
+        pid: u32,
+        path: &Path,
+        realtime_ns: u64,
+        uncertainty_ns: u64,
+    ) -> Start {
+        Start {
+            has_no_rank: rank.is_none(),
+            rank,
+            realtime_ns,
+            pid,
+            path: path.to_owned(),
+            uncertainty_ns,
+        }
+    }
+
+    /// The path of the trace.
+    pub fn into_path(self) -> PathBuf {
+        self.path
+    }
+
+    /// When the session began on a timeline that starts at `origin`; 0 where the trace does not say.
+    pub fn offset(&self, origin: u64) -> Ns {
+        i64::try_from(self.realtime_ns.saturating_sub(origin)).unwrap_or(0)
+    }
+}
+
+fn in_order<'a>(inputs: &[&'a Reader], starts: &[Start]) -> Vec<&'a Reader> {
+    let mut order: Vec<_> = starts.iter().zip(inputs).collect();
+    order.sort_by_key(|(start, _)| *start);
+    order.into_iter().map(|(_, reader)| *reader).collect()
+}
+
+/// The start of the timeline of these processes, in nanoseconds since 1970; 0 where nobody knows it.
+pub fn origin(starts: &[Start]) -> u64 {
+    let known = starts.iter().map(|start| start.realtime_ns);
+    known.filter(|start| *start > 0).min().unwrap_or(0)
+}
+
+/// Words about how far clocks of processes may be apart; `None` where they are one.
+pub fn alignment_note(uncertainty_ns: u64) -> Option<String> {
+    (uncertainty_ns > 0).then(|| {
+        format!(
+            "the clocks of the processes were aligned by the time of day; they may be {uncertainty_ns} ns apart, and more \
+             where the hosts' clocks disagree"
+        )
+    })
+}
+
+fn offset(reader: &Reader, origin: u64) -> Ns {
+    Start::of(reader).offset(origin)
+}
+
+/// How far clocks of these processes may be apart: the two least certain ones may err in opposite directions.
+pub fn uncertainty(starts: &[Start]) -> u64 {
+    let mut each: Vec<u64> = starts.iter().map(|start| start.uncertainty_ns).collect();
     each.sort_unstable_by(|a, b| b.cmp(a));
     match each[..] {
         [first, second, ..] => first.saturating_add(second),
@@ -289,6 +352,7 @@ impl<'a> ProcessReplay<'a, '_> {
             devices: read.devices,
             diagnostics,
             unnamed,
+            summarised: Vec::new(),
         };
         for (_, note) in report.notes() {
             self.stage.item(&Item::Note(self.id, &note));

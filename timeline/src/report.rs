@@ -83,6 +83,8 @@ pub struct ProcessReport {
     pub diagnostics: Vec<Diagnostic>,
     /// The modules whose code has no source lines, and why.
     pub unnamed: Vec<(String, Problem)>,
+    /// Of a process that was not interpreted: what its summary says is missing or repaired.
+    pub summarised: Vec<(Severity, String)>,
 }
 
 /// The events of a stream, counted by name.
@@ -131,6 +133,7 @@ impl ProcessReport {
         lost.chain(diagnostics)
             .chain(repairs)
             .chain(unnamed.map(|text| (Severity::Warning, text)))
+            .chain(self.summarised.iter().cloned())
             .collect()
     }
 

@@ -124,6 +124,8 @@ impl BlockKind {
     pub const INDEX: BlockKind = BlockKind(3);
     /// Nothing: room up to the next block. Nobody wrote its payload, and its check sum means nothing.
     pub const UNUSED: BlockKind = BlockKind(4);
+    /// What an analysis found; the block before the index: see [`crate::summary`].
+    pub const SUMMARY: BlockKind = BlockKind(5);
 }
 
 /// How a payload is stored.

@@ -78,6 +78,7 @@ pub mod seal;
 pub mod spool;
 pub mod stack;
 mod streams;
+pub mod summary;
 pub mod writer;
 
 pub use clock::ClockMap;

@@ -22,7 +22,9 @@ pub use crate::events::{Events, Record};
 use crate::limits::Limits;
 use crate::liveness::{self, Doubt, Liveness};
 use crate::metadata::Metadata;
-use crate::scan::{Block, Blocks, checked_payload, find_blocks, read_block, read_up_to};
+use crate::scan::{
+    Block, Blocks, INDEX_ENTRY_BYTES, checked_payload, find_blocks, read_block, read_up_to,
+};
 use crate::spool::{Spool, default_path};
 pub use crate::streams::Stream;
 use crate::streams::streams_of;
@@ -91,6 +93,8 @@ pub struct Summary {
     pub event_bytes: u64,
     /// True where the file is sealed: complete in itself, and with an index.
     pub sealed: bool,
+    /// Bytes of the file that its summary takes; 0 where it has none.
+    pub summary_bytes: u64,
 }
 
 impl Reader {
@@ -184,6 +188,9 @@ impl Reader {
                 file_bytes: len,
                 spool_bytes: spool.as_ref().map_or(0, |spool| spool.bytes),
                 sealed: blocks.indexed,
+                summary_bytes: of_kind(&blocks, BlockKind::SUMMARY)
+                    .map(|block| block.header.stride() + INDEX_ENTRY_BYTES as u64)
+                    .sum(),
                 ..chunk_sums(&copies)
             },
             diagnostics: diagnostics.take(),

@@ -16,8 +16,10 @@ use crate::limits::Limits;
 
 /// Bytes that are searched at a time.
 const WINDOW_BYTES: usize = 1 << 20;
-const INDEX_ENTRY_BYTES: usize = 8 + BLOCK_HEADER_BYTES;
-const INDEX_TAIL_BYTES: usize = 16;
+/// Bytes of a block in the index.
+pub(crate) const INDEX_ENTRY_BYTES: usize = 8 + BLOCK_HEADER_BYTES;
+/// Bytes of the index behind its entries.
+pub(crate) const INDEX_TAIL_BYTES: usize = 16;
 
 /// A block with a sound header.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +102,26 @@ fn read_index(file: &File, len: u64, session: Option<u64>, limits: &Limits) -> i
     read_up_to(file, &mut bytes, offset, size as usize)?;
     let blocks = indexed_blocks(&bytes, size, session, offset);
     Ok(blocks.map_or(Index::Damaged, Index::Sound))
+}
+
+/// Where the index of a file of `len` bytes begins, and the last block that it lists. Nothing else of the file is read.
+pub(crate) fn last_indexed(file: &File, len: u64) -> io::Result<Option<(u64, Block)>> {
+    const END_BYTES: usize = INDEX_ENTRY_BYTES + INDEX_TAIL_BYTES;
+
+    let mut bytes = Vec::new();
+    let end = len.saturating_sub(END_BYTES as u64);
+    read_up_to(file, &mut bytes, end, END_BYTES)?;
+    if bytes.len() < END_BYTES || bytes[END_BYTES - INDEX_MAGIC.len()..] != INDEX_MAGIC {
+        return Ok(None);
+    }
+    let index = u64_at(&bytes, INDEX_ENTRY_BYTES);
+    let last = BlockHeader::decode(&bytes[8..]).map(|header| Block {
+        offset: u64_at(&bytes, 0),
+        header,
+        stored: header.payload_bytes,
+    });
+    let ends_there = |block: &Block| block.offset.checked_add(block.header.stride()) == Some(index);
+    Ok(last.filter(ends_there).map(|block| (index, block)))
 }
 
 /// The blocks that the index `bytes` lists, which has `size` bytes and begins at `offset`. A crafted one may have a payload
@@ -217,8 +239,9 @@ impl Scan<'_> {
                     header,
                     stored,
                 }),
-                // An index that is not the file's last block: something was appended to a sealed file.
-                BlockKind::INDEX | BlockKind::UNUSED => {}
+                // An index that is not the file's last block: something was appended to a sealed file. A summary is read by
+                // who asks for it.
+                BlockKind::INDEX | BlockKind::UNUSED | BlockKind::SUMMARY => {}
                 _ => self.unknown += 1,
             }
         }

@@ -181,7 +181,7 @@ fn replace(
 }
 
 /// Takes the lock of those who seal the trace; `None` where such locks cannot be had.
-fn lock_trace(path: &Path) -> Result<Option<File>, SealError> {
+pub(crate) fn lock_trace(path: &Path) -> Result<Option<File>, SealError> {
     let since = Instant::now();
     loop {
         let Ok(file) = OpenOptions::new().read(true).write(true).open(path) else {
@@ -207,7 +207,7 @@ fn is_same(file: &File, found: &fs::Metadata) -> bool {
 }
 
 /// True where the file at `path` is the one that `reader` reads, and as long as it was.
-fn is_unchanged(reader: &Reader, path: &Path) -> io::Result<bool> {
+pub(crate) fn is_unchanged(reader: &Reader, path: &Path) -> io::Result<bool> {
     let (now, then) = (fs::metadata(path)?, reader.file_metadata()?);
     Ok(id(&now) == id(&then) && now.len() == reader.summary().file_bytes)
 }

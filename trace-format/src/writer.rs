@@ -63,6 +63,12 @@ pub fn unused_block(session: u64, bytes: u32) -> [u8; BLOCK_HEADER_BYTES] {
     .encode()
 }
 
+/// The header of the block of a summary, which is packed as `payload`.
+pub(crate) fn summary_header(session: u64, payload: &[u8]) -> [u8; BLOCK_HEADER_BYTES] {
+    let header = header(BlockKind::SUMMARY, session, payload);
+    header.with_payload(Codec::ZSTD, payload).encode()
+}
+
 /// The index of a file, while its blocks are written.
 #[derive(Clone, Debug, Default)]
 pub struct Index {
@@ -70,6 +76,13 @@ pub struct Index {
 }
 
 impl Index {
+    /// The index that has these entries.
+    pub(crate) fn of(entries: &[u8]) -> Index {
+        Index {
+            payload: entries.to_vec(),
+        }
+    }
+
     /// Adds the block at `offset`; `header` is its header's bytes.
     pub fn push(&mut self, offset: u64, header: &[u8]) {
         self.payload.extend_from_slice(&offset.to_le_bytes());

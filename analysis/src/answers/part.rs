@@ -8,6 +8,7 @@ use std::num::NonZero;
 
 use ompt_sys as ompt;
 use omptrace_timeline::sink::{Construct, LockId, Ns};
+use serde::{Deserialize, Serialize};
 
 use crate::answers::activity::{Between, Span};
 use crate::answers::collector::{Predicted, Regions};
@@ -21,6 +22,7 @@ use crate::answers::{
     Accounting, Answers, Blame, Blocked, Cause, CriticalPath, Efficiency, Moment, NotSeen, PathRow,
     Place, RegionAnswer, SCHEMA, WhatIf, findings,
 };
+use crate::summary::{pairs, words};
 use crate::window::Windows;
 
 /// Places whose work is tried twice as fast.
@@ -40,7 +42,7 @@ pub(super) struct Outcome<const S: usize> {
 }
 
 /// When a process ran, and with how many threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Life {
     begin: Ns,
     end: Ns,
@@ -53,7 +55,7 @@ struct Life {
 pub(super) type Around = (Option<Place>, Option<Place>);
 
 /// Sums of a parallel region.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RegionPart {
     pub(super) visits: u64,
     pub(super) duration: u64,
@@ -77,7 +79,7 @@ impl RegionPart {
 }
 
 /// Sums of a place.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PlaceSums {
     pub(super) useful: u64,
     pub(super) visits: u64,
@@ -107,6 +109,7 @@ pub(super) struct PlaceSums {
     /// The threads that were busy at the busiest time of a region inside another, in a process with these processors.
     pub(super) nested: BTreeMap<u32, u32>,
     pub(super) nested_barriers_ns: u64,
+    #[serde(deserialize_with = "words::set")]
     pub(super) schedules: BTreeSet<&'static str>,
 }
 
@@ -142,7 +145,7 @@ impl PlaceSums {
 }
 
 /// A pair of threads, one of which waited for a mutex of the other.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct BlockedBy {
     cause: Cause,
     process: String,
@@ -152,7 +155,7 @@ struct BlockedBy {
 }
 
 /// A device that ran kernels and moved bytes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Overlap {
     pub(super) process: String,
     pub(super) device_num: i32,
@@ -162,27 +165,39 @@ pub(super) struct Overlap {
     pub(super) both_ns: u64,
 }
 
+/// The longest chain of useful work, all of it and by place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Path(u64, #[serde(with = "pairs")] BTreeMap<Place, u64>);
+
 /// The answers of some processes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Part {
     lives: Vec<Life>,
     pub(super) accounting: Accounting,
+    #[serde(with = "pairs")]
     pub(super) regions: BTreeMap<Place, RegionPart>,
+    #[serde(with = "pairs")]
     pub(super) blame: BTreeMap<(Cause, Place), u64>,
+    #[serde(with = "pairs")]
     pub(super) places: BTreeMap<Place, PlaceSums>,
     pub(super) taskwaits: u64,
     /// The fewest threads that regions asked for.
+    #[serde(with = "pairs")]
     pub(super) requested: BTreeMap<Place, u32>,
     /// The instances that caused most, or lost most.
+    #[serde(with = "pairs")]
     pub(super) instances: BTreeMap<(Cause, Place), Vec<(u64, Moment)>>,
     /// The waits for mutexes that other threads had.
+    #[serde(with = "pairs")]
     blocked: BTreeMap<BlockedBy, u64>,
     /// The overlaps of each device that shows when it did what.
     pub(super) overlaps: Vec<Overlap>,
     max_useful: u64,
-    path: (u64, BTreeMap<Place, u64>),
+    path: Path,
     /// The regions around serial code.
+    #[serde(with = "pairs")]
     pub(super) serial: BTreeMap<Place, Around>,
+    #[serde(with = "pairs")]
     not_seen: BTreeMap<Cause, String>,
 }
 
@@ -375,7 +390,7 @@ impl Part {
         for (id, ns) in path_by_place {
             *rows.entry(place(id)).or_default() += ns;
         }
-        part.path = (path, rows);
+        part.path = Path(path, rows);
         part
     }
 
@@ -505,9 +520,26 @@ impl Part {
         }
     }
 
+    /// All of it happened `ns` later.
+    pub(crate) fn shift(&mut self, ns: Ns) {
+        for life in &mut self.lives {
+            life.begin = life.begin.saturating_add(ns);
+            life.end = life.end.saturating_add(ns);
+        }
+        for (_, moment) in self.instances.values_mut().flatten() {
+            moment.begin_ns = moment.begin_ns.saturating_add(ns);
+            moment.end_ns = moment.end_ns.saturating_add(ns);
+        }
+    }
+
     /// Whether nothing of any process was analysed.
     pub(crate) fn is_empty(&self) -> bool {
         self.lives.is_empty()
+    }
+
+    /// The thread time by cause.
+    pub(crate) fn account(&self) -> Accounting {
+        self.accounting
     }
 
     /// Useful time by place, the most first.

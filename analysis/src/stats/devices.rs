@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::stats::add;
+use crate::summary::words::{self, Word};
 use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::DeviceReport;
 use omptrace_timeline::sink::{DeviceWork, Interval, Ns, Source};
@@ -16,7 +17,7 @@ use omptrace_timeline::sink::{DeviceWork, Interval, Ns, Source};
 const MAX_SPANS: usize = 1 << 20;
 
 /// How a device was used.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceUse {
     /// Its process.
     pub process: String,
@@ -54,7 +55,7 @@ pub struct DeviceUse {
 }
 
 /// What one line of the program allocated.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlaceMemory {
     /// Where the host asked for it, as in `app.c:12`, else the function; empty where neither is known.
     pub place: String,
@@ -65,12 +66,13 @@ pub struct PlaceMemory {
 }
 
 /// Transfers of one line of the program, in one direction.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlaceTransfers {
     /// Where the host asked for them, as in `app.c:12`, else the function; empty where neither is known.
     pub place: String,
     /// `to_device` or `from_device`.
-    pub direction: &'static str,
+    #[serde(deserialize_with = "words::word")]
+    pub direction: Word,
     /// How many.
     pub count: u64,
     /// Bytes of all.
@@ -80,7 +82,7 @@ pub struct PlaceTransfers {
 }
 
 /// Transfers in one direction.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Transfers {
     /// How many.
     pub count: u64,

@@ -11,14 +11,15 @@ use std::collections::btree_map::Entry;
 use omptrace_timeline::sink::{
     Function, FunctionId, Item, Location, LocationKind, Sample, Sink, Wants,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::selection::SelectedThreads;
 use crate::stats::add;
+use crate::summary::pairs;
 use crate::window::Windows;
 
 /// The processor time of all samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampledTime {
     /// How many samples there are.
     pub samples: u64,
@@ -35,7 +36,7 @@ pub struct SampledTime {
 }
 
 /// A function of the user's model, summed up over threads and processes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionStats {
     /// Its name, without parameters; in angle brackets what the runtime did.
     pub function: String,
@@ -59,9 +60,10 @@ pub struct FunctionStats {
 type Key = (String, String, Option<String>);
 
 /// The sums of some processes, which merge.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FunctionSums {
     time: SampledTime,
+    #[serde(with = "pairs")]
     functions: BTreeMap<Key, FunctionStats>,
 }
 

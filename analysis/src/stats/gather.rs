@@ -9,11 +9,15 @@
 use std::error::Error;
 use std::fmt;
 use std::num::NonZero;
+use std::path::PathBuf;
 
 use omptrace_common::thread_pool::{self, in_parallel};
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::sink::{Item, Ns, Sink, Wants};
-use omptrace_timeline::{KeptArguments, Manner, Report, Timeline, handed_over, why_no_samples};
+use omptrace_timeline::{
+    KeptArguments, Manner, Report, Start, Timeline, alignment_note, handed_over, origin,
+    uncertainty, why_no_samples,
+};
 use omptrace_trace_format::Reader;
 
 use crate::answers::{self, Gathered, Gathering, Overview, Part, Plan, Predicted};
@@ -22,6 +26,7 @@ use crate::stats::functions::{FunctionCollector, FunctionSums};
 use crate::stats::phases::{PhaseCollector, Phases};
 use crate::stats::sums::Sums;
 use crate::stats::{Analysed, Collector, PhaseStats, Stats};
+use crate::summary::{Alone, Body, Earliest, Summary};
 use crate::window::{Windowed, Windows};
 
 /// Phases that are analysed, those that took longest.
@@ -29,6 +34,13 @@ const MAX_PHASES: usize = 16;
 
 /// Threads that schedule regions on other numbers of threads. Each may hold some large phases.
 const MAX_SCHEDULERS: usize = 4;
+
+/// Summaries that are merged before their sums are added to those of others.
+const SUMMARIES_AT_ONCE: usize = 256;
+
+/// The note where nothing was replayed.
+const WITHOUT_REPLAY: &str = "from summaries: findings gain what the sums show, nothing was replayed; what_if, task_regions and phases need the \
+                              events (--from events)";
 
 /// The selection of what is analysed, and the ways of analysis.
 #[derive(Clone, Debug, Default)]
@@ -58,9 +70,9 @@ impl Options {
     }
 }
 
-/// There is nothing where the user looks.
+/// Why there is no answer: mostly, there is nothing where the user looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NothingSelected {
+pub enum NoAnswer {
     /// The timeline ends before the window.
     Window {
         /// When it ends.
@@ -71,22 +83,27 @@ pub enum NothingSelected {
         /// The names that there are.
         known: Vec<String>,
     },
+    /// The summary of the trace at this path makes no sense.
+    Summary(PathBuf),
 }
 
-impl fmt::Display for NothingSelected {
+impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NothingSelected::Window { end } => write!(
+            NoAnswer::Window { end } => write!(
                 f,
                 "nothing is within the window: the timeline ends at {}s",
                 *end as f64 / 1e9
             ),
-            NothingSelected::Phase { .. } => f.write_str("no phase has that name"),
+            NoAnswer::Phase { .. } => f.write_str("no phase has that name"),
+            NoAnswer::Summary(path) => {
+                write!(f, "the summary in {} makes no sense", path.display())
+            }
         }
     }
 }
 
-impl Error for NothingSelected {}
+impl Error for NoAnswer {}
 
 impl Stats {
     /// The numbers of all `inputs`, with the names that `symbols` finds. The report says what was wrong with the inputs.
@@ -103,8 +120,36 @@ impl Stats {
     ///
     /// # Errors
     /// Nothing is in the window, or no phase has the name.
-    pub fn with(inputs: &[&Reader], options: &Options) -> Result<(Stats, Report), NothingSelected> {
-        let (stats, _, report) = Stats::gathered(Run::of(inputs, options))?;
+    pub fn with(inputs: &[&Reader], options: &Options) -> Result<(Stats, Report), NoAnswer> {
+        let (stats, _, report) = Run::of(&Input::traces(inputs), options).answers()?;
+        Ok((stats, report))
+    }
+
+    /// Like [`Stats::of`], of traces and summaries. Where there is a process without a trace, nothing is replayed. A summary of
+    /// a single process has what its replay showed.
+    ///
+    /// # Errors
+    /// A summary makes no sense.
+    pub fn of_inputs(
+        inputs: &[Input<'_>],
+        symbols: &symbols::Options,
+    ) -> Result<(Stats, Report), NoAnswer> {
+        let options = Options {
+            symbols: symbols.clone(),
+            ..Options::default()
+        };
+        Stats::of_sources(inputs, &options)
+    }
+
+    /// Like [`Stats::of_inputs`], with options. Only traces have what options select: a summary is of a whole process.
+    ///
+    /// # Errors
+    /// Like [`Stats::with`], or a summary makes no sense.
+    pub fn of_sources(
+        inputs: &[Input<'_>],
+        options: &Options,
+    ) -> Result<(Stats, Report), NoAnswer> {
+        let (stats, _, report) = Run::of(inputs, options).answers()?;
         Ok((stats, report))
     }
 
@@ -119,36 +164,183 @@ impl Stats {
         };
         let run = Run {
             has_overview: true,
-            ..Run::of(inputs, &options)
+            ..Run::of(&Input::traces(inputs), &options)
         };
         // Nothing is selected, so that nothing can be missing.
-        Stats::gathered(run).unwrap_or_default()
+        run.answers().unwrap_or_default()
     }
 
-    fn gathered(run: Run<'_>) -> Result<(Stats, Overview, Report), NothingSelected> {
-        let options = run.options;
-        let windows = run.windows()?;
-        let (mut sums, mut part) = (Sums::default(), Part::default());
-        let (mut reports, mut phases) = (Vec::new(), Phases::default());
-        let mut functions = FunctionSums::default();
-        let mut gathered = Vec::new();
-        for first in run.each(|number| run.first_pass(number, windows.clone())) {
-            reports.push(first.report);
-            sums.merge(first.sums);
-            part.merge(first.part);
-            gathered.extend(first.gathered);
-            phases.merge(first.phases);
-            functions.merge(first.functions);
+    /// The numbers of a trace, and what a summary of it has. `alone`: the numbers are whole, which takes a second pass.
+    pub(crate) fn summarised(reader: &Reader, alone: bool) -> Summarised {
+        let options = Options::default();
+        let run = Run {
+            is_summarised: true,
+            replays: alone,
+            ..Run::of(&Input::traces(&[reader]), &options)
+        };
+        let mut first = run.first_pass(0, None).unwrap_or_default();
+        let body = Body::of(&first.sums, &first.part, &first.functions, &first.phases);
+        let report = first.reports.first().cloned().unwrap_or_default();
+        let earliest = first.earliest;
+        let mut all = Merged::default();
+        all.merge(std::mem::take(&mut first));
+        // Nothing is selected, so that nothing can be missing.
+        let (stats, more_phases) = run
+            .finish(None, all)
+            .map(|finished| (finished.stats, finished.more_phases))
+            .unwrap_or_default();
+        Summarised {
+            body,
+            report,
+            earliest,
+            stats,
+            more_phases,
         }
+    }
+}
+
+/// What [`Stats::summarised`] finds.
+pub(crate) struct Summarised {
+    pub(crate) body: Body,
+    pub(crate) report: Report,
+    /// See [`Earliest`].
+    pub(crate) earliest: Ns,
+    pub(crate) stats: Stats,
+    /// Phases that were not analysed.
+    pub(crate) more_phases: usize,
+}
+
+/// A process that is analysed: by its trace, its summary, or both, where the summary replaces the first pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// Its trace.
+    pub trace: Option<&'a Reader>,
+    /// Its summary.
+    pub summary: Option<&'a Summary>,
+}
+
+impl<'a> Input<'a> {
+    /// Traces without summaries.
+    pub fn traces(readers: &[&'a Reader]) -> Vec<Input<'a>> {
+        let of = |reader: &&'a Reader| Input {
+            trace: Some(*reader),
+            summary: None,
+        };
+        readers.iter().map(of).collect()
+    }
+
+    /// The traces in the timeline's order: that of the number of a process is its path.
+    pub fn paths_in_order(inputs: &[Input<'_>]) -> Vec<PathBuf> {
+        let mut starts: Vec<Start> = inputs.iter().map(Input::start).collect();
+        starts.sort();
+        starts.into_iter().map(Start::into_path).collect()
+    }
+
+    fn start(&self) -> Start {
+        match (self.trace, self.summary) {
+            (Some(reader), _) => Start::of(reader),
+            (None, Some(summary)) => summary.start(),
+            (None, None) => Start::default(),
+        }
+    }
+}
+
+/// The results of the first pass over some processes.
+#[derive(Debug, Default)]
+struct Merged {
+    /// Of each process, in the timeline's order.
+    reports: Vec<Report>,
+    sums: Sums,
+    part: Part,
+    gathered: Vec<Gathered>,
+    phases: Phases,
+    functions: FunctionSums,
+    /// Of a single process, what its summary says of it alone.
+    alone: Option<Alone>,
+    earliest: Ns,
+}
+
+impl Merged {
+    /// Takes in the results of the processes behind these.
+    fn merge(&mut self, next: Merged) {
+        self.reports.extend(next.reports);
+        self.sums.merge(next.sums);
+        self.part.merge(next.part);
+        self.gathered.extend(next.gathered);
+        self.phases.merge(next.phases);
+        self.functions.merge(next.functions);
+        self.alone = next.alone;
+        self.earliest = next.earliest;
+    }
+}
+
+/// What a run's results are.
+#[derive(Debug, Default)]
+struct Finished {
+    stats: Stats,
+    overview: Overview,
+    report: Report,
+    more_phases: usize,
+}
+
+impl Run<'_> {
+    fn answers(&self) -> Result<(Stats, Overview, Report), NoAnswer> {
+        let windows = self.windows()?;
+        let all = self.all(windows.as_ref())?;
+        let finished = self.finish(windows.as_ref(), all)?;
+        Ok((finished.stats, finished.overview, finished.report))
+    }
+
+    /// The first pass over all processes.
+    fn all(&self, windows: Option<&Windows>) -> Result<Merged, NoAnswer> {
+        // Summaries are short: many of them are merged at once, so that memory holds few results.
+        let at_once = match self.members.iter().all(|member| member.summary.is_none()) {
+            true => 1,
+            false => SUMMARIES_AT_ONCE,
+        };
+        let numbers: Vec<usize> = (0..self.members.len()).collect();
+        let merged = in_parallel(numbers.chunks(at_once).collect(), |numbers: &[usize]| {
+            let mut merged = Merged::default();
+            for number in numbers {
+                merged.merge(self.first_pass(*number, windows.cloned())?);
+            }
+            Ok(merged)
+        });
+        let mut all = Merged::default();
+        for merged in merged {
+            all.merge(merged?);
+        }
+        Ok(all)
+    }
+
+    /// Makes answers of the first pass, with a second pass where that is worth it.
+    fn finish(&self, windows: Option<&Windows>, all: Merged) -> Result<Finished, NoAnswer> {
+        let options = self.options;
+        let Merged {
+            reports,
+            mut sums,
+            mut part,
+            gathered,
+            phases,
+            functions,
+            alone,
+            ..
+        } = all;
         let mut report = Report::of_shares(reports);
-        report.uncertainty_ns = run.timeline.uncertainty_ns;
+        report.uncertainty_ns = self.uncertainty_ns;
         if windows.is_some() && part.is_empty() {
-            return Err(NothingSelected::Window { end: report.end });
+            return Err(NoAnswer::Window { end: report.end });
+        }
+        if let Some(note) = alignment_note(self.uncertainty_ns) {
+            sums.add_note(0, &note);
         }
 
-        let (windows_of_phases, more_phases) = run.phases(phases, windows.as_ref());
+        let (windows_of_phases, mut more_phases) = match self.replays {
+            true => self.phases(phases, windows),
+            false => (Vec::new(), 0),
+        };
         // What a change gains is the whole program's time.
-        let plans = match options.selected.is_empty() {
+        let plans = match options.selected.is_empty() && self.replays {
             true => part.plans(),
             false => Vec::new(),
         };
@@ -160,13 +352,13 @@ impl Stats {
         let mut predicted: Option<Predicted> = None;
         let mut of_phases: Vec<Part> = vec![Part::default(); windows_of_phases.len()];
         if !plans.is_empty() || !of_phases.is_empty() {
-            for second in run.each(|number| {
+            for second in self.each(|number| {
                 let changes = Changes {
                     plans: &plans,
                     numbers: &numbers,
-                    windows: windows.as_ref(),
+                    windows,
                 };
-                run.second_pass(number, changes, &windows_of_phases)
+                self.second_pass(number, changes, &windows_of_phases)
             }) {
                 predicted = Predicted::merge(predicted, second.predicted);
                 for (known, part) in of_phases.iter_mut().zip(second.phases) {
@@ -179,7 +371,7 @@ impl Stats {
         stats.analysed = options.analysed();
         stats.sampling = functions.time();
         if stats.sampling.is_none() {
-            stats.no_samples = run.why_no_samples();
+            stats.no_samples = self.why_no_samples();
         }
         stats.functions = functions.into_functions();
         let phases = windows_of_phases.into_iter().zip(of_phases);
@@ -191,12 +383,7 @@ impl Stats {
                 .cmp(&a.duration_ns)
                 .then_with(|| a.name.cmp(&b.name))
         });
-        if more_phases > 0 {
-            stats.notes.push(format!(
-                "{more_phases} more phases were not analysed: --phase NAME analyses one"
-            ));
-        }
-        if let Some(windows) = &windows {
+        if let Some(windows) = windows {
             part.on_timeline(windows);
         }
         let overview = Overview::of(gathered, part.useful());
@@ -205,7 +392,22 @@ impl Stats {
         if !options.selected.is_empty() {
             stats.answers.findings.clear();
         }
-        Ok((stats, overview, report))
+        if let Some(alone) = alone.filter(|_| !self.replays && self.members.len() == 1) {
+            more_phases = alone.into(&mut stats);
+        } else if !self.replays && !self.is_summarised {
+            stats.notes.push(WITHOUT_REPLAY.to_owned());
+        }
+        if more_phases > 0 {
+            stats.notes.push(format!(
+                "{more_phases} more phases were not analysed: --phase NAME analyses one"
+            ));
+        }
+        Ok(Finished {
+            stats,
+            overview,
+            report,
+            more_phases,
+        })
     }
 }
 
@@ -223,16 +425,6 @@ impl PhaseStats {
     }
 }
 
-/// The results of a process in the first pass.
-struct First {
-    report: Report,
-    sums: Sums,
-    part: Part,
-    gathered: Option<Gathered>,
-    phases: Phases,
-    functions: FunctionSums,
-}
-
 /// The results of a process in the second pass.
 struct Second {
     predicted: Option<Predicted>,
@@ -248,11 +440,26 @@ struct Changes<'p> {
     windows: Option<&'p Windows>,
 }
 
+/// A process of a run.
+#[derive(Debug)]
+struct Member<'a> {
+    start: Start,
+    reader: Option<&'a Reader>,
+    summary: Option<&'a Summary>,
+    /// Its number among those with a trace.
+    number_of_trace: usize,
+}
+
 /// A run that is analysed.
+#[derive(Debug)]
 struct Run<'a> {
-    inputs: Vec<&'a Reader>,
+    /// In the timeline's order.
+    members: Vec<Member<'a>>,
+    /// Of those with a trace.
     timeline: Timeline<'a>,
-    processes: usize,
+    /// The timeline's start, in nanoseconds since 1970.
+    origin: u64,
+    uncertainty_ns: u64,
     options: &'a Options,
     selected: SelectedThreads,
     manner: Manner,
@@ -260,20 +467,43 @@ struct Run<'a> {
     sink_threads: usize,
     /// A picture over time is gathered, too.
     has_overview: bool,
+    /// A summary is made of it.
+    is_summarised: bool,
+    /// There is a second pass.
+    replays: bool,
 }
 
 /// Name, count and time of a phase.
 type Phase = (String, u64, Windows);
 
 impl<'a> Run<'a> {
-    fn of(inputs: &[&'a Reader], options: &'a Options) -> Run<'a> {
+    fn of(inputs: &[Input<'a>], options: &'a Options) -> Run<'a> {
         // Where processes are read side by side, processors are busy with those.
         let is_alone = inputs.len() == 1;
         let threads = thread_pool::threads();
+        let mut members: Vec<Member<'a>> = inputs
+            .iter()
+            .map(|input| Member {
+                start: input.start(),
+                reader: input.trace,
+                summary: input.summary,
+                number_of_trace: 0,
+            })
+            .collect();
+        members.sort_by(|a, b| a.start.cmp(&b.start));
+        let mut traces = 0;
+        for member in &mut members {
+            member.number_of_trace = traces;
+            traces += usize::from(member.reader.is_some());
+        }
+        let starts: Vec<Start> = members.iter().map(|member| member.start.clone()).collect();
+        let readers: Vec<&Reader> = members.iter().filter_map(|member| member.reader).collect();
         Run {
-            inputs: inputs.to_vec(),
-            timeline: Timeline::of(inputs),
-            processes: inputs.len(),
+            timeline: Timeline::among(&readers, &starts),
+            origin: origin(&starts),
+            uncertainty_ns: uncertainty(&starts),
+            replays: traces == members.len(),
+            members,
             options,
             selected: SelectedThreads(options.selected.clone()),
             manner: Manner {
@@ -286,12 +516,13 @@ impl<'a> Run<'a> {
                 _ => 0,
             },
             has_overview: false,
+            is_summarised: false,
         }
     }
 
     /// The results of `work` for each process, in the timeline's order, for any number of workers.
     fn each<T: Send>(&self, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
-        in_parallel((0..self.processes).collect(), work)
+        in_parallel((0..self.members.len()).collect(), work)
     }
 
     /// Interprets a process alone.
@@ -301,15 +532,15 @@ impl<'a> Run<'a> {
 
     fn replay_in(&self, manner: Manner, number: usize, sinks: Vec<&mut dyn Sink>) -> Report {
         let symbols = |reader: &Reader| Table::of(reader, &self.options.symbols);
-        let step = self.processes.max(1);
+        let (number, step) = (self.members[number].number_of_trace, self.members.len());
         handed_over(sinks, self.sink_threads, KeptArguments::Counts, |sink| {
             self.timeline
-                .replay(number, step, &symbols, manner, sink, &mut |_| {})
+                .replay(number, step.max(1), &symbols, manner, sink, &mut |_| {})
         })
     }
 
     /// The time that is analysed; `None` for all of it.
-    fn windows(&self) -> Result<Option<Windows>, NothingSelected> {
+    fn windows(&self) -> Result<Option<Windows>, NoAnswer> {
         let window = self.options.window.map(|window| Windows::of(vec![window]));
         let Some(wanted) = &self.options.phase else {
             return Ok(window);
@@ -330,12 +561,17 @@ impl<'a> Run<'a> {
             }
             known.push(name);
         }
-        Err(NothingSelected::Phase { known })
+        Err(NoAnswer::Phase { known })
     }
 
     /// Why no process has samples in what is analysed.
     fn why_no_samples(&self) -> Option<String> {
-        let mut reasons = self.inputs.iter().map(|reader| why_no_samples(reader));
+        let reason = |member: &Member<'_>| match (member.summary, member.reader) {
+            (Some(summary), _) => summary.why_no_samples(),
+            (None, Some(reader)) => why_no_samples(reader),
+            (None, None) => None,
+        };
+        let mut reasons = self.members.iter().map(reason);
         // Where there are some, they lie in no window, or are of other threads.
         let outside = "no samples are in the part that is analysed".to_owned();
         let reason = reasons.next()?;
@@ -345,11 +581,16 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn answers(&self) -> answers::Collector<0> {
+    fn collector(&self) -> answers::Collector<0> {
         answers::Collector::new(self.options.threads, self.selected.clone())
     }
 
-    fn first_pass(&self, number: usize, windows: Option<Windows>) -> First {
+    /// The results of one process.
+    fn first_pass(&self, number: usize, windows: Option<Windows>) -> Result<Merged, NoAnswer> {
+        let member = &self.members[number];
+        if let Some(summary) = member.summary {
+            return self.from_summary(number as u32, summary, &member.start);
+        }
         let of_functions = windows.clone();
         let collector = Collector::new(number as u32, self.selected.clone());
         let mut numbers = Numbers {
@@ -357,23 +598,60 @@ impl<'a> Run<'a> {
             windowed: Windowed::new(windows.clone(), collector),
         };
         let is_whole = windows.is_none();
-        let gathering = self.has_overview.then(|| Gathering::new(self.processes));
-        let mut answers = Windowed::new(windows, self.answers().with_gathering(gathering));
+        let processes = self.members.len();
+        let gathering = self.has_overview.then(|| Gathering::new(processes));
+        let mut answers = Windowed::new(windows, self.collector().with_gathering(gathering));
         let mut functions = FunctionCollector::new(of_functions, self.selected.clone());
-        let report = self.replay(number, vec![&mut numbers, &mut answers, &mut functions]);
+        let mut earliest = Earliest(Ns::MAX);
+        let mut sinks: Vec<&mut dyn Sink> = vec![&mut numbers, &mut answers, &mut functions];
+        if self.is_summarised {
+            sinks.push(&mut earliest);
+        }
+        let report = self.replay(number, sinks);
         let (part, gathered) = answers.inner.finish_with_gathered();
         let mut sums = numbers.windowed.inner.sums();
-        if is_whole && let Some(process) = report.processes.first() {
+        let process = report.processes.first();
+        if is_whole && let Some(process) = process {
             sums.set_memory(number as u32, &process.devices);
         }
-        First {
-            report,
+        let ending = process.and_then(|process| process.ending);
+        sums.set_account(number as u32, ending, part.account());
+        Ok(Merged {
+            reports: vec![report],
             sums,
             part,
-            gathered,
+            gathered: gathered.into_iter().collect(),
             phases: numbers.phases.phases(),
             functions: functions.sums(),
-        }
+            alone: None,
+            earliest: earliest.0,
+        })
+    }
+
+    fn from_summary(
+        &self,
+        number: u32,
+        summary: &Summary,
+        start: &Start,
+    ) -> Result<Merged, NoAnswer> {
+        let start = start.offset(self.origin);
+        let body = summary.body(number, start);
+        let body = body.ok_or_else(|| NoAnswer::Summary(summary.path().to_owned()))?;
+        let (end, process) = summary.report(start);
+        Ok(Merged {
+            reports: vec![Report {
+                processes: vec![process],
+                end,
+                ..Report::default()
+            }],
+            sums: body.sums,
+            part: body.part,
+            gathered: Vec::new(),
+            phases: body.phases.unwrap_or_default(),
+            functions: body.functions,
+            alone: body.alone,
+            earliest: 0,
+        })
     }
 
     /// The phases that are analysed, as far as they lie in `windows`, and how many are left.
@@ -418,7 +696,7 @@ impl<'a> Run<'a> {
         });
         let mut of_phases: Vec<_> = phases
             .iter()
-            .map(|(_, _, when)| Windowed::new(Some(when.clone()), self.answers()))
+            .map(|(_, _, when)| Windowed::new(Some(when.clone()), self.collector()))
             .collect();
         let with_chunks = Manner {
             chunks: true,
@@ -499,9 +777,9 @@ mod tests {
         let readers = traces();
         let inputs: Vec<&Reader> = readers.iter().collect();
         let options = Options::default();
-        let run = Run::of(&inputs, &options);
+        let run = Run::of(&Input::traces(&inputs), &options);
         let each = run.each(|number| {
-            let first = run.first_pass(number, None);
+            let first = run.first_pass(number, None).expect("results");
             (first.sums, first.part, first.phases)
         });
         assert!(each.len() > 10, "{} traces", each.len());

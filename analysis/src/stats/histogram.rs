@@ -12,6 +12,24 @@ impl Histogram {
         self.0.is_empty()
     }
 
+    /// Bucket and count of those that have any.
+    pub(super) fn counts(&self) -> impl Iterator<Item = (usize, u64)> {
+        let all = self.0.iter().copied().enumerate();
+        all.filter(|(_, count)| *count > 0)
+    }
+
+    /// The histogram of [`Histogram::counts`]; buckets that no duration has are left out.
+    pub(super) fn of(counts: &[(usize, u64)]) -> Histogram {
+        let mut histogram = Histogram::default();
+        for (bucket, count) in counts.iter().filter(|(of, _)| *of <= bucket(u64::MAX)) {
+            if histogram.0.len() <= *bucket {
+                histogram.0.resize(bucket + 1, 0);
+            }
+            histogram.0[*bucket] += count;
+        }
+        histogram
+    }
+
     pub(super) fn add(&mut self, ns: u64) {
         let bucket = bucket(ns);
         if self.0.len() <= bucket {

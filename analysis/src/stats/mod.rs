@@ -18,28 +18,37 @@ mod histogram;
 mod locks;
 mod parts;
 mod phases;
+mod ranks;
 mod rows;
 #[cfg(test)]
 mod schema;
 mod sums;
 mod table;
+mod wire;
 
-use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
+use serde::{Deserialize, Serialize};
 
 use account::Account;
 pub(crate) use collector::Collector;
 pub(crate) use devices::Devices;
 pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Transfers};
+pub(crate) use functions::FunctionSums;
 pub use functions::{FunctionStats, SampledTime};
-pub use gather::{NothingSelected, Options};
+pub(crate) use gather::Summarised;
+pub use gather::{Input, NoAnswer, Options};
+pub(crate) use phases::Phases;
 pub use phases::RECORDED;
+pub use ranks::{Outlier, Ranks};
 use rows::sums;
+pub(crate) use sums::Sums;
 pub use table::By;
 
 use crate::answers::{Accounting, Answers, Efficiency};
+use crate::summary::words::{self, Word};
 use omptrace_timeline::Reports;
 use omptrace_timeline::sink::{Ns, Process, ThreadRole};
+use omptrace_trace_format::Ending;
 
 /// Numbers of one timeline, made of one or more traces.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -51,6 +60,8 @@ pub struct Stats {
     pub analysed: Option<Analysed>,
     /// The user's phases, each analysed alone, the longest first; and the time in which recording was on, where it was switched.
     pub phases: Vec<PhaseStats>,
+    /// The MPI ranks beside each other; `None` where there are no two.
+    pub ranks: Option<Ranks>,
     /// The processes, in the timeline's order.
     pub processes: Vec<ProcessStats>,
     /// The constructs of all processes, those with the most time of their own first.
@@ -88,7 +99,7 @@ pub struct Analysed {
 }
 
 /// A phase of the user's, all instances together: the time in which a thread of any process was in it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseStats {
     /// Its name.
     pub name: String,
@@ -104,8 +115,22 @@ pub struct PhaseStats {
     pub efficiency: Efficiency,
 }
 
+/// The ending of a process that ended before the tracer knew.
+const DID_NOT_FINISH: &str = "did not finish";
+
+/// Words about how a session ended; none where that is not known.
+fn ending_words(ending: Ending) -> String {
+    match ending {
+        Ending::Running => "running".to_owned(),
+        Ending::Ended => "ended".to_owned(),
+        Ending::Killed(signal) => format!("killed by signal {signal}"),
+        Ending::DidNotFinish => DID_NOT_FINISH.to_owned(),
+        Ending::Unknown(_) => String::new(),
+    }
+}
+
 /// A process, from its start to its end.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessStats {
     /// Its number in these numbers.
     pub id: u32,
@@ -117,6 +142,10 @@ pub struct ProcessStats {
     pub host: String,
     /// Its MPI rank, where a launcher set it.
     pub rank: Option<u32>,
+    /// How its session ended: `ended`, `killed by signal N`, `did not finish`, or `running`; empty where that is not known.
+    pub ending: String,
+    /// Its own N x T thread-nanoseconds by cause.
+    pub accounting: Accounting,
     /// From its start to its end; where the trace does not say these, from the tracer's begin, to the last event.
     pub duration_ns: u64,
     /// How long it had run when the tracer began; `None` where the trace does not say.
@@ -140,6 +169,11 @@ pub struct ProcessStats {
 }
 
 impl ProcessStats {
+    /// Whether it was killed, or ended before the tracer knew.
+    fn has_died(&self) -> bool {
+        self.ending.starts_with("killed") || self.ending == DID_NOT_FINISH
+    }
+
     fn of(process: &Process, begin: Ns, end: Ns, threads: u32, main: Option<&Account>) -> Self {
         let lifetime = process.lifetime;
         let before = |started: Ns| lifetime.traced_from.abs_diff(started);
@@ -152,6 +186,8 @@ impl ProcessStats {
             pid: process.os_pid,
             host: process.host.clone(),
             rank: process.rank,
+            ending: String::new(),
+            accounting: Accounting::default(),
             duration_ns: end.abs_diff(begin),
             before_tracing_ns: lifetime.started.map(before),
             threads,
@@ -403,7 +439,7 @@ impl TeamStats {
 }
 
 /// The times of a thread. What cannot be known is `None`; [`ProcessStats::unknown`] says why.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadStats {
     /// Its process.
     pub process: String,
@@ -420,7 +456,8 @@ pub struct ThreadStats {
     /// Its id in the operating system; 0 where that is not known.
     pub tid: u32,
     /// Its role: `main`, `worker`, `initial`, `helper` (one of the runtime's own) or `other`.
-    pub role: &'static str,
+    #[serde(deserialize_with = "words::word")]
+    pub role: Word,
     /// From the start of its process to its end: the sum of `parallel_ns`, `serial_ns`, `idle_ns` and `unknown_ns`.
     pub duration_ns: u64,
     /// Time as a member of parallel regions; nested ones count once. Of a helper: time in explicit tasks. The sum of the

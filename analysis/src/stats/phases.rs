@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use omptrace_timeline::sink::{Construct, Item, Ns, Point, Region, Sink, ThreadEvent, Wants};
+use serde::{Deserialize, Serialize};
 
 use crate::window::Windows;
 
@@ -13,10 +14,10 @@ pub const RECORDED: &str = "recording on";
 const MAX_INSTANCES: usize = 1 << 20;
 
 /// The times of phases, by name, and how often they began.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Phases(BTreeMap<String, Instances>);
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Phases(BTreeMap<String, Instances>);
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Instances {
     count: u64,
     intervals: Vec<(Ns, Ns)>,
@@ -30,6 +31,20 @@ impl Phases {
             known.count += instances.count;
             known.intervals.extend(instances.intervals);
             known.intervals.sort_unstable();
+        }
+    }
+
+    /// How many intervals they have.
+    pub(crate) fn intervals(&self) -> usize {
+        let instances = self.0.values();
+        instances.map(|instances| instances.intervals.len()).sum()
+    }
+
+    /// All of them were `ns` later.
+    pub(crate) fn shift(&mut self, ns: Ns) {
+        for (begin, end) in self.0.values_mut().flat_map(|of| &mut of.intervals) {
+            *begin = begin.saturating_add(ns);
+            *end = end.saturating_add(ns);
         }
     }
 

@@ -22,7 +22,7 @@ macro_rules! sums {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
         pub struct $name {
             $(#[doc = $meaning] #[serde(rename = $json)] pub $field: u64,)*
             $(#[doc = $made] pub $made_field: $kind,)*

@@ -11,8 +11,8 @@ use crate::answers::{
     OtherThreads, PathRow, Place, RegionAnswer, TaskRegion, WhatIf,
 };
 use crate::stats::{
-    Analysed, ConstructStats, DeviceStats, DeviceUse, FunctionStats, LockStats, LoopStats,
-    PhaseStats, PlaceMemory, PlaceTransfers, ProcessStats, SampledTime, Stats, TeamStats,
+    Analysed, ConstructStats, DeviceStats, DeviceUse, FunctionStats, LockStats, LoopStats, Outlier,
+    PhaseStats, PlaceMemory, PlaceTransfers, ProcessStats, Ranks, SampledTime, Stats, TeamStats,
     ThreadStats, Times,
 };
 
@@ -78,6 +78,19 @@ fn sample() -> Stats {
             ..Analysed::default()
         }),
         phases: vec![PhaseStats::default()],
+        ranks: Some(Ranks {
+            outliers: vec![Outlier {
+                process_id: 0,
+                rank: 0,
+                distance_ns: 0,
+                cause: Cause::Lock,
+                ns: 0,
+                median_ns: 0,
+            }],
+            missing: vec![0],
+            died: vec![0],
+            ..Ranks::default()
+        }),
         processes: vec![ProcessStats {
             unknown: vec![String::new()],
             ..ProcessStats::default()

@@ -8,24 +8,29 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use omptrace_timeline::DeviceReport;
 use omptrace_timeline::schedule;
+use omptrace_trace_format::Ending;
+use serde::{Deserialize, Serialize};
 
+use crate::answers::Accounting;
 use crate::stats::collector::OpenLoop;
 use crate::stats::histogram::Histogram;
+use crate::stats::wire::StoredSums;
 use crate::stats::{
-    ConstructStats, DeviceStats, DeviceUse, LockStats, LoopStats, ProcessStats, Share, Stats,
-    TeamStats, ThreadStats, Times, add,
+    ConstructStats, DeviceStats, DeviceUse, LockStats, LoopStats, ProcessStats, Ranks, Share,
+    Stats, TeamStats, ThreadStats, Times, add, ending_words,
 };
 
 /// The numbers of some processes.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StoredSums", into = "StoredSums")]
 pub(crate) struct Sums {
     /// By number.
-    processes: BTreeMap<u32, ProcessSums>,
-    constructs: BTreeMap<Key, ConstructSums>,
+    pub(super) processes: BTreeMap<u32, ProcessSums>,
+    pub(super) constructs: BTreeMap<Key, ConstructSums>,
 }
 
 /// Name, category, function, file and line of a construct.
-type Key = (
+pub(super) type Key = (
     String,
     &'static str,
     Option<String>,
@@ -48,11 +53,11 @@ pub(super) struct ProcessSums {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ConstructSums {
     pub(super) stats: ConstructStats,
-    is_parallel: bool,
+    pub(super) is_parallel: bool,
     /// Durations of whole ones. Where there are none, no shortest and no longest is known.
-    durations: Histogram,
+    pub(super) durations: Histogram,
     /// The schedules of a loop.
-    schedules: BTreeSet<&'static str>,
+    pub(super) schedules: BTreeSet<&'static str>,
 }
 
 impl ConstructSums {
@@ -177,6 +182,40 @@ impl Sums {
         sums
     }
 
+    /// The sums of one process, which gets this number.
+    pub(crate) fn numbered(mut self, number: u32) -> Sums {
+        let Some((_, mut process)) = self.processes.pop_first() else {
+            return self;
+        };
+        process.stats.id = number;
+        let threads = process.threads.iter_mut();
+        threads.for_each(|thread| thread.process_id = number);
+        let locks = process.locks.iter_mut();
+        locks.for_each(|lock| lock.process_id = number);
+        let devices = process.device_use.iter_mut();
+        devices.for_each(|device| device.process_id = number);
+        let devices = process.devices.iter_mut();
+        devices.for_each(|device| device.process_id = number);
+        self.processes.insert(number, process);
+        self
+    }
+
+    /// Adds a note about the process of this number; there is none where nothing of it was selected.
+    pub(crate) fn add_note(&mut self, number: u32, text: &str) {
+        if let Some(process) = self.processes.get_mut(&number) {
+            let note = format!("{}: {text}", process.stats.name);
+            process.notes.push(note);
+        }
+    }
+
+    /// Takes over how the session of the process of this number ended, and where its threads' time went.
+    pub(super) fn set_account(&mut self, number: u32, ending: Option<Ending>, account: Accounting) {
+        if let Some(process) = self.processes.get_mut(&number) {
+            process.stats.ending = ending.map(ending_words).unwrap_or_default();
+            process.stats.accounting = account;
+        }
+    }
+
     /// Takes over how much memory of its devices the process of this number had in use.
     pub(super) fn set_memory(&mut self, number: u32, devices: &BTreeMap<i32, DeviceReport>) {
         let of_process = self.processes.get_mut(&number);
@@ -219,6 +258,7 @@ impl Sums {
             stats.devices.extend(process.devices);
             stats.notes.extend(process.notes);
         }
+        stats.ranks = Ranks::of(&stats.processes);
         let constructs = self.constructs.into_values();
         stats.constructs = constructs.map(ConstructSums::stats).collect();
         stats

@@ -529,6 +529,10 @@ impl Stats {
         let mut table = Table::new("process", &PROCESS);
         let rows = self.processes.iter();
         rows.for_each(|process| process_row(&mut table, process));
+        if let Some(ranks) = &self.ranks {
+            ranks.write(f, layout)?;
+            writeln!(f)?;
+        }
         let layout = layout.of_all();
         table.write(f, &layout)?;
         let more = table.len().saturating_sub(layout.top.unwrap_or(usize::MAX));

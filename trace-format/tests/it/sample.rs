@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use omptrace_trace_format::{Reader, seal};
+use omptrace_trace_format::{Reader, seal, summary};
 use serde_json::Value;
 
 use crate::build::{Trace, chunk, encode, is_blessing, read_all, some_events};
@@ -69,6 +69,47 @@ fn make_v1() -> Vec<u8> {
 fn version_1_is_read() {
     check("v1");
     check("v1-short");
+}
+
+/// A reader that asks for no summary skips the block.
+#[test]
+fn version_1_with_a_summary_is_read() {
+    const TEXT: &[u8] = b"{\"version\":0}\n{\"of\":\"nobody, nobody, nobody, nobody, nobody\"}";
+
+    let (trace, short) = (sample("v1-summary.omptrace"), sample("v1-short.omptrace"));
+    if is_blessing() && !trace.exists() {
+        fs::copy(&short, &trace).unwrap();
+        summary::write(&Reader::open(&trace).unwrap(), TEXT).unwrap();
+    }
+    check("v1-summary");
+    let packed = summary::read(&trace).unwrap().expect("a summary");
+    assert_eq!(packed.text().as_deref(), Some(TEXT));
+    assert!(summary::read(&short).unwrap().is_none());
+    let events = |path: &Path| read_all(&Reader::open(path).unwrap()).events;
+    assert_eq!(events(&trace), events(&short));
+}
+
+/// Whatever byte of the block or of the index behind it is lost, all events are read.
+#[test]
+fn a_damaged_summary_is_none_and_harms_no_event() {
+    let sound = fs::read(sample("v1-summary.omptrace")).unwrap();
+    let short = fs::read(sample("v1-short.omptrace")).unwrap();
+    let events = |path: &Path| read_all(&Reader::open(path).unwrap()).events.len();
+    let all = events(&sample("v1-short.omptrace"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.omptrace");
+    // The summary lies where the index was.
+    let common = sound.iter().zip(&short).take_while(|(a, b)| a == b).count();
+    for at in (common..sound.len()).step_by(7) {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 0x10;
+        fs::write(&path, &bytes).unwrap();
+        assert_eq!(events(&path), all, "byte {at} is another one");
+        summary::read(&path).unwrap();
+        fs::write(&path, &sound[..at]).unwrap();
+        assert_eq!(events(&path), all, "cut at {at}");
+        assert!(summary::read(&path).unwrap().is_none());
+    }
 }
 
 fn check(name: &str) {

@@ -3,7 +3,7 @@
 use std::num::NonZero;
 
 use omptrace_analysis::answers::{Accounting, Cause};
-use omptrace_analysis::{NothingSelected, Options, RECORDED, Stats, ThreadStats};
+use omptrace_analysis::{NoAnswer, Options, RECORDED, Stats, ThreadStats};
 use omptrace_trace_format::Reader;
 
 use crate::answers::adds_up;
@@ -12,7 +12,7 @@ use crate::fixture;
 use crate::stats::fixtures;
 
 /// The numbers of a part of a run.
-fn part_of(text: &str, options: &Options) -> Result<Stats, NothingSelected> {
+fn part_of(text: &str, options: &Options) -> Result<Stats, NoAnswer> {
     let folder = tempfile::tempdir().expect("a folder");
     let readers = fixture::open(text, folder.path());
     let inputs: Vec<&Reader> = readers.iter().collect();
@@ -186,7 +186,7 @@ fn phases_are_analysed_alone() {
     let known = vec![RECORDED.to_owned(), "solve".to_owned()];
     assert_eq!(
         part_of(TWO_THREADS, &options).err(),
-        Some(NothingSelected::Phase { known })
+        Some(NoAnswer::Phase { known })
     );
 }
 
@@ -224,7 +224,7 @@ fn only_what_lies_in_a_window_counts() {
     assert!(before.answers.regions.is_empty() && after.answers.regions.is_empty());
     assert_eq!(
         in_window(500, i64::MAX).err(),
-        Some(NothingSelected::Window { end: 400 })
+        Some(NoAnswer::Window { end: 400 })
     );
 }
 

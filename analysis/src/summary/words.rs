@@ -1,0 +1,55 @@
+//! Words of the program's own in what is read: names of categories, roles and schedules. Each is kept once.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use serde::de::{Deserialize, Deserializer, Error};
+
+/// A word of the program's own.
+pub(crate) type Word = &'static str;
+
+/// Bytes of a word, at most: the longest has 14.
+const MAX_BYTES: usize = 32;
+/// Words that are kept, at most: there are some 30. A crafted file gets no more memory than that.
+const MAX_WORDS: usize = 256;
+
+static WORDS: Mutex<BTreeSet<Word>> = Mutex::new(BTreeSet::new());
+
+/// The word, for as long as the program runs; `None` of one that is too long, or of too many.
+fn kept(word: &str) -> Option<Word> {
+    let mut words = WORDS.lock().ok()?;
+    if let Some(known) = words.get(word) {
+        return Some(known);
+    }
+    if word.len() > MAX_BYTES || words.len() >= MAX_WORDS {
+        return None;
+    }
+    let new: Word = Box::leak(Box::from(word));
+    words.insert(new);
+    Some(new)
+}
+
+pub(crate) fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
+    let word = String::deserialize(deserializer)?;
+    kept(&word).ok_or_else(|| D::Error::custom(format!("an unknown word: {word}")))
+}
+
+pub(crate) fn set<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<Word>, D::Error> {
+    let words: Vec<String> = Vec::deserialize(deserializer)?;
+    let words = words
+        .iter()
+        .map(|word| kept(word).ok_or_else(|| D::Error::custom(format!("an unknown word: {word}"))));
+    words.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_kept_once_and_long_ones_are_not() {
+        let first = kept("dynamic").expect("a word");
+        assert!(std::ptr::eq(first, kept("dynamic").expect("a word")));
+        assert_eq!(kept(&"x".repeat(MAX_BYTES + 1)), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! Summaries that `record` and `recover` put into traces, and what is said of the ranks of a job.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use omptrace_tests::env::{Compiler, compile, omptrace_program};
+use omptrace_tests::trace::{Traces, info, omptrace};
+use serde_json::Value;
+
+/// Records a program of the tests as this rank of a job.
+fn record(trace: &Path, options: &[&str], program: &[&OsStr], rank: u32) -> Output {
+    let output = Command::new(omptrace_program())
+        .arg("record")
+        .args(options)
+        .args(["--quiet", "-o"])
+        .arg(trace)
+        .arg("--")
+        .args(program)
+        .env("OMP_NUM_THREADS", "2")
+        .env("OMPI_COMM_WORLD_RANK", rank.to_string())
+        .output()
+        .expect("omptrace can be run");
+    assert!(trace.exists(), "{output:?}");
+    output
+}
+
+fn summary_bytes(trace: &Path) -> u64 {
+    info(trace)["size"]["summary_bytes"]
+        .as_u64()
+        .expect("a number")
+}
+
+/// What `stats --json --all` prints, and what it says beside it.
+fn stats(input: &Path, options: &[&str]) -> (String, String) {
+    let words = ["stats", "--json", "--all"].map(OsStr::new);
+    let options = options.iter().map(OsStr::new);
+    let output = omptrace(words.into_iter().chain(options).chain([input.as_os_str()]));
+    assert!(output.status.success(), "{output:?}");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (text(output.stdout), text(output.stderr))
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
+}
+
+#[test]
+fn a_trace_has_its_summary_from_record_or_recover_and_stats_is_the_same() {
+    let program = compile("tests/programs/planted.c", Compiler::Clang22, &["-g"]);
+    let traces = Traces::folder();
+    let program = [program.as_os_str(), "imbalance".as_ref()];
+    let with = traces.path().join("with.omptrace");
+    record(&with, &[], &program, 0);
+    let (bytes, answer) = (summary_bytes(&with), stats(&with, &[]));
+    assert!((1..=64 << 10).contains(&bytes), "{bytes} bytes");
+    assert!(answer.0.contains("accounting"), "{answer:?}");
+    assert_eq!(stats(&with, &["--from", "events"]), answer);
+
+    let without = traces.path().join("without.omptrace");
+    record(&without, &["--no-summary"], &program, 0);
+    assert_eq!(summary_bytes(&without), 0);
+    let answer = stats(&without, &[]);
+    let recover = |options: &[&str]| {
+        let words = [OsStr::new("recover")].into_iter();
+        let options = options.iter().map(OsStr::new);
+        let output = omptrace(words.chain(options).chain([without.as_os_str()]));
+        assert!(output.status.success(), "{output:?}");
+    };
+    recover(&["--no-summary"]);
+    assert_eq!(summary_bytes(&without), 0);
+    recover(&[]);
+    assert!(summary_bytes(&without) > 0);
+    assert_eq!(stats(&without, &[]), answer);
+    let checked = omptrace([OsStr::new("check"), without.as_os_str()]);
+    assert!(checked.status.success(), "{checked:?}");
+
+    // Names that are looked up later would be others in a summary.
+    let later = traces.path().join("later.omptrace");
+    record(&later, &["--symbols", "later"], &program, 0);
+    assert_eq!(summary_bytes(&later), 0);
+    let named = omptrace([OsStr::new("symbolize"), later.as_os_str()]);
+    assert!(
+        named.status.code().is_some_and(|code| code < 2),
+        "{named:?}"
+    );
+    assert!(summary_bytes(&later) > 0, "{named:?}");
+}
+
+#[test]
+fn ranks_that_died_or_are_missing_are_reported() {
+    let planted = compile("tests/programs/planted.c", Compiler::Clang22, &[]);
+    let ends = compile("tests/programs/reliability_ends.c", Compiler::Clang22, &[]);
+    let traces = Traces::folder();
+    let folder = traces.path().join("job");
+    std::fs::create_dir(&folder).expect("a folder");
+    for rank in [0, 1, 2, 4] {
+        let program = match rank {
+            4 => [ends.as_os_str(), "_exit".as_ref()],
+            _ => [planted.as_os_str(), "imbalance".as_ref()],
+        };
+        record(
+            &folder.join(format!("{rank}.omptrace")),
+            &[],
+            &program,
+            rank,
+        );
+    }
+    let (answer, _) = stats(&folder, &[]);
+    let ranks = &json(&answer)["ranks"];
+    assert_eq!(ranks["count"], 4, "{ranks:#}");
+    assert_eq!(ranks["missing"], serde_json::json!([3]), "{ranks:#}");
+    assert_eq!(ranks["died"], serde_json::json!([4]), "{ranks:#}");
+
+    // The same by summaries alone, but for what needs a replay.
+    let (by_summaries, _) = stats(&folder, &["--from", "summaries"]);
+    let (by_summaries, by_events) = (
+        json(&by_summaries),
+        json(&stats(&folder, &["--from", "events"]).0),
+    );
+    assert_eq!(json(&answer), by_events);
+    for field in [
+        "accounting",
+        "efficiency",
+        "regions",
+        "blame",
+        "constructs",
+        "processes",
+        "ranks",
+    ] {
+        assert_eq!(by_summaries[field], by_events[field], "{field}");
+    }
+    let text = omptrace([OsStr::new("stats"), folder.as_os_str()]);
+    let text = String::from_utf8(text.stdout).expect("UTF-8");
+    assert!(text.contains("no trace of rank 3"), "{text}");
+    assert!(text.contains("killed, or not finished: rank 4"), "{text}");
+}

@@ -1,0 +1,175 @@
+//! A summary in a sealed trace: what an analysis found, in the block before the index. It says nothing about its content.
+//!
+//! Who wants summaries of thousands of traces reads the file's header, its last bytes and that block, and nothing else.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::block::{
+    BLOCK_HEADER_BYTES, BlockKind, Codec, FILE_MAGIC, FileHeader, SEALED_HEADER_BYTES,
+};
+use crate::codec::{pack_text, unpack_text};
+use crate::reader::{OpenError, Reader};
+use crate::scan::{
+    Block, INDEX_ENTRY_BYTES, INDEX_TAIL_BYTES, checked_payload, last_indexed, read_block,
+    read_up_to,
+};
+use crate::seal::{SealError, is_unchanged, lock_trace};
+use crate::writer::{Index, summary_header};
+
+/// The most bytes of a summary's block, its header and its entry in the index included.
+pub const MAX_BYTES: usize = 64 << 10;
+/// The most bytes of its text.
+const MAX_TEXT_BYTES: u64 = 4 << 20;
+/// zstd's level: a summary is written once and read often.
+const LEVEL: i32 = 9;
+
+/// The summary of a trace, packed as it is in the file.
+#[derive(Clone, Debug)]
+pub struct Packed {
+    /// The process.
+    pub pid: u32,
+    payload: Vec<u8>,
+}
+
+impl Packed {
+    /// The summary's text; `None` where it makes no sense.
+    pub fn text(&self) -> Option<Vec<u8>> {
+        unpack_text(&self.payload, MAX_TEXT_BYTES).ok()
+    }
+}
+
+/// Reads the summary of the trace at `path`; `None` where it has none, or a damaged one.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read(path: &Path) -> io::Result<Option<Packed>> {
+    // To open a pipe would take its writer from who reads it next.
+    if !fs::metadata(path)?.is_file() {
+        return Ok(None);
+    }
+    let file = File::open(path)?;
+    let mut bytes = Vec::new();
+    read_up_to(&file, &mut bytes, 0, SEALED_HEADER_BYTES)?;
+    let Ok(header) = FileHeader::decode(&bytes, FILE_MAGIC) else {
+        return Ok(None);
+    };
+    let Some((_, block)) = last_indexed(&file, file.metadata()?.len())? else {
+        return Ok(None);
+    };
+    let is_summary = is_summary(&block) && block.header.session == header.session;
+    if !is_summary || !read_block(&file, &block, &mut bytes)? {
+        return Ok(None);
+    }
+    Ok(checked_payload(&block, &bytes).map(|payload| Packed {
+        pid: header.pid,
+        payload: payload.to_vec(),
+    }))
+}
+
+fn is_summary(block: &Block) -> bool {
+    let header = &block.header;
+    header.kind == BlockKind::SUMMARY
+        && header.codec == Codec::ZSTD
+        && header.payload_bytes as usize <= MAX_BYTES
+}
+
+/// Why a trace got no summary; it is as it was.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The summary would take more than [`MAX_BYTES`].
+    TooLarge,
+    /// The trace is not sealed.
+    NotSealed,
+    /// The trace cannot be written, or another program changes it.
+    Seal(SealError),
+}
+
+/// Puts `text` as its summary into the sealed trace that `reader` reads, in the place of one that it has.
+///
+/// The block and the index behind it are written at the place of the old index, in one write. Should that be interrupted, the
+/// trace has no index: readers find its blocks one after the other, and sealing it again writes an index.
+///
+/// # Errors
+/// See [`WriteError`].
+pub fn write(reader: &Reader, text: &[u8]) -> Result<(), WriteError> {
+    let payload = pack_text(text, LEVEL).ok_or(WriteError::TooLarge)?;
+    let is_text_short = text.len() as u64 <= MAX_TEXT_BYTES;
+    if !is_text_short || BLOCK_HEADER_BYTES + payload.len() + INDEX_ENTRY_BYTES > MAX_BYTES {
+        return Err(WriteError::TooLarge);
+    }
+    if !reader.summary().sealed || !reader.header().path.is_empty() {
+        return Err(WriteError::NotSealed);
+    }
+    // Of a symbolic link, the file behind it.
+    let path = fs::canonicalize(reader.path())?;
+    let _locked = lock_trace(&path)?;
+    if !is_unchanged(reader, &path)? {
+        return Err(SealError::Changed.into());
+    }
+    let file = OpenOptions::new().read(true).write(true).open(&path)?;
+    let len = file.metadata()?.len();
+    let (index, last) = last_indexed(&file, len)?.ok_or(WriteError::NotSealed)?;
+    let mut old = Vec::new();
+    let begin = match last.header.kind {
+        BlockKind::SUMMARY => last.offset,
+        _ => index,
+    };
+    read_up_to(&file, &mut old, begin, (len - begin) as usize)?;
+    // A header and the entries of all blocks but a summary.
+    let entries = old
+        .get((index - begin) as usize + BLOCK_HEADER_BYTES..)
+        .and_then(|payload| payload.get(..payload.len().checked_sub(INDEX_TAIL_BYTES)?))
+        .ok_or(WriteError::NotSealed)?;
+    let kept = entries.len() - if begin < index { INDEX_ENTRY_BYTES } else { 0 };
+
+    let session = reader.header().session;
+    let header = summary_header(session, &payload);
+    let mut new = [&header[..], &payload].concat();
+    let mut entries = Index::of(&entries[..kept]);
+    entries.push(begin, &header);
+    new.extend(entries.finish(session, begin + new.len() as u64));
+    let written = file
+        .write_all_at(&new, begin)
+        .and_then(|()| file.set_len(begin + new.len() as u64))
+        .and_then(|()| file.sync_data());
+    written.map_err(|error| {
+        // Mostly a full disk: the room of the old bytes is still the file's.
+        let _ = file.write_all_at(&old, begin);
+        let _ = file.set_len(len);
+        WriteError::from(error)
+    })
+}
+
+impl From<SealError> for WriteError {
+    fn from(error: SealError) -> WriteError {
+        WriteError::Seal(error)
+    }
+}
+
+impl From<OpenError> for WriteError {
+    fn from(error: OpenError) -> WriteError {
+        WriteError::Seal(error.into())
+    }
+}
+
+impl From<io::Error> for WriteError {
+    fn from(error: io::Error) -> WriteError {
+        WriteError::Seal(error.into())
+    }
+}
+
+impl std::fmt::Display for WriteError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            WriteError::TooLarge => write!(f, "it would take more than {} KiB", MAX_BYTES >> 10),
+            WriteError::NotSealed => f.write_str("the trace is not complete"),
+            WriteError::Seal(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}
