@@ -16,6 +16,7 @@
 //!             Perfetto's UI (serve)
 //! message     texts for people: width, folding, quoting
 //! temp_files  what goes away when a signal ends the program (signals)
+//! top         what a running program does now, from its trace and spool
 //! report      a page of the answers, with the program's sources; the crate `report` lays it out
 //! diff, scaling
 //!             compare runs, which are traces or answers (runs)
@@ -84,6 +85,7 @@ mod stats;
 mod summarise;
 mod symbolize;
 mod temp_files;
+mod top;
 mod units;
 mod unnoted;
 mod version;
@@ -134,6 +136,8 @@ commands! {
     Stats: stats::run;
     /// Make a page of where the time went and why, to hand on
     Report: report::run;
+    /// Watch a running program: where its time goes now
+    Top: top::run;
     /// Compare two sets of runs: what takes longer or shorter than chance explains
     Diff: diff::run;
     /// Show how a program scales, from runs with different numbers of threads or processes

@@ -83,13 +83,28 @@ pub(crate) fn run(command: &mut Command) -> io::Result<Ran> {
 }
 
 /// The clock that traces have, in nanoseconds.
-fn raw_ns() -> u64 {
+pub(crate) fn raw_ns() -> u64 {
+    nanoseconds(libc::CLOCK_MONOTONIC_RAW)
+}
+
+/// Interrupts the programs that the terminal would interrupt: those of this program's group, itself too.
+pub(crate) fn interrupt_group() {
+    // SAFETY: it only sends a signal.
+    unsafe { libc::kill(0, libc::SIGINT) };
+}
+
+/// The processor time that this program has taken, in nanoseconds.
+pub(crate) fn processor_ns() -> u64 {
+    nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn nanoseconds(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `time` is valid for writing; the clock exists on every Linux, and an error leaves zeros.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_RAW, &mut time) };
+    unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 

@@ -30,6 +30,7 @@ use crate::recorded_traces::{Notes, Registry, Session};
 use crate::replaced;
 use crate::sealing::{self, Job};
 use crate::summarise::{self, Added, SummaryOptions};
+use crate::top::Live;
 use crate::unnoted::{self, Unnoted};
 
 /// The treatment of the names of code: functions and source lines.
@@ -58,7 +59,8 @@ Examples:
   omptrace record ./app --size 100
   omptrace record -o traces/ --events default,flush -- ./app
   omptrace record -o 'app.%r.omptrace' -- mpirun -n 4 ./app
-  omptrace record --libgomp observe -- ./run.sh"
+  omptrace record --libgomp observe -- ./run.sh
+  omptrace record --live ./app < /dev/null > app.out 2>&1"
 )]
 pub(crate) struct Record {
     /// How to record.
@@ -76,6 +78,9 @@ pub(crate) struct Record {
     /// Summaries.
     #[command(flatten)]
     pub(crate) summary: SummaryOptions,
+    /// Show what the program does on the screen of `omptrace top` while it runs. Its input and output must not be the terminal
+    #[arg(long)]
+    pub(crate) live: bool,
     /// The program and its arguments
     #[arg(
         required = true,
@@ -140,7 +145,15 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
 
     let since = SystemTime::now();
     let keeper = Keeper::start(registry.folder());
-    let ran = start(&arguments.program, &variables, programs.first())?;
+    let live = match arguments.live {
+        true => Some(Live::start(registry.folder().to_owned())?),
+        false => None,
+    };
+    let ran = start(&arguments.program, &variables, programs.first());
+    if let Some(live) = live {
+        live.finish();
+    }
+    let ran = ran?;
     if let Some(preload) = preload {
         preload.end();
     }

@@ -118,6 +118,22 @@ impl Registry {
     }
 }
 
+/// The traces of all sessions that are noted in a folder by now.
+pub(crate) fn traces_in(registry: &Path) -> Vec<PathBuf> {
+    let notes = fs::read_dir(registry).into_iter().flatten().flatten();
+    let trace = |note: fs::DirEntry| {
+        let name = note.file_name();
+        let (pid, number) = name.to_str()?.split_once('.')?;
+        let (Ok(_), Ok(_)) = (pid.parse::<u32>(), number.parse::<u32>()) else {
+            return None;
+        };
+        fs::read_link(note.path()).ok().filter(|it| it.is_file())
+    };
+    let mut traces: Vec<PathBuf> = notes.filter_map(trace).collect();
+    traces.sort();
+    traces
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
@@ -146,6 +162,7 @@ mod tests {
             .map(|session| (session.pid, session.number))
             .collect();
         assert_eq!(ids, [(9, 1), (9, 2), (12, 1)]);
+        assert_eq!(traces_in(&folder), [&*trace; 3]);
         assert_eq!(notes.moved, [Path::new("/no/such/trace")]);
         assert_eq!(notes.failures, ["the disk is full"]);
         let apart: Vec<_> = notes.apart.iter().map(|apart| apart.how).collect();

@@ -54,6 +54,11 @@ pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
     done
 }
 
+/// Completes a trace, and shows no progress.
+pub(crate) fn seal_quietly(job: Job) -> Result<Sealed, String> {
+    seal_one(&job, &mut Vec::new(), &ProgressBar::hidden())
+}
+
 fn seal_one(
     job: &Job,
     nameless: &mut Vec<(String, symbols::Problem)>,

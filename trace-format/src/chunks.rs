@@ -105,7 +105,7 @@ impl<'r> Chunks<'r> {
             Stored::Spool(entry) => {
                 let spool = self.spool.ok_or(DiagnosticKind::ReadFailed)?;
                 spool
-                    .words(entry, &mut self.bytes, &mut self.words)
+                    .words(entry, 0, &mut self.bytes, &mut self.words)
                     .map_err(|_| DiagnosticKind::ReadFailed)?
                     .map_err(|_| DiagnosticKind::SpoolRecycled)
             }

@@ -139,6 +139,19 @@ impl ClockMap {
         self.stretch(ticks).ns(ticks)
     }
 
+    /// The time in raw ticks, `ns` nanoseconds after the session's start: the first that is not earlier.
+    pub fn ticks_at(&self, ns: i64) -> u64 {
+        let (mut low, mut high) = (0, u64::MAX >> 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.ns(middle) >= ns {
+                true => high = middle,
+                false => low = middle + 1,
+            }
+        }
+        low
+    }
+
     /// The part of the map that holds `ticks`: who asks for many times that lie close together asks it.
     pub fn stretch(&self, ticks: u64) -> Stretch {
         let after = self.knots.partition_point(|knot| knot.ticks <= ticks);

@@ -249,8 +249,44 @@ impl Reader {
 
     /// The events of `stream`, which must be one of this reader's.
     pub fn events<'r>(&'r self, stream: &Stream) -> Events<'r> {
-        let copies = self.copies.get(stream.copies.clone()).unwrap_or(&[]);
-        Events::new(self.chunks(), copies)
+        Events::new(self.chunks(), self.copies_of(stream))
+    }
+
+    /// The copies of all chunks of `stream`, those of a chunk together.
+    pub(crate) fn copies_of(&self, stream: &Stream) -> &[Stored] {
+        self.copies.get(stream.copies.clone()).unwrap_or(&[])
+    }
+
+    /// The events of the first chunk of `stream`; none where that is not there any more.
+    pub(crate) fn first_events<'r>(&'r self, stream: &Stream) -> Events<'r> {
+        let copies = self.copies_of(stream);
+        let of_first = copies
+            .iter()
+            .take_while(|stored| stored.chunk().sequence == 0);
+        Events::new(self.chunks(), &copies[..of_first.count()])
+    }
+
+    /// The time of the last event, in raw ticks; 0 where there is none. It is that of the streams' last chunks.
+    pub fn last_ticks(&self) -> u64 {
+        let last = self.streams.iter().map(|stream| {
+            let events = self.last_events(stream, 1);
+            events.last().map_or(0, |record| record.ticks)
+        });
+        last.max().unwrap_or(0)
+    }
+
+    /// The events of the last `chunks` chunks of `stream`; all where there are fewer.
+    pub(crate) fn last_events<'r>(&'r self, stream: &Stream, chunks: usize) -> Events<'r> {
+        let copies = self.copies_of(stream);
+        let mut begins: Vec<usize> = Vec::new();
+        let mut begin = 0;
+        for of_chunk in copies.chunk_by(is_same_chunk) {
+            begins.push(begin);
+            begin += of_chunk.len();
+        }
+        let wanted = begins.len().saturating_sub(chunks);
+        let begin = begins.get(wanted).copied().unwrap_or(0);
+        Events::new(self.chunks(), &copies[begin..])
     }
 
     /// The reader of this trace's chunks.
@@ -295,6 +331,21 @@ impl Reader {
     pub(crate) fn is_finishing(&self) -> bool {
         self.ending == Ending::Ended
             && liveness::is_finishing(&self.file, &self.path, self.header.pid, &self.metadata)
+    }
+
+    /// True where the process was seen to run, and runs on by all that can be seen at once.
+    pub(crate) fn still_runs(&self) -> bool {
+        let spool = self.spool.as_ref().map(|spool| &*spool.path);
+        let is_there = spool.is_none_or(Path::exists);
+        self.ending == Ending::Running
+            && is_there
+            && liveness::of(
+                &self.file,
+                &self.path,
+                self.header.pid,
+                &self.metadata,
+                spool,
+            ) == Liveness::Running
     }
 
     /// The limits that the trace was opened with.

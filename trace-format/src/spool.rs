@@ -17,6 +17,8 @@ use crate::lock::is_same_entry;
 use crate::scan::read_up_to;
 
 const HEADER_BYTES: usize = CHUNK_HEADER_WORDS * 8;
+/// Places for chunks that are looked at while the program runs; the tracer makes no more.
+const MAX_PLACES: usize = 16 << 10;
 /// Linux's; anything else in their place is damage.
 const ERROR_NUMBERS: RangeInclusive<u64> = 1..=4095;
 
@@ -197,7 +199,44 @@ impl Spool {
             .filter(|header| header.chunk == entry.header.chunk)
     }
 
-    /// Puts the words published in a chunk into `words`.
+    /// The chunks that hold events now, in whatever state: those that became free still have theirs. And the events that were
+    /// lost and that no event reports.
+    ///
+    /// # Errors
+    /// The spool cannot be read.
+    pub(crate) fn places(&self) -> io::Result<(Vec<SpoolEntry>, u64)> {
+        let chunk_bytes = self.capacity as usize * 8 + HEADER_BYTES;
+        // It may have grown.
+        let bytes = self.file.metadata()?.len();
+        let offsets = (FILE_HEADER_BYTES as u64..bytes).step_by(chunk_bytes);
+        let (mut places, mut unreported) = (Vec::new(), 0_u64);
+        for offset in offsets.take(MAX_PLACES) {
+            let header = self.header_bytes(offset);
+            let Some(header) = header.and_then(|bytes| SpoolChunk::decode(&bytes)) else {
+                continue;
+            };
+            unreported = unreported.saturating_add(header.unreported);
+            let holds_events = (1..=self.capacity).contains(&header.published);
+            // A header that is written just now is half of the one chunk and half of the other.
+            let entry = SpoolEntry { offset, header };
+            if holds_events && let Some(header) = self.same_chunk(&entry) {
+                places.push(SpoolEntry { offset, header });
+            }
+        }
+        Ok((places, unreported))
+    }
+
+    /// Bytes that it takes on disk, or in memory, now: it has holes.
+    pub(crate) fn bytes_now(&self) -> u64 {
+        self.file.metadata().map_or(0, |file| file.blocks() * 512)
+    }
+
+    /// Words that a chunk holds.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Puts the words published in a chunk into `words`, from the one of number `from` on.
     ///
     /// The process may still run. The published length is read before the words, so that all words below it are
     /// whole. The header is read again behind them, so that they are this chunk's words and no other's. The length is none
@@ -208,6 +247,7 @@ impl Spool {
     pub(crate) fn words(
         &self,
         entry: &SpoolEntry,
+        from: u64,
         bytes: &mut Vec<u8>,
         words: &mut Vec<u64>,
     ) -> io::Result<Result<(), Recycled>> {
@@ -216,12 +256,12 @@ impl Spool {
             return Ok(Err(Recycled));
         };
         let published = now.published.max(entry.header.published);
-        let published = published.min(self.capacity) as usize;
+        let published = published.min(self.capacity);
         read_up_to(
             &self.file,
             bytes,
-            entry.offset + HEADER_BYTES as u64,
-            published * 8,
+            entry.offset + HEADER_BYTES as u64 + from * 8,
+            published.saturating_sub(from) as usize * 8,
         )?;
         if self.same_chunk(entry).is_none() {
             return Ok(Err(Recycled));

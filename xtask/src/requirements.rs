@@ -308,6 +308,13 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         source: Source::Apt(&["gfortran"]),
     },
     Requirement {
+        name: "tmux",
+        why: "a terminal, for the screen of `top`",
+        purpose: Purpose::Tests,
+        test: Test::Runs(&["tmux", "-V"]),
+        source: Source::Apt(&["tmux"]),
+    },
+    Requirement {
         name: "musl",
         why: "makes programs that cannot take libraries made for glibc",
         purpose: Purpose::Tests,

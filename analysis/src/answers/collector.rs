@@ -190,6 +190,11 @@ impl Collector<0> {
         }
     }
 
+    /// Returns it with N, where the user says it.
+    pub(super) fn with_threads(self, threads: Option<NonZero<u32>>) -> Self {
+        Collector { threads, ..self }
+    }
+
     /// The states that are complete and that nobody has taken yet.
     pub(super) fn take_spans(&mut self) -> Vec<Span> {
         let of_current = self.current.as_mut().map(|current| &mut current.threads);

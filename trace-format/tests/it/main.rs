@@ -3,6 +3,7 @@
 mod build;
 mod damage;
 mod document;
+mod following;
 mod reading;
 mod round_trip;
 mod sample;

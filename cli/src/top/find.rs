@@ -1,0 +1,177 @@
+//! The traces of programs that run: a traced process has its trace and its spool mapped, which `/proc` shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use omptrace_trace_format::block::{FILE_MAGIC, FileHeader, SPOOL_MAGIC};
+
+use crate::failure::{Failure, Result};
+use crate::inputs;
+
+/// How a program comes to have a trace.
+const START: &str =
+    "start the program with `omptrace record`, or with the variables that `omptrace env` prints";
+
+/// The traces that `target` names, in order: a process and its children, a trace, a folder of traces; all traced programs that
+/// can be seen where it is `None`.
+///
+/// # Errors
+/// There are none, or the target is not there.
+pub(super) fn traces(target: Option<&Path>) -> Result<Vec<PathBuf>> {
+    let Some(target) = target else {
+        return all();
+    };
+    let pid = target.to_str().and_then(|text| text.parse::<u32>().ok());
+    match pid {
+        Some(pid) if !target.exists() => of_process(pid),
+        _ => inputs::traces(&[target.to_owned()]),
+    }
+}
+
+fn all() -> Result<Vec<PathBuf>> {
+    let found: BTreeSet<PathBuf> = pids()
+        .flat_map(|pid| mapped_traces(pid).unwrap_or_default())
+        .collect();
+    if found.is_empty() {
+        return Err(
+            Failure::new("no traced program runs here, as far as this user can see").hint(format!(
+                "{START}; or name a trace: omptrace top app.omptrace"
+            )),
+        );
+    }
+    Ok(found.into_iter().collect())
+}
+
+fn of_process(pid: u32) -> Result<Vec<PathBuf>> {
+    if !Path::new(&format!("/proc/{pid}")).exists() {
+        return Err(Failure::new(format!(
+            "no process has the id {pid}, and no file that name"
+        ))
+        .hint("`omptrace top` without an argument shows all traced programs"));
+    }
+    let mut found = BTreeSet::new();
+    let mut hidden = None;
+    for pid in with_children(pid) {
+        match mapped_traces(pid) {
+            Ok(traces) => found.extend(traces),
+            Err(error) => hidden = hidden.or(Some((pid, error))),
+        }
+    }
+    match hidden {
+        _ if !found.is_empty() => Ok(found.into_iter().collect()),
+        Some((pid, error)) => Err(Failure::because(
+            format!("cannot see what files process {pid} uses"),
+            &error,
+        )
+        .hint("it is another user's: run as that user, or name its trace")),
+        None => Err(Failure::new(format!(
+            "neither process {pid} nor a child of it records a trace now"
+        ))
+        .hint(format!(
+            "{START}; a process has its trace from its first OpenMP construct on"
+        ))),
+    }
+}
+
+fn pids() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The process, its children, their children and so on.
+fn with_children(pid: u32) -> Vec<u32> {
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for pid in pids() {
+        if let Some(parent) = parent_of(pid) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut all = vec![pid];
+    let mut next = 0;
+    while let Some(pid) = all.get(next) {
+        // A table that changed while it was read may have a circle.
+        let of_process = children.remove(pid).unwrap_or_default();
+        all.extend(of_process);
+        next += 1;
+    }
+    all
+}
+
+/// The second field behind the name in `/proc/PID/stat`.
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+/// The traces that the process has mapped.
+fn mapped_traces(pid: u32) -> std::io::Result<BTreeSet<PathBuf>> {
+    let maps = fs::read(format!("/proc/{pid}/maps"))?;
+    let shared = maps.split(|byte| *byte == b'\n').filter_map(shared_file);
+    let files: BTreeSet<&[u8]> = shared.collect();
+    let root = PathBuf::from(format!("/proc/{pid}/root"));
+    let traces = files.into_iter().filter_map(|file| {
+        let path = Path::new(OsStr::from_bytes(file));
+        // The process may see other folders than we do.
+        let seen_there = || Some(root.join(path.strip_prefix("/").ok()?));
+        trace_of(path).or_else(|| trace_of(&seen_there()?))
+    });
+    Ok(traces.collect())
+}
+
+/// The file of a line of `/proc/PID/maps` that is shared memory: address, access, offset, device, inode, path.
+fn shared_file(line: &[u8]) -> Option<&[u8]> {
+    let path = line.iter().position(|byte| *byte == b'/')?;
+    let mut fields = line[..path].split(|byte| *byte == b' ');
+    let access = fields.nth(1)?;
+    access.ends_with(b"s").then_some(&line[path..])
+}
+
+/// The trace that `file` is, or whose spool it is.
+fn trace_of(file: &Path) -> Option<PathBuf> {
+    let opened = File::open(file).ok()?;
+    let mut page = vec![0; omptrace_trace_format::block::FILE_HEADER_BYTES];
+    opened.read_exact_at(&mut page, 0).ok()?;
+    if FileHeader::decode(&page, FILE_MAGIC).is_ok() {
+        return Some(file.to_owned());
+    }
+    let header = FileHeader::decode(&page, SPOOL_MAGIC).ok()?;
+    let trace = PathBuf::from(OsStr::from_bytes(&header.path));
+    trace.exists().then_some(trace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_shared_memory_are_found_by_their_access() {
+        let line = b"7f00-7f10 rw-s 00000000 08:01 12 /tmp/a b.omptrace.spool";
+        assert_eq!(shared_file(line), Some(&b"/tmp/a b.omptrace.spool"[..]));
+        assert_eq!(
+            shared_file(b"7f00-7f10 r-xp 00000000 08:01 12 /usr/lib/libc.so.6"),
+            None
+        );
+        assert_eq!(
+            shared_file(b"7ffc-7ffd rw-p 00000000 00:00 0 [stack]"),
+            None
+        );
+        assert_eq!(shared_file(b""), None);
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_an_error_that_says_what_to_do() {
+        let failure = traces(Some(Path::new("4000000000"))).unwrap_err();
+        assert!(format!("{failure:?}").contains("no process has the id 4000000000"));
+    }
+
+    #[test]
+    fn this_process_is_its_parents_child() {
+        let parent = parent_of(std::process::id()).expect("a parent");
+        assert!(with_children(parent).contains(&std::process::id()));
+    }
+}

@@ -1,0 +1,189 @@
+//! The screen's loop: looks, keys, and how much of a processor both may take.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use super::screen::{self, View};
+use super::watch::{Choice, Look, Watched};
+use crate::failure::{Failure, Result};
+use crate::process::processor_ns;
+
+/// The shortest time from one look to the next: ten in a second.
+const MIN_PERIOD: Duration = Duration::from_millis(100);
+const MAX_PERIOD: Duration = Duration::from_secs(5);
+/// The share of a processor that looks take.
+const SHARE: f64 = 0.01;
+/// Events that a look interprets.
+const MAX_EVENTS: usize = 5000;
+/// How much of the past is saved.
+const SAVED: Duration = Duration::from_secs(10);
+
+/// Shows the screen until the user quits.
+///
+/// # Errors
+/// There is no terminal, or the traces cannot be read.
+pub(super) fn run(choice: &Choice, watched: &mut Vec<Watched>) -> Result<()> {
+    if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+        return Err(Failure::new("there is no terminal to draw on")
+            .hint("print one look: omptrace top --once"));
+    }
+    let mut terminal = ratatui::try_init()
+        .map_err(|error| Failure::because("cannot draw on this terminal", &error))?;
+    let mut session = Session::new(choice, watched);
+    let result = loop {
+        match session.look_once(&mut terminal, &|| false) {
+            Ok(None) => {}
+            Ok(Some(_)) => break Ok(()),
+            Err(failure) => break Err(failure),
+        }
+    };
+    ratatui::restore();
+    result
+}
+
+/// The traces that are watched, and what the user sees of them.
+pub(super) struct Session<'s> {
+    choice: &'s Choice,
+    watched: &'s mut Vec<Watched>,
+    look: Option<Look>,
+    view: View,
+    has_begun: bool,
+}
+
+/// What the user asks for besides another view.
+pub(super) enum Asked {
+    Quit,
+    /// Control and C.
+    Interrupt,
+}
+
+/// What a key means for the loop.
+enum Next {
+    Asked(Asked),
+    /// The screen has changed.
+    Redraw,
+    Nothing,
+}
+
+impl<'s> Session<'s> {
+    /// Of one trace or more.
+    pub(super) fn new(choice: &'s Choice, watched: &'s mut Vec<Watched>) -> Session<'s> {
+        let view = View {
+            processes: watched.len(),
+            period: MIN_PERIOD,
+            ..View::default()
+        };
+        Session {
+            choice,
+            watched,
+            look: None,
+            view,
+            has_begun: false,
+        }
+    }
+
+    /// Further processes.
+    pub(super) fn add(&mut self, more: Vec<Watched>) {
+        self.watched.extend(more);
+        self.view.processes = self.watched.len();
+    }
+
+    /// Looks and draws, then obeys keys until it is time for the next look, or until `is_over`.
+    ///
+    /// # Errors
+    /// The traces cannot be read, or the terminal cannot be drawn on.
+    pub(super) fn look_once<W: Write>(
+        &mut self,
+        terminal: &mut Terminal<CrosstermBackend<W>>,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<Option<Asked>> {
+        let begun = processor_ns();
+        let watched = &mut self.watched[self.view.selected];
+        if !std::mem::replace(&mut self.has_begun, true) {
+            watched.begin(self.choice)?;
+        }
+        if !self.view.is_paused {
+            self.look = Some(watched.look(self.choice, MAX_EVENTS)?);
+        }
+        self.draw(terminal)?;
+        // A look is followed by a pause a hundred times as long as the processor time that it took.
+        let cost = processor_ns().saturating_sub(begun);
+        let period = Duration::from_nanos((cost as f64 / SHARE) as u64);
+        self.view.period = period.clamp(MIN_PERIOD, MAX_PERIOD);
+        let until = Instant::now() + self.view.period;
+        while Instant::now() < until && !is_over() {
+            match self.next_key(until.min(Instant::now() + MIN_PERIOD))? {
+                Some(Next::Asked(asked)) => return Ok(Some(asked)),
+                Some(Next::Redraw) => self.draw(terminal)?,
+                Some(Next::Nothing) | None => {}
+            }
+        }
+        Ok(None)
+    }
+
+    fn draw<W: Write>(&self, terminal: &mut Terminal<CrosstermBackend<W>>) -> Result<()> {
+        let drawn = terminal.draw(|frame| {
+            if let Some(look) = &self.look {
+                screen::draw(frame, look, &self.view);
+            }
+        });
+        drawn
+            .map(drop)
+            .map_err(|error| Failure::because("cannot draw on this terminal", &error))
+    }
+
+    /// What the next key does; `None` where none came until then.
+    fn next_key(&mut self, until: Instant) -> Result<Option<Next>> {
+        let cannot = |error: std::io::Error| Failure::because("cannot read keys", &error);
+        let left = until.saturating_duration_since(Instant::now());
+        if !event::poll(left).map_err(cannot)? {
+            return Ok(None);
+        }
+        Ok(Some(match event::read().map_err(cannot)? {
+            Event::Key(key) if key.kind == KeyEventKind::Press => self.key(key)?,
+            Event::Resize(..) => Next::Redraw,
+            _ => Next::Nothing,
+        }))
+    }
+
+    fn key(&mut self, key: KeyEvent) -> Result<Next> {
+        let view = &mut self.view;
+        view.said = None;
+        let is_interrupt = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if is_interrupt => return Ok(Next::Asked(Asked::Interrupt)),
+            KeyCode::Char('q') => return Ok(Next::Asked(Asked::Quit)),
+            KeyCode::Esc if !view.shows_help => return Ok(Next::Asked(Asked::Quit)),
+            KeyCode::Esc => view.shows_help = false,
+            KeyCode::Char('?' | 'h') => view.shows_help = !view.shows_help,
+            KeyCode::Char(' ' | 'p') => view.is_paused = !view.is_paused,
+            KeyCode::Char('s') => view.sort = view.sort.next(),
+            KeyCode::Char('t') => view.sorts_threads = !view.sorts_threads,
+            KeyCode::Tab => {
+                view.selected = (view.selected + 1) % view.processes;
+                view.first_thread = 0;
+                let watched = &mut self.watched[view.selected];
+                watched.begin(self.choice)?;
+                self.look = Some(watched.look(self.choice, MAX_EVENTS)?);
+            }
+            KeyCode::Down => {
+                let threads = self
+                    .look
+                    .as_ref()
+                    .map_or(0, |look| look.threads_by_cause.len());
+                view.first_thread = (view.first_thread + 1).min(threads.saturating_sub(1));
+            }
+            KeyCode::Up => view.first_thread = view.first_thread.saturating_sub(1),
+            KeyCode::Char('w') => {
+                let saved = self.watched[view.selected].save(SAVED, self.choice);
+                view.said = Some(saved.unwrap_or_else(|failure| failure.to_string()));
+            }
+            _ => return Ok(Next::Nothing),
+        }
+        Ok(Next::Redraw)
+    }
+}

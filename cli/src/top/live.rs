@@ -1,0 +1,127 @@
+//! The screen of `record --live`: it comes with the program's first trace, and goes with the program.
+
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use omptrace_symbols as symbols;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
+
+use super::interact::{Asked, Session};
+use super::watch::{Choice, Watched};
+use crate::failure::{Failure, Result};
+use crate::process;
+use crate::recorded_traces;
+
+/// How often one looks for the first trace.
+const PAUSE: Duration = Duration::from_millis(50);
+/// The time that a look is at.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// A screen beside the program.
+#[derive(Debug)]
+pub(crate) struct Live {
+    thread: JoinHandle<()>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Live {
+    /// Begins to look for traces that are noted in the folder `registry`.
+    ///
+    /// # Errors
+    /// The program would use the terminal too, or there is none.
+    pub(crate) fn start(registry: PathBuf) -> Result<Live> {
+        let uses_terminal =
+            io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
+        if uses_terminal {
+            return Err(Failure::new(
+                "with --live, the terminal is the screen's: the program's input and output must go elsewhere",
+            )
+            .hint(
+                "omptrace record --live ./app < /dev/null > app.out 2>&1; or watch from a second terminal: omptrace top",
+            ));
+        }
+        let tty = || File::options().read(true).write(true).open("/dev/tty");
+        let tty =
+            tty().map_err(|error| Failure::because("there is no terminal to draw on", &error))?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let of_thread = Arc::clone(&is_over);
+        let watch = move || watch(tty, &registry, &of_thread);
+        let thread = thread::Builder::new().spawn(watch);
+        let thread = thread.map_err(|error| Failure::because("cannot start a thread", &error))?;
+        Ok(Live { thread, is_over })
+    }
+
+    /// The program has ended: the terminal is as it was.
+    pub(crate) fn finish(self) {
+        // Relaxed: nothing else is handed over.
+        self.is_over.store(true, Ordering::Relaxed);
+        // It draws, and a screen that was lost harms no trace.
+        let _ = self.thread.join();
+    }
+}
+
+fn watch(tty: File, registry: &PathBuf, is_over: &AtomicBool) {
+    let is_over = || is_over.load(Ordering::Relaxed);
+    let mut known = Vec::new();
+    let mut news = move || {
+        let mut new = recorded_traces::traces_in(registry);
+        new.retain(|trace| !known.contains(trace));
+        known.extend(new.iter().cloned());
+        let opened = new.iter().filter_map(|trace| Watched::open(trace).ok());
+        opened.collect::<Vec<Watched>>()
+    };
+    let mut watched = news();
+    while watched.is_empty() {
+        if is_over() {
+            return;
+        }
+        thread::sleep(PAUSE);
+        watched = news();
+    }
+    let choice = Choice {
+        symbols: symbols::Options::default(),
+        interval: INTERVAL,
+        threads: None,
+    };
+    // What cannot be drawn is not said: the program's own words are in its stderr.
+    let _ = draw(tty, &choice, &mut watched, &mut news, &is_over);
+}
+
+fn draw(
+    tty: File,
+    choice: &Choice,
+    watched: &mut Vec<Watched>,
+    news: &mut dyn FnMut() -> Vec<Watched>,
+    is_over: &dyn Fn() -> bool,
+) -> Result<()> {
+    let cannot = |error: io::Error| Failure::because("cannot draw on this terminal", &error);
+    let mut on = tty.try_clone().map_err(cannot)?;
+    enable_raw_mode().map_err(cannot)?;
+    let result = execute!(on, EnterAlternateScreen)
+        .and_then(|()| Terminal::new(CrosstermBackend::new(tty)))
+        .map_err(cannot)
+        .and_then(|mut terminal| {
+            let mut session = Session::new(choice, watched);
+            loop {
+                match session.look_once(&mut terminal, is_over)? {
+                    Some(Asked::Interrupt) => process::interrupt_group(),
+                    Some(Asked::Quit) => return Ok(()),
+                    None if is_over() => return Ok(()),
+                    None => session.add(news()),
+                }
+            }
+        });
+    let _ = disable_raw_mode();
+    let _ = execute!(on, LeaveAlternateScreen);
+    result
+}

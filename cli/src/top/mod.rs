@@ -1,0 +1,123 @@
+//! `omptrace top`: a running program, watched from outside.
+//!
+//! ```text
+//! find: PID, folder, nothing --> traces --watch--> looks --text, screen--> the user
+//! ```
+
+mod find;
+mod interact;
+mod live;
+mod screen;
+mod text;
+mod watch;
+
+use std::io::{self, Write};
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::answer::AnswerOptions;
+use crate::arguments::DebugDirs;
+use crate::failure::{Outcome, Result};
+use crate::{message, units};
+pub(crate) use live::Live;
+use watch::{Choice, Look, Watched};
+
+/// The version of the JSON of `--once`. It grows when a field changes its meaning or goes away.
+const SCHEMA: u32 = 1;
+/// Events that a single look interprets: nobody waits for the next one.
+const MAX_EVENTS_OF_ONE_LOOK: usize = 1 << 20;
+
+/// `omptrace top`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The program runs on as it did: what it has recorded is read from outside, without root's rights. A traced process has its \
+trace from its first OpenMP construct on.
+
+Examples:
+  omptrace top                         all traced programs that run here
+  omptrace top 4711                    a process and its children, as `mpirun`
+  omptrace top --once app.omptrace     the last second, as text
+  omptrace top --once --json 4711      the same for programs")]
+pub(crate) struct Top {
+    /// A process id, a trace, or a folder of traces [default: all traced programs of this user]
+    #[arg(value_name = "PID|TRACE")]
+    pub(crate) target: Option<PathBuf>,
+    /// One look, and no screen
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// The time that a look is at, as in 500ms; of a finished trace, its end
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::nanoseconds)]
+    pub(crate) interval: u64,
+    /// The threads that each process could run on [default: those that were busy at the busiest time]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZero<u32>>,
+    /// Where to look for names that the traces do not bring along.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
+    /// How much of the answer.
+    #[command(flatten)]
+    pub(crate) answer: AnswerOptions,
+}
+
+/// The JSON of `--once`.
+#[derive(Serialize)]
+struct Looks {
+    schema: u32,
+    processes: Vec<Look>,
+}
+
+/// Shows it.
+///
+/// # Errors
+/// There is no such trace, or it cannot be read.
+pub(crate) fn run(arguments: &Top) -> Result<Outcome> {
+    let choice = Choice {
+        symbols: arguments.debug_dirs.symbols(),
+        interval: Duration::from_nanos(arguments.interval.max(1)),
+        threads: arguments.threads,
+    };
+    let traces = find::traces(arguments.target.as_deref())?;
+    let watched = traces.iter().map(|trace| Watched::open(trace));
+    let mut watched = watched.collect::<Result<Vec<Watched>>>()?;
+    if arguments.once || arguments.answer.is_json() {
+        return once(arguments, &choice, &mut watched);
+    }
+    interact::run(&choice, &mut watched)?;
+    Ok(Outcome::Success)
+}
+
+fn once(arguments: &Top, choice: &Choice, watched: &mut [Watched]) -> Result<Outcome> {
+    for process in &mut *watched {
+        process.begin(choice)?;
+    }
+    if watched.iter().any(Watched::is_running) {
+        thread::sleep(choice.interval);
+    }
+    let looks = watched
+        .iter_mut()
+        .map(|process| process.look(choice, MAX_EVENTS_OF_ONE_LOOK));
+    let looks = Looks {
+        schema: SCHEMA,
+        processes: looks.collect::<Result<Vec<Look>>>()?,
+    };
+    let mut stdout = io::stdout().lock();
+    if arguments.answer.is_json() {
+        arguments.answer.print(&mut stdout, &looks)?;
+    } else {
+        let width = message::columns(&stdout);
+        let rows = arguments.answer.rows().unwrap_or(text::USUAL_ROWS);
+        for (number, look) in looks.processes.iter().enumerate() {
+            if number > 0 {
+                writeln!(stdout)?;
+            }
+            write!(stdout, "{}", text::of(look, width, rows))?;
+        }
+    }
+    stdout.flush()?;
+    Ok(Outcome::Success)
+}

@@ -1,0 +1,402 @@
+//! The screen of `top`: what is drawn.
+
+use std::time::Duration;
+
+use omptrace_analysis::answers::{Accounting, Cause, RegionAnswer};
+use omptrace_analysis::time;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Borders, Clear, Paragraph};
+
+use super::text::{self, LETTERS, bar};
+use super::watch::Look;
+
+/// The colours of the letters of bars: those of the page of `report`, which all kinds of colour vision distinguish.
+const COLOURS: [Color; LETTERS.len()] = [
+    Color::Rgb(0x00, 0x72, 0xb2),
+    Color::Rgb(0xe6, 0x9f, 0x00),
+    Color::Rgb(0xd5, 0x5e, 0x00),
+    Color::Rgb(0xcc, 0x79, 0xa7),
+    Color::Rgb(0xf0, 0xe4, 0x42),
+    Color::Rgb(0x56, 0xb4, 0xe9),
+    Color::Rgb(0x00, 0x9e, 0x73),
+    Color::Rgb(0x7f, 0x7f, 0x7f),
+];
+/// Lines above the lists.
+const HEAD: u16 = 3;
+const TREE: u16 = 7;
+/// Letters of a thread's name.
+const NAME: usize = 18;
+/// Letters behind a thread's bar.
+const BEHIND_BAR: usize = 30;
+
+/// The order of regions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// Those that lose most first.
+    #[default]
+    Lost,
+    /// The longest first.
+    Time,
+    /// Those that came most often first.
+    Visits,
+}
+
+impl Sort {
+    pub(super) fn next(self) -> Sort {
+        match self {
+            Sort::Lost => Sort::Time,
+            Sort::Time => Sort::Visits,
+            Sort::Visits => Sort::Lost,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Sort::Lost => "lost time",
+            Sort::Time => "time",
+            Sort::Visits => "visits",
+        }
+    }
+
+    fn key(self, region: &RegionAnswer) -> u64 {
+        match self {
+            Sort::Lost => region.accounting.lost(),
+            Sort::Time => region.duration_ns,
+            Sort::Visits => region.visits,
+        }
+    }
+}
+
+/// What the user has chosen.
+#[derive(Clone, Debug, Default)]
+pub(super) struct View {
+    pub(super) sort: Sort,
+    /// Threads that lose most come first; else they come in their own order.
+    pub(super) sorts_threads: bool,
+    pub(super) is_paused: bool,
+    pub(super) shows_help: bool,
+    /// The process that is shown, and how many there are.
+    pub(super) selected: usize,
+    pub(super) processes: usize,
+    /// The first thread that is shown.
+    pub(super) first_thread: usize,
+    /// How long a look is good for.
+    pub(super) period: Duration,
+    /// Words about what a key did.
+    pub(super) said: Option<String>,
+}
+
+/// Keys, and what each does.
+const KEYS: &[(&str, &str)] = &[
+    ("q", "quit; the program runs on"),
+    ("space", "pause the screen, and go on"),
+    ("s", "sort regions: by lost time, time, visits"),
+    ("t", "sort threads: in their own order, or by lost time"),
+    ("tab", "the next process"),
+    ("up, down", "more threads"),
+    (
+        "w",
+        "write the last 10 seconds as a trace, while the program runs",
+    ),
+    ("?", "these words, or not"),
+];
+
+/// Draws a look.
+pub(super) fn draw(frame: &mut Frame<'_>, look: &Look, view: &View) {
+    let area = frame.area();
+    let [head, tree, threads, regions, waits, foot] = Layout::vertical([
+        Constraint::Length(HEAD),
+        Constraint::Length(TREE),
+        Constraint::Fill(3),
+        Constraint::Fill(2),
+        Constraint::Fill(2),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    draw_head(frame, head, look, view);
+    let [left, right] =
+        Layout::horizontal([Constraint::Length(42), Constraint::Fill(1)]).areas(tree);
+    let lines: Vec<Line<'_>> = text::tree(&look.efficiency)
+        .into_iter()
+        .map(Line::from)
+        .collect();
+    frame.render_widget(Paragraph::new(lines).block(titled("efficiency")), left);
+    draw_causes(frame, right, &look.accounting);
+    draw_threads(frame, threads, look, view);
+    draw_regions(frame, regions, look, view);
+    draw_waits(frame, waits, look);
+    draw_foot(frame, foot, view);
+    if view.shows_help {
+        draw_help(frame, area);
+    }
+}
+
+fn titled(title: &str) -> Block<'_> {
+    Block::new()
+        .borders(Borders::TOP)
+        .title(format!(" {title} "))
+}
+
+fn draw_head(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
+    let mut lines: Vec<Line<'_>> = text::head(look).into_iter().map(Line::from).collect();
+    if let Some(first) = lines.first_mut() {
+        first.style = Style::new().add_modifier(Modifier::BOLD);
+        if view.processes > 1 {
+            first.push_span(format!(
+                "  ({} of {} processes)",
+                view.selected + 1,
+                view.processes
+            ));
+        }
+    }
+    let note = look.notes.first().cloned();
+    let note = note.or_else(|| look.headline.clone()).unwrap_or_default();
+    lines.push(Line::from(note));
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// The time of all threads by cause, which is the legend of the bars, too.
+fn draw_causes(frame: &mut Frame<'_>, area: Rect, accounting: &Accounting) {
+    let whole = accounting.total().max(1) as f64;
+    let mut lines = Vec::new();
+    for ((letter, causes, words), colour) in LETTERS.iter().zip(COLOURS) {
+        let ns: u64 = causes.iter().map(|cause| accounting[*cause]).sum();
+        if ns > 0 || lines.len() < 4 {
+            lines.push(Line::from(vec![
+                Span::styled(format!("{letter} "), Style::new().fg(colour)),
+                Span::raw(format!("{words:<20}{:>5.1} %", ns as f64 * 100.0 / whole)),
+            ]));
+        }
+    }
+    let idle = accounting[Cause::Serial] + accounting[Cause::NarrowTeam];
+    lines.push(Line::from(format!(
+        "  {:<20}{:>5.1} %",
+        "nothing to do",
+        idle as f64 * 100.0 / whole
+    )));
+    frame.render_widget(Paragraph::new(lines).block(titled("all threads")), area);
+}
+
+fn draw_threads(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
+    let letters = (area.width as usize)
+        .saturating_sub(NAME + BEHIND_BAR)
+        .max(8);
+    let mut threads: Vec<_> = look.threads_by_cause.iter().collect();
+    if view.sorts_threads {
+        threads.sort_by_key(|thread| std::cmp::Reverse(thread.accounting.lost()));
+    }
+    let line = |thread: &&omptrace_analysis::answers::ThreadGlance| {
+        let mut spans = vec![Span::raw(format!(
+            "{:<NAME$}",
+            text::cut(&thread.thread, NAME - 1)
+        ))];
+        let parts = bar(&thread.accounting, thread.rest_ns, letters);
+        for ((letter, count), colour) in parts.iter().zip(COLOURS) {
+            spans.push(Span::styled(
+                letter.to_string().repeat(*count),
+                Style::new().fg(colour),
+            ));
+        }
+        let rest = parts.last().map_or(0, |(_, count)| *count);
+        spans.push(Span::raw(" ".repeat(rest)));
+        spans.push(Span::raw(text::behind_bar(thread)));
+        Line::from(spans)
+    };
+    let lines: Vec<Line<'_>> = threads.iter().skip(view.first_thread).map(line).collect();
+    let title = format!(
+        "{} threads, by {}",
+        look.threads_by_cause.len(),
+        if view.sorts_threads {
+            "lost time"
+        } else {
+            "number"
+        }
+    );
+    frame.render_widget(Paragraph::new(lines).block(titled(&title)), area);
+}
+
+fn draw_regions(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
+    let mut regions: Vec<&RegionAnswer> = look.regions.iter().collect();
+    regions.sort_by_key(|region| std::cmp::Reverse(view.sort.key(region)));
+    let lines: Vec<Line<'_>> = regions
+        .into_iter()
+        .map(|region| Line::from(text::region(region)))
+        .collect();
+    let title = format!("regions by {}: time, visits, useful", view.sort.name());
+    frame.render_widget(Paragraph::new(lines).block(titled(&title)), area);
+}
+
+fn draw_waits(frame: &mut Frame<'_>, area: Rect, look: &Look) {
+    let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(area);
+    let blame: Vec<Line<'_>> = look
+        .blame
+        .iter()
+        .map(|row| {
+            Line::from(format!(
+                "{:>9} {:<15} {}",
+                time(row.ns),
+                row.cause.name(),
+                row.place.short()
+            ))
+        })
+        .collect();
+    frame.render_widget(
+        Paragraph::new(blame).block(titled("waits, by who caused them")),
+        left,
+    );
+    let locks: Vec<Line<'_>> = look
+        .blocked
+        .iter()
+        .map(|row| Line::from(text::lock(row)))
+        .collect();
+    frame.render_widget(
+        Paragraph::new(locks).block(titled("locks: waited, lock, where")),
+        right,
+    );
+}
+
+fn draw_foot(frame: &mut Frame<'_>, area: Rect, view: &View) {
+    let period = view.period.as_secs_f64();
+    let text = match &view.said {
+        Some(said) => said.clone(),
+        None if view.is_paused => "paused: space goes on   ? help   q quit".to_owned(),
+        None => format!(
+            "? help  q quit  space pause  s sort  tab process  w save      every {period:.1} s"
+        ),
+    };
+    let style = Style::new().add_modifier(Modifier::REVERSED);
+    frame.render_widget(Paragraph::new(text).style(style), area);
+}
+
+fn draw_help(frame: &mut Frame<'_>, area: Rect) {
+    let mut lines: Vec<Line<'_>> = KEYS
+        .iter()
+        .map(|(key, words)| Line::from(format!(" {key:<10}{words}")))
+        .collect();
+    lines.push(Line::from(""));
+    lines.push(Line::from(
+        " The numbers are of the last interval. Efficiencies are factors of those above.",
+    ));
+    lines.push(Line::from(
+        " A bar is a thread's time by cause; its empty part is time with nothing to do.",
+    ));
+    let height = (lines.len() as u16 + 2).min(area.height);
+    let width = 84.min(area.width);
+    let place = Rect {
+        x: (area.width - width) / 2,
+        y: (area.height - height) / 2,
+        width,
+        height,
+    };
+    frame.render_widget(Clear, place);
+    let block = Block::bordered().title(" keys ");
+    frame.render_widget(Paragraph::new(lines).block(block), place);
+}
+
+#[cfg(test)]
+mod tests {
+    use omptrace_analysis::answers::{Efficiency, Place, ThreadGlance};
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::super::watch::State;
+    use super::*;
+
+    fn look() -> Look {
+        let mut accounting = Accounting::default();
+        accounting.add(Cause::Useful, 600);
+        accounting.add(Cause::Imbalance, 400);
+        let region = |line, lost, visits| {
+            let mut of_region = Accounting::default();
+            of_region.add(Cause::Useful, 10);
+            of_region.add(Cause::Barrier, lost);
+            RegionAnswer {
+                place: Place {
+                    construct: "!$omp parallel".to_owned(),
+                    file: Some("a.c".to_owned()),
+                    line: Some(line),
+                    function: None,
+                },
+                visits,
+                duration_ns: 7_000_000,
+                accounting: of_region,
+                ..RegionAnswer::default()
+            }
+        };
+        Look {
+            threads_by_cause: vec![ThreadGlance {
+                thread: "main".to_owned(),
+                accounting,
+                ..ThreadGlance::default()
+            }],
+            regions: vec![region(1, 5, 9), region(2, 50, 1)],
+            accounting,
+            efficiency: Efficiency {
+                parallel: Some(0.6),
+                ..Efficiency::default()
+            },
+            window_begin_ns: Some(0),
+            ..Look::empty("a (1)".to_owned(), State::Running)
+        }
+    }
+
+    fn drawn(view: &View, (width, height): (u16, u16)) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a screen");
+        terminal
+            .draw(|frame| draw(frame, &look(), view))
+            .expect("it is drawn");
+        let buffer = terminal.backend().buffer();
+        let lines = buffer.content.chunks(width as usize);
+        lines
+            .map(|line| line.iter().map(|cell| cell.symbol()).collect::<String>() + "\n")
+            .collect()
+    }
+
+    #[test]
+    fn the_screen_has_what_the_look_has() {
+        let screen = drawn(&View::default(), (100, 30));
+        for words in [
+            "a (1): running",
+            "parallel efficiency            60.0 %",
+            "main",
+            "useful               60.0 %",
+            "imbalance            40.0 %",
+            "!$omp parallel @a.c:2",
+            "? help",
+        ] {
+            assert!(screen.contains(words), "no {words:?} in\n{screen}");
+        }
+        let place = |words| screen.find(words).expect("a region");
+        assert!(place("a.c:2") < place("a.c:1"), "{screen}");
+    }
+
+    #[test]
+    fn keys_change_the_order_and_show_help() {
+        let by_visits = View {
+            sort: Sort::Lost.next().next(),
+            ..View::default()
+        };
+        let screen = drawn(&by_visits, (100, 30));
+        let place = |words| screen.find(words).expect("a region");
+        assert!(place("a.c:1") < place("a.c:2"), "{screen}");
+        let help = View {
+            shows_help: true,
+            ..View::default()
+        };
+        assert!(drawn(&help, (100, 30)).contains("quit; the program runs on"));
+    }
+
+    #[test]
+    fn any_size_can_be_drawn() {
+        for size in [(1, 1), (20, 5), (80, 24), (300, 100)] {
+            let view = View {
+                shows_help: true,
+                ..View::default()
+            };
+            drawn(&view, size);
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! One trace that is watched: what its process did in the last moments, again and again.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::num::NonZero;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use omptrace_analysis::answers::{
+    Accounting, Blame, Blocked, Efficiency, Glance, NotSeen, RegionAnswer, ThreadGlance,
+};
+use omptrace_symbols::{self as symbols, Table};
+use omptrace_timeline::process_name;
+use omptrace_timeline::sink::Ns;
+use omptrace_trace_format::follow::{self, Bounds, Polled};
+use omptrace_trace_format::{Ending, Follower, InDoubt, Reader};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::failure::{Failure, Result};
+use crate::message;
+use crate::process::raw_ns;
+use crate::sealing::{self, Job};
+
+/// Words that are read of the spool at a time: more are passed over.
+const MAX_WORDS: u64 = 1 << 20;
+/// Events that are kept of each stream.
+const MAX_EVENTS: usize = 1 << 16;
+/// Bytes of the events of a finished trace that is interpreted as a whole.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// What is looked at.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    /// Where names are looked up.
+    pub(super) symbols: symbols::Options,
+    /// The time that is looked at.
+    pub(super) interval: Duration,
+    /// N, where the user says it.
+    pub(super) threads: Option<NonZero<u32>>,
+}
+
+/// The state of a traced process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum State {
+    /// It runs, and its events are read as they come.
+    Running,
+    /// It runs, and its newest events are not to be seen.
+    RunningUnseen,
+    /// It has ended.
+    Ended,
+    /// Whether it runs cannot be seen from here.
+    Unknown,
+}
+
+/// A look at a process.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Look {
+    pub(super) trace: PathBuf,
+    pub(super) process: String,
+    pub(super) pid: u32,
+    pub(super) state: State,
+    /// The part of the time that the numbers are of, in nanoseconds since the session's start; `null` where nothing is known.
+    pub(super) window_begin_ns: Option<Ns>,
+    pub(super) window_end_ns: Option<Ns>,
+    /// The window's share of the interval that was asked for. Below 1, there were more events than are interpreted.
+    pub(super) window_share: Option<f64>,
+    /// Since the look before, per second; `null` where the process does not run.
+    pub(super) events_per_second: Option<f64>,
+    /// Whether some of these were counted by the memory that they took.
+    pub(super) is_estimate: bool,
+    pub(super) event_bytes_per_second: Option<f64>,
+    pub(super) trace_bytes: u64,
+    pub(super) spool_bytes: u64,
+    /// Events that were lost, as far as is known.
+    pub(super) lost_events: u64,
+    /// N.
+    pub(super) threads: u32,
+    pub(super) accounting: Accounting,
+    pub(super) efficiency: Efficiency,
+    pub(super) threads_by_cause: Vec<ThreadGlance>,
+    pub(super) regions: Vec<RegionAnswer>,
+    pub(super) blame: Vec<Blame>,
+    pub(super) blocked: Vec<Blocked>,
+    pub(super) not_seen: Vec<NotSeen>,
+    /// What a reader should know of these numbers.
+    pub(super) notes: Vec<String>,
+    #[serde(skip)]
+    pub(super) headline: Option<String>,
+}
+
+/// A trace, and what of it was read.
+#[derive(Debug)]
+pub(super) struct Watched {
+    follower: Follower,
+    names: Table,
+    known_codes: usize,
+    /// When the spool was read last.
+    polled: Option<Instant>,
+    /// Words per event, of those that were read.
+    words: u64,
+    events: u64,
+    /// The look at a trace that nobody writes any more.
+    ended: Option<Look>,
+}
+
+impl Watched {
+    /// # Errors
+    /// It is no trace, or cannot be read.
+    pub(super) fn open(trace: &Path) -> Result<Watched> {
+        let follower = Follower::open(trace).map_err(|error| {
+            Failure::because(format!("cannot read {}", trace.display()), &error)
+        })?;
+        Ok(Watched {
+            follower,
+            names: Table::default(),
+            known_codes: 0,
+            polled: None,
+            words: 0,
+            events: 0,
+            ended: None,
+        })
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.follower.is_followable()
+    }
+
+    /// Reads what is new, so that a look an interval later has something to look at.
+    ///
+    /// # Errors
+    /// The spool cannot be read.
+    pub(super) fn begin(&mut self, choice: &Choice) -> Result<()> {
+        if self.is_running() {
+            self.poll(choice)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at the last interval. No more than `most_events` are interpreted.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub(super) fn look(&mut self, choice: &Choice, most_events: usize) -> Result<Look> {
+        self.notice_end()?;
+        if self.is_running() {
+            self.look_at_spool(choice, most_events)
+        } else {
+            self.look_at_file(choice, most_events)
+        }
+    }
+
+    /// A tracer that has ended has removed its spool; one that was killed is gone.
+    fn notice_end(&mut self) -> Result<()> {
+        if self.is_running() && !self.follower.is_still_written() {
+            let path = self.follower.reader().path().to_owned();
+            self.follower.renew().map_err(|error| {
+                Failure::because(format!("cannot read {}", path.display()), &error)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, choice: &Choice) -> Result<(Polled, Duration)> {
+        let interval = ns(choice.interval);
+        let begin = self
+            .follower
+            .ticks_at(raw_ns().saturating_sub(interval.cast_unsigned()));
+        let bounds = Bounds {
+            keep_from: begin,
+            most_words: MAX_WORDS,
+            most_events: MAX_EVENTS,
+        };
+        let path = self.follower.reader().path().to_owned();
+        let polled = self.follower.poll(bounds).map_err(|error| {
+            Failure::because(
+                format!("cannot read the spool of {}", path.display()),
+                &error,
+            )
+        })?;
+        self.words += polled.words_read;
+        self.events += polled.events_read;
+        let now = Instant::now();
+        let since = self.polled.replace(now);
+        Ok((polled, since.map_or(Duration::ZERO, |since| now - since)))
+    }
+
+    fn look_at_spool(&mut self, choice: &Choice, most_events: usize) -> Result<Look> {
+        let (polled, passed) = self.poll(choice)?;
+        let interval = ns(choice.interval);
+        let now = raw_ns();
+        let until = self.follower.ticks_at(now).max(self.follower.newest());
+        let begin = self
+            .follower
+            .ticks_at(now.saturating_sub(interval.cast_unsigned()));
+        let covered = begin.max(self.follower.covered_from());
+        let from = self.follower.begin_of_last(most_events, covered);
+        let mut look = self.empty_look(State::Running);
+        look.lost_events = polled.unreported;
+        if !passed.is_zero() {
+            let per_word = self.events as f64 / self.words.max(1) as f64;
+            let words = polled.words as f64 / passed.as_secs_f64();
+            let skipped = polled.words.saturating_sub(polled.words_read) as f64;
+            let events = polled.events_read as f64 + skipped * per_word;
+            look.events_per_second = Some(events / passed.as_secs_f64());
+            look.event_bytes_per_second = Some(words * 8.0);
+            look.is_estimate = polled.words != polled.words_read;
+        }
+        if until > from {
+            self.interpret(choice, (from, until), &mut look)?;
+        }
+        if let Some(share) = look.window_share.filter(|share| *share < 0.99) {
+            let rate = look.events_per_second.unwrap_or(0.0);
+            look.notes.push(format!(
+                "sampled: {:.1} % of the interval is interpreted, its end; {} came",
+                share * 100.0,
+                per_second(rate, "event")
+            ));
+        }
+        Ok(look)
+    }
+
+    /// Makes a small trace of the window, and interprets it.
+    fn interpret(&mut self, choice: &Choice, window: (u64, u64), look: &mut Look) -> Result<()> {
+        let cannot = |error: &(dyn std::error::Error + 'static)| {
+            Failure::because("cannot look at the newest events", error)
+        };
+        let bytes = self.follower.excerpt(window.0, window.1);
+        // In memory where that is possible; without a name, so that nothing is left behind.
+        let file = tempfile::tempfile_in("/dev/shm").or_else(|_| tempfile::tempfile());
+        let mut file = file.map_err(|error| cannot(&error))?;
+        file.write_all(&bytes).map_err(|error| cannot(&error))?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let excerpt = Reader::open(&path).map_err(|error| cannot(&error))?;
+        let codes = self.follower.code_addresses();
+        if codes != self.known_codes {
+            self.names
+                .update(symbols::resolve(&excerpt, &choice.symbols));
+            self.known_codes = codes;
+        }
+        let clock = excerpt.clock();
+        let window = (clock.ns(window.0).max(0), clock.ns(window.1).max(0));
+        if let Some((glance, report)) = Glance::of(&excerpt, &self.names, window, choice.threads) {
+            look.lost_events += report
+                .processes
+                .iter()
+                .map(|process| process.lost)
+                .sum::<u64>();
+            look.take(glance, window, ns(choice.interval));
+        }
+        Ok(())
+    }
+
+    /// The end of a trace that nobody writes.
+    fn look_at_file(&mut self, choice: &Choice, most_events: usize) -> Result<Look> {
+        if let Some(ended) = &self.ended {
+            return Ok(ended.clone());
+        }
+        let reader = self.follower.reader();
+        let state = match reader.ending() {
+            Ending::Running => State::RunningUnseen,
+            Ending::Unknown(_) => State::Unknown,
+            Ending::Ended | Ending::Killed(_) | Ending::DidNotFinish => State::Ended,
+        };
+        let mut look = self.empty_look(state);
+        let reader = self.follower.reader();
+        match reader.ending() {
+            Ending::Running => look.notes.push(
+                "the newest events lie in the program's own memory: its spool could not be made. What follows is what the \
+                 trace has so far"
+                    .to_owned(),
+            ),
+            Ending::Unknown(doubt) => look
+                .notes
+                .push(format!("whether the process still runs is not known: {doubt}")),
+            _ => {}
+        }
+        let clock = reader.clock();
+        let last = reader.last_ticks();
+        let end = clock.ns(last);
+        let interval = ns(choice.interval).min(end);
+        if reader.summary().event_bytes > MAX_FILE_BYTES {
+            look.notes.push(
+                "a large trace: its last chunks are interpreted, and what they do not name is unknown; `omptrace stats \
+                 --window` interprets all"
+                    .to_owned(),
+            );
+            self.take_end(choice, most_events, &mut look)?;
+        } else {
+            self.names = Table::of(reader, &choice.symbols);
+            let window = (end - interval, end);
+            if let Some((glance, report)) = Glance::of(reader, &self.names, window, choice.threads)
+            {
+                look.lost_events = report.processes.iter().map(|process| process.lost).sum();
+                look.take(glance, window, interval);
+            }
+        }
+        self.ended = Some(look.clone());
+        Ok(look)
+    }
+
+    /// Looks at the end of a trace of which not all is interpreted.
+    fn take_end(&mut self, choice: &Choice, most_events: usize, look: &mut Look) -> Result<()> {
+        let reader = self.follower.reader();
+        let last = reader.last_ticks();
+        let end = reader.clock().ns(last);
+        let begin_ns = (end - ns(choice.interval)).max(0);
+        let bounds = Bounds {
+            keep_from: reader.clock().ticks_at(begin_ns),
+            most_words: u64::MAX,
+            most_events: MAX_EVENTS,
+        };
+        self.follower.take_end(bounds);
+        let covered = bounds.keep_from.max(self.follower.covered_from());
+        let from = self.follower.begin_of_last(most_events, covered);
+        if from < last {
+            self.interpret(choice, (from, last), look)?;
+        }
+        Ok(())
+    }
+
+    fn empty_look(&self, state: State) -> Look {
+        let reader = self.follower.reader();
+        let (trace_bytes, spool_bytes) = self.follower.bytes();
+        Look {
+            trace: reader.path().to_owned(),
+            pid: reader.header().pid,
+            trace_bytes,
+            spool_bytes,
+            ..Look::empty(process_name(reader), state)
+        }
+    }
+
+    /// Writes what happened in the last time as a trace beside the other ones here; gives words about it.
+    ///
+    /// # Errors
+    /// There is no room for it, or the trace cannot be read.
+    pub(super) fn save(&mut self, last: Duration, choice: &Choice) -> Result<String> {
+        self.follower.renew().map_err(|error| {
+            let path = self.follower.reader().path().display();
+            Failure::because(format!("cannot read {path}"), &error)
+        })?;
+        let reader = self.follower.reader();
+        let now = raw_ns().saturating_sub(ns(last).cast_unsigned());
+        let from = match self.is_running() {
+            true => self.follower.ticks_at(now),
+            false => 0,
+        };
+        let path = free_name(reader)?;
+        let cannot = |error: &std::io::Error| {
+            Failure::because(format!("cannot write {}", path.display()), error)
+        };
+        let file = File::create_new(&path).map_err(|error| cannot(&error))?;
+        let mut out = BufWriter::new(file);
+        let written = follow::save(reader, from, &mut out).and_then(|_| out.flush());
+        if let Err(error) = written {
+            let _ = std::fs::remove_file(&path);
+            return Err(cannot(&error));
+        }
+        let job = Job {
+            trace: path.clone(),
+            additions: json!({}),
+            symbols: Some(choice.symbols.clone()),
+            in_doubt: InDoubt::Refuse,
+        };
+        let seconds = last.as_secs();
+        let path = message::near(&path);
+        sealing::seal_quietly(job)
+            .map_err(|why| Failure::new(format!("{}: {why}", path.display())))?;
+        Ok(format!("the last {seconds} s are in {}", path.display()))
+    }
+}
+
+/// A name in the working directory that no file has: `app.4711.top-1.omptrace`.
+fn free_name(reader: &Reader) -> Result<PathBuf> {
+    let stem = reader.path().file_stem().unwrap_or_default();
+    let stem = stem.to_string_lossy();
+    (1..1000)
+        .map(|number| PathBuf::from(format!("{stem}.top-{number}.omptrace")))
+        .find(|path| !path.exists())
+        .ok_or_else(|| Failure::new("a thousand saved traces are here already"))
+}
+
+impl Look {
+    /// A look at a process of which nothing is known yet.
+    pub(super) fn empty(process: String, state: State) -> Look {
+        Look {
+            trace: PathBuf::new(),
+            process,
+            pid: 0,
+            state,
+            window_begin_ns: None,
+            window_end_ns: None,
+            window_share: None,
+            events_per_second: None,
+            is_estimate: false,
+            event_bytes_per_second: None,
+            trace_bytes: 0,
+            spool_bytes: 0,
+            lost_events: 0,
+            threads: 0,
+            accounting: Accounting::default(),
+            efficiency: Efficiency::default(),
+            threads_by_cause: Vec::new(),
+            regions: Vec::new(),
+            blame: Vec::new(),
+            blocked: Vec::new(),
+            not_seen: Vec::new(),
+            notes: Vec::new(),
+            headline: None,
+        }
+    }
+
+    fn take(&mut self, glance: Glance, window: (Ns, Ns), interval: Ns) {
+        let Glance { answers, threads } = glance;
+        self.window_begin_ns = Some(window.0);
+        self.window_end_ns = Some(window.1);
+        self.window_share = Some((window.1 - window.0) as f64 / interval.max(1) as f64);
+        self.headline = answers.headline();
+        self.threads = answers.threads;
+        self.accounting = answers.accounting;
+        self.efficiency = answers.efficiency;
+        self.regions = answers.regions;
+        self.blame = answers.blame;
+        self.blocked = answers.blocked;
+        self.not_seen = answers.not_seen;
+        self.threads_by_cause = threads;
+    }
+}
+
+fn ns(duration: Duration) -> Ns {
+    Ns::try_from(duration.as_nanos()).unwrap_or(Ns::MAX)
+}
+
+/// `1.2 million events per second`, to two digits or three.
+pub(super) fn per_second(rate: f64, thing: &str) -> String {
+    let (scaled, word) = match rate {
+        1e9.. => (rate / 1e9, " billion"),
+        1e6.. => (rate / 1e6, " million"),
+        10e3.. => (rate / 1e3, " thousand"),
+        _ => (rate, ""),
+    };
+    let digits = usize::from(scaled < 100.0 && !word.is_empty());
+    format!("{scaled:.digits$}{word} {thing}s per second")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::per_second;
+
+    #[test]
+    fn rates_have_two_to_three_digits() {
+        let text = |rate| per_second(rate, "event");
+        assert_eq!(text(0.0), "0 events per second");
+        assert_eq!(text(9_999.0), "9999 events per second");
+        assert_eq!(text(12_340.0), "12.3 thousand events per second");
+        assert_eq!(text(1_230_000.0), "1.2 million events per second");
+        assert_eq!(text(123_400_000.0), "123 million events per second");
+    }
+}

@@ -1,0 +1,111 @@
+//! Events that become raw chunks again.
+
+use crate::ClockMap;
+use crate::block::{Chunk, ClockPair, Codec};
+use crate::event::TICK_BITS;
+use crate::predict::State;
+use crate::reader::Record;
+use crate::writer::{chunk_header, push_words};
+
+/// Words that an event is given room for at first, and at last: it has no more.
+const USUAL_EVENT_WORDS: usize = 64;
+const MAX_EVENT_WORDS: usize = 1 << 21;
+
+/// Writes the chunks of a stream, one after the other.
+pub(super) struct Encoder<'s> {
+    session: u64,
+    stream: u32,
+    clock: &'s ClockMap,
+    file: &'s mut Vec<u8>,
+    /// The chunk that is filled.
+    sequence: u32,
+    state: State,
+    base: u64,
+    words: Vec<u64>,
+    events: u32,
+}
+
+impl<'s> Encoder<'s> {
+    pub(super) fn new(
+        session: u64,
+        stream: u32,
+        clock: &'s ClockMap,
+        file: &'s mut Vec<u8>,
+    ) -> Encoder<'s> {
+        Encoder {
+            session,
+            stream,
+            clock,
+            file,
+            sequence: 0,
+            state: State::new(0),
+            base: 0,
+            words: Vec::new(),
+            events: 0,
+        }
+    }
+
+    /// The next event, which is not earlier than the one before.
+    pub(super) fn push(&mut self, record: &Record) {
+        if record.ticks.saturating_sub(self.base) >> TICK_BITS != 0 {
+            self.end_chunk();
+        }
+        if self.events == 0 {
+            self.base = record.ticks;
+        }
+        let ticks = record.ticks.saturating_sub(self.base);
+        let len = self.words.len();
+        let mut room = USUAL_EVENT_WORDS;
+        while room <= MAX_EVENT_WORDS {
+            self.words.resize(len + room, 0);
+            let event = &record.event;
+            if let Some(words) = event.encode(&mut self.state, ticks, &mut self.words[len..]) {
+                self.words.truncate(len + words);
+                self.events += 1;
+                return;
+            }
+            room *= 8;
+        }
+        self.words.truncate(len);
+    }
+
+    /// A chunk is missing here.
+    pub(super) fn pass_over(&mut self) {
+        self.sequence += 1;
+    }
+
+    /// Writes the chunk, if it has events; the next one follows.
+    pub(super) fn end_chunk(&mut self) {
+        if self.events == 0 {
+            return;
+        }
+        let ns = self.clock.ns(self.base);
+        let chunk = Chunk {
+            stream: self.stream,
+            sequence: self.sequence,
+            clock: ClockPair {
+                ticks: self.base,
+                monotonic_raw_ns: self.clock.start_raw_ns().saturating_add_signed(ns),
+                realtime_ns: self.clock.start_realtime_ns().saturating_add_signed(ns),
+            },
+            first_id: 0,
+        };
+        let mut payload = Vec::with_capacity(self.words.len() * 8);
+        push_words(&mut payload, &self.words);
+        let words = self.words.len() as u32;
+        let header = chunk_header(
+            self.session,
+            &chunk,
+            words,
+            self.events,
+            Codec::RAW,
+            &payload,
+        );
+        self.file.extend(header);
+        self.file.extend(payload);
+        self.sequence += 1;
+        self.words.clear();
+        self.events = 0;
+        self.state.reset(0);
+    }
+}

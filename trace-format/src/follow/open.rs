@@ -1,0 +1,197 @@
+//! What a thread has begun and not ended, kept while the events that began it are forgotten.
+
+use ompt_sys::{ompt_scope_begin, ompt_scope_end};
+
+use crate::event::{Event, ImplicitTaskEnd, ParallelEnd};
+use crate::field::{Address, Id};
+use crate::reader::Record;
+
+/// Things that are open at once. More are nonsense: their ends are not reported.
+const MAX_OPEN: usize = 256;
+
+/// The kind of a thing that is open, and which one it is where the ends say so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Parallel(Id),
+    Implicit(Id),
+    Work,
+    Sync,
+    Wait,
+    Masked,
+    Reduction,
+    Target,
+    /// The wait for a mutex.
+    Awaits(Address),
+    Holds(Address),
+    /// An explicit task that runs.
+    Task,
+}
+
+/// A thing that is open.
+#[derive(Clone, Debug)]
+pub(super) struct Open {
+    kind: Kind,
+    /// The event that began it.
+    pub(super) record: Record,
+}
+
+impl Open {
+    /// The end of what `record` began, at the same time, where a thread introduces itself by that; `None` of others.
+    pub(super) fn end_of(record: &Record) -> Option<Record> {
+        let event = match &record.event {
+            Event::ParallelBegin(begin) => Event::from(ParallelEnd {
+                parallel_data: begin.parallel_data,
+                encountering_task_data: begin.encountering_task_data,
+                flags: begin.flags,
+                codeptr_ra: begin.codeptr_ra,
+            }),
+            Event::ImplicitTaskBegin(begin) => Event::from(ImplicitTaskEnd {
+                endpoint: ompt_scope_end,
+                parallel_data: Id::NULL,
+                task_data: begin.task_data,
+                actual_parallelism: begin.actual_parallelism,
+                index: begin.index,
+                flags: begin.flags,
+            }),
+            _ => return None,
+        };
+        Some(Record {
+            ticks: record.ticks,
+            event,
+        })
+    }
+}
+
+/// Whether an event begins or ends something.
+enum Half {
+    Begin(Kind),
+    End(Kind),
+    /// The wait is over, and the mutex is held.
+    Acquired(Address),
+    /// The thread runs another task.
+    Switch(Id),
+    Neither,
+}
+
+fn half(event: &Event<'_>) -> Half {
+    let of = |endpoint, kind| match endpoint {
+        _ if endpoint == ompt_scope_begin => Half::Begin(kind),
+        _ if endpoint == ompt_scope_end => Half::End(kind),
+        _ => Half::Neither,
+    };
+    match event {
+        Event::ParallelBegin(begin) => Half::Begin(Kind::Parallel(begin.parallel_data)),
+        Event::ParallelEnd(end) => Half::End(Kind::Parallel(end.parallel_data)),
+        Event::ImplicitTaskBegin(task) => of(task.endpoint, Kind::Implicit(task.task_data)),
+        Event::ImplicitTaskEnd(task) => of(task.endpoint, Kind::Implicit(task.task_data)),
+        Event::Work(work) => of(work.endpoint, Kind::Work),
+        Event::SyncRegion(sync) => of(sync.endpoint, Kind::Sync),
+        Event::SyncRegionWait(wait) => of(wait.endpoint, Kind::Wait),
+        Event::Masked(masked) => of(masked.endpoint, Kind::Masked),
+        Event::Reduction(reduction) => of(reduction.endpoint, Kind::Reduction),
+        Event::Target(target) => of(target.endpoint, Kind::Target),
+        Event::TargetEmi(target) => of(target.endpoint, Kind::Target),
+        Event::MutexAcquire(mutex) => Half::Begin(Kind::Awaits(mutex.wait_id)),
+        Event::MutexAcquired(mutex) => Half::Acquired(mutex.wait_id),
+        Event::MutexReleased(mutex) => Half::End(Kind::Holds(mutex.wait_id)),
+        Event::TaskSchedule(switch) => Half::Switch(switch.next_task_data),
+        Event::TaskComplete(switch) => Half::Switch(switch.next_task_data),
+        _ => Half::Neither,
+    }
+}
+
+/// The things that a thread has open, the outermost first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Opens {
+    list: Vec<Open>,
+    /// Events were passed over: what is open may have ended.
+    is_doubtful: bool,
+}
+
+impl Opens {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Open> {
+        self.list.iter()
+    }
+
+    /// Events are passed over from here on.
+    pub(super) fn doubt(&mut self) {
+        self.is_doubtful = true;
+        self.list
+            .retain(|open| matches!(open.kind, Kind::Parallel(_) | Kind::Implicit(_)));
+    }
+
+    /// The next event comes. Where some were passed over, it may say what is still open: the region and the implicit task that
+    /// it belongs to.
+    pub(super) fn check(&mut self, event: &Event<'_>) {
+        if !self.is_doubtful {
+            return;
+        }
+        let (region, task) = match event {
+            Event::Work(it) => (it.parallel_data, it.task_data),
+            Event::SyncRegion(it) => (it.parallel_data, it.task_data),
+            Event::SyncRegionWait(it) => (it.parallel_data, it.task_data),
+            Event::Masked(it) => (it.parallel_data, it.task_data),
+            Event::Reduction(it) => (it.parallel_data, it.task_data),
+            Event::Dispatch(it) => (it.parallel_data, it.task_data),
+            Event::ImplicitTaskBegin(it) => (it.parallel_data, Id::NULL),
+            Event::ImplicitTaskEnd(it) => (Id::NULL, it.task_data),
+            Event::ParallelBegin(it) => (Id::NULL, it.encountering_task_data),
+            Event::ParallelEnd(it) => (it.parallel_data, it.encountering_task_data),
+            Event::ThreadEnd(_) => (Id::NULL, Id::NULL),
+            _ => return,
+        };
+        self.is_doubtful = false;
+        let begins_task = matches!(event, Event::ImplicitTaskBegin(_));
+        let is_region = |id: Id| id.known().is_some() && id == region;
+        let is_task = |id: Id| id.known().is_some() && id == task;
+        // A region that a thread of the team has begun is open as long as the thread's own task in it.
+        let of_task = |open: &Open| match &open.record.event {
+            Event::ImplicitTaskBegin(begin) if is_task(begin.task_data) => {
+                Some(begin.parallel_data)
+            }
+            _ => None,
+        };
+        let around = self.list.iter().find_map(of_task);
+        self.list
+            .retain(|open| match (&open.record.event, open.kind) {
+                (_, Kind::Parallel(id)) => is_region(id) || Some(id) == around,
+                (Event::ImplicitTaskBegin(begin), Kind::Implicit(id)) => {
+                    is_task(id) || is_region(begin.parallel_data) && !begins_task
+                }
+                _ => false,
+            });
+    }
+
+    /// Takes note of an event that is forgotten.
+    pub(super) fn take(&mut self, record: Record) {
+        match half(&record.event) {
+            Half::Begin(kind) => self.push(kind, record),
+            Half::End(kind) => self.remove(kind),
+            Half::Acquired(wait_id) => {
+                self.remove(Kind::Awaits(wait_id));
+                self.push(Kind::Holds(wait_id), record);
+            }
+            Half::Switch(next) => {
+                self.remove(Kind::Task);
+                let is_implicit = |open: &Open| open.kind == Kind::Implicit(next);
+                if !self.list.iter().any(is_implicit) {
+                    self.push(Kind::Task, record);
+                }
+            }
+            Half::Neither => {}
+        }
+    }
+
+    fn push(&mut self, kind: Kind, record: Record) {
+        if self.list.len() < MAX_OPEN {
+            self.list.push(Open { kind, record });
+        }
+    }
+
+    /// The innermost of that kind ends.
+    fn remove(&mut self, kind: Kind) {
+        if let Some(index) = self.list.iter().rposition(|open| open.kind == kind) {
+            self.list.remove(index);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Given a trace and a spool that grow, a follower finds this.
+
+use ompt_sys as ompt;
+use omptrace_trace_format::block::ChunkState;
+use omptrace_trace_format::event::{
+    Event, ImplicitTaskBegin, ParallelBegin, ParallelEnd, SyncRegion, ThreadBegin, Work,
+};
+use omptrace_trace_format::field::{Address, Id};
+use omptrace_trace_format::follow::{self, Bounds, Polled};
+use omptrace_trace_format::{DiagnosticKind, Follower, Reader, Severity};
+
+use crate::build::{Found, Trace, chunk, encode, read};
+
+/// Nothing is forgotten, and nothing passed over.
+const ALL: Bounds = Bounds {
+    keep_from: 0,
+    most_words: 1 << 20,
+    most_events: 1 << 20,
+};
+const CODE: Address = Address(0x1000);
+
+fn thread_begin(thread_type: ompt::ompt_thread_t) -> Event<'static> {
+    Event::from(ThreadBegin {
+        thread_type,
+        thread_data: Id(1),
+    })
+}
+
+fn region_begin(id: u64) -> Event<'static> {
+    Event::from(ParallelBegin {
+        encountering_task_data: Id(90),
+        exit_frame: Address(0),
+        enter_frame: Address(0),
+        exit_frame_flags: Default::default(),
+        enter_frame_flags: Default::default(),
+        parallel_data: Id(id),
+        requested_parallelism: 2,
+        flags: Default::default(),
+        codeptr_ra: CODE,
+    })
+}
+
+fn region_end(id: u64) -> Event<'static> {
+    Event::from(ParallelEnd {
+        parallel_data: Id(id),
+        encountering_task_data: Id(90),
+        flags: Default::default(),
+        codeptr_ra: CODE,
+    })
+}
+
+fn member(region: u64, task: u64) -> Event<'static> {
+    Event::from(ImplicitTaskBegin {
+        endpoint: ompt::ompt_scope_begin,
+        parallel_data: Id(region),
+        task_data: Id(task),
+        actual_parallelism: 2,
+        index: 0,
+        flags: Default::default(),
+    })
+}
+
+fn work(endpoint: ompt::ompt_scope_endpoint_t, region: u64, task: u64) -> Event<'static> {
+    Event::from(Work {
+        endpoint,
+        work_type: ompt::ompt_work_loop_static,
+        parallel_data: Id(region),
+        task_data: Id(task),
+        count: 8,
+        codeptr_ra: CODE,
+    })
+}
+
+fn barrier(endpoint: ompt::ompt_scope_endpoint_t, region: u64, task: u64) -> Event<'static> {
+    Event::from(SyncRegion {
+        endpoint,
+        kind: ompt::ompt_sync_region_barrier_explicit,
+        parallel_data: Id(region),
+        task_data: Id(task),
+        codeptr_ra: CODE,
+    })
+}
+
+/// A thread that is in a loop of the parallel region 7, as its implicit task 8.
+fn begins() -> Vec<Event<'static>> {
+    vec![
+        thread_begin(ompt::ompt_thread_initial),
+        region_begin(7),
+        member(7, 8),
+        work(ompt::ompt_scope_begin, 7, 8),
+    ]
+}
+
+fn words(sequence: u32, events: &[Event<'_>]) -> Vec<u64> {
+    encode(chunk(1, sequence).first_id, events)
+}
+
+/// The time of the event of that place in a chunk made by [`words`].
+fn ticks(sequence: u32, place: u64) -> u64 {
+    chunk(1, sequence).clock.ticks + 100 * place
+}
+
+fn poll(follower: &mut Follower, bounds: Bounds) -> Polled {
+    follower.poll(bounds).expect("the spool can be read")
+}
+
+/// The events of an excerpt, but for the last, which only says that time passed.
+fn excerpt_of(follower: &mut Follower, from: u64, until: u64) -> Found {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("excerpt.omptrace");
+    std::fs::write(&path, follower.excerpt(from, until)).expect("the folder is ours");
+    let mut found = read(&path);
+    let grave = |found: &Found| {
+        let mut all = found.diagnostics.iter();
+        all.any(|diagnostic| diagnostic.severity > Severity::Note)
+    };
+    assert!(!grave(&found), "{:#?}", found.diagnostics);
+    let (_, last, event) = found.events.pop().expect("the last event");
+    assert!(
+        last == until && matches!(event, Event::Flush(_)),
+        "{event:?}"
+    );
+    found
+}
+
+fn events_of(found: &Found) -> Vec<Event<'static>> {
+    let events = found.events.iter();
+    events.map(|(_, _, event)| event.clone()).collect()
+}
+
+#[test]
+fn an_excerpt_that_begins_at_the_start_has_all_events() {
+    let trace = Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(0, &begins()));
+    let mut follower = Follower::open(&trace.write()).expect("a trace");
+    let polled = poll(&mut follower, ALL);
+    assert_eq!(polled.events_read, 4);
+    assert_eq!(polled.words, polled.words_read);
+    let found = excerpt_of(&mut follower, 0, ticks(0, 50));
+    assert_eq!(events_of(&found), begins());
+    assert_eq!(found.events[3].1, ticks(0, 3));
+}
+
+#[test]
+fn what_is_open_before_an_excerpt_is_in_it() {
+    let mut events = begins();
+    events.push(work(ompt::ompt_scope_end, 7, 8));
+    events.push(barrier(ompt::ompt_scope_begin, 7, 8));
+    let trace = Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(0, &events));
+    let mut follower = Follower::open(&trace.write()).expect("a trace");
+    poll(&mut follower, ALL);
+    let found = excerpt_of(&mut follower, ticks(0, 5), ticks(0, 50));
+    // The loop is over by then.
+    let expected = [&events[..3], &events[5..]].concat();
+    assert_eq!(events_of(&found), expected);
+    assert_eq!(found.kinds(), [DiagnosticKind::ChunksOverwritten]);
+    assert_eq!(follower.covered_from(), ticks(0, 4));
+}
+
+#[test]
+fn what_is_over_before_an_excerpt_takes_no_time_in_it() {
+    let mut events = begins()[..2].to_vec();
+    events.push(region_end(7));
+    events.push(region_begin(9));
+    let trace = Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(0, &events));
+    let mut follower = Follower::open(&trace.write()).expect("a trace");
+    poll(&mut follower, ALL);
+    let found = excerpt_of(&mut follower, ticks(0, 3), ticks(0, 50));
+    assert_eq!(events_of(&found), events);
+    // The first region ends when it begins: it is there for what it says of the thread.
+    assert_eq!(found.events[2].1, ticks(0, 1));
+}
+
+#[test]
+fn a_later_poll_reads_only_what_is_new() {
+    let before = Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(0, &begins()));
+    let path = before.write();
+    let mut follower = Follower::open(&path).expect("a trace");
+    poll(&mut follower, ALL);
+    assert_eq!(poll(&mut follower, ALL), Polled::default());
+    let mut events = begins();
+    events.push(work(ompt::ompt_scope_end, 7, 8));
+    let after = Trace::new().spooled(chunk(1, 0), ChunkState::FULL, &words(0, &events));
+    let next = after.spooled(
+        chunk(1, 1),
+        ChunkState::ACTIVE,
+        &words(1, &[barrier(ompt::ompt_scope_begin, 7, 8)]),
+    );
+    // In place, as memory that is shared: the follower has the file open.
+    let grown = std::fs::read(omptrace_trace_format::spool::default_path(&next.write()));
+    let spool = omptrace_trace_format::spool::default_path(&path);
+    crate::build::overwrite(&spool, &grown.expect("a spool"));
+    let polled = poll(&mut follower, ALL);
+    assert_eq!(polled.events_read, 2);
+    let found = excerpt_of(&mut follower, 0, ticks(1, 50));
+    assert_eq!(events_of(&found).len(), 6);
+}
+
+/// A trace whose first chunk is in the file, and whose spool has a much later one with these events.
+fn with_gap(events: &[Event<'_>]) -> Trace {
+    Trace::new().raw(chunk(1, 0), &words(0, &begins())).spooled(
+        chunk(1, 5),
+        ChunkState::ACTIVE,
+        &words(5, events),
+    )
+}
+
+#[test]
+fn a_region_is_open_behind_a_gap_where_its_thread_says_so() {
+    let later = [work(ompt::ompt_scope_end, 7, 8)];
+    let mut follower = Follower::open(&with_gap(&later).write()).expect("a trace");
+    let polled = poll(&mut follower, ALL);
+    assert_eq!(polled.events_read, 1);
+    let found = excerpt_of(&mut follower, 0, ticks(5, 50));
+    // Whether the loop is the same one is not known.
+    assert_eq!(events_of(&found), [&begins()[..3], &later].concat());
+    assert_eq!(follower.covered_from(), ticks(5, 0));
+}
+
+#[test]
+fn a_region_is_over_behind_a_gap_where_its_thread_is_elsewhere() {
+    let later = [barrier(ompt::ompt_scope_begin, 70, 80)];
+    let mut follower = Follower::open(&with_gap(&later).write()).expect("a trace");
+    poll(&mut follower, ALL);
+    let found = excerpt_of(&mut follower, 0, ticks(5, 50));
+    let regions = events_of(&found)
+        .into_iter()
+        .filter(|event| matches!(event, Event::ParallelBegin(_) | Event::ParallelEnd(_)));
+    assert_eq!(
+        regions.collect::<Vec<_>>(),
+        [region_begin(7), region_end(7)]
+    );
+}
+
+#[test]
+fn with_too_much_to_read_the_newest_chunks_are_read() {
+    let events = vec![work(ompt::ompt_scope_begin, 7, 8); 600];
+    let trace = Trace::new()
+        .spooled(chunk(1, 0), ChunkState::FULL, &words(0, &begins()))
+        .spooled(chunk(1, 1), ChunkState::FULL, &words(1, &events))
+        .spooled(chunk(1, 2), ChunkState::ACTIVE, &words(2, &events));
+    let mut follower = Follower::open(&trace.write()).expect("a trace");
+    let few = Bounds {
+        most_words: 100,
+        ..ALL
+    };
+    let polled = poll(&mut follower, few);
+    assert!(polled.words_read < polled.words, "{polled:?}");
+    assert_eq!(follower.covered_from(), ticks(2, 0));
+    let begin = follower.begin_of_last(10, 0);
+    assert_eq!(begin, ticks(2, 590));
+}
+
+#[test]
+fn the_newest_part_is_a_trace_of_its_own() {
+    let trace = Trace::new()
+        .raw(chunk(1, 0), &words(0, &begins()))
+        .raw(chunk(1, 1), &words(1, &begins()))
+        .raw(chunk(1, 2), &words(2, &begins()))
+        .spooled(chunk(1, 3), ChunkState::ACTIVE, &words(3, &begins()));
+    let reader = Reader::open(&trace.write()).expect("a trace");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("saved.omptrace");
+    let mut file = std::fs::File::create(&path).expect("the folder is ours");
+    let chunks = follow::save(&reader, ticks(3, 0), &mut file).expect("it is written");
+    // The first one introduces the thread; the one before the time may last until then.
+    assert_eq!(chunks, 3);
+    let saved = read(&path);
+    assert_eq!(saved.kinds(), [DiagnosticKind::ChunksOverwritten]);
+    assert_eq!(saved.events.len(), 12);
+}
