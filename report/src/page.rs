@@ -61,6 +61,7 @@ fn with_limits(report: &Report<'_>, limits: &Limits) -> String {
     sections::regions(&mut out, report, limits);
     sections::sources(&mut out, report, limits);
     sections::blame(&mut out, report, limits);
+    sections::processes(&mut out, report, limits);
     sections::tables(&mut out, report, limits);
     sections::origin(&mut out, report);
     how_to_read(&mut out);

@@ -172,6 +172,50 @@ fn the_page_has_the_numbers_of_stats_and_can_be_used() {
     assert_eq!(seen["pdf"], "%PDF-");
 }
 
+#[test]
+fn tasks_are_shown_by_their_duration() {
+    let traces = Traces::folder();
+    let trace = traced(&traces, "taskwait");
+    let stats = stats(&trace);
+    let folder = tempfile::tempdir().expect("a folder");
+    let seen = read_page(&page(folder.path(), &[&trace]), None);
+    assert_eq!(seen["errors"], serde_json::json!([]));
+    let constructs = rows(&stats["constructs"]).iter();
+    let tasks: Vec<&Value> = constructs
+        .filter(|row| row["category"] == "task")
+        .map(|row| &row["count"])
+        .collect();
+    assert_eq!(tasks.len(), 1, "the program has one task construct");
+    let shown: Vec<&Value> = rows(&seen["numbers"]["tasks"]).iter().collect();
+    assert_eq!(shown, tasks);
+}
+
+#[test]
+fn each_process_has_its_line_over_time() {
+    let (one, two) = (Traces::folder(), Traces::folder());
+    let (first, second) = (traced(&one, "imbalance"), traced(&two, "critical"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let seen = read_page(&page(folder.path(), &[&first, &second]), None);
+    assert_eq!(seen["errors"], serde_json::json!([]));
+    let words = ["stats".as_ref(), "--json".as_ref(), "--all".as_ref()];
+    let inputs = [first.as_os_str(), second.as_os_str()];
+    let output = omptrace(words.iter().chain(&inputs));
+    let stats: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let lines = rows(&seen["numbers"]["heat"]);
+    let names = |rows: &[Value], field: &str| -> Vec<Value> {
+        rows.iter().map(|row| row[field].clone()).collect()
+    };
+    assert_eq!(
+        names(lines, "process"),
+        names(rows(&stats["processes"]), "name")
+    );
+    let useful: u64 = lines
+        .iter()
+        .map(|line| line["useful_ns"].as_u64().expect("a time"))
+        .sum();
+    assert_eq!(useful, stats["accounting"]["useful_ns"]);
+}
+
 /// A program and a trace may be called anything.
 #[test]
 fn names_from_traces_are_text_and_never_run() {

@@ -52,6 +52,14 @@ await withPage({ width: 1600, height: 1000 }, async (page, errors) => {
         gain_ns: value(card.querySelector(".gain b")),
         commands: [...card.querySelectorAll("code.copy")].map((code) => code.textContent),
       })),
+      tasks: rows("#grains figure", (figure) =>
+        [...figure.querySelectorAll("td.n")].reduce((sum, cell) => sum + value(cell), 0),
+      ),
+      heat: rows("#processes-heat tr", (row) => ({
+        process: row.cells[0].textContent,
+        columns: row.cells.length - 1,
+        useful_ns: [...row.cells].reduce((sum, cell) => sum + (value(cell) || 0), 0),
+      })),
       regions: rows("#regions-table tbody tr", (row) =>
         [...row.cells].map((cell) => (cell.dataset.value ? value(cell) : cell.textContent)),
       ),

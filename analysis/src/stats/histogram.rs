@@ -48,6 +48,19 @@ impl Histogram {
         }
     }
 
+    /// How many durations reach each power of two, and not the next; those of 0 count with 1.
+    pub(super) fn powers(&self) -> Vec<u64> {
+        let mut powers = Vec::new();
+        for (bucket, count) in self.0.iter().enumerate() {
+            let power = longest(bucket).checked_ilog2().unwrap_or(0) as usize;
+            if powers.len() <= power {
+                powers.resize(power + 1, 0);
+            }
+            powers[power] += count;
+        }
+        powers
+    }
+
     /// The longest duration of the bucket below which, or in which, this share of all durations lies; `None` where there is none.
     pub(super) fn quantile(&self, percent: u64) -> Option<u64> {
         let all: u64 = self.0.iter().sum();
@@ -100,6 +113,17 @@ mod tests {
             );
         }
         assert!(durations.is_sorted_by_key(|ns| bucket(*ns)));
+    }
+
+    #[test]
+    fn powers_have_all_durations() {
+        let mut histogram = Histogram::default();
+        assert!(histogram.powers().is_empty());
+        for ns in [0, 1, 2, 3, 4, 1023, 1024, 1025, 2047] {
+            histogram.add(ns);
+        }
+        let powers = histogram.powers();
+        assert_eq!(powers, [2, 2, 1, 0, 0, 0, 0, 0, 0, 1, 3]);
     }
 
     #[test]

@@ -353,6 +353,10 @@ pub struct ConstructStats {
     pub median_ns: Option<u64>,
     /// 99 of 100 took no longer.
     pub p99_ns: Option<u64>,
+    /// How many took a power of two in nanoseconds or longer, and not the next one: for charts. Empty where `median_ns` is not
+    /// known.
+    #[serde(skip)]
+    pub durations: Vec<u64>,
     /// The part of `total_ns` with no other construct inside.
     pub self_ns: u64,
     /// `self_ns` of one, on average; `None` where their number is unknown.

@@ -140,6 +140,9 @@ impl ConstructSums {
         let quantile = |percent: u64| self.durations.quantile(percent).filter(|_| is_whole);
         stats.median_ns = quantile(50).map(|ns| ns.min(longest));
         stats.p99_ns = quantile(99).map(|ns| ns.min(longest));
+        if is_whole {
+            stats.durations = self.durations.powers();
+        }
         stats.self_mean_ns =
             (!times.is_of_parts).then_some(stats.self_ns / stats.times.count.max(1));
         self.stats

@@ -4,6 +4,7 @@ mod blame;
 mod comparison;
 mod findings;
 mod overview;
+mod processes;
 mod provenance;
 mod regions;
 mod sources;
@@ -28,9 +29,11 @@ pub(crate) use blame::blame;
 pub(crate) use comparison::comparison;
 pub(crate) use findings::{findings, view_command};
 pub(crate) use overview::{headline, timeline, tree};
+pub(crate) use processes::processes;
 pub(crate) use provenance::{origin, provenance};
 pub(crate) use regions::regions;
 pub(crate) use sources::sources;
+use tables::heat;
 pub(crate) use tables::tables;
 
 /// A cell of a table.

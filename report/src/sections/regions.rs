@@ -101,27 +101,28 @@ fn region_charts(
     }
     let visits: u64 = shape.durations.iter().sum();
     if visits > 1 {
-        let most = shape.durations.iter().copied().max().unwrap_or(1).max(1);
-        let first = shape
-            .durations
-            .iter()
-            .position(|count| *count > 0)
-            .unwrap_or(0);
-        let last = shape
-            .durations
-            .iter()
-            .rposition(|count| *count > 0)
-            .unwrap_or(0);
-        *out += "<figure><figcaption>Visits by duration</figcaption><table class=bars><tbody>";
-        for class in first..=last {
-            let name = format!("from {}", time(1_u64 << class));
-            let count = shape.durations[class];
-            chart_row(out, &name, &with_commas(count), count, most);
-        }
-        *out += "</tbody></table></figure>";
+        by_duration(out, "Visits by duration", &shape.durations);
         visits_over_time(out, report, shape);
     }
     *out += "</div></details>";
+}
+
+/// Counts of durations by their power of two, as bars.
+pub(super) fn by_duration(out: &mut String, caption: &str, counts: &[u64]) {
+    let is_any = |count: &u64| *count > 0;
+    let first = counts.iter().position(is_any).unwrap_or(0);
+    let last = counts.iter().rposition(is_any).unwrap_or(0);
+    let most = counts.iter().copied().max().unwrap_or(1).max(1);
+    let _ = write!(
+        out,
+        "<figure><figcaption>{}</figcaption><table class=bars><tbody>",
+        Text(caption)
+    );
+    for (class, count) in counts.iter().enumerate().take(last + 1).skip(first) {
+        let name = format!("from {}", time(1_u64 << class));
+        chart_row(out, &name, &with_commas(*count), *count, most);
+    }
+    *out += "</tbody></table></figure>";
 }
 
 fn chart_row(out: &mut String, name: &str, text: &str, value: u64, most: u64) {

@@ -1,53 +1,12 @@
-//! Threads, processes, constructs, locks, devices.
+//! Threads, constructs, locks, devices.
 
+use super::regions::by_duration;
 use super::*;
 
-/// Threads, processes, locks, devices.
+/// Threads, constructs, locks, devices.
 pub(crate) fn tables(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let stats = report.stats;
     let more = |by: &str| format!("{} --by {by} --all", report.stats_command);
-    if stats.processes.len() > 1 {
-        section(out, "processes", "Processes", "");
-        let mut useful: BTreeMap<u32, u64> = BTreeMap::new();
-        for thread in &stats.threads {
-            let worked = thread.working_ns.unwrap_or(0) + thread.serial_ns;
-            *useful.entry(thread.process_id).or_default() += worked;
-        }
-        let rows = stats.processes.iter().map(|process| {
-            let worked = useful.get(&process.id).copied().unwrap_or(0);
-            let share = worked as f64
-                / (process.duration_ns.max(1) as f64 * f64::from(process.threads.max(1)));
-            vec![
-                Cell::Name(process.name.clone()),
-                process
-                    .rank
-                    .map_or(Cell::unknown(), |rank| Cell::count(rank.into())),
-                Cell::Name(process.host.clone()),
-                Cell::count(process.threads.into()),
-                Cell::time(process.duration_ns),
-                Cell::known_time(process.serial_ns),
-                heat(share),
-            ]
-        });
-        let headings = [
-            "process",
-            "rank",
-            "host",
-            "threads",
-            "time",
-            "serial",
-            "threads at work",
-        ];
-        table(
-            out,
-            "processes-table",
-            "Processes",
-            &headings,
-            rows.collect(),
-            (limits.rows, &more("process")),
-        );
-        *out += "</section>";
-    }
     section(out, "per-thread", "Threads", "");
     let rows = stats.threads.iter().map(|thread| {
         let share = |ns: Option<u64>| Some(ns? as f64 / thread.duration_ns.max(1) as f64);
@@ -90,6 +49,7 @@ pub(crate) fn tables(out: &mut String, report: &Report<'_>, limits: &Limits) {
     );
     *out += "</section>";
     constructs(out, report, limits);
+    grains(out, report, limits);
     if !stats.locks.is_empty() {
         section(out, "locks", "Locks", "");
         let rows = stats.locks.iter().map(|lock| {
@@ -168,8 +128,65 @@ fn constructs(out: &mut String, report: &Report<'_>, limits: &Limits) {
     *out += "</section>";
 }
 
+/// How much work a task or a chunk of a loop is: where it is little, to hand it out costs more than to do it.
+fn grains(out: &mut String, report: &Report<'_>, limits: &Limits) {
+    let constructs = report.stats.constructs.iter();
+    let tasks = constructs.clone().filter(|row| row.category == "task");
+    let tasks: Vec<_> = tasks.filter(|row| !row.durations.is_empty()).collect();
+    let loops = constructs.filter_map(|row| Some((row, row.of_loop?)));
+    let loops: Vec<Vec<Cell>> = loops
+        .map(|(row, of_loop)| {
+            vec![
+                Cell::Name(row.name.clone()),
+                Cell::Name(row.schedule.clone().unwrap_or_default()),
+                Cell::count(of_loop.chunks),
+                Cell::time(of_loop.chunk_mean_ns),
+                Cell::Number(
+                    format!("{:.1}", of_loop.iterations_per_chunk),
+                    of_loop.iterations_per_chunk,
+                ),
+            ]
+        })
+        .collect();
+    if tasks.is_empty() && loops.is_empty() {
+        return;
+    }
+    let lead = "How long tasks and chunks of loops take. Where that is little more than a runtime needs to hand one out, larger \
+                ones lose less.";
+    section(out, "grains", "Grains of work", lead);
+    let more = format!("{} --by construct --all", report.stats_command);
+    if !loops.is_empty() {
+        let headings = [
+            "loop",
+            "schedule",
+            "chunks",
+            "mean time of a chunk",
+            "iterations in one",
+        ];
+        table(
+            out,
+            "chunks-table",
+            "Chunks of loops, where the runtime reports them",
+            &headings,
+            loops,
+            (limits.rows / 4, &more),
+        );
+    }
+    *out += "<div class=charts>";
+    for row in tasks.iter().take(limits.charts) {
+        by_duration(
+            out,
+            &format!("{}, by duration", short(&row.name)),
+            &row.durations,
+        );
+    }
+    *out += "</div>";
+    left_out(out, tasks.len(), limits.charts, &more);
+    *out += "</section>";
+}
+
 /// A share as a number on a ground that is the darker the greater it is.
-fn heat(share: f64) -> Cell {
+pub(super) fn heat(share: f64) -> Cell {
     let strength = (share * 60.0).clamp(0.0, 60.0);
     Cell::Html(format!(
         "<span class=heat style=\"--s:{strength:.0}%\" data-value=\"{share}\">{}</span>",
