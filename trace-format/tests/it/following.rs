@@ -31,11 +31,11 @@ fn region_begin(id: u64) -> Event<'static> {
         encountering_task_data: Id(90),
         exit_frame: Address(0),
         enter_frame: Address(0),
-        exit_frame_flags: Default::default(),
-        enter_frame_flags: Default::default(),
+        exit_frame_flags: ompt::ompt_frame_flag_t(0),
+        enter_frame_flags: ompt::ompt_frame_flag_t(0),
         parallel_data: Id(id),
         requested_parallelism: 2,
-        flags: Default::default(),
+        flags: ompt::ompt_parallel_flag_t(0),
         codeptr_ra: CODE,
     })
 }
@@ -44,7 +44,7 @@ fn region_end(id: u64) -> Event<'static> {
     Event::from(ParallelEnd {
         parallel_data: Id(id),
         encountering_task_data: Id(90),
-        flags: Default::default(),
+        flags: ompt::ompt_parallel_flag_t(0),
         codeptr_ra: CODE,
     })
 }
@@ -56,7 +56,7 @@ fn member(region: u64, task: u64) -> Event<'static> {
         task_data: Id(task),
         actual_parallelism: 2,
         index: 0,
-        flags: Default::default(),
+        flags: ompt::ompt_task_flag_t(0),
     })
 }
 
