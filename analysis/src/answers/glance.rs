@@ -36,9 +36,9 @@ pub struct ThreadGlance {
 }
 
 impl Glance {
-    /// The look at the one process of `reader` from the first to before the second time of `window`, in nanoseconds since the
-    /// session's start; `threads`: N, where the user says it. And what was wrong with the trace. `None` where the process did
-    /// not run in the window.
+    /// The look at the one process of `reader`, and what was wrong with the trace. `window` is from the first time to before
+    /// the second, in nanoseconds since the session's start. `threads` is N, where the user says it. `None` where the process
+    /// did not run in the window.
     pub fn of(
         reader: &Reader,
         symbols: &Table,

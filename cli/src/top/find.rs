@@ -16,8 +16,8 @@ use crate::inputs;
 const START: &str =
     "start the program with `omptrace record`, or with the variables that `omptrace env` prints";
 
-/// The traces that `target` names, in order: a process and its children, a trace, a folder of traces; all traced programs that
-/// can be seen where it is `None`.
+/// The traces that `target` names, in order. It is a process, which has children, or a trace, or a folder of traces. `None` means
+/// all traced programs that can be seen.
 ///
 /// # Errors
 /// There are none, or the target is not there.

@@ -128,7 +128,7 @@ fn constructs(out: &mut String, report: &Report<'_>, limits: &Limits) {
     *out += "</section>";
 }
 
-/// How much work a task or a chunk of a loop is: where it is little, to hand it out costs more than to do it.
+/// How much work a task or a chunk of a loop is. Where it is little, to hand it out costs more than to do it.
 fn grains(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let constructs = report.stats.constructs.iter();
     let tasks = constructs.clone().filter(|row| row.category == "task");

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Nothing is asked of the program: no lock is taken, no file is changed, its threads run no instruction more. A chunk's
-//! published length says which of its words are whole. The work is bounded: where more events come than the caller wants to
-//! read, older chunks are passed over, and each stream goes on in its newest one.
+//! published length says which of its words are whole. The work is bounded. Where more events come than the caller wants to
+//! read, each stream goes on in its newest chunk.
 
 mod encoder;
 mod open;

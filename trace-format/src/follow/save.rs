@@ -12,9 +12,9 @@ use crate::writer::{chunk_header, metadata_block, push_words};
 /// The keys of the metadata that hold for the whole trace alone.
 const OF_WHOLE_TRACE: &[&str] = &["lock", "record", "end", "found_while_sealing"];
 
-/// Writes to `out` a trace of the events from `from` on, in raw ticks, and of some before: chunks stay whole, and so does the
-/// first one of each stream, where threads introduce themselves. It is a trace of a flight recorder, which is not sealed. Gives
-/// how many chunks it has.
+/// Writes to `out` a trace of the events from `from` on, in raw ticks. Some earlier ones are in it, since chunks stay whole. The
+/// first chunk of each stream is in it, where its thread introduces itself. It is a trace of a flight recorder, which is not
+/// sealed. Gives how many chunks it has.
 ///
 /// # Errors
 /// `out` cannot be written to. Chunks that cannot be read are left out.

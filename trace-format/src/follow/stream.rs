@@ -317,8 +317,8 @@ impl Followed {
         }
     }
 
-    /// The events that a stream must begin with so that its thread is known, what is open, and its modules with those that
-    /// are `gone`: in the order of time. Modules come behind the introduction, since readers look for a thread's name first.
+    /// The events that a stream must begin with, in the order of time. By these its thread is known, what is open, and modules:
+    /// its own, and those that are `gone`. Modules come behind the introduction, since readers look for a thread's name first.
     pub(super) fn prefix<'r>(&'r self, gone: impl Iterator<Item = &'r Record>) -> Vec<Record> {
         let mut prefix = Vec::new();
         let mut introduced = 0;
