@@ -69,7 +69,10 @@ fn installed() -> Result<PathBuf> {
                 "{LIBRARY} is neither in {} nor in ../lib from there",
                 folder.display()
             ))
-            .hint("name it with --tool PATH; `cargo build -p omptrace-tracer` builds it")
+            .hint(
+                "cargo install brings this program alone: a release's archive, wheel or package has the libraries, and `cargo xtask \
+                 install` of the sources does; or name one with --tool PATH",
+            )
         })
 }
 

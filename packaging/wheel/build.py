@@ -33,7 +33,7 @@ def main(tree, out, platform):
         (pure,) = scratch.glob("*.whl")
         run("wheel", "unpack", "--dest", scratch, pure)
         (package,) = (path for path in scratch.iterdir() if path.is_dir() and path != source)
-        # Such as `omptrace-0.1.0`.
+        # Such as `omptrace-0.2.0`.
         data = package / f"{package.name}.data"
         for name in ("bin/omptrace",):
             place(tree / name, data / "scripts" / pathlib.Path(name).name)

@@ -13,4 +13,4 @@ from .dataset import Dataset, Report, open
 from .program import ProgramError, Recording, program, record
 
 __all__ = ["Dataset", "ProgramError", "Recording", "Report", "open", "program", "record"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -16,7 +16,7 @@ use crate::lock::Reach;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Metadata {
-    /// The tracer that wrote the file, for example `omptrace 0.1.0`.
+    /// The tracer that wrote the file, for example `omptrace 0.2.0`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tracer: Option<String>,
     /// When the session began, RFC 3339 with the local offset.

@@ -102,6 +102,54 @@ fn the_code_map_has_what_each_crate_uses() {
     assert!(arrows > 5, "only {arrows} arrows were found");
 }
 
+/// What is packaged has the version of the crates.
+#[test]
+fn recipes_and_packages_have_the_version_of_the_crates() {
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+    for (file, line) in [
+        ("python/pyproject.toml", format!("version = \"{VERSION}\"")),
+        (
+            "python/omptrace/__init__.py",
+            format!("__version__ = \"{VERSION}\""),
+        ),
+        (
+            "packaging/conda/recipe.yaml",
+            format!("version: \"{VERSION}\""),
+        ),
+        (
+            "packaging/debian/changelog",
+            format!("omptrace ({VERSION}-1)"),
+        ),
+        ("CHANGELOG.md", format!("## {VERSION}")),
+    ] {
+        let text = fs::read_to_string(root().join(file)).expect(file);
+        assert!(text.contains(&line), "{file}: no {line:?}");
+    }
+    let recipe = format!("packaging/easybuild/omptrace-{VERSION}-GCCcore-13.3.0.eb");
+    let text = fs::read_to_string(root().join(&recipe)).expect(&recipe);
+    assert!(text.contains(&format!("version = '{VERSION}'")), "{recipe}");
+    let metadata = output(&mut cargo([
+        "metadata",
+        "--no-deps",
+        "--offline",
+        "--format-version=1",
+    ]));
+    let metadata: Value = serde_json::from_slice(&metadata.expect("cargo")).expect("JSON");
+    for package in metadata["packages"].as_array().expect("a list") {
+        let dependencies = package["dependencies"].as_array().expect("a list").iter();
+        let published = package["publish"].is_null();
+        assert_eq!(package["version"], VERSION, "{}", package["name"]);
+        // Of others, the registry wants to know which version.
+        for dependency in dependencies.filter(|of| published && of["kind"] != "dev") {
+            assert_ne!(
+                dependency["req"], "*",
+                "{}: {}",
+                package["name"], dependency["name"]
+            );
+        }
+    }
+}
+
 #[test]
 fn paths_in_documents_exist() {
     let is_folder = |name: &str| !name.is_empty() && root().join(name).is_dir();
