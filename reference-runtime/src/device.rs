@@ -121,6 +121,7 @@ struct Buffer {
     bytes: usize,
     used: usize,
     delivered: usize,
+    is_flushed: bool,
 }
 
 /// A lookup is a function without data, so each device needs a function of its own.

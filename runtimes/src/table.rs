@@ -17,14 +17,26 @@ pub enum Fault {
     /// It writes through the null pointer if a request for a device's buffer gets none. AMD's does. Only a runtime that is known
     /// to accept this is without the fault.
     WantsBuffer,
+    /// A flush of a device's records is the last one for each buffer that is not full. What it gets later comes when it is full,
+    /// and never if it does not get full. AMD's, whose version is LLVM's. Seen with AMD's code of 2022 to 2026.
+    FlushesBufferOnce,
 }
 
-/// The faults that LLVM's runtime and Intel's, which derives from the same code, have in common.
-const FAULTS_OF_LIBOMP: &[Fault] = &[
+/// The faults of Intel's runtime, which derives from the same code as LLVM's.
+const FAULTS_OF_INTEL: &[Fault] = &[
     Fault::CrashesWithoutFirstThread,
     Fault::WantsTaskwaitDataEmpty,
     Fault::WritesBehindDependences,
     Fault::WantsBuffer,
+];
+
+/// The faults of LLVM's runtime and AMD's, which reports the same version.
+const FAULTS_OF_LLVM: &[Fault] = &[
+    Fault::CrashesWithoutFirstThread,
+    Fault::WantsTaskwaitDataEmpty,
+    Fault::WritesBehindDependences,
+    Fault::WantsBuffer,
+    Fault::FlushesBufferOnce,
 ];
 
 /// Measured on LLVM 22, with two threads.
@@ -61,7 +73,7 @@ pub static RUNTIMES: &[Runtime] = &[
         libraries: &["libomp", "libomp5"],
         parts: &["libomptarget"],
         version: Some("LLVM"),
-        faults: FAULTS_OF_LIBOMP,
+        faults: FAULTS_OF_LLVM,
         has_entries_of_libgomp: true,
         folders: &[
             folder("/usr/lib", "llvm-", "lib"),
@@ -76,7 +88,7 @@ pub static RUNTIMES: &[Runtime] = &[
         name: "Intel",
         libraries: &["libiomp5"],
         version: Some("Intel"),
-        faults: FAULTS_OF_LIBOMP,
+        faults: FAULTS_OF_INTEL,
         has_entries_of_libgomp: true,
         folders: &[
             folder("/opt/intel/oneapi/compiler", "", "lib"),
@@ -180,6 +192,9 @@ mod tests {
         let wants_buffer = |version| Fault::WantsBuffer.is_of(version);
         assert!(wants_buffer("LLVM OMP version: 5.0.20140926") && wants_buffer("another"));
         assert!(!wants_buffer("omptrace reference runtime"));
+        let flushes_once = |version| Fault::FlushesBufferOnce.is_of(version);
+        assert!(flushes_once("LLVM OMP version: 5.0.20140926"));
+        assert!(!flushes_once("Intel(R) OMP version: 5.0.20220222") && !flushes_once("another"));
         assert!(!faulty("libgomp of GCC 12 through libomptgomp"));
     }
 }

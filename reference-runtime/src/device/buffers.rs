@@ -224,6 +224,7 @@ impl Running {
                 bytes: size,
                 used: 0,
                 delivered: 0,
+                is_flushed: false,
             };
             // Another thread that shares the buffer may have brought one meanwhile.
             let other = trace.filling.insert(writer, buffer);
@@ -332,10 +333,14 @@ impl Running {
         }
         let mut buffers = mem::take(&mut trace.full);
         let mut partly = Vec::new();
-        if self.does(Misbehaviour::BufferPerThread) {
+        if self.does(Misbehaviour::BufferPerThread) || self.does(Misbehaviour::FlushesBufferOnce) {
             for buffer in trace.filling.values_mut() {
+                if buffer.is_flushed && self.does(Misbehaviour::FlushesBufferOnce) {
+                    continue;
+                }
                 partly.push(*buffer);
                 buffer.delivered = buffer.used;
+                buffer.is_flushed = true;
             }
         } else {
             buffers.extend(mem::take(&mut trace.filling).into_values());

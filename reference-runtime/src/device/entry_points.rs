@@ -170,6 +170,9 @@ unsafe extern "C" fn start_trace(
                 device.number
             );
             device.trace().callbacks = before;
+        } else if device.does(Misbehaviour::FlushesBufferOnce) {
+            let writer = device.writer();
+            device.trace().filling.remove(&writer);
         }
         1
     })

@@ -62,6 +62,9 @@ pub enum Misbehaviour {
     /// `ompt_flush_trace` returns before the records are delivered, on a thread of the runtime; a further one returns when those
     /// are. AMD's.
     FlushReturnsEarly,
+    /// A buffer that was flushed is not flushed again: further records in it are delivered when it is full, and never else. The thread
+    /// that starts tracing again has a new buffer. AMD's.
+    FlushesBufferOnce,
     /// `ompt_flush_trace` answers 0, and does nothing, in a completion. AMD's.
     NoFlushInCompletion,
     /// Target regions have records, one for the begin and one for the end, without a time. AMD's.
@@ -104,6 +107,7 @@ pub const AMDS: &[Misbehaviour] = &[
     Misbehaviour::GapsInBuffers,
     Misbehaviour::StopDropsUndelivered,
     Misbehaviour::FlushReturnsEarly,
+    Misbehaviour::FlushesBufferOnce,
     Misbehaviour::NoFlushInCompletion,
     Misbehaviour::TargetRecords,
     Misbehaviour::DiesOfTargetRecords,

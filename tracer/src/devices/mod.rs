@@ -49,6 +49,7 @@ pub(crate) struct Devices {
     /// Images that were kept: where they lay, and their length.
     images: Mutex<Vec<(u64, u64)>>,
     accepts_no_buffer: AtomicBool,
+    flushes_buffer_once: AtomicBool,
     /// A device took more memory than it shall have.
     shall_stop: AtomicBool,
     /// A tracer wants to know of operations.
@@ -70,6 +71,7 @@ impl Devices {
             by_number: Mutex::default(),
             images: Mutex::default(),
             accepts_no_buffer: AtomicBool::new(false),
+            flushes_buffer_once: AtomicBool::new(false),
             shall_stop: AtomicBool::new(false),
         }
     }
@@ -79,6 +81,9 @@ impl Devices {
         let accepts = !Fault::WantsBuffer.is_of(version);
         // Relaxed: stored before any device is traced.
         self.accepts_no_buffer.store(accepts, Ordering::Relaxed);
+        let once = Fault::FlushesBufferOnce.is_of(version);
+        // Relaxed: as above.
+        self.flushes_buffer_once.store(once, Ordering::Relaxed);
     }
 
     fn all(&self) -> Vec<Arc<Traced>> {
@@ -131,11 +136,16 @@ pub(crate) fn pause(pause: bool) {
     }
 }
 
-/// All that devices have recorded so far is delivered, and in the file.
+/// All that devices have recorded so far is delivered, and in the file. A runtime that flushes a buffer once delivers it at the end:
+/// a flush before would cost what comes after it.
 pub(crate) fn flush() {
     let Some(session) = session::of_this_process() else {
         return;
     };
+    // Relaxed: see `Devices::of_runtime`.
+    if session.devices.flushes_buffer_once.load(Ordering::Relaxed) {
+        return;
+    }
     for traced in session.devices.all() {
         traced.flush(session);
     }

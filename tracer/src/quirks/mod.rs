@@ -7,6 +7,7 @@
 //! | `WantsTaskwaitDataEmpty` | [`join_barrier`] | the place in LLVM's runtime that must be empty where a taskwait with dependences begins |
 //! | `WritesBehindDependences` | [`undeferred`] | the dependences of undeferred tasks, which corrupt the heap of LLVM's runtime |
 //! | `WantsBuffer` | [`crate::devices`] | a buffer for devices although memory is short |
+//! | `FlushesBufferOnce` | [`crate::devices`] | no flush of devices at the program's wish |
 
 pub(crate) mod join_barrier;
 pub(crate) mod lock_after_exit;

@@ -117,6 +117,27 @@ fn amds_devices_are_drained_where_tracing_ends_early() {
     check_unordered("end", &traced, OPERATIONS_PLAYED);
 }
 
+/// The version of AMD's runtime is LLVM's.
+const VERSION_OF_AMDS: &str = "LLVM OMP version: 5.0.20140926";
+
+/// As by `omp_control_tool`. A flush of AMD's runtime would be the last one of the buffer.
+#[test]
+fn amds_devices_are_drained_where_the_program_asks_for_a_flush() {
+    let mut script = script(vec![amds()]);
+    script.runtime_version = VERSION_OF_AMDS.into();
+    let flush = command(omp_control_tool_flush);
+    let steps = [
+        regions(0),
+        vec![flush.clone()],
+        regions(0),
+        vec![flush],
+        regions(0),
+    ];
+    script.rounds[0].threads = vec![life(0, steps.concat())];
+    let traced = trace_with(&script, 64 << 10);
+    check_unordered("flush", &traced, 3 * OPERATIONS_PLAYED);
+}
+
 #[test]
 fn a_child_of_a_program_with_amds_devices_ends_and_its_parent_is_traced_on() {
     for end in [ChildEnd::Exit, ChildEnd::QuickExit] {
