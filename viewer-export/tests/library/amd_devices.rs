@@ -60,6 +60,13 @@ const CASES: &[Case] = &[
         host_observed: 0,
         findings: &["late_end", TARGET_RECORDS],
     },
+    Case {
+        name: "amd_forks",
+        // Five times two regions of four threads. After the first fork the runtime delivers those of the forking thread only.
+        records: 4 * 2 * TARGET + 4 * 2 * TARGET,
+        host_observed: 4 * 3 * 2 * TARGET,
+        findings: &["late_end", "no_device_record"],
+    },
 ];
 
 fn folder() -> PathBuf {
