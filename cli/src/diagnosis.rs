@@ -3,6 +3,7 @@
 
 use std::env;
 
+use omptrace_runtimes::Vendor;
 use serde::Serialize;
 
 use crate::entries;
@@ -11,7 +12,7 @@ use crate::killed;
 use crate::libgomp::{Decision, StandIn};
 use crate::loader::Loader;
 use crate::process::End;
-use crate::program::{Kind, Program};
+use crate::program::{Kind, Program, RuntimeNeeded};
 use crate::runtime;
 
 /// The diagnosis of a program.
@@ -104,6 +105,11 @@ impl Diagnosis {
                 format!("{path} is a program for {machine}, libomptrace.so is for {}", env::consts::ARCH),
             )
             .remedy("build it for this machine"),
+            Kind::Musl => Diagnosis::new(
+                Traceable::No,
+                format!("{path} is a program for musl, another C library; the tracer's libraries are for glibc"),
+            )
+            .remedy("build it for glibc, as in a container of Debian or Fedora in place of Alpine"),
             Kind::Script { .. } if program.runs_packages() => Diagnosis::new(
                 Traceable::Unknown,
                 format!("{path} is a script; the OpenMP runtime that its interpreter's packages load cannot be determined"),
@@ -317,6 +323,13 @@ pub(crate) fn remarks_on(
     let path = program.path.display();
     let refusal = refusal_by_own_tool(program, is_preloaded, loader);
     let mut remarks: Vec<_> = refusal.into_iter().collect();
+    let is_nvidias = |needed: &RuntimeNeeded| needed.runtime.vendor == Vendor::Nvidia;
+    if program.runtimes().iter().any(is_nvidias) {
+        remarks.push((
+            format!("{path} needs NVIDIA's OpenMP runtime, which calls tools only in programs that were linked for that"),
+            "link it by nvc, nvc++ or nvfortran with -mp=ompt".to_owned(),
+        ));
+    }
     if !passes_on() && entries::has_thread_sanitizer(program, loader) {
         remarks.push((
             format!(

@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
         .into_iter()
         .map(|(what, remedy)| Remark { what, remedy })
         .collect();
-    problems.extend(refused_by_all(&runtimes));
+    problems.extend(refused_by_all(&runtimes, &tool));
     problems.extend(full_disks());
     let remarks = match arguments.program.as_ref() {
         Some(word) => Program::find(word, &loader).map_or_else(Vec::new, |program| {
@@ -217,9 +217,13 @@ fn verdict_of(word: &OsStr, arguments: &Doctor, loader: &Loader) -> Result<Verdi
     })
 }
 
-/// No runtime with a tools interface could load the tracer, or none is there.
-fn refused_by_all(runtimes: &[Runtime]) -> Option<Remark> {
-    let grants = |runtime: &Runtime| matches!(runtime.answer, Answer::Grants(_));
+/// No runtime with a tools interface could load the tracer, or none is there. libgomp counts, where the adapter for it does.
+fn refused_by_all(runtimes: &[Runtime], tool: &Path) -> Option<Remark> {
+    let has_adapter = libgomp::adapter(tool).is_ok();
+    let grants = |runtime: &Runtime| match runtime.answer {
+        Answer::NoToolsInterface => has_adapter && runtime::is_libgomp(&runtime.path),
+        ref answer => matches!(answer, Answer::Grants(_)),
+    };
     (!runtimes.iter().any(grants)).then(|| Remark {
         what: "no OpenMP runtime was found that loads the tracer".to_owned(),
         remedy: INSTALL_LIBOMP.to_owned(),

@@ -20,8 +20,8 @@ pub(crate) enum Elf {
 /// A program or a library for this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Native {
-    /// Whether it names a loader. Of programs, only a static one does not.
-    pub(crate) has_loader: bool,
+    /// `PT_INTERP`: the loader that it names. Of programs, only a static one names none.
+    pub(crate) loader: Option<String>,
     /// `DT_NEEDED`: the libraries that it names.
     pub(crate) needed: Vec<String>,
     /// `DT_RPATH`: searched before LD_LIBRARY_PATH.
@@ -170,13 +170,12 @@ fn native(data: &ReadCache<File>) -> object::Result<Native> {
     let header = FileHeader64::<Endianness>::parse(data)?;
     let endian = header.endian()?;
     let sections = header.sections(endian, data)?;
-    let mut native = Native {
-        has_loader: header
-            .program_headers(endian, data)?
-            .iter()
-            .any(|segment| segment.p_type(endian) == elf::PT_INTERP),
-        ..Native::default()
-    };
+    let mut native = Native::default();
+    for segment in header.program_headers(endian, data)? {
+        if let Some(path) = segment.interpreter(endian, data)? {
+            native.loader = Some(String::from_utf8_lossy(path).into_owned());
+        }
+    }
     let table = sections.dynamic_table(endian, data)?;
     for entry in &table {
         let text = || -> object::Result<String> {

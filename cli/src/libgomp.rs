@@ -128,7 +128,7 @@ const ADAPTER: &str = "libomptgomp.so";
 ///
 /// # Errors
 /// It is not there.
-fn adapter(tracer: &Path) -> Result<PathBuf> {
+pub(crate) fn adapter(tracer: &Path) -> Result<PathBuf> {
     let path = tracer.with_file_name(ADAPTER);
     if path.is_file() {
         return Ok(path);

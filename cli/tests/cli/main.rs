@@ -4,6 +4,7 @@
 //! C compiler. The real ones are in the workspace's end-to-end tests.
 
 mod answers;
+mod doctor;
 mod help;
 mod libgomp;
 mod manual;
