@@ -159,6 +159,7 @@ impl<S: Collects> Windowed<S> {
         on
     }
 
+    #[inline(never)]
     fn item_in(&mut self, windows: &Windows, item: &Item<'_>) {
         let moved = |at: Point, time: Ns| Point { time, ..at };
         match item {
@@ -223,7 +224,7 @@ impl<S: Collects> Sink for Windowed<S> {
         self.inner.wants()
     }
 
-    #[inline]
+    #[inline(always)]
     fn item(&mut self, item: &Item<'_>) {
         if self.windows.is_none() {
             self.inner.item(item);

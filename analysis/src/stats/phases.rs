@@ -86,12 +86,14 @@ impl PhaseCollector {
         }
     }
 
+    #[inline(never)]
     fn region(&mut self, region: &Region) {
         let is_phase = region.construct == Construct::Phase;
         self.has_phases |= is_phase;
         self.names.push(is_phase.then(|| region.name.clone()));
     }
 
+    #[inline(never)]
     fn enter(&mut self, at: Point, region: usize, is_new: bool) {
         let location = at.location.0 as usize;
         if self.lanes.len() <= location {
@@ -114,6 +116,7 @@ impl PhaseCollector {
         }
     }
 
+    #[inline(never)]
     fn leave(&mut self, at: Point) {
         let Some(open) = self.lanes.get_mut(at.location.0 as usize) else {
             return;
@@ -149,6 +152,7 @@ impl PhaseCollector {
         }
     }
 
+    #[inline(never)]
     fn recorded(&mut self, end: Ns) {
         if let Some(begin) = self.on_since.take() {
             self.phases.0.entry(RECORDED.to_owned()).or_default().count += 1;
@@ -167,6 +171,7 @@ impl Sink for PhaseCollector {
         Wants::THREAD_EVENTS
     }
 
+    #[inline(always)]
     fn item(&mut self, item: &Item<'_>) {
         match item {
             Item::Region(region) => self.region(region),

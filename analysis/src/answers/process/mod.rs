@@ -358,6 +358,9 @@ impl<const S: usize> Threads<S> {
     /// Whether times are summed up by cause. A replay only asks when threads would have been where.
     const COUNTS: bool = S == 0;
 
+    /// Whether times are predicted. One scenario alone is for who only schedules regions on other numbers of threads.
+    const PREDICTS: bool = S > 1;
+
     pub(super) fn new(
         begin: Ns,
         reports: Reports,
@@ -460,23 +463,33 @@ impl<const S: usize> Threads<S> {
         self.change_state(lane, self.begin);
     }
 
+    #[inline(always)]
     fn lane(&mut self, location: usize, time: Ns) -> Option<usize> {
         let lane = (*self.lanes.get(location)?)?;
         if Self::COUNTS {
-            self.sum_up_chains();
+            if self.chains.is_full() {
+                self.sum_up_chains();
+            }
             if self.activity.is_overfull() {
                 self.sweep();
             }
         }
         self.latest = self.latest.max(time);
-        if self.is_overwritten && !self.has_begun && !self.gaps.is_open() {
+        if !self.has_begun {
+            self.first_event(time);
+        }
+        Some(lane)
+    }
+
+    #[cold]
+    fn first_event(&mut self, time: Ns) {
+        self.has_begun = true;
+        if self.is_overwritten && !self.gaps.is_open() {
             self.gaps.begin(self.begin);
             self.gaps.end(time);
             self.push_activity(self.begin, Change::Pauses);
             self.push_activity(time, Change::Records);
         }
-        self.has_begun = true;
-        Some(lane)
     }
 
     fn push_activity(&mut self, time: Ns, change: Change) {

@@ -7,11 +7,18 @@ const HAS_INSTANCES: [Cause; 4] = [Cause::Fork, Cause::Target, Cause::Reduction,
 
 impl<const S: usize> Threads<S> {
     /// The time of the thread's state until now goes to its cause. Gives the time, never before what is settled.
+    #[inline(always)]
     pub(super) fn settle(&mut self, lane: usize, time: Ns) -> Ns {
-        let Lane { until, state, .. } = self.all[lane];
-        if time <= until {
-            return until;
+        let until = self.all[lane].until;
+        if time > until {
+            self.settle_until(lane, time);
         }
+        time.max(until)
+    }
+
+    #[inline(never)]
+    fn settle_until(&mut self, lane: usize, time: Ns) {
+        let Lane { until, state, .. } = self.all[lane];
         if state != State::Useful(None) {
             self.pause_serial(lane);
         }
@@ -30,7 +37,6 @@ impl<const S: usize> Threads<S> {
         if Self::COUNTS {
             self.count(lane, (until, time), ns);
         }
-        time
     }
 
     /// The thread's state had this time, of which `ns` were recorded: it goes to its cause.
@@ -97,7 +103,7 @@ impl<const S: usize> Threads<S> {
 
     /// Moves the predicted times on: work takes its time, waits end where threads meet.
     pub(super) fn predict(&mut self, lane: usize, time: Ns, since: Ns) {
-        if S == 0 {
+        if !Self::PREDICTS {
             return;
         }
         let ns = time.abs_diff(since);
@@ -483,26 +489,25 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// Sums up chains where many pieces have come together. No chain may be held elsewhere.
+    /// Sums up chains, of which many pieces have come together. No chain may be held elsewhere.
+    #[cold]
     pub(super) fn sum_up_chains(&mut self) {
-        if self.chains.is_full() {
-            let lanes = self.all.iter_mut();
-            let mut alive: Vec<&mut Chain> = lanes
-                .flat_map(|lane| {
-                    let children = lane.memberships.iter_mut().map(|m| &mut m.children.chain);
-                    std::iter::once(&mut lane.now.chain).chain(children)
-                })
-                .collect();
-            for team in &mut self.teams {
-                alive.extend([&mut team.fork.chain, &mut team.join.chain]);
-                alive.extend(team.arrivals.iter_mut().map(|at| &mut at.left.chain));
-            }
-            alive.extend(self.locks.values_mut().map(|lock| &mut lock.release.chain));
-            for task in self.tasks.values_mut() {
-                alive.extend([&mut task.start.chain, &mut task.children.chain]);
-            }
-            self.chains.sum_up(&mut alive);
+        let lanes = self.all.iter_mut();
+        let mut alive: Vec<&mut Chain> = lanes
+            .flat_map(|lane| {
+                let children = lane.memberships.iter_mut().map(|m| &mut m.children.chain);
+                std::iter::once(&mut lane.now.chain).chain(children)
+            })
+            .collect();
+        for team in &mut self.teams {
+            alive.extend([&mut team.fork.chain, &mut team.join.chain]);
+            alive.extend(team.arrivals.iter_mut().map(|at| &mut at.left.chain));
         }
+        alive.extend(self.locks.values_mut().map(|lock| &mut lock.release.chain));
+        for task in self.tasks.values_mut() {
+            alive.extend([&mut task.start.chain, &mut task.children.chain]);
+        }
+        self.chains.sum_up(&mut alive);
     }
 }
 
