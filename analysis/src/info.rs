@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use omptrace_trace_format::metadata::{Device, Record};
+use omptrace_trace_format::metadata::{Counting, Device, Record, Sampling};
 use omptrace_trace_format::{Ending, Finding, Reader, Stream};
 use serde::Serialize;
 
@@ -45,6 +45,12 @@ pub struct Info {
     pub callbacks: BTreeMap<String, Vec<String>>,
     /// The tracer's settings that were in force.
     pub settings: BTreeMap<String, String>,
+    /// How samples were taken; left out where none were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
+    /// The counters of threads; left out where none were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counters: Option<Counting>,
     /// The devices, by number.
     pub devices: BTreeMap<i32, DeviceInfo>,
     /// The streams, by number.
@@ -233,6 +239,8 @@ impl Info {
             runtime: runtime(reader),
             callbacks: callbacks(reader),
             settings: metadata.settings.clone(),
+            sampling: metadata.sampling.clone(),
+            counters: metadata.counting.clone(),
             devices: devices(reader, &process.devices),
             streams: streams(reader, &counts, threads),
             events: process.events,
@@ -423,6 +431,12 @@ impl fmt::Display for Info {
         for (number, device) in &self.devices {
             lines.list(&format!("device {number}"), &device_lines(device))?;
         }
+        if let Some(sampling) = &self.sampling {
+            lines.list("samples", &sampling_lines(sampling))?;
+        }
+        if let Some(counting) = &self.counters {
+            lines.list("counters", &counting.lines())?;
+        }
         lines.list("messages", &self.messages)?;
         let withheld: Vec<String> = self
             .withheld
@@ -506,6 +520,16 @@ fn size_line(info: &Info) -> String {
         line += ", not sealed";
     }
     line
+}
+
+fn sampling_lines(sampling: &Sampling) -> Vec<String> {
+    let period = sampling.period_ns as f64 / 1e6;
+    let asked = format!(
+        "asked for each {period} ms of processor time ({})",
+        sampling.clock
+    );
+    let problems = sampling.problems.iter().cloned();
+    std::iter::once(asked).chain(problems).collect()
 }
 
 fn device_lines(info: &DeviceInfo) -> Vec<String> {

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use omptrace_trace_format::metadata::Counting;
 use serde::Serialize;
 
 use crate::answer::AnswerOptions;
@@ -57,6 +58,9 @@ struct Report {
     /// The tracer's library.
     tool: PathBuf,
     runtimes: Vec<Runtime>,
+    /// The counters that threads can have (`record --counters`); left out where no runtime loads the tracer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counters: Option<Counting>,
     /// The possibilities of devices.
     offloading: Offloading,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,6 +145,7 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
     let report = Report {
         notes: notes(&loader, &tool).into_iter().chain(remarks).collect(),
         tool,
+        counters: counting(&runtimes),
         runtimes,
         offloading: Offloading::find(&loader),
         program,
@@ -215,6 +220,15 @@ fn verdict_of(word: &OsStr, arguments: &Doctor, loader: &Loader) -> Result<Verdi
         path: program.path,
         diagnosis,
     })
+}
+
+/// The counters that the tracer found, whichever runtime loaded it.
+fn counting(runtimes: &[Runtime]) -> Option<Counting> {
+    let mut found = runtimes.iter().filter_map(|runtime| match &runtime.answer {
+        Answer::Grants(grants) => Some(grants.counting.clone()),
+        Answer::NoToolsInterface | Answer::Failed { .. } => None,
+    });
+    found.find(|counting| *counting != Counting::default())
 }
 
 /// No runtime with a tools interface could load the tracer, or none is there. libgomp counts, where the adapter for it does.
@@ -359,6 +373,12 @@ impl Report {
         }
         for runtime in &self.runtimes {
             runtime.write(out)?;
+        }
+        if let Some(counting) = &self.counters {
+            writeln!(out, "\nCounters of threads (record --counters):")?;
+            for line in counting.lines() {
+                writeln!(out, "  {line}")?;
+            }
         }
         let offloading = self.offloading.lines();
         if !offloading.is_empty() {

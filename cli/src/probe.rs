@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use omptrace_trace_format::Reader;
+use omptrace_trace_format::metadata::Counting;
 use serde::Serialize;
 use tempfile::TempDir;
 
@@ -35,7 +36,13 @@ pub(crate) struct Grants {
     pub(crate) granted: Vec<String>,
     /// Callbacks that it says it never delivers, or does not know.
     pub(crate) refused: Vec<String>,
+    /// The counters of threads that there are.
+    #[serde(skip)]
+    pub(crate) counting: Counting,
 }
+
+/// The counters that are tried: those that the kernel may refuse, as far as processors have registers for them at once.
+const COUNTERS: &str = "task-clock,cycles,instructions,cache-misses,branch-misses";
 
 /// How long a runtime may take to start.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -58,6 +65,7 @@ pub(crate) fn ask(library: &Path, tool: &Path) -> std::result::Result<Grants, St
         .env("OMP_NUM_THREADS", "1")
         .env("OMPTRACE_OUTPUT", folder.path().join("probe.omptrace"))
         .env("OMPTRACE_EVENTS", "all")
+        .env("OMPTRACE_COUNTERS", COUNTERS)
         .env_remove("OMPTRACE_DISABLED")
         .env_remove("OMPTRACE_REGISTRY")
         .env_remove("OMPTRACE_SPOOL")
@@ -116,6 +124,7 @@ fn read(folder: &Path) -> Option<Grants> {
         version: runtime.version.clone(),
         granted: names(granted),
         refused: names(refused),
+        counting: metadata.counting.clone().unwrap_or_default(),
     })
 }
 

@@ -150,6 +150,9 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
                 answer["sampling"] = json!(stats.sampling);
                 answer["no_samples"] = json!(stats.no_samples);
             }
+            if by == By::Counter {
+                answer["not_counted"] = json!(stats.not_counted);
+            }
             arguments.answer.print(&mut stdout, &answer)?;
         }
         None if arguments.answer.is_json() => arguments.answer.print(&mut stdout, &stats)?,
@@ -186,6 +189,7 @@ fn rows(stats: &Numbers, by: By, answer: &AnswerOptions) -> Result<Vec<Value>> {
         }
         By::Region => serde_json::to_value(&stats.answers.regions),
         By::Function => serde_json::to_value(&stats.functions),
+        By::Counter => serde_json::to_value(&stats.counters),
         By::Thread => serde_json::to_value(&stats.threads),
         By::Lock => serde_json::to_value(&stats.locks),
         By::Device => serde_json::to_value(&stats.devices),

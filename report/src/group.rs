@@ -18,7 +18,7 @@ pub struct Group {
 }
 
 /// The groups in the order in which they are stacked: useful work first.
-pub const GROUPS: [Group; 9] = [
+pub const GROUPS: [Group; 10] = [
     Group {
         key: "useful",
         label: "useful work",
@@ -60,6 +60,13 @@ pub const GROUPS: [Group; 9] = [
         meaning: "The thread waits for a device, combines results, or is in the runtime for another reason.",
         colour: "#56b4e9",
         causes: &[Cause::Reduction, Cause::Target, Cause::Runtime],
+    },
+    Group {
+        key: "preempted",
+        label: "others had the processor",
+        meaning: "The thread could run the program, and others had its processor.",
+        colour: "#a65628",
+        causes: &[Cause::Preempted],
     },
     Group {
         key: "tracer",

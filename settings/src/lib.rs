@@ -6,6 +6,7 @@
 //! from them, too.
 #![forbid(unsafe_code)]
 
+pub mod counters;
 mod table;
 pub mod value;
 

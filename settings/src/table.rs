@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use crate::value::{
-    Bytes, Compress, Cupti, EventList, FlushSignal, Folder, Keep, Library, LogLevel, OnFull,
-    Pattern, Sample, Switch, Value,
+    Bytes, Compress, CounterList, Cupti, EventList, FlushSignal, Folder, Keep, Library, LogLevel,
+    OnFull, Pattern, Sample, Switch, Value,
 };
 use crate::{CommandLineOption, Setting};
 
@@ -112,14 +112,40 @@ settings! {
         variable: "OMPTRACE_SAMPLE",
         default: "off",
         recorded: true,
-        meaning: "Call stacks of all threads, by their processor time: `cpu`, or `cpu:RATE` with the most samples per second of a thread. The kernel takes no more than one per tick of its clock.",
+        meaning: "Call stacks of all threads, by their processor time: `cpu`, or `cpu:RATE` with the most samples per second of a thread. The kernel takes no more than one per tick of its clock. `perf` and `perf:RATE` ask perf_event_open, which may be forbidden, for as many as you say; it does not see time in the kernel.",
         option: Some(CommandLineOption {
             long: "sample",
             short: None,
             value_name: "CLOCK",
             bare: Some("cpu"),
             help: "Sample call stacks, too: cpu asks for one per millisecond of a thread's processor time, cpu:RATE for RATE \
-                per second; `--sample` alone is cpu",
+                per second; perf:RATE comes more often than the kernel's clock ticks, and sees user mode only; `--sample` alone is cpu",
+        }),
+    }
+    counters: Option<CounterList> {
+        variable: "OMPTRACE_COUNTERS",
+        default: "",
+        recorded: true,
+        meaning: "Counters of each thread, read where regions, implicit tasks, worksharing constructs, tasks and waits begin and end: `task-clock`, `context-switches`, `preemptions`, `page-faults`, and those of the processor, such as `cycles` and `instructions`.",
+        option: Some(CommandLineOption {
+            long: "counters",
+            short: None,
+            value_name: "LIST",
+            bare: None,
+            help: "Counters of each thread, too, as in `instructions,cycles`, `task-clock` or `page-faults`",
+        }),
+    }
+    cpu_time: Switch {
+        variable: "OMPTRACE_CPU_TIME",
+        default: "0",
+        recorded: true,
+        meaning: "1 distinguishes useful time from time in which another thread had the processor, by the counters `task-clock`, `context-switches` and `preemptions`.",
+        option: Some(CommandLineOption {
+            long: "cpu-time",
+            short: None,
+            value_name: "SWITCH",
+            bare: Some("1"),
+            help: "Find the time in which another thread had the processor; `--cpu-time` alone is 1",
         }),
     }
     mode: Keep {

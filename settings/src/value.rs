@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use crate::counters::{COUNTERS, Counter, MAX_COUNTERS};
+
 /// How the command line treats values of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -285,8 +287,10 @@ impl Value for Compress {
 pub enum Sample {
     /// No samples.
     Off,
-    /// At most this many per second of a thread's processor time.
+    /// At most this many per second of a thread's processor time, at ticks of the kernel's clock.
     Cpu(u32),
+    /// This many per second of a thread's processor time in user mode, by `perf_event_open`.
+    Perf(u32),
 }
 
 /// Samples per second that are asked for where the user names no rate.
@@ -297,7 +301,7 @@ const MAX_RATE: u32 = 10_000;
 impl Value for Sample {
     fn allowed() -> String {
         format!(
-            "off, cpu, or cpu:RATE with {MIN_RATE} to {MAX_RATE} samples per second of processor time"
+            "off, cpu or perf, or cpu:RATE or perf:RATE with {MIN_RATE} to {MAX_RATE} samples per second of processor time"
         )
     }
 
@@ -306,20 +310,54 @@ impl Value for Sample {
         if text == "off" {
             return Some(Sample::Off);
         }
-        let rate = match text.strip_prefix("cpu")? {
-            "" => DEFAULT_RATE,
-            rate => rate.strip_prefix(':')?.parse().ok()?,
+        let (clock, rate) = match text.split_once(':') {
+            None => (text, DEFAULT_RATE),
+            Some((clock, rate)) => (clock, rate.parse().ok()?),
         };
-        (MIN_RATE..=MAX_RATE)
-            .contains(&rate)
-            .then_some(Sample::Cpu(rate))
+        let sample = match clock {
+            "cpu" => Sample::Cpu(rate),
+            "perf" => Sample::Perf(rate),
+            _ => return None,
+        };
+        (MIN_RATE..=MAX_RATE).contains(&rate).then_some(sample)
     }
 
     fn describe(&self) -> String {
         match self {
             Sample::Off => "off".to_owned(),
             Sample::Cpu(rate) => format!("cpu:{rate}"),
+            Sample::Perf(rate) => format!("perf:{rate}"),
         }
+    }
+}
+
+/// The counters of threads that are recorded, each once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CounterList(pub Vec<&'static Counter>);
+
+impl Value for CounterList {
+    fn allowed() -> String {
+        let names: Vec<&str> = COUNTERS.iter().map(|counter| counter.name).collect();
+        format!(
+            "a list, separated by commas, of at most {MAX_COUNTERS} of {}",
+            names.join(", ")
+        )
+    }
+
+    fn parse(text: &OsStr) -> Option<Self> {
+        let mut counters: Vec<&Counter> = Vec::new();
+        for name in text.to_str()?.split(',').map(str::trim) {
+            let counter = Counter::of(name)?;
+            if !counters.contains(&counter) {
+                counters.push(counter);
+            }
+        }
+        (counters.len() <= MAX_COUNTERS).then_some(CounterList(counters))
+    }
+
+    fn describe(&self) -> String {
+        let names: Vec<&str> = self.0.iter().map(|counter| counter.name).collect();
+        names.join(",")
     }
 }
 
@@ -393,6 +431,8 @@ mod tests {
         assert_eq!(sample("off"), Some(Sample::Off));
         assert_eq!(sample("cpu"), Some(Sample::Cpu(1000)));
         assert_eq!(sample("cpu:250"), Some(Sample::Cpu(250)));
+        assert_eq!(sample("perf"), Some(Sample::Perf(1000)));
+        assert_eq!(sample("perf:4000"), Some(Sample::Perf(4000)));
         for wrong in [
             "",
             "on",
@@ -401,10 +441,22 @@ mod tests {
             "cpu:10001",
             "cpu:-1",
             "cpu250",
-            "perf",
-            "perf:4000",
+            "perf:",
+            "perf:10001",
         ] {
             assert_eq!(sample(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn counters_are_named_and_few() {
+        let counters = |text: &str| CounterList::parse(text.as_ref()).map(|list| list.describe());
+        let two = "instructions,cycles";
+        assert_eq!(counters(two), Some(two.to_owned()));
+        assert_eq!(counters("cycles, cycles"), Some("cycles".to_owned()));
+        let all: Vec<&str> = COUNTERS.iter().map(|counter| counter.name).collect();
+        for wrong in ["", "cycles,", "cycle", &all.join(",")] {
+            assert_eq!(counters(wrong), None, "{wrong}");
         }
     }
 

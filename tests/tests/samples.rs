@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use omptrace_tests::env::{Compiler, RUNTIMES_OF_CLANG_22, compile, libgomp_adapter, runtime};
-use omptrace_tests::trace::{Traces, convert, count, dump};
+use omptrace_tests::trace::{Traces, convert, count, dump, omptrace};
 use omptrace_tests::viewers::{open_in_firefox, query};
 use serde_json::Value;
 
@@ -346,9 +346,48 @@ fn a_clock_that_there_is_not_is_refused() {
     let program = compile("tests/programs/samples.c", Compiler::Clang22, &[]);
     let traces = Traces::folder();
     let mut command = Command::new(program);
-    command.args(["1", "1", "1"]).env("OMPTRACE_SAMPLE", "perf");
+    command.args(["1", "1", "1"]).env("OMPTRACE_SAMPLE", "wall");
     let output = traces.trace(&mut command).output().expect("it can be run");
     assert!(output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("OMPTRACE_SAMPLE=perf: not allowed"), "{said}");
+    assert!(said.contains("OMPTRACE_SAMPLE=wall: not allowed"), "{said}");
+}
+
+/// Containers may forbid it: then the tracer says so, and all else is as always.
+#[test]
+fn perf_samples_user_mode_or_says_why_not() {
+    let program = compile("tests/programs/samples.c", Compiler::Clang22, &[]);
+    let traces = Traces::folder();
+    let mut command = Command::new(program);
+    command
+        .args(["2", "10", "40"])
+        .env("OMPTRACE_SAMPLE", "perf:2000");
+    let output = traces.trace(&mut command).output().expect("it can be run");
+    assert!(output.status.success(), "{output:?}");
+    let words = String::from_utf8_lossy(&output.stderr);
+    let said = numbers(&String::from_utf8_lossy(&output.stdout));
+    let events = dump(&traces.only());
+    assert_eq!(count(&events, "parallel_begin") as u64, said["regions"]);
+    assert_eq!(count(&events, "omptrace_lost"), 0);
+
+    let trace = traces.only();
+    let info = omptrace(["info", trace.to_str().expect("UTF-8")]);
+    let info = String::from_utf8_lossy(&info.stdout).into_owned();
+    assert!(info.contains("no time in the kernel"), "{info}");
+    if !words.is_empty() {
+        assert!(words.contains("perf_event_open"), "{words}");
+        assert_eq!(count(&events, "omptrace_sample"), 0);
+        return;
+    }
+    for stream in named(&events, "omptrace_sample_stream") {
+        assert_eq!(stream["clock"], "perf");
+        assert_eq!(stream["period_ns"], 500_000);
+    }
+    let weight = sum(&events, "omptrace_sample", "weight_ns");
+    let slack = 2 * 500_000;
+    assert!((1..said["process"] + slack).contains(&weight), "{weight}");
+    let begin = said["burn"];
+    let in_burn = named(&events, "omptrace_sample")
+        .filter(|sample| (begin..begin + 0x100).contains(&frames(sample)[0]));
+    assert!(in_burn.count() > 0);
 }

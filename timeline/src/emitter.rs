@@ -196,6 +196,11 @@ impl<'s> Stage<'s> {
         }));
     }
 
+    /// Whether counters of threads are wanted.
+    pub(crate) fn wants_counters(&self) -> bool {
+        self.wants.contains(Wants::COUNTERS)
+    }
+
     /// Whether samples are wanted.
     pub(crate) fn wants_samples(&self) -> bool {
         self.wants.contains(Wants::SAMPLES)

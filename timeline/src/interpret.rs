@@ -6,10 +6,12 @@
 
 pub(crate) mod collector;
 mod commands;
+mod counting;
 mod joins;
 mod mutexes;
 mod regions;
 mod samples;
+mod states;
 mod tasks;
 mod tr2;
 
@@ -24,7 +26,7 @@ use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id, MonitoringChange};
 use omptrace_trace_format::metadata::{Metadata, Schema};
 
-use crate::counters::Counters;
+use crate::counters::Counters as Counts;
 use crate::dependences::Dependences as TaskDependences;
 use crate::devices::{DeviceReport, Devices};
 use crate::dialect::Dialect;
@@ -42,8 +44,10 @@ use crate::sink::{
 use crate::tasks::{Task, TaskState, Tasks};
 use crate::thread::{Frame, Meaning, Thread};
 use collector::RepeatedForks;
+use counting::Counting;
 use joins::Join;
 use omptrace_common::fast_map::FastMap;
+use states::States;
 
 /// Interprets the merged events of one process.
 pub(crate) struct Interpreter<'t, 's> {
@@ -76,11 +80,13 @@ pub(crate) struct Interpreter<'t, 's> {
     usual_numbers: BTreeMap<usize, u32>,
     dependences: TaskDependences,
     locks: Locks,
-    counters: Counters,
+    counters: Counts,
+    counting: Counting,
     devices: Devices,
     recording: Recording,
     samples: Samples,
     sample_sums: SampleSums,
+    states: States,
     /// Events that the tracer lost.
     lost: u64,
     /// The tracer's own table of events, which may have more than this program's.
@@ -235,7 +241,7 @@ impl<'t, 's> Interpreter<'t, 's> {
         devices: Devices,
         repeated_forks: RepeatedForks,
     ) -> Self {
-        let counters = Counters::new(&threads);
+        let counters = Counts::new(&threads);
         Interpreter {
             stage,
             dialect: Dialect::of(metadata),
@@ -258,10 +264,12 @@ impl<'t, 's> Interpreter<'t, 's> {
             dependences: TaskDependences::default(),
             locks: Locks::default(),
             counters,
+            counting: Counting::of(metadata),
             devices,
             recording: Recording::default(),
             samples: Samples::default(),
             sample_sums: SampleSums::default(),
+            states: States::of(metadata),
             lost: 0,
             schema: &metadata.schema,
         }
@@ -282,6 +290,9 @@ impl<'t, 's> Interpreter<'t, 's> {
             self.counters.wait(self.stage, thread, time, wait);
             self.counters.tasks(self.stage, time, self.tasks.len());
         }
+        if self.states.are_on() {
+            self.states.settle(self.stage, thread, time, wait);
+        }
     }
 
     #[inline(always)]
@@ -289,7 +300,10 @@ impl<'t, 's> Interpreter<'t, 's> {
         match event {
             // Locations are named and ordered before the first event.
             Event::ThreadBegin(_) | Event::ThreadInfo(_) => {}
-            Event::ThreadEnd(_) => self.threads[thread].close_all(self.stage, time),
+            Event::ThreadEnd(_) => {
+                self.threads[thread].close_all(self.stage, time);
+                self.states.end(self.stage, thread, time);
+            }
 
             Event::ParallelBegin(e) => self.parallel_begin(thread, time, e),
             Event::ParallelEnd(e) => self.parallel_end(thread, time, e),
@@ -301,6 +315,12 @@ impl<'t, 's> Interpreter<'t, 's> {
                 self.flat_scope(thread, time, scope, &[]);
             }
 
+            Event::ThreadState(e) if self.states.are_on() => {
+                let name = &self.thread_names[thread];
+                let answer = (e.state, e.wait_id.0);
+                self.states
+                    .answered(self.stage, (thread, name), time, answer);
+            }
             Event::ThreadState(e) => {
                 let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
                 let construct = Construct::ThreadState(e.state);
@@ -525,7 +545,9 @@ impl<'t, 's> Interpreter<'t, 's> {
                 let bytes = arguments!["bytes": uint(e.bytes)];
                 self.span(thread, begin, time, Construct::BufferFlush, bytes);
             }
+            Event::Counters(e) => self.counters(thread, time, e),
             Event::Lost(e) => {
+                self.counting.lost(thread);
                 self.lost = self.lost.saturating_add(e.events);
                 let begin = self.clock.time(e.begin.0);
                 self.span(
@@ -576,6 +598,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             self.thread_event(holder, time, release);
         }
         self.counters.finish(self.stage, time);
+        self.states.finish(self.stage, time);
         if let Some(begin) = self.recording.paused_since.take() {
             self.recording_was_off(begin, time);
         }

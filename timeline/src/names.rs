@@ -104,6 +104,8 @@ pub enum Construct {
     Phase,
     /// The thread wrote its own events.
     BufferFlush,
+    /// The thread could run, and others had its processor.
+    Preempted,
     /// Events were lost.
     Lost,
     /// An event of a newer tracer.
@@ -187,10 +189,7 @@ impl Construct {
             ),
             Construct::Chunk => fixed("!$omp for chunk", C::Work),
             Construct::Doacross => fixed("!$omp ordered doacross", C::Sync),
-            Construct::ThreadState(state) => (
-                format!("state: {}", spelled(state.name(), state.0)),
-                C::Omptrace,
-            ),
+            Construct::ThreadState(state) => (state_name(state), C::Omptrace),
             Construct::CollectorEvent => fixed("event of the runtime's own", C::Omptrace),
             Construct::Flush => fixed("!$omp flush", C::Sync),
             Construct::Cancel => fixed("!$omp cancel", C::Sync),
@@ -198,10 +197,16 @@ impl Construct {
             Construct::Error => fixed("!$omp error", C::User),
             Construct::Phase => fixed("phase", C::User),
             Construct::BufferFlush => fixed("omptrace buffer flush", C::Omptrace),
+            Construct::Preempted => fixed("preempted", C::Omptrace),
             Construct::Lost => fixed("omptrace lost events", C::Omptrace),
             Construct::Unknown => fixed("unknown event", C::Omptrace),
         }
     }
+}
+
+/// A thread's state in words.
+pub(crate) fn state_name(state: ompt::ompt_state_t) -> String {
+    format!("state: {}", spelled(state.name(), state.0))
 }
 
 /// An enumerator in words: its OMPT name, or its number where it has none.

@@ -309,6 +309,10 @@ impl<'a> ProcessReplay<'a, '_> {
             lifetime: lifetime(self.reader, self.start),
             reports,
             sampling_period_ns: metadata.sampling.as_ref().map_or(0, |it| it.period_ns),
+            counters: metadata
+                .counting
+                .as_ref()
+                .map_or(Vec::new(), |it| it.counters.clone()),
             is_overwritten: is_overwritten(self.reader.diagnostics()),
         };
         self.stage.item(&Item::Process(&process));

@@ -2,7 +2,7 @@
 //! is not 0: it is not known.
 
 use omptrace_runtimes::{RUNTIMES, Runtime, Vendor};
-use omptrace_trace_format::metadata::{Metadata, Registration};
+use omptrace_trace_format::metadata::{Counting, Metadata, Registration};
 
 use crate::dialect::Dialect;
 
@@ -19,6 +19,8 @@ macro_rules! reports {
             pub inlined: bool,
             /// Which barriers are explicit.
             pub barrier_kinds: bool,
+            /// When threads lose their processors; no report of the runtime's, but of counters.
+            pub preemptions: bool,
             /// The least cost of a chunk of a dynamic loop; no report of the runtime's, but known of it.
             pub chunk_cost_ns: u64,
         }
@@ -42,6 +44,7 @@ macro_rules! reports {
                     $($name: true,)*
                     inlined: true,
                     barrier_kinds: true,
+                    preemptions: true,
                     chunk_cost_ns: chunk_cost_ns(""),
                 }
             }
@@ -85,10 +88,19 @@ impl Reports {
             tasks: granted.tasks || dialect.tasks_created_when_they_run,
             inlined: !dialect.inlined_by_gcc,
             barrier_kinds: !dialect.barriers_of_one_kind,
+            preemptions: metadata.counting.as_ref().is_some_and(show_preemptions),
             chunk_cost_ns: chunk_cost_ns(runtime.map_or("", |runtime| &runtime.version)),
             ..granted
         }
     }
+}
+
+/// Whether the counters show when threads lose their processors.
+fn show_preemptions(counting: &Counting) -> bool {
+    let has = |name: &&str| counting.counters.iter().any(|own| own == name);
+    ["task-clock", "context-switches", "preemptions"]
+        .iter()
+        .all(has)
 }
 
 /// The cost of a chunk in the runtime of this version; in LLVM's where that is not known.

@@ -10,6 +10,7 @@
 //! * [`Item::Interval`] and [`Item::Link`] come when their ends are known, in no order of time. The intervals of one
 //!   track do not overlap.
 //! * The times of one thread's [`Item::Sample`] do not go back, but they may come later than what else happened then.
+//! * [`Item::Counted`] comes in the order of times on its thread.
 //! * The times of one counter's [`Item::Count`] do not go back. Before the first it is 0.
 //! * [`Item::ThreadEvent`] keeps the order of times on its thread, too, but for the end of a pause: what ended in the
 //!   pause comes after it. Each fork, team and task that begins on a thread ends there or where the task has moved to.
@@ -44,8 +45,8 @@ pub use definitions::{
 };
 pub use ids::{CounterId, FunctionId, LocationId, LockId, ProcessId, RegionId, TaskId, TeamId};
 pub use item::{
-    Anchor, Argument, Arguments, Awaited, Count, DeviceWork, Enter, Instant, Interval, Item,
-    KeptInterval, Leave, Link, LinkKind, Part, Point, Value, argument,
+    Anchor, Argument, Arguments, Awaited, Count, Counted, DeviceWork, Enter, Instant, Interval,
+    Item, KeptInterval, Leave, Link, LinkKind, Part, Point, Value, argument,
 };
 pub use sample::{Function, FunctionKind, RuntimeActivity, Sample, StackFrame};
 pub use thread_event::ThreadEvent;

@@ -184,6 +184,11 @@ impl Frame {
         )
     }
 
+    /// Whether its end was reported already.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
     /// Whether the region goes on when the one around it ends.
     fn outlives_others(&self) -> bool {
         matches!(self.construct, Construct::Phase | Construct::Idle)

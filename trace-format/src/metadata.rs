@@ -52,6 +52,9 @@ pub struct Metadata {
     /// How samples were taken; missing where none were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampling>,
+    /// The counters of threads; missing where none were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counting: Option<Counting>,
     /// The devices that were initialized, by device number.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<i32, Device>,
@@ -267,6 +270,37 @@ pub struct Sampling {
     pub period_ns: u64,
     /// Why there are no samples, or not of all that happened.
     pub problems: Vec<String>,
+}
+
+/// Which counters of threads were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Counting {
+    /// The names of those that each reading has, in its order.
+    pub counters: Vec<String>,
+    /// Those that were asked for and cannot be had, each with the reason.
+    pub missing: BTreeMap<String, String>,
+    /// Why there are no values, or not of all threads.
+    pub problems: Vec<String>,
+}
+
+impl Counting {
+    /// What is not counted, each with the reason.
+    pub fn not_counted(&self) -> Vec<String> {
+        let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (name, why) in &self.missing {
+            by_reason.entry(why).or_default().push(name);
+        }
+        let missing = by_reason.into_iter();
+        let missing = missing.map(|(why, names)| format!("no {}: {why}", names.join(", ")));
+        missing.chain(self.problems.iter().cloned()).collect()
+    }
+
+    /// The lines for people: what is counted, and what is not and why.
+    pub fn lines(&self) -> Vec<String> {
+        let counted = (!self.counters.is_empty()).then(|| self.counters.join(", "));
+        counted.into_iter().chain(self.not_counted()).collect()
+    }
 }
 
 /// A device that was initialized.

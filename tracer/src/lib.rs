@@ -11,6 +11,8 @@
 //!   |-> devices        trace buffers, images and clocks of devices -> slow path, session
 //!   |-> chain          the next tool, where there is one           -> dialects, quirks
 //!   v
+//! counters: read -> row                                          where they are asked for
+//!   v
 //! hot:     callbacks -> tls -> recorder -> chunk in the spool      each event
 //!                       anything rare |
 //!                                     v
@@ -35,6 +37,7 @@
 //! | [`chain`] | the next tool, which the tracer passes on to |
 //! | [`hot`] | what runs at each event: the callbacks' table, the recorder, the slow path |
 //! | [`session`] | a session's life; chunks on their way into the file; metadata; forks; `omp_control_tool` |
+//! | [`counters`] | counters of threads, at the boundaries of constructs |
 //! | [`samples`] | call stacks of all threads, by a timer |
 //! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
 //! | [`os`] | system calls, locks, clock, files, threads, messages |
@@ -56,6 +59,7 @@
 
 mod chain;
 mod config;
+mod counters;
 mod devices;
 mod dialects;
 mod entry;

@@ -32,14 +32,16 @@ impl Samples {
 
     /// Reports that there are none, to who asks for some.
     pub(crate) fn begin(&self, session: &Session) {
-        let Sample::Cpu(rate) = session.config.sample else {
-            return;
+        let (clock, rate) = match session.config.sample {
+            Sample::Off => return,
+            Sample::Cpu(rate) => ("cpu", rate),
+            Sample::Perf(rate) => ("perf", rate),
         };
         let problem = "no samples: they are taken on x86_64 only";
         warning!("{problem}");
         session.write_metadata(&Metadata {
             sampling: Some(Sampling {
-                clock: "cpu".to_owned(),
+                clock: clock.to_owned(),
                 period_ns: 1_000_000_000 / u64::from(rate),
                 problems: vec![problem.to_owned()],
             }),

@@ -14,16 +14,19 @@ const USES: &[(&str, &[&str])] = &[
     (
         "session",
         &[
-            "config", "devices", "dialects", "hot", "lockfree", "os", "quirks", "samples",
+            "config", "counters", "devices", "dialects", "hot", "lockfree", "os", "quirks",
+            "samples",
         ],
     ),
     // Who drains writes streams of the session; signal handlers use the rest.
     ("samples", &["dialects", "hot", "lockfree", "os", "session"]),
+    // Its callbacks are called in the place of the usual ones.
+    ("counters", &["config", "dialects", "hot", "os", "session"]),
     // The slow path starts the session of a forked child.
     (
         "hot",
         &[
-            "devices", "entry", "lockfree", "os", "quirks", "samples", "session",
+            "counters", "devices", "entry", "lockfree", "os", "quirks", "samples", "session",
         ],
     ),
     ("quirks", &["dialects", "hot", "os", "session"]),
@@ -31,12 +34,15 @@ const USES: &[(&str, &[&str])] = &[
     ("chain", &["dialects", "os", "quirks"]),
     (
         "dialects",
-        &["entry", "hot", "os", "quirks", "samples", "session"],
+        &[
+            "counters", "entry", "hot", "os", "quirks", "samples", "session",
+        ],
     ),
     (
         "entry",
         &[
-            "chain", "config", "devices", "dialects", "os", "quirks", "samples", "session",
+            "chain", "config", "counters", "devices", "dialects", "os", "quirks", "samples",
+            "session",
         ],
     ),
 ];

@@ -233,10 +233,10 @@ impl Sink for Split {
     fn wants(&self) -> Wants {
         let of_format = self.parts.first().map_or(Wants::NONE, Sink::wants);
         let wants = Wants::COUNTS.and(Wants::ARROWS);
-        match of_format.contains(Wants::SAMPLES) {
-            true => wants.and(Wants::SAMPLES),
-            false => wants,
-        }
+        [Wants::SAMPLES, Wants::COUNTERS]
+            .into_iter()
+            .filter(|optional| of_format.contains(*optional))
+            .fold(wants, Wants::and)
     }
 
     fn item(&mut self, item: &Item<'_>) {
@@ -257,6 +257,13 @@ impl Sink for Split {
             Item::Link(link) => return self.link(link, item),
             Item::Sample(sample) => {
                 let part = self.part_at(sample.at.time);
+                if let Some(part) = self.parts.get_mut(part) {
+                    part.item(item);
+                }
+                return;
+            }
+            Item::Counted(counted) => {
+                let part = self.part_at(counted.at.time);
                 if let Some(part) = self.parts.get_mut(part) {
                     part.item(item);
                 }

@@ -407,7 +407,7 @@ impl Case<'_> {
                 let change = Change::Shorter(Cause::Target, share.min(1.0));
                 (change, place, "its kernels only")
             }
-            Cause::Reduction | Cause::Target | Cause::Tracer => {
+            Cause::Reduction | Cause::Target | Cause::Preempted | Cause::Tracer => {
                 (Change::Without(row.cause), place, "without this time")
             }
             _ => return None,
@@ -494,6 +494,10 @@ impl Case<'_> {
             Cause::Reduction => (
                 "reduction_cost",
                 format!("threads combine results {at}: reduce less often, or smaller arrays"),
+            ),
+            Cause::Preempted => (
+                "preempted",
+                format!("other threads had the processor of those that worked {at}: start fewer threads, bind them (OMP_PROC_BIND), or leave processors to the other programs"),
             ),
             Cause::Tracer => (
                 TRACER_DISTURBS,

@@ -82,6 +82,7 @@ impl Kind {
             | Construct::TaskwaitTask => Kind::Task,
             Construct::Work(ompt::ompt_work_single_executor) | Construct::Masked => Kind::Alone,
             Construct::BufferFlush => Kind::Charged(Cause::Tracer),
+            Construct::Preempted => Kind::Charged(Cause::Preempted),
             Construct::Lost => Kind::Charged(Cause::Unobserved),
             Construct::Idle => Kind::Idle,
             Construct::Work(ompt::ompt_work_loop_static) => Kind::StaticLoop,
@@ -106,7 +107,7 @@ impl Kind {
             Kind::Idle
                 | Kind::Transparent
                 | Kind::Chunk
-                | Kind::Charged(Cause::Tracer | Cause::Unobserved)
+                | Kind::Charged(Cause::Preempted | Cause::Tracer | Cause::Unobserved)
         )
     }
 }
@@ -125,6 +126,11 @@ pub(super) fn not_seen(reports: &Reports) -> impl Iterator<Item = (Cause, &'stat
     let barriers = reports.barriers || reports.barrier_waits;
     let members = "the runtime does not report the members of teams; their time there has no cause";
     let rows = [
+        (
+            !reports.preemptions,
+            Cause::Preempted,
+            "the trace was recorded without --cpu-time; the time counts as useful",
+        ),
         (!reports.members, Cause::Fork, members),
         (!reports.members, Cause::Join, members),
         (

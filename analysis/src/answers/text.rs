@@ -42,6 +42,7 @@ impl Cause {
             Cause::Reduction => "in reductions",
             Cause::Target => "to devices",
             Cause::Runtime => "in the runtime",
+            Cause::Preempted => "to other threads on its processor",
             Cause::Tracer => "in the tracer",
             Cause::Unobserved => "where nothing was recorded",
         }
@@ -468,7 +469,9 @@ impl fmt::Display for Head<'_> {
         writeln!(f)?;
         answers.write_tree(f, layout)?;
         let mut lines = answers.efficiency.words();
+        // What nobody asked for is no gap.
         let not_seen = answers.not_seen.iter();
+        let not_seen = not_seen.filter(|of| of.cause != Cause::Preempted);
         let not_seen = not_seen.map(|of| format!("not seen: {}: {}", of.cause.name(), of.reason));
         lines.extend(not_seen);
         if !lines.is_empty() {

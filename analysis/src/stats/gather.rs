@@ -22,6 +22,7 @@ use omptrace_trace_format::Reader;
 
 use crate::answers::{self, Gathered, Gathering, Overview, Part, Plan, Predicted};
 use crate::selection::SelectedThreads;
+use crate::stats::counting::{CounterCollector, CounterSums};
 use crate::stats::functions::{FunctionCollector, FunctionSums};
 use crate::stats::phases::{PhaseCollector, Phases};
 use crate::stats::sums::Sums;
@@ -179,7 +180,10 @@ impl Stats {
             ..Run::of(&Input::traces(&[reader]), &options)
         };
         let mut first = run.first_pass(0, None).unwrap_or_default();
-        let body = Body::of(&first.sums, &first.part, &first.functions, &first.phases);
+        let body = Body {
+            counters: first.counters.clone(),
+            ..Body::of(&first.sums, &first.part, &first.functions, &first.phases)
+        };
         let report = first.reports.first().cloned().unwrap_or_default();
         let earliest = first.earliest;
         let mut all = Merged::default();
@@ -255,6 +259,7 @@ struct Merged {
     gathered: Vec<Gathered>,
     phases: Phases,
     functions: FunctionSums,
+    counters: CounterSums,
     /// Of a single process, what its summary says of it alone.
     alone: Option<Alone>,
     earliest: Ns,
@@ -269,6 +274,7 @@ impl Merged {
         self.gathered.extend(next.gathered);
         self.phases.merge(next.phases);
         self.functions.merge(next.functions);
+        self.counters.merge(next.counters);
         self.alone = next.alone;
         self.earliest = next.earliest;
     }
@@ -323,6 +329,7 @@ impl Run<'_> {
             gathered,
             phases,
             functions,
+            counters,
             alone,
             ..
         } = all;
@@ -374,6 +381,8 @@ impl Run<'_> {
             stats.no_samples = self.why_no_samples();
         }
         stats.functions = functions.into_functions();
+        stats.not_counted = counters.not_counted();
+        stats.counters = counters.into_stats();
         let phases = windows_of_phases.into_iter().zip(of_phases);
         stats.phases = phases
             .map(|((name, count, _), part)| PhaseStats::of(name, count, part))
@@ -591,7 +600,7 @@ impl<'a> Run<'a> {
         if let Some(summary) = member.summary {
             return self.from_summary(number as u32, summary, &member.start);
         }
-        let of_functions = windows.clone();
+        let (of_functions, of_counters) = (windows.clone(), windows.clone());
         let collector = Collector::new(number as u32, self.selected.clone());
         let mut numbers = Numbers {
             phases: PhaseCollector::default(),
@@ -602,8 +611,13 @@ impl<'a> Run<'a> {
         let gathering = self.has_overview.then(|| Gathering::new(processes));
         let mut answers = Windowed::new(windows, self.collector().with_gathering(gathering));
         let mut functions = FunctionCollector::new(of_functions, self.selected.clone());
+        let counting = member.reader.and_then(|it| it.metadata().counting.as_ref());
+        let mut counters = CounterCollector::new(of_counters, self.selected.clone(), counting);
         let mut earliest = Earliest(Ns::MAX);
         let mut sinks: Vec<&mut dyn Sink> = vec![&mut numbers, &mut answers, &mut functions];
+        if counting.is_some() {
+            sinks.push(&mut counters);
+        }
         if self.is_summarised {
             sinks.push(&mut earliest);
         }
@@ -623,6 +637,7 @@ impl<'a> Run<'a> {
             gathered: gathered.into_iter().collect(),
             phases: numbers.phases.phases(),
             functions: functions.sums(),
+            counters: counters.sums(),
             alone: None,
             earliest: earliest.0,
         })
@@ -649,6 +664,7 @@ impl<'a> Run<'a> {
             gathered: Vec::new(),
             phases: body.phases.unwrap_or_default(),
             functions: body.functions,
+            counters: body.counters,
             alone: body.alone,
             earliest: 0,
         })

@@ -11,6 +11,7 @@
 
 mod account;
 mod collector;
+mod counting;
 mod devices;
 mod functions;
 mod gather;
@@ -31,6 +32,8 @@ use serde::{Deserialize, Serialize};
 
 use account::Account;
 pub(crate) use collector::Collector;
+pub use counting::CounterStats;
+pub(crate) use counting::CounterSums;
 pub(crate) use devices::Devices;
 pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Transfers};
 pub(crate) use functions::FunctionSums;
@@ -72,6 +75,10 @@ pub struct Stats {
     pub no_samples: Option<String>,
     /// The functions that samples were taken in, those with the most time of their own first.
     pub functions: Vec<FunctionStats>,
+    /// What threads counted in each construct, those in which they were longest first.
+    pub counters: Vec<CounterStats>,
+    /// The counters that are not there, and why; also why there are none at all.
+    pub not_counted: Vec<String>,
     /// The threads, in the timeline's order.
     #[serde(rename = "per_thread")]
     pub threads: Vec<ThreadStats>,

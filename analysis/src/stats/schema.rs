@@ -11,9 +11,9 @@ use crate::answers::{
     OtherThreads, PathRow, Place, RegionAnswer, TaskRegion, WhatIf,
 };
 use crate::stats::{
-    Analysed, ConstructStats, DeviceStats, DeviceUse, FunctionStats, LockStats, LoopStats, Outlier,
-    PhaseStats, PlaceMemory, PlaceTransfers, ProcessStats, Ranks, SampledTime, Stats, TeamStats,
-    ThreadStats, Times,
+    Analysed, ConstructStats, CounterStats, DeviceStats, DeviceUse, FunctionStats, LockStats,
+    LoopStats, Outlier, PhaseStats, PlaceMemory, PlaceTransfers, ProcessStats, Ranks, SampledTime,
+    Stats, TeamStats, ThreadStats, Times,
 };
 
 /// Numbers in which each list has an element, and each field that may be left out is there.
@@ -107,6 +107,11 @@ fn sample() -> Stats {
         sampling: Some(SampledTime::default()),
         no_samples: Some(String::new()),
         functions: vec![FunctionStats::default()],
+        counters: vec![CounterStats {
+            no_ratios: Some(String::new()),
+            ..CounterStats::default()
+        }],
+        not_counted: vec![String::new()],
         threads: vec![ThreadStats::default()],
         locks: vec![LockStats {
             times: Some(Times::default()),

@@ -4,12 +4,12 @@ use std::fmt;
 
 use crate::answers::{Accounting, Cause, RegionAnswer};
 use crate::stats::{
-    Analysed, ConstructStats, DeviceStats, DeviceUse, FunctionStats, LockStats, PhaseStats,
-    ProcessStats, SampledTime, Stats, ThreadStats, Times, Transfers,
+    Analysed, ConstructStats, CounterStats, DeviceStats, DeviceUse, FunctionStats, LockStats,
+    PhaseStats, ProcessStats, SampledTime, Stats, ThreadStats, Times, Transfers,
 };
 use crate::table::{
-    Column, Empty, Layout, Table, UNKNOWN, bytes, column, counted, known, known_time, percent,
-    time, with_commas, write_more, write_wrapped,
+    Column, Empty, Layout, Table, UNKNOWN, bytes, column, column_of, counted, known, known_time,
+    percent, time, with_commas, write_more, write_wrapped,
 };
 use omptrace_timeline::sink::short_name;
 
@@ -213,6 +213,34 @@ fn function_row(table: &mut Table, function: &FunctionStats, all_ns: u64) {
         time(function.wait_ns),
     ];
     table.row(function.function.clone(), cells);
+}
+
+/// The names of all counters, in order.
+fn counter_names(counters: &[CounterStats]) -> Vec<&str> {
+    let names = counters.iter().flat_map(|stats| stats.counters.keys());
+    let mut names: Vec<&str> = names.map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// `names` are those of the counters. Where cycles were counted, there are ratios of them.
+fn counter_row(table: &mut Table, stats: &CounterStats, names: &[&str], has_ratios: bool) {
+    let ratio = |ratio: Option<f64>| {
+        ratio.map_or_else(|| UNKNOWN.to_owned(), |ratio| format!("{ratio:.2}"))
+    };
+    let value = |name: &&str| match (*name, stats.counters.get(*name)) {
+        (_, None) => UNKNOWN.to_owned(),
+        ("task-clock", Some(ns)) => time(*ns),
+        (_, Some(value)) => with_commas(*value),
+    };
+    let mut cells = vec![with_commas(stats.visits), time(stats.counted_ns)];
+    if has_ratios {
+        cells.extend([stats.ipc, stats.ghz].map(ratio));
+    }
+    cells.extend(names.iter().map(value));
+    let below = stats.no_ratios.clone().filter(|_| has_ratios);
+    table.row_above(short_name(&stats.construct).to_owned(), cells, below);
 }
 
 impl SampledTime {
@@ -568,6 +596,28 @@ impl Stats {
         write_more(f, table.len(), layout.top, "function")
     }
 
+    fn write_counters(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
+        if !self.counters.is_empty() {
+            let names = counter_names(&self.counters);
+            let has_ratios = names.contains(&"cycles");
+            let mut columns = vec![column("visits", 2), column("time", 0)];
+            if has_ratios {
+                columns.extend([column("IPC", 0), column("GHz", 1)]);
+            }
+            columns.extend(names.iter().map(|name| column_of((*name).to_owned(), 1)));
+            let mut table = Table::new("construct", &columns);
+            for stats in &self.counters {
+                counter_row(&mut table, stats, &names, has_ratios);
+            }
+            table.write(f, layout)?;
+            write_more(f, table.len(), layout.top, "construct")?;
+        }
+        for line in &self.not_counted {
+            write_wrapped(f, &format!("not known: {line}"), 0, layout)?;
+        }
+        Ok(())
+    }
+
     fn write_regions(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
         let mut table = Table::new("parallel region", &REGION);
         let rows = self.answers.regions.iter();
@@ -668,6 +718,8 @@ pub enum By {
     Region,
     /// Functions, by samples.
     Function,
+    /// What threads counted in constructs.
+    Counter,
     /// Threads.
     Thread,
     /// Constructs of explicit tasks: tasks, and waits for them.
@@ -684,7 +736,7 @@ pub enum By {
 
 impl By {
     /// All, with their names and what they are.
-    pub const ALL: [(By, &str, &str); 9] = [
+    pub const ALL: [(By, &str, &str); 10] = [
         (By::Construct, "construct", "Constructs, by place"),
         (
             By::Region,
@@ -695,6 +747,11 @@ impl By {
             By::Function,
             "function",
             "Functions, by samples: processor time in each, and with what it called",
+        ),
+        (
+            By::Counter,
+            "counter",
+            "What threads counted in each construct: instructions per cycle, page faults and so on",
         ),
         (By::Thread, "thread", "Threads"),
         (By::Task, "task", "Constructs of explicit tasks"),
@@ -716,6 +773,7 @@ impl By {
             By::Construct | By::Task => "constructs",
             By::Region => "regions",
             By::Function => "functions",
+            By::Counter => "counters",
             By::Thread => "per_thread",
             By::Lock => "locks",
             By::Device => "devices",
@@ -753,6 +811,7 @@ impl fmt::Display for TableBy<'_> {
             }
             By::Region => stats.write_regions(f, layout),
             By::Function => stats.write_functions(f, layout),
+            By::Counter => stats.write_counters(f, layout),
             By::Thread => stats.write_threads(f, layout),
             By::Lock => {
                 stats.write_locks(f, layout)?;
@@ -787,6 +846,10 @@ impl fmt::Display for Tables<'_> {
         if stats.sampling.is_some() {
             writeln!(f)?;
             stats.write_functions(f, layout)?;
+        }
+        if !stats.counters.is_empty() {
+            writeln!(f)?;
+            stats.write_counters(f, layout)?;
         }
         stats.write_threads(f, layout)?;
         if !stats.locks.is_empty() {

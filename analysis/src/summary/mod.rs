@@ -25,7 +25,7 @@ use omptrace_trace_format::{Ending, Reader, Severity};
 use serde::{Deserialize, Serialize};
 
 use crate::answers::{Answers, Finding, NotPredicted, OtherThreads, Part, TaskRegion, WhatIf};
-use crate::stats::{FunctionSums, PhaseStats, Phases, Stats, Summarised, Sums};
+use crate::stats::{CounterSums, FunctionSums, PhaseStats, Phases, Stats, Summarised, Sums};
 
 /// The version of the analysis: that of the program, and a number that grows with each change between two releases.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
@@ -82,6 +82,8 @@ pub(crate) struct Body {
     pub(crate) sums: Sums,
     pub(crate) part: Part,
     pub(crate) functions: FunctionSums,
+    #[serde(default)]
+    pub(crate) counters: CounterSums,
     pub(crate) phases: Option<Phases>,
     pub(crate) alone: Option<Alone>,
 }
@@ -358,6 +360,7 @@ impl Body {
             sums: sums.clone(),
             part: part.clone(),
             functions: functions.clone(),
+            counters: CounterSums::default(),
             phases: (phases.intervals() <= MAX_INTERVALS).then(|| phases.clone()),
             alone: None,
         }

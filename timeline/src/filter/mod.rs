@@ -24,8 +24,8 @@ use std::fmt;
 use std::io;
 
 use crate::sink::{
-    Enter, Instant, Interval, Item, Leave, Link, LocationId, Ns, Point, ProcessId, Sample, Sink,
-    Wants,
+    Counted, Enter, Instant, Interval, Item, Leave, Link, LocationId, Ns, Point, ProcessId, Sample,
+    Sink, Wants,
 };
 use arguments::ChosenArguments;
 use duration::MinDuration;
@@ -149,6 +149,10 @@ fn relocated<'a>(
         Item::Sample(sample) => Item::Sample(Sample {
             at: point(sample.at)?,
             ..sample
+        }),
+        Item::Counted(counted) => Item::Counted(Counted {
+            at: point(counted.at)?,
+            ..counted
         }),
         Item::ThreadEvent(at, event) => Item::ThreadEvent(point(at)?, event),
         other => other,

@@ -191,6 +191,11 @@ impl Filter for Window {
                     out.item(item);
                 }
             }
+            Item::Counted(counted) => {
+                if self.contains(counted.at.time) {
+                    out.item(item);
+                }
+            }
             Item::ThreadEvent(..) => {}
             _ => out.item(item),
         }

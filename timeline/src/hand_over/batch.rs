@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::filter::KeptValue;
 use crate::sink::{
-    Argument, Arguments, Count, Enter, Instant, Interval, Item, KeptInterval, Leave, Link, Point,
-    Sample, Sink, Source, ThreadEvent, Value,
+    Argument, Arguments, Count, Counted, Enter, Instant, Interval, Item, KeptInterval, Leave, Link,
+    Point, Sample, Sink, Source, ThreadEvent, Value,
 };
 
 /// Items, and what they refer to. Each kind has a list, in the order of the items. `kinds` has their order among each other.
@@ -270,6 +270,9 @@ fn rare(item: &Item<'_>) -> Option<Rare> {
                 activity,
                 stack,
             })
+        }),
+        Item::Counted(Counted { at, since, values }) => giving(values.to_vec(), move |values| {
+            Item::Counted(Counted { at, since, values })
         }),
         Item::Note(process, text) => giving(text.to_owned(), move |text| Item::Note(process, text)),
         Item::Summary(process, summary) => giving(summary.clone(), move |summary| {

@@ -109,6 +109,7 @@ impl Interpreter<'_, '_> {
         match change {
             MonitoringChange::pause | MonitoringChange::end => {
                 self.recording.paused_since.get_or_insert(time);
+                self.counting.paused();
                 self.devices.paused(time);
                 self.thread_event(thread, time, ThreadEvent::Recording { on: false });
             }

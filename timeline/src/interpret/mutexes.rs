@@ -68,7 +68,7 @@ impl Interpreter<'_, '_> {
         match event {
             Event::BufferFlush(_) | Event::Lost(_) | Event::Module(_) => {}
             Event::Monitoring(_) | Event::ThreadInfo(_) | Event::ThreadState(_) => {}
-            Event::MutexWait(_) => {}
+            Event::MutexWait(_) | Event::Counters(_) => {}
             Event::NestLock(e) if e.wait_id.0 == key => self.close(thread, time, construct, key),
             _ => {
                 // How long the attempt took is not known.

@@ -305,6 +305,7 @@ impl Interpreter<'_, '_> {
             Event::Work(e) => Construct::Work(e.work_type) == construct,
             Event::BufferFlush(_) | Event::Lost(_) | Event::Module(_) => true,
             Event::Monitoring(_) | Event::ThreadInfo(_) | Event::ThreadState(_) => true,
+            Event::Counters(_) => true,
             _ => false,
         };
         if self.dialect.single_others_without_end && !is_end {

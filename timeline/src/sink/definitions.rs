@@ -32,6 +32,8 @@ pub struct Process {
     pub reports: Reports,
     /// The processor time that was asked for between two samples of a thread; 0 where none were.
     pub sampling_period_ns: u64,
+    /// The names of its threads' counters, in the order of their values.
+    pub counters: Vec<String>,
     /// Whether newer events overwrote older ones, as in a flight recorder: what a thread did before its first is not known.
     pub is_overwritten: bool,
 }

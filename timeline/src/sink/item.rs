@@ -45,6 +45,8 @@ pub enum Item<'a> {
     Link(Link),
     /// What a thread spent its processor time for.
     Sample(Sample<'a>),
+    /// What a thread counted since the time before.
+    Counted(Counted<'a>),
     /// Words to the reader about what is missing or was repaired in a process.
     Note(ProcessId, &'a str),
     /// The process has no more events.
@@ -60,6 +62,17 @@ pub struct Count {
     pub time: Ns,
     /// The value.
     pub value: i64,
+}
+
+/// What a thread counted in some time, in which it was in one region and in no others inside that were counted apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted<'a> {
+    /// The thread, and the end of the time. The region is the innermost one then, before what begins or ends at that time.
+    pub at: Point,
+    /// The begin of the time.
+    pub since: Ns,
+    /// How far each of the process's counters went on; `u64::MAX` of one that did not count.
+    pub values: &'a [u64],
 }
 
 /// A region begins on a thread, or goes on. `A` are its arguments, or says where they are kept.

@@ -23,8 +23,10 @@ impl Wants {
     pub const THREAD_EVENTS: Wants = Wants(16 | Wants::TASK_CREATIONS.0);
     /// [`Item::Sample`](super::Item::Sample) and [`Item::Function`](super::Item::Function).
     pub const SAMPLES: Wants = Wants(64);
+    /// [`Item::Counted`](super::Item::Counted).
+    pub const COUNTERS: Wants = Wants(128);
     /// All optional items.
-    pub const ALL: Wants = Wants(127);
+    pub const ALL: Wants = Wants(255);
 
     /// Whether all of `items` are in the set.
     #[inline(always)]

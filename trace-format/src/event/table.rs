@@ -309,5 +309,8 @@ events! {
         /// Samples of this stream that were not recorded, all after `begin` and before the event's time, and the processor
         /// time that they represented.
         SamplesLost = 278 "omptrace_samples_lost" { begin: Ticks, samples: u64, weight_ns: u64 }
+        /// The thread's counters, in the order of the metadata's `counting`, since some time of the thread. 2^64-1: this one was
+        /// not counting. Read where something begins or ends, whose event follows.
+        Counters<'a> = 279 "omptrace_counters" { values: Numbers<'a> }
     }
 }

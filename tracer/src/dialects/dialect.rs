@@ -25,12 +25,24 @@ use ompt_sys::{
 use omptrace_runtimes::Fault;
 use omptrace_trace_format::event::Idle;
 
+use crate::counters;
 use crate::dialects::thread_state;
 use crate::hot::callbacks::{self, CALLBACKS, Callback};
 use crate::hot::guard::guarded;
 use crate::hot::slow_path;
 use crate::quirks::join_barrier;
 use crate::samples;
+
+/// What is recorded besides callbacks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wanted {
+    /// The states of threads.
+    pub(crate) states: bool,
+    /// Samples, which need the stacks of regions' creators.
+    pub(crate) samples: bool,
+    /// Counters of threads.
+    pub(crate) counters: bool,
+}
 
 /// A generation of the tools interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,9 +111,8 @@ impl Dialect {
         }
     }
 
-    /// The callbacks that it has, for a runtime of this `version`; those that record states, and stacks of regions' creators, where
-    /// they are wanted.
-    pub(crate) fn callbacks(self, version: &str, states: bool, samples: bool) -> Vec<Callback> {
+    /// The callbacks that it has, for a runtime of this `version`; those that record what else is `wanted`.
+    pub(crate) fn callbacks(self, version: &str, wanted: Wanted) -> Vec<Callback> {
         let callbacks = match self {
             Dialect::V5 => CALLBACKS.to_vec(),
             Dialect::Tr7 => of_draft(tr7::ompt_callbacks_t::VALUES),
@@ -123,9 +134,15 @@ impl Dialect {
             Dialect::V5 => &[],
             _ => WITH_OTHER_ARGUMENTS,
         };
-        let of_states = if states { thread_state::CALLBACKS } else { &[] };
-        let of_samples = if samples { samples::CALLBACKS } else { &[] };
-        callbacks
+        let of_states = match wanted.states {
+            true => thread_state::CALLBACKS,
+            false => &[],
+        };
+        let of_samples = match wanted.samples {
+            true => samples::CALLBACKS,
+            false => &[],
+        };
+        let mut callbacks: Vec<Callback> = callbacks
             .into_iter()
             .map(|callback| {
                 let mut functions = own.iter().chain(of_states).chain(of_samples);
@@ -135,7 +152,11 @@ impl Dialect {
                     ..callback
                 }
             })
-            .collect()
+            .collect();
+        if wanted.counters {
+            counters::put_in_front(&mut callbacks);
+        }
+        callbacks
     }
 
     /// The name of `result`, which `ompt_set_callback` returned.
@@ -345,7 +366,7 @@ mod tests {
             (Dialect::Tr4, OF_THE_HOST, Some(29)),
             (Dialect::EarlyTr4, OF_THE_HOST, Some(13)),
         ] {
-            let callbacks = dialect.callbacks("", false, false);
+            let callbacks = dialect.callbacks("", Wanted::default());
             assert_eq!(callbacks.len(), count);
             let mut numbers: Vec<u32> =
                 callbacks.iter().map(|callback| callback.number.0).collect();

@@ -15,9 +15,10 @@ use omptrace_trace_format::metadata::{Registration, Runtime};
 
 use crate::chain;
 use crate::config::Config;
+use crate::counters;
 use crate::devices;
 use crate::dialects::collector;
-use crate::dialects::dialect::Dialect;
+use crate::dialects::dialect::{Dialect, Wanted};
 use crate::dialects::runtime::{self, Lookup};
 use crate::dialects::thread_state;
 use crate::entry::libgomp;
@@ -202,7 +203,12 @@ fn begin(
         true => (chain::set_ours, ""),
         false => (set_callback, &*start.runtime_version),
     };
-    let callbacks = dialect.callbacks(version, states, samples);
+    let wanted_besides = Wanted {
+        states,
+        samples,
+        counters: counters::are_wanted(&prepared.session.config),
+    };
+    let callbacks = dialect.callbacks(version, wanted_besides);
     let registered = || callbacks.iter().filter(|callback| wanted(callback.name));
     lock_after_exit::watch(&start.runtime_version, set_callback, registered());
     let mut may_be_taken_back = registered().filter(|callback| !insisted.contains(&callback.name));

@@ -35,7 +35,9 @@ use std::sync::atomic::{
 use std::time::Duration;
 
 use omptrace_trace_format::block::CHUNK_HEADER_WORDS;
-use omptrace_trace_format::event::{CompactRow, MAX_COMPACT_WORDS, ParallelBegin, TICK_BITS};
+use omptrace_trace_format::event::{
+    CompactRow, MAX_COMPACT_WORDS, ParallelBegin, TICK_BITS, WideRow,
+};
 use omptrace_trace_format::predict::State;
 
 use crate::hot::stream::Stream;
@@ -182,6 +184,18 @@ impl Recorder {
                 return None;
             }
             Some(row.encode::<true>(state, ticks, out))
+        })
+    }
+
+    /// Records a wide event of few words; `false`, and nothing changed, where only the cold path can.
+    #[inline]
+    pub(crate) fn try_put_wide(&self, row: &impl WideRow) -> bool {
+        self.try_store(|_, out| {
+            let ticks = clock::counter().wrapping_sub(self.base.get());
+            match ticks >> TICK_BITS {
+                0 => row.encode(ticks, out),
+                _ => None,
+            }
         })
     }
 

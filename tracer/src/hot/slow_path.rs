@@ -3,9 +3,10 @@
 //! It may take locks, make system calls and start sessions. A signal handler's callback may come while the same thread is
 //! here or on the hot path. It is counted as lost: it would break the event that is being written.
 
-use omptrace_trace_format::event::{CompactRow, Event, WideRow, encode_compact};
+use omptrace_trace_format::event::{CompactRow, Counters, Event, WideRow, encode_compact};
 use omptrace_trace_format::predict::State;
 
+use crate::counters;
 use crate::entry::start;
 use crate::hot::recorder::{self, Mode, Recorder};
 use crate::hot::stream::Stream;
@@ -58,6 +59,25 @@ pub(crate) fn beside<W: WideRow + Clone + Into<Event<'static>>>(row: impl FnOnce
     });
 }
 
+/// Records values of counters, which are those before the next event. A child may hold that back; then it holds back the
+/// values, too.
+#[cold]
+pub(crate) fn counters(values: &[u64]) {
+    enter(|recorder| {
+        let held = || {
+            let values = values.to_vec().into();
+            Counters { values }.into()
+        };
+        if Mode::current() == Mode::Child && fork::still_asleep(recorder, held) {
+            return;
+        }
+        let row = Counters {
+            values: values.into(),
+        };
+        record(recorder, 0, |_, ticks, out| row.encode(ticks, out));
+    });
+}
+
 /// The thread will not come again: its chunk goes to the file.
 #[cold]
 pub(crate) fn leave() {
@@ -68,6 +88,7 @@ pub(crate) fn leave() {
     recorder.close();
     recorder.stream.collecting.end();
     samples::thread_ends(&recorder.stream);
+    counters::thread_ends(&recorder.stream);
     tls::set_recorder(None);
     // Else whoever ends the session finds the chunk where it is.
     if Mode::current() != Mode::Off {

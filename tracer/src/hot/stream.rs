@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use omptrace_trace_format::block::ClockPair;
 
+use crate::counters::Registers;
 use crate::lockfree::gate::Busy;
 use crate::lockfree::header::Header;
 use crate::quirks::join_barrier::Joining;
@@ -65,6 +66,8 @@ pub(crate) struct Stream {
     pub(crate) kind: Cell<Kind>,
     /// The thread's record of samples, by its number from 1; 0 where it is not sampled.
     pub(crate) sampled: Cell<u32>,
+    /// The processor's counters of the thread.
+    pub(crate) registers: Cell<Registers>,
     /// The device of the target region that the thread is in, or [`NO_DEVICE`].
     pub(crate) target_device: Cell<i32>,
     /// A device's tracer knows of the operation that the thread asks for.
@@ -107,6 +110,7 @@ impl Stream {
             busy: Busy(AtomicBool::new(false)),
             kind: Cell::new(Kind::Thread),
             sampled: Cell::new(0),
+            registers: Cell::new(Registers::NONE),
             target_device: Cell::new(0),
             is_announced: Cell::new(false),
             stale: Cell::new(false),
@@ -180,6 +184,7 @@ impl Stream {
         self.session.set(std::ptr::null());
         self.kind.set(Kind::Thread);
         self.sampled.set(0);
+        self.registers.set(Registers::NONE);
         self.target_device.set(NO_DEVICE);
         self.is_announced.set(false);
         self.joining.forget();

@@ -11,6 +11,7 @@
 //! | [`helper_thread`] | the tracer's own threads, which may have to end under the loader's lock |
 //! | [`module_file`] | sends the files of modules to `omptrace record` |
 //! | [`emergency_alloc`] | memory where the program has none left |
+//! | [`usage`], [`perf`] | counts that the kernel and the processor keep of a thread |
 //! | [`timer`] | a timer on a thread's processor time, its signal, and the handler's stack |
 //! | [`sanitizer`] | faults that `cargo xtask sanitize` plants |
 
@@ -22,8 +23,10 @@ pub(crate) mod kernel;
 pub(crate) mod lock;
 pub(crate) mod log;
 pub(crate) mod module_file;
+pub(crate) mod perf;
 pub(crate) mod protected_fd;
 pub(crate) mod sanitizer;
 pub(crate) mod system;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod timer;
+pub(crate) mod usage;

@@ -22,10 +22,10 @@ use omptrace_trace_format::metadata::Lock;
 use crate::os::system::{self, FileId};
 
 /// The lowest number that we ask for: beyond what programs have open that close what they do not know.
-const HIGH: RawFd = 1000;
+pub(crate) const HIGH: RawFd = 1000;
 /// The lowest number that we ask for where [`HIGH`] is refused or takes too long. A process begins with room for 64. To make
 /// room in a process that has threads waits until each processor has been through the scheduler (15 ms).
-const LOWEST: RawFd = 48;
+pub(crate) const LOWEST: RawFd = 48;
 
 /// Names tried when one is taken.
 const MAX_NAMES: u32 = 10_000;

@@ -5,6 +5,7 @@
 //! `tests/tests/samples.rs` runs programs that make it come in the midst of each.
 
 use std::ffi::{c_int, c_void};
+use std::ops::RangeInclusive;
 
 use omptrace_trace_format::field::StackEnd;
 
@@ -15,9 +16,12 @@ use super::runtime;
 use super::threads::{self, Sampled};
 use super::unwind::{self, Found, NO_FRAME, Registers};
 use crate::hot::recorder::Mode;
+use crate::hot::tls;
 use crate::os::clock;
 use crate::os::system;
 
+/// From `POLL_IN` to `POLL_HUP` of <signal.h>.
+const POLLED: RangeInclusive<c_int> = 1..=6;
 /// The stack that unwinding needs below the handler's frame. Measured: 17 KiB.
 const ROOM: u64 = 24 << 10;
 
@@ -39,6 +43,18 @@ pub(super) extern "C" fn handle(_: c_int, information: *mut libc::siginfo_t, con
         let record = threads::of_number(number).filter(|record| record.is_of_this_thread());
         if let Some(record) = record {
             sample(record, overruns, context);
+        }
+    }
+    // A clock of `perf_event_open` says nothing but this; what comes of it belongs to the thread. The pointer to the recorder lies
+    // in storage that is there from the thread's begin on.
+    if POLLED.contains(&information.si_code) {
+        let number = tls::recorder().stream.sampled.get() as usize;
+        let record = number.checked_sub(1).and_then(threads::of_number);
+        if let Some(record) = record.filter(|record| record.is_of_this_thread()) {
+            sample(record, 0, context);
+            if !record.go_on() {
+                threads::note_closed();
+            }
         }
     }
     system::set_errno(errno);

@@ -43,11 +43,12 @@ use crate::hot::stream::Stream;
 use crate::os::helper_thread::HelperThread;
 use crate::os::lock::Mutex;
 use crate::os::log::warning;
+use crate::os::perf::Ticker;
 use crate::os::{system, timer};
 use crate::session::Session;
 use drain::Drain;
 pub(crate) use regions::CALLBACKS;
-use threads::Refusal;
+use threads::{Clock, Refusal};
 
 /// How long samples lie in the rings.
 const TICK: Duration = Duration::from_millis(100);
@@ -120,13 +121,13 @@ impl Samples {
 
     /// Threads that begin from now on are sampled, if the user wants that.
     pub(crate) fn begin(&'static self, session: &'static Session) {
-        let Sample::Cpu(rate) = session.config.sample else {
+        let Some((clock, rate)) = wanted(session.config.sample) else {
             return;
         };
         let period_ns = period_ns(rate);
         // Relaxed: stored before `is_on`.
         self.period_ns.store(period_ns, Ordering::Relaxed);
-        match self.prepare(session) {
+        match self.prepare(session, clock) {
             Ok(()) => {
                 // Release; pairs with Acquire in `thread_begins`, and in `drain` and `end`.
                 self.has_begun.store(true, Ordering::Release);
@@ -141,7 +142,10 @@ impl Samples {
         self.describe(session, Vec::new());
     }
 
-    fn prepare(&'static self, session: &'static Session) -> Result<(), String> {
+    fn prepare(&'static self, session: &'static Session, clock: Clock) -> Result<(), String> {
+        if clock == Clock::Perf {
+            may_perf()?;
+        }
         let signal = timer::take_signal(handler::handle)
             .ok_or("the program uses all real-time signals that are tried")?;
         // Relaxed: stored before `is_on`.
@@ -172,7 +176,11 @@ impl Samples {
         runtime::ask();
         let signal = self.signal.load(Ordering::Relaxed);
         let period_ns = self.period_ns.load(Ordering::Relaxed);
-        let refused = match threads::begin(session, stream.number.get(), signal, period_ns) {
+        let Some((clock, _)) = wanted(session.config.sample) else {
+            return;
+        };
+        let number = stream.number.get();
+        let refused = match threads::begin(session, number, clock, signal, period_ns) {
             Ok(record) => return stream.sampled.set(record.number() as u32 + 1),
             Err(Refusal::Blocked) => &self.blocked,
             Err(Refusal::TooMany) => &self.too_many,
@@ -264,6 +272,10 @@ impl Samples {
                 threads(&self.too_many),
                 "there are too many, or no memory for them".to_owned(),
             ),
+            (
+                threads::closed(),
+                "the program has closed the descriptor of perf's clock".to_owned(),
+            ),
         ];
         let of_threads = of_threads
             .into_iter()
@@ -276,15 +288,49 @@ impl Samples {
         of_threads.chain(taken).collect()
     }
 
-    fn describe(&self, session: &Session, problems: Vec<String>) {
+    fn describe(&self, session: &Session, mut problems: Vec<String>) {
+        let clock = wanted(session.config.sample).map_or(Clock::Cpu, |(clock, _)| clock);
+        if clock == Clock::Perf {
+            problems.push(
+                "samples have no time in the kernel, which perf's clock leaves out".to_owned(),
+            );
+        }
         session.write_metadata(&Metadata {
             sampling: Some(Sampling {
-                clock: "cpu".to_owned(),
+                clock: clock.name().to_owned(),
                 period_ns: self.period_ns.load(Ordering::Relaxed),
                 problems,
             }),
             ..Metadata::default()
         });
+    }
+}
+
+/// The clock and the rate that the user asks for.
+fn wanted(sample: Sample) -> Option<(Clock, u32)> {
+    match sample {
+        Sample::Off => None,
+        Sample::Cpu(rate) => Some((Clock::Cpu, rate)),
+        Sample::Perf(rate) => Some((Clock::Perf, rate)),
+    }
+}
+
+/// Tries `perf_event_open` on the calling thread.
+///
+/// # Errors
+/// Why it is not to be had.
+fn may_perf() -> Result<(), String> {
+    const NEVER_NS: u64 = 1 << 40;
+    // No signal is sent before the clock ends.
+    match Ticker::on_this_thread(libc::SIGURG, NEVER_NS) {
+        Ok(ticker) => {
+            ticker.end();
+            Ok(())
+        }
+        Err(error) => Err(format!(
+            "perf_event_open: {error}; a container's seccomp filter or /proc/sys/kernel/perf_event_paranoid may forbid it. \
+             --sample=cpu needs no rights"
+        )),
     }
 }
 

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
 use super::unwind::Cache;
 use crate::lockfree::list::Link;
 use crate::lockfree::ring::Ring;
+use crate::os::perf::Ticker;
 use crate::os::system;
 use crate::os::timer::{self, Timer};
 use crate::session::Session;
@@ -41,6 +42,10 @@ pub(super) struct Sampled {
     /// What distinguishes the thread from all others alive; 0 while nobody has the record.
     thread_pointer: AtomicUsize,
     timer: AtomicI32,
+    /// In the timer's place: a clock of `perf_event_open`.
+    ticker: AtomicI32,
+    /// What the kernel calls it.
+    ticker_id: AtomicU64,
     period_ns: AtomicU64,
     /// The stack that the thread began with.
     stack: Cell<(u64, u64)>,
@@ -61,6 +66,25 @@ pub(super) struct Sampled {
 // the words over. `number` is stored before the record is published.
 unsafe impl Sync for Sampled {}
 
+/// The clock that samples are taken by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clock {
+    /// A timer on the thread's processor time.
+    Cpu,
+    /// `perf_event_open`'s clock of the thread's processor time in user mode.
+    Perf,
+}
+
+impl Clock {
+    /// Its name in the trace.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Clock::Cpu => "cpu",
+            Clock::Perf => "perf",
+        }
+    }
+}
+
 /// Why a thread is not sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
@@ -70,6 +94,20 @@ pub(super) enum Refusal {
     NoTimer(i32),
     /// There are too many records.
     TooMany,
+}
+
+/// Threads whose clock the program has closed.
+static CLOSED: AtomicU32 = AtomicU32::new(0);
+
+/// In the handler: the program has closed the thread's clock.
+pub(super) fn note_closed() {
+    // Relaxed: a count.
+    CLOSED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How many were closed.
+pub(super) fn closed() -> u32 {
+    CLOSED.load(Ordering::Relaxed)
 }
 
 /// All records that any thread had.
@@ -92,8 +130,11 @@ fn of_place(place: &AtomicPtr<Sampled>) -> Option<&'static Sampled> {
 pub(super) fn forget_all() {
     for place in &RECORDS {
         // Relaxed: the child has one thread.
-        if place.swap(null_mut(), Ordering::Relaxed).is_null() {
-            return;
+        let record = place.swap(null_mut(), Ordering::Relaxed);
+        // SAFETY: as in `of_place`.
+        match unsafe { record.as_ref() } {
+            None => return,
+            Some(record) => record.end_ticker(),
         }
     }
 }
@@ -131,6 +172,7 @@ fn new_record() -> Option<&'static Sampled> {
 pub(super) fn begin(
     session: &'static Session,
     stream: u32,
+    clock: Clock,
     signal: i32,
     period_ns: u64,
 ) -> Result<&'static Sampled, Refusal> {
@@ -156,13 +198,19 @@ pub(super) fn begin(
     record
         .has_alternate
         .set(timer::lend_alternate_stack(alternate, ALTERNATE_BYTES));
-    let timer = Timer::on_this_thread(signal, record.number.get() as usize, period_ns);
-    match timer {
-        Ok(timer) => {
-            // Relaxed: whoever ends the session has waited for this thread, or finds none.
-            record.timer.store(timer.number(), Ordering::Relaxed);
-            Ok(record)
-        }
+    // Relaxed: whoever ends the session has waited for this thread, or finds none.
+    let armed = match clock {
+        Clock::Cpu => Timer::on_this_thread(signal, record.number.get() as usize, period_ns)
+            .map(|timer| record.timer.store(timer.number(), Ordering::Relaxed)),
+        Clock::Perf => Ticker::on_this_thread(signal, period_ns).map(|ticker| {
+            let (descriptor, id) = ticker.parts();
+            record.ticker_id.store(id, Ordering::Relaxed);
+            // Release; pairs with Acquire in `disarm` and `go_on`: who sees the descriptor sees the id.
+            record.ticker.store(descriptor + 1, Ordering::Release);
+        }),
+    };
+    match armed {
+        Ok(()) => Ok(record),
         Err(error) => {
             record.end();
             Err(Refusal::NoTimer(error.raw_os_error().unwrap_or(0)))
@@ -196,6 +244,32 @@ impl Sampled {
         if let Some(timer) = Timer::of_number(number) {
             timer.delete();
         }
+        self.end_ticker();
+    }
+
+    /// Any thread, and a forked child, which has the descriptors of its parent's.
+    fn end_ticker(&self) {
+        // Acquire; pairs with Release in `begin`. Of several threads, one gets it.
+        if let Some(ticker) = self.ticker_of(self.ticker.swap(0, Ordering::Acquire)) {
+            ticker.end();
+        }
+    }
+
+    fn ticker_of(&self, number: i32) -> Option<Ticker> {
+        let descriptor = number
+            .checked_sub(1)
+            .filter(|descriptor| *descriptor >= 0)?;
+        Some(Ticker::of((
+            descriptor,
+            self.ticker_id.load(Ordering::Relaxed),
+        )))
+    }
+
+    /// In the handler: the clock goes on. False where the program has closed it.
+    pub(super) fn go_on(&self) -> bool {
+        // Acquire; pairs with Release in `begin`.
+        let ticker = self.ticker_of(self.ticker.load(Ordering::Acquire));
+        ticker.is_none_or(Ticker::go_on)
     }
 
     /// Whether the calling thread has the record.

@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use omptrace_settings::value::{Keep, OnFull};
+use omptrace_settings::value::{Keep, OnFull, Sample};
 use omptrace_trace_format::block::ChunkState;
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::{
@@ -44,6 +44,7 @@ impl Session {
             self.spool.allow(self.chunks_per_thread());
             if matches!(stream.kind.get(), Kind::Thread) {
                 self.samples.thread_begins(self, stream);
+                self.counters.thread_begins(stream);
             }
         }
         let old = recorder.has_chunk().then(|| stream.chunk.get());
@@ -267,7 +268,10 @@ impl Session {
             Kind::Samples(of) => {
                 let row = SampleStream {
                     thread_stream: of.thread_stream,
-                    clock: SampleClock::cpu,
+                    clock: match self.config.sample {
+                        Sample::Perf(_) => SampleClock::perf,
+                        Sample::Cpu(_) | Sample::Off => SampleClock::cpu,
+                    },
                     period_ns: of.period_ns,
                 };
                 put_at(of.newest.max(start), recorder, row);

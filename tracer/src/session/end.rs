@@ -24,6 +24,7 @@ impl Session {
         let start = Stopwatch::start();
         // While streams may still grow.
         self.samples.end(self);
+        self.counters.end(self);
         Mode::Off.set();
         let is_quiet = recorder::wait_until_quiet(PATIENCE);
         if is_quiet {

@@ -229,6 +229,8 @@ pub(crate) fn still_asleep(recorder: &Recorder, event: impl Fn() -> Event<'stati
         Event::ImplicitTaskEnd(row) => row.flags.0 & ompt_task_initial.0 != 0,
         // Only the state at one of these: any other event that has one beside it has woken the child up.
         Event::ThreadState(_) => true,
+        // What follows decides.
+        Event::Counters(_) => true,
         _ => false,
     };
     if announcement {

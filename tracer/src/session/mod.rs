@@ -45,6 +45,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::config::Config;
+use crate::counters::Counters;
 use crate::devices::Devices;
 use crate::hot::recorder::{Mode, Recorder};
 use crate::os::clock::{self, ClockKind};
@@ -81,6 +82,8 @@ pub(crate) struct Session {
     writer: Option<Writer>,
     /// The samples of its threads.
     pub(crate) samples: Samples,
+    /// The counters of its threads.
+    pub(crate) counters: Counters,
     /// The thread that waits for the signal to write what is kept.
     listener: Mutex<Option<&'static Listener>>,
     /// Held to write a chunk that is kept, or to take it for new events.
@@ -272,6 +275,7 @@ impl Session {
             spool,
             writer: level.map(Writer::new),
             samples: Samples::new(),
+            counters: Counters::new(),
             listener: Mutex::new(None),
             keeping: Mutex::new(()),
             streams: AtomicU32::new(0),
@@ -297,6 +301,7 @@ impl Session {
             *self.listener.lock() = Listener::start(self);
         }
         self.samples.begin(self);
+        self.counters.begin(self);
         self.record();
         info!("tracing into {}", self.output.path().display());
     }

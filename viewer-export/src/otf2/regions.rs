@@ -113,9 +113,12 @@ impl Enums {
             C::Dispatch(_) | C::Chunk | C::Doacross | C::Error => unknown(role::CODE),
             C::TaskFulfill | C::TaskCreated | C::TaskCompleted => unknown(role::CODE),
             C::Phase => construct(role::CODE),
-            C::ThreadState(_) | C::CollectorEvent | C::BufferFlush | C::Lost | C::Unknown => {
-                construct(role::ARTIFICIAL)
-            }
+            C::ThreadState(_)
+            | C::CollectorEvent
+            | C::BufferFlush
+            | C::Preempted
+            | C::Lost
+            | C::Unknown => construct(role::ARTIFICIAL),
         }
     }
 

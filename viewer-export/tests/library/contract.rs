@@ -212,6 +212,10 @@ impl Sink for Contract {
                 self.functions += 1;
             }
             Item::Sample(sample) => self.sample(sample),
+            Item::Counted(counted) => {
+                assert!(counted.since <= counted.at.time);
+                self.thread(counted.at);
+            }
             Item::Note(process, text) => {
                 assert!(process.0 < self.processes && !text.is_empty());
             }

@@ -123,6 +123,7 @@ golden! {
     flush_between_late_ends
     nested_regions
     samples
+    counters
     misnamed_region
     taken_early
     tasks_on_top_of_tasks

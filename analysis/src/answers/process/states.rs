@@ -3,7 +3,13 @@
 use super::*;
 
 /// Losses of which the longest are kept. Of others, those who caused them are.
-const HAS_INSTANCES: [Cause; 4] = [Cause::Fork, Cause::Target, Cause::Reduction, Cause::Tracer];
+const HAS_INSTANCES: [Cause; 5] = [
+    Cause::Fork,
+    Cause::Target,
+    Cause::Reduction,
+    Cause::Preempted,
+    Cause::Tracer,
+];
 
 impl<const S: usize> Threads<S> {
     /// The time of the thread's state until now goes to its cause. Gives the time, never before what is settled.
@@ -329,6 +335,10 @@ impl<const S: usize> Threads<S> {
                 Kind::Charged(_) if !open.kind.shows_activity() && !self.takes_part(lane) => {
                     State::Rests
                 }
+                Kind::Charged(Cause::Preempted) => {
+                    let place = self.worked_at(&lane.open[..index]).unwrap_or(place);
+                    State::Loses(Cause::Preempted, place)
+                }
                 Kind::Charged(cause) => State::Loses(cause, place),
                 Kind::Submit => State::Loses(Cause::Target, target(&lane.open[..=index])),
                 Kind::TaskSync { is_wait: true } => State::Loses(Cause::TaskWait, place),
@@ -345,6 +355,21 @@ impl<const S: usize> Threads<S> {
         match self.takes_part(lane) {
             true => State::Useful(None),
             false => State::Rests,
+        }
+    }
+
+    /// The place of the work that goes on in these regions; `None` in serial code.
+    fn worked_at(&self, open: &[Open]) -> Option<PlaceId> {
+        let mut regions = open.iter().rev();
+        let innermost =
+            regions.find(|open| !matches!(open.kind, Kind::Transparent | Kind::Chunk))?;
+        match innermost.kind {
+            Kind::Member => Some(match innermost.team {
+                Some(team) => self.teams[team].region,
+                None => innermost.region,
+            }),
+            Kind::Initial => None,
+            _ => Some(innermost.region),
         }
     }
 

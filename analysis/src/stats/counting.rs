@@ -1,0 +1,293 @@
+//! What threads counted in constructs, each in its own time: cycles, instructions, page faults and so on.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use omptrace_timeline::sink::{
+    Arguments, Counted, Enter, Item, Location, LocationKind, Part, Region, Sink, Wants,
+};
+use omptrace_trace_format::metadata::Counting;
+use serde::{Deserialize, Serialize};
+
+use crate::selection::SelectedThreads;
+use crate::stats::add;
+use crate::window::Windows;
+
+/// What the tracer does at a boundary is a tenth and more of what is counted in shorter visits.
+const MIN_INSTRUCTIONS_PER_VISIT: u64 = 12_000;
+
+/// The value of a counter that did not count.
+const UNKNOWN: u64 = u64::MAX;
+
+/// What threads counted in a construct at one place, and in no other construct inside.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CounterStats {
+    /// The construct and its place.
+    pub construct: String,
+    /// How often threads came into it.
+    pub visits: u64,
+    /// The time in which the counters counted.
+    pub counted_ns: u64,
+    /// What they counted, by their names.
+    pub counters: BTreeMap<String, u64>,
+    /// Instructions per cycle.
+    pub ipc: Option<f64>,
+    /// Cycles per nanosecond of processor time.
+    pub ghz: Option<f64>,
+    /// Why there are none; left out where there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_ratios: Option<String>,
+}
+
+impl CounterStats {
+    /// The sums of a construct, with what follows from them.
+    fn of(construct: String, sums: Sums) -> CounterStats {
+        let Sums { visits, ns, values } = sums;
+        let value = |name: &str| values.get(name).copied();
+        let instructions = value("instructions");
+        let is_short =
+            |instructions: u64| instructions < MIN_INSTRUCTIONS_PER_VISIT.saturating_mul(visits);
+        let no_ratios = match (value("cycles"), instructions) {
+            (None, _) => Some("cycles were not counted".to_owned()),
+            (_, Some(instructions)) if is_short(instructions) => Some(format!(
+                "a visit has less than {MIN_INSTRUCTIONS_PER_VISIT} instructions: those of the tracer would count"
+            )),
+            _ => None,
+        };
+        let ratio = |of: Option<u64>, by: Option<u64>| {
+            let ratio = of? as f64 / by.filter(|by| *by > 0)? as f64;
+            no_ratios.is_none().then_some(ratio)
+        };
+        CounterStats {
+            ipc: ratio(instructions, value("cycles")),
+            ghz: ratio(value("cycles"), value("task-clock")),
+            construct,
+            visits,
+            counted_ns: ns,
+            no_ratios,
+            counters: values,
+        }
+    }
+}
+
+/// The sums of a construct.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Sums {
+    visits: u64,
+    ns: u64,
+    values: BTreeMap<String, u64>,
+}
+
+/// The sums of some processes, by construct. They merge in any order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CounterSums {
+    constructs: BTreeMap<String, Sums>,
+    /// Counters were asked for.
+    was_asked: bool,
+    /// What could not be counted, and why.
+    not_counted: BTreeSet<String>,
+}
+
+impl CounterSums {
+    /// Adds those of other processes.
+    pub(crate) fn merge(&mut self, other: CounterSums) {
+        self.was_asked |= other.was_asked;
+        self.not_counted.extend(other.not_counted);
+        for (construct, more) in other.constructs {
+            self.add(construct, more);
+        }
+    }
+
+    fn add(&mut self, construct: String, more: Sums) {
+        let sums = self.constructs.entry(construct).or_default();
+        add(&mut sums.visits, more.visits);
+        add(&mut sums.ns, more.ns);
+        for (name, value) in more.values {
+            add(sums.values.entry(name).or_default(), value);
+        }
+    }
+
+    /// The counters that are not there, and why.
+    pub(crate) fn not_counted(&self) -> Vec<String> {
+        match self.was_asked {
+            true => self.not_counted.iter().cloned().collect(),
+            false => vec!["counters were not asked for while recording".to_owned()],
+        }
+    }
+
+    /// The constructs in which something was counted, those first in which that took the longest.
+    pub(crate) fn into_stats(self) -> Vec<CounterStats> {
+        let sums = self.constructs.into_iter().filter(|(_, sums)| sums.ns > 0);
+        let mut stats: Vec<CounterStats> = sums
+            .map(|(construct, sums)| CounterStats::of(construct, sums))
+            .collect();
+        stats.sort_by_key(|stats| Reverse(stats.counted_ns));
+        stats
+    }
+}
+
+/// Sums up what the threads of a process counted.
+#[derive(Debug, Default)]
+pub(crate) struct CounterCollector {
+    windows: Option<Windows>,
+    selected: SelectedThreads,
+    /// The names of the counters.
+    names: Vec<String>,
+    /// The open regions of each location; `None` of what is not a thread that is selected.
+    open: Vec<Option<Vec<usize>>>,
+    /// Threads so far.
+    place: u32,
+    /// The constructs, by region: several may have one name.
+    constructs: Vec<(String, Sums)>,
+    /// Outside of all regions.
+    outside: Sums,
+    /// The sums so far: what is known without the timeline.
+    sums: CounterSums,
+}
+
+impl CounterCollector {
+    /// Of what was counted in `windows`, if there are any, by these threads.
+    /// `counting` is what the trace says of its counters.
+    pub(crate) fn new(
+        windows: Option<Windows>,
+        selected: SelectedThreads,
+        counting: Option<&Counting>,
+    ) -> CounterCollector {
+        CounterCollector {
+            windows,
+            selected,
+            sums: CounterSums {
+                was_asked: counting.is_some(),
+                not_counted: counting
+                    .into_iter()
+                    .flat_map(Counting::not_counted)
+                    .collect(),
+                ..CounterSums::default()
+            },
+            ..CounterCollector::default()
+        }
+    }
+
+    fn location(&mut self, location: &Location) {
+        let is_selected = match location.kind {
+            LocationKind::Thread { os_tid, .. } => {
+                self.place += 1;
+                self.selected.has(&location.name, self.place - 1, os_tid)
+            }
+            _ => false,
+        };
+        self.open.push(is_selected.then(Vec::new));
+    }
+
+    fn region(&mut self, region: &Region) {
+        self.constructs.push((region.name.clone(), Sums::default()));
+    }
+
+    fn is_outside(&self, time: i64) -> bool {
+        let windows = self.windows.as_ref();
+        windows.is_some_and(|windows| !windows.contains(time))
+    }
+
+    fn enter(&mut self, enter: &Enter<Arguments<'_>>) {
+        let is_visit = enter.part == Part::First && !self.is_outside(enter.at.time);
+        let region = enter.region.0 as usize;
+        if let Some(open) = &mut self.open[enter.at.location.0 as usize] {
+            open.push(region);
+            self.constructs[region].1.visits += u64::from(is_visit);
+        }
+    }
+
+    fn counted(&mut self, counted: &Counted<'_>) {
+        let is_outside = self.is_outside(counted.at.time);
+        let Some(open) = &self.open[counted.at.location.0 as usize] else {
+            return;
+        };
+        if is_outside {
+            return;
+        }
+        let sums = match open.last() {
+            Some(region) => &mut self.constructs[*region].1,
+            None => &mut self.outside,
+        };
+        add(&mut sums.ns, counted.at.time.abs_diff(counted.since));
+        for (name, value) in self.names.iter().zip(counted.values) {
+            if *value != UNKNOWN {
+                add(sums.values.entry(name.clone()).or_default(), *value);
+            }
+        }
+    }
+
+    /// The sums.
+    pub(crate) fn sums(self) -> CounterSums {
+        let mut sums = self.sums;
+        let outside = [("outside of regions".to_owned(), self.outside)];
+        for (construct, of_region) in self.constructs.into_iter().chain(outside) {
+            sums.add(construct, of_region);
+        }
+        sums
+    }
+}
+
+impl Sink for CounterCollector {
+    fn wants(&self) -> Wants {
+        Wants::COUNTERS
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Process(process) => {
+                self.place = 0;
+                self.names.clone_from(&process.counters);
+            }
+            Item::Location(location) => self.location(location),
+            Item::Region(region) => self.region(region),
+            Item::Enter(enter) => self.enter(enter),
+            Item::Leave(leave) => {
+                if let Some(open) = &mut self.open[leave.at.location.0 as usize] {
+                    open.pop();
+                }
+            }
+            Item::Counted(counted) => self.counted(counted),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stats(visits: u64, values: &[(&str, u64)]) -> CounterStats {
+        let values = values
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), *value));
+        let sums = Sums {
+            visits,
+            ns: 1,
+            values: values.collect(),
+        };
+        CounterStats::of("a loop".to_owned(), sums)
+    }
+
+    #[test]
+    fn ratios_are_those_of_constructs_that_are_long_enough() {
+        let long = stats(
+            2,
+            &[
+                ("cycles", 20_000),
+                ("instructions", 30_000),
+                ("task-clock", 10_000),
+            ],
+        );
+        assert_eq!((long.ipc, long.ghz), (Some(1.5), Some(2.0)));
+        assert_eq!(long.no_ratios, None);
+
+        let short = stats(3, &[("cycles", 20_000), ("instructions", 30_000)]);
+        assert_eq!((short.ipc, short.ghz), (None, None));
+        assert!(short.no_ratios.unwrap().contains("12000 instructions"));
+
+        let without = stats(1, &[("task-clock", 10_000)]);
+        assert_eq!((without.ipc, without.ghz), (None, None));
+        assert_eq!(without.no_ratios.unwrap(), "cycles were not counted");
+    }
+}

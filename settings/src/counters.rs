@@ -1,0 +1,120 @@
+//! The counters of a thread that can be asked for: **one row per counter** in [`COUNTERS`].
+
+/// A counter of a thread.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Its name, which is that of `perf`.
+    pub name: &'static str,
+    /// What it counts.
+    pub meaning: &'static str,
+    /// Who counts.
+    pub source: Source,
+}
+
+/// Who counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The kernel, everywhere.
+    Kernel(Usage),
+    /// The processor: the number that `perf_event_open` has for it (`PERF_TYPE_HARDWARE`).
+    Processor(u64),
+}
+
+/// What the kernel keeps of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Usage {
+    /// Its processor time in nanoseconds (`CLOCK_THREAD_CPUTIME_ID`).
+    TaskClock,
+    /// How often it left its processor (`ru_nvcsw` and `ru_nivcsw`).
+    ContextSwitches,
+    /// How often it left its processor although it could run on (`ru_nivcsw`).
+    Preemptions,
+    /// Pages that it touched and that were not mapped (`ru_minflt` and `ru_majflt`).
+    PageFaults,
+}
+
+/// All counters, those of the kernel first.
+pub const COUNTERS: &[Counter] = &[
+    Counter {
+        name: "task-clock",
+        meaning: "processor time in nanoseconds",
+        source: Source::Kernel(Usage::TaskClock),
+    },
+    Counter {
+        name: "context-switches",
+        meaning: "how often the thread left its processor",
+        source: Source::Kernel(Usage::ContextSwitches),
+    },
+    Counter {
+        name: "preemptions",
+        meaning: "how often it left its processor although it could run on",
+        source: Source::Kernel(Usage::Preemptions),
+    },
+    Counter {
+        name: "page-faults",
+        meaning: "pages that it touched and that were not mapped",
+        source: Source::Kernel(Usage::PageFaults),
+    },
+    Counter {
+        name: "cycles",
+        meaning: "cycles of the processor",
+        source: Source::Processor(0),
+    },
+    Counter {
+        name: "instructions",
+        meaning: "instructions",
+        source: Source::Processor(1),
+    },
+    Counter {
+        name: "cache-references",
+        meaning: "accesses to the last cache",
+        source: Source::Processor(2),
+    },
+    Counter {
+        name: "cache-misses",
+        meaning: "accesses that the last cache could not serve",
+        source: Source::Processor(3),
+    },
+    Counter {
+        name: "branches",
+        meaning: "branches",
+        source: Source::Processor(4),
+    },
+    Counter {
+        name: "branch-misses",
+        meaning: "branches that were predicted wrongly",
+        source: Source::Processor(5),
+    },
+    Counter {
+        name: "stalled-cycles-frontend",
+        meaning: "cycles without instructions to start",
+        source: Source::Processor(7),
+    },
+    Counter {
+        name: "stalled-cycles-backend",
+        meaning: "cycles without room to start instructions",
+        source: Source::Processor(8),
+    },
+];
+
+/// The counters by which useful time and time in which another thread had the processor are distinguished.
+const OF_CPU_TIME: [Usage; 3] = [Usage::TaskClock, Usage::ContextSwitches, Usage::Preemptions];
+
+/// The most counters at one time.
+pub const MAX_COUNTERS: usize = 8;
+
+impl Counter {
+    /// The counter of that name.
+    pub fn of(name: &str) -> Option<&'static Counter> {
+        COUNTERS.iter().find(|counter| counter.name == name)
+    }
+
+    /// Those that `--cpu-time` needs.
+    pub fn of_cpu_time() -> impl Iterator<Item = &'static Counter> {
+        let is_one = |counter: &&Counter| match counter.source {
+            Source::Kernel(usage) => OF_CPU_TIME.contains(&usage),
+            Source::Processor(_) => false,
+        };
+        COUNTERS.iter().filter(is_one)
+    }
+}
