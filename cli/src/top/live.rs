@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -70,7 +70,7 @@ impl Live {
     }
 }
 
-fn watch(tty: File, registry: &PathBuf, is_over: &AtomicBool) {
+fn watch(tty: File, registry: &Path, is_over: &AtomicBool) {
     let is_over = || is_over.load(Ordering::Relaxed);
     let mut known = Vec::new();
     let mut news = move || {

@@ -126,7 +126,7 @@ impl Follower {
     /// # Errors
     /// Like [`Reader::open`].
     pub fn renew(&mut self) -> Result<(), OpenError> {
-        self.reader = Reader::open(&self.reader.path().to_owned())?;
+        self.reader = Reader::open(self.reader.path())?;
         Ok(())
     }
 
@@ -305,13 +305,15 @@ impl Follower {
         self.streams
             .values_mut()
             .for_each(|stream| stream.forget_before(from));
+        let live = self.streams.values().filter(|stream| stream.is_live());
+        let regions: BTreeSet<Id> = live.flat_map(Followed::regions).collect();
         // Modules that threads met which are gone.
         let gone = self.streams.values().filter(|stream| !stream.is_live());
         let mut gone = Some(gone.flat_map(Followed::modules));
         for (number, stream) in self.streams.iter().filter(|(_, stream)| stream.is_live()) {
             let mut chunks = Encoder::new(session, *number, self.reader.clock(), &mut file);
             let gone = gone.take_if(|_| stream.is_of_thread() && stream.is_cut());
-            let prefix = stream.prefix(gone.into_iter().flatten());
+            let prefix = stream.prefix(&regions, gone.into_iter().flatten());
             prefix.iter().for_each(|record| chunks.push(record));
             chunks.end_chunk();
             if stream.is_cut() {

@@ -1,4 +1,9 @@
 //! What a thread has begun and not ended, kept while the events that began it are forgotten.
+//!
+//! Regions that it has ended are kept for a while, too. Their workers report that they left them when the next region begins: until
+//! then they are open for them.
+
+use std::collections::{BTreeSet, VecDeque};
 
 use ompt_sys::{ompt_scope_begin, ompt_scope_end};
 
@@ -6,6 +11,8 @@ use crate::event::{Event, ImplicitTaskEnd, ParallelEnd};
 use crate::field::{Address, Id};
 use crate::reader::Record;
 
+/// Regions that have ended and that are kept.
+const MAX_ENDED: usize = 64;
 /// Things that are open at once. More are nonsense: their ends are not reported.
 const MAX_OPEN: usize = 256;
 
@@ -104,6 +111,8 @@ fn half(event: &Event<'_>) -> Half {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Opens {
     list: Vec<Open>,
+    /// Begin and end of the regions that ended last.
+    ended: VecDeque<(Record, Record)>,
     /// Events were passed over: what is open may have ended.
     is_doubtful: bool,
 }
@@ -111,6 +120,33 @@ pub(super) struct Opens {
 impl Opens {
     pub(super) fn iter(&self) -> impl Iterator<Item = &Open> {
         self.list.iter()
+    }
+
+    /// The regions whose implicit tasks the thread has open.
+    pub(super) fn regions(&self) -> impl Iterator<Item = Id> {
+        self.list
+            .iter()
+            .filter_map(|open| match &open.record.event {
+                Event::ImplicitTaskBegin(begin) => Some(begin.parallel_data),
+                _ => None,
+            })
+    }
+
+    /// Begin and end of those of `regions` that the thread had begun and that are over.
+    pub(super) fn ended_of(&self, regions: &BTreeSet<Id>) -> impl Iterator<Item = &Record> {
+        let is_wanted = |(begin, _): &&(Record, Record)| match &begin.event {
+            Event::ParallelBegin(begin) => regions.contains(&begin.parallel_data),
+            _ => false,
+        };
+        let ended = self.ended.iter().filter(is_wanted);
+        ended.flat_map(|(begin, end)| [begin, end])
+    }
+
+    fn end_region(&mut self, begin: Record, end: Record) {
+        if self.ended.len() == MAX_ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((begin, end));
     }
 
     /// Events are passed over from here on.
@@ -122,10 +158,11 @@ impl Opens {
 
     /// The next event comes. Where some were passed over, it may say what is still open: the region and the implicit task that
     /// it belongs to.
-    pub(super) fn check(&mut self, event: &Event<'_>) {
+    pub(super) fn check(&mut self, record: &Record) {
         if !self.is_doubtful {
             return;
         }
+        let event = &record.event;
         let (region, task) = match event {
             Event::Work(it) => (it.parallel_data, it.task_data),
             Event::SyncRegion(it) => (it.parallel_data, it.task_data),
@@ -152,27 +189,43 @@ impl Opens {
             _ => None,
         };
         let around = self.list.iter().find_map(of_task);
-        self.list
-            .retain(|open| match (&open.record.event, open.kind) {
-                (_, Kind::Parallel(id)) => is_region(id) || Some(id) == around,
-                (Event::ImplicitTaskBegin(begin), Kind::Implicit(id)) => {
-                    is_task(id) || is_region(begin.parallel_data) && !begins_task
-                }
-                _ => false,
-            });
+        let stays = |open: &Open| match (&open.record.event, open.kind) {
+            (_, Kind::Parallel(id)) => is_region(id) || Some(id) == around,
+            (Event::ImplicitTaskBegin(begin), Kind::Implicit(id)) => {
+                is_task(id) || is_region(begin.parallel_data) && !begins_task
+            }
+            _ => false,
+        };
+        let (list, over): (Vec<Open>, Vec<Open>) =
+            std::mem::take(&mut self.list).into_iter().partition(stays);
+        self.list = list;
+        // Regions that ended in between: when, is not known better.
+        for open in over {
+            if let Some(end) = Open::end_of(&open.record)
+                && matches!(open.kind, Kind::Parallel(_))
+            {
+                let ticks = record.ticks;
+                self.end_region(open.record, Record { ticks, ..end });
+            }
+        }
     }
 
     /// Takes note of an event that is forgotten.
     pub(super) fn take(&mut self, record: Record) {
         match half(&record.event) {
             Half::Begin(kind) => self.push(kind, record),
-            Half::End(kind) => self.remove(kind),
+            Half::End(kind) => {
+                let begin = self.remove(kind);
+                if let (Some(begin), Kind::Parallel(_)) = (begin, kind) {
+                    self.end_region(begin.record, record);
+                }
+            }
             Half::Acquired(wait_id) => {
-                self.remove(Kind::Awaits(wait_id));
+                let _waited = self.remove(Kind::Awaits(wait_id));
                 self.push(Kind::Holds(wait_id), record);
             }
             Half::Switch(next) => {
-                self.remove(Kind::Task);
+                let _ran = self.remove(Kind::Task);
                 let is_implicit = |open: &Open| open.kind == Kind::Implicit(next);
                 if !self.list.iter().any(is_implicit) {
                     self.push(Kind::Task, record);
@@ -189,9 +242,8 @@ impl Opens {
     }
 
     /// The innermost of that kind ends.
-    fn remove(&mut self, kind: Kind) {
-        if let Some(index) = self.list.iter().rposition(|open| open.kind == kind) {
-            self.list.remove(index);
-        }
+    fn remove(&mut self, kind: Kind) -> Option<Open> {
+        let index = self.list.iter().rposition(|open| open.kind == kind)?;
+        Some(self.list.remove(index))
     }
 }

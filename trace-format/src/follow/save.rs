@@ -4,17 +4,19 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
+use super::encoder::Encoder;
 use crate::block::{Codec, FileHeader};
 use crate::chunks::is_same_chunk;
-use crate::reader::Reader;
+use crate::event::Event;
+use crate::reader::{Reader, Record, Stream};
 use crate::writer::{chunk_header, metadata_block, push_words};
 
 /// The keys of the metadata that hold for the whole trace alone.
 const OF_WHOLE_TRACE: &[&str] = &["lock", "record", "end", "found_while_sealing"];
 
-/// Writes to `out` a trace of the events from `from` on, in raw ticks. Some earlier ones are in it, since chunks stay whole. The
-/// first chunk of each stream is in it, where its thread introduces itself. It is a trace of a flight recorder, which is not
-/// sealed. Gives how many chunks it has.
+/// Writes to `out` a trace of the events from `from` on, in raw ticks. Some earlier ones are in it, since chunks stay whole. Of
+/// each stream's first chunk, it has what says whose thread it is, and the modules. It is a trace of a flight recorder, which is
+/// not sealed. Gives how many chunks of events it has.
 ///
 /// # Errors
 /// `out` cannot be written to. Chunks that cannot be read are left out.
@@ -43,11 +45,15 @@ pub fn save(reader: &Reader, from: u64, out: &mut dyn Write) -> io::Result<u64> 
             let next = of_stream.get(place + 1);
             next.is_some_and(|next| next[0].chunk().clock.ticks < from)
         };
-        for (place, copies) in of_stream.iter().enumerate() {
-            let is_first = copies[0].chunk().sequence == 0;
-            if is_over(place) && !is_first {
-                continue;
-            }
+        let first = (0..of_stream.len()).find(|place| !is_over(*place));
+        let Some((first, begin)) = first.zip(first.and_then(|first| of_stream.get(first))) else {
+            continue;
+        };
+        if first > 0 {
+            let begin = begin[0].chunk().clock.ticks;
+            out.write_all(&introduction(reader, stream, begin))?;
+        }
+        for copies in &of_stream[first..] {
             let Some(stored) = chunks.read(copies) else {
                 continue;
             };
@@ -61,4 +67,26 @@ pub fn save(reader: &Reader, from: u64, out: &mut dyn Write) -> io::Result<u64> 
         }
     }
     Ok(saved)
+}
+
+/// A chunk with what the first one of `stream` says of its thread, and the modules, as if that had been at `ticks`.
+fn introduction(reader: &Reader, stream: &Stream, ticks: u64) -> Vec<u8> {
+    let mut chunk = Vec::new();
+    let session = reader.header().session;
+    let mut encoder = Encoder::new(session, stream.number, reader.clock(), &mut chunk);
+    for record in reader.first_events(stream) {
+        let is_wanted = matches!(
+            record.event,
+            Event::ThreadInfo(_)
+                | Event::ThreadBegin(_)
+                | Event::DeviceStream(_)
+                | Event::SampleStream(_)
+                | Event::Module(_)
+        );
+        if is_wanted {
+            encoder.push(&Record { ticks, ..record });
+        }
+    }
+    encoder.end_chunk();
+    chunk
 }

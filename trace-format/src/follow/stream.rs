@@ -1,12 +1,13 @@
 //! One stream that is followed: where the next event is, the newest events, what was open before them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::mem::discriminant;
 
 use super::Bounds;
 use super::open::{Open, Opens};
 use crate::block::{Chunk, ClockPair};
 use crate::event::{DecodeError, Event, TICK_SHIFT, decode_into};
+use crate::field::Id;
 use crate::predict::State;
 use crate::reader::Record;
 use crate::spool::SpoolEntry;
@@ -266,7 +267,7 @@ impl Followed {
         }
         record.ticks = record.ticks.max(self.newest);
         self.newest = record.ticks;
-        self.opens.check(&record.event);
+        self.opens.check(&record);
         if record.ticks < bounds.keep_from {
             self.forget_before(u64::MAX);
             self.forget(record);
@@ -317,14 +318,24 @@ impl Followed {
         }
     }
 
+    /// The regions whose implicit tasks its thread has open.
+    pub(super) fn regions(&self) -> impl Iterator<Item = Id> {
+        self.opens.regions()
+    }
+
     /// The events that a stream must begin with, in the order of time. By these its thread is known, what is open, and modules:
     /// its own, and those that are `gone`. Modules come behind the introduction, since readers look for a thread's name first.
-    pub(super) fn prefix<'r>(&'r self, gone: impl Iterator<Item = &'r Record>) -> Vec<Record> {
-        let mut prefix = Vec::new();
+    /// Of the regions that it ended, those are there that some thread has not left: `regions`.
+    pub(super) fn prefix<'r>(
+        &'r self,
+        regions: &BTreeSet<Id>,
+        gone: impl Iterator<Item = &'r Record>,
+    ) -> Vec<Record> {
+        let mut prefix: Vec<Record> = self.opens.ended_of(regions).cloned().collect();
         let mut introduced = 0;
         for record in &self.introduction {
             let is_open = self.opens.iter().any(|open| open.record == *record);
-            if !is_open {
+            if !is_open && !prefix.contains(record) {
                 introduced = record.ticks;
                 prefix.push(record.clone());
                 // What is over by now ends at once.
