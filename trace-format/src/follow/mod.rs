@@ -284,7 +284,8 @@ impl Follower {
         let mut file = header.encode();
         let mut metadata = self.reader.metadata_object();
         metadata.retain(|key, _| !NOT_IN_EXCERPTS.contains(&&key[..]));
-        if let Some(Value::Object(settings)) = metadata.get_mut("settings") {
+        let settings = metadata.entry("settings").or_insert_with(|| json!({}));
+        if let Value::Object(settings) = settings {
             settings.insert("OMPTRACE_MODE".to_owned(), "flight".into());
         }
         metadata.insert("end".to_owned(), json!({ "how": "excerpt" }));

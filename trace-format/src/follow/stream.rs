@@ -143,30 +143,30 @@ impl Followed {
 
     /// The words that are new in the spool's `chunks`, and those that can be read; both since the stream was looked at last.
     pub(super) fn new_words(&self, chunks: &[SpoolEntry], capacity: u64) -> (u64, u64) {
-        let (mut new, mut unread) = (0, 0);
-        let mut next = match self.has_chunk {
-            true => self.chunk.sequence,
-            // What came before it was followed is not new.
-            false => chunks.last().map_or(0, |last| last.header.chunk.sequence),
+        let is_current = |place: &SpoolEntry| {
+            self.has_chunk && place.header.chunk.sequence == self.chunk.sequence
         };
-        for place in chunks {
-            let (sequence, published) = (place.header.chunk.sequence, place.header.published);
-            if sequence < next {
-                continue;
-            }
-            // Those between have come and gone.
-            new += u64::from(sequence - next) * capacity;
-            let read = match self.has_chunk && sequence == self.chunk.sequence {
-                true => self.at as u64,
-                false => 0,
-            };
-            new += published.saturating_sub(read);
-            unread += published.saturating_sub(read);
-            next = sequence + 1;
-        }
+        let unread = |place: &SpoolEntry| {
+            let read = if is_current(place) { self.at as u64 } else { 0 };
+            place.header.published.saturating_sub(read)
+        };
+        let from = |first: u32| {
+            let chunks = chunks.iter();
+            chunks.filter(move |place| place.header.chunk.sequence >= first)
+        };
+        let last = chunks.last().map_or(0, |last| last.header.chunk.sequence);
+        let (first, first_new) = match self.has_chunk {
+            true => (self.chunk.sequence, self.chunk.sequence),
+            // What came before it was followed is not new.
+            false => (0, last),
+        };
+        let mut new: u64 = from(first_new).map(unread).sum();
+        // Those between have come and gone.
+        let gone = u64::from(last.saturating_sub(first_new)) + 1;
+        new += gone.saturating_sub(from(first_new).count() as u64) * capacity;
         match self.is_of_samples {
             true => (new, 0),
-            false => (new, unread),
+            false => (new, from(first).map(unread).sum()),
         }
     }
 
