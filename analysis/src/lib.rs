@@ -17,8 +17,9 @@ mod window;
 pub use check::check;
 pub use info::Info;
 pub use stats::{
-    Analysed, By, ConstructStats, CounterStats, DeviceStats, DeviceUse, FunctionStats, Input,
-    LockStats, LoopStats, NoAnswer, Options, Outlier, PhaseStats, PlaceMemory, PlaceTransfers,
-    ProcessStats, RECORDED, Ranks, SampledTime, Stats, TeamStats, ThreadStats, Times, Transfers,
+    Analysed, By, ConstructStats, CounterStats, DeviceStats, DeviceUse, FlameFrame, FlameGraph,
+    FunctionStats, Input, LockStats, LoopStats, NoAnswer, Options, Outlier, PhaseStats,
+    PlaceMemory, PlaceTransfers, ProcessStats, RECORDED, Ranks, SampledTime, Stats, TeamStats,
+    ThreadStats, Times, Transfers,
 };
 pub use table::{Layout, Style, bytes, counted, percent, time, with_commas};

@@ -195,6 +195,7 @@ fn viewers_show_samples_in_the_users_model() {
     let text = std::fs::read_to_string(converted("folded", "samples.folded"));
     let text = text.expect("a text");
     let stacks = folded(&text);
+    assert_eq!(serial_functions(&stats(&recorded)), [""; 0]);
     let all: u64 = stacks.iter().map(|(_, weight)| weight).sum();
     let weight = sum(&dump(&recorded), "omptrace_sample", "weight_ns");
     assert_eq!(all, weight);
@@ -243,6 +244,157 @@ fn stacks_begin<'s>(stacks: &[(Vec<&'s str>, u64)]) -> &'s str {
         .max_by_key(|each| each.1)
         .expect("a stack with main")
         .0[0]
+}
+
+/// The numbers of a trace.
+fn stats(trace: &Path) -> Value {
+    let output = omptrace([
+        "stats".as_ref(),
+        "--json".as_ref(),
+        "--all".as_ref(),
+        trace.as_os_str(),
+    ]);
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// The functions that are found to run in serial code only.
+fn serial_functions(stats: &Value) -> Vec<&str> {
+    let findings = stats["findings"].as_array().expect("a list").iter();
+    let serial = findings.filter(|finding| finding["id"] == "serial_function");
+    serial
+        .filter_map(|finding| finding["function"].as_str())
+        .collect()
+}
+
+/// What others waited for functions because of `cause`, in all rows of blame. Parts of a row add up to it.
+fn blamed<'s>(stats: &'s Value, cause: &str) -> BTreeMap<&'s str, u64> {
+    let mut blamed = BTreeMap::new();
+    let rows = stats["blame"].as_array().expect("a list");
+    for row in rows.iter().filter(|row| row["cause"] == cause) {
+        let shares = row["functions"].as_array().expect("a list");
+        let shares = shares.iter().map(|share| {
+            let name = share["function"].as_str().expect("a name");
+            (name, share["ns"].as_u64().expect("a number"))
+        });
+        let unnamed = row["no_sample_ns"].as_u64().expect("there are samples");
+        let named: u64 = shares.clone().map(|(_, ns)| ns).sum();
+        assert_eq!(Some(named + unnamed), row["ns"].as_u64(), "{row}");
+        shares.for_each(|(name, ns)| *blamed.entry(name).or_default() += ns);
+    }
+    blamed
+}
+
+#[test]
+fn waits_are_due_to_the_functions_of_those_who_cause_them() {
+    let program = compile("tests/programs/blame.c", Compiler::Clang22, &[]);
+    let traces = Traces::folder();
+    let mut command = Command::new(program);
+    command
+        .args(["2", "15", "20"])
+        .env("LD_LIBRARY_PATH", runtime("llvm-19"))
+        .env("OMPTRACE_SAMPLE", "cpu");
+    traces.record(&mut command);
+    let stats = stats(&traces.only());
+    assert_eq!(serial_functions(&stats), ["prepares"]);
+    for (cause, function) in [
+        ("serial", "prepares"),
+        ("imbalance", "is_late"),
+        ("critical", "holds"),
+    ] {
+        let blamed = blamed(&stats, cause);
+        assert!(blamed.get(function) > Some(&0), "{cause}: {blamed:?}");
+    }
+    let serial = blamed(&stats, "serial");
+    let most = serial.iter().max_by_key(|(_, ns)| **ns).expect("functions");
+    assert_eq!(*most.0, "prepares", "{serial:?}");
+
+    // Functions have the sums of their parts.
+    let functions = stats["functions"].as_array().expect("a list");
+    let causes = stats["blame"].as_array().expect("a list").iter();
+    let all: u64 = causes
+        .flat_map(|row| row["functions"].as_array().expect("a list"))
+        .map(|share| share["ns"].as_u64().expect("a number"))
+        .sum();
+    let of_functions = functions.iter().map(|row| row["blame_ns"].as_u64());
+    assert_eq!(of_functions.sum::<Option<u64>>(), Some(all));
+    let path = &stats["critical_path"];
+    let of_functions = functions.iter().map(|row| row["path_ns"].as_u64());
+    let on_path = of_functions.sum::<Option<u64>>().expect("numbers");
+    let unnamed = path["no_sample_ns"].as_u64().expect("there are samples");
+    assert_eq!(Some(on_path + unnamed), path["useful_ns"].as_u64());
+    for name in ["prepares", "is_late", "holds"] {
+        let row = functions.iter().find(|row| row["function"] == name);
+        let on_path = row.and_then(|row| row["path_ns"].as_u64());
+        assert!(on_path > Some(0), "{name}: {row:?}");
+    }
+}
+
+#[test]
+fn loops_that_wait_for_other_threads_are_found() {
+    let program = compile("tests/programs/spins.c", Compiler::Clang22, &[]);
+    for (how, expected) in [("flush", 1), ("lock", 1), ("barrier", 0)] {
+        let traces = Traces::folder();
+        let mut command = Command::new(&program);
+        command
+            .args([how, "10", "40"])
+            .env("LD_LIBRARY_PATH", runtime("llvm-19"))
+            .env("OMPTRACE_SAMPLE", "cpu");
+        traces.record(&mut command);
+        let stats = stats(&traces.only());
+        let findings = stats["findings"].as_array().expect("a list").iter();
+        let spins = findings.filter(|finding| finding["id"] == "user_spinning");
+        let spins: Vec<&Value> = spins.collect();
+        assert_eq!(spins.len(), expected, "{how}: {}", stats["findings"]);
+        for finding in spins {
+            assert_eq!(finding["function"], "waits", "{how}: {finding}");
+        }
+    }
+}
+
+/// Places of a program where libgcc unwinds the same stack.
+#[test]
+fn stacks_are_those_that_libgcc_finds() {
+    for (compiler, flags) in [
+        (Compiler::Clang22, &["-O2", "-lstdc++"]),
+        (Compiler::Gcc, &["-O2", "-lstdc++"]),
+    ] {
+        let program = compile("tests/programs/unwinds.cpp", compiler, flags);
+        let traces = Traces::folder();
+        let mut command = Command::new(program);
+        command.env("OMPTRACE_SAMPLE", "cpu");
+        match compiler {
+            Compiler::Gcc => command.env("LD_PRELOAD", libgomp_adapter()),
+            _ => command.env("LD_LIBRARY_PATH", runtime("llvm-19")),
+        };
+        let said = traces.record(&mut command);
+        let stack = |line: &str| -> Option<Vec<u64>> {
+            let addresses = line.strip_prefix("stack ")?.split(' ');
+            Some(addresses.map(number).collect())
+        };
+        let truth: BTreeSet<Vec<u64>> = said.lines().filter_map(stack).collect();
+        // Samples of such places: `point` has called `syscall`. Others are the timer's.
+        let events = dump(&traces.only());
+        let mut callers: BTreeMap<u64, Vec<Vec<u64>>> = BTreeMap::new();
+        for sample in named(&events, "omptrace_sample") {
+            if let [_, point, outer @ ..] = &frames(sample)[..] {
+                callers.entry(*point).or_default().push(outer.to_vec());
+            }
+        }
+        let most = callers.into_values().max_by_key(Vec::len);
+        let sampled = most.expect("samples");
+        let (right, wrong): (Vec<_>, Vec<_>) =
+            sampled.into_iter().partition(|stack| truth.contains(stack));
+        assert!(truth.len() >= 40, "{}", truth.len());
+        let found: BTreeSet<_> = right.iter().collect();
+        assert!(
+            found.len() * 2 >= truth.len(),
+            "{} of {}",
+            found.len(),
+            truth.len()
+        );
+        assert!(wrong.len() * 99 <= right.len(), "{wrong:x?} of {truth:x?}");
+    }
 }
 
 /// Runs `samples_storm.c` with samples; it must end with `status`. Returns what it prints and the traces.

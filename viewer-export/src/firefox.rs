@@ -50,11 +50,11 @@ struct Categories {
 
 impl Categories {
     fn of_function(&self, kind: FunctionKind) -> CategoryHandle {
-        use omptrace_timeline::sink::RuntimeActivity::{Overhead, Reduction};
+        use omptrace_timeline::sink::RuntimeActivity::{Flush, LockTest, Overhead, Reduction};
         match kind {
             FunctionKind::Code => self.program,
             FunctionKind::Outlined => self.body,
-            FunctionKind::Runtime(Overhead | Reduction) => self.overhead,
+            FunctionKind::Runtime(Overhead | Reduction | Flush | LockTest) => self.overhead,
             FunctionKind::Runtime(_) => self.wait,
             FunctionKind::Truncated => CategoryHandle::OTHER,
         }

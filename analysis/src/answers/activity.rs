@@ -40,6 +40,11 @@ impl Span {
         self.busy_ns = self.busy_ns.saturating_add(ns.saturating_mul(busy));
     }
 
+    /// The threads of `threads` that had nothing to do, for each that was busy.
+    pub(super) fn idle_share(&self, threads: u64) -> f64 {
+        self.idle(threads) as f64 / self.busy_ns.max(1) as f64
+    }
+
     /// Returns the time that `threads` had nothing to do.
     pub(super) fn idle(&self, threads: u64) -> u64 {
         self.ns.saturating_mul(threads).saturating_sub(self.busy_ns)

@@ -44,13 +44,26 @@ impl Barrier {
         }
         let ns = time.abs_diff(self.now);
         self.now = time;
-        let waiting = self.arrived.saturating_sub(self.left + self.running);
+        let kept = self.kept_waiting(size);
         if self.arrived < size {
             self.clocks.late += ns;
-            self.by_late += ns as f64 * f64::from(waiting) / f64::from(size - self.arrived);
+            self.by_late += ns as f64 * kept;
         } else if self.running > 0 {
             self.clocks.starved += ns;
-            self.by_tasks += ns as f64 * f64::from(waiting) / f64::from(self.running);
+            self.by_tasks += ns as f64 * kept;
+        }
+    }
+
+    /// How many threads of a team of `size` each of those keeps waiting now that are late, or else run tasks.
+    pub(super) fn kept_waiting(&self, size: u32) -> f64 {
+        let waiting = self.arrived.saturating_sub(self.left + self.running);
+        let by = match size.checked_sub(self.arrived) {
+            None | Some(0) => self.running,
+            Some(late) => late,
+        };
+        match by {
+            0 => 0.0,
+            by => f64::from(waiting) / f64::from(by),
         }
     }
 

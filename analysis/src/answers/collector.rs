@@ -9,9 +9,9 @@ use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::Reports;
 use omptrace_timeline::filter::ExtraInterval;
 use omptrace_timeline::sink::{
-    Arguments, Awaited, Construct, Enter, Instant, Interval, Item, Lifetime, Location,
-    LocationKind, Ns, Part as Slice, Point, Process, Region, Sink, Summary, ThreadEvent, Value,
-    Wants, split_place,
+    Arguments, Awaited, Construct, Enter, Function, Instant, Interval, Item, Lifetime, Location,
+    LocationKind, Ns, Part as Slice, Point, Process, Region, Sample, Sink, Summary, ThreadEvent,
+    Value, Wants, split_place,
 };
 
 use crate::answers::kind::{Kind, not_seen};
@@ -23,7 +23,7 @@ use crate::answers::process::graph::Scaling;
 use crate::answers::process::{Finished, Threads};
 use crate::answers::queues::Queues;
 use crate::answers::what_if::{Change, MAX_SCENARIOS, Marks, Scenarios};
-use crate::answers::{NotSeen, Place};
+use crate::answers::{FunctionName, NotSeen, Place};
 use crate::selection::SelectedThreads;
 use crate::window::Collects;
 
@@ -35,6 +35,8 @@ pub(super) struct Regions {
     pub(super) places: Vec<Place>,
     /// Where each is, as its name has it: `jacobi.c:41`, `main+0x13c`.
     pub(super) spots: Vec<String>,
+    /// The functions of samples.
+    pub(super) functions: Vec<FunctionName>,
 }
 
 impl Regions {
@@ -43,6 +45,17 @@ impl Regions {
         self.constructs.push(region.construct);
         self.places.push(Place::of(region));
         self.spots.push(split_place(&region.name).1.to_owned());
+    }
+}
+
+impl FunctionName {
+    /// That of a function of the timeline.
+    pub fn of(function: &Function) -> FunctionName {
+        FunctionName {
+            function: function.name.clone(),
+            module: function.module.clone(),
+            file: function.file.clone(),
+        }
     }
 }
 
@@ -118,6 +131,8 @@ pub(crate) struct Collector<const S: usize> {
     selected: SelectedThreads,
     /// It is given windows.
     has_windows: bool,
+    /// Samples say which functions waits are due to.
+    has_functions: bool,
     plans: Vec<Plan>,
     scenarios: Scenarios<S>,
     regions: Regions,
@@ -173,6 +188,14 @@ impl Collector<0> {
     pub(crate) fn with_gathering(self, gathering: Option<Gathering>) -> Self {
         Collector {
             observer: gathering.map(Box::new).map(Observer::Overview),
+            ..self
+        }
+    }
+
+    /// Returns it with what samples show of functions.
+    pub(crate) fn with_functions(self) -> Self {
+        Collector {
+            has_functions: true,
             ..self
         }
     }
@@ -378,9 +401,22 @@ impl<const S: usize> Collector<S> {
     }
 
     fn thread_event(&mut self, at: Point, event: ThreadEvent) {
+        if matches!(event, ThreadEvent::Sampled { .. }) && !self.has_functions {
+            return;
+        }
         if let Some(current) = &mut self.current {
             let location = at.location.0 as usize;
             current.threads.event(location, at.time, event);
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample<'_>) {
+        if let (Some(current), [callers @ .., innermost]) = (&mut self.current, sample.stack) {
+            let location = sample.at.location.0 as usize;
+            let spins = sample.activity.filter(|activity| activity.is_of_spinning());
+            let spins = spins.and_then(|activity| Some((callers.last()?.function.0, activity)));
+            let threads = &mut current.threads;
+            threads.name_sample(location, innermost.function.0, spins);
         }
     }
 
@@ -513,7 +549,12 @@ impl<const S: usize> Collects for Collector<S> {
 
 impl<const S: usize> Sink for Collector<S> {
     fn wants(&self) -> Wants {
-        Wants::THREAD_EVENTS
+        match self.has_functions {
+            true => Wants::THREAD_EVENTS
+                .and(Wants::SAMPLES)
+                .and(Wants::SAMPLE_TIMES),
+            false => Wants::THREAD_EVENTS,
+        }
     }
 
     fn item(&mut self, item: &Item<'_>) {
@@ -526,6 +567,8 @@ impl<const S: usize> Sink for Collector<S> {
             Item::Process(process) => self.process(process),
             Item::Location(location) => self.location(location),
             Item::Region(region) => self.region(region),
+            Item::Function(function) => self.regions.functions.push(FunctionName::of(function)),
+            Item::Sample(sample) if self.has_functions => self.sample(sample),
             Item::Summary(_, summary) => self.summary(summary),
             _ => {}
         }

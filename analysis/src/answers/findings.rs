@@ -1,5 +1,7 @@
 //! Rules: what could be improved, and what that would gain.
 
+mod functions;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
@@ -31,6 +33,14 @@ pub const RULES: &[(&str, &str)] = &[
     (
         "serial_part",
         "serial code before this region; 250 ms or more at the program's begin and end",
+    ),
+    (
+        "serial_function",
+        "a function of the program takes 250 ms of processor time and a tenth of all, by samples, and all of it in serial code",
+    ),
+    (
+        "user_spinning",
+        "by samples, a function takes 50 ms of processor time and a twentieth of all for flushes, or to test whether a lock is free",
     ),
     ("narrow_team", "the region has fewer threads than N"),
     (
@@ -238,6 +248,7 @@ pub(super) fn candidates(part: &Part, threads: u64, duration: u64) -> Vec<Candid
     candidates.extend(places.filter_map(|(place, sums)| case.of_chunks(place, sums)));
     let places = part.places.iter();
     candidates.extend(places.filter_map(|(place, sums)| case.of_nested(place, sums)));
+    candidates.extend(functions::candidates(&case));
     candidates.extend(case.of_data_ops());
     let devices = part.overlaps.iter();
     candidates.extend(devices.filter_map(|device| case.of_device(device)));
@@ -874,8 +885,12 @@ mod tests {
         let source = include_str!("findings.rs");
         let (_, rest) = source.split_once("];").expect("the table's end");
         let code = rest.split_once("#[cfg(test)]").expect("the code's end").0;
+        let of_functions = include_str!("findings/functions.rs");
         for (id, _) in RULES {
-            let is_used = code.contains(&format!("\"{id}\""));
+            let id_in_quotes = format!("\"{id}\"");
+            let is_used = [code, of_functions]
+                .iter()
+                .any(|code| code.contains(&id_in_quotes));
             assert!(is_used, "{id} is never reported");
         }
     }

@@ -7,6 +7,7 @@ mod by_place;
 mod cause;
 mod collector;
 mod findings;
+mod functions;
 mod glance;
 mod instances;
 mod kind;
@@ -103,6 +104,36 @@ pub struct Place {
     pub function: Option<String>,
 }
 
+/// A function of the user's model of samples.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FunctionName {
+    /// Its name, without parameters; in angle brackets what the runtime did.
+    pub function: String,
+    /// The module that it is in; empty of what the runtime did.
+    pub module: String,
+    /// The source file, where that is known.
+    pub file: Option<String>,
+}
+
+impl FunctionName {
+    /// Whether a programmer could change it: it is code, and not that of the C library.
+    pub(crate) fn is_of_program(&self) -> bool {
+        let library = self.module.rsplit('/').next().unwrap_or_default();
+        let of_system = ["libc.so", "libc-", "libm.so", "libm-", "libpthread", "ld-"];
+        !library.is_empty() && !of_system.iter().any(|name| library.starts_with(name))
+    }
+}
+
+/// A function that a part of a time is due to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionShare {
+    /// Which.
+    #[serde(flatten)]
+    pub name: FunctionName,
+    /// How long.
+    pub ns: u64,
+}
+
 /// Efficiencies, 0 to 1; `None` where the sums do not show them. See `docs/analysis.md` for the formulas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Efficiency {
@@ -144,6 +175,13 @@ pub struct Blame {
     pub place: Place,
     /// For how long, all threads together.
     pub ns: u64,
+    /// The functions that who caused the waits was in, by samples, the longest first.
+    #[serde(default)]
+    pub functions: Vec<FunctionShare>,
+    /// The part of `ns` that belongs to no function: who caused the waits was not sampled then, as it slept, or nobody caused them.
+    /// `None` where there are no samples at all.
+    #[serde(default)]
+    pub no_sample_ns: Option<u64>,
 }
 
 /// A thread's wait for a mutex that another one had.
@@ -176,6 +214,12 @@ pub struct CriticalPath {
     pub useful_ns: u64,
     /// The work by place, the longest first.
     pub rows: Vec<PathRow>,
+    /// The work by function, by samples, the longest first.
+    #[serde(default)]
+    pub functions: Vec<FunctionShare>,
+    /// The part of `useful_ns` that no sample represents. `None` where there are no samples at all.
+    #[serde(default)]
+    pub no_sample_ns: Option<u64>,
 }
 
 /// Work on the critical path.

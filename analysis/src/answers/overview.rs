@@ -13,6 +13,7 @@ use omptrace_timeline::sink::Ns;
 use crate::answers::collector::Regions;
 use crate::answers::process::{PlaceId, SERIAL, Sums};
 use crate::answers::{Accounting, Cause, Place};
+use crate::stats::FlameGraph;
 
 /// Cells of all rows together.
 const MAX_CELLS: usize = 1 << 17;
@@ -590,6 +591,8 @@ pub struct Overview {
     pub useful: Vec<(Place, u64)>,
     /// Whether there are regions of which `regions` has nothing.
     pub has_more_regions: bool,
+    /// The samples by stack; empty where there are none.
+    pub stacks: FlameGraph,
 }
 
 /// A thread, or neighbours.

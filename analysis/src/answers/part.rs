@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 
 use ompt_sys as ompt;
-use omptrace_timeline::sink::{Construct, LockId, Ns};
+use omptrace_timeline::sink::{Construct, LockId, Ns, RuntimeActivity};
 use serde::{Deserialize, Serialize};
 
 use crate::answers::activity::{Between, Span};
 use crate::answers::collector::{Predicted, Regions};
+use crate::answers::functions::{ByCause, Functions, within};
 use crate::answers::instances::MAX_INSTANCES;
 use crate::answers::plan::{Plan, Target};
 use crate::answers::process::{Finished, PlaceId, RegionSums, SERIAL};
@@ -19,8 +20,8 @@ use crate::answers::queues::{Kernels, Queues};
 use crate::answers::scalability::{self, Scalability};
 use crate::answers::what_if::{Change, MAX_SCENARIOS};
 use crate::answers::{
-    Accounting, Answers, Blame, Blocked, Cause, CriticalPath, Efficiency, Moment, NotSeen, PathRow,
-    Place, RegionAnswer, SCHEMA, WhatIf, findings,
+    Accounting, Answers, Blame, Blocked, Cause, CriticalPath, Efficiency, FunctionName, Moment,
+    NotSeen, PathRow, Place, RegionAnswer, SCHEMA, WhatIf, findings,
 };
 use crate::summary::{pairs, words};
 use crate::window::Windows;
@@ -165,9 +166,22 @@ pub(super) struct Overlap {
     pub(super) both_ns: u64,
 }
 
-/// The longest chain of useful work, all of it and by place.
+/// The longest chain of work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Path(u64, #[serde(with = "pairs")] BTreeMap<Place, u64>);
+struct Path {
+    ns: u64,
+    #[serde(with = "pairs")]
+    places: BTreeMap<Place, u64>,
+    #[serde(with = "pairs")]
+    functions: BTreeMap<FunctionName, u64>,
+}
+
+impl Path {
+    /// Whether it is the longer one of two, in any order of comparison.
+    fn is_longer(&self, other: &Path) -> bool {
+        (self.ns, &other.places, &other.functions) > (other.ns, &self.places, &self.functions)
+    }
+}
 
 /// The answers of some processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -192,6 +206,8 @@ pub(crate) struct Part {
     blocked: BTreeMap<BlockedBy, u64>,
     /// The overlaps of each device that shows when it did what.
     pub(super) overlaps: Vec<Overlap>,
+    /// The functions that waits are due to.
+    pub(super) functions: Functions,
     max_useful: u64,
     path: Path,
     /// The regions around serial code.
@@ -215,6 +231,7 @@ impl Part {
             useful,
             path,
             path_by_place,
+            path_by_function,
             ..
         } = outcome.finished;
         let chunk_cost = outcome.chunk_cost;
@@ -270,12 +287,47 @@ impl Part {
         part.unobserved(activity.paused_ns.saturating_mul(threads));
         part.close(threads, outcome.begin, outcome.end);
 
+        let mut functions = ByCause::default();
         for cause in Cause::ALL {
             let weights = sums.blame.of(*cause);
             let weights: Vec<_> = weights.map(|(id, weight)| (id, *weight)).collect();
             let lost: Vec<_> = sums.lost_at.of(*cause).map(|(id, ns)| (id, *ns)).collect();
             for (id, ns) in divide(&weights, &lost) {
                 *part.blame.entry((*cause, place(id))).or_default() += ns;
+            }
+            let scale = scale(&weights, &lost);
+            for ((_, id), by_function) in sums.functions.iter().filter(|((key, _), _)| key == cause)
+            {
+                let scale = match cause {
+                    Cause::NarrowTeam => activity
+                        .regions
+                        .get(id)
+                        .map_or(0.0, |span| span.idle_share(threads)),
+                    _ => scale,
+                };
+                let shares = by_function
+                    .iter()
+                    .map(|(function, weight)| (*function, weight * scale));
+                functions.add((*cause, place(*id)), shares);
+            }
+        }
+        for (between, by_function) in &sums.serial_functions {
+            let span = activity.serial.get(between);
+            let scale = span.map_or(0.0, |span| span.idle_share(threads));
+            let shares = by_function.iter();
+            let shares = shares.map(|(function, ns)| (*function, *ns as f64 * scale));
+            functions.add((Cause::Serial, serial_place(*between)), shares);
+        }
+        part.functions = functions.limited(&part.blame, &regions.functions, sums.has_samples);
+        for ((function, activity), ns) in &sums.spins {
+            if let Some(name) = regions.functions.get(*function as usize) {
+                let is_flush = *activity == RuntimeActivity::Flush;
+                part.functions.add_spins((name.clone(), is_flush), *ns);
+            }
+        }
+        for (function, times) in &sums.serial_times {
+            if let Some(name) = regions.functions.get(*function as usize) {
+                part.functions.add_times(name.clone(), *times);
             }
         }
 
@@ -390,7 +442,11 @@ impl Part {
         for (id, ns) in path_by_place {
             *rows.entry(place(id)).or_default() += ns;
         }
-        part.path = Path(path, rows);
+        part.path = Path {
+            ns: path,
+            places: rows,
+            functions: within(path, path_by_function, &regions.functions),
+        };
         part
     }
 
@@ -495,7 +551,8 @@ impl Part {
             self.places.entry(place).or_default().merge(sums);
         }
         self.max_useful = self.max_useful.max(other.max_useful);
-        if (other.path.0, &self.path.1) > (self.path.0, &other.path.1) {
+        self.functions.merge(other.functions);
+        if other.path.is_longer(&self.path) {
             self.path = other.path;
         }
         for (place, around) in other.serial {
@@ -635,7 +692,7 @@ impl Part {
         }
         wanted.truncate(MAX_SCENARIOS - plans.len() - MAX_FASTER);
         plans.extend(wanted);
-        let mut useful: Vec<_> = self.path.1.iter().collect();
+        let mut useful: Vec<_> = self.path.places.iter().collect();
         useful.sort_by_key(|(place, ns)| (Reverse(**ns), *place));
         useful.retain(|(place, _)| !self.serial.contains_key(place));
         plans.extend(useful.into_iter().take(MAX_FASTER).map(|(place, _)| {
@@ -676,7 +733,7 @@ impl Part {
             &self.accounting,
             threads,
             self.max_useful,
-            self.path.0,
+            self.path.ns,
             duration,
         );
         let regions = self.regions.iter().map(|(place, region)| RegionAnswer {
@@ -692,16 +749,24 @@ impl Part {
             .blame
             .iter()
             .filter(|(_, ns)| **ns > 0)
-            .map(|((cause, place), ns)| Blame {
-                cause: *cause,
-                place: place.clone(),
-                ns: *ns,
+            .map(|((cause, place), ns)| {
+                let (functions, no_sample_ns) = self.functions.of_row(*cause, place, *ns);
+                Blame {
+                    cause: *cause,
+                    place: place.clone(),
+                    ns: *ns,
+                    functions,
+                    no_sample_ns,
+                }
             })
             .collect();
         blame.sort_by_key(|row| Reverse(row.ns));
+        let rows = self.path.functions.iter();
+        let rows = rows.map(|(name, ns)| (name, *ns));
+        let (path_functions, path_no_sample_ns) = self.functions.shares(self.path.ns, rows);
         let mut rows: Vec<PathRow> = self
             .path
-            .1
+            .places
             .iter()
             .map(|(place, ns)| PathRow {
                 place: place.clone(),
@@ -735,8 +800,10 @@ impl Part {
             blocked,
             critical_path: CriticalPath {
                 length_ns: duration,
-                useful_ns: self.path.0,
+                useful_ns: self.path.ns,
                 rows,
+                functions: path_functions,
+                no_sample_ns: path_no_sample_ns,
             },
             findings,
             what_if,
@@ -848,15 +915,24 @@ pub(super) fn serial_place(after: Option<&Place>, before: Option<&Place>) -> Pla
     }
 }
 
+/// What the weights of who caused a loss make of it: 1, or less where not all of the loss counts.
+fn scale(weights: &[(PlaceId, f64)], lost: &[(PlaceId, u64)]) -> f64 {
+    let total: u64 = lost.iter().map(|(_, ns)| ns).sum();
+    let caused: f64 = weights.iter().map(|(_, weight)| weight).sum();
+    match caused < 0.5 {
+        true => 0.0,
+        // Recording pauses and times that go back make the weights too heavy.
+        false => (total as f64 / caused).min(1.0),
+    }
+}
+
 /// Divides the sum of `lost` by who caused it. What nobody in `weights` caused stays where it was lost.
 fn divide(weights: &[(PlaceId, f64)], lost: &[(PlaceId, u64)]) -> Vec<(PlaceId, u64)> {
     let total: u64 = lost.iter().map(|(_, ns)| ns).sum();
-    let caused: f64 = weights.iter().map(|(_, weight)| weight).sum();
-    if caused < 0.5 {
+    let scale = scale(weights, lost);
+    if scale == 0.0 {
         return lost.to_vec();
     }
-    // Recording pauses and times that go back make the weights too heavy.
-    let scale = (total as f64 / caused).min(1.0);
     let mut rows: Vec<(PlaceId, u64)> = weights
         .iter()
         .map(|(id, weight)| (*id, (weight * scale) as u64))

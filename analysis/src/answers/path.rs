@@ -38,11 +38,25 @@ impl Chain {
 enum Piece {
     /// Work at one place.
     Work(Work),
+    /// A sample in the work that is at hand.
+    Sample { before: u32, sample: u32, ns: u64 },
     /// Work at several places, summed up.
-    Sum {
-        before: u32,
-        places: Vec<(u32, u64)>,
-    },
+    Sum { before: u32, sums: Box<PieceSums> },
+}
+
+/// Work by place, and samples or functions by number.
+#[derive(Clone, Debug, Default)]
+struct PieceSums {
+    places: Vec<(u32, u64)>,
+    samples: Vec<(u32, u64)>,
+}
+
+/// Samples of a process that get numbers of their own; from here on, numbers are functions.
+pub(super) const MAX_SAMPLES: u32 = 1 << 31;
+
+/// The function that a number means, if it is no sample's.
+pub(super) fn function(number: u32) -> Option<u32> {
+    number.checked_sub(MAX_SAMPLES + 1)
 }
 
 /// Work of one thread at one place.
@@ -71,16 +85,20 @@ impl Piece {
     fn before(&self) -> u32 {
         match self {
             Piece::Work(work) => work.before,
-            Piece::Sum { before, .. } => *before,
+            Piece::Sample { before, .. } | Piece::Sum { before, .. } => *before,
         }
     }
 
-    fn add_to(&self, sums: &mut FastMap<u32, u64>) {
+    fn add_to(&self, places: &mut FastMap<u32, u64>, samples: &mut FastMap<u32, u64>) {
         match self {
-            Piece::Work(work) => *sums.entry(work.place).or_default() += work.ns,
-            Piece::Sum { places, .. } => {
-                for (place, ns) in places {
-                    *sums.entry(*place).or_default() += ns;
+            Piece::Work(work) => *places.entry(work.place).or_default() += work.ns,
+            Piece::Sample { sample, ns, .. } => *samples.entry(*sample).or_default() += ns,
+            Piece::Sum { sums, .. } => {
+                for (place, ns) in &sums.places {
+                    *places.entry(*place).or_default() += ns;
+                }
+                for (sample, ns) in &sums.samples {
+                    *samples.entry(*sample).or_default() += ns;
                 }
             }
         }
@@ -112,7 +130,7 @@ impl Chains {
     fn with_limit(limit: usize) -> Chains {
         let root = Piece::Sum {
             before: ROOT,
-            places: Vec::new(),
+            sums: Box::default(),
         };
         Chains {
             pieces: vec![root],
@@ -138,13 +156,22 @@ impl Chains {
         chain.newest = newest;
     }
 
+    /// A sample of this number and processor time was taken in the work that the chain goes on with.
+    pub(super) fn sample(&mut self, chain: &mut Chain, sample: u32, ns: u64) {
+        let newest = u32::try_from(self.pieces.len()).expect("fewer pieces than the limit");
+        let before = chain.newest;
+        self.pieces.push(Piece::Sample { before, sample, ns });
+        chain.newest = newest;
+    }
+
     /// Whether it is time for [`Chains::sum_up`].
     pub(super) fn is_full(&self) -> bool {
         self.pieces.len() > self.limit
     }
 
     /// Forgets what is in none of `alive`, which are all chains that will be used again, and sums up what has no branch.
-    pub(super) fn sum_up(&mut self, alive: &mut [&mut Chain]) {
+    /// `names`: the functions of samples. Samples that are in none have their number until they are named.
+    pub(super) fn sum_up(&mut self, alive: &mut [&mut Chain], names: &FastMap<u32, u32>) {
         // How many chains and pieces go on from a piece. Pieces come after those before them.
         let mut uses = vec![0_u32; self.pieces.len()];
         for chain in alive.iter() {
@@ -158,24 +185,31 @@ impl Chains {
         // A piece stays by itself if a chain ends there or several go on from there. Others are added to what follows.
         let mut new = Chains::with_limit(self.least);
         let mut moved = vec![ROOT; self.pieces.len()];
-        let mut sums = FastMap::default();
+        let (mut places, mut samples) = (FastMap::default(), FastMap::default());
         for index in 1..self.pieces.len() {
             if uses[index] < 2 {
                 continue;
             }
-            sums.clear();
+            places.clear();
+            samples.clear();
             let mut piece = &self.pieces[index];
-            piece.add_to(&mut sums);
+            piece.add_to(&mut places, &mut samples);
             while piece.before() != ROOT && uses[piece.before() as usize] < 2 {
                 piece = &self.pieces[piece.before() as usize];
-                piece.add_to(&mut sums);
+                piece.add_to(&mut places, &mut samples);
             }
-            let mut places: Vec<_> = sums.iter().map(|(place, ns)| (*place, *ns)).collect();
-            places.sort_unstable();
+            let mut functions = FastMap::default();
+            for (sample, ns) in &samples {
+                let named = names.get(sample).map(|function| MAX_SAMPLES + 1 + function);
+                *functions.entry(named.unwrap_or(*sample)).or_default() += ns;
+            }
             moved[index] = new.pieces.len() as u32;
             new.pieces.push(Piece::Sum {
                 before: moved[piece.before() as usize],
-                places,
+                sums: Box::new(PieceSums {
+                    places: sorted(&places),
+                    samples: sorted(&functions),
+                }),
             });
         }
         for chain in alive.iter_mut() {
@@ -190,7 +224,15 @@ impl Chains {
     pub(super) fn steps(&self, chain: Chain) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
         let mut index = chain.newest;
-        while let Piece::Work(work) = &self.pieces[index as usize] {
+        loop {
+            let work = match &self.pieces[index as usize] {
+                Piece::Work(work) => work,
+                Piece::Sample { before, .. } => {
+                    index = *before;
+                    continue;
+                }
+                Piece::Sum { .. } => break,
+            };
             index = work.before;
             let begin = work.end - work.ns.cast_signed();
             let location = work.location as usize;
@@ -221,17 +263,32 @@ impl Chains {
 
     /// The chain's work by place.
     pub(super) fn by_place(&self, chain: Chain) -> FastMap<u32, u64> {
-        let mut sums = FastMap::default();
+        self.sums(chain).0
+    }
+
+    /// The chain's processor time by the number of a sample, or of a [`function`].
+    pub(super) fn samples(&self, chain: Chain) -> Vec<(u32, u64)> {
+        sorted(&self.sums(chain).1)
+    }
+
+    fn sums(&self, chain: Chain) -> (FastMap<u32, u64>, FastMap<u32, u64>) {
+        let (mut places, mut samples) = (FastMap::default(), FastMap::default());
         let mut index = chain.newest;
         loop {
             let piece = &self.pieces[index as usize];
-            piece.add_to(&mut sums);
+            piece.add_to(&mut places, &mut samples);
             if index == ROOT {
-                return sums;
+                return (places, samples);
             }
             index = piece.before();
         }
     }
+}
+
+fn sorted(sums: &FastMap<u32, u64>) -> Vec<(u32, u64)> {
+    let mut sums: Vec<_> = sums.iter().map(|(number, ns)| (*number, *ns)).collect();
+    sums.sort_unstable();
+    sums
 }
 
 #[cfg(test)]
@@ -275,7 +332,7 @@ mod tests {
             }
             if chains.is_full() {
                 let [a, b, c] = &mut lanes;
-                chains.sum_up(&mut [a, b, c]);
+                chains.sum_up(&mut [a, b, c], &FastMap::default());
                 assert!(chains.pieces.len() <= 7, "{}", chains.pieces.len());
             }
         }

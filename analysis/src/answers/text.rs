@@ -120,6 +120,23 @@ impl Answers {
         losses
     }
 
+    /// Words about what of the waits functions were seen to cause.
+    pub(crate) fn due_words(&self) -> Option<String> {
+        let is_due = |row: &&Blame| !row.functions.is_empty();
+        let (mut all, mut unseen) = (0_u64, 0_u64);
+        for row in self.blame.iter().filter(is_due) {
+            all = all.saturating_add(row.ns);
+            unseen = unseen.saturating_add(row.no_sample_ns.unwrap_or(0));
+        }
+        (all > 0).then(|| {
+            let (seen, unseen) = (all.saturating_sub(unseen), time(unseen));
+            format!(
+                "others waited {} for threads in these functions, and {unseen} for threads that had no sample then",
+                time(seen)
+            )
+        })
+    }
+
     fn blamed_for(&self, cause: Cause) -> impl Iterator<Item = &Blame> {
         self.blame.iter().filter(move |blame| blame.cause == cause)
     }
@@ -530,6 +547,8 @@ mod tests {
                 cause,
                 place: place(construct, line),
                 ns: ms * 1_000_000,
+                functions: Vec::new(),
+                no_sample_ns: None,
             });
         }
         answers
@@ -626,6 +645,7 @@ lock                           2.39 s      6.0  #
                     place: place("!$omp for", 35),
                     ns: 600_000,
                 }],
+                ..CriticalPath::default()
             },
             not_seen: vec![NotSeen {
                 cause: Cause::Lock,
@@ -685,6 +705,7 @@ findings; gains are of wall time, and do not add up
             length_ns: 1_000_000,
             useful_ns: 1_000_000,
             rows: vec![row("!$omp for", 600_000), row("!$omp parallel", 400_000)],
+            ..CriticalPath::default()
         };
         let text = shown(&answers).replace('\n', " ");
         let rows = "; 60.0 % at !$omp for @stencil.c:35, 40.0 % at !$omp parallel @stencil.c:35";

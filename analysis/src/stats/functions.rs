@@ -13,8 +13,10 @@ use omptrace_timeline::sink::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::answers::{Answers, FunctionName};
 use crate::selection::SelectedThreads;
 use crate::stats::add;
+use crate::stats::flame::{Stacks, Tree};
 use crate::summary::pairs;
 use crate::window::Windows;
 
@@ -54,6 +56,36 @@ pub struct FunctionStats {
     pub work_ns: u64,
     /// Of that, OpenMP Wait.
     pub wait_ns: u64,
+    /// The time that others waited since threads were in it: the sum of [`Blame::functions`](crate::answers::Blame::functions).
+    pub blame_ns: u64,
+    /// Its part of the critical path: that of [`CriticalPath::functions`](crate::answers::CriticalPath::functions).
+    pub path_ns: u64,
+}
+
+impl FunctionStats {
+    fn name(&self) -> FunctionName {
+        FunctionName {
+            function: self.function.clone(),
+            module: self.module.clone(),
+            file: self.file.clone(),
+        }
+    }
+
+    /// Takes the times over that the answers have of `functions`.
+    pub(crate) fn join(functions: &mut [FunctionStats], answers: &Answers) {
+        let mut times: BTreeMap<&FunctionName, (u64, u64)> = BTreeMap::new();
+        for share in answers.blame.iter().flat_map(|row| &row.functions) {
+            add(&mut times.entry(&share.name).or_default().0, share.ns);
+        }
+        for share in &answers.critical_path.functions {
+            add(&mut times.entry(&share.name).or_default().1, share.ns);
+        }
+        for stats in functions {
+            if let Some((blame, path)) = times.get(&stats.name()) {
+                (stats.blame_ns, stats.path_ns) = (*blame, *path);
+            }
+        }
+    }
 }
 
 /// Function, module and file.
@@ -65,6 +97,9 @@ pub(crate) struct FunctionSums {
     time: SampledTime,
     #[serde(with = "pairs")]
     functions: BTreeMap<Key, FunctionStats>,
+    /// Empty where nobody wants it.
+    #[serde(skip)]
+    pub(crate) stacks: Tree,
 }
 
 impl FunctionSums {
@@ -80,6 +115,7 @@ impl FunctionSums {
         for more in other.functions.into_values() {
             self.add(more);
         }
+        self.stacks.merge(other.stacks);
     }
 
     /// Adds the sums of a function, which it may have already.
@@ -131,6 +167,8 @@ pub(crate) struct FunctionCollector {
     /// The functions of a stack.
     stack: Vec<FunctionId>,
     time: SampledTime,
+    /// The stacks, where they are wanted.
+    stacks: Option<Stacks>,
 }
 
 impl FunctionCollector {
@@ -140,6 +178,14 @@ impl FunctionCollector {
             windows,
             selected,
             ..FunctionCollector::default()
+        }
+    }
+
+    /// Returns it with the stacks of samples.
+    pub(crate) fn with_stacks(self) -> FunctionCollector {
+        FunctionCollector {
+            stacks: Some(Stacks::default()),
+            ..self
         }
     }
 
@@ -184,6 +230,9 @@ impl FunctionCollector {
             stats.samples += 1;
             add(&mut stats.self_ns, weight);
         }
+        if let Some(stacks) = &mut self.stacks {
+            stacks.sample(sample.stack, weight);
+        }
         // A function that calls itself has the time once.
         self.stack.clear();
         self.stack
@@ -200,9 +249,13 @@ impl FunctionCollector {
 
     /// The sums.
     pub(crate) fn sums(self) -> FunctionSums {
+        let names = self.functions.iter().map(FunctionStats::name);
+        let names: Vec<FunctionName> = names.collect();
+        let stacks = self.stacks.map(|stacks| stacks.tree(&names));
         let mut sums = FunctionSums {
             time: self.time,
             functions: BTreeMap::new(),
+            stacks: stacks.unwrap_or_default(),
         };
         let with_time = self
             .functions

@@ -23,7 +23,7 @@ use omptrace_trace_format::Reader;
 use crate::answers::{self, Gathered, Gathering, Overview, Part, Plan, Predicted};
 use crate::selection::SelectedThreads;
 use crate::stats::counting::{CounterCollector, CounterSums};
-use crate::stats::functions::{FunctionCollector, FunctionSums};
+use crate::stats::functions::{FunctionCollector, FunctionStats, FunctionSums};
 use crate::stats::phases::{PhaseCollector, Phases};
 use crate::stats::sums::Sums;
 use crate::stats::{Analysed, Collector, PhaseStats, Stats};
@@ -328,7 +328,7 @@ impl Run<'_> {
             mut part,
             gathered,
             phases,
-            functions,
+            mut functions,
             counters,
             alone,
             ..
@@ -380,7 +380,6 @@ impl Run<'_> {
         if stats.sampling.is_none() {
             stats.no_samples = self.why_no_samples();
         }
-        stats.functions = functions.into_functions();
         stats.not_counted = counters.not_counted();
         stats.counters = counters.into_stats();
         let phases = windows_of_phases.into_iter().zip(of_phases);
@@ -395,9 +394,12 @@ impl Run<'_> {
         if let Some(windows) = windows {
             part.on_timeline(windows);
         }
-        let overview = Overview::of(gathered, part.useful());
+        let mut overview = Overview::of(gathered, part.useful());
+        overview.stacks = std::mem::take(&mut functions.stacks).graph();
         let replay = predicted.as_ref().map(|predicted| (&plans[..], predicted));
         stats.answers = part.answers(replay);
+        stats.functions = functions.into_functions();
+        FunctionStats::join(&mut stats.functions, &stats.answers);
         if !options.selected.is_empty() {
             stats.answers.findings.clear();
         }
@@ -609,8 +611,14 @@ impl<'a> Run<'a> {
         let is_whole = windows.is_none();
         let processes = self.members.len();
         let gathering = self.has_overview.then(|| Gathering::new(processes));
-        let mut answers = Windowed::new(windows, self.collector().with_gathering(gathering));
+        let mut answers = Windowed::new(
+            windows,
+            self.collector().with_gathering(gathering).with_functions(),
+        );
         let mut functions = FunctionCollector::new(of_functions, self.selected.clone());
+        if self.has_overview {
+            functions = functions.with_stacks();
+        }
         let counting = member.reader.and_then(|it| it.metadata().counting.as_ref());
         let mut counters = CounterCollector::new(of_counters, self.selected.clone(), counting);
         let mut earliest = Earliest(Ns::MAX);

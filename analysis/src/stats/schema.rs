@@ -7,8 +7,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::answers::{
-    Answers, Blame, Blocked, Cause, CriticalPath, Finding, Moment, NotPredicted, NotSeen,
-    OtherThreads, PathRow, Place, RegionAnswer, TaskRegion, WhatIf,
+    Answers, Blame, Blocked, Cause, CriticalPath, Finding, FunctionShare, Moment, NotPredicted,
+    NotSeen, OtherThreads, PathRow, Place, RegionAnswer, TaskRegion, WhatIf,
 };
 use crate::stats::{
     Analysed, ConstructStats, CounterStats, DeviceStats, DeviceUse, FunctionStats, LockStats,
@@ -32,6 +32,8 @@ fn sample() -> Stats {
                 cause: Cause::Lock,
                 place: place(),
                 ns: 0,
+                functions: vec![FunctionShare::default()],
+                no_sample_ns: None,
             }],
             blocked: vec![Blocked {
                 cause: Cause::Lock,
@@ -48,6 +50,7 @@ fn sample() -> Stats {
                     place: place(),
                     ns: 0,
                 }],
+                functions: vec![FunctionShare::default()],
                 ..CriticalPath::default()
             },
             findings: vec![Finding {

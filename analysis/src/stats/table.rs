@@ -195,12 +195,14 @@ fn phase_row(table: &mut Table, phase: &PhaseStats) {
     table.row(phase.name.clone(), cells);
 }
 
-const FUNCTION: [Column; 5] = [
+const FUNCTION: [Column; 7] = [
     column("self", 0),
     column("self %", 0),
     column("total", 1),
     column("total %", 2),
     column("wait", 3),
+    column("others waited", 1).if_empty(Empty::IfThereIsRoom),
+    column("on path", 2).if_empty(Empty::IfThereIsRoom),
 ];
 
 fn function_row(table: &mut Table, function: &FunctionStats, all_ns: u64) {
@@ -211,6 +213,8 @@ fn function_row(table: &mut Table, function: &FunctionStats, all_ns: u64) {
         time(function.total_ns),
         share(function.total_ns),
         time(function.wait_ns),
+        time(function.blame_ns),
+        time(function.path_ns),
     ];
     table.row(function.function.clone(), cells);
 }
@@ -593,7 +597,11 @@ impl Stats {
         let rows = self.functions.iter();
         rows.for_each(|function| function_row(&mut table, function, sampled.sampled_ns));
         table.write(f, layout)?;
-        write_more(f, table.len(), layout.top, "function")
+        write_more(f, table.len(), layout.top, "function")?;
+        match self.answers.due_words() {
+            Some(words) => write_wrapped(f, &words, 0, layout),
+            None => Ok(()),
+        }
     }
 
     fn write_counters(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {

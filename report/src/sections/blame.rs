@@ -10,7 +10,10 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
         let lead = "Each loss is charged to the place that caused it.";
         section(out, "blame", "Whom the others waited for", lead);
         let total = answers.accounting.total();
-        let rows = answers.blame.iter().map(|Blame { cause, place, ns }| {
+        let rows = answers.blame.iter().map(|row| {
+            let Blame {
+                cause, place, ns, ..
+            } = row;
             vec![
                 Cell::Name(self::place(place)),
                 Cell::Name(cause.name().replace('_', " ")),

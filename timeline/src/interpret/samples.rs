@@ -172,6 +172,9 @@ impl Interpreter<'_, '_> {
             location: self.threads[thread].location,
             time,
         };
+        let weight_ns = e.weight_ns;
+        self.stage
+            .thread_event(at, ThreadEvent::Sampled { weight_ns });
         let (addresses, codes) = self.samples.codes(self.stage, &e.stack);
         let is_worker = self.samples.threads[thread].is_worker;
         let own = Own {
@@ -212,7 +215,15 @@ impl Interpreter<'_, '_> {
             .codes
             .first()
             .is_some_and(|code| code.belongs_to == BelongsTo::Runtime);
-        let activity = (!is_in_program || is_in_runtime).then(|| activity(open, e.state));
+        let activity = (!is_in_program || is_in_runtime).then(|| {
+            // The function that the program has called.
+            let runtime = own
+                .codes
+                .iter()
+                .skip_while(|code| code.belongs_to == BelongsTo::Libc);
+            let runtime = runtime.take_while(|code| code.belongs_to == BelongsTo::Runtime);
+            activity(open, runtime.last().and_then(|code| code.does), e.state)
+        });
         let segments = match is_in_program {
             true => &segments[..],
             false => &segments[1..],
@@ -618,10 +629,15 @@ fn outside_of_task(own: &Own<'_>, segments: &[Range<usize>], regions: Vec<u64>) 
     None
 }
 
-/// What the runtime does for a thread on which these regions are open.
-fn activity(open: &[Frame], state: ompt::ompt_state_t) -> RuntimeActivity {
+/// What the runtime does for a thread on which these regions are open, and that has called a function which does this.
+fn activity(
+    open: &[Frame],
+    called: Option<RuntimeActivity>,
+    state: ompt::ompt_state_t,
+) -> RuntimeActivity {
     let by_events = open.last().and_then(|frame| by_construct(frame.construct));
-    by_events
+    called
+        .or(by_events)
         .or_else(|| by_state(state))
         .unwrap_or(RuntimeActivity::Overhead)
 }

@@ -59,6 +59,10 @@ pub enum RuntimeActivity {
     TargetWait,
     /// A reduction, which is work.
     Reduction,
+    /// A flush, which makes memory the same for all threads.
+    Flush,
+    /// A test whether a lock is free.
+    LockTest,
     /// Anything else.
     Overhead,
 }
@@ -80,6 +84,8 @@ impl RuntimeActivity {
             RuntimeActivity::MutexWait => "<OMP-mutex_wait>",
             RuntimeActivity::TargetWait => "<OMP-target_wait>",
             RuntimeActivity::Reduction => "<OMP-reduction>",
+            RuntimeActivity::Flush => "<OMP-flush>",
+            RuntimeActivity::LockTest => "<OMP-lock_test>",
             RuntimeActivity::Overhead => "<OMP-overhead>",
         }
     }
@@ -87,6 +93,11 @@ impl RuntimeActivity {
     /// Whether it counts as OpenMP Work (Collector API's paper, section 6); all else is OpenMP Wait.
     pub fn is_work(self) -> bool {
         self == RuntimeActivity::Reduction
+    }
+
+    /// Whether a program does it again and again where it waits in a loop of its own.
+    pub fn is_of_spinning(self) -> bool {
+        matches!(self, RuntimeActivity::Flush | RuntimeActivity::LockTest)
     }
 }
 

@@ -118,6 +118,12 @@ pub enum ThreadEvent {
         /// Where: the region of the instant that comes next.
         region: RegionId,
     },
+    /// A sample of the thread was taken now. The sample itself may come later, when its stack is known. Those of a
+    /// thread come in the order in which they were taken.
+    Sampled {
+        /// The processor time that it represents.
+        weight_ns: u64,
+    },
 }
 
 impl ThreadEvent {
@@ -126,6 +132,7 @@ impl ThreadEvent {
     pub fn wanted_as(&self) -> Wants {
         match self {
             ThreadEvent::TaskCreate { .. } => Wants::TASK_CREATIONS,
+            ThreadEvent::Sampled { .. } => Wants::SAMPLE_TIMES,
             _ => Wants::THREAD_EVENTS,
         }
     }

@@ -3,7 +3,7 @@
 /// A set of optional items. Those that belong to none of its members come to every sink: definitions, slices, instants,
 /// intervals and notes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wants(u8);
+pub struct Wants(u16);
 
 impl Wants {
     /// No optional items.
@@ -25,8 +25,10 @@ impl Wants {
     pub const SAMPLES: Wants = Wants(64);
     /// [`Item::Counted`](super::Item::Counted).
     pub const COUNTERS: Wants = Wants(128);
+    /// [`ThreadEvent::Sampled`](super::ThreadEvent::Sampled).
+    pub const SAMPLE_TIMES: Wants = Wants(256);
     /// All optional items.
-    pub const ALL: Wants = Wants(255);
+    pub const ALL: Wants = Wants(511);
 
     /// Whether all of `items` are in the set.
     #[inline(always)]

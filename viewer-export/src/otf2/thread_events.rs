@@ -38,6 +38,7 @@ impl Otf2 {
             ThreadEvent::Loop { .. }
             | ThreadEvent::Chunks { .. }
             | ThreadEvent::InitLock { .. }
+            | ThreadEvent::Sampled { .. }
             | ThreadEvent::ReleaseUnseen { .. } => return,
             _ => {}
         }

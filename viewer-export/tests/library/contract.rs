@@ -32,6 +32,8 @@ struct Contract {
     functions: u32,
     /// By location, the time of its newest sample.
     sampled: HashMap<u32, Ns>,
+    /// By location, the samples that are to come.
+    announced: HashMap<u32, u32>,
 }
 
 struct CheckedLocation {
@@ -103,6 +105,10 @@ impl Contract {
         if event == (ThreadEvent::Recording { on: true }) {
             return;
         }
+        if let ThreadEvent::Sampled { .. } = event {
+            *self.announced.entry(at.location.0).or_default() += 1;
+            return;
+        }
         self.thread(at);
         match event {
             ThreadEvent::Fork { team, .. } => self.forked.push(team),
@@ -142,6 +148,10 @@ impl Contract {
         let last = self.sampled.entry(sample.at.location.0).or_default();
         assert!(*last <= sample.at.time, "samples of a thread are in order");
         *last = sample.at.time;
+        let announced = self.announced.get_mut(&sample.at.location.0);
+        let announced = announced.expect("a sample is announced");
+        assert!(*announced > 0, "each sample is announced");
+        *announced -= 1;
         let is_defined = |frame: &StackFrame| frame.function.0 < self.functions;
         assert!(sample.stack.iter().all(is_defined));
         let (is_idle, frames) = (

@@ -107,6 +107,7 @@ impl<const S: usize> Threads<S> {
         known.has_waited = has_waited;
         let last = known.last;
         let free = last.map_or(0, |place| self.scenarios.lock_free(place));
+        self.hold_lock(lane, lock);
         let of_thread = &mut self.all[lane];
         of_thread.acquired = Some(lock);
         if let Some(Lock { release, .. }) = self.locks.get(&lock) {
@@ -127,6 +128,7 @@ impl<const S: usize> Threads<S> {
 
     pub(super) fn release(&mut self, lane: usize, time: Ns, lock: LockId) {
         let now = self.all[lane].now;
+        self.all[lane].held.retain(|held| *held != lock);
         let known = self.lock(time, lock, Cause::Lock);
         known.release.raise(&now);
         let Some(place) = known.holder.take() else {

@@ -5,6 +5,7 @@
 
 pub(super) mod graph;
 mod locks;
+mod samples;
 mod schedule;
 mod scheduling;
 mod states;
@@ -25,12 +26,14 @@ use crate::answers::barrier::{Barrier, Clocks};
 use crate::answers::instances::Instance;
 use crate::answers::kind::Kind;
 use crate::answers::observer::{Due, Observer};
-use crate::answers::path::{Chain, Chains, Step};
+use crate::answers::path::{self, Chain, Chains, Step};
 use crate::answers::what_if::{Scenarios, Stamp, Unwaited};
 use crate::gaps::Gaps;
 use graph::Scaling;
+use samples::Samples;
+pub(super) use samples::{ByFunction, FunctionNumber};
 use strands::Graphs;
-pub(super) use sums::{Block, RegionSums, Sums};
+pub(super) use sums::{Block, RegionSums, SerialTimes, Sums};
 
 /// Barriers of a team that are open at once. More are nonsense: members skip barriers that others wait at.
 const MAX_OPEN_BARRIERS: usize = 64;
@@ -139,6 +142,8 @@ pub(super) struct Lane<const S: usize> {
     awaits: Option<LockId>,
     /// The lock that it acquired last.
     acquired: Option<LockId>,
+    /// The mutexes that it has, or had and others have now.
+    held: Vec<LockId>,
     /// Serial work until now, and since the last region.
     serial_ns: u64,
     since_region_ns: u64,
@@ -328,6 +333,7 @@ pub(super) struct Threads<const S: usize> {
     busy: u32,
     chains: Chains,
     graphs: Option<Graphs>,
+    samples: Samples,
     sums: Sums,
     /// The picture over time, where one is wanted.
     pub(super) observer: Option<Observer>,
@@ -348,6 +354,8 @@ pub(super) struct Finished<const S: usize> {
     /// The longest chain.
     pub(super) path: u64,
     pub(super) path_by_place: FastMap<u32, u64>,
+    /// Its processor time by function, as far as there are samples.
+    pub(super) path_by_function: ByFunction,
     /// The longest chain's steps, for those who draw it.
     pub(super) steps: Vec<Step>,
     /// Who sees the states, where somebody does.
@@ -388,6 +396,7 @@ impl<const S: usize> Threads<S> {
             busy: 0,
             chains: Chains::default(),
             graphs: None,
+            samples: Samples::default(),
             sums: Sums::default(),
             observer: None,
         }
@@ -449,6 +458,7 @@ impl<const S: usize> Threads<S> {
             iterations: 0,
             awaits: None,
             acquired: None,
+            held: Vec::new(),
             serial_ns: 0,
             since_region_ns: 0,
             last_region: None,
@@ -609,6 +619,10 @@ impl<const S: usize> Threads<S> {
             }
             return;
         }
+        // A sample is no event of the program's: with samples and without, its last event is the same.
+        if let ThreadEvent::Sampled { weight_ns } = event {
+            return self.sampled(location, weight_ns);
+        }
         let Some(lane) = self.lane(location, time) else {
             return;
         };
@@ -697,6 +711,7 @@ impl<const S: usize> Threads<S> {
             }
         }
         self.activity.finish(end);
+        self.samples.end_serial(None, &mut self.sums);
         let chains = self.all.iter().map(|lane| lane.now.chain);
         let path = chains.fold(Chain::default(), Chain::max);
         let is_main = |lane: &&Lane<S>| lane.role == ThreadRole::Main;
@@ -712,6 +727,7 @@ impl<const S: usize> Threads<S> {
                 .collect(),
             path: path.length,
             path_by_place: self.chains.by_place(path),
+            path_by_function: self.samples.named(self.chains.samples(path)),
             steps: match self.is_drawn {
                 true => self.chains.steps(path),
                 false => Vec::new(),

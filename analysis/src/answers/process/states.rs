@@ -532,7 +532,7 @@ impl<const S: usize> Threads<S> {
         for task in self.tasks.values_mut() {
             alive.extend([&mut task.start.chain, &mut task.children.chain]);
         }
-        self.chains.sum_up(&mut alive);
+        self.chains.sum_up(&mut alive, &self.samples.take_names());
     }
 }
 

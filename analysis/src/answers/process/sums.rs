@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use omptrace_common::fast_map::FastMap;
-use omptrace_timeline::sink::LockId;
+use omptrace_timeline::sink::{LockId, RuntimeActivity};
+use serde::{Deserialize, Serialize};
 
-use super::{PlaceId, SERIAL};
+use super::{ByFunction, FunctionNumber, PlaceId, SERIAL};
 use crate::answers::activity::Between;
 use crate::answers::by_place::{ByCause, ByPlace, Dense};
 use crate::answers::instances::{Instance, Instances};
@@ -58,6 +59,21 @@ pub(in crate::answers) struct TargetSums {
     pub(in crate::answers) bytes: u64,
 }
 
+/// A function's own processor time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::answers) struct SerialTimes {
+    /// While no parallel region was open.
+    pub(in crate::answers) serial_ns: u64,
+    /// At other times.
+    pub(in crate::answers) other_ns: u64,
+}
+
+impl SerialTimes {
+    pub(in crate::answers) fn all(&self) -> u64 {
+        self.serial_ns.saturating_add(self.other_ns)
+    }
+}
+
 /// Sums of regions inside others.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::answers) struct NestedSums {
@@ -73,6 +89,16 @@ pub(in crate::answers) struct Sums {
     pub(in crate::answers) regions: ByPlace<RegionSums>,
     /// Weights of who caused waits.
     pub(in crate::answers) blame: ByCause<f64>,
+    /// The same by function, as far as who caused them was sampled. Of [`Cause::NarrowTeam`], processor time in the region.
+    pub(in crate::answers) functions: BTreeMap<(Cause, PlaceId), BTreeMap<FunctionNumber, f64>>,
+    /// Processor time in serial code.
+    pub(in crate::answers) serial_functions: BTreeMap<Between, ByFunction>,
+    /// Processor time of each function itself.
+    pub(in crate::answers) serial_times: BTreeMap<FunctionNumber, SerialTimes>,
+    /// Processor time of flushes and lock tests, by the function that makes them.
+    pub(in crate::answers) spins: BTreeMap<(FunctionNumber, RuntimeActivity), u64>,
+    /// A sample was taken.
+    pub(in crate::answers) has_samples: bool,
     /// The instances that caused most, as in `blame`, or else lost most.
     pub(in crate::answers) instances: ByCause<Instances>,
     /// Loss by the place of the thread that lost it.

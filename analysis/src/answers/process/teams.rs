@@ -11,6 +11,9 @@ impl<const S: usize> Threads<S> {
         let outermost = around.map(|membership| self.teams[membership.team].outermost);
         if outermost.is_none() {
             self.end_serial(lane, Some(region));
+            if self.by_id.is_empty() {
+                self.samples.end_serial(Some(region), &mut self.sums);
+            }
             self.push_activity(time, Change::Opens { region });
         }
         let is_alone = |open: &Open| open.kind == Kind::Alone;
@@ -304,6 +307,9 @@ impl<const S: usize> Threads<S> {
                 observer.add_visit(region, (team.begin, time));
             }
             self.push_activity(time, Change::Closes { region });
+            if self.by_id.is_empty() {
+                self.samples.begin_serial(region);
+            }
         }
         self.change_state(lane, time);
         self.sweep();

@@ -5,13 +5,15 @@ use omptrace_symbols::{is_openmp_runtime, without_parameters};
 use omptrace_trace_format::field::Address;
 
 use crate::emitter::Stage;
-use crate::sink::{FunctionKind, StackFrame};
+use crate::sink::{FunctionKind, RuntimeActivity, StackFrame};
 
 /// What an address of a stack is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Code {
     pub(super) frame: StackFrame,
     pub(super) belongs_to: BelongsTo,
+    /// What the runtime's function does, where its name says it.
+    pub(super) does: Option<RuntimeActivity>,
 }
 
 /// Whose code it is.
@@ -56,6 +58,7 @@ fn look_up(stage: &mut Stage<'_>, address: u64) -> Code {
         return Code {
             frame: stage.marker("[unknown]", FunctionKind::Code),
             belongs_to: BelongsTo::Program,
+            does: None,
         };
     };
     let library = symbol.module.rsplit('/').next().unwrap_or_default();
@@ -65,6 +68,10 @@ fn look_up(stage: &mut Stage<'_>, address: u64) -> Code {
         BelongsTo::Libc
     } else {
         BelongsTo::Program
+    };
+    let does = match belongs_to {
+        BelongsTo::Runtime => symbol.function.and_then(activity),
+        _ => None,
     };
     let name = match symbol.function {
         Some(function) => without_parameters(function).to_owned(),
@@ -79,6 +86,16 @@ fn look_up(stage: &mut Stage<'_>, address: u64) -> Code {
     Code {
         frame: StackFrame { function, line },
         belongs_to,
+        does,
+    }
+}
+
+/// What a function of the runtime does that no event is recorded of. Fortran's have an underscore behind their names.
+fn activity(function: &str) -> Option<RuntimeActivity> {
+    match function.trim_end_matches('_') {
+        "__kmpc_flush" => Some(RuntimeActivity::Flush),
+        "omp_test_lock" | "omp_test_nest_lock" => Some(RuntimeActivity::LockTest),
+        _ => None,
     }
 }
 

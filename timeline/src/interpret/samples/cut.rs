@@ -69,6 +69,7 @@ mod tests {
                 'c' => BelongsTo::Libc,
                 _ => BelongsTo::Program,
             },
+            does: None,
         };
         kinds.chars().map(code).collect()
     }
