@@ -135,6 +135,89 @@
     redraws.push((width) => chart.setSize({ width: width ?? holder.clientWidth, height: 260 }));
   }
 
+  // Functions: a tree of frames, each at its place. Without this script it is there, but does not move.
+  const flame = byId("flame");
+  if (flame) {
+    const frames = [...flame.children];
+    const levelOf = (frame) => Number(frame.getAttribute("aria-level"));
+    const spanOf = (frame) => {
+      const from = Number(frame.dataset.from);
+      return [from, from + Number(frame.dataset.ns)];
+    };
+    const isInside = ([from, to], [outerFrom, outerTo]) => from >= outerFrom && to <= outerTo;
+    let current = frames[0];
+    const say = (frame) => (byId("frame").textContent = frame.getAttribute("aria-label"));
+    const show = (frame) => {
+      const outer = spanOf(frame);
+      const whole = outer[1] - outer[0] || 1;
+      for (const other of frames) {
+        const span = spanOf(other);
+        const isAround = levelOf(other) <= levelOf(frame) && isInside(outer, span);
+        other.hidden = !isAround && (!isInside(span, outer) || levelOf(other) < levelOf(frame));
+        const [from, to] = isAround ? outer : span;
+        other.style.left = `${((from - outer[0]) / whole) * 100}%`;
+        other.style.width = `${((to - from) / whole) * 100}%`;
+      }
+      byId("flame-controls").hidden = frame === frames[0];
+      narrow();
+    };
+    // What has no room for a letter has no text.
+    const narrow = () => {
+      const widths = frames.map((frame) => frame.offsetWidth);
+      frames.forEach((frame, index) => frame.classList.toggle("narrow", widths[index] < 18));
+    };
+    const goTo = (frame) => {
+      if (!frame) return;
+      current.tabIndex = -1;
+      current = frame;
+      current.tabIndex = 0;
+      current.focus();
+    };
+    const drawn = () => frames.filter((frame) => !frame.hidden);
+    // Frames come in the order of a walk: callers before what they call.
+    const near = (step, isWanted, isEnd) => {
+      const all = drawn();
+      for (let at = all.indexOf(current) + step; all[at]; at += step) {
+        if (isEnd(levelOf(all[at]))) return isWanted(levelOf(all[at])) ? all[at] : undefined;
+      }
+      return undefined;
+    };
+    const sibling = (step) => {
+      const level = levelOf(current);
+      return near(step, (other) => other === level, (other) => other <= level);
+    };
+    const moves = {
+      ArrowUp: () => goTo(near(-1, () => true, (other) => other < levelOf(current))),
+      ArrowDown: () => goTo(near(1, (other) => other > levelOf(current), () => true)),
+      ArrowLeft: () => goTo(sibling(-1)),
+      ArrowRight: () => goTo(sibling(1)),
+      Home: () => goTo(frames[0]),
+      Enter: () => show(current),
+      " ": () => show(current),
+      Escape: () => show(frames[0]),
+      0: () => show(frames[0]),
+    };
+    flame.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || !moves[event.key]) return;
+      event.preventDefault();
+      moves[event.key]();
+    });
+    flame.addEventListener("focusin", (event) => say(event.target));
+    flame.addEventListener("pointerover", (event) => event.target !== flame && say(event.target));
+    flame.addEventListener("click", (event) => {
+      if (event.target === flame) return;
+      goTo(event.target);
+      show(event.target);
+    });
+    byId("flame-controls").addEventListener("click", () => {
+      show(frames[0]);
+      goTo(frames[0]);
+    });
+    redraws.push(narrow);
+    addEventListener("resize", narrow);
+    narrow();
+  }
+
   // Threads over time.
   const picture = data.picture;
   const groups = picture.groups;

@@ -11,6 +11,8 @@ pub(crate) struct Limits {
     pub(crate) threads: usize,
     /// Lines of sources.
     pub(crate) lines: usize,
+    /// Frames of the flame graph.
+    pub(crate) frames: usize,
     /// Bytes of the picture of threads over time, as text.
     pub(crate) picture: usize,
 }
@@ -21,6 +23,7 @@ impl Limits {
         charts: 40,
         threads: 64,
         lines: 600,
+        frames: 600,
         picture: 480 << 10,
     };
 
@@ -34,6 +37,7 @@ impl Limits {
                 charts: half(most.charts),
                 threads: half(most.threads),
                 lines: half(most.lines),
+                frames: half(most.frames),
                 picture: half(most.picture),
             }
         })

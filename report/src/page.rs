@@ -59,6 +59,7 @@ fn with_limits(report: &Report<'_>, limits: &Limits) -> String {
     sections::timeline(&mut out, report);
     sections::comparison(&mut out, report, limits);
     sections::regions(&mut out, report, limits);
+    sections::functions(&mut out, report, limits);
     sections::sources(&mut out, report, limits);
     sections::blame(&mut out, report, limits);
     sections::processes(&mut out, report, limits);
@@ -101,10 +102,13 @@ fn how_to_read(out: &mut String) {
 #[cfg(test)]
 mod tests {
     use omptrace_analysis::answers::{
-        Blame, Cause, Finding, Overview, OverviewCell, OverviewRow, Place, RegionAnswer,
-        RegionShape,
+        Blame, Cause, Finding, FunctionName, Overview, OverviewCell, OverviewRow, Place,
+        RegionAnswer, RegionShape,
     };
-    use omptrace_analysis::{LockStats, ProcessStats, Stats, ThreadStats};
+    use omptrace_analysis::{
+        FlameFrame, FlameGraph, FunctionStats, LockStats, ProcessStats, SampledTime, Stats,
+        ThreadStats,
+    };
 
     use super::*;
     use crate::SourceFile;
@@ -134,6 +138,8 @@ mod tests {
                     cause: *cause,
                     place: place(index),
                     ns: 1_000,
+                    functions: Vec::new(),
+                    no_sample_ns: None,
                 });
             }
             answers.regions.push(region);
@@ -167,6 +173,24 @@ mod tests {
             };
             2_000
         ];
+        stats.sampling = Some(SampledTime::default());
+        stats.functions = vec![
+            FunctionStats {
+                function: "f<&>".repeat(500),
+                ..FunctionStats::default()
+            };
+            5_000
+        ];
+        let frames = (0..5_000).map(|index: usize| FlameFrame {
+            name: FunctionName {
+                function: "f<&>".repeat(500),
+                ..FunctionName::default()
+            },
+            depth: index.min(128),
+            total_ns: 1_000_000_000 >> (index / 200),
+            self_ns: 1,
+        });
+        let frames = frames.collect();
         let mut state = 1_u64;
         let mut random = || {
             state = state
@@ -205,6 +229,7 @@ mod tests {
                     ..RegionShape::default()
                 })
                 .collect(),
+            stacks: FlameGraph { frames },
             ..Overview::default()
         };
         let files = (0..24)
@@ -239,6 +264,7 @@ mod tests {
             "{}",
             page.matches("<tr").count()
         );
+        assert!(page.matches("role=treeitem").count() > 10);
         assert!(page.contains("\"planes\":\"") && !page.contains("\"planes\":\"\""));
         let markdown = report.markdown();
         assert!(markdown.len() <= crate::MAX_MARKDOWN, "{}", markdown.len());

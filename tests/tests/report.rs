@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use omptrace_tests::env::{Compiler, compile, root, tools};
+use omptrace_tests::env::{Compiler, compile, root, runtime, tools};
 use omptrace_tests::trace::{Traces, omptrace};
 use omptrace_tests::viewers::read_page;
 use serde_json::Value;
@@ -214,6 +214,94 @@ fn each_process_has_its_line_over_time() {
         .map(|line| line["useful_ns"].as_u64().expect("a time"))
         .sum();
     assert_eq!(useful, stats["accounting"]["useful_ns"]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_flame_graph_has_the_times_of_functions_and_can_be_used() {
+    let traces = Traces::folder();
+    let program = compile("tests/programs/samples.c", Compiler::Clang22, &[]);
+    let mut command = Command::new(program);
+    command
+        .args(["2", "10", "40"])
+        .env("LD_LIBRARY_PATH", runtime("llvm-19"))
+        .env("OMPTRACE_SAMPLE", "cpu");
+    traces.record(&mut command);
+    let trace = traces.only();
+    let stats = stats(&trace);
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(folder.path(), &[&trace]);
+    let seen = read_page(&page, None);
+    for what in [
+        "errors",
+        "requests",
+        "nameless",
+        "contrast",
+        "dark_contrast",
+    ] {
+        assert_eq!(seen[what], serde_json::json!([]), "{what}");
+    }
+
+    let flame = &seen["flame"];
+    let frames = rows(&flame["frames"]);
+    assert_eq!(flame["items"].as_u64(), Some(frames.len() as u64));
+    assert_eq!(frames[0]["ns"], stats["sampling"]["sampled_ns"]);
+    // All calls of a function that does not call itself are its total time.
+    let total = |name: &str| -> u64 {
+        let of_name = frames.iter().filter(|frame| frame["name"] == name);
+        of_name.filter_map(|frame| frame["ns"].as_u64()).sum()
+    };
+    for function in rows(&stats["functions"]) {
+        let name = function["function"].as_str().expect("a name");
+        if ["seventy", "twenty", "burn"].contains(&name) {
+            assert_eq!(Some(total(name)), function["total_ns"].as_u64(), "{name}");
+        }
+    }
+    let number = |frame: &Value, what: &str| frame[what].as_f64().expect("a number");
+    let whole = number(&frames[0], "width");
+    for frame in frames {
+        let share = number(frame, "ns") / number(&frames[0], "ns");
+        assert!(
+            (number(frame, "width") - share * whole).abs() < 2.0,
+            "{frame}"
+        );
+        let row = number(frame, "top") / 21.0 + 1.0;
+        assert!((row - number(frame, "level")).abs() < 0.05, "{frame}");
+    }
+
+    let says = |what: &str, part: &str| {
+        let text = flame[what].as_str().unwrap_or_default();
+        assert!(text.starts_with(part), "{what}: {text}");
+    };
+    says("root", "all samples: ");
+    says("down", frames[1]["name"].as_str().expect("a name"));
+    says("below", frames[2]["name"].as_str().expect("a name"));
+    says("up", frames[1]["name"].as_str().expect("a name"));
+    // Who is shown is as wide as all, and so are those that called it.
+    for (what, level) in [("zoomed", 3), ("clicked", 2)] {
+        let shown = rows(&flame[what]);
+        assert!(shown.len() <= frames.len());
+        for frame in shown
+            .iter()
+            .filter(|frame| frame["level"].as_u64() <= Some(level))
+        {
+            assert!(
+                (number(frame, "width") - whole).abs() < 1.0,
+                "{what}: {frame}"
+            );
+        }
+    }
+    for what in ["again", "button"] {
+        let shown = rows(&flame[what]);
+        assert_eq!(shown.len(), frames.len(), "{what}");
+        for (shown, frame) in shown.iter().zip(frames) {
+            let moved = ["left", "top", "width"].map(|of| number(shown, of) - number(frame, of));
+            assert!(
+                moved.iter().all(|by| by.abs() < 1.0),
+                "{what}: {shown} {frame}"
+            );
+        }
+    }
 }
 
 /// A program and a trace may be called anything.

@@ -1,7 +1,7 @@
 // node report.mjs PAGE [--folder FOLDER]
 //
 // Opens the page that `omptrace report` wrote, in headless Chromium, as a reader does: looks, sorts, hovers, types, zooms, prints.
-// Prints one JSON object with what was seen. Into FOLDER go top.png, lanes.png, narrow.png, dark.png and page.pdf.
+// Prints one JSON object with what was seen. Into FOLDER go top.png, flame.png, lanes.png, narrow.png, dark.png and page.pdf.
 
 import fs from "node:fs";
 import path from "node:path";
@@ -101,6 +101,41 @@ await withPage({ width: 1600, height: 1000 }, async (page, errors) => {
     await page.focus("#regions-table thead th:nth-child(2) button");
     await page.keyboard.press("Enter");
     seen.sorted.push(await column(1));
+  }
+
+  // The flame graph: keys and the pointer.
+  if (await page.$("#flame")) {
+    const frames = () =>
+      page.$$eval("#flame > :not([hidden])", (frames) =>
+        frames.map((frame) => {
+          const { x, y, width } = frame.getBoundingClientRect();
+          const outer = frame.parentElement.getBoundingClientRect();
+          const [left, top] = [x - outer.x, y - outer.y];
+          const { ns } = frame.dataset;
+          const level = Number(frame.getAttribute("aria-level"));
+          return { name: frame.textContent, level, ns: Number(ns), left, top, width };
+        }),
+      );
+    const press = async (key) => {
+      await page.keyboard.press(key);
+      return text(page, "#frame");
+    };
+    seen.flame = { frames: await frames(), items: nodes.filter(({ role }) => role === "treeitem").length };
+    await page.$eval("#flame", (flame) => flame.scrollIntoView({ block: "center", behavior: "instant" }));
+    await page.focus("#flame > [tabindex='0']");
+    seen.flame.root = await text(page, "#frame");
+    seen.flame.down = await press("ArrowDown");
+    seen.flame.below = await press("ArrowDown");
+    await press("Enter");
+    seen.flame.zoomed = await frames();
+    seen.flame.up = await press("ArrowUp");
+    await press("0");
+    seen.flame.again = await frames();
+    await page.click("#flame > [aria-level='2']");
+    seen.flame.clicked = await frames();
+    await page.click("#flame-controls button");
+    seen.flame.button = await frames();
+    if (options.folder) await (await page.$("#functions")).screenshot({ path: picture("flame.png") });
   }
 
   // The timeline: pointer, keys, zoom.

@@ -25,8 +25,6 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
             false => Cell::share(Some(value)),
         };
         let rows = rows.map(|row| {
-            let region = row.region.as_ref();
-            let region = region.and_then(|pair| pair.after.as_ref().or(pair.before.as_ref()));
             let change = match row.metric.is_time() {
                 true => row
                     .relative
@@ -37,7 +35,7 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
                 )),
             };
             vec![
-                Cell::Name(region.map_or_else(|| "whole run".to_owned(), Place::long)),
+                Cell::Name(row.subject().unwrap_or_else(|| "whole run".to_owned())),
                 Cell::Name(row.metric.name().replace('_', " ")),
                 value(row, row.before.mean),
                 value(row, row.after.mean),

@@ -3,6 +3,7 @@
 mod blame;
 mod comparison;
 mod findings;
+mod functions;
 mod overview;
 mod processes;
 mod provenance;
@@ -28,6 +29,7 @@ use crate::source;
 pub(crate) use blame::blame;
 pub(crate) use comparison::comparison;
 pub(crate) use findings::{findings, view_command};
+pub(crate) use functions::functions;
 pub(crate) use overview::{headline, timeline, tree};
 pub(crate) use processes::processes;
 pub(crate) use provenance::{origin, provenance};
