@@ -164,11 +164,7 @@ fn compared(arguments: &Report, stats: &Stats) -> Result<Option<Compared>> {
         )));
     }
     // The first one has been read for the rest of the page.
-    let mut new = vec![Run {
-        name: first.display().to_string(),
-        answers: stats.answers.clone(),
-        processes: stats.processes.len(),
-    }];
+    let mut new = vec![Run::of(first.display().to_string(), stats.clone())];
     new.extend(runs::read(others, &arguments.debug_dirs, from)?);
     let diff = compare::Diff::of(&before, &new, &compare::Options::default());
     let all: Vec<Run> = before.into_iter().chain(new).collect();

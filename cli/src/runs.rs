@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use omptrace_analysis::Stats;
 use omptrace_analysis::answers::{Answers, SCHEMA};
-use omptrace_analysis::compare::Run;
+use omptrace_analysis::compare::{FunctionTime, Run};
 use omptrace_common::thread_pool::in_parallel;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -44,7 +44,7 @@ pub(crate) fn refuse_options(after: &[PathBuf]) -> Result<()> {
 
 fn read_one(path: &Path, debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Run> {
     let name = path.display().to_string();
-    let (answers, processes) = if is_json(path) {
+    let run = if is_json(path) {
         from_json(path)?
     } else {
         let wanted = match debug_dirs.is_any() {
@@ -55,16 +55,12 @@ fn read_one(path: &Path, debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Run> 
         let (stats, report) = Stats::of_inputs(&sources.inputs(), &debug_dirs.symbols())
             .map_err(|error| Failure::new(error.to_string()))?;
         report_gaps(&report);
-        (stats.answers, stats.processes.len())
+        Run::of(name, stats)
     };
-    if answers.accounting.total() == 0 {
-        return Err(Failure::new(format!("{name} has no time to compare")));
+    if run.answers.accounting.total() == 0 {
+        return Err(Failure::new(format!("{} has no time to compare", run.name)));
     }
-    Ok(Run {
-        name,
-        answers,
-        processes,
-    })
+    Ok(run)
 }
 
 /// Whether a file holds JSON: its first letter is that of an object. Traces begin otherwise.
@@ -82,10 +78,14 @@ struct Printed {
     answers: Answers,
     processes: Vec<Value>,
     #[serde(default)]
+    sampling: Value,
+    #[serde(default)]
+    functions: Vec<FunctionTime>,
+    #[serde(default)]
     left_out: Map<String, Value>,
 }
 
-fn from_json(path: &Path) -> Result<(Answers, usize)> {
+fn from_json(path: &Path) -> Result<Run> {
     let name = path.display();
     let no_answers = "omptrace stats --json --all prints answers that can be compared";
     let text =
@@ -115,7 +115,19 @@ fn from_json(path: &Path) -> Result<(Answers, usize)> {
             "{name} was cut, and lacks regions; print it with --all to compare all of them"
         ));
     }
+    let is_cut = printed.left_out.contains_key("functions");
+    if is_cut {
+        message::warning(&format!(
+            "{name} was cut, and lacks functions, which are not compared; print it with --all"
+        ));
+    }
     let left_out = printed.left_out.get("processes").and_then(Value::as_u64);
     let processes = printed.processes.len() + left_out.unwrap_or(0) as usize;
-    Ok((printed.answers, processes))
+    let is_sampled = !printed.sampling.is_null() && !is_cut;
+    Ok(Run {
+        name: name.to_string(),
+        answers: printed.answers,
+        processes,
+        functions: is_sampled.then_some(printed.functions),
+    })
 }

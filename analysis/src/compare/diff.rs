@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use crate::answers::{Accounting, Answers, Cause, Efficiency, Place, RegionAnswer, SCHEMA};
+use crate::answers::{
+    Accounting, Answers, Cause, Efficiency, FunctionName, Place, RegionAnswer, SCHEMA,
+};
 use crate::compare::Run;
 use crate::compare::condition::{Condition, Unmet};
+use crate::compare::functions::{self, FunctionPair};
 use crate::compare::pairs::pairs;
 use crate::compare::sample::{Difference, Summary, real};
 
@@ -33,6 +36,8 @@ pub enum Metric {
     Transfer,
     /// The time of a cause, of all threads together, by the number of threads: wall time.
     Cause(Cause),
+    /// A function's own processor time, by samples: of all threads together, by the number of threads.
+    FunctionSelf,
 }
 
 /// An efficiency: its metric, its name, and its value.
@@ -54,7 +59,7 @@ const EFFICIENCIES: [EfficiencyRow; 5] = [
 ];
 
 impl Metric {
-    /// All metrics.
+    /// All metrics but that of functions.
     pub fn all() -> impl Iterator<Item = Metric> {
         let efficiencies = EFFICIENCIES.iter().map(|(metric, _, _)| *metric);
         let causes = Cause::ALL.iter().map(|cause| Metric::Cause(*cause));
@@ -69,6 +74,7 @@ impl Metric {
         match self {
             Metric::Duration => "duration",
             Metric::Cause(cause) => cause.name(),
+            Metric::FunctionSelf => "function_self",
             efficiency => {
                 let row = EFFICIENCIES.iter().find(|row| row.0 == efficiency);
                 row.map_or("", |row| row.1)
@@ -78,7 +84,10 @@ impl Metric {
 
     /// Whether it is a time; else it is a share, 0 to 1.
     pub fn is_time(self) -> bool {
-        matches!(self, Metric::Duration | Metric::Cause(_))
+        matches!(
+            self,
+            Metric::Duration | Metric::Cause(_) | Metric::FunctionSelf
+        )
     }
 
     /// Whether the tests of the whole run's figures are about it.
@@ -158,8 +167,10 @@ pub struct RegionPair {
 /// A number before and after.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// The region that it is of; `None` of the whole run.
+    /// The region that it is of; `None` of the whole run, and of functions.
     pub region: Option<RegionPair>,
+    /// The function that it is of.
+    pub function: Option<FunctionPair>,
     /// Which number.
     pub metric: Metric,
     /// Its unit: `ns` or `share`.
@@ -227,8 +238,8 @@ pub struct Diff {
     pub min_effect: f64,
     /// The conditions that are not met.
     pub failed: Vec<Unmet>,
-    /// The whole run's numbers, then those of regions with the greatest differences first. Times below the least
-    /// effect in both sets are left out.
+    /// The whole run's numbers, then those of regions and functions with the greatest differences first. Times below the
+    /// least effect in both sets are left out.
     pub rows: Vec<Row>,
 }
 
@@ -247,6 +258,7 @@ impl Diff {
         }
         let of_run = rows.len();
         rows.extend(of_regions(before, after, least_ns));
+        rows.extend(of_functions(before, after));
         let mut index = 0;
         rows.retain(|row| {
             index += 1;
@@ -268,8 +280,8 @@ impl Diff {
             &rows[..of_run],
             MAX_CHANCE_OF_CONDITIONS,
         );
-        let of_regions = rows.split_off(of_run);
-        rows.extend(sorted(of_regions));
+        let of_parts = rows.split_off(of_run);
+        rows.extend(sorted(of_parts));
         let duration = rows.iter().find(|row| row.metric == Metric::Duration);
         let difference = duration.and_then(|row| Difference::of(&row.before, &row.after));
         Diff {
@@ -328,6 +340,25 @@ fn of_regions(before: &[Run], after: &[Run], least_ns: f64) -> Vec<Row> {
     rows
 }
 
+/// The rows of all functions, where all runs were sampled.
+fn of_functions(before: &[Run], after: &[Run]) -> Vec<Row> {
+    let by_threads = |runs: &[Run], times: &[u64]| {
+        let times = runs.iter().zip(times);
+        let times = times.map(|(run, ns)| *ns as f64 / f64::from(run.answers.threads.max(1)));
+        Some(times.collect())
+    };
+    let rows = functions::of(before, after).into_iter();
+    let rows = rows.filter_map(|(pair, old, new)| {
+        let (old, new) = (by_threads(before, &old), by_threads(after, &new));
+        let row = row(Metric::FunctionSelf, None, old, new)?;
+        Some(Row {
+            function: Some(pair),
+            ..row
+        })
+    });
+    rows.collect()
+}
+
 /// The number of a region in a run.
 fn of_region(metric: Metric, run: &Run, place: Option<&Place>) -> Option<f64> {
     let mut regions = run.answers.regions.iter();
@@ -360,6 +391,7 @@ fn row(
     let value = after.mean - before.mean;
     Some(Row {
         region: region.cloned(),
+        function: None,
         metric,
         unit: if metric.is_time() { "ns" } else { "share" },
         before,
@@ -396,16 +428,21 @@ fn mark(rows: &mut [Row], least_ns: f64) {
     }
 }
 
-/// The rows of regions, by region: that with the greatest difference of durations first.
+/// The rows of regions and functions, each together: that with the greatest difference first.
 fn sorted(rows: Vec<Row>) -> Vec<Row> {
-    type Key = (Option<Place>, Option<Place>);
-    let key = |row: &Row| -> Key {
-        let pair = row.region.clone().unwrap_or_default();
-        (pair.before, pair.after)
+    type Key<T> = (Option<T>, Option<T>);
+    let key = |row: &Row| -> (Key<Place>, Key<FunctionName>) {
+        let region = row.region.clone().unwrap_or_default();
+        let function = row.function.clone().unwrap_or_default();
+        (
+            (region.before, region.after),
+            (function.before, function.after),
+        )
     };
-    let mut regions: BTreeMap<Key, Vec<Row>> = BTreeMap::new();
+    let mut regions = BTreeMap::new();
     for row in rows {
-        regions.entry(key(&row)).or_default().push(row);
+        let of_one: &mut Vec<Row> = regions.entry(key(&row)).or_default();
+        of_one.push(row);
     }
     let mut regions: Vec<Vec<Row>> = regions.into_values().collect();
     let greatest = |rows: &Vec<Row>| {

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use crate::answers::Place;
 use crate::answers::text::percents;
+use crate::answers::{FunctionName, Place};
 use crate::compare::diff::{Diff, Metric, RegionPair, Row, Side};
+use crate::compare::functions::FunctionPair;
 use crate::table::{Column, Layout, Table, column, counted, time, write_more, write_wrapped};
 
 const COLUMNS: [Column; 4] = [
@@ -59,6 +60,35 @@ impl RegionPair {
             (None, Some(after)) => format!("{} (after only)", after.long()),
             (None, None) => Place::default().long(),
         }
+    }
+}
+
+impl FunctionPair {
+    /// The function's name, and its module where that is another one now.
+    fn words(&self) -> String {
+        let module = |name: &FunctionName| name.module.rsplit('/').next().map(str::to_owned);
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) if module(before) == module(after) => {
+                after.function.clone()
+            }
+            (Some(before), Some(after)) => format!(
+                "{} ({} -> {})",
+                after.function,
+                module(before).unwrap_or_default(),
+                module(after).unwrap_or_default()
+            ),
+            (Some(before), None) => format!("{} (before only)", before.function),
+            (None, Some(after)) => format!("{} (after only)", after.function),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+impl Row {
+    /// The region or function that it is of; `None` of the whole run.
+    pub fn subject(&self) -> Option<String> {
+        let region = self.region.as_ref().map(RegionPair::words);
+        region.or_else(|| self.function.as_ref().map(FunctionPair::words))
     }
 }
 
@@ -149,19 +179,25 @@ impl fmt::Display for Text<'_> {
         }
         lines.push(self.verdict());
         let mut table = Table::new("mean of the runs", &COLUMNS);
-        let mut region: Option<&RegionPair> = None;
+        let mut subject: Option<String> = None;
         let mut rows = 0;
         for row in diff.rows.iter().filter(|row| self.is_shown(row)) {
             if rows >= layout.top.unwrap_or(usize::MAX) {
                 rows += 1;
                 continue;
             }
-            if row.region.as_ref() != region {
-                region = row.region.as_ref();
-                let name = region.map(RegionPair::words).unwrap_or_default();
+            if row.function.is_some() {
+                let name = row.subject().unwrap_or_default();
+                table.row(name, row.cells());
+                rows += 1;
+                continue;
+            }
+            if row.subject() != subject {
+                subject = row.subject();
+                let name = subject.clone().unwrap_or_default();
                 table.row(name, [(); 4].map(|()| String::new()));
             }
-            let indent = if region.is_some() { "  " } else { "" };
+            let indent = if subject.is_some() { "  " } else { "" };
             let name = row.metric.name().replace('_', " ");
             table.row(format!("{indent}{name}"), row.cells());
             rows += 1;

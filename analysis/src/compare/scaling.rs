@@ -313,11 +313,14 @@ mod tests {
                 function: None,
             },
             ns: n * n * 100_000_000,
+            functions: Vec::new(),
+            no_sample_ns: None,
         });
         Run {
             name: threads.to_string(),
             answers,
             processes,
+            functions: None,
         }
     }
 

@@ -92,6 +92,7 @@ fn run(random: &mut Random, noise: Noise, planted: f64, line: u32) -> Run {
         name: "run".to_owned(),
         answers,
         processes: 1,
+        functions: None,
     }
 }
 
