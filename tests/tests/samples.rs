@@ -333,11 +333,14 @@ fn waits_are_due_to_the_functions_of_those_who_cause_them() {
 #[test]
 fn loops_that_wait_for_other_threads_are_found() {
     let program = compile("tests/programs/spins.c", Compiler::Clang22, &[]);
-    for (how, expected) in [("flush", 1), ("lock", 1), ("barrier", 0)] {
+    // Each test of a lock is an event.
+    for (how, milliseconds, expected) in
+        [("flush", "40", 1), ("lock", "20", 1), ("barrier", "20", 0)]
+    {
         let traces = Traces::folder();
         let mut command = Command::new(&program);
         command
-            .args([how, "10", "40"])
+            .args([how, "10", milliseconds])
             .env("LD_LIBRARY_PATH", runtime("llvm-19"))
             .env("OMPTRACE_SAMPLE", "cpu");
         traces.record(&mut command);
