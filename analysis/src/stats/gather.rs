@@ -600,7 +600,7 @@ impl<'a> Run<'a> {
     fn first_pass(&self, number: usize, windows: Option<Windows>) -> Result<Merged, NoAnswer> {
         let member = &self.members[number];
         if let Some(summary) = member.summary {
-            return self.from_summary(number as u32, summary, &member.start);
+            return self.of_summary(number as u32, summary, &member.start);
         }
         let (of_functions, of_counters) = (windows.clone(), windows.clone());
         let collector = Collector::new(number as u32, self.selected.clone());
@@ -651,7 +651,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn from_summary(
+    fn of_summary(
         &self,
         number: u32,
         summary: &Summary,
