@@ -18,7 +18,7 @@ const USUAL_WIDTH: usize = 80;
 const BAR: usize = 24;
 
 /// The letters by which a bar shows what the time went to, the causes that each is for, and its words.
-pub(super) const LETTERS: [(char, &[Cause], &str); 8] = [
+pub(super) const LETTERS: [(char, &[Cause], &str); 9] = [
     ('#', &[Cause::Useful], "useful"),
     ('i', &[Cause::Imbalance], "imbalance"),
     (
@@ -37,6 +37,7 @@ pub(super) const LETTERS: [(char, &[Cause], &str); 8] = [
         &[Cause::Reduction, Cause::Target, Cause::Runtime],
         "runtime, devices",
     ),
+    ('p', &[Cause::Preempted], "preempted"),
     ('w', &[Cause::Tracer], "tracer"),
     ('?', &[Cause::Unobserved], "not recorded"),
 ];
