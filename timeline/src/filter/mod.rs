@@ -33,7 +33,9 @@ use threads::Threads;
 use tracks::ExtraTracks;
 
 /// The items that only whole timelines have.
-const OF_WHOLE_TIMELINES: Wants = Wants::THREAD_EVENTS.and(Wants::CAUSES);
+const OF_WHOLE_TIMELINES: Wants = Wants::THREAD_EVENTS
+    .and(Wants::SAMPLE_TIMES)
+    .and(Wants::CAUSES);
 
 /// The part of a timeline that is exported; by default all of it.
 #[derive(Clone, Debug, Default)]
@@ -236,7 +238,10 @@ mod tests {
             },
         ];
         for part in parts {
-            let of_parts = Wants::COUNTS.and(Wants::ARROWS).and(Wants::SAMPLES);
+            let of_parts = Wants::COUNTS
+                .and(Wants::ARROWS)
+                .and(Wants::SAMPLES)
+                .and(Wants::COUNTERS);
             assert_eq!(wants(part), of_parts);
         }
     }
