@@ -80,7 +80,10 @@ impl Kind {
             | Construct::UntiedTask
             | Construct::TargetTask
             | Construct::TaskwaitTask => Kind::Task,
-            Construct::Work(ompt::ompt_work_single_executor) | Construct::Masked => Kind::Alone,
+            // All threads that come to a single region are in one region of the timeline. It has the construct of the first:
+            // that of the executor, or of another.
+            Construct::Work(ompt::ompt_work_single_executor | ompt::ompt_work_single_other)
+            | Construct::Masked => Kind::Alone,
             Construct::BufferFlush => Kind::Charged(Cause::Tracer),
             Construct::Preempted => Kind::Charged(Cause::Preempted),
             Construct::Lost => Kind::Charged(Cause::Unobserved),

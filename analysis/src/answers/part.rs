@@ -432,7 +432,10 @@ impl Part {
             };
             of_place.is_data_op |= matches!(construct, Construct::TargetDataOp(_));
             if let Construct::Work(kind) = construct {
-                of_place.is_single |= *kind == ompt::ompt_work_single_executor;
+                of_place.is_single |= matches!(
+                    *kind,
+                    ompt::ompt_work_single_executor | ompt::ompt_work_single_other
+                );
                 of_place
                     .schedules
                     .extend(omptrace_timeline::schedule(*kind));

@@ -288,6 +288,29 @@ fn a_static_loop_that_grows_has_its_load_balance() {
     }
 }
 
+/// Whichever thread comes to a single region first, its executor or another.
+#[test]
+fn a_single_region_is_found_whoever_comes_first() {
+    for [executor, other] in [[1, 2], [2, 1]] {
+        let mut script = Script::new(2);
+        let single =
+            |kind, task| format!("kind=single_{kind} count=1 parallel=100 task={task} code=0x1300");
+        for (at, thread, kind, task) in [
+            (10 * executor, 1, "executor", 101),
+            (10 * other, 2, "other", 102),
+        ] {
+            let end = if thread == 1 { 4 * UNIT } else { at + 1 };
+            let single = single(kind, task);
+            script.at(at, INSIDE, thread, &format!("work begin {single}"));
+            script.at(end, INSIDE, thread, &format!("work end {single}"));
+        }
+        let end = script.region(0, LOOP, &[4 * UNIT + 10, 100]);
+        let answers = script.end(end);
+        let found = finding(&answers, "single_serialises");
+        nearly(found.gain_ns, 2 * UNIT);
+    }
+}
+
 /// All work is in ordered regions, turn by turn: serialisation is 1 / n.
 #[test]
 fn an_ordered_loop_serialises() {
