@@ -1,167 +1,27 @@
 //! Rules: what could be improved, and what that would gain.
 
+mod advice;
+mod devices;
 mod functions;
+mod rules;
+
+pub use rules::RULES;
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use devices::is_small_kernel;
+use rules::{
+    CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MIN_CHUNK_NS,
+    MIN_EDGE_NS, MIN_GAIN, MIN_GAIN_OF_FEW, MIN_REGION_NS, MIN_TASK_NS, TRACER_DISTURBS,
+};
+
 use crate::answers::instances::MAX_INSTANCES;
-use crate::answers::part::{Overlap, Part, PlaceSums, RegionPart};
+use crate::answers::part::{Part, PlaceSums, RegionPart};
 use crate::answers::plan::{Plan, Target};
 use crate::answers::what_if::Change;
 use crate::answers::{Cause, Finding, Moment, Place};
-
-/// The rules: their ids, and when they apply beside a gain of [`MIN_GAIN`]. `docs/analysis.md` has the same table.
-pub const RULES: &[(&str, &str)] = &[
-    (
-        "load_imbalance",
-        "threads wait at a barrier for those that work longer at this place, and chance does not explain it",
-    ),
-    (
-        "single_serialises",
-        "threads wait for the one in a single region",
-    ),
-    (
-        "region_in_single",
-        "as single_serialises, for a parallel region that is opened in a single or masked region",
-    ),
-    (
-        "single_creator",
-        "as single_serialises, in a program with explicit tasks",
-    ),
-    (
-        "serial_part",
-        "serial code before this region; 250 ms or more at the program's begin and end",
-    ),
-    (
-        "serial_function",
-        "a function of the program takes 250 ms of processor time and a tenth of all, by samples, and all of it in serial code",
-    ),
-    (
-        "user_spinning",
-        "by samples, a function takes 50 ms of processor time and a twentieth of all for flushes, or to test whether a lock is free",
-    ),
-    ("narrow_team", "the region has fewer threads than N"),
-    (
-        "false_num_threads",
-        "as narrow_team, and the region gets fewer threads than it asks for",
-    ),
-    (
-        "nested_oversubscription",
-        "begin, end and barriers of a region inside another, while more threads are busy than there are processors",
-    ),
-    ("critical_contention", "threads wait for a critical region"),
-    (
-        "critical_for_atomic",
-        "as critical_contention, held for 500 ns or less on average",
-    ),
-    ("lock_contention", "threads wait for a lock"),
-    ("atomic_contention", "threads wait for an atomic update"),
-    (
-        "ordered_serialises",
-        "threads wait for their turn in an ordered region",
-    ),
-    (
-        "too_few_tasks",
-        "threads at a barrier have no task while others run theirs, and chance does not explain it",
-    ),
-    (
-        "taskwait_chain",
-        "as too_few_tasks, with a wait for every two tasks or more",
-    ),
-    (
-        "tasks_too_fine",
-        "more than 1000 tasks of less than 5 us, in a region whose begin, end and barriers cost",
-    ),
-    (
-        "region_too_small",
-        "two visits or more, in which a member works less than 20 us on average",
-    ),
-    (
-        "needless_barrier",
-        "the cost of a barrier at which most threads arrive with less than 1 us of work since the one before",
-    ),
-    (
-        "chunk_too_small",
-        "more than 1000 chunks of less than 2 us, on average",
-    ),
-    (
-        "late_wake_up",
-        "threads begin late in a region that is entered ten times or more",
-    ),
-    (
-        "oversubscription",
-        "as late_wake_up, in a process that has more threads than processors",
-    ),
-    ("target_wait", "the host waits in a target construct"),
-    (
-        "small_kernels",
-        "as target_wait, with 100 kernels or more that run less than 10 us on average",
-    ),
-    (
-        "small_transfers",
-        "the host waits in 100 operations or more on device data of less than 64 KiB on average, at one line",
-    ),
-    (
-        "transfers_not_overlapped",
-        "a device moves bytes and runs kernels, at the same time for less than a fifth of the shorter of both",
-    ),
-    (
-        "reduction_cost",
-        "threads combine the results of a reduction",
-    ),
-    (
-        TRACER_DISTURBS,
-        "the tracer's writing takes more than 1 % of the threads' time, whatever the gain",
-    ),
-];
-
-/// Regions that are entered less often do not show how threads are woken.
-const MIN_WAKE_UPS: u64 = 10;
-
-/// A chunk should run longer than this.
-const MIN_CHUNK_NS: u64 = 2_000;
-
-/// Below this share of the wall time, nothing is worth a finding.
-const MIN_GAIN: f64 = 0.03;
-
-/// As [`MIN_GAIN`], where few instances show that some threads work longer: a thread that loses its processor once would be enough.
-const MIN_GAIN_OF_FEW: f64 = 0.1;
-
-/// Instances are few where the heaviest has at least this share of the loss.
-const MAX_SHARE_OF_ONE: f64 = 0.25;
-
-/// It is the same thread again and again where the heaviest instances are of one thread, and none has this share of the loss.
-const MAX_SHARE_OF_REPEATED: f64 = 0.5;
-
-/// Where chance may explain a loss, the gain must be larger by this many times what threads take to begin and end regions. A busy
-/// machine delays that as it delays work.
-const DELAYS: f64 = 2.0;
-
-/// A mutex's section that is shorter could be an atomic or a reduction.
-const MAX_ATOMIC_NS: u64 = 500;
-
-/// A region's threads should work longer than this, each.
-const MIN_REGION_NS: u64 = 20_000;
-
-/// A task should run longer than this.
-const MIN_TASK_NS: u64 = 5_000;
-
-/// Fewer kernels or operations on data cannot cost much.
-const MIN_TARGETS: u64 = 100;
-
-/// A kernel should run longer than this: about what it takes to launch it.
-const MIN_KERNEL_NS: u64 = 10_000;
-
-/// Operations on data should be of more bytes: a bus moves as many in the time that an operation takes to begin.
-const MIN_OP_BYTES: u64 = 64 << 10;
-
-/// At least this share of the shorter of kernels and transfers should overlap.
-const MIN_OVERLAP: f64 = 0.2;
-
-/// The tracer should take less of the threads' time.
-const MAX_TRACER: f64 = 0.01;
 
 /// The facts that rules are applied to.
 struct Case<'a> {
@@ -281,16 +141,6 @@ fn serial_by_end(part: &Part) -> Vec<(&Place, u64)> {
     }
     sums.into_values().map(|(sum, _, at)| (at, sum)).collect()
 }
-
-/// The rules about losses that also arise where a thread loses its processor.
-const CHANCE_EXPLAINS: [&str; 2] = ["load_imbalance", "too_few_tasks"];
-
-/// Serial code at the program's begin or end that is shorter is the loader's and the runtime's.
-/// On a busy machine these take 50 to 150 ms.
-const MIN_EDGE_NS: u64 = 250_000_000;
-
-/// The rule about the tracer itself, whose share counts and not its gain.
-const TRACER_DISTURBS: &str = "tracer_disturbs";
 
 impl Case<'_> {
     /// Lost thread time as wall time: what all threads lose together, each gains.
@@ -430,188 +280,6 @@ impl Case<'_> {
         })
     }
 
-    fn advice(&self, row: &Row<'_>) -> Option<Advice> {
-        let at = at(row.place);
-        let mut evidence = Map::new();
-        let (id, text) = match row.cause {
-            Cause::Serial => (
-                "serial_part",
-                format!("{} runs on one thread while the others wait: parallelise it", row.place.construct),
-            ),
-            Cause::NarrowTeam => self.narrow(row, &at, &mut evidence),
-            Cause::Imbalance if row.sums.around_single > 0 => (
-                "region_in_single",
-                format!("the region {at} is opened in a single or masked region while the team around it waits: open it outside"),
-            ),
-            Cause::Imbalance if row.sums.is_single && self.has_tasks() => (
-                "single_creator",
-                format!("one thread creates tasks {at} while others wait: create them in parallel, or make them larger"),
-            ),
-            Cause::Imbalance if row.sums.is_single => (
-                "single_serialises",
-                format!("one thread works in a single region {at} while others wait: add nowait, or share the work"),
-            ),
-            Cause::Imbalance if row.sums.tasks > 0 => self.tasks(row, &at),
-            Cause::Imbalance => {
-                let schedule = row.sums.schedules.iter().next();
-                let advice = match schedule {
-                    Some(&"static") => "try schedule(dynamic) or schedule(guided)",
-                    Some(&"dynamic" | &"guided") => "try smaller chunks, or the longest iterations first",
-                    _ => "share the work evenly, or let tasks do it",
-                };
-                ("load_imbalance", format!("threads wait for those that work longer {at}: {advice}"))
-            }
-            Cause::TaskStarvation => self.tasks(row, &at),
-            Cause::TaskWait => (
-                "taskwait_chain",
-                format!("threads wait for tasks {at} and have no other to run: create more tasks before the wait"),
-            ),
-            Cause::Lock | Cause::Critical | Cause::Atomic => self.mutex(row, &at, &mut evidence),
-            Cause::Ordered => (
-                "ordered_serialises",
-                format!("iterations wait for their turn in the ordered region {at}: do less in it, or drop it"),
-            ),
-            // The first time, the runtime makes its threads.
-            Cause::Fork if row.sums.visits < MIN_WAKE_UPS => return None,
-            Cause::Fork if let Some((threads, processors)) = self.part.oversubscribed() => {
-                evidence.insert("threads".to_owned(), threads.into());
-                evidence.insert("processors".to_owned(), processors.into());
-                let shared = match processors {
-                    1 => "one processor".to_owned(),
-                    _ => format!("{processors} processors"),
-                };
-                (
-                    "oversubscription",
-                    format!("threads begin late in the region {at}, as {threads} threads share {shared}: set OMP_NUM_THREADS={processors}, or give the process more processors"),
-                )
-            }
-            Cause::Fork => (
-                "late_wake_up",
-                format!("threads begin late in the region {at}: keep them awake (OMP_WAIT_POLICY=active), or merge regions"),
-            ),
-            Cause::Target if is_small_kernel(row.sums) => {
-                evidence.insert("kernels".to_owned(), row.sums.kernels.into());
-                let mean = row.sums.kernels_ns / row.sums.timed_kernels.max(1);
-                evidence.insert("kernel_mean_ns".to_owned(), mean.into());
-                (
-                    "small_kernels",
-                    format!("the kernels {at} run {mean} ns on average, less than it takes to launch them: do more in each, or stay on the host"),
-                )
-            }
-            Cause::Target => (
-                "target_wait",
-                format!("the host waits for the device {at}: use nowait and depend to overlap them, and map data once"),
-            ),
-            Cause::Reduction => (
-                "reduction_cost",
-                format!("threads combine results {at}: reduce less often, or smaller arrays"),
-            ),
-            Cause::Preempted => (
-                "preempted",
-                format!("other threads had the processor of those that worked {at}: start fewer threads, bind them (OMP_PROC_BIND), or leave processors to the other programs"),
-            ),
-            Cause::Tracer => (
-                TRACER_DISTURBS,
-                "the tracer's own writing takes more than 1 % of the threads' time: trace fewer events, or to a faster disk".to_owned(),
-            ),
-            Cause::Barrier if row.sums.idle_arrivals * 2 > row.sums.arrivals => (
-                "needless_barrier",
-                format!("threads arrive at the barrier {at} with next to no work since the one before: remove one, or add nowait"),
-            ),
-            Cause::Useful
-            | Cause::Join
-            | Cause::Barrier
-            | Cause::Runtime
-            | Cause::Unobserved => return None,
-        };
-        Some(Advice { id, text, evidence })
-    }
-
-    fn narrow(
-        &self,
-        row: &Row<'_>,
-        at: &str,
-        evidence: &mut Map<String, Value>,
-    ) -> (&'static str, String) {
-        let requested = self.part.requested.get(row.place).copied().unwrap_or(0);
-        if requested == 0 || requested == u32::MAX {
-            let text = format!(
-                "the region {at} has fewer threads than others: check num_threads and the loop's length"
-            );
-            return ("narrow_team", text);
-        }
-        evidence.insert("requested_threads".to_owned(), requested.into());
-        let region = self.part.regions.get(row.place);
-        let got = region.map_or(0, |region| region.max_team);
-        if got > 0 && got < requested {
-            evidence.insert("team_threads".to_owned(), got.into());
-            let text = format!(
-                "the region {at} asks for {requested} threads and gets {got}: check OMP_THREAD_LIMIT, OMP_DYNAMIC and nesting"
-            );
-            return ("false_num_threads", text);
-        }
-        let text = match u64::from(requested) < self.threads {
-            true => format!("the region {at} asks for {requested} threads only: raise num_threads"),
-            false => format!(
-                "the region {at} runs while fewer threads are busy than at other times: start other work beside it"
-            ),
-        };
-        ("narrow_team", text)
-    }
-
-    fn mutex(
-        &self,
-        row: &Row<'_>,
-        at: &str,
-        evidence: &mut Map<String, Value>,
-    ) -> (&'static str, String) {
-        let mean = row.sums.held_ns / row.sums.holds.max(1);
-        evidence.insert("acquisitions".to_owned(), row.sums.holds.into());
-        evidence.insert("contended".to_owned(), row.sums.contended.into());
-        evidence.insert("held_mean_ns".to_owned(), mean.into());
-        if row.cause == Cause::Critical && row.sums.holds > 0 && mean <= MAX_ATOMIC_NS {
-            let text =
-                format!("threads wait for the short critical region {at}: try atomic or reduction");
-            return ("critical_for_atomic", text);
-        }
-        match row.cause {
-            Cause::Critical => (
-                "critical_contention",
-                format!(
-                    "threads wait for the critical region {at}: do less in it, name it apart, or use a reduction"
-                ),
-            ),
-            Cause::Atomic => (
-                "atomic_contention",
-                format!(
-                    "threads wait for the atomic update {at}: use a reduction, or a variable for each thread"
-                ),
-            ),
-            _ => (
-                "lock_contention",
-                format!(
-                    "threads wait for the lock that is set {at}: hold it for less time, or use several locks"
-                ),
-            ),
-        }
-    }
-
-    /// Threads have no task while others run theirs.
-    fn tasks(&self, row: &Row<'_>, at: &str) -> (&'static str, String) {
-        if row.sums.tasks > 1 && self.part.taskwaits >= row.sums.tasks / 2 {
-            let text = format!(
-                "each task {at} is waited for before the next is created: create several, then wait"
-            );
-            return ("taskwait_chain", text);
-        }
-        (
-            "too_few_tasks",
-            format!(
-                "threads at a barrier have no task while others run theirs {at}: create more and smaller tasks"
-            ),
-        )
-    }
-
     fn has_tasks(&self) -> bool {
         self.part.places.values().any(|sums| sums.tasks > 0)
     }
@@ -725,123 +393,6 @@ impl Case<'_> {
         })
     }
 
-    /// Whether it is one of many operations on data at its line, which are small.
-    fn is_small_op(&self, sums: &PlaceSums) -> bool {
-        sums.is_data_op && self.small_ops(&sums.spot).is_some()
-    }
-
-    /// The operations on data there, where they are many and small: their number and mean size.
-    fn small_ops(&self, spot: &str) -> Option<(u64, u64)> {
-        let same = self.data_ops_at(spot);
-        let (mut count, mut sized, mut bytes) = (0, 0, 0_u64);
-        for (_, sums) in same {
-            count += sums.data_ops;
-            sized += sums.sized_ops;
-            bytes = bytes.saturating_add(sums.bytes);
-        }
-        let mean = bytes.checked_div(sized)?;
-        (count >= MIN_TARGETS && mean < MIN_OP_BYTES).then_some((count, mean))
-    }
-
-    fn data_ops_at<'a>(
-        &'a self,
-        spot: &'a str,
-    ) -> impl Iterator<Item = (&'a Place, &'a PlaceSums)> {
-        let places = self.part.places.iter();
-        places.filter(move |(_, sums)| sums.is_data_op && sums.spot == spot)
-    }
-
-    /// Many small operations on a device's data, by line: allocations, transfers, deletions.
-    fn of_data_ops(&self) -> Vec<Candidate> {
-        let mut candidates = Vec::new();
-        let places = self.part.places.iter();
-        for (place, sums) in places.filter(|(_, sums)| sums.is_data_op) {
-            let Some((count, mean)) = self.small_ops(&sums.spot) else {
-                continue;
-            };
-            let lost = |place: &Place| self.part.blame.get(&(Cause::Target, place.clone()));
-            let mut same: Vec<(u64, &Place)> = self
-                .data_ops_at(&sums.spot)
-                .map(|(place, _)| (lost(place).copied().unwrap_or(0), place))
-                .collect();
-            same.sort_unstable_by(|a, b| b.cmp(a));
-            // All of a line are one finding, named by the longest.
-            let gain: u64 = same.iter().map(|(ns, _)| ns).sum();
-            if same.first().is_none_or(|(_, first)| *first != place) || !self.is_much(gain) {
-                continue;
-            }
-            let places: Vec<Place> = same.iter().map(|(_, place)| (*place).clone()).collect();
-            let mut evidence = Map::new();
-            evidence.insert("operations".to_owned(), count.into());
-            evidence.insert("mean_bytes".to_owned(), mean.into());
-            evidence.insert("lost_ns".to_owned(), gain.into());
-            candidates.push(Candidate {
-                finding: Finding {
-                    id: "small_transfers".to_owned(),
-                    place: place.clone(),
-                    gain_ns: gain,
-                    text: format!(
-                        "{count} operations of {mean} bytes each on the device's data {}: map once for all with target data, and larger parts at once",
-                        at(place)
-                    ),
-                    evidence,
-                    instances: self.instances(Cause::Target, place),
-                },
-                plan: Some(Plan {
-                    change: Change::Without(Cause::Target),
-                    target: Target::Places(places),
-                    text: "without operations on the device's data".to_owned(),
-                }),
-                min_gain: MIN_GAIN,
-            });
-        }
-        candidates
-    }
-
-    /// Transfers that could be made while kernels run.
-    fn of_device(&self, device: &Overlap) -> Option<Candidate> {
-        let shorter = device.kernels_ns.min(device.transfers_ns);
-        // Nobody gains what nobody waits for.
-        let gain = shorter.saturating_sub(device.both_ns);
-        let gain = gain.min(self.part.accounting[Cause::Target]);
-        let is_overlapped = device.both_ns as f64 >= MIN_OVERLAP * shorter as f64;
-        if is_overlapped || !self.is_much(gain) {
-            return None;
-        }
-        let waits = self.part.blame.iter();
-        let waits = waits.filter(|((cause, _), _)| *cause == Cause::Target);
-        let is_data_op = |place| {
-            self.part
-                .places
-                .get(place)
-                .is_some_and(|sums| sums.is_data_op)
-        };
-        let longest = waits.max_by_key(|((_, place), ns)| (is_data_op(place), **ns));
-        let ((_, place), _) = longest?;
-        let mut evidence = Map::new();
-        evidence.insert("process".to_owned(), device.process.clone().into());
-        evidence.insert("device".to_owned(), device.device_num.into());
-        evidence.insert("kernels_ns".to_owned(), device.kernels_ns.into());
-        evidence.insert("transfers_ns".to_owned(), device.transfers_ns.into());
-        evidence.insert("overlap_ns".to_owned(), device.both_ns.into());
-        Some(Candidate {
-            finding: Finding {
-                id: "transfers_not_overlapped".to_owned(),
-                place: place.clone(),
-                gain_ns: gain,
-                text: format!(
-                    "device {} moves bytes while it runs no kernel: split the work {} in parts with nowait and depend",
-                    device.device_num,
-                    at(place)
-                ),
-                evidence,
-                instances: self.instances(Cause::Target, place),
-            },
-            plan: None,
-            min_gain: MIN_GAIN,
-        })
-    }
-
     fn fine_tasks(&self) -> Option<(u64, u64)> {
         let mut tasks = self.part.places.values().filter(|sums| sums.tasks > 1000);
         tasks.find_map(|sums| {
@@ -849,12 +400,6 @@ impl Case<'_> {
             (grain < MIN_TASK_NS).then_some((sums.tasks, grain))
         })
     }
-}
-
-/// Whether a target construct's kernels are many and short.
-fn is_small_kernel(sums: &PlaceSums) -> bool {
-    let mean = sums.kernels_ns.checked_div(sums.timed_kernels);
-    sums.kernels >= MIN_TARGETS && mean.is_some_and(|mean| mean < MIN_KERNEL_NS)
 }
 
 /// The replay without what the region at `place` costs to begin and to end.
@@ -872,39 +417,5 @@ fn at(place: &Place) -> String {
         (Some(source), _) => format!("at {source}"),
         (None, Some(function)) => format!("in {function}"),
         (None, None) => format!("\"{}\"", place.construct),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::RULES;
-
-    /// The ids in this file and the table's are the same.
-    #[test]
-    fn the_table_has_all_rules() {
-        let source = include_str!("findings.rs");
-        let (_, rest) = source.split_once("];").expect("the table's end");
-        let code = rest.split_once("#[cfg(test)]").expect("the code's end").0;
-        let of_functions = include_str!("findings/functions.rs");
-        for (id, _) in RULES {
-            let id_in_quotes = format!("\"{id}\"");
-            let is_used = [code, of_functions]
-                .iter()
-                .any(|code| code.contains(&id_in_quotes));
-            assert!(is_used, "{id} is never reported");
-        }
-    }
-
-    #[test]
-    fn the_documentation_has_the_same_table() {
-        let text = include_str!("../../../docs/analysis.md");
-        for (id, when) in RULES {
-            let row = format!("| `{id}` | {when} |");
-            assert!(text.contains(&row), "docs/analysis.md lacks\n{row}");
-        }
-        for cause in crate::answers::Cause::ALL {
-            let row = format!("| `{}` | {} |", cause.name(), cause.meaning());
-            assert!(text.contains(&row), "docs/analysis.md lacks\n{row}");
-        }
     }
 }

@@ -3,7 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{Candidate, Case, MIN_EDGE_NS};
+use super::rules::MIN_EDGE_NS;
+use super::{Candidate, Case};
 use crate::answers::process::SerialTimes;
 use crate::answers::{Finding, FunctionName, Place};
 
