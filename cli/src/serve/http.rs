@@ -11,6 +11,9 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// A longer head is no browser's: it would fill the memory.
 const MAX_HEAD_BYTES: u64 = 64 << 10;
 
+/// Browsers send about 20 headers.
+const MAX_HEADERS: usize = 100;
+
 /// A client's request.
 #[derive(Debug)]
 pub(super) struct Request {
@@ -28,32 +31,34 @@ impl Request {
     pub(super) fn read(stream: &TcpStream) -> io::Result<Request> {
         stream.set_read_timeout(Some(TIMEOUT))?;
         stream.set_write_timeout(Some(TIMEOUT))?;
-        let mut lines = BufReader::new(stream.take(MAX_HEAD_BYTES)).lines();
-        let mut next = || {
-            lines
-                .next()
-                .unwrap_or(Err(io::ErrorKind::UnexpectedEof.into()))
-        };
-        let start = next()?;
-        let mut words = start.split(' ');
-        let (Some(method), Some(target)) = (words.next(), words.next()) else {
-            return Err(io::ErrorKind::InvalidData.into());
-        };
-        let mut headers = Vec::new();
+        let mut input = BufReader::new(stream.take(MAX_HEAD_BYTES));
+        let mut head = Vec::new();
         loop {
-            let line = next()?;
-            if line.is_empty() {
-                break;
-            }
-            if let Some((name, value)) = line.split_once(':') {
-                headers.push((name.to_owned(), value.trim().to_owned()));
+            let line = head.len();
+            input.read_until(b'\n', &mut head)?;
+            match &head[line..] {
+                b"\r\n" | b"\n" => break,
+                [.., b'\n'] => {}
+                _ => return Err(io::ErrorKind::UnexpectedEof.into()),
             }
         }
+        let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+        let mut request = httparse::Request::new(&mut headers);
+        let parsed = request.parse(&head);
+        parsed.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let (Some(method), Some(target)) = (request.method, request.path) else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
         let path = target.split(['?', '#']).next().unwrap_or_default();
+        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
         Ok(Request {
             method: method.to_owned(),
             path: path.to_owned(),
-            headers,
+            headers: request
+                .headers
+                .iter()
+                .map(|header| (header.name.to_owned(), text(header.value)))
+                .collect(),
         })
     }
 
