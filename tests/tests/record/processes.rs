@@ -4,7 +4,8 @@ use std::ffi::OsStr;
 use std::process::Command;
 
 use omptrace_tests::env::{Compiler, compile, root};
-use omptrace_tests::trace::{Traces, counts, dump, info};
+use omptrace_tests::trace::{Traces, chrome_events, counts, dump, info};
+use serde_json::Value;
 
 use crate::{ended_well, record, recording, said};
 
@@ -89,6 +90,53 @@ fn every_process_of_a_script_has_a_file() {
         );
         assert_eq!(info(&trace)["ending"], "ended");
     }
+}
+
+/// Two hosts, one after the other, whose monotonic clocks are 100,000 s apart and whose process ids are the same. They are
+/// namespaces here (unshare(1)), made by root. The launcher's host records.
+#[test]
+fn hosts_of_a_job_have_one_timeline() {
+    let program = compile("tests/programs/planted.c", Compiler::Clang22, &[]);
+    let host = |rank: u64| {
+        format!(
+            "unshare --uts --pid --time --monotonic {rank}00000 --fork --kill-child sh -ec \
+             'hostname node{rank}; OMPI_COMM_WORLD_RANK={rank} OMPI_COMM_WORLD_SIZE=2 {} imbalance'",
+            program.display()
+        )
+    };
+    let job = format!("set -e; {}; {}", host(0), host(1));
+    let traces = Traces::folder();
+    let words = ["-o", "%e.%p.omptrace", "--", "sh", "-c", &job];
+    ended_well(recording(&traces, words).env("OMP_NUM_THREADS", "2"));
+    let mut infos: Vec<Value> = traces.files().iter().map(|trace| info(trace)).collect();
+    infos.sort_by_key(|info| info["program"]["rank"].as_u64());
+    assert_eq!(infos.len(), 2, "{infos:?}");
+    for (rank, info) in infos.iter().enumerate() {
+        assert_eq!(info["program"]["rank"], rank, "{info}");
+        assert_eq!(info["machine"]["host"], format!("node{rank}"), "{info}");
+        assert_eq!(info["ending"], "ended", "{info}");
+    }
+    assert_eq!(infos[0]["program"]["pid"], infos[1]["program"]["pid"]);
+    let events = chrome_events(traces.path());
+    let times_of = |name: &str| -> (f64, f64) {
+        let is_it = |event: &&Value| {
+            let shown = event["args"]["name"].as_str().unwrap_or_default();
+            event["name"] == "process_name" && shown.starts_with(name)
+        };
+        let pid = &events.iter().find(is_it).expect("a process")["pid"];
+        let of_process = events.iter().filter(|event| &event["pid"] == pid);
+        let times: Vec<f64> = of_process.filter_map(|it| it["ts"].as_f64()).collect();
+        (
+            times.iter().copied().fold(f64::MAX, f64::min),
+            times.iter().copied().fold(f64::MIN, f64::max),
+        )
+    };
+    let ((_, end), (begin, _)) = (times_of("rank 0"), times_of("rank 1"));
+    // In microseconds. By their monotonic clocks, the hosts would be 100,000 s apart.
+    assert!(
+        (end - 1e6..end + 10_000e6).contains(&begin),
+        "{end} {begin}"
+    );
 }
 
 /// Real launchers of real MPI programs. The program is named without a folder, as users do, and nobody asks for libgomp to
