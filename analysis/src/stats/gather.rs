@@ -622,7 +622,12 @@ impl<'a> Run<'a> {
         let counting = member.reader.and_then(|it| it.metadata().counting.as_ref());
         let mut counters = CounterCollector::new(of_counters, self.selected.clone(), counting);
         let mut earliest = Earliest(Ns::MAX);
-        let mut sinks: Vec<&mut dyn Sink> = vec![&mut numbers, &mut answers, &mut functions];
+        let mut sinks: Vec<&mut dyn Sink> = vec![&mut numbers, &mut answers];
+        // Each item costs each sink, also where it has no use for it.
+        let reader = member.reader;
+        if reader.is_some_and(|reader| why_no_samples(reader).is_none()) {
+            sinks.push(&mut functions);
+        }
         if counting.is_some() {
             sinks.push(&mut counters);
         }
