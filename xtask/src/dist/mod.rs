@@ -24,7 +24,7 @@ use crate::{bill_of_materials, install, setup};
 /// The oldest glibc that the files run on, major and minor: that of RHEL 7 and of `manylinux_2_17`.
 const GLIBC: (u32, u32) = (2, 17);
 /// What the program and its libraries may take, in bytes.
-const MAX_INSTALLED: u64 = 15 << 20;
+const MAX_INSTALLED: u64 = 15_000_000;
 /// The program and the libraries, where the tree has them.
 const BINARIES: [&str; 3] = ["bin/omptrace", "lib/libomptrace.so", "lib/libomptgomp.so"];
 
