@@ -1,7 +1,7 @@
 //! Each artefact on systems that have nothing else: roots of Debian, made by debootstrap, with what a user of a program of GCC's has.
 //!
 //! ```text
-//! debootstrap --> root with libgomp, Python and pipx --> a copy --> install, trace the example, look at the trace, all by chroot
+//! debootstrap --> root with libgomp and Python --> a copy --> install, trace the example, look at the trace, all by chroot
 //! ```
 
 use std::fs;
@@ -15,8 +15,10 @@ use crate::requirements::tools;
 
 /// The releases of Debian, oldest first: glibc 2.31 and 2.36.
 const RELEASES: [&str; 2] = ["bullseye", "bookworm"];
-/// What a root has beyond the least. The runtime is what GCC's program needs, Python and pipx what pip's users have.
-const PACKAGES: &str = "libgomp1,python3-venv,pipx,ca-certificates";
+/// What a root has beyond the least. The runtime is what GCC's program needs, Python what pip's users have.
+const PACKAGES: &str = "libgomp1,python3-venv,ca-certificates";
+/// As pipx's own documents say where a system has no package of it, like Debian 11.
+const PIPX: &str = "python3 -m venv /opt/pipx && /opt/pipx/bin/pip install --quiet pipx && ln -s /opt/pipx/bin/pipx /usr/bin";
 
 /// Ways to install, each with the commands that install from `/dist`, and the program that they put in place.
 const WAYS: [(&str, &str, &str); 5] = [
@@ -30,7 +32,7 @@ const WAYS: [(&str, &str, &str); 5] = [
         "python3 -m venv /opt/venv && /opt/venv/bin/pip install --quiet --no-index /dist/*.whl",
         "/opt/venv/bin/omptrace",
     ),
-    ("pipx run", "true", "pipx run --spec /dist/*.whl omptrace"),
+    ("pipx run", PIPX, "pipx run --spec /dist/*.whl omptrace"),
     ("dpkg", "dpkg --install /dist/*.deb", "omptrace"),
     // The package that was installed from outside, by rpm; dpkg's is gone before.
     ("rpm", "true", "omptrace"),
