@@ -319,7 +319,7 @@ fn report_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp)
         )),
         Decision::ReplaceBy(stand_in) => {
             message::note(&format!(
-                "{} takes the place of GCC's libgomp, which cannot be traced (--libgomp keep prevents it)",
+                "{} takes the place of GCC's libgomp (--libgomp keep prevents it)",
                 stand_in.libomp.display()
             ));
             if !stand_in.lacking.is_empty() {
