@@ -70,7 +70,7 @@ impl Counts {
         self.brought(records);
     }
 
-    /// Counts records that came with those of another device.
+    /// Counts records that came without a completion of the device's own.
     pub fn brought(&self, records: u64) {
         // Relaxed: only the number counts.
         self.records.fetch_add(records, Ordering::Relaxed);

@@ -62,9 +62,9 @@ fn promise(event: ompt_callbacks_t) -> ompt_set_result_t {
             ompt_set_sometimes_paired
         }
         ompt_callback_error => ompt_set_always,
-        ompt_callback_device_initialize
-        | ompt_callback_device_finalize
-        | ompt_callback_device_load
+        // A device that no construct uses is not announced.
+        ompt_callback_device_initialize | ompt_callback_device_finalize => ompt_set_sometimes,
+        ompt_callback_device_load
         | ompt_callback_device_unload
         | ompt_callback_task_dependence
         | ompt_callback_masked

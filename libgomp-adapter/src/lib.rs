@@ -23,7 +23,8 @@
 //! | `thread` | the calling thread, its begin and its end |
 //! | `parallel`, `worksharing`, `barrier`, `mutex` | the entry points of these constructs |
 //! | `task`, `taskloop`, `depend` | explicit tasks, and what they wait for |
-//! | `cancel`, `target`, `control`, `variables` | the rest |
+//! | `target`, `devices` | device constructs, and the devices that they use |
+//! | `cancel`, `control`, `variables` | the rest |
 //! | `sanitizer` | what `cargo xtask sanitize` builds besides |
 //!
 //! The adapter does not report what libgomp's interface does not show. GCC inlines static loops, `masked`, `atomic` and most
@@ -49,6 +50,7 @@ mod cancel;
 mod control;
 mod created;
 mod depend;
+mod devices;
 mod elf;
 mod model;
 mod mutex;

@@ -1,5 +1,4 @@
-//! Device constructs as the host sees them (OpenMP 5.2, 13; 19.5.2.26). What happens on the device, and each data
-//! operation, stays within libgomp.
+//! Device constructs as the host sees them (OpenMP 5.2, 13; 19.5.2.26). Kernels and data operations stay within libgomp.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
@@ -7,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ompt_sys::*;
 
+use crate::devices;
 use crate::libgomp::Libgomp;
 use crate::thread::{Call, Thread};
 
@@ -19,10 +19,10 @@ mod flag {
 /// GCC's number of the default device.
 const DEFAULT_DEVICE: c_int = -1;
 
-/// The device's number in OpenMP; the host's where libgomp runs the construct there.
+/// The device's number in OpenMP, which the tool knows from now on; the host's where libgomp runs the construct there.
 fn number(gomp: &Libgomp, device: c_int) -> c_int {
     // SAFETY: libgomp's functions, without arguments.
-    let (devices, default) = unsafe {
+    let (count, default) = unsafe {
         (
             real!(gomp, omp_get_num_devices)(),
             real!(gomp, omp_get_default_device)(),
@@ -33,10 +33,11 @@ fn number(gomp: &Libgomp, device: c_int) -> c_int {
     } else {
         device
     };
-    if (0..=devices).contains(&device) {
+    if (0..count).contains(&device) {
+        devices::announce(device);
         device
     } else {
-        devices
+        count
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, O
 use ompt_sys::*;
 
 use crate::libgomp::{self, Libgomp};
-use crate::{callbacks, parallel, release, sanitizer, thread, unload};
+use crate::{callbacks, devices, parallel, release, sanitizer, thread, unload};
 
 /// OpenMP 5.2, as `_OPENMP` says it.
 const OPENMP_VERSION: c_uint = 202_111;
@@ -163,8 +163,7 @@ extern "C" fn at_exit() {
     }
     sanitizer::plant_fault();
     // A child that came by a system call of its own: its pool's threads are its parent's.
-    // SAFETY: no arguments.
-    let is_unknown = unsafe { libc::getpid() } != PROCESS.load(Ordering::Relaxed);
+    let is_unknown = !is_of_this_process();
     if let Some(thread) = thread::existing()
         && !is_unknown
         && thread.is_outside_regions()
@@ -176,10 +175,18 @@ extern "C" fn at_exit() {
     unsafe { finalize_tool() };
 }
 
+/// Whether the tool's threads are those of this process, as far as the C library knows.
+pub(crate) fn is_of_this_process() -> bool {
+    // SAFETY: no arguments.
+    let pid = unsafe { libc::getpid() };
+    pid == PROCESS.load(Ordering::Relaxed)
+}
+
 /// Takes note of a fork, in the child.
 extern "C" fn in_child() {
     // SAFETY: no arguments.
     PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+    devices::forget();
     thread::begin_again();
 }
 

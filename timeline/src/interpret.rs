@@ -439,7 +439,8 @@ impl<'t, 's> Interpreter<'t, 's> {
                     .with_key(e.target_data.0)
                     .at(e.codeptr_ra);
                 self.scope(thread, time, scope, arguments);
-                self.devices.target(thread, e);
+                let at = self.threads[thread].point(time);
+                self.devices.target(thread, at, e);
             }
             Event::Target(e) => {
                 let arguments =

@@ -100,6 +100,9 @@ causes! {
     /// The runtime makes none of such operations, dropped it, or died with it in a buffer.
     NoDeviceRecord Warning "no_device_record"
         "operations of traced devices have no record of the device and are shown as the host observed them";
+    /// A runtime that reports no operations, and died with its records in a buffer.
+    NoRecordOfRegion Warning "no_record_of_region"
+        "target regions ran on traced devices, which have no record of them: the host's time in them is all that is known";
     /// A runtime that cannot pause its tracing.
     DeviceRecordOfPause Note "device_record_of_pause"
         "records of devices are about operations while recording was paused and were left out";

@@ -483,6 +483,53 @@ fn a_taskwait_that_nobody_waits_in_is_a_task_that_ends() {
     assert!(check.status.success(), "{check:?}");
 }
 
+/// Libraries play libgomp's plugins: the first has two devices, the other one.
+#[test]
+fn the_tool_learns_of_devices_that_constructs_use() {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    for (file, flags) in [
+        ("libgomp-plugin-nvptx.so.1", &[][..]),
+        (
+            "libgomp-plugin-gcn.so.1",
+            &["-DNAME=\"gcn\"", "-DDEVICES=1"],
+        ),
+    ] {
+        let flags = [&["-fno-openmp", "-shared", "-fPIC"], flags].concat();
+        let plugin = compile("tests/programs/gcc_device_plugin.c", Compiler::Gcc, &flags);
+        fs::copy(plugin, folder.path().join(file)).expect("the folder can be written");
+    }
+    let program = || {
+        let mut command = bare("gcc_device_data.c", &[], false);
+        command.env("LD_LIBRARY_PATH", folder.path());
+        command
+    };
+    let expected = output(&mut program());
+    assert_eq!(expected.stdout, b"sum 9900 on 3 devices\n", "{expected:?}");
+    let (report, found) = conformance(adapted(&mut program()));
+    assert_eq!(found, expected);
+    assert!(report.contains(", 0 faults\n"), "{report}");
+    let traces = Traces::folder();
+    let traced = output(adapted(traces.trace(&mut program())));
+    assert_eq!(traced, expected);
+    let events = dump(&traces.only());
+    let of_kind = |name: &str| -> Vec<(i64, String)> {
+        let events = events.iter().filter(|event| event["event"] == name);
+        let described = events.map(|event| {
+            let device = event["device_num"].as_i64().expect("a number");
+            (
+                device,
+                event["type"].as_str().unwrap_or_default().to_owned(),
+            )
+        });
+        let mut described: Vec<_> = described.collect();
+        described.sort();
+        described
+    };
+    let announced = [(1, "nvptx".to_owned()), (2, "gcn".to_owned())];
+    assert_eq!(of_kind("device_initialize"), announced, "{events:?}");
+    assert_eq!(of_kind("device_finalize").len(), 2, "{events:?}");
+}
+
 #[test]
 fn a_libgomp_that_looks_for_tools_is_left_to_do_so() {
     let source = "tests/programs/libgomp_with_tools.c";

@@ -20,6 +20,7 @@ const MAX_LOOKED_AT: usize = 1 << 12;
 /// A target region that a thread is in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TargetRegion {
+    pub(crate) kind: ompt::ompt_target_t,
     pub(crate) target_data: u64,
     pub(crate) device_num: i32,
     pub(crate) codeptr_ra: Address,
@@ -28,10 +29,72 @@ pub(crate) struct TargetRegion {
 impl TargetRegion {
     pub(crate) fn of(e: &TargetEmi) -> TargetRegion {
         TargetRegion {
+            kind: e.kind,
             target_data: e.target_data.0,
             device_num: e.device_num,
             codeptr_ra: e.codeptr_ra,
         }
+    }
+}
+
+/// The target regions that records of devices may name, where a runtime reports no operations.
+#[derive(Debug, Default)]
+pub(crate) struct Regions {
+    by_id: FastMap<u64, Entered>,
+    order: VecDeque<u64>,
+}
+
+/// A target region that a thread entered.
+#[derive(Debug)]
+struct Entered {
+    at: Point,
+    thread: usize,
+    region: TargetRegion,
+    has_record: bool,
+}
+
+impl Regions {
+    /// A thread enters a region.
+    pub(crate) fn add(&mut self, at: Point, thread: usize, region: TargetRegion) {
+        let id = region.target_data;
+        let entered = Entered {
+            at,
+            thread,
+            region,
+            has_record: false,
+        };
+        if self.by_id.insert(id, entered).is_none() {
+            self.order.push_back(id);
+        }
+        if self.order.len() > MAX_OPERATIONS
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.by_id.remove(&oldest);
+        }
+    }
+
+    /// What the region `id` asked its device for, by the record of it.
+    pub(crate) fn operation(&mut self, work: &Work, id: u64) -> Option<HostOperation> {
+        let entered = self.by_id.get_mut(&id)?;
+        entered.has_record = true;
+        Some(HostOperation {
+            at: entered.at,
+            device_num: entered.region.device_num,
+            host_op_id: 0,
+            target_data: id,
+            codeptr_ra: entered.region.codeptr_ra,
+            work: work.clone(),
+            thread: entered.thread,
+        })
+    }
+
+    /// No more records come: the regions that ran code on their device, and of which it has no record: thread and begin of each.
+    pub(crate) fn without_record(&mut self) -> Vec<(usize, Ns)> {
+        let entered = self.order.drain(..).filter_map(|id| self.by_id.remove(&id));
+        entered
+            .filter(|entered| !entered.has_record && entered.region.kind == ompt::ompt_target)
+            .map(|entered| (entered.thread, entered.at.time))
+            .collect()
     }
 }
 
@@ -189,6 +252,11 @@ impl HostOperations {
         if let Some(asked) = self.by_id.get_mut(&host_op_id) {
             asked.has_record = true;
         }
+    }
+
+    /// Whether the runtime has reported none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.order.is_empty()
     }
 
     /// The operation that a record names, by both numbers; some runtimes have them in each other's place.

@@ -32,7 +32,7 @@ use crate::emitter::Stage;
 use crate::interpret::SessionClock;
 use crate::repair::Cause;
 use crate::sink::{CounterId, LocationKind, Ns, Point, Source};
-use host::{HostOperation, HostOperations, Observed, TargetRegion, Unrecorded};
+use host::{HostOperation, HostOperations, Observed, Regions, TargetRegion, Unrecorded};
 use images::Images;
 use omptrace_common::fast_map::FastMap;
 use queues::{Label, Placed, Queue};
@@ -76,6 +76,7 @@ enum QueueKind {
     Kernels,
     ToDevice,
     FromDevice,
+    WithinDevice,
     Memory,
     OtherOperations,
     Hardware(u64),
@@ -89,6 +90,11 @@ impl QueueKind {
             Work::DataOp(op) => op,
         };
         match op.kind() {
+            _ if op.is_of_memory() => QueueKind::Memory,
+            // Whatever a runtime calls it: LLVM's says that it is from the device.
+            _ if op.src_device_num >= 0 && op.src_device_num == op.dest_device_num => {
+                QueueKind::WithinDevice
+            }
             ompt::ompt_target_data_transfer_to_device => QueueKind::ToDevice,
             ompt::ompt_target_data_transfer_from_device => QueueKind::FromDevice,
             ompt::ompt_target_data_transfer | ompt::ompt_target_data_transfer_rect
@@ -99,7 +105,6 @@ impl QueueKind {
             ompt::ompt_target_data_transfer | ompt::ompt_target_data_transfer_rect => {
                 QueueKind::FromDevice
             }
-            _ if op.is_of_memory() => QueueKind::Memory,
             _ => QueueKind::OtherOperations,
         }
     }
@@ -109,6 +114,7 @@ impl QueueKind {
             QueueKind::Kernels => "kernels".into(),
             QueueKind::ToDevice => "transfers to device".into(),
             QueueKind::FromDevice => "transfers from device".into(),
+            QueueKind::WithinDevice => "transfers within device".into(),
             QueueKind::Memory => "memory".into(),
             QueueKind::OtherOperations => "other operations".into(),
             QueueKind::Hardware(hwid) => format!("hardware {hwid:#x}"),
@@ -133,6 +139,7 @@ pub(crate) struct Devices {
     devices: BTreeMap<i32, Device>,
     threads: Vec<OnHost>,
     operations: HostOperations,
+    regions: Regions,
     /// The kinds of work of which there are records without an operation of the host. An operation without a record may be
     /// the one that they are of.
     anonymous: Vec<Work>,
@@ -209,6 +216,7 @@ impl Devices {
             types,
             threads: streams.map(on_host).collect(),
             operations: HostOperations::default(),
+            regions: Regions::default(),
             anonymous: Vec::new(),
             pauses: Vec::new(),
             images: Images::default(),
@@ -253,7 +261,10 @@ impl Devices {
         self.kernels.clear();
     }
 
-    pub(crate) fn target(&mut self, thread: usize, e: &TargetEmi) {
+    pub(crate) fn target(&mut self, thread: usize, at: Point, e: &TargetEmi) {
+        if e.endpoint != ompt::ompt_scope_end && self.survey.names_regions(e.device_num) {
+            self.regions.add(at, thread, TargetRegion::of(e));
+        }
         let regions = &mut self.threads[thread].regions;
         if e.endpoint != ompt::ompt_scope_end {
             regions.push(TargetRegion::of(e));
@@ -487,7 +498,8 @@ impl Devices {
         let operation = named
             .or_else(|| operations.likely(&work.work, ids.1, begin))
             .or_else(numbered)
-            .cloned();
+            .cloned()
+            .or_else(|| self.regions.operation(&work.work, ids.0));
         if operation.is_none() && self.is_in_pause(begin) {
             return Err(Cause::DeviceRecordOfPause);
         }
@@ -589,6 +601,14 @@ impl Devices {
 
     /// The process has no more events.
     pub(crate) fn finish(mut self, stage: &mut Stage<'_>) -> BTreeMap<i32, DeviceReport> {
+        let regions = self.regions.without_record();
+        // Where the runtime reports operations, they are what should have records.
+        if self.operations.is_empty() {
+            for (thread, time) in regions {
+                let stream = self.threads[thread].stream;
+                stage.repairs.add(Cause::NoRecordOfRegion, stream, time);
+            }
+        }
         for unrecorded in self.operations.finish() {
             self.place_unrecorded(stage, unrecorded);
         }

@@ -237,10 +237,13 @@ fn arguments(placed: &Placed) -> Vec<Argument<'_>> {
             granted_num_teams,
             ..
         } => {
-            arguments.push(argument(
-                "requested_num_teams",
-                Value::Uint((*requested_num_teams).into()),
-            ));
+            // 0 is the program's word, where the operation is known: as many as the runtime likes.
+            if *requested_num_teams > 0 || placed.host_op_id != 0 {
+                arguments.push(argument(
+                    "requested_num_teams",
+                    Value::Uint((*requested_num_teams).into()),
+                ));
+            }
             if *granted_num_teams > 0 {
                 arguments.push(argument(
                     "granted_num_teams",
@@ -255,16 +258,27 @@ fn arguments(placed: &Placed) -> Vec<Argument<'_>> {
             dest_addr,
             dest_device_num,
             ..
-        }) => arguments.extend([
-            argument("bytes", Value::Uint(*bytes)),
-            argument("src_addr", Value::Hex(*src_addr)),
-            argument("src_device_num", Value::Int((*src_device_num).into())),
-            argument("dest_addr", Value::Hex(*dest_addr)),
-            argument("dest_device_num", Value::Int((*dest_device_num).into())),
-        ]),
+        }) => {
+            arguments.push(argument("bytes", Value::Uint(*bytes)));
+            let ends = [
+                ("src_addr", *src_addr, "src_device_num", *src_device_num),
+                ("dest_addr", *dest_addr, "dest_device_num", *dest_device_num),
+            ];
+            // NVIDIA's records say neither of a copy that no operation of the host is known of.
+            for (address, at, device, number) in ends {
+                if at != 0 || number >= 0 {
+                    arguments.push(argument(address, Value::Hex(at)));
+                }
+                if number >= 0 {
+                    arguments.push(argument(device, Value::Int(number.into())));
+                }
+            }
+        }
         Work::Native { hwid, .. } => arguments.push(argument("hwid", Value::Hex(*hwid))),
     }
-    arguments.push(argument("host_op_id", Value::Hex(placed.host_op_id)));
+    if placed.host_op_id != 0 {
+        arguments.push(argument("host_op_id", Value::Hex(placed.host_op_id)));
+    }
     if placed.target_id != 0 {
         arguments.push(argument("target_data", Value::Hex(placed.target_id)));
     }

@@ -26,8 +26,9 @@ pub(crate) struct Survey {
 #[derive(Debug, Default)]
 struct Surveyed {
     is_traced: bool,
-    /// Allocations out of memory that the runtime has had before have no records.
-    pools_memory: bool,
+    /// CUPTI traced it: allocations out of memory that the runtime has had before have no records, and records name target regions
+    /// where the runtime reports no operations.
+    by_cupti: bool,
     clock: Option<(DeviceClockMap, DeviceClockReport)>,
 }
 
@@ -82,7 +83,7 @@ impl Survey {
             if !device.records.is_empty() {
                 let surveyed = survey.devices.entry(*device_num).or_default();
                 surveyed.is_traced = true;
-                surveyed.pools_memory = device.provider.starts_with(CUPTI);
+                surveyed.by_cupti = device.provider.starts_with(CUPTI);
             }
         }
         survey
@@ -95,13 +96,20 @@ impl Survey {
             .is_some_and(|device| device.is_traced)
     }
 
+    /// Whether records of the device may have the number of a target region in place of that of an operation.
+    pub(crate) fn names_regions(&self, device_num: i32) -> bool {
+        self.devices
+            .get(&device_num)
+            .is_some_and(|device| device.by_cupti)
+    }
+
     /// Whether the device, which was traced, should have given a record of this work.
     pub(crate) fn expects(&self, device_num: i32, work: &Work) -> bool {
-        let pools_memory = self
+        let by_cupti = self
             .devices
             .get(&device_num)
-            .is_some_and(|device| device.pools_memory);
-        !pools_memory || !matches!(work, Work::DataOp(op) if op.is_of_memory())
+            .is_some_and(|device| device.by_cupti);
+        !by_cupti || !matches!(work, Work::DataOp(op) if op.is_of_memory())
     }
 
     /// The map of the device's clock.
@@ -218,7 +226,7 @@ fn asked(reader: &Reader, stream: &Stream, wanted: &FastMap<u64, ()>) -> Vec<(u6
             }
             Event::TargetEmi(e) => {
                 regions.push(e.device_num);
-                continue;
+                (e.endpoint, e.target_data.0, e.device_num)
             }
             Event::TargetSubmitEmi(e) => (
                 e.endpoint,

@@ -111,8 +111,10 @@ unsafe fn take_records(session: &'static Session, traced: &Traced, completion: &
         records -= others.len() as u64;
         put_records(session, device_num, others);
     }
-    if completion.bytes > 0 {
-        traced.counts.completed(records);
+    match completion.bytes {
+        // Records that had waited for what they belong to.
+        0 => traced.counts.brought(records),
+        _ => traced.counts.completed(records),
     }
     traced.read_clock_again(session, newest);
     for (problem, times) in problems {

@@ -39,7 +39,7 @@ use crate::session::{self, Session};
 use traced::{State, Traced};
 
 pub(crate) use images::loaded;
-pub(crate) use operations::{Asked, begins, ends, region};
+pub(crate) use operations::{Asked, begins, ends, region_begins, region_ends};
 
 /// The devices of a session.
 #[derive(Debug)]

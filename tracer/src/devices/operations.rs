@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ompt_sys::{self as ompt, ompt_scope_begin, ompt_scope_endpoint_t, ompt_target_data_op_t};
+use ompt_sys::{self as ompt, ompt_target_data_op_t};
 use omptrace_device::HostOperation;
 
 use super::traced::Traced;
@@ -13,14 +13,45 @@ use crate::hot::stream::{NO_DEVICE, Stream};
 use crate::hot::tls;
 use crate::session;
 
-/// The thread enters a target region on a device, or leaves it.
-pub(crate) fn region(endpoint: ompt_scope_endpoint_t, device_num: i32) {
-    let is_in = endpoint == ompt_scope_begin;
-    if let Some(stream) = stream() {
-        stream
-            .target_device
-            .set(if is_in { device_num } else { NO_DEVICE });
+/// The thread enters a target region on a device; `target_id` is the tool's number of it. A runtime may report no operations, as
+/// GCC's: then what the device does is the region's.
+pub(crate) fn region_begins(device_num: i32, target_id: Option<u64>) {
+    let Some(stream) = stream() else { return };
+    stream.target_device.set(device_num);
+    let traced = target_id.and_then(|target_id| Some((target_id, traced(device_num)?)));
+    let announced = stream.announced_regions.get() << 1;
+    stream
+        .announced_regions
+        .set(announced | u64::from(traced.is_some()));
+    if let Some((target_id, traced)) = traced {
+        traced.tracer.operation_begins(&HostOperation {
+            host_op_id: target_id,
+            device_num,
+            optype: ompt_target_data_op_t(0),
+        });
     }
+}
+
+/// The thread leaves its innermost target region.
+pub(crate) fn region_ends() {
+    let Some(stream) = stream() else { return };
+    stream.target_device.set(NO_DEVICE);
+    let announced = stream.announced_regions.get();
+    stream.announced_regions.set(announced >> 1);
+    if announced & 1 != 0 {
+        announcement_ends();
+    }
+}
+
+/// The device, if its tracer wants to know of operations.
+fn traced(device_num: i32) -> Option<Arc<Traced>> {
+    let devices = &session::of_this_process()?.devices;
+    // Relaxed: see where it is stored.
+    if !devices.wants_operations.load(Ordering::Relaxed) {
+        return None;
+    }
+    let traced = devices.by_number.lock().get(&device_num).cloned();
+    traced.filter(|traced| traced.is_tracing() && traced.tracer.wants_operations())
 }
 
 /// A kernel is launched, or data are moved between these two devices.
@@ -32,19 +63,7 @@ pub(crate) enum Asked {
 
 /// The thread begins to ask for an operation.
 pub(crate) fn begins(host_op_id: u64, asked: Asked) {
-    let Some(session) = session::of_this_process() else {
-        return;
-    };
-    let devices = &session.devices;
-    // Relaxed: see where it is stored.
-    if !devices.wants_operations.load(Ordering::Relaxed) {
-        return;
-    }
     let Some(stream) = stream() else { return };
-    let traced = |device_num: &i32| -> Option<Arc<Traced>> {
-        let traced = devices.by_number.lock().get(device_num).cloned();
-        traced.filter(|traced| traced.is_tracing() && traced.tracer.wants_operations())
-    };
     let (optype, candidates) = match asked {
         Asked::Kernel => (ompt_target_data_op_t(0), [stream.target_device.get(); 2]),
         Asked::DataOp(optype, [src, dest]) => match optype {
@@ -55,7 +74,7 @@ pub(crate) fn begins(host_op_id: u64, asked: Asked) {
             _ => (optype, [dest, src]),
         },
     };
-    if let Some(traced) = candidates.iter().find_map(traced) {
+    if let Some(traced) = candidates.into_iter().find_map(traced) {
         stream.is_announced.set(true);
         traced.tracer.operation_begins(&HostOperation {
             host_op_id,
@@ -70,6 +89,10 @@ pub(crate) fn ends() {
     if !stream().is_some_and(|stream| stream.is_announced.replace(false)) {
         return;
     }
+    announcement_ends();
+}
+
+fn announcement_ends() {
     let Some(session) = session::of_this_process() else {
         return;
     };

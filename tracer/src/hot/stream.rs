@@ -72,6 +72,8 @@ pub(crate) struct Stream {
     pub(crate) target_device: Cell<i32>,
     /// A device's tracer knows of the operation that the thread asks for.
     pub(crate) is_announced: Cell<bool>,
+    /// Target regions that the thread is in, the innermost in the lowest bit: 1 where a tracer of devices was told of it.
+    pub(crate) announced_regions: Cell<u64>,
     /// True where ids were given that the chunk does not know of: nothing more may be written into it.
     pub(crate) stale: Cell<bool>,
     /// Events not recorded, and not reported yet. Atomic since signal handlers on the same thread count, too.
@@ -113,6 +115,7 @@ impl Stream {
             registers: Cell::new(Registers::NONE),
             target_device: Cell::new(0),
             is_announced: Cell::new(false),
+            announced_regions: Cell::new(0),
             stale: Cell::new(false),
             lost: AtomicU64::new(0),
             unreported_in: Cell::new(0),
@@ -187,6 +190,7 @@ impl Stream {
         self.registers.set(Registers::NONE);
         self.target_device.set(NO_DEVICE);
         self.is_announced.set(false);
+        self.announced_regions.set(0);
         self.joining.forget();
         self.collecting.end();
         self.stale.set(false);

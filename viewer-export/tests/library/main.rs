@@ -9,6 +9,7 @@ mod faults;
 mod fixture;
 mod golden;
 mod historic;
+mod nvidia_devices;
 mod openuh;
 mod parts_of_runs;
 mod stats;

@@ -484,8 +484,15 @@ callbacks! { @ cold target_emi(kind: ompt_target_t, endpoint: ompt_scope_endpoin
         }
     };
     around |record| {
+        if endpoint == ompt_scope_end {
+            guarded(devices::region_ends);
+        }
         record();
-        devices::region(endpoint, device_num);
+        if endpoint == ompt_scope_begin {
+            // SAFETY: the runtime passes null, or the region's data.
+            let target_id = unsafe { id(target_data) };
+            guarded(|| devices::region_begins(device_num, target_id.known()));
+        }
     }
 }
 

@@ -1,0 +1,136 @@
+//! Devices of libgomp's plugins (OpenMP 5.2, 19.5.2.19 and 19.5.2.20). A tool learns of a device before the first construct that uses
+//! it. libgomp traces no devices, so there is no lookup function.
+
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::{mem, ptr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::{tool, unload};
+
+/// Devices that the tool knows, one bit each.
+static ANNOUNCED: AtomicU64 = AtomicU64::new(0);
+
+/// The names of libgomp's plugins, each with its number of devices, in the order in which they were loaded. libgomp numbers its
+/// devices in this order. Locked while a device is announced.
+static PLUGINS: Mutex<Vec<(&'static CStr, c_int)>> = Mutex::new(Vec::new());
+
+/// Announces a device to the tool, once. libgomp has loaded its plugins.
+pub(crate) fn announce(device: c_int) {
+    let bit = u32::try_from(device)
+        .ok()
+        .and_then(|device| 1_u64.checked_shl(device));
+    let Some(bit) = bit else {
+        return;
+    };
+    // Acquire: pairs with the release below, so that the tool knows the device before a thread that finds the bit reports a construct.
+    if ANNOUNCED.load(Ordering::Acquire) & bit != 0 {
+        return;
+    }
+    let mut plugins = PLUGINS.lock().unwrap_or_else(PoisonError::into_inner);
+    // Relaxed: bits are set under the lock.
+    if ANNOUNCED.load(Ordering::Relaxed) & bit != 0 {
+        return;
+    }
+    let r#type = name_of(device, &mut plugins).unwrap_or(c"");
+    report!(
+        ompt_callback_device_initialize as ompt_callback_device_initialize_t,
+        device,
+        r#type.as_ptr(),
+        ptr::null_mut(),
+        None,
+        ptr::null(),
+    );
+    // libgomp closes its devices at exit. What is registered after that is called before.
+    // SAFETY: the function stays where it is: nothing unloads a preloaded library.
+    unsafe { libc::atexit(at_exit) };
+    ANNOUNCED.fetch_or(bit, Ordering::Release);
+}
+
+/// This process is a child, in which no device is open.
+pub(crate) fn forget() {
+    ANNOUNCED.store(0, Ordering::Relaxed);
+}
+
+extern "C" fn at_exit() {
+    if !tool::is_of_this_process() {
+        return;
+    }
+    let announced = ANNOUNCED.swap(0, Ordering::Relaxed);
+    let is_announced = |device: &c_int| announced >> device & 1 != 0;
+    for device in (0..u64::BITS as c_int).filter(is_announced) {
+        report!(
+            ompt_callback_device_finalize as ompt_callback_device_finalize_t,
+            device,
+        );
+    }
+}
+
+/// The plugin's name for its devices, such as `nvptx` or `gcn`.
+fn name_of(device: c_int, plugins: &mut Vec<(&'static CStr, c_int)>) -> Option<&'static CStr> {
+    if plugins.is_empty() {
+        // SAFETY: the callback gets the list, which outlives the call.
+        unsafe { libc::dl_iterate_phdr(Some(add_plugin), (&raw mut *plugins).cast()) };
+    }
+    let mut first = 0;
+    plugins.iter().find_map(|(name, count)| {
+        first += count;
+        (device < first).then_some(*name)
+    })
+}
+
+unsafe extern "C" fn add_plugin(
+    info: *mut libc::dl_phdr_info,
+    _size: usize,
+    plugins: *mut c_void,
+) -> c_int {
+    // SAFETY: the loader passes its own description of a library.
+    let file = unsafe { (*info).dlpi_name };
+    if file.is_null() {
+        return 0;
+    }
+    // SAFETY: a string of the loader's.
+    let bytes = unsafe { CStr::from_ptr(file) }.to_bytes();
+    const PLUGIN: &[u8] = b"libgomp-plugin-";
+    if bytes.windows(PLUGIN.len()).any(|window| window == PLUGIN)
+        // SAFETY: as above.
+        && let Some(plugin) = unsafe { plugin(file) }
+    {
+        // SAFETY: `name_of` passes this list.
+        unsafe { (*plugins.cast::<Vec<(&'static CStr, c_int)>>()).push(plugin) };
+    }
+    0
+}
+
+/// The name of a loaded plugin, and its number of devices (GCC's `libgomp-plugin.h`).
+///
+/// # Safety
+/// `file` is the loader's name of a library.
+unsafe fn plugin(file: *const c_char) -> Option<(&'static CStr, c_int)> {
+    type GetName = unsafe extern "C" fn() -> *const c_char;
+    type GetNumDevices = unsafe extern "C" fn(c_uint) -> c_int;
+    // SAFETY: nothing is loaded that is not.
+    let handle = unsafe { libc::dlopen(file, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if handle.is_null() {
+        return None;
+    }
+    // SAFETY: a handle and strings.
+    let (name, count) = unsafe {
+        (
+            libc::dlsym(handle, c"GOMP_OFFLOAD_get_name".as_ptr()),
+            libc::dlsym(handle, c"GOMP_OFFLOAD_get_num_devices".as_ptr()),
+        )
+    };
+    let found = (!name.is_null() && !count.is_null()).then(|| {
+        // SAFETY: functions of these names have these types. The argument, OpenMP's `requires` clauses, is new in GCC 13, and is
+        // ignored before.
+        unsafe {
+            let name = mem::transmute::<*mut c_void, GetName>(name)();
+            let count = mem::transmute::<*mut c_void, GetNumDevices>(count)(0);
+            (CStr::from_ptr(name), count.max(0))
+        }
+    });
+    // SAFETY: the handle from above; libgomp never closes its plugins, so the name stays.
+    unsafe { unload::close(handle) };
+    found
+}

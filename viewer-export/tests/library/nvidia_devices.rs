@@ -1,0 +1,220 @@
+//! Traces of an NVIDIA H200 (`tests/devices/README.md`), checked against what the program asked for, and against times that the
+//! program read on the device's own clock.
+
+use std::path::PathBuf;
+
+use omptrace_analysis::{Info, Stats, check};
+use omptrace_symbols::Options;
+use omptrace_trace_format::Reader;
+
+use crate::golden::is_as_reviewed;
+use crate::historic::text;
+
+/// One trace of `tests/programs/gpu.c`.
+struct Case {
+    name: &'static str,
+    kernels: u64,
+    /// Transfers to the device and from it. LLVM's runtime makes one more to the device when it starts.
+    transfers: [u64; 2],
+    /// Operations that show as the host observed them.
+    host_observed: u64,
+    /// The findings of the reader.
+    findings: &'static [&'static str],
+}
+
+const CASES: &[Case] = &[
+    // Kernels that spin for 1 to 4 ms, and bring two times back.
+    Case {
+        name: "nvidia_spin",
+        kernels: 4,
+        transfers: [1, 4],
+        host_observed: 0,
+        findings: &[],
+    },
+    // 8 threads with 4 target regions each.
+    Case {
+        name: "nvidia_threads",
+        kernels: 8 * 4,
+        transfers: [1 + 8 * 4, 8 * 4],
+        host_observed: 0,
+        findings: &["late_end"],
+    },
+    // The same, by CUDA 12's library.
+    Case {
+        name: "nvidia_cupti12",
+        kernels: 8 * 4,
+        transfers: [1 + 8 * 4, 8 * 4],
+        host_observed: 0,
+        findings: &["late_end"],
+    },
+    // Target tasks, run by hidden helper threads.
+    Case {
+        name: "nvidia_nowait",
+        kernels: 12,
+        transfers: [1 + 12, 12],
+        host_observed: 0,
+        findings: &["late_end", "missing_end"],
+    },
+    // 6 copies within the device, between a copy there and a copy back.
+    Case {
+        name: "nvidia_within",
+        kernels: 0,
+        transfers: [1 + 1, 1],
+        host_observed: 0,
+        findings: &[],
+    },
+    // 10 kernels, 10 while recording was paused, 10 more.
+    Case {
+        name: "nvidia_pause",
+        kernels: 2 * 10,
+        transfers: [1 + 2, 2],
+        host_observed: 0,
+        findings: &["device_record_of_pause", "late_end"],
+    },
+    // 10 kernels on data that stays there, and `_exit`.
+    Case {
+        name: "nvidia_end",
+        kernels: 10,
+        transfers: [1 + 1, 1],
+        host_observed: 10 + 3 + 2,
+        findings: &["missing_end", "no_device_record"],
+    },
+    // A library's 5 kernels and its copy between an OpenMP program's 3 and 1.
+    Case {
+        name: "nvidia_beside",
+        kernels: 3 + 5 + 1,
+        transfers: [1 + 4, 4 + 1],
+        host_observed: 0,
+        findings: &[],
+    },
+    // On GCC's runtime, which reports target regions and no operations, there is a transfer of a kernel's arguments for each.
+    Case {
+        name: "nvidia_gcc_spin",
+        kernels: 4,
+        transfers: [1 + 4, 4],
+        host_observed: 0,
+        findings: &[],
+    },
+    Case {
+        name: "nvidia_gcc_threads",
+        kernels: 8 * 4,
+        transfers: [1 + 8 * 4, 8 * 4],
+        host_observed: 0,
+        findings: &["late_end"],
+    },
+    Case {
+        name: "nvidia_gcc_end",
+        kernels: 0,
+        transfers: [0, 0],
+        host_observed: 0,
+        findings: &["missing_end", "no_record_of_region"],
+    },
+];
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/devices")
+}
+
+fn open(name: &str) -> Reader {
+    Reader::open(&folder().join(format!("{name}.omptrace"))).expect("a trace")
+}
+
+#[test]
+fn what_the_program_asked_for_shows_once() {
+    for case in CASES {
+        let reader = open(case.name);
+        let stats = Stats::of(&[&reader], &Options::default()).0;
+        let device = stats.device_use.first().map(|device| {
+            let transfers = [device.to_device.count, device.from_device.count];
+            (device.kernels, transfers, device.host_observed)
+        });
+        assert_eq!(
+            device.unwrap_or_default(),
+            (case.kernels, case.transfers, case.host_observed),
+            "{}",
+            case.name
+        );
+        let info = Info::of(&reader);
+        let clock = info.devices[&0].timeline.clock.expect("a clock");
+        assert!(clock.uncertainty_ns < 100, "{}: {clock}", case.name);
+        assert_eq!(clock.residual_ns, 0, "{}: {clock}", case.name);
+        // A GCC program's construct stands for its kernel's submission.
+        let sources = stats
+            .devices
+            .iter()
+            .filter(|work| work.name.contains("kernel"));
+        let sources: Vec<&str> = sources.map(|work| work.name.as_str()).collect();
+        let is_named = |name: &&str| name.contains(" @") || name.contains("library_kernel");
+        assert!(sources.iter().all(is_named), "{}: {sources:?}", case.name);
+    }
+}
+
+#[test]
+fn what_is_missing_is_reported() {
+    for case in CASES {
+        let findings = check(&open(case.name));
+        let mut found: Vec<_> = findings.iter().map(|finding| finding.name).collect();
+        found.sort_unstable();
+        found.retain(|name| *name != "names_missing");
+        assert_eq!(found, case.findings, "{}", case.name);
+    }
+}
+
+/// The device's clock in nanoseconds at the begin and the end of each kernel, as the programs printed them.
+const SPUN: &[(&str, [(i64, i64); 4])] = &[
+    (
+        "nvidia_spin",
+        [
+            (1795714297423579968, 1795714297424579968),
+            (1795714297424745120, 1795714297426745120),
+            (1795714297427051328, 1795714297430051328),
+            (1795714297430407584, 1795714297434407584),
+        ],
+    ),
+    (
+        "nvidia_gcc_spin",
+        [
+            (20469124098, 20470124100),
+            (20470324876, 20472324897),
+            (20472390772, 20475390781),
+            (20475464095, 20479464171),
+        ],
+    ),
+];
+
+/// Begins and lengths of the kernels on a timeline, in nanoseconds.
+fn kernels(timeline: &str) -> Vec<(i64, i64)> {
+    let of_line = |line: &str| {
+        let (begin, rest) = line.trim().split_once("  kernel ")?;
+        let (_, length) = rest.rsplit_once("= ")?;
+        let begin: f64 = begin.parse().ok()?;
+        let length: f64 = length.strip_suffix(" us")?.parse().ok()?;
+        Some(((begin * 1e9).round() as i64, (length * 1e3).round() as i64))
+    };
+    timeline.lines().filter_map(of_line).collect()
+}
+
+/// A kernel begins with the code that the compiler puts before that of the program, which takes microseconds in GCC's.
+#[test]
+fn times_are_those_of_the_devices_own_clock() {
+    const OTHER_CODE_NS: i64 = 10_000;
+    for (name, spun) in SPUN {
+        let kernels = kernels(&text(&open(name)));
+        assert_eq!(kernels.len(), spun.len(), "{name}");
+        for ((begin, length), (spun_begin, spun_end)) in kernels.iter().zip(spun) {
+            let more = length - (spun_end - spun_begin);
+            assert!((0..OTHER_CODE_NS).contains(&more), "{name}: {more} ns");
+            let apart = (begin - kernels[0].0) - (spun_begin - spun[0].0);
+            assert!(apart.abs() < OTHER_CODE_NS, "{name}: {apart} ns");
+        }
+    }
+}
+
+/// `OMPTRACE_BLESS=1` writes what came out; read the difference before you commit it.
+#[test]
+fn timelines_are_as_before() {
+    for case in CASES {
+        let path = folder().join(format!("{}.txt", case.name));
+        is_as_reviewed(&path, &text(&open(case.name)));
+    }
+}
