@@ -72,7 +72,7 @@ pub(crate) struct Stream {
     pub(crate) target_device: Cell<i32>,
     /// A device's tracer knows of the operation that the thread asks for.
     pub(crate) is_announced: Cell<bool>,
-    /// Target regions that the thread is in, the innermost in the lowest bit: 1 where a tracer of devices was told of it.
+    /// The target regions that the thread is in, the innermost in the lowest bit: 1 where it was announced to a tracer of devices.
     pub(crate) announced_regions: Cell<u64>,
     /// True where ids were given that the chunk does not know of: nothing more may be written into it.
     pub(crate) stale: Cell<bool>,
