@@ -165,9 +165,7 @@ impl Nvidia<'_> {
                     true => "; only root may have them (RmProfilingAdminOnly)",
                     false => "",
                 };
-                format!(
-                    "records by CUPTI, {path}, driver {driver}{restricted}; never tried on hardware"
-                )
+                format!("records by CUPTI, {path}, driver {driver}{restricted}")
             }
         }
     }
@@ -311,7 +309,7 @@ mod tests {
         let both = ["/c/libcupti.so.13", "/c/libcupti.so.12"];
         assert_eq!(
             records(&both),
-            "records by CUPTI, /c/libcupti.so.12, driver 535.104.05; never tried on hardware"
+            "records by CUPTI, /c/libcupti.so.12, driver 535.104.05"
         );
         assert!(
             records(&both[..1])

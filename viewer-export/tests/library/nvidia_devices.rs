@@ -138,7 +138,7 @@ fn what_the_program_asked_for_shows_once() {
         let clock = info.devices[&0].timeline.clock.expect("a clock");
         assert!(clock.uncertainty_ns < 100, "{}: {clock}", case.name);
         assert_eq!(clock.residual_ns, 0, "{}: {clock}", case.name);
-        // A GCC program's construct stands for its kernel's submission.
+        // All but the library's have the line of their construct.
         let sources = stats
             .devices
             .iter()
