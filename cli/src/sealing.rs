@@ -201,10 +201,15 @@ fn samples(sealed: &[&Sealed]) -> String {
 }
 
 fn lost(sealed: &[&Sealed]) -> String {
-    match sealed.iter().map(|sealed| sealed.lost).sum() {
-        0 if sealed.iter().all(|sealed| sealed.is_whole()) => "none lost".to_owned(),
-        0 => "SOME MISSING".to_owned(),
-        lost => format!("{} LOST", message::number(lost)),
+    let lost = sealed.iter().map(|sealed| sealed.lost).sum();
+    let samples = sealed.iter().map(|sealed| sealed.samples_lost).sum();
+    let samples = (samples > 0).then(|| format!("{} LOST", message::counted(samples, "sample")));
+    match (lost, samples) {
+        (0, Some(samples)) => samples,
+        (0, None) if sealed.iter().all(|sealed| sealed.is_whole()) => "none lost".to_owned(),
+        (0, None) => "SOME MISSING".to_owned(),
+        (lost, None) => format!("{} LOST", message::number(lost)),
+        (lost, Some(samples)) => format!("{} LOST, {samples}", message::number(lost)),
     }
 }
 

@@ -450,6 +450,9 @@ fn what_a_ring_has_no_room_for_is_counted() {
     // The timer of the thread had its own.
     assert!(recorded + lost >= SENT, "{recorded} {lost}");
     assert_eq!(count(&events, "parallel_begin"), 1);
+    let recovered = omptrace([Path::new("recover"), &traces.only()]);
+    let said = String::from_utf8_lossy(&recovered.stderr).replace(',', "");
+    assert!(said.contains(&format!(" {lost} samples LOST")), "{said}");
 }
 
 /// Signals that a storm has at least; `cargo xtask soak` asks for more.

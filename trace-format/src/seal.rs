@@ -46,6 +46,8 @@ pub struct Sealed {
     pub samples: u64,
     /// Events that were not recorded, as the events `omptrace_lost` count them.
     pub lost: u64,
+    /// Samples that were not recorded, as the events `omptrace_samples_lost` count them.
+    pub samples_lost: u64,
     /// Words about what turned tracing off: see [`crate::Metadata::failure_message`].
     pub failure: Option<String>,
     /// Streams, without those of samples.
@@ -59,7 +61,7 @@ pub struct Sealed {
 }
 
 impl Sealed {
-    /// True where all that happened is in the trace, but for what [`Sealed::lost`] counts.
+    /// True where all that happened is in the trace, but for what [`Sealed::lost`] and [`Sealed::samples_lost`] count.
     pub fn is_whole(&self) -> bool {
         let is_damage = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
         self.failure.is_none() && !self.diagnostics.iter().any(is_damage)
@@ -452,6 +454,9 @@ fn count(words: &[u64], sealed: &mut Sealed) -> bool {
         }
         match decode(event, &mut state).map(|decoded| decoded.event) {
             Ok(Event::Lost(lost)) => sealed.lost = sealed.lost.saturating_add(lost.events),
+            Ok(Event::SamplesLost(lost)) => {
+                sealed.samples_lost = sealed.samples_lost.saturating_add(lost.samples);
+            }
             Ok(Event::SampleStream(_)) => is_of_samples |= events == 1,
             Ok(Event::Sample(_)) => sealed.samples += 1,
             _ => {}
