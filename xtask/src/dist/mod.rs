@@ -1,11 +1,12 @@
 //! What a release consists of, in `dist/`: archives and packages with the program and its libraries, what was compiled in, checksums.
 //!
 //! ```text
-//! cargo zigbuild, for an old glibc --> program and libraries --> debug information apart, the rest stripped
+//! cargo zigbuild, for an old glibc --> program and libraries --> debug information apart, the rest stripped --> build ids
 //!   --> one tree (bin, lib, share) --> .tar.gz, wheel; with --all also .deb, .rpm
 //! ```
 //!
-//! Times in archives are those of the commit: the same binaries are packed as the same bytes.
+//! Times in archives are those of the commit: the same binaries are packed as the same bytes. A build id is the checksum of the stripped
+//! file, so that it is the same wherever it is built. Debug information is not: zig's own libraries have the folder in theirs.
 
 mod roots;
 
@@ -25,6 +26,8 @@ use crate::{bill_of_materials, install, setup};
 const GLIBC: (u32, u32) = (2, 17);
 /// What the program and its libraries may take, in bytes.
 const MAX_INSTALLED: u64 = 15_000_000;
+/// A build id before the file is known: a SHA-1 of zeros.
+const NO_BUILD_ID: [u8; 20] = [0; 20];
 /// The program and the libraries, where the tree has them.
 const BINARIES: [&str; 3] = ["bin/omptrace", "lib/libomptrace.so", "lib/libomptgomp.so"];
 
@@ -117,16 +120,19 @@ fn compare_with_a_second(all: bool) -> Result<()> {
     remove();
     let differs: Vec<&str> = first
         .lines()
-        .filter(|line| !second.contains(line))
+        .filter(|line| !second.contains(line) && !line.ends_with(DEBUG_ARCHIVE))
         .collect();
     match differs.is_empty() && first.len() == second.len() {
         true => {
-            println!("A second build gives the same bytes.");
+            println!("A second build gives the same bytes, but for debug information.");
             Ok(())
         }
         false => Err(format!("a second build differs in:\n{}", differs.join("\n")).into()),
     }
 }
+
+/// The end of the name of the archive with debug information.
+const DEBUG_ARCHIVE: &str = "-debug.tar.gz";
 
 /// Where releases are made.
 fn folder() -> PathBuf {
@@ -185,9 +191,10 @@ impl Release {
         let tools = tools().join(FOLDER);
         // The same bytes wherever it is built.
         let flags = format!(
-            "--remap-path-prefix={}=/omptrace --remap-path-prefix={}=/cargo",
+            "--remap-path-prefix={}=/omptrace --remap-path-prefix={}=/cargo -Clink-arg=-Wl,--build-id=0x{}",
             root().display(),
-            cargo_home().display()
+            cargo_home().display(),
+            hexadecimal(&NO_BUILD_ID)
         );
         let (major, minor) = GLIBC;
         run(command(
@@ -217,15 +224,17 @@ impl Release {
         for path in BINARIES {
             let source = built.join(file_name(Path::new(path)));
             let stripped = tree().join(path);
-            let debug = debug_tree().join(path).with_added_extension("debug");
-            for file in [&stripped, &debug] {
-                fs::create_dir_all(file.parent().expect("it lies in a tree"))?;
-            }
+            fs::create_dir_all(stripped.parent().expect("it lies in a tree"))?;
+            run(command("objcopy", ["--strip-unneeded"]).args([&source, &stripped]))?;
+            let id = give_build_id(&stripped, None)?;
+            let id_text = hexadecimal(&id);
+            let (first, rest) = id_text.split_at(2);
+            // Where debuggers look below their folder of debug files.
+            let debug = debug_tree().join(format!(".build-id/{first}/{rest}.debug"));
+            fs::create_dir_all(debug.parent().expect("it lies in a tree"))?;
             let apart = ["--only-keep-debug", "--compress-debug-sections=zlib"];
             run(command("objcopy", apart).args([&source, &debug]))?;
-            run(command("objcopy", ["--strip-unneeded"])
-                .arg(format!("--add-gnu-debuglink={}", debug.display()))
-                .args([&source, &stripped]))?;
+            give_build_id(&debug, Some(id))?;
         }
         install::place_texts(&tree(), &tree().join("bin/omptrace"))?;
         let documents = tree().join("share/doc/omptrace");
@@ -306,6 +315,48 @@ impl Release {
             .env("SOURCE_DATE_EPOCH", &self.time);
         command
     }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Writes the build id into a file that was linked with [`NO_BUILD_ID`]: this one, else the SHA-1 of the file as it is.
+fn give_build_id(file: &Path, id: Option<[u8; 20]>) -> Result<[u8; 20]> {
+    // `Elf64_Nhdr` of a GNU build id with 20 bytes, and its name.
+    const NOTE: &[u8] = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0";
+    let mut content = fs::read(file)?;
+    let wanted = [NOTE, &NO_BUILD_ID].concat();
+    let places: Vec<usize> = places_of(&content, &wanted);
+    let [place] = places[..] else {
+        let times = places.len();
+        return Err(format!("{}: {times} empty build ids, not 1", file.display()).into());
+    };
+    let id = match id {
+        Some(id) => id,
+        None => {
+            let printed = output(command("sha1sum", ["--binary"]).arg(file))?;
+            let digits = printed.get(..40).ok_or("sha1sum printed no checksum")?;
+            let mut id = NO_BUILD_ID;
+            for (byte, digits) in id.iter_mut().zip(digits.chunks(2)) {
+                *byte = u8::from_str_radix(std::str::from_utf8(digits)?, 16)?;
+            }
+            id
+        }
+    };
+    let place = place + NOTE.len();
+    content[place..place + id.len()].copy_from_slice(&id);
+    fs::write(file, content)?;
+    Ok(id)
+}
+
+/// Where in `content` are the bytes `wanted`.
+fn places_of(content: &[u8], wanted: &[u8]) -> Vec<usize> {
+    let windows = content.windows(wanted.len()).enumerate();
+    windows
+        .filter(|(_, window)| *window == wanted)
+        .map(|(place, _)| place)
+        .collect()
 }
 
 /// Where the programs that make releases lie, below the folder of tools.
