@@ -249,7 +249,12 @@ impl Release {
             let path = root().join(path);
             fs::copy(&path, documents.join(file_name(&path)))?;
         }
-        Ok(())
+        // Packages have the times of files.
+        let times = ["-exec", "touch", "--no-dereference", "--date"];
+        run(command("find", [tree(), debug_tree()])
+            .args(times)
+            .arg(format!("@{}", self.time))
+            .args(["{}", "+"]))
     }
 
     /// Packs a folder, whose name in the archive is `name`. The archive is the same whenever it is made.
