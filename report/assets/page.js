@@ -240,6 +240,11 @@
     const share = (row, group, bin) => planes[(row * planeCount + group) * bins + bin];
     const placeOf = (row, bin) => planes[(row * planeCount + groups.length) * bins + bin];
     const rows = picture.rows;
+    // Devices and counters, below the threads.
+    const levels = picture.levels;
+    const levelOf = (level, bin) =>
+      planes[(rows.length * planeCount + level) * bins + bin] / 255;
+    const laneCount = rows.length + levels.length;
     const lanes = byId("lanes");
     const load = byId("load");
     const canvas = made("canvas");
@@ -260,16 +265,37 @@
     const width = () => printed ?? lanes.clientWidth;
     const labels = () => (width() < 600 ? 64 : 150);
     const rowHeight = rows.length <= 16 ? 22 : rows.length <= 64 ? 14 : rows.length <= 160 ? 8 : 4;
+    const LEVEL_HEIGHT = 26;
+    const topOf = (lane) =>
+      Math.min(lane, rows.length) * rowHeight + Math.max(0, lane - rows.length) * LEVEL_HEIGHT;
+    const laneAt = (y) => {
+      const below = y - topOf(rows.length);
+      const lane = below < 0 ? y / rowHeight : rows.length + below / LEVEL_HEIGHT;
+      return Math.min(laneCount - 1, Math.max(0, Math.floor(lane)));
+    };
     const binOf = (t) => Math.min(bins - 1, Math.max(0, Math.floor((t - start) / picture.width)));
     const timeOf = (x) => view[0] + ((x - labels()) / (width() - labels())) * (view[1] - view[0]);
 
+    const titleOf = (level) => `${level.unit} ${level.name}`;
+    const amount = (value, unit) => {
+      const rounded = (number) => Number(number.toPrecision(3)).toLocaleString("en");
+      if (unit !== "bytes") return `${rounded(value)} ${unit}`;
+      const units = [
+        [1e9, "GB"],
+        [1e6, "MB"],
+        [1e3, "kB"],
+      ];
+      const [size, name] = units.find(([size]) => value >= size) ?? [1, "bytes"];
+      return `${rounded(value / size)} ${name}`;
+    };
+
     function draw() {
       const scale = devicePixelRatio || 1;
-      const [wide, high] = [Math.round(width() * scale), Math.round(rows.length * rowHeight * scale)];
+      const [wide, high] = [Math.round(width() * scale), Math.round(topOf(laneCount) * scale)];
       canvas.width = wide;
       canvas.height = high;
       canvas.style.width = "100%";
-      canvas.style.height = `${rows.length * rowHeight}px`;
+      canvas.style.height = `${topOf(laneCount)}px`;
       const context = canvas.getContext("2d");
       context.fillStyle = colour("--ground");
       context.fillRect(0, 0, wide, high);
@@ -313,6 +339,22 @@
           }
         }
       }
+      const [red, green, blue] = [1, 3, 5].map((at) => parseInt("#56b4e9".slice(at, at + 2), 16));
+      const word = ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+      for (let level = 0; level < levels.length; level++) {
+        const top = Math.round((topOf(rows.length + level) + 4) * scale);
+        const bottom = Math.round(topOf(rows.length + level + 1) * scale) - 1;
+        for (let x = 0; x < columns; x++) {
+          const first = binOf(view[0] + (x / columns) * (view[1] - view[0]));
+          const until = binOf(view[0] + ((x + 1) / columns) * (view[1] - view[0]));
+          let most = 0;
+          for (let bin = first; bin <= Math.max(first, until - 1); bin++) {
+            most = Math.max(most, levelOf(level, bin));
+          }
+          const to = Math.round(bottom - (bottom - top) * most);
+          for (let y = bottom; y > to; y--) pixels[(y - 1) * columns + x] = word;
+        }
+      }
       context.putImageData(image, left, 0);
       context.fillStyle = colour("--text");
       context.font = `${Math.min(12, Math.max(9, rowHeight - 2)) * scale}px system-ui, sans-serif`;
@@ -329,6 +371,14 @@
           text = text.slice(0, -1);
         }
         context.fillText(text, 4 * scale, y);
+      }
+      context.font = `${11 * scale}px system-ui, sans-serif`;
+      for (let level = 0; level < levels.length; level++) {
+        let text = titleOf(levels[level]);
+        while (text.length > 1 && context.measureText(text).width > left - 8 * scale) {
+          text = text.slice(0, -1);
+        }
+        context.fillText(text, 4 * scale, (topOf(rows.length + level) + LEVEL_HEIGHT / 2) * scale);
       }
     }
 
@@ -450,11 +500,27 @@
     }
     function describe({ row, bin }) {
       at = { row, bin };
+      if (row >= rows.length) {
+        describeLevel(row - rows.length, bin);
+        return;
+      }
       const of = rows[row];
       const several = rows.some((other) => other.process !== rows[0].process);
       const parts = groups.map((group, index) => [share(row, index, bin) / 255, group.label]);
       const place = picture.names[placeOf(row, bin) - 1];
       says(several ? `${of.process}, ${of.name}` : of.name, bin, parts, place);
+    }
+    function describeLevel(index, bin) {
+      const level = levels[index];
+      const value = levelOf(index, bin) * level.most;
+      const from = Math.max(0, start + bin * picture.width);
+      const to = Math.min(whole, start + (bin + 1) * picture.width);
+      const process = rows.some((row) => row.process !== level.process) ? `${level.process}, ` : "";
+      byId("moment").replaceChildren(
+        made("b", { textContent: `${process}${titleOf(level)}` }),
+        ` from ${time(from)} to ${time(to)}: ${amount(value, level.unit)} on average; ` +
+          `at most ${amount(level.most, level.unit)}`,
+      );
     }
     function describeAll(bin) {
       const threads = rows.reduce((sum, row) => sum + row.threads, 0);
@@ -467,8 +533,7 @@
 
     const pointed = (event) => {
       const box = canvas.getBoundingClientRect();
-      const row = Math.floor((event.clientY - box.top) / rowHeight);
-      return { x: event.clientX - box.left, row: Math.min(rows.length - 1, Math.max(0, row)) };
+      return { x: event.clientX - box.left, row: laneAt(event.clientY - box.top) };
     };
     let dragged;
     canvas.addEventListener("pointerdown", (event) => {
@@ -522,7 +587,7 @@
       const step = Math.max(1, Math.round((view[1] - view[0]) / picture.width / 50));
       const move = (rowsDown, binsOn) => {
         const bin = Math.min(bins - 1, Math.max(0, at.bin + binsOn));
-        describe({ row: Math.min(rows.length - 1, Math.max(0, at.row + rowsDown)), bin });
+        describe({ row: Math.min(laneCount - 1, Math.max(0, at.row + rowsDown)), bin });
         const t = start + bin * picture.width;
         if (t < view[0]) pan((t - view[0]) / (view[1] - view[0]) - 0.1);
         if (t >= view[1]) pan((t - view[1]) / (view[1] - view[0]) + 0.1);

@@ -1,7 +1,8 @@
 //! The states of each thread over time, as bytes that the page's script draws.
 //!
 //! For each row, a plane of bytes for each group and one of places. In each bin, the bytes of the groups add up to 255, or are all 0
-//! where the thread's process did not run. All planes are deflated and written as Base64.
+//! where the thread's process did not run. Behind them is a plane for each level: its mean in each bin, as a part of its largest.
+//! All planes are deflated and written as Base64.
 
 use std::io::Write;
 
@@ -23,9 +24,14 @@ pub(crate) fn of(overview: &Overview, max: usize) -> Value {
     let mut first_ns = overview.first_bin_ns;
     let mut rows: Vec<Vec<OverviewCell>> =
         overview.rows.iter().map(|row| row.cells.clone()).collect();
+    let mut levels: Vec<Vec<f64>> = overview
+        .levels
+        .iter()
+        .map(|level| level.means.clone())
+        .collect();
     loop {
         let bins = rows.first().map_or(0, Vec::len);
-        let packed = base64(&deflated(&rows));
+        let packed = base64(&deflated(&rows, &levels));
         if packed.len() <= max || bins <= MIN_BINS {
             return json!({
                 "begin": overview.begin_ns,
@@ -42,6 +48,12 @@ pub(crate) fn of(overview: &Overview, max: usize) -> Value {
                     "name": row_name(&row.first, &row.last, row.threads),
                     "threads": row.threads,
                 })).collect::<Vec<_>>(),
+                "levels": overview.levels.iter().zip(&levels).map(|(level, means)| json!({
+                    "process": crate::html::short(&level.process),
+                    "name": crate::html::short(&level.name),
+                    "unit": level.unit,
+                    "most": most(means),
+                })).collect::<Vec<_>>(),
                 "planes": if packed.len() <= max { packed } else { String::new() },
             });
         }
@@ -53,6 +65,9 @@ pub(crate) fn of(overview: &Overview, max: usize) -> Value {
         );
         for row in &mut rows {
             *row = halved(row, odd);
+        }
+        for means in &mut levels {
+            *means = halved_means(means, odd);
         }
         width_ns *= 2;
         first_ns -= if odd == 1 {
@@ -88,6 +103,20 @@ fn halved(cells: &[OverviewCell], odd: usize) -> Vec<OverviewCell> {
     halves
 }
 
+/// Pairs of means, as above.
+fn halved_means(means: &[f64], odd: usize) -> Vec<f64> {
+    let mut halves = vec![0.0; (means.len() + odd).div_ceil(2)];
+    for (index, mean) in means.iter().enumerate() {
+        halves[(index + odd) / 2] += mean / 2.0;
+    }
+    halves
+}
+
+/// The largest mean of a level.
+fn most(means: &[f64]) -> f64 {
+    means.iter().copied().fold(0.0, f64::max)
+}
+
 /// The shares of the groups in a bin.
 fn shares(cell: &OverviewCell) -> [u8; GROUPS.len()] {
     let mut sums = group::sums(&cell.accounting);
@@ -109,7 +138,7 @@ fn shares(cell: &OverviewCell) -> [u8; GROUPS.len()] {
     shares
 }
 
-fn deflated(rows: &[Vec<OverviewCell>]) -> Vec<u8> {
+fn deflated(rows: &[Vec<OverviewCell>], levels: &[Vec<f64>]) -> Vec<u8> {
     let mut planes = Vec::new();
     for row in rows {
         let shares: Vec<_> = row.iter().map(shares).collect();
@@ -120,6 +149,15 @@ fn deflated(rows: &[Vec<OverviewCell>]) -> Vec<u8> {
             row.iter()
                 .map(|cell| cell.place.map_or(0, |place| place + 1)),
         );
+    }
+    for means in levels {
+        let most = most(means);
+        // What is not 0 is seen.
+        let part = |mean: &f64| match *mean > 0.0 {
+            true => (mean / most * f64::from(WHOLE)).round().max(1.0) as u8,
+            false => 0,
+        };
+        planes.extend(means.iter().map(part));
     }
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(6));
     let written = encoder.write_all(&planes).and_then(|()| encoder.finish());
@@ -181,6 +219,12 @@ mod tests {
             assert_eq!(sum, WHOLE, "{useful} of {lived}");
         }
         assert_eq!(shares(&cell(0, 0)), [0; GROUPS.len()]);
+    }
+
+    #[test]
+    fn means_keep_their_sums_where_bins_are_paired() {
+        assert_eq!(halved_means(&[4.0, 8.0, 2.0], 0), [6.0, 1.0]);
+        assert_eq!(halved_means(&[4.0, 8.0, 2.0], 1), [2.0, 5.0]);
     }
 
     #[test]

@@ -190,6 +190,64 @@ fn tasks_are_shown_by_their_duration() {
     assert_eq!(shown, tasks);
 }
 
+/// A trace of a graphics processor, which ran 32 kernels of 8 threads.
+#[test]
+fn devices_and_counters_are_lanes_below_the_threads() {
+    let trace = root().join("viewer-export/tests/devices/nvidia_threads.omptrace");
+    let folder = tempfile::tempdir().expect("a folder");
+    let seen = read_page(&page(folder.path(), &[&trace]), None);
+    assert_eq!(seen["errors"], serde_json::json!([]));
+    let levels: Vec<(&str, &str)> = rows(&seen["levels"])
+        .iter()
+        .map(|level| level.as_str().expect("text"))
+        .map(|level| level.split_once(" from 0 ns to ").expect("a time"))
+        .collect();
+    let most_of = |name: &str| -> f64 {
+        let level = levels.iter().find(|(level, _)| *level == name);
+        let (_, level) = level.unwrap_or_else(|| panic!("{name}: {levels:?}"));
+        let (_, most) = level.split_once("; at most ").expect("the largest value");
+        let mut words = most.split(' ');
+        let number: f64 = words.next().expect("a number").parse().expect("a number");
+        let unit = words.next().expect("a unit");
+        number * if unit == "kB" { 1e3 } else { 1.0 }
+    };
+    // What ran at once, and what was in use, on average in the fullest bin.
+    let (kernels, bytes) = (
+        most_of("kernels on device 0"),
+        most_of("bytes in use on device 0"),
+    );
+    assert!(kernels > 0.0 && kernels <= 8.0, "{kernels}");
+    // With three digits.
+    assert!(bytes > 4096.0 && bytes <= 32_800.0, "{bytes}");
+    assert!(most_of("MB/s to device 0") > 0.0);
+}
+
+/// A loop with a dynamic schedule, whose chunks have a chart.
+#[test]
+fn chunks_are_shown_by_their_duration() {
+    let traces = Traces::folder();
+    let program = compile("tests/programs/scalable.c", Compiler::Clang22, &[]);
+    traces.record(
+        Command::new(program)
+            .arg("dynamic")
+            .env("OMP_NUM_THREADS", "2"),
+    );
+    let stats = stats(&traces.only());
+    let folder = tempfile::tempdir().expect("a folder");
+    let seen = read_page(&page(folder.path(), &[&traces.only()]), None);
+    assert_eq!(seen["errors"], serde_json::json!([]));
+    let chunks: Vec<&Value> = rows(&stats["constructs"])
+        .iter()
+        .map(|row| &row["chunks"])
+        .filter(|chunks| chunks.is_u64())
+        .collect();
+    assert_eq!(
+        rows(&seen["numbers"]["tasks"]).iter().collect::<Vec<_>>(),
+        chunks
+    );
+    assert!(chunks.len() == 1, "the program has one loop: {chunks:?}");
+}
+
 #[test]
 fn each_process_has_its_line_over_time() {
     let (one, two) = (Traces::folder(), Traces::folder());

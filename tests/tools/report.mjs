@@ -151,6 +151,15 @@ await withPage({ width: 1600, height: 1000 }, async (page, errors) => {
     seen.home = await text(page, "#moment");
     await page.keyboard.press("ArrowDown");
     seen.down = await text(page, "#moment");
+    const [threads, levels] = await page.evaluate(() => {
+      const { picture } = JSON.parse(document.getElementById("data").textContent);
+      return [picture.rows.length, picture.levels.length];
+    });
+    seen.levels = [];
+    for (let lane = 2; lane < threads + levels; lane++) {
+      await page.keyboard.press("ArrowDown");
+      if (lane >= threads) seen.levels.push(await text(page, "#moment"));
+    }
     const view = () =>
       page.$eval("#lanes", ({ dataset }) => [Number(dataset.from), Number(dataset.to)]);
     seen.whole = await view();

@@ -28,8 +28,10 @@ pub use cause::Cause;
 pub(crate) use collector::{Collector, Predicted};
 pub use findings::RULES;
 pub use glance::{Glance, ThreadGlance};
-pub use overview::{DURATION_CLASSES, Overview, OverviewCell, OverviewRow, RegionShape, Visits};
-pub(crate) use overview::{Gathered, Gathering};
+pub use overview::{
+    DURATION_CLASSES, Level, Overview, OverviewCell, OverviewRow, RegionShape, Visits,
+};
+pub(crate) use overview::{Gathered, Gathering, LevelCollector, Levels};
 pub(crate) use part::Part;
 pub use states::{Accountant, Due, ProcessAccount, State};
 

@@ -20,7 +20,10 @@ use omptrace_timeline::{
 };
 use omptrace_trace_format::Reader;
 
-use crate::answers::{self, Gathered, Gathering, Overview, Part, Plan, Predicted};
+use super::chunks::{ChunkCollector, ChunkDurations};
+use crate::answers::{
+    self, Gathered, Gathering, LevelCollector, Levels, Overview, Part, Plan, Predicted,
+};
 use crate::selection::SelectedThreads;
 use crate::stats::counting::{CounterCollector, CounterSums};
 use crate::stats::functions::{FunctionCollector, FunctionStats, FunctionSums};
@@ -257,6 +260,7 @@ struct Merged {
     sums: Sums,
     part: Part,
     gathered: Vec<Gathered>,
+    levels: Levels,
     phases: Phases,
     functions: FunctionSums,
     counters: CounterSums,
@@ -272,6 +276,7 @@ impl Merged {
         self.sums.merge(next.sums);
         self.part.merge(next.part);
         self.gathered.extend(next.gathered);
+        self.levels.extend(next.levels);
         self.phases.merge(next.phases);
         self.functions.merge(next.functions);
         self.counters.merge(next.counters);
@@ -327,6 +332,7 @@ impl Run<'_> {
             mut sums,
             mut part,
             gathered,
+            levels,
             phases,
             mut functions,
             counters,
@@ -357,8 +363,10 @@ impl Run<'_> {
             _ => Vec::new(),
         };
         let mut predicted: Option<Predicted> = None;
+        let mut chunks = ChunkDurations::default();
         let mut of_phases: Vec<Part> = vec![Part::default(); windows_of_phases.len()];
-        if !plans.is_empty() || !of_phases.is_empty() {
+        let has_chunks = self.has_overview && self.replays && sums.have_chunks();
+        if !plans.is_empty() || !of_phases.is_empty() || has_chunks {
             for second in self.each(|number| {
                 let changes = Changes {
                     plans: &plans,
@@ -368,6 +376,7 @@ impl Run<'_> {
                 self.second_pass(number, changes, &windows_of_phases)
             }) {
                 predicted = Predicted::merge(predicted, second.predicted);
+                chunks.merge(second.chunks);
                 for (known, part) in of_phases.iter_mut().zip(second.phases) {
                     known.merge(part);
                 }
@@ -394,7 +403,8 @@ impl Run<'_> {
         if let Some(windows) = windows {
             part.on_timeline(windows);
         }
-        let mut overview = Overview::of(gathered, part.useful());
+        let mut overview = Overview::of(gathered, levels, part.useful());
+        overview.chunks = chunks.powers();
         overview.stacks = std::mem::take(&mut functions.stacks).graph();
         let replay = predicted.as_ref().map(|predicted| (&plans[..], predicted));
         stats.answers = part.answers(replay);
@@ -440,6 +450,7 @@ impl PhaseStats {
 struct Second {
     predicted: Option<Predicted>,
     phases: Vec<Part>,
+    chunks: ChunkDurations,
 }
 
 /// The changes whose gain is asked for, in these windows.
@@ -622,6 +633,7 @@ impl<'a> Run<'a> {
         let counting = member.reader.and_then(|it| it.metadata().counting.as_ref());
         let mut counters = CounterCollector::new(of_counters, self.selected.clone(), counting);
         let mut earliest = Earliest(Ns::MAX);
+        let mut levels = LevelCollector::default();
         let mut sinks: Vec<&mut dyn Sink> = vec![&mut numbers, &mut answers];
         // Each item costs each sink, also where it has no use for it.
         let reader = member.reader;
@@ -633,6 +645,9 @@ impl<'a> Run<'a> {
         }
         if self.is_summarised {
             sinks.push(&mut earliest);
+        }
+        if self.has_overview {
+            sinks.push(&mut levels);
         }
         let report = self.replay(number, sinks);
         let (part, gathered) = answers.inner.finish_with_gathered();
@@ -648,6 +663,7 @@ impl<'a> Run<'a> {
             sums,
             part,
             gathered: gathered.into_iter().collect(),
+            levels: levels.levels(),
             phases: numbers.phases.phases(),
             functions: functions.sums(),
             counters: counters.sums(),
@@ -675,6 +691,7 @@ impl<'a> Run<'a> {
             sums: body.sums,
             part: body.part,
             gathered: Vec::new(),
+            levels: Levels::default(),
             phases: body.phases.unwrap_or_default(),
             functions: body.functions,
             counters: body.counters,
@@ -735,6 +752,10 @@ impl<'a> Run<'a> {
         sinks.extend(replayed.iter_mut().map(|sink| sink as &mut dyn Sink));
         sinks.extend(scheduled.iter_mut().map(|sink| sink as &mut dyn Sink));
         sinks.extend(of_phases.iter_mut().map(|sink| sink as &mut dyn Sink));
+        let mut chunks = ChunkCollector::default();
+        if self.has_overview {
+            sinks.push(&mut chunks);
+        }
         self.replay_in(with_chunks, number, sinks);
         let of_phases = of_phases.into_iter();
         let predicted = replayed.and_then(|replayed| replayed.inner.predicted());
@@ -744,6 +765,7 @@ impl<'a> Run<'a> {
                 None => predicted,
             },
             phases: of_phases.map(|of_phase| of_phase.inner.finish()).collect(),
+            chunks: chunks.durations(),
         }
     }
 }

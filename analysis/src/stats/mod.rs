@@ -10,6 +10,7 @@
 //! up, to the nanosecond, to the time that its process lived.
 
 mod account;
+mod chunks;
 mod collector;
 mod counting;
 mod devices;

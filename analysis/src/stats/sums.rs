@@ -173,6 +173,12 @@ impl Times {
 }
 
 impl Sums {
+    /// Whether there are loops with chunks.
+    pub(super) fn have_chunks(&self) -> bool {
+        let mut constructs = self.constructs.values();
+        constructs.any(|construct| construct.stats.of_loop.is_some())
+    }
+
     /// The sums of the process of this number.
     pub(super) fn of(
         number: u32,

@@ -219,7 +219,15 @@ fn efficiencies(out: &mut String, of: &Efficiency) {
 
 /// The picture of all threads over time, which the page's script draws.
 pub(crate) fn timeline(out: &mut String, report: &Report<'_>) {
-    let lead = "What each thread did, from the program\u{2019}s start to its end. Drag over a part to see it larger.";
+    let lead = match report.overview.levels.is_empty() {
+        true => {
+            "What each thread did, from the program\u{2019}s start to its end. Drag over a part to see it larger."
+        }
+        false => {
+            "What each thread did, from the program\u{2019}s start to its end, and below it devices and counters, each as a part \
+             of its largest value. Drag over a part to see it larger."
+        }
+    };
     section(out, "time", "All threads over time", lead);
     legend(out, report);
     *out += "<div id=controls class=controls role=group aria-label=\"part of the time\" hidden><button type=button \

@@ -173,15 +173,15 @@ fn grains(out: &mut String, report: &Report<'_>, limits: &Limits) {
         );
     }
     *out += "<div class=charts>";
-    for row in tasks.iter().take(limits.charts) {
-        by_duration(
-            out,
-            &format!("{}, by duration", short(&row.name)),
-            &row.durations,
-        );
+    let tasks = tasks.iter().map(|row| (short(&row.name), &row.durations));
+    let chunks = report.overview.chunks.iter();
+    let chunks = chunks.map(|(name, durations)| (format!("chunks of {}", short(name)), durations));
+    let charts: Vec<_> = tasks.chain(chunks).collect();
+    for (name, durations) in charts.iter().take(limits.charts) {
+        by_duration(out, &format!("{name}, by duration"), durations);
     }
     *out += "</div>";
-    left_out(out, tasks.len(), limits.charts, &more);
+    left_out(out, charts.len(), limits.charts, &more);
     *out += "</section>";
 }
 

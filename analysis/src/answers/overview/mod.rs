@@ -2,9 +2,12 @@
 //!
 //! ```text
 //! spans of threads --> Bins, of a row each; bins grow twice as wide where there are too many --> Overview
+//! kernels, counters --> the same (levels)
 //! ```
 //!
 //! Bins are powers of two wide and begin at multiples of their width, so that two of them make one of twice the width, exactly.
+
+mod levels;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,6 +17,9 @@ use crate::answers::collector::Regions;
 use crate::answers::process::{PlaceId, SERIAL, Sums};
 use crate::answers::{Accounting, Cause, Place};
 use crate::stats::FlameGraph;
+
+pub use levels::Level;
+pub(crate) use levels::{LevelCollector, Levels};
 
 /// Cells of all rows together.
 const MAX_CELLS: usize = 1 << 17;
@@ -398,7 +404,11 @@ fn paired<T>(rows: Vec<T>, merge: impl Fn(&mut T, T)) -> Vec<T> {
 
 impl Overview {
     /// The picture of all processes, in the timeline's order. `useful`: useful time by place, the most first.
-    pub(crate) fn of(processes: Vec<Gathered>, useful: Vec<(Place, u64)>) -> Overview {
+    pub(crate) fn of(
+        processes: Vec<Gathered>,
+        levels: Levels,
+        useful: Vec<(Place, u64)>,
+    ) -> Overview {
         let mut overview = Overview {
             useful,
             ..Overview::default()
@@ -451,11 +461,11 @@ impl Overview {
                 row.lives.extend(other.lives);
             });
         }
-        overview.draw(rows);
+        overview.draw(rows, levels);
         overview
     }
 
-    fn draw(&mut self, rows: Vec<Row>) {
+    fn draw(&mut self, rows: Vec<Row>, levels: Levels) {
         let lives = || {
             rows.iter()
                 .flat_map(|row| &row.lives)
@@ -466,6 +476,7 @@ impl Overview {
         let last = end.saturating_sub(1).max(begin);
         let max = max_bins(MAX_CELLS, rows.len());
         let width = rows.iter().map(|row| row.bins.width).max();
+        let width = width.max(levels.width());
         let mut width = width.unwrap_or(MIN_WIDTH);
         while (last >> width).abs_diff(begin >> width) as usize >= max {
             width += 1;
@@ -476,6 +487,7 @@ impl Overview {
         self.end_ns = end;
         self.first_bin_ns = first << width;
         self.width_ns = 1 << width;
+        self.levels = levels.draw(width, first, bins);
         for mut row in rows {
             row.bins.widen_to(width);
             let cells = (first..).take(bins).map(|number| {
@@ -585,12 +597,16 @@ pub struct Overview {
     pub names: Vec<String>,
     /// The threads, in the timeline's order. Neighbours share a row where there are many.
     pub rows: Vec<OverviewRow>,
+    /// Devices and counters. They have the same bins.
+    pub levels: Vec<Level>,
     /// More about outermost regions than sums.
     pub regions: Vec<RegionShape>,
     /// Useful time by place, the most first.
     pub useful: Vec<(Place, u64)>,
     /// Whether there are regions of which `regions` has nothing.
     pub has_more_regions: bool,
+    /// How many chunks of a loop reach each power of two in nanoseconds, by the name of its construct.
+    pub chunks: BTreeMap<String, Vec<u64>>,
     /// The samples by stack; empty where there are none.
     pub stacks: FlameGraph,
 }
@@ -707,7 +723,7 @@ mod tests {
             let life = (0, 5_000_000);
             gathering.finish(&name, &[], life, &Sums::default(), &Regions::default())
         });
-        let overview = Overview::of(gathered.collect(), Vec::new());
+        let overview = Overview::of(gathered.collect(), Levels::default(), Vec::new());
         assert_eq!(overview.rows.len(), processes.div_ceil(2));
         let cells = || overview.rows.iter().flat_map(|row| &row.cells);
         let useful: u64 = cells().map(|cell| cell.accounting.total()).sum();
