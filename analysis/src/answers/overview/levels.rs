@@ -1,5 +1,5 @@
-//! Devices and counters over time: how many kernels ran at once, and the values of the timeline's counters, such as the memory in
-//! use on a device. On average in each bin.
+//! Devices and counters over time, on average in each bin. How many kernels ran at once; the values of the timeline's counters, such
+//! as the memory in use on a device.
 
 use std::collections::BTreeMap;
 
