@@ -495,7 +495,7 @@ impl Stats {
         };
         let (parallel, working) = (sum(|t| t.parallel_ns), sum(|t| t.working_ns));
         if parallel > 0 {
-            let waiting = (parallel - working) as f64 / parallel as f64;
+            let waiting = parallel.saturating_sub(working) as f64 / parallel as f64;
             lines.push(format!(
                 "in parallel regions, threads waited {} % of their time",
                 percent(waiting)

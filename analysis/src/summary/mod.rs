@@ -337,6 +337,9 @@ impl Summary {
     pub(crate) fn body(&self, number: u32, start: Ns) -> Option<Body> {
         let text = self.packed.text()?;
         let (_, body) = halves(&text);
+        if !has_sensible_numbers(body) {
+            return None;
+        }
         let mut body: Body = serde_json::from_slice(body).ok()?;
         body.sums = body.sums.numbered(number);
         body.part.shift(start);
@@ -345,6 +348,34 @@ impl Summary {
         }
         Some(body)
     }
+}
+
+/// Whether sums of some dozens of such texts are no larger than a number can be. 2^58 ns are 9 years of thread time.
+fn has_sensible_numbers(json: &[u8]) -> bool {
+    const MAX: u64 = 1 << 58;
+    let (mut is_text, mut is_escaped, mut digits) = (false, false, 0_usize);
+    for (at, byte) in json.iter().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_text => is_escaped = true,
+            b'"' => is_text = !is_text,
+            b'0'..=b'9' if !is_text => {
+                digits += 1;
+                continue;
+            }
+            _ => {}
+        }
+        // Short ones are not parsed twice.
+        if digits > 17 {
+            let number = std::str::from_utf8(&json[at - digits..at]).ok();
+            let number = number.and_then(|number| number.parse::<u64>().ok());
+            if number.is_none_or(|number| number > MAX) {
+                return false;
+            }
+        }
+        digits = 0;
+    }
+    true
 }
 
 /// The head and the rest of a summary's text.

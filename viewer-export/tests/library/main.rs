@@ -13,3 +13,4 @@ mod nvidia_devices;
 mod openuh;
 mod parts_of_runs;
 mod stats;
+mod summaries;
