@@ -6,7 +6,7 @@ use core::{mem, ptr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::{tool, unload};
+use crate::{loaded, tool};
 
 /// Devices that the tool knows, one bit each.
 static ANNOUNCED: AtomicU64 = AtomicU64::new(0);
@@ -68,9 +68,14 @@ extern "C" fn at_exit() {
 
 /// The plugin's name for its devices, such as `nvptx` or `gcn`.
 fn name_of(device: c_int, plugins: &mut Vec<(&'static CStr, c_int)>) -> Option<&'static CStr> {
+    const PLUGIN: &[u8] = b"libgomp-plugin-";
     if plugins.is_empty() {
-        // SAFETY: the callback gets the list, which outlives the call.
-        unsafe { libc::dl_iterate_phdr(Some(add_plugin), (&raw mut *plugins).cast()) };
+        let files = loaded::files(|file| file.windows(PLUGIN.len()).any(|window| window == PLUGIN));
+        // SAFETY: the loader's names of libraries.
+        let found = files
+            .iter()
+            .filter_map(|file| unsafe { loaded::with(file.as_ptr(), plugin) }.flatten());
+        plugins.extend(found);
     }
     let mut first = 0;
     plugins.iter().find_map(|(name, count)| {
@@ -79,41 +84,10 @@ fn name_of(device: c_int, plugins: &mut Vec<(&'static CStr, c_int)>) -> Option<&
     })
 }
 
-unsafe extern "C" fn add_plugin(
-    info: *mut libc::dl_phdr_info,
-    _size: usize,
-    plugins: *mut c_void,
-) -> c_int {
-    // SAFETY: the loader passes its own description of a library.
-    let file = unsafe { (*info).dlpi_name };
-    if file.is_null() {
-        return 0;
-    }
-    // SAFETY: a string of the loader's.
-    let bytes = unsafe { CStr::from_ptr(file) }.to_bytes();
-    const PLUGIN: &[u8] = b"libgomp-plugin-";
-    if bytes.windows(PLUGIN.len()).any(|window| window == PLUGIN)
-        // SAFETY: as above.
-        && let Some(plugin) = unsafe { plugin(file) }
-    {
-        // SAFETY: `name_of` passes this list.
-        unsafe { (*plugins.cast::<Vec<(&'static CStr, c_int)>>()).push(plugin) };
-    }
-    0
-}
-
-/// The name of a loaded plugin, and its number of devices (GCC's `libgomp-plugin.h`).
-///
-/// # Safety
-/// `file` is the loader's name of a library.
-unsafe fn plugin(file: *const c_char) -> Option<(&'static CStr, c_int)> {
+/// The name of the plugin of this handle, and its number of devices (GCC's `libgomp-plugin.h`).
+fn plugin(handle: *mut c_void) -> Option<(&'static CStr, c_int)> {
     type GetName = unsafe extern "C" fn() -> *const c_char;
     type GetNumDevices = unsafe extern "C" fn(c_uint) -> c_int;
-    // SAFETY: nothing is loaded that is not.
-    let handle = unsafe { libc::dlopen(file, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-    if handle.is_null() {
-        return None;
-    }
     // SAFETY: a handle and strings.
     let (name, count) = unsafe {
         (
@@ -121,7 +95,8 @@ unsafe fn plugin(file: *const c_char) -> Option<(&'static CStr, c_int)> {
             libc::dlsym(handle, c"GOMP_OFFLOAD_get_num_devices".as_ptr()),
         )
     };
-    let found = (!name.is_null() && !count.is_null()).then(|| {
+    // libgomp never closes its plugins, so the name stays.
+    (!name.is_null() && !count.is_null()).then(|| {
         // SAFETY: functions of these names have these types. The argument, OpenMP's `requires` clauses, is new in GCC 13, and is
         // ignored before.
         unsafe {
@@ -129,8 +104,5 @@ unsafe fn plugin(file: *const c_char) -> Option<(&'static CStr, c_int)> {
             let count = mem::transmute::<*mut c_void, GetNumDevices>(count)(0);
             (CStr::from_ptr(name), count.max(0))
         }
-    });
-    // SAFETY: the handle from above; libgomp never closes its plugins, so the name stays.
-    unsafe { unload::close(handle) };
-    found
+    })
 }

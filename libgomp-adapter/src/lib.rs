@@ -12,6 +12,7 @@
 //! | `entry` | how an exported function learns its caller's return address and frame |
 //! | `libgomp` | the real functions, one set for each libgomp in the process, and which set serves a caller |
 //! | `release` | which release of GCC a libgomp comes from, and whether it has the interface itself |
+//! | `loaded` | the libraries that the process has loaded |
 //! | `elf` | symbols of libraries, by their dynamic sections |
 //! | `audit` | how calls that the loader binds elsewhere get here |
 //! | `old_locks` | the versions of lock functions |
@@ -52,6 +53,7 @@ mod created;
 mod depend;
 mod devices;
 mod elf;
+mod loaded;
 mod model;
 mod mutex;
 mod old_locks;

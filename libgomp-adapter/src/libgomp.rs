@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use omptrace_runtimes::Vendor;
 
-use crate::{old_locks, release, unload};
+use crate::{loaded, old_locks, release, unload};
 
 /// The function that GCC makes of a region's or task's body.
 pub(crate) type Outlined = unsafe extern "C-unwind" fn(*mut c_void);
@@ -291,21 +291,21 @@ impl Libgomp {
             .omp_set_lock
             .map_or(ptr::null(), |set| set as *const c_void);
         let (_, file) = module_of(function);
+        let with_old_locks = |handle| {
+            let mut gomp = Box::new(Libgomp::with_functions(self.base, self.has_ompt, handle));
+            replace_locks! {
+                gomp, handle, old_locks::VERSION,
+                omp_init_lock omp_init_lock_ omp_destroy_lock omp_destroy_lock_ omp_set_lock omp_set_lock_
+                omp_unset_lock omp_unset_lock_ omp_test_lock omp_test_lock_
+                omp_init_nest_lock omp_init_nest_lock_ omp_destroy_nest_lock omp_destroy_nest_lock_ omp_set_nest_lock
+                omp_set_nest_lock_ omp_unset_nest_lock omp_unset_nest_lock_ omp_test_nest_lock omp_test_nest_lock_
+            }
+            gomp
+        };
         // SAFETY: the loader's own name of a loaded library, or NULL for the program.
-        let handle = unsafe { libc::dlopen(file, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-        if handle.is_null() {
+        let Some(gomp) = (unsafe { loaded::with(file, with_old_locks) }) else {
             return self;
-        }
-        let mut gomp = Box::new(Libgomp::with_functions(self.base, self.has_ompt, handle));
-        replace_locks! {
-            gomp, handle, old_locks::VERSION,
-            omp_init_lock omp_init_lock_ omp_destroy_lock omp_destroy_lock_ omp_set_lock omp_set_lock_
-            omp_unset_lock omp_unset_lock_ omp_test_lock omp_test_lock_
-            omp_init_nest_lock omp_init_nest_lock_ omp_destroy_nest_lock omp_destroy_nest_lock_ omp_set_nest_lock
-            omp_set_nest_lock_ omp_unset_nest_lock omp_unset_nest_lock_ omp_test_nest_lock omp_test_nest_lock_
-        }
-        // SAFETY: the handle from above; libgomp stays loaded all the same.
-        unsafe { unload::close(handle) };
+        };
         // Not under a lock: the loader was asked. Whoever comes second leaves its own unused.
         self.with_old_locks.get_or_init(|| Box::leak(gomp))
     }
@@ -476,11 +476,9 @@ fn search(address: usize, file: *const c_char) -> &'static Libgomp {
         return gomp;
     }
     // The module took the function's address by `dlsym`: it needs no libgomp itself.
-    let mut path: *const c_char = ptr::null();
-    // SAFETY: the callback keeps the loader's pointer to the name of a library that stays loaded.
-    unsafe { libc::dl_iterate_phdr(Some(is_libgomp), (&raw mut path).cast()) };
-    if !path.is_null()
-        && let Some(gomp) = of_file(path)
+    let files = loaded::files(|file| Vendor::Gnu.makes(file));
+    if let Some(file) = files.first()
+        && let Some(gomp) = of_file(file.as_ptr())
     {
         return gomp;
     }
@@ -491,36 +489,9 @@ fn search(address: usize, file: *const c_char) -> &'static Libgomp {
 
 /// The libgomp that the library in `file`, which is loaded, is bound to.
 fn of_file(file: *const c_char) -> Option<&'static Libgomp> {
-    // SAFETY: the loader's own name of a loaded library.
-    let handle = unsafe { libc::dlopen(file, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-    if handle.is_null() {
-        return None;
-    }
-    let gomp = of_handle(handle);
     // The caller's library must go when the program closes it; its libgomp stays.
-    // SAFETY: the handle from above, which nothing else has.
-    unsafe { unload::close(handle) };
-    gomp
-}
-
-unsafe extern "C" fn is_libgomp(
-    info: *mut libc::dl_phdr_info,
-    _size: usize,
-    path: *mut c_void,
-) -> c_int {
-    // SAFETY: the loader passes its own description of a library.
-    let name = unsafe { (*info).dlpi_name };
-    if name.is_null() {
-        return 0;
-    }
-    // SAFETY: a string of the loader's.
-    let bytes = unsafe { CStr::from_ptr(name) }.to_bytes();
-    if !Vendor::Gnu.makes(bytes) {
-        return 0;
-    }
-    // SAFETY: `search` passes a place for this pointer.
-    unsafe { path.cast::<*const c_char>().write(name) };
-    1
+    // SAFETY: the loader's own name of a loaded library.
+    unsafe { loaded::with(file, of_handle) }.flatten()
 }
 
 /// The libgomp that `handle` finds, which is added where it is new.
