@@ -37,12 +37,51 @@ impl TargetRegion {
     }
 }
 
-/// The target regions that records of devices may name, where a runtime reports no operations.
-#[derive(Debug, Default)]
-pub(crate) struct Regions {
-    by_id: FastMap<u64, Entered>,
+/// Things by number, the newest last. Of more than [`MAX_OPERATIONS`] the oldest is forgotten.
+#[derive(Debug)]
+struct Newest<T> {
+    by_id: FastMap<u64, T>,
     order: VecDeque<u64>,
 }
+
+impl<T> Default for Newest<T> {
+    fn default() -> Newest<T> {
+        Newest {
+            by_id: FastMap::default(),
+            order: VecDeque::new(),
+        }
+    }
+}
+
+impl<T> Newest<T> {
+    /// Adds the newest. Gives what is forgotten for it: one of the same number, else the oldest.
+    fn add(&mut self, id: u64, new: T) -> Option<T> {
+        if let Some(replaced) = self.by_id.insert(id, new) {
+            return Some(replaced);
+        }
+        self.order.push_back(id);
+        if self.order.len() <= MAX_OPERATIONS {
+            return None;
+        }
+        self.by_id.remove(&self.order.pop_front()?)
+    }
+
+    /// The newest first.
+    fn newest_first(&self) -> impl Iterator<Item = &T> {
+        let ids = self.order.iter().rev();
+        ids.filter_map(|id| self.by_id.get(id))
+    }
+
+    /// All of them, the oldest first.
+    fn drain(&mut self) -> impl Iterator<Item = T> {
+        let ids = self.order.drain(..);
+        ids.filter_map(|id| self.by_id.remove(&id))
+    }
+}
+
+/// The target regions that records of devices may name, where a runtime reports no operations.
+#[derive(Debug, Default)]
+pub(crate) struct Regions(Newest<Entered>);
 
 /// A target region that a thread entered.
 #[derive(Debug)]
@@ -63,19 +102,12 @@ impl Regions {
             region,
             has_record: false,
         };
-        if self.by_id.insert(id, entered).is_none() {
-            self.order.push_back(id);
-        }
-        if self.order.len() > MAX_OPERATIONS
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.by_id.remove(&oldest);
-        }
+        self.0.add(id, entered);
     }
 
     /// What the region `id` asked its device for, by the record of it.
     pub(crate) fn operation(&mut self, work: &Work, id: u64) -> Option<HostOperation> {
-        let entered = self.by_id.get_mut(&id)?;
+        let entered = self.0.by_id.get_mut(&id)?;
         entered.has_record = true;
         Some(HostOperation {
             at: entered.at,
@@ -90,7 +122,7 @@ impl Regions {
 
     /// No more records come: the regions that ran code on their device, and of which it has no record: thread and begin of each.
     pub(crate) fn without_record(&mut self) -> Vec<(usize, Ns)> {
-        let entered = self.order.drain(..).filter_map(|id| self.by_id.remove(&id));
+        let entered = self.0.drain();
         entered
             .filter(|entered| !entered.has_record && entered.region.kind == ompt::ompt_target)
             .map(|entered| (entered.thread, entered.at.time))
@@ -214,10 +246,7 @@ pub(crate) struct Unrecorded {
 
 /// Operations that devices may have records of, by number, newest last.
 #[derive(Debug, Default)]
-pub(crate) struct HostOperations {
-    by_id: FastMap<u64, Asked>,
-    order: VecDeque<u64>,
-}
+pub(crate) struct HostOperations(Newest<Asked>);
 
 impl HostOperations {
     /// The host asks for an operation. Gives one that is forgotten for it, if no record came of that.
@@ -228,20 +257,12 @@ impl HostOperations {
             observed: None,
             has_record: false,
         };
-        if let Some(replaced) = self.by_id.insert(id, asked) {
-            return replaced.without_record();
-        }
-        self.order.push_back(id);
-        if self.order.len() <= MAX_OPERATIONS {
-            return None;
-        }
-        let oldest = self.order.pop_front()?;
-        self.by_id.remove(&oldest)?.without_record()
+        self.0.add(id, asked)?.without_record()
     }
 
     /// The host has the operation behind it.
     pub(crate) fn ended(&mut self, operation: HostOperation, observed: Observed) {
-        if let Some(asked) = self.by_id.get_mut(&operation.host_op_id) {
+        if let Some(asked) = self.0.by_id.get_mut(&operation.host_op_id) {
             asked.operation = operation;
             asked.observed = Some(observed);
         }
@@ -249,14 +270,14 @@ impl HostOperations {
 
     /// A record of the operation came.
     pub(crate) fn recorded(&mut self, host_op_id: u64) {
-        if let Some(asked) = self.by_id.get_mut(&host_op_id) {
+        if let Some(asked) = self.0.by_id.get_mut(&host_op_id) {
             asked.has_record = true;
         }
     }
 
     /// Whether the runtime has reported none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.order.is_empty()
+        self.0.order.is_empty()
     }
 
     /// The operation that a record names, by both numbers; some runtimes have them in each other's place.
@@ -279,7 +300,7 @@ impl HostOperations {
     }
 
     fn fitting(&self, work: &Work, id: u64) -> Option<&HostOperation> {
-        let operation = &self.by_id.get(&id)?.operation;
+        let operation = &self.0.by_id.get(&id)?.operation;
         operation.fits(work).then_some(operation)
     }
 
@@ -289,9 +310,8 @@ impl HostOperations {
         if target_id == 0 {
             return None;
         }
-        let newest = self.order.iter().rev().take(MAX_LOOKED_AT);
+        let mut newest = self.0.newest_first().take(MAX_LOOKED_AT);
         newest
-            .filter_map(|id| self.by_id.get(id))
             .find(|asked| {
                 let operation = &asked.operation;
                 !asked.has_record
@@ -304,7 +324,7 @@ impl HostOperations {
 
     /// No more records come: the operations that have none, in the order in which the host asked.
     pub(crate) fn finish(&mut self) -> Vec<Unrecorded> {
-        let asked = self.order.drain(..).filter_map(|id| self.by_id.remove(&id));
+        let asked = self.0.drain();
         let mut unrecorded: Vec<Unrecorded> = asked.filter_map(Asked::without_record).collect();
         unrecorded.sort_by_key(|unrecorded| unrecorded.operation.at.time);
         unrecorded

@@ -262,7 +262,7 @@ impl Devices {
     }
 
     pub(crate) fn target(&mut self, thread: usize, at: Point, e: &TargetEmi) {
-        if e.endpoint != ompt::ompt_scope_end && self.survey.names_regions(e.device_num) {
+        if e.endpoint != ompt::ompt_scope_end && self.survey.is_by_cupti(e.device_num) {
             self.regions.add(at, thread, TargetRegion::of(e));
         }
         let regions = &mut self.threads[thread].regions;

@@ -96,8 +96,8 @@ impl Survey {
             .is_some_and(|device| device.is_traced)
     }
 
-    /// Whether records of the device may have the number of a target region in place of that of an operation.
-    pub(crate) fn names_regions(&self, device_num: i32) -> bool {
+    /// Whether CUPTI traced the device. Its records may have the number of a target region in place of that of an operation.
+    pub(crate) fn is_by_cupti(&self, device_num: i32) -> bool {
         self.devices
             .get(&device_num)
             .is_some_and(|device| device.by_cupti)
@@ -105,11 +105,7 @@ impl Survey {
 
     /// Whether the device, which was traced, should have given a record of this work.
     pub(crate) fn expects(&self, device_num: i32, work: &Work) -> bool {
-        let by_cupti = self
-            .devices
-            .get(&device_num)
-            .is_some_and(|device| device.by_cupti);
-        !by_cupti || !matches!(work, Work::DataOp(op) if op.is_of_memory())
+        !self.is_by_cupti(device_num) || !matches!(work, Work::DataOp(op) if op.is_of_memory())
     }
 
     /// The map of the device's clock.
