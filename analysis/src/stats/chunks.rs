@@ -10,8 +10,8 @@ use super::histogram::Histogram;
 #[derive(Debug, Default)]
 pub(super) struct ChunkCollector {
     regions: Vec<(String, bool)>,
-    /// The regions that each thread is in, with the begin of each.
-    open: BTreeMap<LocationId, Vec<(RegionId, Ns)>>,
+    /// The regions that each location is in, with the begin of each.
+    open: Vec<Vec<(RegionId, Ns)>>,
     by_loop: BTreeMap<RegionId, Histogram>,
 }
 
@@ -32,7 +32,7 @@ impl ChunkCollector {
     }
 
     fn leave(&mut self, location: LocationId, time: Ns) {
-        let Some(open) = self.open.get_mut(&location) else {
+        let Some(open) = self.open.get_mut(location.0 as usize) else {
             return;
         };
         let Some((region, begin)) = open.pop() else {
@@ -58,8 +58,11 @@ impl Sink for ChunkCollector {
                 self.regions.push((region.name.clone(), is_chunk));
             }
             Item::Enter(enter) => {
-                let open = self.open.entry(enter.at.location).or_default();
-                open.push((enter.region, enter.at.time));
+                let location = enter.at.location.0 as usize;
+                if location >= self.open.len() {
+                    self.open.resize_with(location + 1, Vec::new);
+                }
+                self.open[location].push((enter.region, enter.at.time));
             }
             Item::Leave(leave) => self.leave(leave.at.location, leave.at.time),
             _ => {}

@@ -372,6 +372,7 @@ impl Run<'_> {
                     plans: &plans,
                     numbers: &numbers,
                     windows,
+                    has_chunks,
                 };
                 self.second_pass(number, changes, &windows_of_phases)
             }) {
@@ -460,6 +461,8 @@ struct Changes<'p> {
     /// Numbers of threads.
     numbers: &'p [u32],
     windows: Option<&'p Windows>,
+    /// How long chunks of loops take is asked for, too.
+    has_chunks: bool,
 }
 
 /// A process of a run.
@@ -724,6 +727,7 @@ impl<'a> Run<'a> {
             plans,
             numbers,
             windows,
+            has_chunks,
         } = changes;
         // Changed durations and other numbers of threads have nothing to do with each other.
         let is_apart = self.sink_threads > 1 && !numbers.is_empty();
@@ -753,7 +757,7 @@ impl<'a> Run<'a> {
         sinks.extend(scheduled.iter_mut().map(|sink| sink as &mut dyn Sink));
         sinks.extend(of_phases.iter_mut().map(|sink| sink as &mut dyn Sink));
         let mut chunks = ChunkCollector::default();
-        if self.has_overview {
+        if has_chunks {
             sinks.push(&mut chunks);
         }
         self.replay_in(with_chunks, number, sinks);

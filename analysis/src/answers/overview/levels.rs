@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use omptrace_timeline::sink::{
-    Counter, CounterId, DeviceWork, Interval, Item, Location, LocationId, LocationKind, Ns, Sink,
-    Wants,
+    CounterId, DeviceWork, Item, Location, LocationId, LocationKind, Ns, Sink, Wants,
 };
 
 use super::{Bins, MAX_BINS, Merge};
@@ -23,10 +22,9 @@ impl Merge for Area {
     }
 }
 
-/// A level of a process, while it is gathered.
+/// A level, while it is gathered.
 #[derive(Clone, Debug)]
 struct Gathered {
-    process: u32,
     name: String,
     unit: &'static str,
     bins: Bins<Area>,
@@ -55,32 +53,24 @@ impl Gathered {
 /// Gathers the levels of one process.
 #[derive(Debug, Default)]
 pub(crate) struct LevelCollector {
-    processes: BTreeMap<u32, String>,
+    process: String,
     levels: Vec<Gathered>,
     counters: BTreeMap<CounterId, usize>,
-    /// Of each queue, the device whose it is.
-    queues: BTreeMap<LocationId, (u32, i32, bool)>,
-    kernels: BTreeMap<(u32, i32, bool), usize>,
+    /// The level of the kernels of each queue's device.
+    queues: BTreeMap<LocationId, usize>,
+    kernels: BTreeMap<(i32, bool), usize>,
 }
 
 impl LevelCollector {
-    /// Levels by process, without those that were always 0.
+    /// The levels without those that were always 0.
     pub(crate) fn levels(self) -> Levels {
         let levels = self.levels.into_iter();
         let levels = levels.filter(|level| !level.bins.cells.is_empty());
-        Levels(
-            levels
-                .map(|level| {
-                    let process = self.processes.get(&level.process);
-                    (process.cloned().unwrap_or_default(), level)
-                })
-                .collect(),
-        )
+        Levels(levels.map(|level| (self.process.clone(), level)).collect())
     }
 
-    fn add(&mut self, process: u32, name: String, unit: &'static str) -> usize {
+    fn add(&mut self, name: String, unit: &'static str) -> usize {
         self.levels.push(Gathered {
-            process,
             name,
             unit,
             bins: Bins::default(),
@@ -90,44 +80,24 @@ impl LevelCollector {
     }
 
     fn location(&mut self, location: &Location) {
-        if let LocationKind::DeviceQueue {
+        let LocationKind::DeviceQueue {
             device_num,
             host_observed,
         } = location.kind
-        {
-            let device = (location.process.0, device_num, host_observed);
-            self.queues.insert(location.id, device);
-        }
-    }
-
-    fn counter(&mut self, counter: &Counter) {
-        let level = self.add(counter.process.0, counter.name.clone(), counter.unit);
-        self.counters.insert(counter.id, level);
-    }
-
-    fn interval(&mut self, interval: &Interval<'_>) {
-        let device = self.queues.get(&interval.track).copied();
-        if let (Some(device), Some(DeviceWork::Kernel(_))) = (device, &interval.work) {
-            let level = match self.kernels.get(&device) {
-                Some(level) => *level,
-                None => {
-                    let (process, device_num, host_observed) = device;
-                    let observed = if host_observed {
-                        " (host-observed)"
-                    } else {
-                        ""
-                    };
-                    let level = self.add(
-                        process,
-                        format!("on device {device_num}{observed}"),
-                        "kernels",
-                    );
-                    self.kernels.insert(device, level);
-                    level
-                }
+        else {
+            return;
+        };
+        let known = self.kernels.get(&(device_num, host_observed)).copied();
+        let level = known.unwrap_or_else(|| {
+            let observed = if host_observed {
+                " (host-observed)"
+            } else {
+                ""
             };
-            self.levels[level].add((interval.begin, interval.end), 1);
-        }
+            self.add(format!("on device {device_num}{observed}"), "kernels")
+        });
+        self.kernels.insert((device_num, host_observed), level);
+        self.queues.insert(location.id, level);
     }
 }
 
@@ -138,22 +108,27 @@ impl Sink for LevelCollector {
 
     fn item(&mut self, item: &Item<'_>) {
         match item {
-            Item::Process(process) => {
-                self.processes.insert(process.id.0, process.name.clone());
-            }
+            Item::Process(process) => self.process.clone_from(&process.name),
             Item::Location(location) => self.location(location),
-            Item::Counter(counter) => self.counter(counter),
+            Item::Counter(counter) => {
+                let level = self.add(counter.name.clone(), counter.unit);
+                self.counters.insert(counter.id, level);
+            }
             Item::Count(count) => {
                 if let Some(level) = self.counters.get(&count.counter) {
                     self.levels[*level].count(count.time, Some(count.value));
                 }
             }
-            Item::Interval(interval) => self.interval(interval),
-            Item::Summary(process, summary) => {
-                let of_process = self.levels.iter_mut();
-                of_process
-                    .filter(|level| level.process == process.0)
-                    .for_each(|level| level.count(summary.end, None));
+            Item::Interval(interval) => {
+                if let (Some(level), Some(DeviceWork::Kernel(_))) =
+                    (self.queues.get(&interval.track), &interval.work)
+                {
+                    self.levels[*level].add((interval.begin, interval.end), 1);
+                }
+            }
+            Item::Summary(_, summary) => {
+                let levels = self.levels.iter_mut();
+                levels.for_each(|level| level.count(summary.end, None));
             }
             _ => {}
         }
@@ -177,14 +152,9 @@ impl Levels {
         levels
             .map(|(process, mut level)| {
                 level.bins.widen_to(width);
-                let area = |number: i64| {
-                    let index = number.checked_sub(level.bins.first);
-                    let index = index.and_then(|index| usize::try_from(index).ok());
-                    index.and_then(|index| level.bins.cells.get(index)).copied()
-                };
-                // Nothing is that long that a bin has more than 2^63 ns.
-                let ns = (1_u64 << width.min(63)) as f64;
-                let mean = |number| area(number).unwrap_or_default().0 as f64 / ns;
+                let ns = (1_u64 << width) as f64;
+                let area = |number| level.bins.get(number).copied().unwrap_or_default();
+                let mean = |number| area(number).0 as f64 / ns;
                 Level {
                     process,
                     unit: level.unit,
@@ -221,7 +191,7 @@ mod tests {
     #[test]
     fn a_counter_keeps_its_value_until_the_next() {
         let mut collector = LevelCollector::default();
-        let level = collector.add(0, "in use".to_owned(), "bytes");
+        let level = collector.add("in use".to_owned(), "bytes");
         let level = &mut collector.levels[level];
         level.count(1 << 10, Some(4));
         level.count(3 << 10, Some(0));

@@ -175,6 +175,12 @@ impl<T: Merge> Bins<T> {
         }
     }
 
+    /// The bin of this number; `None` where there is none.
+    fn get(&self, number: i64) -> Option<&T> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.cells.get(index)
+    }
+
     /// The bin of a time.
     fn at(&mut self, time: Ns, max: usize) -> &mut T {
         self.cover(time, time, max);
@@ -493,10 +499,7 @@ impl Overview {
             let cells = (first..).take(bins).map(|number| {
                 let bin_begin = number << width;
                 let span = (bin_begin, bin_begin.saturating_add(1 << width));
-                let offset = number.checked_sub(row.bins.first);
-                let offset = offset.and_then(|offset| usize::try_from(offset).ok());
-                let cell = offset.and_then(|offset| row.bins.cells.get(offset));
-                let cell = cell.copied().unwrap_or_default();
+                let cell = row.bins.get(number).copied().unwrap_or_default();
                 let (place, weight) = cell.most;
                 let lived = row.lives.iter();
                 OverviewCell {
