@@ -302,12 +302,11 @@
       const left = Math.round(labels() * scale);
       const columns = wide - left;
       if (columns <= 0) return;
-      const words = new Uint32Array(
-        groups.map(({ colour: hex }) => {
-          const [red, green, blue] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
-          return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
-        }),
-      );
+      const wordOf = ({ colour: hex }) => {
+        const [red, green, blue] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+        return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+      };
+      const words = new Uint32Array(groups.map(wordOf));
       const image = context.createImageData(columns, high);
       const pixels = new Uint32Array(image.data.buffer);
       const sums = new Float64Array(groups.length);
@@ -339,8 +338,7 @@
           }
         }
       }
-      const [red, green, blue] = [1, 3, 5].map((at) => parseInt("#56b4e9".slice(at, at + 2), 16));
-      const word = ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
+      const word = wordOf(groups.find(({ key }) => key === "runtime"));
       for (let level = 0; level < levels.length; level++) {
         const top = Math.round((topOf(rows.length + level) + 4) * scale);
         const bottom = Math.round(topOf(rows.length + level + 1) * scale) - 1;
@@ -359,6 +357,12 @@
       context.fillStyle = colour("--text");
       context.font = `${Math.min(12, Math.max(9, rowHeight - 2)) * scale}px system-ui, sans-serif`;
       context.textBaseline = "middle";
+      const label = (text, y) => {
+        while (text.length > 1 && context.measureText(text).width > left - 8 * scale) {
+          text = text.slice(0, -1);
+        }
+        context.fillText(text, 4 * scale, y);
+      };
       const every = Math.ceil(11 / rowHeight);
       for (let row = 0; row < rows.length; row += every) {
         const y = (row + every / 2) * rowHeight * scale;
@@ -366,19 +370,11 @@
         const several = rows.some((other) => other.process !== rows[0].process);
         const name =
           several && rows[row].process !== previous ? rows[row].process : rows[row].name;
-        let text = name;
-        while (text.length > 1 && context.measureText(text).width > left - 8 * scale) {
-          text = text.slice(0, -1);
-        }
-        context.fillText(text, 4 * scale, y);
+        label(name, y);
       }
       context.font = `${11 * scale}px system-ui, sans-serif`;
       for (let level = 0; level < levels.length; level++) {
-        let text = titleOf(levels[level]);
-        while (text.length > 1 && context.measureText(text).width > left - 8 * scale) {
-          text = text.slice(0, -1);
-        }
-        context.fillText(text, 4 * scale, (topOf(rows.length + level) + LEVEL_HEIGHT / 2) * scale);
+        label(titleOf(levels[level]), (topOf(rows.length + level) + LEVEL_HEIGHT / 2) * scale);
       }
     }
 
@@ -485,18 +481,21 @@
     };
     byId("controls").addEventListener("click", (event) => actions[event.target.dataset.do]?.());
 
-    function says(title, bin, parts, place) {
+    function says(title, bin, words) {
       const from = Math.max(0, start + bin * picture.width);
       const to = Math.min(whole, start + (bin + 1) * picture.width);
+      byId("moment").replaceChildren(
+        made("b", { textContent: title }),
+        ` from ${time(from)} to ${time(to)}: ${words}`,
+      );
+    }
+    function saysParts(title, bin, parts, place) {
       const listed = parts
         .filter(([part]) => part >= 0.005)
         .sort((a, b) => b[0] - a[0])
         .map(([part, label]) => `${Math.round(part * 100)} % ${label}`);
       const words = listed.length > 0 ? listed.join(", ") : "its process did not run";
-      byId("moment").replaceChildren(
-        made("b", { textContent: title }),
-        ` from ${time(from)} to ${time(to)}: ${words}${place ? `; mostly in ${place}` : ""}`,
-      );
+      says(title, bin, `${words}${place ? `; mostly in ${place}` : ""}`);
     }
     function describe({ row, bin }) {
       at = { row, bin };
@@ -508,19 +507,14 @@
       const several = rows.some((other) => other.process !== rows[0].process);
       const parts = groups.map((group, index) => [share(row, index, bin) / 255, group.label]);
       const place = picture.names[placeOf(row, bin) - 1];
-      says(several ? `${of.process}, ${of.name}` : of.name, bin, parts, place);
+      saysParts(several ? `${of.process}, ${of.name}` : of.name, bin, parts, place);
     }
     function describeLevel(index, bin) {
       const level = levels[index];
       const value = levelOf(index, bin) * level.most;
-      const from = Math.max(0, start + bin * picture.width);
-      const to = Math.min(whole, start + (bin + 1) * picture.width);
       const process = rows.some((row) => row.process !== level.process) ? `${level.process}, ` : "";
-      byId("moment").replaceChildren(
-        made("b", { textContent: `${process}${titleOf(level)}` }),
-        ` from ${time(from)} to ${time(to)}: ${amount(value, level.unit)} on average; ` +
-          `at most ${amount(level.most, level.unit)}`,
-      );
+      const [mean, most] = [value, level.most].map((number) => amount(number, level.unit));
+      says(`${process}${titleOf(level)}`, bin, `${mean} on average; at most ${most}`);
     }
     function describeAll(bin) {
       const threads = rows.reduce((sum, row) => sum + row.threads, 0);
@@ -528,7 +522,7 @@
         const sum = rows.reduce((sum, { threads }, row) => sum + share(row, index, bin) * threads, 0);
         return [sum / 255 / threads, group.label];
       });
-      says("all threads", bin, parts);
+      saysParts("all threads", bin, parts);
     }
 
     const pointed = (event) => {
