@@ -43,14 +43,13 @@ pub fn kernel(linkage_name: &str) -> Option<(String, u32)> {
 
 /// The function that a kernel is, or that a target region's kernel is of, as the programmer wrote it.
 pub fn kernel_function(linkage_name: &str) -> String {
-    // GCC's are `main._omp_fn.0`, and `main$_omp_fn$0` in PTX.
-    let of_gcc = |mark| linkage_name.split_once(mark).map(|(function, _)| function);
-    let of_gcc = of_gcc("$_omp_fn$").or_else(|| of_gcc("._omp_fn."));
-    match (kernel(linkage_name), of_gcc) {
-        (Some((function, _)), _) => function,
-        (None, Some(function)) => demangled(function),
-        (None, None) => demangled(linkage_name),
+    if let Some((function, _)) = kernel(linkage_name) {
+        return function;
     }
+    // GCC's are `main._omp_fn.0`, and `main$_omp_fn$0` in PTX.
+    let mut marks = ["._omp_fn.", "$_omp_fn$"].into_iter();
+    let of_gcc = marks.find_map(|mark| linkage_name.split_once(mark));
+    demangled(of_gcc.map_or(linkage_name, |(function, _)| function))
 }
 
 /// The parts of the name of a target region's kernel, `__omp_offloading_DEVICE_FILE_FUNCTION_lLINE`: function, and line
