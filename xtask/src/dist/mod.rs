@@ -226,15 +226,16 @@ impl Release {
             let stripped = tree().join(path);
             fs::create_dir_all(stripped.parent().expect("it lies in a tree"))?;
             run(command("objcopy", ["--strip-unneeded"]).args([&source, &stripped]))?;
-            let id = give_build_id(&stripped, None)?;
-            let id_text = hexadecimal(&id);
-            let (first, rest) = id_text.split_at(2);
+            let id = sha1(&stripped)?;
+            set_build_id(&stripped, id)?;
+            let digits = hexadecimal(&id);
+            let (first, rest) = digits.split_at(2);
             // Where debuggers look below their folder of debug files.
             let debug = debug_tree().join(format!(".build-id/{first}/{rest}.debug"));
             fs::create_dir_all(debug.parent().expect("it lies in a tree"))?;
             let apart = ["--only-keep-debug", "--compress-debug-sections=zlib"];
             run(command("objcopy", apart).args([&source, &debug]))?;
-            give_build_id(&debug, Some(id))?;
+            set_build_id(&debug, id)?;
         }
         install::place_texts(&tree(), &tree().join("bin/omptrace"))?;
         let documents = tree().join("share/doc/omptrace");
@@ -326,42 +327,34 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writes the build id into a file that was linked with [`NO_BUILD_ID`]: this one, else the SHA-1 of the file as it is.
-fn give_build_id(file: &Path, id: Option<[u8; 20]>) -> Result<[u8; 20]> {
+fn sha1(file: &Path) -> Result<[u8; 20]> {
+    let printed = output(command("sha1sum", ["--binary"]).arg(file))?;
+    let digits = printed.get(..40).ok_or("sha1sum printed no checksum")?;
+    let mut sum = [0; 20];
+    for (byte, digits) in sum.iter_mut().zip(digits.chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits)?, 16)?;
+    }
+    Ok(sum)
+}
+
+/// Writes the build id into a file that was linked with [`NO_BUILD_ID`].
+fn set_build_id(file: &Path, id: [u8; 20]) -> Result<()> {
     // `Elf64_Nhdr` of a GNU build id with 20 bytes, and its name.
     const NOTE: &[u8] = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0";
     let mut content = fs::read(file)?;
-    let wanted = [NOTE, &NO_BUILD_ID].concat();
-    let places: Vec<usize> = places_of(&content, &wanted);
+    let empty = [NOTE, &NO_BUILD_ID].concat();
+    let windows = content.windows(empty.len()).enumerate();
+    let places: Vec<usize> = windows
+        .filter(|(_, window)| *window == empty)
+        .map(|(place, _)| place + NOTE.len())
+        .collect();
     let [place] = places[..] else {
         let times = places.len();
         return Err(format!("{}: {times} empty build ids, not 1", file.display()).into());
     };
-    let id = match id {
-        Some(id) => id,
-        None => {
-            let printed = output(command("sha1sum", ["--binary"]).arg(file))?;
-            let digits = printed.get(..40).ok_or("sha1sum printed no checksum")?;
-            let mut id = NO_BUILD_ID;
-            for (byte, digits) in id.iter_mut().zip(digits.chunks(2)) {
-                *byte = u8::from_str_radix(std::str::from_utf8(digits)?, 16)?;
-            }
-            id
-        }
-    };
-    let place = place + NOTE.len();
     content[place..place + id.len()].copy_from_slice(&id);
     fs::write(file, content)?;
-    Ok(id)
-}
-
-/// Where in `content` are the bytes `wanted`.
-fn places_of(content: &[u8], wanted: &[u8]) -> Vec<usize> {
-    let windows = content.windows(wanted.len()).enumerate();
-    windows
-        .filter(|(_, window)| *window == wanted)
-        .map(|(place, _)| place)
-        .collect()
+    Ok(())
 }
 
 /// Where the programs that make releases lie, below the folder of tools.
