@@ -1,13 +1,9 @@
 //! Traces of AMD's device tracing (`tests/devices/README.md`), checked against the structure of the program that was traced.
 
-use std::path::PathBuf;
-
-use omptrace_analysis::{DeviceUse, Info, Stats, check};
+use omptrace_analysis::{DeviceUse, Info, Stats};
 use omptrace_symbols::Options;
-use omptrace_trace_format::Reader;
 
-use crate::golden::is_as_reviewed;
-use crate::historic::text;
+use crate::device_traces::{has_findings, is_as_before, open};
 
 /// One trace.
 struct Case {
@@ -68,14 +64,6 @@ const CASES: &[Case] = &[
         findings: &["late_end", "no_device_record"],
     },
 ];
-
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/devices")
-}
-
-fn open(name: &str) -> Reader {
-    Reader::open(&folder().join(format!("{name}.omptrace"))).expect("a trace")
-}
 
 #[test]
 fn each_operation_shows_once() {
@@ -176,21 +164,13 @@ fn clocks_are_mapped_by_readings_of_both() {
 #[test]
 fn what_is_missing_is_reported() {
     for case in CASES {
-        let findings = check(&open(case.name));
-        let mut found: Vec<_> = findings.iter().map(|finding| finding.name).collect();
-        let mut expected = case.findings.to_vec();
-        found.sort_unstable();
-        expected.sort_unstable();
-        found.retain(|name| *name != "names_missing");
-        assert_eq!(found, expected, "{}", case.name);
+        has_findings(case.name, case.findings);
     }
 }
 
-/// `OMPTRACE_BLESS=1` writes what came out; read the difference before you commit it.
 #[test]
 fn timelines_are_as_before() {
     for case in CASES {
-        let path = folder().join(format!("{}.txt", case.name));
-        is_as_reviewed(&path, &text(&open(case.name)));
+        is_as_before(case.name);
     }
 }

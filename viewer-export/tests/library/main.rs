@@ -4,6 +4,7 @@ mod amd_devices;
 mod answers;
 mod causes;
 mod contract;
+mod device_traces;
 mod facts;
 mod faults;
 mod fixture;

@@ -1,13 +1,10 @@
 //! Traces of an NVIDIA H200 (`tests/devices/README.md`), checked against what the program asked for, and against times that the
 //! program read on the device's own clock.
 
-use std::path::PathBuf;
-
-use omptrace_analysis::{Info, Stats, check};
+use omptrace_analysis::{Info, Stats};
 use omptrace_symbols::Options;
-use omptrace_trace_format::Reader;
 
-use crate::golden::is_as_reviewed;
+use crate::device_traces::{has_findings, is_as_before, open};
 use crate::historic::text;
 
 /// One trace of `tests/programs/gpu.c`.
@@ -111,14 +108,6 @@ const CASES: &[Case] = &[
     },
 ];
 
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/devices")
-}
-
-fn open(name: &str) -> Reader {
-    Reader::open(&folder().join(format!("{name}.omptrace"))).expect("a trace")
-}
-
 #[test]
 fn what_the_program_asked_for_shows_once() {
     for case in CASES {
@@ -152,11 +141,7 @@ fn what_the_program_asked_for_shows_once() {
 #[test]
 fn what_is_missing_is_reported() {
     for case in CASES {
-        let findings = check(&open(case.name));
-        let mut found: Vec<_> = findings.iter().map(|finding| finding.name).collect();
-        found.sort_unstable();
-        found.retain(|name| *name != "names_missing");
-        assert_eq!(found, case.findings, "{}", case.name);
+        has_findings(case.name, case.findings);
     }
 }
 
@@ -210,11 +195,9 @@ fn times_are_those_of_the_devices_own_clock() {
     }
 }
 
-/// `OMPTRACE_BLESS=1` writes what came out; read the difference before you commit it.
 #[test]
 fn timelines_are_as_before() {
     for case in CASES {
-        let path = folder().join(format!("{}.txt", case.name));
-        is_as_reviewed(&path, &text(&open(case.name)));
+        is_as_before(case.name);
     }
 }
