@@ -77,6 +77,19 @@ fn output(command: &mut Command) -> Output {
     command.output().expect("the program can be run")
 }
 
+/// Runs a program under the conformance tool, which finds no fault, and under the tracer. The output is as expected each time. Gives the
+/// tool's report, and the traces.
+#[track_caller]
+fn observed_alike(program: impl Fn() -> Command, expected: &Output) -> (String, Traces) {
+    let (report, found) = conformance(adapted(&mut program()));
+    assert_eq!(found, *expected);
+    assert!(report.contains(", 0 faults\n"), "{report}");
+    let traces = Traces::folder();
+    let traced = output(adapted(traces.trace(&mut program())));
+    assert_eq!(traced, *expected);
+    (report, traces)
+}
+
 /// The report of the conformance tool on a run of `command`, and the run's output.
 fn conformance(command: &mut Command) -> (String, Output) {
     let folder = TempDir::new().expect("a temporary folder can be made");
@@ -223,12 +236,7 @@ fn libraries_are_unloaded_as_without_the_adapter() {
 
     let without_a_tool = output(adapted(&mut host()));
     assert_eq!(without_a_tool, bare);
-    let (report, checked) = conformance(adapted(&mut host()));
-    assert_eq!(checked, bare);
-    assert!(report.contains(" 0 faults"), "{report}");
-    let traces = Traces::folder();
-    let traced = output(adapted(traces.trace(&mut host())));
-    assert_eq!(traced, bare);
+    let (_, traces) = observed_alike(host, &bare);
     let events = dump(&traces.only());
     assert_eq!(counts(&events)["parallel_begin"], 40);
 }
@@ -470,15 +478,11 @@ fn a_taskwait_that_nobody_waits_in_is_a_task_that_ends() {
     let program = compile(source, Compiler::Gcc, &[&library, &rpath]);
     let expected = output(&mut Command::new(&program));
     assert_eq!(expected.stdout, b"x 5, y 15\n", "{expected:?}");
-    let (report, found) = conformance(adapted(&mut Command::new(&program)));
-    assert_eq!(found, expected);
+    let (report, traces) = observed_alike(|| Command::new(&program), &expected);
     assert!(
         report.contains(", 15 tasks created, 15 ended, 0 faults\n"),
         "{report}"
     );
-    let traces = Traces::folder();
-    let traced = output(adapted(traces.trace(&mut Command::new(&program))));
-    assert_eq!(traced, expected);
     let check = omptrace([Path::new("check"), &traces.only()]);
     assert!(check.status.success(), "{check:?}");
 }
@@ -505,12 +509,7 @@ fn the_tool_learns_of_devices_that_constructs_use() {
     };
     let expected = output(&mut program());
     assert_eq!(expected.stdout, b"sum 9900 on 3 devices\n", "{expected:?}");
-    let (report, found) = conformance(adapted(&mut program()));
-    assert_eq!(found, expected);
-    assert!(report.contains(", 0 faults\n"), "{report}");
-    let traces = Traces::folder();
-    let traced = output(adapted(traces.trace(&mut program())));
-    assert_eq!(traced, expected);
+    let (_, traces) = observed_alike(program, &expected);
     let events = dump(&traces.only());
     let of_kind = |name: &str| -> Vec<(i64, String)> {
         let events = events.iter().filter(|event| event["event"] == name);
