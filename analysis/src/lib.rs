@@ -9,6 +9,7 @@ mod gaps;
 mod info;
 mod selection;
 mod stats;
+mod sum;
 pub mod summary;
 mod table;
 mod talp;

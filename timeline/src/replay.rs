@@ -164,6 +164,9 @@ pub struct Start {
     uncertainty_ns: u64,
 }
 
+/// The most nanoseconds between the begins of two processes: 36 years.
+const MAX_OFFSET_NS: Ns = 1 << 60;
+
 impl Start {
     /// The start of a trace's process.
     pub fn of(reader: &Reader) -> Start {
@@ -204,9 +207,11 @@ impl Start {
         self.path
     }
 
-    /// When the session began on a timeline that starts at `origin`; 0 where the trace does not say.
+    /// When the session began on a timeline that starts at `origin`; 0 where the trace does not say, or says more than
+    /// [`MAX_OFFSET_NS`].
     pub fn offset(&self, origin: u64) -> Ns {
-        i64::try_from(self.realtime_ns.saturating_sub(origin)).unwrap_or(0)
+        let offset = i64::try_from(self.realtime_ns.saturating_sub(origin)).ok();
+        offset.filter(|ns| *ns <= MAX_OFFSET_NS).unwrap_or(0)
     }
 }
 
@@ -586,6 +591,15 @@ pub fn process_name(reader: &Reader) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_start_that_makes_no_sense_is_that_of_the_timeline() {
+        let start = |realtime_ns| Start::new(None, 1, Path::new("trace"), realtime_ns, 0);
+        let now = 1_800_000_000_000_000_000;
+        assert_eq!(start(now + 5).offset(now), 5);
+        assert_eq!(start(0).offset(now), 0);
+        assert_eq!(start(u64::MAX).offset(now), 0);
+    }
 
     #[test]
     fn the_processors_of_a_process_are_those_that_it_may_use() {

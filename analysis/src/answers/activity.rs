@@ -8,6 +8,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use omptrace_timeline::sink::Ns;
 
+use crate::sum::Sum;
+
 /// A change of what threads do. At one time, ends come before begins: the order of the variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Change {
@@ -129,7 +131,7 @@ impl Activity {
         let ns = time.abs_diff(self.now);
         self.now = time;
         if self.pauses > 0 {
-            self.paused_ns += ns;
+            self.paused_ns.grow_by(ns);
             return;
         }
         let busy = self.busy.max(0).cast_unsigned();
@@ -177,8 +179,8 @@ impl Activity {
         let current = std::mem::take(&mut self.current);
         if current.ns > 0 {
             let span = self.serial.entry((self.last, before)).or_default();
-            span.ns += current.ns;
-            span.busy_ns += current.busy_ns;
+            span.ns.grow_by(current.ns);
+            span.busy_ns.grow_by(current.busy_ns);
         }
     }
 

@@ -2,6 +2,8 @@
 
 use omptrace_timeline::sink::Ns;
 
+use crate::sum::Sum;
+
 /// How long a barrier was in each state, in nanoseconds. Their sum is the time since the first member arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Clocks {
@@ -46,10 +48,10 @@ impl Barrier {
         self.now = time;
         let kept = self.kept_waiting(size);
         if self.arrived < size {
-            self.clocks.late += ns;
+            self.clocks.late.grow_by(ns);
             self.by_late += ns as f64 * kept;
         } else if self.running > 0 {
-            self.clocks.starved += ns;
+            self.clocks.starved.grow_by(ns);
             self.by_tasks += ns as f64 * kept;
         }
     }

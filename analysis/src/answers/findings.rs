@@ -22,6 +22,7 @@ use crate::answers::part::{Part, PlaceSums, RegionPart};
 use crate::answers::plan::{Plan, Target};
 use crate::answers::what_if::Change;
 use crate::answers::{Cause, Finding, Moment, Place};
+use crate::sum::{Sum, sum};
 
 /// The facts that rules are applied to.
 struct Case<'a> {
@@ -134,7 +135,7 @@ fn serial_by_end(part: &Part) -> Vec<(&Place, u64)> {
             continue;
         }
         let (sum, longest, at) = sums.entry(before.as_ref()).or_insert((0, 0, place));
-        *sum += ns;
+        sum.grow_by(*ns);
         if ns > longest {
             (*longest, *at) = (*ns, place);
         }
@@ -225,7 +226,7 @@ impl Case<'_> {
         }
         let sums = &self.part.accounting;
         let delays = [Cause::Fork, Cause::Join].map(|cause| sums[cause]);
-        let delays = delays.iter().sum::<u64>() as f64;
+        let delays = sum(delays) as f64;
         let all = self.duration as f64 * self.threads as f64;
         let min_gain = match heaviest < MAX_SHARE_OF_ONE {
             true => MIN_GAIN,

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answers::process::{ByFunction, FunctionNumber, SerialTimes};
 use crate::answers::{Cause, FunctionName, FunctionShare, Place};
+use crate::sum::{Sum, sum};
 use crate::summary::pairs;
 
 /// Times of a process by function, cause and place, not yet limited.
@@ -79,12 +80,12 @@ fn limit(
         false => 1.0,
     };
     let mut rest = whole;
-    let mut limited = BTreeMap::new();
+    let mut limited = BTreeMap::<_, u64>::new();
     for (function, weight) in weights {
         let ns = ((weight * scale) as u64).min(rest);
         if let Some(name) = names.get(function as usize).filter(|_| ns > 0) {
             rest -= ns;
-            *limited.entry(name.clone()).or_default() += ns;
+            limited.entry(name.clone()).or_default().grow_by(ns);
         }
     }
     limited
@@ -111,7 +112,7 @@ impl Functions {
             self.add_spins(key, ns);
         }
         for (key, ns) in other.of {
-            *self.of.entry(key).or_default() += ns;
+            self.of.entry(key).or_default().grow_by(ns);
         }
     }
 
@@ -152,7 +153,7 @@ impl Functions {
             })
             .collect();
         shares.sort_by_key(|share| Reverse(share.ns));
-        let named: u64 = shares.iter().map(|share| share.ns).sum();
+        let named = sum(shares.iter().map(|share| share.ns));
         let unnamed = whole.saturating_sub(named);
         (shares, self.has_samples.then_some(unnamed))
     }

@@ -23,6 +23,7 @@ use crate::answers::{
     Accounting, Answers, Blame, Blocked, Cause, CriticalPath, Efficiency, FunctionName, Moment,
     NotSeen, PathRow, Place, RegionAnswer, SCHEMA, WhatIf, findings,
 };
+use crate::sum::{Sum, sum};
 use crate::summary::{pairs, words};
 use crate::window::Windows;
 
@@ -70,10 +71,10 @@ pub(super) struct RegionPart {
 impl RegionPart {
     fn merge(&mut self, other: RegionPart) {
         self.visits += other.visits;
-        self.duration += other.duration;
+        self.duration.grow_by(other.duration);
         self.accounting.merge(&other.accounting);
-        self.path += other.path;
-        self.max_useful += other.max_useful;
+        self.path.grow_by(other.path);
+        self.max_useful.grow_by(other.max_useful);
         self.threads = self.threads.max(other.threads);
         self.max_team = self.max_team.max(other.max_team);
     }
@@ -116,17 +117,17 @@ pub(super) struct PlaceSums {
 
 impl PlaceSums {
     fn merge(&mut self, other: PlaceSums) {
-        self.useful += other.useful;
+        self.useful.grow_by(other.useful);
         self.visits += other.visits;
-        self.tasks += other.tasks;
+        self.tasks.grow_by(other.tasks);
         self.chunks += other.chunks;
-        self.chunks_cost += other.chunks_cost;
+        self.chunks_cost.grow_by(other.chunks_cost);
         self.around_single = self.around_single.max(other.around_single);
         self.arrivals += other.arrivals;
         self.idle_arrivals += other.idle_arrivals;
         self.holds += other.holds;
         self.contended += other.contended;
-        self.held_ns += other.held_ns;
+        self.held_ns.grow_by(other.held_ns);
         self.is_single |= other.is_single;
         self.spot = std::mem::take(&mut self.spot).max(other.spot);
         self.is_data_op |= other.is_data_op;
@@ -135,12 +136,12 @@ impl PlaceSums {
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.kernels += other.kernels;
         self.timed_kernels += other.timed_kernels;
-        self.kernels_ns += other.kernels_ns;
+        self.kernels_ns.grow_by(other.kernels_ns);
         for (processors, threads) in other.nested {
             let known = self.nested.entry(processors).or_default();
             *known = (*known).max(threads);
         }
-        self.nested_barriers_ns += other.nested_barriers_ns;
+        self.nested_barriers_ns.grow_by(other.nested_barriers_ns);
         self.schedules.extend(other.schedules);
     }
 }
@@ -293,7 +294,10 @@ impl Part {
             let weights: Vec<_> = weights.map(|(id, weight)| (id, *weight)).collect();
             let lost: Vec<_> = sums.lost_at.of(*cause).map(|(id, ns)| (id, *ns)).collect();
             for (id, ns) in divide(&weights, &lost) {
-                *part.blame.entry((*cause, place(id))).or_default() += ns;
+                part.blame
+                    .entry((*cause, place(id)))
+                    .or_default()
+                    .grow_by(ns);
             }
             let scale = scale(&weights, &lost);
             for ((_, id), by_function) in sums.functions.iter().filter(|((key, _), _)| key == cause)
@@ -346,7 +350,11 @@ impl Part {
             merge_moments(known, moments);
         }
         for (id, ns) in sums.useful_at.iter() {
-            part.places.entry(place(id)).or_default().useful += ns;
+            part.places
+                .entry(place(id))
+                .or_default()
+                .useful
+                .grow_by(*ns);
         }
         for (id, count) in sums.visits.iter() {
             part.places.entry(place(id)).or_default().visits += count;
@@ -370,7 +378,7 @@ impl Part {
         for (id, chunks) in sums.chunks.iter() {
             let sums = part.places.entry(place(id)).or_default();
             sums.chunks += chunks;
-            sums.chunks_cost += chunks * chunk_cost;
+            sums.chunks_cost.grow_by(chunks * chunk_cost);
         }
         let name = |location: usize| {
             let thread = names.threads.get(location).cloned();
@@ -384,7 +392,7 @@ impl Part {
                 holder: block.holder.map(|(thread, at)| (name(thread), place(at))),
                 waiter: (name(block.waiter.0), place(block.waiter.1)),
             };
-            *part.blocked.entry(key).or_default() += ns;
+            part.blocked.entry(key).or_default().grow_by(*ns);
         }
         part.limit_blocked();
         for (id, target) in &sums.targets {
@@ -441,9 +449,9 @@ impl Part {
                     .extend(omptrace_timeline::schedule(*kind));
             }
         }
-        let mut rows = BTreeMap::new();
+        let mut rows = BTreeMap::<_, u64>::new();
         for (id, ns) in path_by_place {
-            *rows.entry(place(id)).or_default() += ns;
+            rows.entry(place(id)).or_default().grow_by(ns);
         }
         part.path = Path {
             ns: path,
@@ -477,7 +485,7 @@ impl Part {
     fn lose(&mut self, cause: Cause, place: Place, ns: u64) {
         if ns > 0 {
             self.accounting.add(cause, ns);
-            *self.blame.entry((cause, place)).or_default() += ns;
+            self.blame.entry((cause, place)).or_default().grow_by(ns);
         }
     }
 
@@ -515,7 +523,7 @@ impl Part {
         for cause in Cause::ALL.iter().filter(|cause| cause.is_mutex()) {
             let blocked = self.blocked.iter_mut();
             let mut rows: Vec<_> = blocked.filter(|(key, _)| key.cause == *cause).collect();
-            let sum: u64 = rows.iter().map(|(_, ns)| **ns).sum();
+            let sum = sum(rows.iter().map(|(_, ns)| **ns));
             let mut rest = sum.saturating_sub(self.accounting[*cause]);
             rows.sort_by_key(|(_, ns)| Reverse(**ns));
             for (_, ns) in rows {
@@ -535,7 +543,7 @@ impl Part {
             self.regions.entry(place).or_default().merge(region);
         }
         for (key, ns) in other.blame {
-            *self.blame.entry(key).or_default() += ns;
+            self.blame.entry(key).or_default().grow_by(ns);
         }
         self.taskwaits += other.taskwaits;
         for (place, requested) in other.requested {
@@ -543,7 +551,7 @@ impl Part {
             *known = (*known).min(requested);
         }
         for (key, ns) in other.blocked {
-            *self.blocked.entry(key).or_default() += ns;
+            self.blocked.entry(key).or_default().grow_by(ns);
         }
         self.overlaps.extend(other.overlaps);
         self.overlaps.sort_unstable();
@@ -648,7 +656,7 @@ impl Part {
     /// The cost of a region's begin, end, barriers and waits for tasks to its threads, beside the work that they wait for.
     pub(super) fn costs(&self, region: &RegionPart) -> u64 {
         let causes = [Cause::Fork, Cause::Join, Cause::Barrier, Cause::Runtime];
-        causes.map(|cause| region.accounting[cause]).iter().sum()
+        sum(causes.map(|cause| region.accounting[cause]))
     }
 
     /// Whether there are several processes.
@@ -920,7 +928,7 @@ pub(super) fn serial_place(after: Option<&Place>, before: Option<&Place>) -> Pla
 
 /// What the weights of who caused a loss make of it: 1, or less where not all of the loss counts.
 fn scale(weights: &[(PlaceId, f64)], lost: &[(PlaceId, u64)]) -> f64 {
-    let total: u64 = lost.iter().map(|(_, ns)| ns).sum();
+    let total = sum(lost.iter().map(|(_, ns)| *ns));
     let caused: f64 = weights.iter().map(|(_, weight)| weight).sum();
     match caused < 0.5 {
         true => 0.0,
@@ -931,7 +939,7 @@ fn scale(weights: &[(PlaceId, f64)], lost: &[(PlaceId, u64)]) -> f64 {
 
 /// Divides the sum of `lost` by who caused it. What nobody in `weights` caused stays where it was lost.
 fn divide(weights: &[(PlaceId, f64)], lost: &[(PlaceId, u64)]) -> Vec<(PlaceId, u64)> {
-    let total: u64 = lost.iter().map(|(_, ns)| ns).sum();
+    let total = sum(lost.iter().map(|(_, ns)| *ns));
     let scale = scale(weights, lost);
     if scale == 0.0 {
         return lost.to_vec();
@@ -940,7 +948,7 @@ fn divide(weights: &[(PlaceId, f64)], lost: &[(PlaceId, u64)]) -> Vec<(PlaceId, 
         .iter()
         .map(|(id, weight)| (*id, (weight * scale) as u64))
         .collect();
-    let mut rest = total - rows.iter().map(|(_, ns)| ns).sum::<u64>().min(total);
+    let mut rest = total.saturating_sub(sum(rows.iter().map(|(_, ns)| *ns)));
     // Parts of nanoseconds.
     let is_rounding = rest as f64 <= total as f64 * 1e-3 + rows.len() as f64;
     if is_rounding {

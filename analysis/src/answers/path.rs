@@ -7,6 +7,8 @@
 use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::sink::Ns;
 
+use crate::sum::Sum;
+
 /// The first piece of every chain.
 const ROOT: u32 = 0;
 
@@ -91,14 +93,14 @@ impl Piece {
 
     fn add_to(&self, places: &mut FastMap<u32, u64>, samples: &mut FastMap<u32, u64>) {
         match self {
-            Piece::Work(work) => *places.entry(work.place).or_default() += work.ns,
-            Piece::Sample { sample, ns, .. } => *samples.entry(*sample).or_default() += ns,
+            Piece::Work(work) => places.entry(work.place).or_default().grow_by(work.ns),
+            Piece::Sample { sample, ns, .. } => samples.entry(*sample).or_default().grow_by(*ns),
             Piece::Sum { sums, .. } => {
                 for (place, ns) in &sums.places {
-                    *places.entry(*place).or_default() += ns;
+                    places.entry(*place).or_default().grow_by(*ns);
                 }
                 for (sample, ns) in &sums.samples {
-                    *samples.entry(*sample).or_default() += ns;
+                    samples.entry(*sample).or_default().grow_by(*ns);
                 }
             }
         }
@@ -144,7 +146,7 @@ impl Chains {
         if ns == 0 {
             return;
         }
-        chain.length += ns;
+        chain.length.grow_by(ns);
         let newest = u32::try_from(self.pieces.len()).expect("fewer pieces than the limit");
         self.pieces.push(Piece::Work(Work {
             before: chain.newest,
@@ -198,10 +200,13 @@ impl Chains {
                 piece = &self.pieces[piece.before() as usize];
                 piece.add_to(&mut places, &mut samples);
             }
-            let mut functions = FastMap::default();
+            let mut functions = FastMap::<_, u64>::default();
             for (sample, ns) in &samples {
                 let named = names.get(sample).map(|function| MAX_SAMPLES + 1 + function);
-                *functions.entry(named.unwrap_or(*sample)).or_default() += ns;
+                functions
+                    .entry(named.unwrap_or(*sample))
+                    .or_default()
+                    .grow_by(*ns);
             }
             moved[index] = new.pieces.len() as u32;
             new.pieces.push(Piece::Sum {

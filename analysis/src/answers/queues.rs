@@ -7,6 +7,7 @@ use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::sink::{DeviceWork, Interval, Location, LocationKind, split_place};
 
 use crate::stats::{DeviceUse, Devices};
+use crate::sum::Sum;
 
 /// Kernels of one target construct.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl Queues {
                 None => self.kernels.entry(spot.to_owned()).or_default(),
             };
             kernels.count += 1;
-            kernels.ns += interval.end.abs_diff(interval.begin);
+            kernels.ns.grow_by(interval.end.abs_diff(interval.begin));
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::answers::{Answers, Blame, Blocked, Cause, Efficiency, Finding, Place};
+use crate::sum::{Sum, sum};
 use crate::table::{
     Column, Layout, Style, Table, column, column_of, counted, percent, time, with_commas,
     write_wrapped,
@@ -261,7 +262,7 @@ impl Answers {
             [] => {}
             [(cause, ns)] => row(cause.name().to_owned(), *ns, 0, 0),
             rest => {
-                let sum = rest.iter().map(|(_, ns)| ns).sum();
+                let sum = sum(rest.iter().map(|(_, ns)| *ns));
                 row(format!("{} other causes", rest.len()), sum, 0, 0);
             }
         }
@@ -287,7 +288,7 @@ impl Answers {
             .take(MAX_PLACES)
             .map(|blame| (blame.place.long(), blame.ns))
             .collect();
-        let named: u64 = rows.iter().map(|(_, ns)| *ns).sum();
+        let named = sum(rows.iter().map(|(_, ns)| *ns));
         if rows.is_empty() || named > ns {
             return Vec::new();
         }
@@ -338,7 +339,7 @@ impl Answers {
             let (ns, rows) = locks
                 .entry((&row.process, row.cause, &row.lock))
                 .or_default();
-            *ns += row.ns;
+            ns.grow_by(row.ns);
             rows.push(row);
         }
         let mut locks: Vec<_> = locks.into_iter().collect();
@@ -441,15 +442,18 @@ fn matrix(rows: &[&Blocked]) -> Table {
     let mut waiters: BTreeMap<&str, u64> = BTreeMap::new();
     let mut holders: BTreeMap<String, (u64, BTreeMap<&str, u64>)> = BTreeMap::new();
     for row in rows {
-        *waiters.entry(&row.waiter_thread).or_default() += row.ns;
+        waiters
+            .entry(&row.waiter_thread)
+            .or_default()
+            .grow_by(row.ns);
         let thread = row.holder_thread.as_deref().unwrap_or("nobody else");
         let holder = match &row.holder {
             Some(place) => format!("{thread} @{}", place.short()),
             None => thread.to_owned(),
         };
         let (sum, cells) = holders.entry(holder).or_default();
-        *sum += row.ns;
-        *cells.entry(&row.waiter_thread).or_default() += row.ns;
+        sum.grow_by(row.ns);
+        cells.entry(&row.waiter_thread).or_default().grow_by(row.ns);
     }
     let mut waiters: Vec<(&str, u64)> = waiters.into_iter().collect();
     waiters.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));

@@ -7,6 +7,9 @@
 //!
 //! Most work takes its recorded time in every scenario. So a time is the sum of one number for all scenarios and of a
 //! deviation for each: such work changes only that number.
+//!
+//! Where the times of a trace make no sense, sums begin again at the least number. Checks for that in each step would cost more
+//! than the steps.
 
 use omptrace_timeline::sink::Ns;
 
@@ -191,7 +194,8 @@ impl<const S: usize> Stamp<S> {
 
     /// The predicted times.
     pub(super) fn times(&self) -> [Ns; S] {
-        self.deviations.map(|deviation| self.base + deviation)
+        self.deviations
+            .map(|deviation| self.base.wrapping_add(deviation))
     }
 
     /// The thread works until `time`, of which `place` is the region, and `around` the outermost region around it with the
@@ -208,7 +212,7 @@ impl<const S: usize> Stamp<S> {
         let ns = ns.cast_signed();
         self.catch_up(time - ns);
         self.recorded = time;
-        self.base += ns;
+        self.base = self.base.wrapping_add(ns);
         for scenario in each(scenarios.changed(cause, place, around)) {
             let new = match scenarios.changes[scenario] {
                 Change::Faster(share) | Change::Shorter(_, share) => scaled(ns, share),
@@ -219,7 +223,8 @@ impl<const S: usize> Stamp<S> {
                 }
                 _ => ns,
             };
-            self.deviations[scenario] += new - ns;
+            let more = new.wrapping_sub(ns);
+            self.deviations[scenario] = self.deviations[scenario].wrapping_add(more);
         }
     }
 
@@ -235,7 +240,8 @@ impl<const S: usize> Stamp<S> {
         let before = before.map_or(scenarios.at_end, |id| scenarios.of(id).before);
         for scenario in each(before & scenarios.bits.faster) {
             if let Change::Faster(share) = scenarios.changes[scenario] {
-                self.deviations[scenario] -= ns - scaled(ns, share);
+                let less = ns - scaled(ns, share);
+                self.deviations[scenario] = self.deviations[scenario].wrapping_sub(less);
             }
         }
     }
@@ -243,7 +249,7 @@ impl<const S: usize> Stamp<S> {
     /// A wait that nothing explains takes as long as it did.
     fn catch_up(&mut self, time: Ns) {
         if time > self.recorded {
-            self.base += time - self.recorded;
+            self.base = self.base.wrapping_add(time - self.recorded);
             self.recorded = time;
         }
     }
@@ -257,11 +263,11 @@ impl<const S: usize> Stamp<S> {
         costless: u16,
         waited: &mut [Ns; S],
     ) -> Ns {
-        let later = other.base - self.base;
+        let later = other.base.wrapping_sub(self.base);
         for ((own, waited), other) in self.each_with(waited).zip(&other.deviations) {
-            let wait = above_zero(other + later - *own);
-            *own += wait;
-            *waited += wait;
+            let wait = above_zero(other.wrapping_add(later).wrapping_sub(*own));
+            *own = own.wrapping_add(wait);
+            *waited = waited.wrapping_add(wait);
         }
         self.take(time, other, costless)
     }
@@ -288,9 +294,9 @@ impl<const S: usize> Stamp<S> {
     /// A meeting with `other` takes what is left until `time`.
     fn take(&mut self, time: Ns, other: &Stamp<S>, costless: u16) -> Ns {
         let cost = (time - self.recorded.max(other.recorded)).max(0);
-        self.base += cost;
+        self.base = self.base.wrapping_add(cost);
         for scenario in each(costless) {
-            self.deviations[scenario] -= cost;
+            self.deviations[scenario] = self.deviations[scenario].wrapping_sub(cost);
         }
         self.recorded = self.recorded.max(time);
         cost
@@ -311,7 +317,7 @@ impl<const S: usize> Stamp<S> {
                 0 => cost,
                 _ => 0,
             };
-            self.deviations[scenario] = mean(scenario) + cost - self.base;
+            self.deviations[scenario] = mean(scenario).wrapping_add(cost).wrapping_sub(self.base);
         }
     }
 
@@ -322,9 +328,10 @@ impl<const S: usize> Stamp<S> {
     }
 
     fn raise_times(&mut self, other: &Stamp<S>) {
-        let later = other.base - self.base;
+        let later = other.base.wrapping_sub(self.base);
         for (own, other) in self.deviations.iter_mut().zip(&other.deviations) {
-            *own += above_zero(other + later - *own);
+            let wait = above_zero(other.wrapping_add(later).wrapping_sub(*own));
+            *own = own.wrapping_add(wait);
         }
     }
 }
@@ -349,8 +356,10 @@ impl<const S: usize> Unwaited<S> {
         scenarios: &Scenarios<S>,
     ) {
         for scenario in each(scenarios.bits.balanced) {
-            let new = now.base + now.deviations[scenario] - waited[scenario];
-            self.0[scenario] += new - std::mem::replace(&mut added[scenario], new);
+            let new = now.base.wrapping_add(now.deviations[scenario]);
+            let new = new.wrapping_sub(waited[scenario]);
+            let more = new.wrapping_sub(std::mem::replace(&mut added[scenario], new));
+            self.0[scenario] = self.0[scenario].wrapping_add(more);
         }
     }
 

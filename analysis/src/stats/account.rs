@@ -4,6 +4,7 @@ use ompt_sys as ompt;
 
 use crate::gaps::Gaps;
 use crate::stats::add;
+use crate::sum::Sum;
 use omptrace_timeline::Reports;
 use omptrace_timeline::sink::{Category, Construct, Ns, Process, Region, ThreadRole};
 
@@ -154,15 +155,15 @@ impl Account {
         self.until = time;
         self.unobserved += unobserved;
         match doing {
-            Doing::Working => self.working += ns,
-            Doing::Waiting(Wait::Barrier) => self.barriers += ns,
-            Doing::Waiting(Wait::Tasks) => self.taskwaits += ns,
-            Doing::Waiting(Wait::Lock) => self.locks += ns,
-            Doing::Waiting(Wait::WakeUp) => self.wake_up += ns,
-            Doing::Serial => self.serial += ns,
-            Doing::Idle => self.idle += ns,
-            Doing::Unknown => self.unknown += ns,
-            Doing::Unobserved => self.unobserved += ns,
+            Doing::Working => self.working.grow_by(ns),
+            Doing::Waiting(Wait::Barrier) => self.barriers.grow_by(ns),
+            Doing::Waiting(Wait::Tasks) => self.taskwaits.grow_by(ns),
+            Doing::Waiting(Wait::Lock) => self.locks.grow_by(ns),
+            Doing::Waiting(Wait::WakeUp) => self.wake_up.grow_by(ns),
+            Doing::Serial => self.serial.grow_by(ns),
+            Doing::Idle => self.idle.grow_by(ns),
+            Doing::Unknown => self.unknown.grow_by(ns),
+            Doing::Unobserved => self.unobserved.grow_by(ns),
         }
         if matches!(doing, Doing::Working | Doing::Waiting(_)) {
             self.first.get_or_insert(self.serial);

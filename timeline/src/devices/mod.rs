@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ompt_sys as ompt;
+use omptrace_trace_format::clock::MAX_SESSION_NS;
 use omptrace_trace_format::event::{
     DeviceImage, DeviceKernel, DeviceLoad, DeviceNativeRecord, DeviceRecord, TargetDataOpEmi,
     TargetEmi, TargetSubmitEmi,
@@ -493,7 +494,10 @@ impl Devices {
         let Some(map) = map else {
             return Err(Cause::NoDeviceClock);
         };
-        let time = |device_time| clock.start.saturating_add(map.ns(device_time) as Ns).max(0);
+        let time = |device_time| {
+            let since_start = (map.ns(device_time) as Ns).clamp(-MAX_SESSION_NS, MAX_SESSION_NS);
+            clock.start.saturating_add(since_start).max(0)
+        };
         let (begin, end) = (time(work.begin), time(work.end));
         let operation = named
             .or_else(|| operations.likely(&work.work, ids.1, begin))

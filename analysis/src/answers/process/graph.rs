@@ -7,6 +7,7 @@ use omptrace_timeline::sink::{LockId, TaskId};
 
 use super::PlaceId;
 use super::schedule::Scheduler;
+use crate::sum::{Sum, sum};
 
 /// Steps between two barriers that are kept. A task takes some 150 bytes, and has three steps: 6 MiB.
 const MAX_STEPS: usize = 1 << 17;
@@ -66,9 +67,7 @@ impl Strand {
     /// All of its work.
     pub(super) fn work(&self) -> u64 {
         let steps = self.steps.iter();
-        steps
-            .map(|step| if let Step::Work(ns) = step { *ns } else { 0 })
-            .sum()
+        sum(steps.map(|step| if let Step::Work(ns) = step { *ns } else { 0 }))
     }
 }
 
@@ -198,7 +197,7 @@ impl Phase {
         }
         let steps = &mut self.all[strand as usize].steps;
         if let (Some(Step::Work(sum)), Step::Work(ns)) = (steps.last_mut(), step) {
-            *sum += ns;
+            sum.grow_by(ns);
             return;
         }
         steps.push(step);
@@ -222,7 +221,7 @@ impl Phase {
         }
         let members = &mut self.static_loop(place).members;
         match members.binary_search_by_key(&first, |(first, _)| *first) {
-            Ok(index) => members[index].1 += ns,
+            Ok(index) => members[index].1.grow_by(ns),
             Err(index) => members.insert(index, (first, ns)),
         }
     }
@@ -303,8 +302,8 @@ impl Phase {
     pub(super) fn hold(&mut self, at: At, lock: LockId, ns: u64) {
         let (by_members, by_others) = self.locks.entry(lock).or_default();
         match at {
-            At::Member => *by_members += ns,
-            _ => *by_others += ns,
+            At::Member => by_members.grow_by(ns),
+            _ => by_others.grow_by(ns),
         }
     }
 
@@ -400,7 +399,8 @@ impl Phase {
     }
 
     fn all_work(&self) -> u64 {
-        self.strands().iter().map(Strand::work).sum::<u64>() + self.in_loops().sum::<u64>()
+        let strands = self.strands().iter().map(Strand::work);
+        sum(strands.chain(self.in_loops()))
     }
 }
 
@@ -452,7 +452,10 @@ impl Scaling {
         let modelled = schedules.time_on(as_recorded);
         let known = phase.problems.iter().map(|problem| (*problem, modelled));
         let mut problems: BTreeMap<_, _> = known.collect();
-        *problems.entry(Problem::Divided).or_default() += phase.uneven(as_recorded);
+        problems
+            .entry(Problem::Divided)
+            .or_default()
+            .grow_by(phase.uneven(as_recorded));
         let numbers = numbers.iter().map(|threads| *threads as usize);
         self.on.resize(self.on.len().max(numbers.len()), 0);
         for (sum, threads) in self.on.iter_mut().zip(numbers) {
@@ -481,21 +484,21 @@ impl Scaling {
 
     pub(in crate::answers) fn merge(&mut self, other: &Scaling) {
         self.threads = self.threads.max(other.threads);
-        self.modelled += other.modelled;
+        self.modelled.grow_by(other.modelled);
         self.on.resize(self.on.len().max(other.on.len()), 0);
         for (sum, more) in self.on.iter_mut().zip(&other.on) {
-            *sum += more;
+            sum.grow_by(*more);
         }
-        self.tasks += other.tasks;
-        self.work += other.work;
-        self.span += other.span;
-        self.burdened_span += other.burdened_span;
+        self.tasks.grow_by(other.tasks);
+        self.work.grow_by(other.work);
+        self.span.grow_by(other.span);
+        self.burdened_span.grow_by(other.burdened_span);
         self.creation_ns = match (self.creation_ns, other.creation_ns) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
         for (problem, ns) in &other.problems {
-            *self.problems.entry(*problem).or_default() += ns;
+            self.problems.entry(*problem).or_default().grow_by(*ns);
         }
     }
 }

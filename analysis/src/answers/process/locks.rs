@@ -1,6 +1,7 @@
 //! Locks, critical, ordered and atomic regions: who has them, and who waits.
 
 use super::*;
+use crate::sum::Sum;
 
 impl<const S: usize> Threads<S> {
     pub(super) fn lock(&mut self, time: Ns, lock: LockId, cause: Cause) -> &mut Lock<S> {
@@ -147,6 +148,6 @@ impl<const S: usize> Threads<S> {
         let sums = self.sums.holds.at(cause, place);
         sums.count += 1;
         sums.waited += u64::from(waited);
-        sums.held_ns += held;
+        sums.held_ns.grow_by(held);
     }
 }

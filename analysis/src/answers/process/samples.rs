@@ -6,6 +6,7 @@
 use omptrace_timeline::sink::RuntimeActivity;
 
 use super::*;
+use crate::sum::Sum;
 
 /// Mutexes that a thread has at once, and that samples are charged for; nobody nests as many.
 const MAX_HELD: usize = 64;
@@ -53,7 +54,7 @@ impl Samples {
             let between = (self.after, before);
             let known = sums.serial_functions.entry(between).or_default();
             for (function, ns) in serial {
-                *known.entry(function).or_default() += ns;
+                known.entry(function).or_default().grow_by(ns);
             }
         }
     }
@@ -69,7 +70,7 @@ impl Samples {
         for (sample, ns) in chain {
             let number = path::function(sample).or_else(|| self.names.get(&sample).copied());
             if let Some(function) = number {
-                *functions.entry(function).or_default() += ns;
+                functions.entry(function).or_default().grow_by(ns);
             }
         }
         functions
@@ -199,15 +200,15 @@ impl<const S: usize> Threads<S> {
         }
         let ns = taken.weight_ns;
         if let Some(spins) = spins {
-            *self.sums.spins.entry(spins).or_default() += ns;
+            self.sums.spins.entry(spins).or_default().grow_by(ns);
         }
         let times = self.sums.serial_times.entry(function).or_default();
         match taken.serial {
-            Some(_) => times.serial_ns += ns,
-            None => times.other_ns += ns,
+            Some(_) => times.serial_ns.grow_by(ns),
+            None => times.other_ns.grow_by(ns),
         }
         if taken.serial == Some(self.samples.stretch) {
-            *self.samples.serial.entry(function).or_default() += ns;
+            self.samples.serial.entry(function).or_default().grow_by(ns);
         }
         if let Some(sample) = taken.on_chain {
             self.samples.names.insert(sample, function);

@@ -6,6 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use omptrace_common::fast_map::FastMap;
 
 use super::graph::{Phase, StaticLoop, Step};
+use crate::sum::Sum;
 
 /// Chunks of a thread that are looked at to divide a static loop.
 const MAX_CHUNKS: usize = 1 << 12;
@@ -94,7 +95,7 @@ impl Schedules<'_> {
                 let mut last = free.iter().map(|Reverse(end)| *end).max().unwrap_or(0);
                 for ns in shared.iter() {
                     if let Some(mut first) = free.peek_mut() {
-                        first.0 += ns;
+                        first.0.grow_by(*ns);
                         last = last.max(first.0);
                     }
                 }
@@ -150,7 +151,7 @@ impl<'p> Division<'p> {
         let number = threads.len();
         if number == self.size {
             for (time, ns) in threads.iter_mut().zip(&self.of_loop.members) {
-                *time += ns.1;
+                time.grow_by(ns.1);
             }
         } else if self.has_blocks() {
             self.add_blocks(threads);

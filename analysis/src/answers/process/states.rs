@@ -1,6 +1,7 @@
 //! The state of a thread, and the cause that its time goes to.
 
 use super::*;
+use crate::sum::Sum;
 
 /// Losses of which the longest are kept. Of others, those who caused them are.
 const HAS_INSTANCES: [Cause; 5] = [
@@ -37,7 +38,7 @@ impl<const S: usize> Threads<S> {
             let of_thread = &mut self.all[lane];
             match place {
                 Some(place) => of_thread.longest = of_thread.longest.max((ns, place)),
-                None => of_thread.serial_ns += ns,
+                None => of_thread.serial_ns.grow_by(ns),
             }
         }
         if Self::COUNTS {
@@ -55,7 +56,7 @@ impl<const S: usize> Threads<S> {
             State::Useful(place) => {
                 self.charge(lane, Cause::Useful, ns);
                 let of_thread = &mut self.all[lane];
-                of_thread.useful += ns;
+                of_thread.useful.grow_by(ns);
                 if let Some(place) = place {
                     let step = Step {
                         place,
@@ -71,7 +72,7 @@ impl<const S: usize> Threads<S> {
                         let known = self.sums.in_single.entry(place).or_default();
                         *known = around.max(*known);
                     }
-                    *self.sums.useful_at.at(place) += ns;
+                    self.sums.useful_at.at(place).grow_by(ns);
                 }
             }
             State::Loses(cause, place) => {
@@ -150,17 +151,17 @@ impl<const S: usize> Threads<S> {
             let sums = self.sums.regions.at(region);
             sums.accounting.add(cause, ns);
             if cause == Cause::Useful {
-                *sums.useful.at(lane) += ns;
+                sums.useful.at(lane).grow_by(ns);
             }
         } else if cause == Cause::Fork {
-            self.all[lane].fork_ns += ns;
+            self.all[lane].fork_ns.grow_by(ns);
         }
     }
 
     pub(super) fn lose(&mut self, lane: usize, cause: Cause, place: PlaceId, ns: u64) {
         if ns > 0 && self.all[lane].is_selected {
             self.charge(lane, cause, ns);
-            *self.sums.lost_at.at(cause, place) += ns;
+            self.sums.lost_at.at(cause, place).grow_by(ns);
             if matches!(cause, Cause::Join | Cause::Barrier) {
                 self.add_nested_cost(lane, ns);
             }
@@ -172,7 +173,12 @@ impl<const S: usize> Threads<S> {
         let innermost = self.all[lane].memberships.last();
         let team = innermost.map(|membership| &self.teams[membership.team]);
         if let Some(team) = team.filter(|team| !team.is_outermost) {
-            self.sums.nested.entry(team.region).or_default().barriers_ns += ns;
+            self.sums
+                .nested
+                .entry(team.region)
+                .or_default()
+                .barriers_ns
+                .grow_by(ns);
         }
     }
 
@@ -227,7 +233,7 @@ impl<const S: usize> Threads<S> {
         }
         if let Some(membership) = self.all[lane].memberships.last_mut() {
             membership.clocks = clocks;
-            membership.own += own;
+            membership.own.grow_by(own);
             membership.own_place = place;
         }
     }
@@ -482,7 +488,7 @@ impl<const S: usize> Threads<S> {
     fn serial_was_before(&mut self, lane: usize, before: Option<PlaceId>) {
         let of_thread = &mut self.all[lane];
         let ns = std::mem::take(&mut of_thread.serial_ns);
-        of_thread.since_region_ns += ns;
+        of_thread.since_region_ns.grow_by(ns);
         if !Self::COUNTS {
             return;
         }
@@ -493,7 +499,7 @@ impl<const S: usize> Threads<S> {
             begin: of_thread.until - ns.cast_signed(),
             end: of_thread.until,
         };
-        *self.sums.useful_at.at(place) += ns;
+        self.sums.useful_at.at(place).grow_by(ns);
         self.sums.instances.at(Cause::Serial, place).add(Instance {
             begin: step.begin,
             end: step.end,

@@ -11,6 +11,7 @@ use crate::answers::activity::Between;
 use crate::answers::by_place::{ByCause, ByPlace, Dense};
 use crate::answers::instances::{Instance, Instances};
 use crate::answers::{Accounting, Cause};
+use crate::sum::Sum;
 
 /// Sums of an outermost region's visits.
 #[derive(Clone, Debug, Default)]
@@ -134,14 +135,14 @@ impl Sums {
     pub(super) fn block(&mut self, block: Block, ns: u64) {
         let is_full = self.blocked.len() >= MAX_BLOCKS;
         if let Some(sum) = self.blocked.get_mut(&block) {
-            *sum += ns;
+            sum.grow_by(ns);
         } else if is_full && block.lock.is_some() {
             let rest = Block {
                 lock: None,
                 holder: None,
                 ..block
             };
-            *self.blocked.entry(rest).or_default() += ns;
+            self.blocked.entry(rest).or_default().grow_by(ns);
         } else {
             self.blocked.insert(block, ns);
         }

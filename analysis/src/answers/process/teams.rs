@@ -1,6 +1,7 @@
 //! Teams: who joins them, arrives at their barriers, and leaves.
 
 use super::*;
+use crate::sum::Sum;
 
 /// Less is next to no work between two barriers.
 const MIN_WORK_NS: u64 = 1_000;
@@ -291,9 +292,11 @@ impl<const S: usize> Threads<S> {
             }
             let sums = self.sums.regions.at(region);
             sums.visits += u64::from(team.is_counted);
-            sums.path += of_thread.now.chain.length.saturating_sub(before);
+            sums.path
+                .grow_by(of_thread.now.chain.length.saturating_sub(before));
             let ns = time.abs_diff(team.begin);
-            sums.duration += ns - self.gaps.between(team.begin, time).min(ns);
+            sums.duration
+                .grow_by(ns - self.gaps.between(team.begin, time).min(ns));
             self.sums
                 .instances
                 .at(Cause::NarrowTeam, region)

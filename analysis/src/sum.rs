@@ -1,0 +1,19 @@
+//! Sums of nanoseconds. Where the times of a trace make no sense, a sum stays at the most that it can be: it does not begin
+//! again at 0.
+
+/// A sum.
+pub(crate) trait Sum {
+    /// Adds to it.
+    fn grow_by(&mut self, more: Self);
+}
+
+impl Sum for u64 {
+    fn grow_by(&mut self, more: u64) {
+        *self = self.saturating_add(more);
+    }
+}
+
+/// The sum of all.
+pub(crate) fn sum(all: impl IntoIterator<Item = u64>) -> u64 {
+    all.into_iter().fold(0, u64::saturating_add)
+}
