@@ -11,7 +11,7 @@ use super::enclosing::Functions;
 use super::files::{Files, MAX_BYTES};
 use super::function::{Function, function};
 use super::runtime;
-use super::table::Place;
+use super::table::{Caller, MAX_CALLERS, Place};
 
 pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
 type Sections<'d> = gimli::DwarfSections<Cow<'d, [u8]>>;
@@ -133,15 +133,22 @@ impl Image<'_> {
                     .calls_program(offset.wrapping_add(1), &self.symbols),
             ..Place::default()
         };
-        let (linkage_name, source) = match self.code {
-            Code::Calls => self.innermost_line(offset),
-            Code::OutlinedFunctions => self.construct_line(offset),
-        };
+        let mut frames = match self.code {
+            Code::Calls => self.frames_with_line(offset),
+            Code::OutlinedFunctions => vec![self.construct_line(offset)],
+        }
+        .into_iter();
+        let (linkage_name, source) = frames.next().unwrap_or_default();
         place.source = source;
         place.function = match linkage_name.or(symbol_name) {
             Some(name) => self.function(offset, &name, place.source.as_ref()),
             None => None,
         };
+        for (linkage_name, source) in frames.take(MAX_CALLERS) {
+            let function =
+                linkage_name.and_then(|name| self.function(offset, &name, source.as_ref()));
+            place.callers.push(Caller { function, source });
+        }
         place
     }
 
@@ -154,17 +161,18 @@ impl Image<'_> {
         (offset < symbol.end).then_some(symbol)
     }
 
-    /// The innermost function with a line at `offset`. Compilers give the calls that they add themselves no line of their own
-    /// (line 0).
-    fn innermost_line(&self, offset: u64) -> CodeFrame {
-        let mut innermost = None;
-        for (name, source) in self.frames(offset) {
-            if source.is_some() {
-                return (name, source);
-            }
-            innermost = innermost.or(name);
-        }
-        (innermost, None)
+    /// The functions at `offset`, from the innermost with a line. Compilers give the calls that they add themselves no line of
+    /// their own (line 0).
+    fn frames_with_line(&self, offset: u64) -> Vec<CodeFrame> {
+        let mut frames = self.frames(offset);
+        let Some(first) = frames.iter().position(|(_, source)| source.is_some()) else {
+            let innermost = frames.into_iter().find_map(|(name, _)| name);
+            return vec![(innermost, None)];
+        };
+        frames.drain(..first);
+        // Clang inlines the function that it makes of a construct into another one that it makes.
+        frames.dedup_by(|outer, inner| is_of_clang(outer) && is_of_clang(inner));
+        frames
     }
 
     /// The outlined function that begins at `offset`, and the line of its construct. What is inlined there has lines of its own,
@@ -172,13 +180,13 @@ impl Image<'_> {
     fn construct_line(&self, offset: u64) -> CodeFrame {
         let mut frames = self.frames(offset);
         let is_inlined = frames.len() > 1;
-        let Some((name, source)) = frames.pop() else {
+        let Some(frame) = frames.pop() else {
             return (None, None);
         };
         // In the function that Clang made, a call of the construct's code is inlined that has the construct's line. In GCC's it
         // is the program's own call, which may be in any line of the construct.
-        let is_of_clang = |name: &str| name.contains("omp_outlined") || name.contains(".omp_task");
-        let is_line_of_construct = !is_inlined || name.as_deref().is_some_and(is_of_clang);
+        let is_line_of_construct = !is_inlined || is_of_clang(&frame);
+        let (name, source) = frame;
         (name, source.filter(|_| is_line_of_construct))
     }
 
@@ -227,6 +235,12 @@ impl Image<'_> {
     }
 }
 
+/// Whether Clang made the function of a construct.
+fn is_of_clang((name, _): &CodeFrame) -> bool {
+    let name = name.as_deref().unwrap_or_default();
+    name.contains("omp_outlined") || name.contains(".omp_task")
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::Command;
@@ -243,21 +257,26 @@ int region(void) {
   return 0; }
 ";
 
-    /// Function and line of the region that `compiler` makes of the source.
-    fn region(compiler: &str, optimization: &str) -> (Option<String>, Option<u32>) {
+    /// The library that `compiler` makes of the source.
+    fn compiled(compiler: &str, optimization: &str, source: &str) -> Files {
         let folder = tempfile::tempdir().expect("a folder");
-        let (source, library) = (folder.path().join("p.c"), folder.path().join("p.so"));
-        std::fs::write(&source, SOURCE).expect("a writable folder");
+        let (file, library) = (folder.path().join("p.c"), folder.path().join("p.so"));
+        std::fs::write(&file, source).expect("a writable folder");
         let done = Command::new(compiler)
             .args(["-g", optimization, "-fopenmp", "-fPIC", "-shared", "-o"])
-            .args([&library, &source])
+            .args([&library, &file])
             .output()
             .unwrap_or_else(|error| panic!("{compiler}: {error}"));
         assert!(done.status.success(), "{compiler}: {done:?}");
-        let files = Files {
+        Files {
             module: Some(std::fs::read(&library).expect("the library")),
             ..Files::default()
-        };
+        }
+    }
+
+    /// Function and line of the region that `compiler` makes of the source.
+    fn region(compiler: &str, optimization: &str) -> (Option<String>, Option<u32>) {
+        let files = compiled(compiler, optimization, SOURCE);
         let file = parse(&files.module).expect("an ELF file");
         let symbols = text_symbols(&file);
         let is_outlined =
@@ -266,6 +285,44 @@ int region(void) {
         let start = outlined.expect("an outlined function").start;
         let place = places(&files, Code::OutlinedFunctions, &[start]).remove(0);
         (place.function, place.source.map(|(_, line)| line))
+    }
+
+    #[test]
+    fn inlined_code_has_the_functions_that_it_is_inlined_into() {
+        const SOURCE: &str = "volatile long sum;
+static inline __attribute__((always_inline)) void inner(void) { sum++; }
+static inline __attribute__((always_inline)) void outer(void) {
+  inner(); }
+void body(void) {
+#pragma omp parallel
+  outer(); }
+";
+        for compiler in ["gcc", "clang-14"] {
+            let files = compiled(compiler, "-O2", SOURCE);
+            let file = parse(&files.module).expect("an ELF file");
+            let symbols = text_symbols(&file).into_iter();
+            let offsets: Vec<u64> = symbols
+                .flat_map(|symbol| symbol.start..symbol.end)
+                .collect();
+            let places = places(&files, Code::Calls, &offsets);
+            let mut of_inner = places
+                .iter()
+                .filter(|place| place.function.as_deref() == Some("inner"))
+                .peekable();
+            assert!(of_inner.peek().is_some(), "{compiler}");
+            for place in of_inner {
+                let lines = place.callers.iter().map(|caller| {
+                    let line = caller.source.as_ref().map(|(_, line)| *line);
+                    (caller.function.as_deref(), line)
+                });
+                // Clang inlines a function that it makes of the region into another one; the programmer wrote one.
+                assert_eq!(
+                    lines.collect::<Vec<_>>(),
+                    [(Some("outer"), Some(4)), (Some("body"), Some(7))],
+                    "{compiler}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub use instance::Instance;
 pub use problem::Problem;
 pub use runtime::is_openmp_runtime;
 pub use stored::KEY;
-pub use table::{Quality, Symbol, Table};
+pub use table::{Caller, Quality, Symbol, Table};
 
 /// Where to look for names.
 #[derive(Clone, Debug, Default)]

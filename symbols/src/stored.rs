@@ -4,13 +4,17 @@
 //! {"strings": ["main", "/src/jacobi.c"],
 //!  "modules": [{"path": "/src/jacobi", "build_id": "12ab", "load_address": 94000, "file_size": 9, "modified_ns": 8,
 //!               "runtime": false, "problem": null,
-//!               "places": [[4660, 1, 4096, 2, 41, 0]]}]}
+//!               "places": [[4660, 1, 4096, 2, 41, 0]],
+//!               "inlined": [[4660, [[3, 2, 50]]]]}]}
 //! ```
 //!
 //! A place is the call's address in the module's file, function, the function's begin, file, line, and a mark. The
 //! mark is 1 where the place is in an OpenMP runtime that is linked into the module. It is 2 where the construct lies
 //! in a function that is called there. Function and file are numbers of strings, counted from 1; 0 is not known, and
 //! so is a begin or a line of 0. Every string is there once: most places share file and function.
+//!
+//! Where a place's function is inlined, `inlined` has the functions that it is inlined into, from the innermost, each with
+//! file and line of the call. Traces made before version 0.2 do not have it.
 
 use std::collections::HashMap;
 
@@ -20,7 +24,7 @@ use serde_json::Value;
 
 use super::instance::Instance;
 use super::problem::Problem;
-use super::table::{ModuleSymbols, Place, Table};
+use super::table::{Caller, MAX_CALLERS, ModuleSymbols, Place, Table};
 
 /// The metadata's key.
 pub const KEY: &str = "symbols";
@@ -40,10 +44,16 @@ struct StoredModule {
     runtime: bool,
     problem: Option<Problem>,
     places: Vec<StoredPlace>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    inlined: Vec<StoredCallers>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct StoredPlace(u64, usize, u64, usize, u32, u8);
+
+/// The callers of the place of that offset: function, file, line.
+#[derive(Serialize, Deserialize)]
+struct StoredCallers(u64, Vec<(usize, usize, u32)>);
 
 const IN_RUNTIME: u8 = 1;
 const IS_AROUND: u8 = 2;
@@ -80,6 +90,12 @@ impl Table {
                     .iter()
                     .map(|place| stored(place, &mut strings))
                     .collect(),
+                inlined: module
+                    .places
+                    .iter()
+                    .filter(|place| !place.callers.is_empty())
+                    .map(|place| stored_callers(place, &mut strings))
+                    .collect(),
             })
             .collect();
         let stored = StoredTable {
@@ -93,15 +109,23 @@ impl Table {
     pub fn from_metadata(metadata: &Metadata) -> Option<Table> {
         let StoredTable { strings, modules } =
             StoredTable::deserialize(metadata.other.get(KEY)?).ok()?;
-        let modules = modules.into_iter().map(|module| ModuleSymbols {
-            instance: module.instance,
-            is_runtime: module.runtime,
-            problem: module.problem,
-            places: module
-                .places
-                .iter()
-                .map(|place| unstored(place, &strings))
-                .collect(),
+        let modules = modules.into_iter().map(|module| {
+            let inlined = module.inlined.iter();
+            let inlined: HashMap<u64, &StoredCallers> =
+                inlined.map(|callers| (callers.0, callers)).collect();
+            let places = module.places.iter().map(|place| {
+                let mut place = unstored(place, &strings);
+                if let Some(StoredCallers(_, callers)) = inlined.get(&place.offset) {
+                    place.callers = unstored_callers(callers, &strings);
+                }
+                place
+            });
+            ModuleSymbols {
+                places: places.collect(),
+                instance: module.instance,
+                is_runtime: module.runtime,
+                problem: module.problem,
+            }
         });
         Some(Table::new(modules.collect()))
     }
@@ -124,17 +148,50 @@ fn stored<'t>(place: &'t Place, strings: &mut Strings<'t>) -> StoredPlace {
     )
 }
 
+fn stored_callers<'t>(place: &'t Place, strings: &mut Strings<'t>) -> StoredCallers {
+    let callers = place.callers.iter();
+    let callers = callers.map(|caller| {
+        let function = caller.function.as_deref();
+        let source = caller.source.as_ref();
+        (
+            function.map_or(0, |function| strings.number(function)),
+            source.map_or(0, |(file, _)| strings.number(file)),
+            source.map_or(0, |(_, line)| *line),
+        )
+    });
+    StoredCallers(place.offset, callers.collect())
+}
+
+/// The string of a number from 1.
+fn string(strings: &[String], number: usize) -> Option<String> {
+    strings.get(number.checked_sub(1)?).cloned()
+}
+
+fn source(strings: &[String], file: usize, line: u32) -> Option<(String, u32)> {
+    let file = string(strings, file).filter(|_| line != 0);
+    file.map(|file| (file, line))
+}
+
 fn unstored(place: &StoredPlace, strings: &[String]) -> Place {
     let StoredPlace(offset, function, function_start, file, line, what) = *place;
-    let string = |number: usize| strings.get(number.checked_sub(1)?).cloned();
     Place {
         offset,
-        function: string(function),
+        function: string(strings, function),
         function_start: (function_start != 0).then_some(function_start),
-        source: string(file).filter(|_| line != 0).map(|file| (file, line)),
+        source: source(strings, file, line),
         in_runtime: what == IN_RUNTIME,
         is_around: what == IS_AROUND,
+        callers: Vec::new(),
     }
+}
+
+fn unstored_callers(callers: &[(usize, usize, u32)], strings: &[String]) -> Vec<Caller> {
+    let callers = callers.iter().take(MAX_CALLERS);
+    let callers = callers.map(|(function, file, line)| Caller {
+        function: string(strings, *function),
+        source: source(strings, *file, *line),
+    });
+    callers.collect()
 }
 
 #[cfg(test)]
@@ -151,6 +208,13 @@ mod tests {
             source: (line > 0).then(|| ("/src/jacobi.c".to_owned(), line)),
             in_runtime: false,
             is_around: offset == 4670,
+            callers: match offset {
+                4660 => vec![Caller {
+                    function: Some("outer".to_owned()),
+                    source: Some(("/src/jacobi.c".to_owned(), 50)),
+                }],
+                _ => Vec::new(),
+            },
         };
         let instance = Instance {
             path: "/src/jacobi".to_owned(),
@@ -174,7 +238,8 @@ mod tests {
     #[test]
     fn a_table_comes_back_as_it_was() {
         let json = table().to_json();
-        assert_eq!(json["strings"], json!(["main", "/src/jacobi.c"]));
+        assert_eq!(json["strings"], json!(["main", "/src/jacobi.c", "outer"]));
+        assert_eq!(json["modules"][0]["inlined"], json!([[4660, [[3, 2, 50]]]]));
         assert_eq!(
             json["modules"][0]["places"],
             json!([[4660, 1, 4096, 2, 41, 0], [4670, 1, 4096, 0, 0, 2]])
@@ -186,10 +251,12 @@ mod tests {
     fn nonsense_gives_no_name() {
         assert_eq!(read(json!(7)), None);
         assert_eq!(read(json!({"modules": [{"places": [[1, 2]]}]})), None);
-        let places = json!({"modules": [{"places": [[1, 99, 0, 99, 5, 0]], "problem": "new"}]});
+        let places = json!({"modules": [{"places": [[1, 99, 0, 99, 5, 0]], "problem": "new",
+            "inlined": [[1, [[99, 99, 5]]], [2, []]]}]});
         let table = read(places).expect("a table");
         assert_eq!(table.modules()[0].problem, Some(Problem::Unknown));
         let place = &table.modules()[0].places[0];
         assert_eq!((&place.function, &place.source), (&None, &None));
+        assert_eq!(place.callers, [Caller::default()]);
     }
 }

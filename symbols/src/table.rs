@@ -40,6 +40,20 @@ pub(super) struct Place {
     pub(super) in_runtime: bool,
     /// The call is of a function of the program's, which ended by a jump to the runtime.
     pub(super) is_around: bool,
+    /// The functions that `function` is inlined into, from the innermost.
+    pub(super) callers: Vec<Caller>,
+}
+
+/// The most functions that one is inlined into. Stops names of a trace that make each frame of a stack thousands.
+pub(super) const MAX_CALLERS: usize = 64;
+
+/// A function that another is inlined into, and the line of that call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caller {
+    /// The function, as [`Symbol::function`] names it.
+    pub function: Option<String>,
+    /// Source file and line of the call.
+    pub source: Option<(String, u32)>,
 }
 
 /// How much is known of an address.
@@ -74,6 +88,8 @@ pub struct Symbol<'t> {
     pub in_runtime: bool,
     /// The construct lies somewhere in a function that is called here: its own line is not known.
     pub is_around: bool,
+    /// The functions that `function` is inlined into, from the innermost; the last is the one that the symbol table has.
+    pub callers: &'t [Caller],
 }
 
 impl Symbol<'_> {
@@ -201,6 +217,7 @@ impl Table {
             in_runtime: known.is_some_and(|module| module.is_runtime)
                 || place.is_some_and(|place| place.in_runtime),
             is_around: place.is_some_and(|place| place.is_around),
+            callers: place.map_or(&[], |place| &place.callers),
         }
     }
 

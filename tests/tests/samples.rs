@@ -237,6 +237,44 @@ fn viewers_show_samples_in_the_users_model() {
     assert_eq!(weights.sum::<u64>(), all / period, "{threads:?}");
 }
 
+/// Whether `stack` has these functions next to each other.
+fn has(stack: &[&str], functions: &[&str]) -> bool {
+    stack
+        .windows(functions.len())
+        .any(|window| window == functions)
+}
+
+#[test]
+fn inlined_functions_have_frames_of_their_own() {
+    for compiler in [Compiler::Clang22, Compiler::Gcc] {
+        let program = compile("tests/programs/samples_inlined.c", compiler, &["-O2"]);
+        let traces = Traces::folder();
+        let mut command = Command::new(program);
+        command.env("OMPTRACE_SAMPLE", "cpu");
+        match compiler {
+            Compiler::Gcc => command.env("LD_PRELOAD", libgomp_adapter()),
+            _ => command.env("LD_LIBRARY_PATH", runtime("llvm-19")),
+        };
+        traces.record(&mut command);
+        let path = traces.path().join("samples.folded");
+        convert(&traces.only(), "folded", &path, &[]);
+        let text = std::fs::read_to_string(path).expect("a text");
+        let stacks = folded(&text);
+        let weight = |functions: &[&str]| {
+            let stacks = stacks.iter().filter(|(stack, _)| has(stack, functions));
+            stacks.map(|each| each.1).sum::<u64>()
+        };
+        let all = weight(&["inner"]);
+        assert!(all > 0, "{compiler:?}: {text}");
+        assert_eq!(weight(&["outer", "inner"]), all, "{compiler:?}: {text}");
+        // Half of the work is in the region, and half in the tasks.
+        let way = ["around", "encloses", "encloses [OpenMP]", "outer", "inner"];
+        assert!(weight(&way) * 4 > all, "{compiler:?}: {text}");
+        let way = ["creates", "creates [OpenMP]", "outer", "inner"];
+        assert!(weight(&way) * 4 > all, "{compiler:?}: {text}");
+    }
+}
+
 /// The function where most stacks begin: that of the C library which calls `main`.
 fn stacks_begin<'s>(stacks: &[(Vec<&'s str>, u64)]) -> &'s str {
     let longest = stacks.iter().filter(|(stack, _)| stack.contains(&"main"));

@@ -98,7 +98,7 @@ struct Creation {
 
 /// A thread's own stack.
 struct Own<'o> {
-    /// From the innermost, as [`Stack::return_addresses`] gives them.
+    /// From the innermost, as [`Stack::return_addresses`] gives them. Inlined functions have that of the function around them.
     addresses: &'o [u64],
     codes: &'o [Code],
     /// The outermost frame is there.
@@ -142,13 +142,22 @@ impl Samples {
         *self.of_stream.get(stream)?
     }
 
+    /// The frames of a stack, those of inlined functions too, and the address of each.
     fn codes(&mut self, stage: &mut Stage<'_>, stack: &Stack<'_>) -> (Vec<u64>, Vec<Code>) {
-        let addresses: Vec<u64> = stack.return_addresses().collect();
-        let codes = addresses.iter();
-        let codes = codes
-            .map(|address| self.codes.of(stage, *address))
-            .collect();
+        let (mut addresses, mut codes) = (Vec::new(), Vec::new());
+        for address in stack.return_addresses() {
+            codes.extend_from_slice(self.codes.of(stage, address));
+            addresses.resize(codes.len(), address);
+        }
         (addresses, codes)
+    }
+
+    /// Appends the frames at a place in the program to those of `inner`; none where it is in the runtime.
+    fn append_place(&mut self, stage: &mut Stage<'_>, inner: &mut Vec<StackFrame>, place: u64) {
+        let codes = self.codes.of(stage, place).iter();
+        let codes = codes.filter(|code| code.belongs_to != BelongsTo::Runtime);
+        let frames: Vec<StackFrame> = codes.map(|code| code.frame).collect();
+        append(stage, inner, &frames);
     }
 }
 
@@ -350,10 +359,8 @@ impl Interpreter<'_, '_> {
                 part.rest = Rest::Unknown;
                 break;
             };
-            let code = self.samples.codes.of(self.stage, codeptr_ra);
-            if code.belongs_to != BelongsTo::Runtime {
-                append(self.stage, &mut part.frames, &[code.frame]);
-            }
+            self.samples
+                .append_place(self.stage, &mut part.frames, codeptr_ra);
             part.rest = rest;
         }
         if part.rest == Rest::Unknown {
@@ -459,10 +466,8 @@ impl Interpreter<'_, '_> {
             rest: self.rest_of_place(&stack[..depth]),
         };
         if let Some(place) = self.teams.get(&region).map(|team| team.codeptr_ra.0) {
-            let code = self.samples.codes.of(self.stage, place);
-            if code.belongs_to != BelongsTo::Runtime {
-                part.frames.push(code.frame);
-            }
+            self.samples
+                .append_place(self.stage, &mut part.frames, place);
         }
         self.go_on_in_creators(&mut part);
         part

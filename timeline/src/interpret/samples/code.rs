@@ -1,5 +1,7 @@
 //! What the code addresses of stacks are.
 
+use std::iter;
+
 use omptrace_common::fast_map::FastMap;
 use omptrace_symbols::{is_openmp_runtime, without_parameters};
 use omptrace_trace_format::field::Address;
@@ -27,39 +29,35 @@ pub(super) enum BelongsTo {
     Libc,
 }
 
-/// The addresses that were met, until a module comes or goes.
+/// The addresses that were met, until a module comes or goes. Each is that of a function, and of those that it is inlined into.
 #[derive(Default)]
 pub(super) struct Codes {
-    by_address: FastMap<u64, Code>,
+    by_address: FastMap<u64, Vec<Code>>,
     /// That of the modules when the addresses were looked up.
     generation: u64,
 }
 
 impl Codes {
-    /// What `address` is: a return address, or one behind the code itself.
-    pub(super) fn of(&mut self, stage: &mut Stage<'_>, address: u64) -> Code {
+    /// What `address` is, a return address or one behind the code itself: at least one, from the innermost.
+    pub(super) fn of(&mut self, stage: &mut Stage<'_>, address: u64) -> &[Code] {
         if self.generation != stage.names.generation() {
             self.generation = stage.names.generation();
             self.by_address.clear();
         }
-        if let Some(known) = self.by_address.get(&address) {
-            return *known;
-        }
-        let code = look_up(stage, address);
-        self.by_address.insert(address, code);
-        code
+        let known = self.by_address.entry(address);
+        known.or_insert_with(|| look_up(stage, address))
     }
 }
 
-fn look_up(stage: &mut Stage<'_>, address: u64) -> Code {
+fn look_up(stage: &mut Stage<'_>, address: u64) -> Vec<Code> {
     let symbol = stage.names.symbol(Address(address));
     let Some(symbol) = symbol else {
         // Code that a program makes while it runs has no module: each address a function would say nothing.
-        return Code {
+        return vec![Code {
             frame: stage.marker("[unknown]", FunctionKind::Code),
             belongs_to: BelongsTo::Program,
             does: None,
-        };
+        }];
     };
     let library = symbol.module.rsplit('/').next().unwrap_or_default();
     let belongs_to = if symbol.in_runtime || is_openmp_runtime(library) || is_ours(library) {
@@ -73,21 +71,30 @@ fn look_up(stage: &mut Stage<'_>, address: u64) -> Code {
         BelongsTo::Runtime => symbol.function.and_then(activity),
         _ => None,
     };
-    let name = match symbol.function {
+    let name = |function: Option<&str>| match function {
         Some(function) => without_parameters(function).to_owned(),
         None => format!("{library}+{:#x}", symbol.offset),
     };
-    let (module, file, line) = (
-        symbol.module.clone().into_owned(),
+    let innermost = (
+        name(symbol.function),
         symbol.file.map(str::to_owned),
         symbol.line,
     );
-    let function = stage.function(name, module, file, FunctionKind::Code);
-    Code {
-        frame: StackFrame { function, line },
-        belongs_to,
-        does,
-    }
+    let callers = symbol.callers.iter().map(|caller| {
+        let (file, line) = caller.source.clone().unzip();
+        (name(caller.function.as_deref()), file, line)
+    });
+    let functions: Vec<_> = iter::once(innermost).chain(callers).collect();
+    let module = symbol.module.clone().into_owned();
+    let functions = functions.into_iter().map(|(name, file, line)| {
+        let function = stage.function(name, module.clone(), file, FunctionKind::Code);
+        Code {
+            frame: StackFrame { function, line },
+            belongs_to,
+            does,
+        }
+    });
+    functions.collect()
 }
 
 /// What a function of the runtime does that no event is recorded of. Fortran's have an underscore behind their names.
