@@ -112,14 +112,15 @@ settings! {
         variable: "OMPTRACE_SAMPLE",
         default: "off",
         recorded: true,
-        meaning: "Call stacks of all threads, by their processor time: `cpu`, or `cpu:RATE` with the most samples per second of a thread. The kernel takes no more than one per tick of its clock. `perf` and `perf:RATE` ask perf_event_open, which may be forbidden, for as many as you say; it does not see time in the kernel.",
+        meaning: "Call stacks of all threads, by their processor time: `cpu`, or `cpu:RATE` with the most samples per second of a thread. The kernel takes no more than one per tick of its clock. `perf` and `perf:RATE` ask perf_event_open, which may be forbidden, for as many as you say; it does not see time in the kernel. With `,tasks` behind it, each thread also records its stack where it creates a task.",
         option: Some(CommandLineOption {
             long: "sample",
             short: None,
             value_name: "CLOCK",
             bare: Some("cpu"),
             help: "Sample call stacks, too: cpu asks for one per millisecond of a thread's processor time, cpu:RATE for RATE \
-                per second; perf:RATE comes more often than the kernel's clock ticks, and sees user mode only; `--sample` alone is cpu",
+                per second; perf:RATE comes more often than the kernel's clock ticks, and sees user mode only; `,tasks` behind it records \
+                the stacks of those who create tasks, too; `--sample` alone is cpu",
         }),
     }
     counters: Option<CounterList> {

@@ -287,10 +287,38 @@ impl Value for Compress {
 pub enum Sample {
     /// No samples.
     Off,
-    /// At most this many per second of a thread's processor time, at ticks of the kernel's clock.
-    Cpu(u32),
-    /// This many per second of a thread's processor time in user mode, by `perf_event_open`.
-    Perf(u32),
+    /// Samples.
+    On(Sampling),
+}
+
+/// How call stacks are sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampling {
+    /// The clock that they are taken by.
+    pub clock: SamplingClock,
+    /// Samples per second of a thread's time on this clock.
+    pub rate: u32,
+    /// The stacks on which tasks are created are recorded, too.
+    pub task_stacks: bool,
+}
+
+/// The clock that samples are taken by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SamplingClock {
+    /// A timer on the thread's processor time, at ticks of the kernel's clock.
+    Cpu,
+    /// `perf_event_open`'s clock of the thread's processor time in user mode.
+    Perf,
+}
+
+impl SamplingClock {
+    /// Its name in settings and traces.
+    pub fn name(self) -> &'static str {
+        match self {
+            SamplingClock::Cpu => "cpu",
+            SamplingClock::Perf => "perf",
+        }
+    }
 }
 
 /// Samples per second that are asked for where the user names no rate.
@@ -301,7 +329,8 @@ const MAX_RATE: u32 = 10_000;
 impl Value for Sample {
     fn allowed() -> String {
         format!(
-            "off, cpu or perf, or cpu:RATE or perf:RATE with {MIN_RATE} to {MAX_RATE} samples per second of processor time"
+            "off, cpu or perf, or cpu:RATE or perf:RATE with {MIN_RATE} to {MAX_RATE} samples per second of processor time; \
+             with `,tasks` behind it, stacks of those who create tasks, too"
         )
     }
 
@@ -310,23 +339,31 @@ impl Value for Sample {
         if text == "off" {
             return Some(Sample::Off);
         }
+        let (text, task_stacks) = match text.strip_suffix(",tasks") {
+            None => (text, false),
+            Some(text) => (text, true),
+        };
         let (clock, rate) = match text.split_once(':') {
             None => (text, DEFAULT_RATE),
             Some((clock, rate)) => (clock, rate.parse().ok()?),
         };
-        let sample = match clock {
-            "cpu" => Sample::Cpu(rate),
-            "perf" => Sample::Perf(rate),
-            _ => return None,
+        let clocks = [SamplingClock::Cpu, SamplingClock::Perf].into_iter();
+        let sampling = Sampling {
+            clock: clocks.into_iter().find(|known| known.name() == clock)?,
+            rate,
+            task_stacks,
         };
-        (MIN_RATE..=MAX_RATE).contains(&rate).then_some(sample)
+        let is_rate = (MIN_RATE..=MAX_RATE).contains(&rate);
+        is_rate.then_some(Sample::On(sampling))
     }
 
     fn describe(&self) -> String {
         match self {
             Sample::Off => "off".to_owned(),
-            Sample::Cpu(rate) => format!("cpu:{rate}"),
-            Sample::Perf(rate) => format!("perf:{rate}"),
+            Sample::On(sampling) => {
+                let tasks = if sampling.task_stacks { ",tasks" } else { "" };
+                format!("{}:{}{tasks}", sampling.clock.name(), sampling.rate)
+            }
         }
     }
 }
@@ -427,12 +464,18 @@ mod tests {
 
     #[test]
     fn samples_have_a_clock_and_a_rate() {
-        let sample = |text: &str| Sample::parse(text.as_ref());
-        assert_eq!(sample("off"), Some(Sample::Off));
-        assert_eq!(sample("cpu"), Some(Sample::Cpu(1000)));
-        assert_eq!(sample("cpu:250"), Some(Sample::Cpu(250)));
-        assert_eq!(sample("perf"), Some(Sample::Perf(1000)));
-        assert_eq!(sample("perf:4000"), Some(Sample::Perf(4000)));
+        let sample = |text: &str| Sample::parse(text.as_ref()).map(|sample| sample.describe());
+        for (text, described) in [
+            ("off", "off"),
+            ("cpu", "cpu:1000"),
+            ("cpu:250", "cpu:250"),
+            ("perf", "perf:1000"),
+            ("perf:4000", "perf:4000"),
+            ("cpu,tasks", "cpu:1000,tasks"),
+            ("perf:4000,tasks", "perf:4000,tasks"),
+        ] {
+            assert_eq!(sample(text), Some(described.to_owned()));
+        }
         for wrong in [
             "",
             "on",
@@ -443,6 +486,9 @@ mod tests {
             "cpu250",
             "perf:",
             "perf:10001",
+            "off,tasks",
+            "tasks",
+            "cpu,",
         ] {
             assert_eq!(sample(wrong), None, "{wrong}");
         }

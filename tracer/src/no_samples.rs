@@ -10,7 +10,8 @@ use crate::os::log::warning;
 use crate::session::Session;
 
 /// No callbacks are others.
-pub(crate) static CALLBACKS: &[(&str, Function)] = &[];
+pub(crate) static OF_REGIONS: &[(&str, Function)] = &[];
+pub(crate) static OF_TASKS: &[(&str, Function)] = &[];
 
 /// No samples.
 #[derive(Debug)]
@@ -32,17 +33,15 @@ impl Samples {
 
     /// Reports that there are none, to who asks for some.
     pub(crate) fn begin(&self, session: &Session) {
-        let (clock, rate) = match session.config.sample {
-            Sample::Off => return,
-            Sample::Cpu(rate) => ("cpu", rate),
-            Sample::Perf(rate) => ("perf", rate),
+        let Sample::On(wanted) = session.config.sample else {
+            return;
         };
         let problem = "no samples: they are taken on x86_64 only";
         warning!("{problem}");
         session.write_metadata(&Metadata {
             sampling: Some(Sampling {
-                clock: clock.to_owned(),
-                period_ns: 1_000_000_000 / u64::from(rate),
+                clock: wanted.clock.name().to_owned(),
+                period_ns: 1_000_000_000 / u64::from(wanted.rate),
                 problems: vec![problem.to_owned()],
             }),
             ..Metadata::default()

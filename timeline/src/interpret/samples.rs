@@ -8,7 +8,8 @@
 //! Whatever is the runtime's is cut out ([`cut`]). A stack that the runtime began goes on in the *creator's*: that of
 //! the thread which encountered the region, or created the task. A sample of that thread inside of the region shows
 //! the stack, or the tracer has recorded it at the region's end. Else only the region's place is known. So
-//! samples wait for the creator, at most to the region's end. Of a task's creator only the place is known.
+//! samples wait for the creator, at most to the region's end. Of a task's creator only the place is known, unless the user asked
+//! for the stacks on which tasks are created.
 //!
 //! What the runtime does in the program's place is a frame of its own. The thread's events say what it waits for. Where they do
 //! not, the runtime's state at the sample does. docs/samples.md describes all of this.
@@ -90,6 +91,8 @@ enum Rest {
 /// Where an explicit task was created.
 struct Creation {
     codeptr_ra: u64,
+    /// The stack from there outward, as far as it is the creator's, if the tracer has recorded it.
+    stack: Option<Vec<StackFrame>>,
     rest: Rest,
     /// Tasks of the list that it has created.
     children: u32,
@@ -150,6 +153,36 @@ impl Samples {
             addresses.resize(codes.len(), address);
         }
         (addresses, codes)
+    }
+
+    /// Removes a creation that is not needed any more, and those of its creators that only it needed.
+    fn remove_creation(&mut self, task: u64) {
+        let mut next = Some(task);
+        while let Some(task) = next {
+            let is_needed = |creation: &Creation| creation.children > 0 || !creation.is_complete;
+            if self.creations.get(&task).is_none_or(is_needed) {
+                return;
+            }
+            let removed = self.creations.remove(&task);
+            next = removed.and_then(|creation| self.had_child(creation.rest));
+        }
+    }
+
+    /// A task does not need its creator any more.
+    fn leave_creator(&mut self, creator: Rest) {
+        if let Some(creator) = self.had_child(creator) {
+            self.remove_creation(creator);
+        }
+    }
+
+    /// The creator, which has a child less.
+    fn had_child(&mut self, creator: Rest) -> Option<u64> {
+        let Rest::Task(creator) = creator else {
+            return None;
+        };
+        let creation = self.creations.get_mut(&creator)?;
+        creation.children = creation.children.saturating_sub(1);
+        Some(creator)
     }
 
     /// Appends the frames at a place in the program to those of `inner`; none where it is in the runtime.
@@ -354,14 +387,18 @@ impl Interpreter<'_, '_> {
     fn go_on_in_creators(&mut self, part: &mut Part) {
         while let Rest::Task(task) = part.rest {
             let creation = self.samples.creations.get(&task);
-            let creation = creation.filter(|_| part.frames.len() < MAX_FRAMES);
-            let Some((codeptr_ra, rest)) = creation.map(|it| (it.codeptr_ra, it.rest)) else {
+            let Some(creation) = creation.filter(|_| part.frames.len() < MAX_FRAMES) else {
                 part.rest = Rest::Unknown;
                 break;
             };
-            self.samples
-                .append_place(self.stage, &mut part.frames, codeptr_ra);
-            part.rest = rest;
+            let codeptr_ra = creation.codeptr_ra;
+            part.rest = creation.rest;
+            match &creation.stack {
+                Some(stack) => append(self.stage, &mut part.frames, stack),
+                None => self
+                    .samples
+                    .append_place(self.stage, &mut part.frames, codeptr_ra),
+            }
         }
         if part.rest == Rest::Unknown {
             let truncated = self.truncated();
@@ -407,20 +444,58 @@ impl Interpreter<'_, '_> {
         self.complete_waiting(region);
     }
 
-    /// The tracer recorded the stack of a region's creator.
+    /// The tracer recorded the stack of a region's or task's creator.
     #[cold]
     pub(super) fn context(&mut self, stream: usize, e: &Context<'_>) {
-        let (Some(thread), Some(region)) =
-            (self.samples.thread_of(stream), e.parallel_data.known())
-        else {
+        let Some(thread) = self.samples.thread_of(stream) else {
             return;
         };
+        if let Some(region) = e.parallel_data.known() {
+            self.context_of_region(thread, region, e);
+        } else if let Some(task) = e.task_data.known() {
+            self.context_of_task(thread, task, e);
+        }
+    }
+
+    fn context_of_region(&mut self, thread: usize, region: u64, e: &Context<'_>) {
         let Some(place) = self.teams.get(&region).map(|team| team.codeptr_ra.0) else {
             return;
         };
         if self.samples.contexts.contains_key(&region) {
             return;
         }
+        let stack = self.threads[thread].stack();
+        let is_it = |frame: &Frame| frame.key == region && self.place_of_region(frame).is_some();
+        let depth = stack.iter().rposition(is_it).unwrap_or(stack.len());
+        if let Some(part) = self.stack_of_creator(thread, place, depth, e) {
+            self.learn_context(region, part);
+        }
+    }
+
+    fn context_of_task(&mut self, thread: usize, task: u64, e: &Context<'_>) {
+        let Some(place) = self.samples.creations.get(&task).map(|it| it.codeptr_ra) else {
+            return;
+        };
+        let depth = self.threads[thread].stack().len();
+        let Some(part) = self.stack_of_creator(thread, place, depth, e) else {
+            return;
+        };
+        if let Some(creation) = self.samples.creations.get_mut(&task) {
+            creation.stack = Some(part.frames);
+            let creator = std::mem::replace(&mut creation.rest, part.rest);
+            self.samples.leave_creator(creator);
+        }
+    }
+
+    /// The recorded stack of a thread from the frame outward that called the runtime at `place`, while the `depth` outermost
+    /// regions of the thread are open.
+    fn stack_of_creator(
+        &mut self,
+        thread: usize,
+        place: u64,
+        depth: usize,
+        e: &Context<'_>,
+    ) -> Option<Part> {
         let (addresses, codes) = self.samples.codes(self.stage, &e.stack);
         let own = Own {
             addresses: &addresses,
@@ -433,14 +508,8 @@ impl Interpreter<'_, '_> {
             let segments = cut::segments(&codes);
             segments.get(1).map(|segment| segment.start)
         };
-        let Some(caller) = own.caller_of_runtime(place, 0).or_else(behind_runtime) else {
-            return;
-        };
-        let stack = self.threads[thread].stack();
-        let is_it = |frame: &Frame| frame.key == region && self.place_of_region(frame).is_some();
-        let depth = stack.iter().rposition(is_it).unwrap_or(stack.len());
-        let part = self.part_from(thread, &own, caller, depth);
-        self.learn_context(region, part);
+        let caller = own.caller_of_runtime(place, 0).or_else(behind_runtime)?;
+        Some(self.part_from(thread, &own, caller, depth))
     }
 
     /// A region that `thread` encountered ends.
@@ -570,6 +639,7 @@ impl Interpreter<'_, '_> {
         }
         let creation = Creation {
             codeptr_ra: codeptr_ra.0,
+            stack: None,
             rest,
             children: 0,
             is_complete: false,
@@ -582,24 +652,9 @@ impl Interpreter<'_, '_> {
         if !self.samples.are_wanted() {
             return;
         }
-        let creations = &mut self.samples.creations;
-        if let Some(creation) = creations.get_mut(&task) {
+        if let Some(creation) = self.samples.creations.get_mut(&task) {
             creation.is_complete = true;
-        }
-        let mut next = Some(task);
-        while let Some(task) = next {
-            let is_needed = |creation: &Creation| creation.children > 0 || !creation.is_complete;
-            if creations.get(&task).is_none_or(is_needed) {
-                return;
-            }
-            let rest = creations.remove(&task).map(|creation| creation.rest);
-            next = match rest {
-                Some(Rest::Task(parent)) => Some(parent),
-                _ => None,
-            };
-            if let Some(parent) = next.and_then(|parent| creations.get_mut(&parent)) {
-                parent.children = parent.children.saturating_sub(1);
-            }
+            self.samples.remove_creation(task);
         }
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct Wanted {
     pub(crate) states: bool,
     /// Samples, which need the stacks of regions' creators.
     pub(crate) samples: bool,
+    /// The stacks of those who create tasks.
+    pub(crate) task_stacks: bool,
     /// Counters of threads.
     pub(crate) counters: bool,
 }
@@ -139,12 +141,17 @@ impl Dialect {
             false => &[],
         };
         let of_samples = match wanted.samples {
-            true => samples::CALLBACKS,
+            true => samples::OF_REGIONS,
+            false => &[],
+        };
+        let of_task_stacks = match wanted.task_stacks {
+            true => samples::OF_TASKS,
             false => &[],
         };
         let mut callbacks: Vec<Callback> = callbacks
             .into_iter()
             .map(|callback| {
+                let of_samples = of_samples.iter().chain(of_task_stacks);
                 let mut functions = own.iter().chain(of_states).chain(of_samples);
                 let function = functions.find(|(name, _)| *name == callback.name);
                 Callback {

@@ -191,13 +191,16 @@ fn begin(
     let wanted = |name| events.contains(&name) || ["thread_begin", "thread_end"].contains(&name);
     let states = events.contains(&thread_state::NAME);
     thread_state::read_by(lookup.get_state().filter(|_| states));
-    let samples = prepared.session.config.sample != Sample::Off && dialect == Dialect::V5;
+    let sampling = match prepared.session.config.sample {
+        Sample::On(wanted) if dialect == Dialect::V5 => Some(wanted),
+        _ => None,
+    };
     let asked = if has_second_tool {
         chain::our_lookup()
     } else {
         lookup
     };
-    samples::ask_by(Some(asked).filter(|_| samples));
+    samples::ask_by(Some(asked).filter(|_| sampling.is_some()));
     let (set_callback, version): (ompt_set_callback_t, _) = match has_second_tool {
         // What a runtime's fault asks of data words is done for both tools.
         true => (chain::set_ours, ""),
@@ -205,7 +208,8 @@ fn begin(
     };
     let wanted_besides = Wanted {
         states,
-        samples,
+        samples: sampling.is_some(),
+        task_stacks: sampling.is_some_and(|wanted| wanted.task_stacks),
         counters: counters::are_wanted(&prepared.session.config),
     };
     let callbacks = dialect.callbacks(version, wanted_besides);

@@ -165,7 +165,7 @@ impl SampleStream {
         self.put(session, context.ticks, |stacks, ticks, out| {
             let row = event::Context {
                 parallel_data: Id(context.parallel_data),
-                task_data: Id::NULL,
+                task_data: Id(context.task_data),
                 end: context.end,
                 stack: stacks.shorten(frames),
             };

@@ -10,8 +10,8 @@ use std::ops::RangeInclusive;
 use omptrace_trace_format::field::StackEnd;
 
 use super::code;
+use super::creators;
 use super::record::{Sample, Taken};
-use super::regions;
 use super::runtime;
 use super::threads::{self, Sampled};
 use super::unwind::{self, Found, NO_FRAME, Registers};
@@ -67,7 +67,7 @@ fn sample(record: &Sampled, overruns: c_int, context: &libc::ucontext_t) {
     let ticks = clock::ticks();
     let weight_ns = (1 + overruns.max(0) as u64) * record.period_ns();
     let answer = runtime::ask();
-    runtime::each_region(regions::want);
+    runtime::each_region(creators::want);
     let (cache, frames) = record.scratch();
     let found = stack(record, context, answer.frames, cache, frames);
     let sample = Taken::Sample(Sample {

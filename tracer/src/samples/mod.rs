@@ -16,17 +16,17 @@
 //! | [`threads`] | a record, a ring and a timer for each thread |
 //! | [`handler`] | what the signal does |
 //! | [`record`] | what lies in a ring |
-//! | [`regions`] | stacks of those who created regions |
+//! | [`creators`] | stacks of those who created regions and tasks |
 //! | [`runtime`] | what the runtime says of the interrupted thread |
 //! | [`unwind`] | the frames of a stack |
 //! | [`code`], [`rules`] | unwind information of modules, for handlers |
 //! | [`drain`] | from the rings into streams |
 
 mod code;
+mod creators;
 mod drain;
 mod handler;
 mod record;
-mod regions;
 mod rules;
 mod runtime;
 mod threads;
@@ -35,7 +35,7 @@ mod unwind;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use omptrace_settings::value::Sample;
+use omptrace_settings::value::{Sample, Sampling as Wanted, SamplingClock};
 use omptrace_trace_format::metadata::{Metadata, Sampling};
 
 use crate::dialects::runtime::Lookup;
@@ -46,9 +46,9 @@ use crate::os::log::warning;
 use crate::os::perf::Ticker;
 use crate::os::{system, timer};
 use crate::session::Session;
+pub(crate) use creators::{OF_REGIONS, OF_TASKS};
 use drain::Drain;
-pub(crate) use regions::CALLBACKS;
-use threads::{Clock, Refusal};
+use threads::Refusal;
 
 /// How long samples lie in the rings.
 const TICK: Duration = Duration::from_millis(100);
@@ -121,13 +121,13 @@ impl Samples {
 
     /// Threads that begin from now on are sampled, if the user wants that.
     pub(crate) fn begin(&'static self, session: &'static Session) {
-        let Some((clock, rate)) = wanted(session.config.sample) else {
+        let Some(wanted) = wanted(session.config.sample) else {
             return;
         };
-        let period_ns = period_ns(rate);
+        let period_ns = period_ns(wanted.rate);
         // Relaxed: stored before `is_on`.
         self.period_ns.store(period_ns, Ordering::Relaxed);
-        match self.prepare(session, clock) {
+        match self.prepare(session, wanted.clock) {
             Ok(()) => {
                 // Release; pairs with Acquire in `thread_begins`, and in `drain` and `end`.
                 self.has_begun.store(true, Ordering::Release);
@@ -142,8 +142,12 @@ impl Samples {
         self.describe(session, Vec::new());
     }
 
-    fn prepare(&'static self, session: &'static Session, clock: Clock) -> Result<(), String> {
-        if clock == Clock::Perf {
+    fn prepare(
+        &'static self,
+        session: &'static Session,
+        clock: SamplingClock,
+    ) -> Result<(), String> {
+        if clock == SamplingClock::Perf {
             may_perf()?;
         }
         let signal = timer::take_signal(handler::handle)
@@ -176,11 +180,11 @@ impl Samples {
         runtime::ask();
         let signal = self.signal.load(Ordering::Relaxed);
         let period_ns = self.period_ns.load(Ordering::Relaxed);
-        let Some((clock, _)) = wanted(session.config.sample) else {
+        let Some(wanted) = wanted(session.config.sample) else {
             return;
         };
         let number = stream.number.get();
-        let refused = match threads::begin(session, number, clock, signal, period_ns) {
+        let refused = match threads::begin(session, number, wanted.clock, signal, period_ns) {
             Ok(record) => return stream.sampled.set(record.number() as u32 + 1),
             Err(Refusal::Blocked) => &self.blocked,
             Err(Refusal::TooMany) => &self.too_many,
@@ -285,12 +289,16 @@ impl Samples {
         let taken = taken.then(|| {
             format!("samples end early: the program has a handler of its own for signal {signal}")
         });
-        of_threads.chain(taken).collect()
+        let without = creators::tasks_without_stack();
+        let without = (without > 0).then(|| {
+            format!("tasks without the stack on which they were created, since there was no room: {without}")
+        });
+        of_threads.chain(taken).chain(without).collect()
     }
 
     fn describe(&self, session: &Session, mut problems: Vec<String>) {
-        let clock = wanted(session.config.sample).map_or(Clock::Cpu, |(clock, _)| clock);
-        if clock == Clock::Perf {
+        let clock = wanted(session.config.sample).map_or(SamplingClock::Cpu, |wanted| wanted.clock);
+        if clock == SamplingClock::Perf {
             problems.push(
                 "samples have no time in the kernel, which perf's clock leaves out".to_owned(),
             );
@@ -306,12 +314,11 @@ impl Samples {
     }
 }
 
-/// The clock and the rate that the user asks for.
-fn wanted(sample: Sample) -> Option<(Clock, u32)> {
+/// What the user asks for.
+fn wanted(sample: Sample) -> Option<Wanted> {
     match sample {
         Sample::Off => None,
-        Sample::Cpu(rate) => Some((Clock::Cpu, rate)),
-        Sample::Perf(rate) => Some((Clock::Perf, rate)),
+        Sample::On(wanted) => Some(wanted),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What lies in a thread's ring: a sample, or the stack of a region's creator; words, then the frames.
+//! What lies in a thread's ring: a sample, or the stack of a region's or task's creator; words, then the frames.
 
 use omptrace_trace_format::field::StackEnd;
 
@@ -30,11 +30,12 @@ pub(super) struct Sample {
     pub(super) end: StackEnd,
 }
 
-/// A region that the thread created, on this stack.
+/// A region or a task that the thread created, on this stack. The other number is 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context {
     pub(super) ticks: u64,
     pub(super) parallel_data: u64,
+    pub(super) task_data: u64,
     pub(super) end: StackEnd,
 }
 
@@ -54,7 +55,7 @@ impl Taken {
             Taken::Context(context) => [
                 context.ticks,
                 context.parallel_data,
-                0,
+                context.task_data,
                 0,
                 0,
                 CONTEXT << KIND_SHIFT | u64::from(context.end.0),
@@ -66,7 +67,7 @@ impl Taken {
     pub(super) fn of_words(words: &[u64]) -> Option<(Taken, &[u64])> {
         let pair = |word: u64| [word as u32, (word >> 32) as u32];
         let (head, frames) = words.split_first_chunk::<HEAD_WORDS>()?;
-        let [ticks, second, wait_id, state_and_flags, inside, last] = *head;
+        let [ticks, second, third, state_and_flags, inside, last] = *head;
         let end = StackEnd(last as u32);
         let [state, task_flags] = pair(state_and_flags);
         let taken = match last >> KIND_SHIFT {
@@ -75,7 +76,7 @@ impl Taken {
                 weight_ns: second,
                 answer: Answer {
                     state,
-                    wait_id,
+                    wait_id: third,
                     task_flags,
                     frames: [0; 2],
                 },
@@ -85,6 +86,7 @@ impl Taken {
             _ => Taken::Context(Context {
                 ticks,
                 parallel_data: second,
+                task_data: third,
                 end,
             }),
         };
@@ -113,6 +115,7 @@ mod tests {
         let context = Taken::Context(Context {
             ticks: 5,
             parallel_data: 1 << 40,
+            task_data: 9,
             end: StackEnd::outermost,
         });
         for taken in [sample, context] {

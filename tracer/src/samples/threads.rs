@@ -9,6 +9,8 @@ use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use omptrace_settings::value::SamplingClock;
+
 use super::unwind::Cache;
 use crate::lockfree::list::Link;
 use crate::lockfree::ring::Ring;
@@ -65,25 +67,6 @@ pub(super) struct Sampled {
 // SAFETY: the record's thread alone uses what is not atomic, and its signal handler, of which one runs at a time. The ring hands
 // the words over. `number` is stored before the record is published.
 unsafe impl Sync for Sampled {}
-
-/// The clock that samples are taken by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Clock {
-    /// A timer on the thread's processor time.
-    Cpu,
-    /// `perf_event_open`'s clock of the thread's processor time in user mode.
-    Perf,
-}
-
-impl Clock {
-    /// Its name in the trace.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Clock::Cpu => "cpu",
-            Clock::Perf => "perf",
-        }
-    }
-}
 
 /// Why a thread is not sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,7 +155,7 @@ fn new_record() -> Option<&'static Sampled> {
 pub(super) fn begin(
     session: &'static Session,
     stream: u32,
-    clock: Clock,
+    clock: SamplingClock,
     signal: i32,
     period_ns: u64,
 ) -> Result<&'static Sampled, Refusal> {
@@ -200,9 +183,11 @@ pub(super) fn begin(
         .set(timer::lend_alternate_stack(alternate, ALTERNATE_BYTES));
     // Relaxed: whoever ends the session has waited for this thread, or finds none.
     let armed = match clock {
-        Clock::Cpu => Timer::on_this_thread(signal, record.number.get() as usize, period_ns)
-            .map(|timer| record.timer.store(timer.number(), Ordering::Relaxed)),
-        Clock::Perf => Ticker::on_this_thread(signal, period_ns).map(|ticker| {
+        SamplingClock::Cpu => {
+            Timer::on_this_thread(signal, record.number.get() as usize, period_ns)
+                .map(|timer| record.timer.store(timer.number(), Ordering::Relaxed))
+        }
+        SamplingClock::Perf => Ticker::on_this_thread(signal, period_ns).map(|ticker| {
             let (descriptor, id) = ticker.parts();
             record.ticker_id.store(id, Ordering::Relaxed);
             // Release; pairs with Acquire in `disarm` and `go_on`: who sees the descriptor sees the id.
@@ -335,8 +320,17 @@ impl Sampled {
     /// On its thread, in the handler or with the signal blocked: adds a record of words, in parts; false where there is no
     /// room.
     pub(super) fn push(&self, parts: &[&[u64]]) -> bool {
+        self.push_within(parts, RING_WORDS)
+    }
+
+    /// Like [`Sampled::push`], of what samples are more important than: leaves half of the ring to them.
+    pub(super) fn push_less_important(&self, parts: &[&[u64]]) -> bool {
+        self.push_within(parts, RING_WORDS / 2)
+    }
+
+    fn push_within(&self, parts: &[&[u64]], capacity: usize) -> bool {
         let len: usize = parts.iter().map(|part| part.len()).sum();
-        let Some(at) = self.ring.room(len + 1, RING_WORDS) else {
+        let Some(at) = self.ring.room(len + 1, capacity) else {
             return false;
         };
         let words = self.words.get().cast::<u64>();

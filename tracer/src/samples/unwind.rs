@@ -160,7 +160,7 @@ mod tests {
     use std::ffi::{c_int, c_void};
     use std::hint::black_box;
 
-    use super::super::{code, regions};
+    use super::super::{code, creators};
     use super::*;
     use crate::os::lock::Mutex;
     use crate::os::timer;
@@ -193,7 +193,7 @@ mod tests {
         unsafe { _Unwind_Backtrace(visit, (&raw mut theirs).cast()) };
         theirs.retain(|frame| *frame != 0);
         let (_, high) = timer::stack_of_this_thread().unwrap();
-        let start = regions::registers();
+        let start = creators::registers();
         let mut frames = vec![0; room];
         let mut cache = Cache::new_in();
         let stack = start.stack_pointer..high;
@@ -248,7 +248,7 @@ mod tests {
         let mut frames = [0; 8];
         let start = Registers {
             pc: 0x1234,
-            ..regions::registers()
+            ..creators::registers()
         };
         let stack = start.stack_pointer..start.stack_pointer + 64;
         let mut cache = Cache::new_in();

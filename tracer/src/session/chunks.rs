@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use omptrace_settings::value::{Keep, OnFull, Sample};
+use omptrace_settings::value::{Keep, OnFull, Sample, SamplingClock};
 use omptrace_trace_format::block::ChunkState;
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::{
@@ -269,8 +269,10 @@ impl Session {
                 let row = SampleStream {
                     thread_stream: of.thread_stream,
                     clock: match self.config.sample {
-                        Sample::Perf(_) => SampleClock::perf,
-                        Sample::Cpu(_) | Sample::Off => SampleClock::cpu,
+                        Sample::On(wanted) if wanted.clock == SamplingClock::Perf => {
+                            SampleClock::perf
+                        }
+                        _ => SampleClock::cpu,
                     },
                     period_ns: of.period_ns,
                 };

@@ -1,0 +1,178 @@
+//! The stacks of those who create regions and tasks.
+//!
+//! A region's is wanted where a sample was taken in it. A worker's stack begins in the runtime. Only its creator's stack says where the region was created. So the handler marks the
+//! regions that the thread is in. Who ends a marked region stores its own stack, in the frame that created the region. Regions
+//! without samples cost one comparison.
+//!
+//! A task's is recorded if the user asks for it, when the task is created: nobody knows yet whether it will be sampled.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ompt_sys::{
+    ompt_data_t, ompt_frame_t, ompt_task_flag_t, ompt_task_taskwait, ompt_task_undeferred,
+};
+
+use super::code;
+use super::record::{Context, Taken};
+use super::threads::{self, Sampled};
+use super::unwind::{self, Registers};
+use crate::dialects::dialect::Function;
+use crate::hot::callbacks;
+use crate::hot::guard::guarded;
+use crate::hot::tls;
+use crate::os::clock;
+use crate::os::system;
+
+const SLOTS: usize = 4096;
+
+/// Ids of regions, each in the slot of its number. Two regions with one slot: the stack of the first is not stored.
+static WANTED: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
+
+fn slot(region: u64) -> &'static AtomicU64 {
+    // The stream is in the upper half, its counter in the lower.
+    &WANTED[(region ^ region >> 37) as usize % SLOTS]
+}
+
+/// In the handler: the stack of this region's creator is wanted.
+pub(super) fn want(region: u64) {
+    // Relaxed: a wish. Who misses it stores no stack.
+    slot(region).store(region, Ordering::Relaxed);
+}
+
+/// The callbacks that store stacks of regions' creators, under the names of those that they call.
+pub(crate) static OF_REGIONS: &[(&str, Function)] = {
+    // SAFETY: the function below has the signature of the callback of this name.
+    unsafe { &[("parallel_end", Function::new(parallel_end as *const c_void))] }
+};
+
+/// The callbacks that store stacks of tasks' creators.
+pub(crate) static OF_TASKS: &[(&str, Function)] = {
+    // SAFETY: as above.
+    unsafe { &[("task_create", Function::new(task_create as *const c_void))] }
+};
+
+/// Tasks whose creator's stack found no room.
+static WITHOUT_STACK: AtomicU64 = AtomicU64::new(0);
+
+/// The number of tasks whose creator's stack was not stored for want of room.
+pub(super) fn tasks_without_stack() -> u64 {
+    // Relaxed: a count.
+    WITHOUT_STACK.load(Ordering::Relaxed)
+}
+
+unsafe extern "C" fn parallel_end(
+    parallel_data: *mut ompt_data_t,
+    encountering_task_data: *mut ompt_data_t,
+    flags: c_int,
+    codeptr_ra: *const c_void,
+) {
+    // SAFETY: valid during the callback, or null; every bit pattern of the union is a number.
+    let region = unsafe { parallel_data.as_ref().map_or(0, |data| data.value) };
+    // Relaxed: as in `want`.
+    if region != 0 && slot(region).load(Ordering::Relaxed) == region {
+        slot(region).store(0, Ordering::Relaxed);
+        guarded(|| {
+            store_stack(Created::Region(region));
+        });
+    }
+    // SAFETY: the arguments of this call.
+    unsafe { callbacks::parallel_end(parallel_data, encountering_task_data, flags, codeptr_ra) };
+}
+
+unsafe extern "C" fn task_create(
+    encountering_task_data: *mut ompt_data_t,
+    encountering_task_frame: *const ompt_frame_t,
+    new_task_data: *mut ompt_data_t,
+    flags: c_int,
+    has_dependences: c_int,
+    codeptr_ra: *const c_void,
+) {
+    // SAFETY: the arguments of this call.
+    unsafe {
+        callbacks::task_create(
+            encountering_task_data,
+            encountering_task_frame,
+            new_task_data,
+            flags,
+            has_dependences,
+            codeptr_ra,
+        );
+    }
+    // Those of undeferred tasks are on the stacks of the tasks themselves. Waits for dependences execute nothing.
+    let flags = ompt_task_flag_t(flags as u32);
+    let is_deferred = !flags.contains(ompt_task_undeferred) && !flags.contains(ompt_task_taskwait);
+    // SAFETY: as in `parallel_end`; the callback has given the task its number.
+    let task = unsafe { new_task_data.as_ref().map_or(0, |data| data.value) };
+    if task != 0 && is_deferred {
+        guarded(|| {
+            if !store_stack(Created::Task(task)) {
+                // Relaxed: a count.
+                WITHOUT_STACK.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+}
+
+/// What a thread created.
+#[derive(Clone, Copy, Debug)]
+enum Created {
+    Region(u64),
+    Task(u64),
+}
+
+/// Stores the calling thread's stack, on which it created that. False where there is no room.
+#[inline(never)]
+fn store_stack(created: Created) -> bool {
+    let number = tls::recorder().stream.sampled.get() as usize;
+    let record = number.checked_sub(1).and_then(threads::of_number);
+    let record = record.filter(|record| record.is_of_this_thread());
+    // The handler uses the same ring.
+    record.is_none_or(|record| system::without_signals(|| store(record, created)))
+}
+
+fn store(record: &Sampled, created: Created) -> bool {
+    let start = registers();
+    let stack = record.stack_above(start.stack_pointer);
+    if stack.is_empty() {
+        return true;
+    }
+    let (cache, frames) = record.scratch();
+    let found = unwind::unwind(code::loaded(), cache, start, stack, [0; 2], frames);
+    let (parallel_data, task_data) = match created {
+        Created::Region(region) => (region, 0),
+        Created::Task(task) => (0, task),
+    };
+    let context = Taken::Context(Context {
+        ticks: clock::ticks(),
+        parallel_data,
+        task_data,
+        end: found.end,
+    });
+    let words = &[&context.words()[..], &frames[..found.frames]];
+    match created {
+        // Where there is no room the samples before were more important, and the next region is another chance.
+        Created::Region(_) => record.push(words),
+        Created::Task(_) => record.push_less_important(words),
+    }
+}
+
+/// Those of the calling function.
+#[inline(always)]
+pub(super) fn registers() -> Registers {
+    let (pc, stack_pointer, frame_pointer);
+    // SAFETY: reads registers.
+    unsafe {
+        core::arch::asm!(
+            "lea {}, [rip]", "mov {}, rsp", "mov {}, rbp",
+            out(reg) pc, out(reg) stack_pointer, out(reg) frame_pointer,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    Registers {
+        pc,
+        stack_pointer,
+        frame_pointer,
+        r10: 0,
+    }
+}
