@@ -64,10 +64,16 @@ macro_rules! entry {
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             unsafe extern "C-unwind" fn $name($(_: $type),*) $(-> $result)? {
-                core::arch::naked_asm!(append_call_site!($($argument),*), sym body)
+                core::arch::naked_asm!(append_call_site!($($argument),*), sym $name::body)
             }
+        };
 
-            unsafe extern "C-unwind" fn body(
+        // The module gives the body a name in stacks.
+        mod $name {
+            #[allow(unused_imports, reason = "of what the other functions need")]
+            use super::*;
+
+            pub(super) unsafe extern "C-unwind" fn body(
                 $($argument: $type,)*
                 return_address: *const core::ffi::c_void,
                 frame: *mut core::ffi::c_void,
@@ -75,7 +81,7 @@ macro_rules! entry {
                 let $call = $crate::thread::Call::enter($crate::entry::CallSite { return_address, frame });
                 $body
             }
-        };
+        }
     };
 }
 
@@ -181,10 +187,18 @@ macro_rules! entry_in_memory {
             #[unsafe(no_mangle)]
             #[unsafe(naked)]
             unsafe extern "C-unwind" fn $name() $(-> $result)? {
-                core::arch::naked_asm!(arguments_in_memory!(), sym body)
+                core::arch::naked_asm!(arguments_in_memory!(), sym $name::body)
             }
+        };
 
-            unsafe extern "C-unwind" fn body(arguments: &$crate::entry::Arguments) $(-> $result)? {
+        // As for `entry!`.
+        mod $name {
+            #[allow(unused_imports, reason = "of what the other functions need")]
+            use super::*;
+
+            pub(super) unsafe extern "C-unwind" fn body(
+                arguments: &$crate::entry::Arguments,
+            ) $(-> $result)? {
                 let mut place = 0;
                 $(
                     // SAFETY: callers pass the arguments of libgomp's signature. Old callers of GOMP_task pass fewer;
@@ -196,6 +210,6 @@ macro_rules! entry_in_memory {
                 let $call = $crate::thread::Call::enter(arguments.call_site());
                 $body
             }
-        };
+        }
     };
 }

@@ -14,7 +14,7 @@ use crate::sink::{FunctionKind, RuntimeActivity, StackFrame};
 pub(super) struct Code {
     pub(super) frame: StackFrame,
     pub(super) belongs_to: BelongsTo,
-    /// What the runtime's function does, where its name says it.
+    /// What the runtime's function does, where its name says it; or a flush that the compiler has put into the program.
     pub(super) does: Option<RuntimeActivity>,
 }
 
@@ -69,7 +69,7 @@ fn look_up(stage: &mut Stage<'_>, address: u64) -> Vec<Code> {
     };
     let does = match belongs_to {
         BelongsTo::Runtime => symbol.function.and_then(activity),
-        _ => None,
+        _ => symbol.is_behind_fence.then_some(RuntimeActivity::Flush),
     };
     let name = |function: Option<&str>| match function {
         Some(function) => without_parameters(function).to_owned(),
@@ -97,9 +97,12 @@ fn look_up(stage: &mut Stage<'_>, address: u64) -> Vec<Code> {
     functions.collect()
 }
 
-/// What a function of the runtime does that no event is recorded of. Fortran's have an underscore behind their names.
+/// What a function of the runtime does that no event is recorded of. Fortran's have an underscore behind their names. The adapter's
+/// functions are the bodies of those of libgomp.
 fn activity(function: &str) -> Option<RuntimeActivity> {
-    match function.trim_end_matches('_') {
+    let of_adapter = function.strip_suffix("::body");
+    let of_adapter = of_adapter.and_then(|path| path.rsplit("::").next());
+    match of_adapter.unwrap_or(function).trim_end_matches('_') {
         "__kmpc_flush" => Some(RuntimeActivity::Flush),
         "omp_test_lock" | "omp_test_nest_lock" => Some(RuntimeActivity::LockTest),
         _ => None,
