@@ -1,8 +1,10 @@
-//! Which function the call before a return address calls.
+//! Which function the call before a return address calls, and whether a memory fence comes before an address.
 //!
 //! A runtime reports the return address that it finds on its caller's stack. The program's last call of a function
 //! may be a jump (a tail call). Then that is the return address of the function: the code before it calls that
 //! function, and not the runtime. The construct is then somewhere in what is called there.
+//!
+//! GCC puts a fence in the place of a flush. A signal that comes during a fence is delivered behind it.
 
 use std::collections::HashMap;
 
@@ -30,6 +32,15 @@ const JUMP_BY_TABLE: [u8; 2] = [0xff, 0x25];
 const CALL: u8 = 0xe8;
 /// Instructions that may come before the jump of a linkage table's entry: `endbr64`, `bnd`.
 const BEFORE_JUMP: [&[u8]; 2] = [&[0xf3, 0x0f, 0x1e, 0xfa], &[0xf2]];
+
+/// Memory fences: `mfence`; `lock orl $0,(%rsp)`, `lock orq $0,(%rsp)`, and both with an offset of one byte, 0 here.
+const FENCES: [&[u8]; 5] = [
+    &[0x0f, 0xae, 0xf0],
+    &[0xf0, 0x83, 0x0c, 0x24, 0x00],
+    &[0xf0, 0x48, 0x83, 0x0c, 0x24, 0x00],
+    &[0xf0, 0x83, 0x4c, 0x24, 0x00, 0x00],
+    &[0xf0, 0x48, 0x83, 0x4c, 0x24, 0x00, 0x00],
+];
 
 impl<'d> Calls<'d> {
     /// The calls of `file`; none where the instructions of its processor are not read here.
@@ -73,6 +84,20 @@ impl<'d> Calls<'d> {
             }
             None => false,
         }
+    }
+
+    /// Whether the instruction before `address` is a memory fence.
+    pub(super) fn is_behind_fence(&self, address: u64) -> bool {
+        FENCES.iter().any(|fence| {
+            let begin = address.checked_sub(fence.len() as u64);
+            let code = begin.and_then(|begin| self.bytes(begin));
+            let Some(code) = code.and_then(|code| code.get(..fence.len())) else {
+                return false;
+            };
+            let has_offset = fence.contains(&0x4c);
+            let mut bytes = code.iter().zip(*fence).enumerate();
+            bytes.all(|(at, (byte, fence))| byte == fence || (has_offset && at + 2 == code.len()))
+        })
     }
 
     fn callee(&self, return_address: u64) -> Option<Callee<'d>> {

@@ -131,6 +131,7 @@ impl Image<'_> {
                 && self
                     .calls
                     .calls_program(offset.wrapping_add(1), &self.symbols),
+            is_behind_fence: self.code == Code::Calls && self.calls.is_behind_fence(offset),
             ..Place::default()
         };
         let mut frames = match self.code {

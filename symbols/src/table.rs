@@ -40,6 +40,8 @@ pub(super) struct Place {
     pub(super) in_runtime: bool,
     /// The call is of a function of the program's, which ended by a jump to the runtime.
     pub(super) is_around: bool,
+    /// The instruction before the code is a memory fence.
+    pub(super) is_behind_fence: bool,
     /// The functions that `function` is inlined into, from the innermost.
     pub(super) callers: Vec<Caller>,
 }
@@ -88,6 +90,8 @@ pub struct Symbol<'t> {
     pub in_runtime: bool,
     /// The construct lies somewhere in a function that is called here: its own line is not known.
     pub is_around: bool,
+    /// The instruction before the code is a memory fence: GCC puts it in the place of a flush.
+    pub is_behind_fence: bool,
     /// The functions that `function` is inlined into, from the innermost; the last is the one that the symbol table has.
     pub callers: &'t [Caller],
 }
@@ -217,6 +221,7 @@ impl Table {
             in_runtime: known.is_some_and(|module| module.is_runtime)
                 || place.is_some_and(|place| place.in_runtime),
             is_around: place.is_some_and(|place| place.is_around),
+            is_behind_fence: place.is_some_and(|place| place.is_behind_fence),
             callers: place.map_or(&[], |place| &place.callers),
         }
     }

@@ -257,15 +257,18 @@ impl Interpreter<'_, '_> {
             .codes
             .first()
             .is_some_and(|code| code.belongs_to == BelongsTo::Runtime);
-        let activity = (!is_in_program || is_in_runtime).then(|| {
+        let activity = if is_in_program && !is_in_runtime {
+            own.codes.first().and_then(|code| code.does)
+        } else {
             // The function that the program has called.
             let runtime = own
                 .codes
                 .iter()
                 .skip_while(|code| code.belongs_to == BelongsTo::Libc);
             let runtime = runtime.take_while(|code| code.belongs_to == BelongsTo::Runtime);
-            activity(open, runtime.last().and_then(|code| code.does), e.state)
-        });
+            let does = runtime.last().and_then(|code| code.does);
+            Some(activity(open, does, e.state))
+        };
         let segments = match is_in_program {
             true => &segments[..],
             false => &segments[1..],
