@@ -1,5 +1,5 @@
-//! Sums of nanoseconds. Where the times of a trace make no sense, a sum stays at the most that it can be: it does not begin
-//! again at 0.
+//! Sums of nanoseconds. Where the times of a trace make no sense, a sum stays at the most that it can be. It does
+//! not begin again at 0.
 
 /// A sum.
 pub(crate) trait Sum {

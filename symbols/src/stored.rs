@@ -13,8 +13,8 @@
 //! in a function that is called there, and 3 behind a memory fence. Function and file are numbers of strings, counted from 1; 0 is not known, and
 //! so is a begin or a line of 0. Every string is there once: most places share file and function.
 //!
-//! Where a place's function is inlined, `inlined` has the functions that it is inlined into, from the innermost, each with
-//! file and line of the call. Traces made before version 0.2 do not have it.
+//! Where a place's function is inlined, `inlined` has the functions that it is inlined into, from the innermost. Each has
+//! file and line of the call.
 
 use std::collections::HashMap;
 

@@ -490,8 +490,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// The recorded stack of a thread from the frame outward that called the runtime at `place`, while the `depth` outermost
-    /// regions of the thread are open.
+    /// The recorded stack of a thread, from the frame outward that called the runtime at `place`. The `depth` outermost regions
+    /// of the thread are open.
     fn stack_of_creator(
         &mut self,
         thread: usize,

@@ -137,6 +137,10 @@ fn store(record: &Sampled, created: Created) -> bool {
     if stack.is_empty() {
         return true;
     }
+    // Samples are more important than stacks of tasks. A region's next instance is another chance.
+    if matches!(created, Created::Task(_)) && !record.has_room_to_spare() {
+        return false;
+    }
     let (cache, frames) = record.scratch();
     let found = unwind::unwind(code::loaded(), cache, start, stack, [0; 2], frames);
     let (parallel_data, task_data) = match created {
@@ -149,12 +153,14 @@ fn store(record: &Sampled, created: Created) -> bool {
         task_data,
         end: found.end,
     });
-    let words = &[&context.words()[..], &frames[..found.frames]];
-    match created {
-        // Where there is no room the samples before were more important, and the next region is another chance.
-        Created::Region(_) => record.push(words),
-        Created::Task(_) => record.push_less_important(words),
+    let is_stored = record.push(&[&context.words(), &frames[..found.frames]]);
+    if matches!(created, Created::Task(_))
+        && record.is_filling_up()
+        && let Some(session) = record.session()
+    {
+        session.samples.hurry();
     }
+    is_stored
 }
 
 /// Those of the calling function.

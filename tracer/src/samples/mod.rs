@@ -68,6 +68,8 @@ pub(crate) struct Samples {
     period_ns: AtomicU64,
     thread: HelperThread<()>,
     shall_stop: AtomicBool,
+    /// The thread was woken before its time.
+    is_hurried: AtomicBool,
     drain: Mutex<Drain>,
     /// Threads that are not sampled, by the reason.
     blocked: AtomicU32,
@@ -110,6 +112,7 @@ impl Samples {
             period_ns: AtomicU64::new(0),
             thread: HelperThread::new(),
             shall_stop: AtomicBool::new(false),
+            is_hurried: AtomicBool::new(false),
             drain: Mutex::default(),
             blocked: AtomicU32::new(0),
             without_timer: AtomicU32::new(0),
@@ -228,6 +231,16 @@ impl Samples {
         }
     }
 
+    /// Rings fill up: the thread that drains shall not wait until its time.
+    fn hurry(&self) {
+        // Relaxed: whoever misses it waits a tick.
+        if !self.is_hurried.load(Ordering::Relaxed)
+            && !self.is_hurried.swap(true, Ordering::Relaxed)
+        {
+            self.thread.wake();
+        }
+    }
+
     fn disarm(&self, session: &Session) {
         let records = threads::all().filter(|record| record.is_of(session));
         records.for_each(threads::Sampled::disarm);
@@ -237,6 +250,8 @@ impl Samples {
     fn run(&self, session: &'static Session) -> Option<()> {
         loop {
             self.thread.sleep(TICK);
+            // Relaxed: as in `hurry`.
+            self.is_hurried.store(false, Ordering::Relaxed);
             // Acquire; pairs with Release in `end`.
             if self.shall_stop.load(Ordering::Acquire) {
                 return None;

@@ -263,6 +263,12 @@ impl Sampled {
         self.thread_pointer.load(Ordering::Relaxed) == thread_pointer()
     }
 
+    /// The session that its samples belong to.
+    pub(super) fn session(&self) -> Option<&'static Session> {
+        // SAFETY: null, or a session, which stays for good. Acquire; pairs with Release in `begin`.
+        unsafe { self.session.load(Ordering::Acquire).as_ref() }
+    }
+
     /// Whether its samples belong to `session`.
     pub(super) fn is_of(&self, session: &Session) -> bool {
         // Acquire; pairs with Release in `begin`.
@@ -320,17 +326,8 @@ impl Sampled {
     /// On its thread, in the handler or with the signal blocked: adds a record of words, in parts; false where there is no
     /// room.
     pub(super) fn push(&self, parts: &[&[u64]]) -> bool {
-        self.push_within(parts, RING_WORDS)
-    }
-
-    /// Like [`Sampled::push`], of what samples are more important than: leaves half of the ring to them.
-    pub(super) fn push_less_important(&self, parts: &[&[u64]]) -> bool {
-        self.push_within(parts, RING_WORDS / 2)
-    }
-
-    fn push_within(&self, parts: &[&[u64]], capacity: usize) -> bool {
         let len: usize = parts.iter().map(|part| part.len()).sum();
-        let Some(at) = self.ring.room(len + 1, capacity) else {
+        let Some(at) = self.ring.room(len + 1, RING_WORDS) else {
             return false;
         };
         let words = self.words.get().cast::<u64>();
@@ -343,6 +340,16 @@ impl Sampled {
         }
         self.ring.publish(next);
         true
+    }
+
+    /// Whether half of the ring has room, which is left to samples.
+    pub(super) fn has_room_to_spare(&self) -> bool {
+        self.ring.room(RING_WORDS / 2, RING_WORDS).is_some()
+    }
+
+    /// Whether the ring is filling up.
+    pub(super) fn is_filling_up(&self) -> bool {
+        self.ring.room(RING_WORDS / 4 * 3, RING_WORDS).is_none()
     }
 
     /// In the handler: a sample found no room.
