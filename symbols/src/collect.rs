@@ -73,8 +73,16 @@ pub(super) struct ModuleCode {
     pub(super) has_constructs: bool,
 }
 
-/// Every module that holds a code address of the trace.
-pub(super) fn addresses_by_module(reader: &Reader) -> Vec<ModuleCode> {
+/// The code of a trace.
+pub(super) struct Collected {
+    /// Every module that holds a code address.
+    pub(super) modules: Vec<ModuleCode>,
+    /// Addresses of stacks that no module ever held, in order.
+    pub(super) in_no_module: CodeAddresses,
+}
+
+/// All code of the trace, by what held it.
+pub(super) fn code(reader: &Reader) -> Collected {
     let streams = reader.streams().iter().collect();
     let seen = in_parallel(streams, |stream| Seen::in_stream(reader, stream))
         .into_iter()
@@ -89,6 +97,21 @@ pub(super) fn addresses_by_module(reader: &Reader) -> Vec<ModuleCode> {
     };
     let of_events = calls(&seen.return_addresses);
     let of_stacks = calls(&seen.of_stacks);
+    let ranges: Vec<(u64, u64)> = seen
+        .modules
+        .iter()
+        .map(|module| (module.2, module.3))
+        .collect();
+    let is_in_module = |call: &u64| {
+        ranges
+            .iter()
+            .any(|(start, end)| (*start..*end).contains(call))
+    };
+    let in_no_module = of_stacks
+        .iter()
+        .copied()
+        .filter(|call| !is_in_module(call))
+        .collect();
     let mut by_module: BTreeMap<(Instance, PathBuf), (CodeAddresses, bool)> = BTreeMap::new();
     for (instance, path, start, end) in seen.modules {
         for (addresses, are_of_events) in [(&of_events, true), (&of_stacks, false)] {
@@ -113,5 +136,8 @@ pub(super) fn addresses_by_module(reader: &Reader) -> Vec<ModuleCode> {
             has_constructs,
         }
     };
-    modules.map(code).collect()
+    Collected {
+        modules: modules.map(code).collect(),
+        in_no_module,
+    }
 }

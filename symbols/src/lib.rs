@@ -30,6 +30,7 @@ mod files;
 mod function;
 mod image;
 mod instance;
+mod perf_map;
 mod problem;
 mod runtime;
 mod stored;
@@ -87,10 +88,9 @@ pub fn resolve(reader: &Reader, options: &Options) -> Table {
         true => Code::OutlinedFunctions,
         false => Code::Calls,
     };
-    let resolved = in_parallel(modules(reader), |module| {
-        resolve_module(module, code, options)
-    });
-    Table::new(resolved)
+    let (modules, in_no_module) = collected(reader);
+    let resolved = in_parallel(modules, |module| resolve_module(module, code, options));
+    Table::new(resolved, perf_map::names(reader, &in_no_module))
 }
 
 impl Table {
@@ -116,16 +116,16 @@ impl Table {
     }
 }
 
-/// The modules that hold code addresses, each with the path of its file.
-fn modules(reader: &Reader) -> Vec<ModuleCode> {
+/// The modules that hold code addresses, each with the path of its file, and the addresses of stacks in none of them.
+fn collected(reader: &Reader) -> (Vec<ModuleCode>, Vec<u64>) {
     // The loader knows a library by the path that `dlopen` was given.
     let process = reader.metadata().process.as_ref();
     let directory = Path::new(process.map_or("", |process| &process.directory));
-    let mut modules = collect::addresses_by_module(reader);
-    for module in &mut modules {
+    let mut collected = collect::code(reader);
+    for module in &mut collected.modules {
         module.path = directory.join(&module.path);
     }
-    modules
+    (collected.modules, collected.in_no_module)
 }
 
 /// The modules of the program whose code has no names, and why. Where the trace brings names along, it says which;
@@ -135,7 +135,7 @@ pub fn nameless(reader: &Reader) -> Vec<(String, Problem)> {
         return table.nameless();
     }
     let options = Options::default();
-    let modules = modules(reader).into_iter();
+    let modules = collected(reader).0.into_iter();
     let gone = modules.filter(|module| {
         let is_missing = |problem| problem == Problem::Missing;
         !module.path.exists()

@@ -5,7 +5,8 @@
 //!  "modules": [{"path": "/src/jacobi", "build_id": "12ab", "load_address": 94000, "file_size": 9, "modified_ns": 8,
 //!               "runtime": false, "problem": null,
 //!               "places": [[4660, 1, 4096, 2, 41, 0]],
-//!               "inlined": [[4660, [[3, 2, 50]]]]}]}
+//!               "inlined": [[4660, [[3, 2, 50]]]]}],
+//!  "made": [[140000000000000, 1]]}
 //! ```
 //!
 //! A place is the call's address in the module's file, function, the function's begin, file, line, and a mark. The
@@ -14,7 +15,7 @@
 //! so is a begin or a line of 0. Every string is there once: most places share file and function.
 //!
 //! Where a place's function is inlined, `inlined` has the functions that it is inlined into, from the innermost. Each has
-//! file and line of the call.
+//! file and line of the call. `made` has code that the program made while it ran: the call's address, and the function.
 
 use std::collections::HashMap;
 
@@ -34,6 +35,8 @@ pub const KEY: &str = "symbols";
 struct StoredTable {
     strings: Vec<String>,
     modules: Vec<StoredModule>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    made: Vec<(u64, usize)>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -99,17 +102,25 @@ impl Table {
                     .collect(),
             })
             .collect();
+        let made = self.made().iter();
+        let made = made
+            .map(|(call, function)| (*call, strings.number(function)))
+            .collect();
         let stored = StoredTable {
             strings: strings.list,
             modules,
+            made,
         };
         serde_json::to_value(stored).unwrap_or_default()
     }
 
     /// The table that a trace brings along. `None` where it has none, or one that makes no sense.
     pub fn from_metadata(metadata: &Metadata) -> Option<Table> {
-        let StoredTable { strings, modules } =
-            StoredTable::deserialize(metadata.other.get(KEY)?).ok()?;
+        let StoredTable {
+            strings,
+            modules,
+            made,
+        } = StoredTable::deserialize(metadata.other.get(KEY)?).ok()?;
         let modules = modules.into_iter().map(|module| {
             let inlined = module.inlined.iter();
             let inlined: HashMap<u64, &StoredCallers> =
@@ -128,7 +139,9 @@ impl Table {
                 problem: module.problem,
             }
         });
-        Some(Table::new(modules.collect()))
+        let made = made.into_iter();
+        let made = made.filter_map(|(call, function)| Some((call, string(&strings, function)?)));
+        Some(Table::new(modules.collect(), made.collect()))
     }
 }
 
@@ -226,11 +239,14 @@ mod tests {
             load_address: 0x5555_5555_4000,
             ..Instance::default()
         };
-        Table::new(vec![ModuleSymbols {
-            problem: Some(Problem::NoDebugInfo),
-            places: vec![place(4660, 41), place(4670, 0), place(4680, 0)],
-            ..ModuleSymbols::new(instance, false)
-        }])
+        Table::new(
+            vec![ModuleSymbols {
+                problem: Some(Problem::NoDebugInfo),
+                places: vec![place(4660, 41), place(4670, 0), place(4680, 0)],
+                ..ModuleSymbols::new(instance, false)
+            }],
+            [(77, "made".to_owned())].into(),
+        )
     }
 
     fn read(symbols: Value) -> Option<Table> {
@@ -242,7 +258,11 @@ mod tests {
     #[test]
     fn a_table_comes_back_as_it_was() {
         let json = table().to_json();
-        assert_eq!(json["strings"], json!(["main", "/src/jacobi.c", "outer"]));
+        assert_eq!(
+            json["strings"],
+            json!(["main", "/src/jacobi.c", "outer", "made"])
+        );
+        assert_eq!(json["made"], json!([[77, 4]]));
         assert_eq!(json["modules"][0]["inlined"], json!([[4660, [[3, 2, 50]]]]));
         assert_eq!(
             json["modules"][0]["places"],

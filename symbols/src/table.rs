@@ -1,6 +1,7 @@
 //! The names of a trace's code addresses.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use omptrace_trace_format::event::Module;
@@ -14,6 +15,8 @@ use super::problem::Problem;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     modules: Vec<ModuleSymbols>,
+    /// By the address of the call, functions that the program made while it ran.
+    made: BTreeMap<u64, String>,
 }
 
 /// The names of one module's addresses.
@@ -173,13 +176,24 @@ impl ModuleSymbols {
 }
 
 impl Table {
-    pub(super) fn new(mut modules: Vec<ModuleSymbols>) -> Table {
+    pub(super) fn new(mut modules: Vec<ModuleSymbols>, made: BTreeMap<u64, String>) -> Table {
         modules.sort_by(|a, b| a.instance.cmp(&b.instance));
         modules.dedup_by(|a, b| a.instance == b.instance);
         for module in &mut modules {
             module.places.sort_by_key(|place| place.offset);
         }
-        Table { modules }
+        Table { modules, made }
+    }
+
+    pub(super) fn made(&self) -> &BTreeMap<u64, String> {
+        &self.made
+    }
+
+    /// The function that the program made while it ran, and that is called before the return address `codeptr_ra`, which is in no
+    /// module.
+    pub fn function_made(&self, codeptr_ra: Address) -> Option<&str> {
+        let name = self.made.get(&codeptr_ra.0.wrapping_sub(1));
+        name.map(String::as_str)
     }
 
     pub(super) fn modules(&self) -> &[ModuleSymbols] {
@@ -193,6 +207,7 @@ impl Table {
 
     /// Takes in what `newer` knows as well or better: names that a trace brought along stay where the files are gone.
     pub fn update(&mut self, newer: Table) {
+        self.made.extend(newer.made);
         for module in newer.modules {
             match self.find(&module.instance) {
                 Ok(index) => self.modules[index].update(module),

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
+use omptrace_tests::env::omptrace_program;
 use omptrace_tests::env::{Compiler, RUNTIMES_OF_CLANG_22, compile, libgomp_adapter, runtime};
 use omptrace_tests::trace::{Traces, convert, count, dump, omptrace};
 use omptrace_tests::viewers::{open_in_firefox, query};
@@ -282,6 +283,28 @@ fn inlined_functions_and_creators_of_tasks_have_frames_of_their_own() {
         let expected = if sample == "cpu" { 0 } else { weight(&of_task) };
         assert_eq!(creator, expected, "{compiler:?}, {sample}: {text}");
     }
+}
+
+#[test]
+fn code_that_the_program_makes_has_the_names_of_its_perf_map() {
+    let program = compile("tests/programs/samples_made.c", Compiler::Clang22, &[]);
+    let traces = Traces::folder();
+    let recorded = traces.path().join("made.omptrace");
+    let output = Command::new(omptrace_program())
+        .args(["record", "--sample", "-o"])
+        .args([&recorded, Path::new("--"), &program])
+        .env("LD_LIBRARY_PATH", runtime("llvm-19"))
+        .output()
+        .expect("it can be run");
+    assert!(output.status.success(), "{output:?}");
+    let map = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    // The trace keeps the names.
+    std::fs::remove_file(&map).expect("the program has written a map");
+    let path = traces.path().join("made.folded");
+    convert(&recorded, "folded", &path, &[]);
+    let text = std::fs::read_to_string(path).expect("a text");
+    assert!(text.contains("counts_down"), "{text}");
+    assert!(!text.contains("[unknown]"), "{text}");
 }
 
 /// The function where most stacks begin: that of the C library which calls `main`.

@@ -594,6 +594,11 @@ impl Names {
         self.generation
     }
 
+    /// The function at a return address in no module, which the program made while it ran.
+    pub(crate) fn function_made(&self, codeptr_ra: Address) -> Option<&str> {
+        self.symbols.function_made(codeptr_ra)
+    }
+
     /// What is known of a return address; `None` where it is in no module.
     pub(crate) fn symbol(&self, codeptr_ra: Address) -> Option<Symbol<'_>> {
         // A call that does not return may be the last of its module.

@@ -52,9 +52,11 @@ impl Codes {
 fn look_up(stage: &mut Stage<'_>, address: u64) -> Vec<Code> {
     let symbol = stage.names.symbol(Address(address));
     let Some(symbol) = symbol else {
-        // Code that a program makes while it runs has no module: each address a function would say nothing.
+        // Code that a program makes while it runs has no module. Without a perf map, each address a function would say nothing.
+        let function = stage.names.function_made(Address(address));
+        let function = function.unwrap_or("[unknown]").to_owned();
         return vec![Code {
-            frame: stage.marker("[unknown]", FunctionKind::Code),
+            frame: stage.marker(&function, FunctionKind::Code),
             belongs_to: BelongsTo::Program,
             does: None,
         }];
