@@ -6,6 +6,7 @@
 //!                     files: the file that was traced, with its debug files; none where it has changed since
 //!                        |
 //!                     image: DWARF, else the symbol table --function--> names as the programmer wrote them
+//!                        |  perf_map: code in no module, which the program made
 //!                        v
 //!                     Table --stored--> JSON in the trace's metadata
 //! ```

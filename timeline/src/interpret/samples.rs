@@ -719,6 +719,11 @@ fn by_construct(construct: Construct) -> Option<RuntimeActivity> {
             _ => RuntimeActivity::Barrier,
         },
         Construct::Reduction => RuntimeActivity::Reduction,
+        // No runtime's state says so.
+        Construct::Target(_)
+        | Construct::TargetDataOp(_)
+        | Construct::TargetSubmit
+        | Construct::TargetMap => RuntimeActivity::TargetWait,
         Construct::MutexWait(kind) => match kind {
             ompt::ompt_mutex_lock | ompt::ompt_mutex_nest_lock => RuntimeActivity::LockWait,
             ompt::ompt_mutex_critical => RuntimeActivity::CriticalWait,
