@@ -1,0 +1,348 @@
+//! The answers of some processes, which can be merged with those of others.
+//!
+//! All sums are integers, and keys are places in words, so that parts merge to the same answers in any order.
+
+mod answers;
+mod of_process;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use omptrace_timeline::sink::Ns;
+use serde::{Deserialize, Serialize};
+
+use crate::answers::functions::Functions;
+use crate::answers::instances::MAX_INSTANCES;
+use crate::answers::scalability::{self};
+use crate::answers::{Accounting, Cause, FunctionName, Moment, Place};
+use crate::sum::{Sum, sum};
+use crate::summary::{pairs, words};
+use crate::window::Windows;
+
+pub(super) use of_process::{Names, Outcome, place, serial_place};
+
+/// When a process ran, and with how many threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Life {
+    begin: Ns,
+    end: Ns,
+    threads: u64,
+    /// The processors that it may run on, where the trace has them.
+    processors: Option<u32>,
+}
+
+/// The regions before and after serial code; `None` at the program's begin and end.
+pub(super) type Around = (Option<Place>, Option<Place>);
+
+/// Sums of a parallel region.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RegionPart {
+    pub(super) visits: u64,
+    pub(super) duration: u64,
+    pub(super) accounting: Accounting,
+    pub(super) path: u64,
+    pub(super) max_useful: u64,
+    pub(super) threads: u64,
+    pub(super) max_team: u32,
+}
+
+impl RegionPart {
+    fn merge(&mut self, other: RegionPart) {
+        self.visits += other.visits;
+        self.duration.grow_by(other.duration);
+        self.accounting.merge(&other.accounting);
+        self.path.grow_by(other.path);
+        self.max_useful.grow_by(other.max_useful);
+        self.threads = self.threads.max(other.threads);
+        self.max_team = self.max_team.max(other.max_team);
+    }
+}
+
+/// Sums of a place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PlaceSums {
+    pub(super) useful: u64,
+    pub(super) visits: u64,
+    pub(super) tasks: u64,
+    pub(super) chunks: u64,
+    /// The least that it costs to hand these out.
+    pub(super) chunks_cost: u64,
+    /// The threads of the team around a region that was opened in a single or masked region; else 0.
+    pub(super) around_single: u32,
+    pub(super) arrivals: u64,
+    pub(super) idle_arrivals: u64,
+    pub(super) holds: u64,
+    pub(super) contended: u64,
+    pub(super) held_ns: u64,
+    pub(super) is_single: bool,
+    /// The place of a device's work: `jacobi.c:41`, `main+0x13c`.
+    pub(super) spot: String,
+    /// It is an operation on a device's data.
+    pub(super) is_data_op: bool,
+    pub(super) data_ops: u64,
+    pub(super) sized_ops: u64,
+    pub(super) bytes: u64,
+    pub(super) kernels: u64,
+    /// The part of `kernels` of which a device or the host showed a time, and that time.
+    pub(super) timed_kernels: u64,
+    pub(super) kernels_ns: u64,
+    /// The threads that were busy at the busiest time of a region inside another, in a process with these processors.
+    pub(super) nested: BTreeMap<u32, u32>,
+    pub(super) nested_barriers_ns: u64,
+    #[serde(deserialize_with = "words::set")]
+    pub(super) schedules: BTreeSet<&'static str>,
+}
+
+impl PlaceSums {
+    fn merge(&mut self, other: PlaceSums) {
+        self.useful.grow_by(other.useful);
+        self.visits += other.visits;
+        self.tasks.grow_by(other.tasks);
+        self.chunks += other.chunks;
+        self.chunks_cost.grow_by(other.chunks_cost);
+        self.around_single = self.around_single.max(other.around_single);
+        self.arrivals += other.arrivals;
+        self.idle_arrivals += other.idle_arrivals;
+        self.holds += other.holds;
+        self.contended += other.contended;
+        self.held_ns.grow_by(other.held_ns);
+        self.is_single |= other.is_single;
+        self.spot = std::mem::take(&mut self.spot).max(other.spot);
+        self.is_data_op |= other.is_data_op;
+        self.data_ops += other.data_ops;
+        self.sized_ops += other.sized_ops;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.kernels += other.kernels;
+        self.timed_kernels += other.timed_kernels;
+        self.kernels_ns.grow_by(other.kernels_ns);
+        for (processors, threads) in other.nested {
+            let known = self.nested.entry(processors).or_default();
+            *known = (*known).max(threads);
+        }
+        self.nested_barriers_ns.grow_by(other.nested_barriers_ns);
+        self.schedules.extend(other.schedules);
+    }
+}
+
+/// A pair of threads, one of which waited for a mutex of the other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct BlockedBy {
+    cause: Cause,
+    process: String,
+    lock: Option<u64>,
+    holder: Option<(String, Place)>,
+    waiter: (String, Place),
+}
+
+/// A device that ran kernels and moved bytes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Overlap {
+    pub(super) process: String,
+    pub(super) device_num: i32,
+    pub(super) kernels_ns: u64,
+    pub(super) transfers_ns: u64,
+    /// When both were done.
+    pub(super) both_ns: u64,
+}
+
+/// The longest chain of work.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Path {
+    ns: u64,
+    #[serde(with = "pairs")]
+    places: BTreeMap<Place, u64>,
+    #[serde(with = "pairs")]
+    functions: BTreeMap<FunctionName, u64>,
+}
+
+impl Path {
+    /// Whether it is the longer one of two, in any order of comparison.
+    fn is_longer(&self, other: &Path) -> bool {
+        (self.ns, &other.places, &other.functions) > (other.ns, &self.places, &self.functions)
+    }
+}
+
+/// The answers of some processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Part {
+    lives: Vec<Life>,
+    pub(super) accounting: Accounting,
+    #[serde(with = "pairs")]
+    pub(super) regions: BTreeMap<Place, RegionPart>,
+    #[serde(with = "pairs")]
+    pub(super) blame: BTreeMap<(Cause, Place), u64>,
+    #[serde(with = "pairs")]
+    pub(super) places: BTreeMap<Place, PlaceSums>,
+    pub(super) taskwaits: u64,
+    /// The fewest threads that regions asked for.
+    #[serde(with = "pairs")]
+    pub(super) requested: BTreeMap<Place, u32>,
+    /// The instances that caused most, or lost most.
+    #[serde(with = "pairs")]
+    pub(super) instances: BTreeMap<(Cause, Place), Vec<(u64, Moment)>>,
+    /// The waits for mutexes that other threads had.
+    #[serde(with = "pairs")]
+    blocked: BTreeMap<BlockedBy, u64>,
+    /// The overlaps of each device that shows when it did what.
+    pub(super) overlaps: Vec<Overlap>,
+    /// The functions that waits are due to.
+    pub(super) functions: Functions,
+    max_useful: u64,
+    path: Path,
+    /// The regions around serial code.
+    #[serde(with = "pairs")]
+    pub(super) serial: BTreeMap<Place, Around>,
+    #[serde(with = "pairs")]
+    not_seen: BTreeMap<Cause, String>,
+}
+
+impl Part {
+    /// Adds the answers of other processes: associative and commutative.
+    pub(crate) fn merge(&mut self, other: Part) {
+        self.lives.extend(other.lives);
+        self.lives.sort_unstable();
+        self.accounting.merge(&other.accounting);
+        for (place, region) in other.regions {
+            self.regions.entry(place).or_default().merge(region);
+        }
+        for (key, ns) in other.blame {
+            self.blame.entry(key).or_default().grow_by(ns);
+        }
+        self.taskwaits += other.taskwaits;
+        for (place, requested) in other.requested {
+            let known = self.requested.entry(place).or_insert(requested);
+            *known = (*known).min(requested);
+        }
+        for (key, ns) in other.blocked {
+            self.blocked.entry(key).or_default().grow_by(ns);
+        }
+        self.overlaps.extend(other.overlaps);
+        self.overlaps.sort_unstable();
+        for (key, moments) in other.instances {
+            merge_moments(self.instances.entry(key).or_default(), moments);
+        }
+        for (place, sums) in other.places {
+            self.places.entry(place).or_default().merge(sums);
+        }
+        self.max_useful = self.max_useful.max(other.max_useful);
+        self.functions.merge(other.functions);
+        if other.path.is_longer(&self.path) {
+            self.path = other.path;
+        }
+        for (place, around) in other.serial {
+            let known = self.serial.entry(place).or_insert_with(|| around.clone());
+            if around < *known {
+                *known = around;
+            }
+        }
+        for (cause, reason) in other.not_seen {
+            let known = self.not_seen.entry(cause).or_default();
+            if reason > *known {
+                *known = reason;
+            }
+        }
+    }
+
+    /// Times that were those in windows are those of the whole timeline.
+    pub(crate) fn on_timeline(&mut self, windows: &Windows) {
+        for (_, moment) in self.instances.values_mut().flatten() {
+            moment.begin_ns = windows.begin(moment.begin_ns);
+            moment.end_ns = windows.end(moment.end_ns);
+        }
+    }
+
+    /// All of it happened `ns` later.
+    pub(crate) fn shift(&mut self, ns: Ns) {
+        for life in &mut self.lives {
+            life.begin = life.begin.saturating_add(ns);
+            life.end = life.end.saturating_add(ns);
+        }
+        for (_, moment) in self.instances.values_mut().flatten() {
+            moment.begin_ns = moment.begin_ns.saturating_add(ns);
+            moment.end_ns = moment.end_ns.saturating_add(ns);
+        }
+    }
+
+    /// Whether nothing of any process was analysed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lives.is_empty()
+    }
+
+    /// The thread time by cause.
+    pub(crate) fn account(&self) -> Accounting {
+        self.accounting
+    }
+
+    /// Useful time by place, the most first.
+    pub(crate) fn useful(&self) -> Vec<(Place, u64)> {
+        let places = self.places.iter().filter(|(_, sums)| sums.useful > 0);
+        let mut useful: Vec<_> = places
+            .map(|(place, sums)| (place.clone(), sums.useful))
+            .collect();
+        useful.sort_by_key(|(_, ns)| Reverse(*ns));
+        useful
+    }
+
+    /// The threads that all processes that ran at once had, at the busiest time.
+    pub(super) fn busiest(&self) -> u64 {
+        let ends = self
+            .lives
+            .iter()
+            .map(|life| (life.end, false, life.threads));
+        let begins = self
+            .lives
+            .iter()
+            .map(|life| (life.begin, true, life.threads));
+        let mut changes: Vec<_> = ends.chain(begins).collect();
+        changes.sort_unstable();
+        let (mut now, mut most) = (0_u64, 0);
+        for (_, begins, threads) in changes {
+            now = match begins {
+                true => now + threads,
+                false => now.saturating_sub(threads),
+            };
+            most = most.max(now);
+        }
+        most
+    }
+
+    /// The threads and processors of the process that has most threads for each of its processors, where they are too few.
+    pub(super) fn oversubscribed(&self) -> Option<(u64, u32)> {
+        let known = |life: &Life| Some((life.threads, life.processors.filter(|known| *known > 0)?));
+        let per_processor = |(threads, processors): &(u64, u32)| threads / u64::from(*processors);
+        let lives = self.lives.iter().filter_map(known);
+        lives
+            .filter(|(threads, processors)| *threads > u64::from(*processors))
+            .max_by_key(per_processor)
+    }
+
+    /// The cost of a region's begin, end, barriers and waits for tasks to its threads, beside the work that they wait for.
+    pub(super) fn costs(&self, region: &RegionPart) -> u64 {
+        let causes = [Cause::Fork, Cause::Join, Cause::Barrier, Cause::Runtime];
+        sum(causes.map(|cause| region.accounting[cause]))
+    }
+
+    /// Whether there are several processes.
+    pub(super) fn has_several(&self) -> bool {
+        self.lives.len() > 1
+    }
+
+    /// From the first process's begin to the last one's end.
+    pub(super) fn duration(&self) -> u64 {
+        let begin = self.lives.iter().map(|life| life.begin).min().unwrap_or(0);
+        let end = self.lives.iter().map(|life| life.end).max().unwrap_or(0);
+        end.abs_diff(begin)
+    }
+
+    /// The numbers of threads that it is worth to schedule regions on: up to 2 x N.
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        scalability::numbers(u32::try_from(self.busiest()).unwrap_or(u32::MAX))
+    }
+}
+
+/// Keeps the heaviest of all.
+fn merge_moments(known: &mut Vec<(u64, Moment)>, more: impl IntoIterator<Item = (u64, Moment)>) {
+    known.extend(more);
+    known.sort_by(|(a, at), (b, other)| b.cmp(a).then_with(|| at.cmp(other)));
+    known.truncate(MAX_INSTANCES);
+}
