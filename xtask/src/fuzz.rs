@@ -68,7 +68,7 @@ pub(crate) fn run_targets(arguments: &Fuzz) -> Result<()> {
         for made in [&corpus, &artifacts] {
             fs::create_dir_all(folder.join(made))?;
         }
-        run(command(programs.join(target), [&corpus])
+        let fuzzed = run(command(programs.join(target), [&corpus])
             .arg(format!("-max_total_time={}", 60 * arguments.minutes))
             // libFuzzer takes 0 for one of its own choice.
             .arg(format!("-seed={}", arguments.seed.unwrap_or(0)))
@@ -77,7 +77,11 @@ pub(crate) fn run_targets(arguments: &Fuzz) -> Result<()> {
             .arg(format!("-artifact_prefix={artifacts}"))
             .arg("-print_final_stats=1")
             .arg("-verbosity=0")
-            .current_dir(&folder))?;
+            .current_dir(&folder));
+        if let Err(error) = fuzzed {
+            show_failures(&folder.join(&artifacts))?;
+            return Err(error);
+        }
         if arguments.keep {
             let least = format!("corpus/{target}.least");
             fs::create_dir_all(folder.join(&least))?;
@@ -103,6 +107,18 @@ pub(crate) fn run_targets(arguments: &Fuzz) -> Result<()> {
         run(command("tar", same)
             .args(["-czf", "corpus.tar.gz", "corpus"])
             .current_dir(&folder))?;
+    }
+    Ok(())
+}
+
+/// Prints the inputs that failed, so that whoever has the output only can repeat it.
+fn show_failures(artifacts: &Path) -> Result<()> {
+    for input in fs::read_dir(artifacts)? {
+        let input = input?;
+        if input.metadata()?.len() <= MAX_BYTES_KEPT {
+            println!("{}, in base64:", input.path().display());
+            run(&mut command("base64", [input.path()]))?;
+        }
     }
     Ok(())
 }

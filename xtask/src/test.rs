@@ -1,5 +1,6 @@
 //! Every check and every test; at the end what failed is listed, and all are counted.
 
+use std::collections::VecDeque;
 use std::process::Command;
 
 use crate::Result;
@@ -7,6 +8,9 @@ use crate::omptrace::{build, release};
 use crate::process::{cargo, command, run_watched, succeeds};
 use crate::requirements::{Purpose, tools};
 use crate::setup;
+
+/// So much of what a failed check printed is repeated at the end.
+const MAX_LAST_LINES: usize = 60;
 
 /// `cargo xtask test`.
 #[derive(Debug, clap::Args)]
@@ -183,7 +187,7 @@ fn steps() -> Vec<Step> {
         ),
         check(
             "a minute of each fuzzer",
-            // The same inputs each time: what a new seed finds is no fault of the change. `soak` looks for that.
+            // The same seed each time. libFuzzer goes by the clock, too, so that other inputs come all the same.
             cargo(["xtask", "--no-install", "fuzz", "--seed=1"]),
         ),
         tests(
@@ -206,16 +210,26 @@ fn with_environment(mut steps: Vec<Step>) -> Vec<Step> {
 impl Step {
     fn run(mut self) -> Result<Count> {
         let mut count = Count::default();
+        let mut last = VecDeque::new();
         let ended_well = run_watched(&mut self.command, |line| {
             if self.counts {
                 count.look(line);
+            } else {
+                if last.len() == MAX_LAST_LINES {
+                    last.pop_front();
+                }
+                last.push_back(format!("\n  | {line}"));
             }
         })?;
         match (self.counts, ended_well) {
             (false, true) => count.passed += 1,
             (true, true) => {}
             // Tests that failed are counted already; a command that failed without them did not get that far.
-            (_, false) if count.failed == 0 => count.fail(self.name.to_owned()),
+            (_, false) if count.failed == 0 => {
+                // Where all output is too long to be kept, its end may be.
+                let last: String = last.into_iter().collect();
+                count.fail(format!("{}{last}", self.name));
+            }
             (_, false) => {}
         }
         Ok(count)
