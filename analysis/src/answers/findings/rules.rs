@@ -100,6 +100,10 @@ pub const RULES: &[(&str, &str)] = &[
         "threads combine the results of a reduction",
     ),
     (
+        "preempted",
+        "others had the processors of threads that worked at this place",
+    ),
+    (
         TRACER_DISTURBS,
         "the tracer's writing takes more than 1 % of the threads' time, whatever the gain",
     ),
@@ -165,7 +169,7 @@ pub(super) const TRACER_DISTURBS: &str = "tracer_disturbs";
 mod tests {
     use super::RULES;
 
-    /// Each id of the table is that of a finding.
+    /// Each id of the table is that of a finding, and each id that is followed by its text is in the table.
     #[test]
     fn the_table_has_all_rules() {
         let code = [
@@ -179,6 +183,19 @@ mod tests {
             let is_used = id == &super::TRACER_DISTURBS
                 || code.iter().any(|code| code.contains(&id_in_quotes));
             assert!(is_used, "{id} is never reported");
+        }
+        let advice = include_str!("advice.rs").lines().map(str::trim);
+        let advice: Vec<&str> = advice.collect();
+        for two in advice
+            .windows(2)
+            .filter(|two| two[1].starts_with("format!("))
+        {
+            let id = two[0].trim_end_matches(',').trim_matches('"');
+            let is_in_table = RULES.iter().any(|(known, _)| *known == id);
+            assert!(
+                is_in_table || !two[0].starts_with('"'),
+                "{id} is not in the table"
+            );
         }
     }
 
