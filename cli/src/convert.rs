@@ -64,8 +64,8 @@ pub(crate) struct Convert {
     /// -002 and so on before its extension
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) split: Option<u64>,
-    /// For parquet: only part I of N, which is every N-th process; parts join what is in the folder. Several machines may write
-    /// one data set so, each with all inputs and a part of its own
+    /// For parquet: only part I of N, every N-th process, or a part of a large one where N is more than there are. Parts
+    /// join what is in the folder. Several machines may write one data set so, each with all inputs and a part of its own
     #[arg(long = "part", value_name = "I/N", value_parser = units::part)]
     pub(crate) part_of: Option<(NonZero<usize>, NonZero<usize>)>,
     /// Also each chunk that a thread gets of a loop that is not static: as many slices as the program has chunks
@@ -138,7 +138,7 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
                 arguments.to.name
             ))
             .hint(match arguments.to.is_tables() {
-                true => "--part 1/4 exports a part of the processes",
+                true => "--part 1/4 exports a part of the rows",
                 false => "--window 2.0s..2.5s exports a part of the time",
             }));
         }

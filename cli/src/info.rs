@@ -1,26 +1,35 @@
 //! `omptrace info`: what traces hold.
 
 use std::io::{self, BufWriter, Write};
+use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::Args;
 use omptrace_analysis::Info as Summary;
+use omptrace_viewer_export::splits;
+use serde::Serialize;
 
 use crate::answer::AnswerOptions;
 use crate::failure::{Outcome, Result};
 use crate::inputs::{self, Tally};
 use crate::message;
+use crate::units;
 
 /// `omptrace info`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   omptrace info app.omptrace
-  omptrace info traces/ --json | jq .lost")]
+  omptrace info traces/ --json | jq .lost
+  omptrace info traces/ --splits 128M --json    # parts of a job for several machines")]
 pub(crate) struct Info {
     /// Traces, or folders of them
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
+    /// List parts of at most SIZE of a trace each, as in 128M: what `convert --to parquet --part I/N` converts, if N is their
+    /// number
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    pub(crate) splits: Option<u64>,
     /// How much of the answer; an object per line and trace.
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,
@@ -34,6 +43,9 @@ const VALUES: usize = 18;
 /// # Errors
 /// A trace cannot be read, or stdout not be written to.
 pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
+    if let Some(max_bytes) = arguments.splits.and_then(NonZero::new) {
+        return list_parts(arguments, max_bytes);
+    }
     let width = message::columns(&io::stdout());
     let mut stdout = BufWriter::new(io::stdout().lock());
     let mut tally = Tally::default();
@@ -58,5 +70,43 @@ pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
     arguments.answer.print_all(&mut stdout, answers)?;
     stdout.flush()?;
     tally.finish()?;
+    Ok(Outcome::Success)
+}
+
+/// A part of a job, as `--json` has it.
+#[derive(Serialize)]
+struct PartAnswer {
+    part: String,
+    trace: PathBuf,
+    rows: String,
+    bytes: u64,
+}
+
+/// Prints the parts of all traces together, a line each.
+fn list_parts(arguments: &Info, max_bytes: NonZero<u64>) -> Result<Outcome> {
+    let readers = inputs::open_all(&arguments.inputs)?;
+    let of = |(number, all): (usize, usize)| format!("{number}/{all}");
+    let parts = splits(&readers.iter().collect::<Vec<_>>(), max_bytes);
+    let parts = parts.into_iter().map(|part| PartAnswer {
+        part: of(part.part),
+        rows: of(part.rows),
+        trace: part.trace,
+        bytes: part.bytes,
+    });
+    let parts: Vec<PartAnswer> = parts.collect();
+    let mut stdout = BufWriter::new(io::stdout().lock());
+    if arguments.answer.is_json() {
+        arguments.answer.print_all(&mut stdout, parts)?;
+    } else {
+        for part in &parts {
+            let (trace, size) = (part.trace.display(), message::bytes(part.bytes));
+            writeln!(
+                stdout,
+                "{:<12} {size:>8}  rows {:<8} of {trace}",
+                part.part, part.rows
+            )?;
+        }
+    }
+    stdout.flush()?;
     Ok(Outcome::Success)
 }

@@ -98,6 +98,7 @@ impl Folder {
         let bytes = size(unfinished)?;
         if self.is_part {
             fs::create_dir_all(&self.path)?;
+            refuse_other_division(unfinished, &self.path)?;
             temp_files::finish(|| join(unfinished, &self.path))?;
         } else if self.is_there {
             temp_files::finish(|| {
@@ -123,6 +124,44 @@ fn join(from: &Path, to: &Path) -> io::Result<()> {
             join(&entry.path(), &to)?;
         } else {
             fs::rename(entry.path(), to)?;
+        }
+    }
+    Ok(())
+}
+
+/// The number of parts that a file of a table belongs to: `part-1-of-4.parquet`.
+fn division(name: &OsStr) -> Option<&str> {
+    let name = Path::new(name);
+    let is_table = name.extension() == Some(OsStr::new("parquet"));
+    let stem = name.file_stem()?.to_str().filter(|_| is_table)?;
+    Some(stem.split_once("-of-").map_or("1", |(_, parts)| parts))
+}
+
+/// # Errors
+/// A table is there whose rows were divided otherwise: some would be there twice.
+fn refuse_other_division(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            let to = to.join(entry.file_name());
+            if to.is_dir() {
+                refuse_other_division(&entry.path(), &to)?;
+            }
+            continue;
+        }
+        let name = entry.file_name();
+        let Some(parts) = division(&name) else {
+            continue;
+        };
+        for there in fs::read_dir(to)? {
+            let there = there?.file_name();
+            if let Some(others) = division(&there).filter(|others| *others != parts) {
+                let what = format!(
+                    "{} has rows of the same process in {others} parts, not in {parts}",
+                    to.display()
+                );
+                return Err(io::Error::other(what));
+            }
         }
     }
     Ok(())

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::events;
 use crate::process::{Columns, Folders, Job};
 use crate::schema::{SCHEMA_VERSION, TABLES};
+use crate::share::{self, Share};
 use omptrace_timeline::sink::Sink;
 
 /// The file that describes the tables. A folder without it is no data set.
@@ -27,7 +28,8 @@ pub struct Options {
     pub symbols: symbols::Options,
     /// The run's name in the data set; [`run_name`] where there is none.
     pub run: Option<String>,
-    /// Only this part, from 1, of that number of parts `n`: every `n`-th process.
+    /// Only this part, from 1, of that number of parts `n`: every `n`-th process. Where there are fewer processes than parts, large
+    /// ones have several parts.
     pub part: Option<(NonZero<usize>, NonZero<usize>)>,
     /// Only what `accounting`, `blame` and the other tables of sums need.
     pub sums_only: bool,
@@ -65,11 +67,13 @@ pub fn export(
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> io::Result<Report> {
     let timeline = Timeline::of(inputs);
-    let (first, step) = match options.part {
+    let (part, parts) = match options.part {
         Some((part, parts)) => (part.get() - 1, parts.get()),
         None => (0, 1),
     };
-    let numbers: Vec<usize> = (first..inputs.len()).step_by(step).collect();
+    let readers = (0..inputs.len()).filter_map(|number| timeline.process(number));
+    let bytes: Vec<u64> = readers.map(|(reader, _)| share::size(reader)).collect();
+    let shares = share::of_part(&bytes, part, parts);
     let job = Export {
         timeline: &timeline,
         processes: inputs.len(),
@@ -79,13 +83,13 @@ pub fn export(
             Some(run) => run.clone(),
             None => run_name(inputs),
         },
-        is_alone: numbers.len() == 1,
+        is_alone: shares.len() == 1,
     };
     // Both under one lock, or `progress` would see the sum go back.
     let progress = Mutex::new((0, progress));
-    let reports = in_parallel(numbers, |number| {
+    let reports = in_parallel(shares, |(number, share)| {
         let mut reported = 0;
-        job.process(number, &mut |events| {
+        job.process(number, share, &mut |events| {
             let more = events - std::mem::replace(&mut reported, events);
             let (done, progress) = &mut *progress.lock();
             *done += more;
@@ -112,12 +116,18 @@ struct Export<'a> {
 }
 
 impl Export<'_> {
-    /// Writes the tables of one process.
-    fn process(&self, number: usize, progress: &mut dyn FnMut(u64)) -> io::Result<Report> {
+    /// Writes the tables of one process, or a share of them.
+    fn process(
+        &self,
+        number: usize,
+        share: Share,
+        progress: &mut dyn FnMut(u64),
+    ) -> io::Result<Report> {
         let folders = Folders {
             root: self.folder.to_owned(),
             run: self.run.clone(),
             process: number,
+            share,
         };
         let job = Job {
             clock_error_ns: self.timeline.uncertainty_ns,

@@ -7,7 +7,8 @@
 //!                                rows --> Table: columns of a row group --> DIR/table=T/run=R/process=P/part-0.parquet
 //! ```
 //!
-//! Processes are independent: each has files of its own, so that several machines may write parts of one data set. Only the
+//! Processes are independent: each has files of its own, so that several machines may write parts of one data set. They may
+//! share a large process, too ([`share`]). Only the
 //! Parquet library is used, without Arrow: rows are flat, and are encoded column by column.
 //! `docs/columns.md` describes the tables; [`SCHEMA_VERSION`] is its version.
 #![forbid(unsafe_code)]
@@ -17,9 +18,11 @@ mod events;
 mod process;
 mod samples;
 mod schema;
+mod share;
 mod table;
 mod tasks;
 mod teams;
 
 pub use dataset::{Options, SCHEMA_FILE, export, run_name};
 pub use schema::{Column, Kind, SCHEMA_VERSION, TABLES, TableSchema};
+pub use share::{JobPart, splits};

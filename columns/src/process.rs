@@ -14,6 +14,7 @@ use parquet::data_type::ByteArray;
 
 use crate::samples::Functions;
 use crate::schema::*;
+use crate::share::Share;
 use crate::table::{Table, Word};
 use crate::tasks::Tasks;
 use crate::teams::{Holds, Teams};
@@ -37,19 +38,24 @@ pub(crate) struct Folders {
     pub(crate) run: String,
     /// The process's number in the job.
     pub(crate) process: usize,
+    /// The rows that are written.
+    pub(crate) share: Share,
 }
 
 impl Folders {
     /// The table of these rows.
     pub(crate) fn table<R: Row>(&self) -> Table<R> {
-        let Folders { root, run, process } = self;
+        let Folders {
+            root, run, process, ..
+        } = self;
         let table = R::SCHEMA.name;
-        Table::new(root.join(format!("table={table}/run={run}/process={process}")))
+        let folder = root.join(format!("table={table}/run={run}/process={process}"));
+        Table::new(folder, self.share)
     }
 
     /// Readers need a file of each table to know its columns: those of the first process are there even without rows.
     pub(crate) fn is_first(&self) -> bool {
-        self.process == 0
+        self.process == 0 && self.share.number == 0
     }
 }
 

@@ -16,6 +16,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
 use crate::schema::{Column, Kind, Row, SCHEMA_VERSION, TableSchema};
+use crate::share::Share;
 
 /// Rows of a row group. DuckDB works on as many at once, by thread.
 const GROUP_ROWS: usize = 1 << 17;
@@ -129,18 +130,25 @@ impl<C: Cell> Cell for Option<C> {
 /// A table of one process.
 pub(crate) struct Table<R> {
     folder: PathBuf,
+    share: Share,
     columns: Vec<Buffer>,
     rows: usize,
+    /// The number of the row group that comes next, and whether it is in the share.
+    group: usize,
+    is_ours: bool,
     file: Option<SerializedFileWriter<File>>,
     error: Option<io::Error>,
     row: PhantomData<fn(R)>,
 }
 
 impl<R: Row> Table<R> {
-    /// A table whose file comes to lie in `folder`, when it has rows.
-    pub(crate) fn new(folder: PathBuf) -> Table<R> {
+    /// A table whose file comes to lie in `folder`, when it has rows. Those of this share are written.
+    pub(crate) fn new(folder: PathBuf, share: Share) -> Table<R> {
         Table {
             folder,
+            share,
+            group: 0,
+            is_ours: share.has(0),
             columns: R::SCHEMA.columns.iter().map(Buffer::new).collect(),
             rows: 0,
             file: None,
@@ -152,7 +160,9 @@ impl<R: Row> Table<R> {
     /// Adds a row. An error is kept for [`Table::finish`].
     #[inline]
     pub(crate) fn push(&mut self, row: R) {
-        row.push(&mut self.columns);
+        if self.is_ours {
+            row.push(&mut self.columns);
+        }
         self.rows += 1;
         if self.rows == GROUP_ROWS {
             self.end_group();
@@ -161,15 +171,20 @@ impl<R: Row> Table<R> {
 
     #[inline(never)]
     fn end_group(&mut self) {
-        let result = self.write_group();
+        let result = match self.is_ours {
+            true => self.write_group(),
+            false => Ok(()),
+        };
         self.rows = 0;
+        self.group += 1;
+        self.is_ours = self.share.has(self.group);
         if let Err(error) = result {
             self.error.get_or_insert(error);
         }
     }
 
     fn write_group(&mut self) -> io::Result<()> {
-        let file = file(&mut self.file, &self.folder, &R::SCHEMA)?;
+        let file = file(&mut self.file, &self.folder, self.share, &R::SCHEMA)?;
         let mut group = file.next_row_group().map_err(io_error)?;
         let mut buffers = self.columns.iter_mut();
         while let Some(mut column) = group.next_column().map_err(io_error)? {
@@ -199,7 +214,7 @@ impl<R: Row> Table<R> {
             return Err(error);
         }
         if is_needed {
-            file(&mut self.file, &self.folder, &R::SCHEMA)?;
+            file(&mut self.file, &self.folder, self.share, &R::SCHEMA)?;
         }
         match self.file {
             Some(file) => file.close().map(drop).map_err(io_error),
@@ -212,17 +227,22 @@ impl<R: Row> Table<R> {
 fn file<'f>(
     known: &'f mut Option<SerializedFileWriter<File>>,
     folder: &Path,
+    share: Share,
     table: &TableSchema,
 ) -> io::Result<&'f mut SerializedFileWriter<File>> {
     match known {
         Some(file) => Ok(file),
-        None => Ok(known.insert(create(folder, table)?)),
+        None => Ok(known.insert(create(folder, share, table)?)),
     }
 }
 
-fn create(folder: &Path, table: &TableSchema) -> io::Result<SerializedFileWriter<File>> {
+fn create(
+    folder: &Path,
+    share: Share,
+    table: &TableSchema,
+) -> io::Result<SerializedFileWriter<File>> {
     fs::create_dir_all(folder)?;
-    let file = File::create(folder.join("part-0.parquet"))?;
+    let file = File::create(folder.join(share.file_name()))?;
     let schema = schema(table).map_err(io_error)?;
     SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties(table))).map_err(io_error)
 }

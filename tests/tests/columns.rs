@@ -174,3 +174,71 @@ fn selections_are_refused() {
     let output = omptrace(words.into_iter().chain([historic().as_os_str()]));
     assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
+
+/// For each table, the number of rows and a sum of what is in them.
+const SUMS: &str = "
+import duckdb, json, pathlib, sys
+def sums(folder):
+    for table in sorted(pathlib.Path(folder).glob('table=*')):
+        rows = duckdb.sql(f\"SELECT count(*), sum(hash(t)::HUGEINT)::VARCHAR FROM read_parquet('{table}/**/*.parquet') AS t\")
+        yield [table.name, *rows.fetchone()]
+print(json.dumps([list(sums(folder)) for folder in sys.argv[1:]]))
+";
+
+#[test]
+fn parts_of_one_process_have_each_row_once() {
+    let traces = Traces::folder();
+    let program = compile("tests/programs/one_creator.c", Compiler::Clang22, &["-O2"]);
+    traces.record(Command::new(program).env("OMP_NUM_THREADS", "2"));
+    let trace = traces.only();
+    let convert = |folder: &Path, options: &[&str]| {
+        let words = ["convert", "--to", "parquet", "-o"].map(OsStr::new);
+        let options = options.iter().map(OsStr::new);
+        let inputs = [folder.as_os_str(), trace.as_os_str()];
+        omptrace(words.into_iter().chain(inputs).chain(options))
+    };
+    let listed = omptrace(
+        ["info", "--splits", "1M", "--json"]
+            .map(OsStr::new)
+            .into_iter()
+            .chain([trace.as_os_str()]),
+    );
+    assert!(listed.status.success(), "{listed:?}");
+    let listed = String::from_utf8(listed.stdout).expect("JSON is UTF-8");
+    let parts = listed.lines().map(|line| {
+        let part: serde_json::Value = serde_json::from_str(line).expect("an object per line");
+        part["part"].as_str().expect("a text").to_owned()
+    });
+    let parts: Vec<String> = parts.collect();
+    assert!(parts.len() > 1, "{listed}");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let [whole, divided] = ["whole", "divided"].map(|name| folder.path().join(name));
+    assert!(convert(&whole, &[]).status.success());
+    for part in &parts {
+        let output = convert(&divided, &["--part", part]);
+        assert!(output.status.success(), "{output:?}");
+    }
+    let several = files(&divided)
+        .into_keys()
+        .filter(|file| file.starts_with("table=slices"));
+    assert_eq!(several.count(), parts.len());
+    let output = Command::new(python())
+        .args(["-c", SUMS])
+        .args([&whole, &divided])
+        .env("PYTHONPATH", python_package())
+        .output()
+        .expect("Python can be run");
+    assert!(output.status.success(), "{output:?}");
+    let sums: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(sums[0], sums[1]);
+
+    // Rows that are there in other parts would be there twice.
+    let output = convert(&divided, &["--part", "1/1"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        words.contains("in 1 parts") || words.contains("parts, not in"),
+        "{words}"
+    );
+}

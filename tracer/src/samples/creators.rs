@@ -55,6 +55,11 @@ pub(crate) static OF_TASKS: &[(&str, Function)] = {
 /// Tasks whose creator's stack found no room.
 static WITHOUT_STACK: AtomicU64 = AtomicU64::new(0);
 
+/// In a forked child: its parent's tasks are not its own.
+pub(super) fn forget() {
+    WITHOUT_STACK.store(0, Ordering::Relaxed);
+}
+
 /// The number of tasks whose creator's stack was not stored for want of room.
 pub(super) fn tasks_without_stack() -> u64 {
     // Relaxed: a count.

@@ -89,6 +89,7 @@ pub(crate) fn ask_by(lookup: Option<Lookup>) {
 /// In a forked child, which has none of its parent's threads and timers.
 pub(crate) fn forget() {
     threads::forget_all();
+    creators::forget();
 }
 
 /// The calling thread, which has this stream, ends.
