@@ -33,6 +33,11 @@ pub(super) fn function(linkage_name: &str) -> Function {
     }
 }
 
+/// Whether a linkage name is Rust's.
+pub(super) fn is_of_rust(linkage_name: &str) -> bool {
+    rustc_demangle::try_demangle(linkage_name).is_ok()
+}
+
 /// Function and line of a target region's kernel, as the programmer wrote it.
 pub fn kernel(linkage_name: &str) -> Option<(String, u32)> {
     let (function, rest) = offloaded(linkage_name)?;

@@ -9,7 +9,7 @@ use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use super::callee::Calls;
 use super::enclosing::Functions;
 use super::files::{Files, MAX_BYTES};
-use super::function::{Function, function};
+use super::function::{Function, function, is_of_rust};
 use super::runtime;
 use super::table::{Caller, MAX_CALLERS, Place};
 
@@ -137,8 +137,13 @@ impl Image<'_> {
         let mut frames = match self.code {
             Code::Calls => self.frames_with_line(offset),
             Code::OutlinedFunctions => vec![self.construct_line(offset)],
+        };
+        // Where Rust's debug information has lines only, its names have no paths.
+        let of_rust = symbol_name.as_deref().filter(|name| is_of_rust(name));
+        if let (Some((name, _)), Some(symbol)) = (frames.last_mut(), of_rust) {
+            *name = Some(symbol.to_owned());
         }
-        .into_iter();
+        let mut frames = frames.into_iter();
         let (linkage_name, source) = frames.next().unwrap_or_default();
         place.source = source;
         place.function = match linkage_name.or(symbol_name) {

@@ -69,10 +69,7 @@ fn look_up(stage: &mut Stage<'_>, address: u64) -> Vec<Code> {
     } else {
         BelongsTo::Program
     };
-    let does = match belongs_to {
-        BelongsTo::Runtime => symbol.function.and_then(activity),
-        _ => symbol.is_behind_fence.then_some(RuntimeActivity::Flush),
-    };
+    let flush = symbol.is_behind_fence.then_some(RuntimeActivity::Flush);
     let name = |function: Option<&str>| match function {
         Some(function) => without_parameters(function).to_owned(),
         None => format!("{library}+{:#x}", symbol.offset),
@@ -89,6 +86,10 @@ fn look_up(stage: &mut Stage<'_>, address: u64) -> Vec<Code> {
     let functions: Vec<_> = iter::once(innermost).chain(callers).collect();
     let module = symbol.module.clone().into_owned();
     let functions = functions.into_iter().map(|(name, file, line)| {
+        let does = match belongs_to {
+            BelongsTo::Runtime => activity(&name),
+            _ => flush,
+        };
         let function = stage.function(name, module.clone(), file, FunctionKind::Code);
         Code {
             frame: StackFrame { function, line },
