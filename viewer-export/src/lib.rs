@@ -54,6 +54,7 @@ use shard::{Share, Turns, shares_for};
 pub use dump::{dump_json, dump_text};
 pub use format::{FORMATS, Format};
 pub use format_options::{FolderParts, FormatOption, FormatOptions};
+#[cfg(feature = "parquet")]
 pub use omptrace_columns::{JobPart, splits};
 pub use rotate::NextFile;
 
