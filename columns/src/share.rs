@@ -62,17 +62,13 @@ pub fn splits(inputs: &[&Reader], max_bytes: NonZero<u64>) -> Vec<JobPart> {
     let readers: Vec<&Reader> = readers.map(|(reader, _)| reader).collect();
     let bytes: Vec<u64> = readers.iter().map(|reader| size(reader)).collect();
     let parts = parts_of_at_most(&bytes, max_bytes);
-    let shares = (0..parts).flat_map(|part| {
-        let shares = of_part(&bytes, part, parts).into_iter();
-        shares.map(move |share| (part, share))
-    });
     let part = |(part, (process, share)): (usize, (usize, Share))| JobPart {
         part: (part + 1, parts),
         trace: readers[process].path().to_owned(),
         rows: (share.number + 1, share.of),
         bytes: bytes[process] / share.of as u64,
     };
-    shares.map(part).collect()
+    shares(&bytes, parts).enumerate().map(part).collect()
 }
 
 /// The bytes of a trace's file.
@@ -113,10 +109,13 @@ pub(crate) fn of_part(bytes: &[u64], part: usize, parts: usize) -> Vec<(usize, S
         let processes = (part..bytes.len()).step_by(parts);
         return processes.map(|process| (process, Share::WHOLE)).collect();
     }
-    let shares = parts_by_process(bytes, parts).into_iter().enumerate();
-    let mut shares =
-        shares.flat_map(|(process, of)| (0..of).map(move |number| (process, Share { number, of })));
-    shares.nth(part).into_iter().collect()
+    shares(bytes, parts).nth(part).into_iter().collect()
+}
+
+/// The parts of a job that has no fewer of them than processes, in order.
+fn shares(bytes: &[u64], parts: usize) -> impl Iterator<Item = (usize, Share)> {
+    let counts = parts_by_process(bytes, parts).into_iter().enumerate();
+    counts.flat_map(|(process, of)| (0..of).map(move |number| (process, Share { number, of })))
 }
 
 #[cfg(test)]
