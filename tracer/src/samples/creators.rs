@@ -1,8 +1,8 @@
 //! The stacks of those who create regions and tasks.
 //!
-//! A region's is wanted where a sample was taken in it. A worker's stack begins in the runtime. Only its creator's stack says where the region was created. So the handler marks the
-//! regions that the thread is in. Who ends a marked region stores its own stack, in the frame that created the region. Regions
-//! without samples cost one comparison.
+//! A region's is wanted where a sample was taken in it. A worker's stack begins in the runtime. Only its creator's stack says
+//! where the region was created. So the handler marks the regions that the thread is in. Who ends a marked region stores its own
+//! stack, in the frame that created the region. Regions without samples cost one comparison.
 //!
 //! A task's is recorded if the user asks for it, when the task is created: nobody knows yet whether it will be sampled.
 
