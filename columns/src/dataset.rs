@@ -144,9 +144,8 @@ impl Export<'_> {
         };
         let manner = Manner {
             chunks: self.options.chunks,
-            max_depth: None,
             ahead: threads > 1,
-            counts: false,
+            ..Manner::default()
         };
         let symbols = |reader: &Reader| Table::of(reader, &self.options.symbols);
         let mut sink = Box::new(Columns::new(job, folders));

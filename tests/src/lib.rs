@@ -6,3 +6,4 @@ pub mod otf2;
 pub mod trace;
 pub mod tracy;
 pub mod viewers;
+pub mod windows;

@@ -287,3 +287,21 @@ fn answers_add_up(stats: &Value) -> Result<(), String> {
         Some(late) => Err(format!("the replay of nothing changed ends {late} ns late")),
     }
 }
+
+/// The first lines that only one of both has.
+pub fn difference(expected: &[String], found: &[String]) -> String {
+    const LINES: usize = 12;
+    let only = |of: &[String], other: &[String], sign: &str| {
+        let missing = of.iter().filter(|line| !other.contains(line));
+        let lines: Vec<String> = missing
+            .take(LINES)
+            .map(|line| format!("{sign} {line}"))
+            .collect();
+        lines.join("\n")
+    };
+    format!(
+        "{}\n{}",
+        only(expected, found, "-"),
+        only(found, expected, "+")
+    )
+}

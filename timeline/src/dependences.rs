@@ -132,6 +132,11 @@ struct Variable {
 }
 
 impl Dependences {
+    /// Whether no task that is alive has children with dependences.
+    pub(crate) fn are_none(&self) -> bool {
+        self.parents.is_empty()
+    }
+
     /// A node for `task`, which its caller is to [release](Dependences::release).
     pub(crate) fn new_node(&mut self, task: u64) -> NodeId {
         self.nodes.add(task)

@@ -35,6 +35,8 @@ pub(crate) struct Stage<'s> {
     pub(crate) repairs: Repairs,
     /// When recording was off last, in the process that is interpreted now.
     pub(crate) pause: Option<(Ns, Ns)>,
+    /// The number of the event that is interpreted now, from 1 for each process.
+    pub(crate) event: u64,
     process: ProcessId,
     causes: Causes,
     next_location: u32,
@@ -64,6 +66,7 @@ impl<'s> Stage<'s> {
             max_depth: manner.max_depth.unwrap_or(usize::MAX),
             repairs: Repairs::default(),
             pause: None,
+            event: 0,
             process: ProcessId(0),
             causes: Causes::default(),
             next_location: 0,
@@ -80,6 +83,7 @@ impl<'s> Stage<'s> {
         self.names.next_process(symbols);
         self.repairs = Repairs::default();
         self.pause = None;
+        self.event = 0;
     }
 
     pub(crate) fn location(&mut self, kind: LocationKind, name: String) -> LocationId {

@@ -27,6 +27,34 @@ pub(crate) struct GivenIds {
 type Ranges = Vec<(u64, u64)>;
 
 impl GivenIds {
+    /// Those of these ranges, which [`GivenIds::ranges`] gave.
+    pub(crate) fn of(ranges: &[(u64, u64)]) -> GivenIds {
+        let mut given = GivenIds::default();
+        for (first, last) in ranges {
+            given.insert_any(first >> NUMBER_BITS, *first);
+            let stream = first >> NUMBER_BITS;
+            let of_stream = match given.direct.get_mut(stream as usize) {
+                Some(of_stream) if stream < MAX_DIRECT => Some(of_stream),
+                _ => given.others.get_mut(&stream),
+            };
+            if let Some((_, end)) = of_stream.and_then(|ranges| ranges.last_mut()) {
+                *end = (*end).max(*last);
+            }
+        }
+        given
+    }
+
+    /// The first and last id of each range, in ascending order within a stream.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = (u64, u64)> {
+        let direct = self.direct.iter().flatten();
+        direct.chain(self.others.values().flatten()).copied()
+    }
+
+    /// The number of ranges.
+    pub(crate) fn len(&self) -> usize {
+        self.ranges
+    }
+
     /// The id is given to something new.
     #[inline]
     pub(crate) fn insert(&mut self, id: u64) {
@@ -100,6 +128,19 @@ mod tests {
         }
         let is_given = [4, 5, 6, 7, 8, 9, 10].map(|id| given.contains(id));
         assert_eq!(is_given, [false, true, true, false, false, true, false]);
+    }
+
+    #[test]
+    fn ids_that_were_given_before_are_known() {
+        let mut given = GivenIds::default();
+        for id in [5, 6, 9, 3 << NUMBER_BITS | 1, MAX_DIRECT << NUMBER_BITS | 7] {
+            given.insert(id);
+        }
+        let ranges: Vec<(u64, u64)> = given.ranges().collect();
+        assert_eq!(ranges.len(), given.len());
+        let again = GivenIds::of(&ranges);
+        assert_eq!(again.ranges().collect::<Vec<_>>(), ranges);
+        assert!(again.contains(6) && !again.contains(7) && again.contains(9));
     }
 
     #[test]

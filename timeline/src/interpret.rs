@@ -4,6 +4,7 @@
 //! region always is, since a call costs as much as what it does. Inlined into one function, they did worse than with calls
 //! (docs/lab-notes/performance.md).
 
+mod checkpoints;
 pub(crate) mod collector;
 mod commands;
 mod counting;
@@ -15,6 +16,7 @@ mod states;
 mod tasks;
 mod tr2;
 
+pub(crate) use checkpoints::{Recorder, Restart};
 pub use regions::schedule;
 pub(crate) use samples::Samples;
 
@@ -35,7 +37,7 @@ use crate::event_selection::Selection;
 use crate::given_ids::GivenIds;
 use crate::locks::{Acquisition, Locks};
 use crate::names::{Construct, DeviceEvent};
-use crate::repair::Cause;
+use crate::repair::{Cause, Repairs};
 use crate::sampling::SampleSums;
 use crate::sink::{
     Anchor, Argument, Awaited, Category, Interval, LinkKind, LocationKind, LockId, Ns, RegionId,
@@ -119,6 +121,8 @@ impl SessionClock<'_> {
 
 /// A parallel region that has not ended.
 struct Team {
+    /// The number of the event that began it.
+    event: u64,
     begin: Ns,
     encountering_task: Id,
     /// [`Construct::Parallel`] or [`Construct::Teams`].
@@ -230,6 +234,15 @@ fn hex(number: impl Into<u64>) -> Value<'static> {
     Value::Hex(number.into())
 }
 
+/// What a trace's metadata says of how its events are to be understood.
+#[derive(Clone, Copy)]
+struct Parts<'t> {
+    dialect: Dialect,
+    selection: Selection,
+    /// See [`Interpreter::schema`].
+    schema: &'t [Schema],
+}
+
 impl<'t, 's> Interpreter<'t, 's> {
     /// Interprets a process that `metadata` describes, and whose threads are `threads`, each with its name.
     pub(crate) fn new(
@@ -241,11 +254,36 @@ impl<'t, 's> Interpreter<'t, 's> {
         devices: Devices,
         repeated_forks: RepeatedForks,
     ) -> Self {
+        let parts = Parts {
+            dialect: Dialect::of(metadata),
+            selection: Selection::of(metadata),
+            schema: &metadata.schema,
+        };
+        Interpreter {
+            counting: Counting::of(metadata),
+            states: States::of(metadata),
+            repeated_forks,
+            ..Interpreter::of_parts(stage, parts, clock, threads, thread_names, devices)
+        }
+    }
+
+    fn of_parts(
+        stage: &'t mut Stage<'s>,
+        Parts {
+            dialect,
+            selection,
+            schema,
+        }: Parts<'t>,
+        clock: SessionClock<'t>,
+        threads: Vec<Thread>,
+        thread_names: Vec<String>,
+        devices: Devices,
+    ) -> Self {
         let counters = Counts::new(&threads);
         Interpreter {
             stage,
-            dialect: Dialect::of(metadata),
-            selection: Selection::of(metadata),
+            dialect,
+            selection,
             clock,
             threads,
             thread_names,
@@ -255,7 +293,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             has_proxy_tasks: false,
             delayed_tasks: 0,
             joins: Vec::new(),
-            repeated_forks,
+            repeated_forks: RepeatedForks::default(),
             given_ids: GivenIds::default(),
             unset_tasks: 0,
             unannounced_tasks: 0,
@@ -264,14 +302,14 @@ impl<'t, 's> Interpreter<'t, 's> {
             dependences: TaskDependences::default(),
             locks: Locks::default(),
             counters,
-            counting: Counting::of(metadata),
+            counting: Counting::default(),
             devices,
             recording: Recording::default(),
             samples: Samples::default(),
             sample_sums: SampleSums::default(),
-            states: States::of(metadata),
+            states: States::default(),
             lost: 0,
-            schema: &metadata.schema,
+            schema,
         }
     }
 
@@ -283,6 +321,7 @@ impl<'t, 's> Interpreter<'t, 's> {
     /// The next event of the process: that of thread number `thread`.
     #[inline]
     pub(crate) fn event(&mut self, thread: usize, time: Ns, event: &Event<'static>) {
+        self.stage.event += 1;
         self.settle_unended(thread, time, event);
         self.interpret(thread, time, event);
         let wait = self.threads[thread].settle(self.stage, time);
@@ -576,6 +615,11 @@ impl<'t, 's> Interpreter<'t, 's> {
                 self.unknown(thread, time, e);
             }
         }
+    }
+
+    /// The repairs so far.
+    pub(crate) fn repairs(&mut self) -> &mut Repairs {
+        &mut self.stage.repairs
     }
 
     /// The samples so far.

@@ -42,8 +42,22 @@ struct Hold {
     /// The number of its acquisition.
     order: u32,
     since: Point,
+    /// The number of the event that reported it.
+    event: u64,
     /// It shows on the lock's track.
     has_track: bool,
+}
+
+/// A mutex that is held.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) wait_id: u64,
+    /// The holder's place in the list of threads.
+    pub(crate) holder: usize,
+    pub(crate) since: Ns,
+    pub(crate) has_track: bool,
+    /// The number of the event that reported its acquisition.
+    pub(crate) event: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -68,10 +82,32 @@ pub(crate) struct Acquisition {
 }
 
 impl Locks {
-    /// The thread that holds the mutex now, and the order of that acquisition.
-    pub(crate) fn holder(&mut self, wait_id: u64) -> Option<(usize, u32)> {
+    /// The thread that holds the mutex now, the order of that acquisition, and the number of its event.
+    pub(crate) fn holder(&mut self, wait_id: u64) -> Option<(usize, u32, u64)> {
         let hold = self.known(wait_id)?.hold?;
-        Some((hold.holder, hold.order))
+        Some((hold.holder, hold.order, hold.event))
+    }
+
+    /// Whether each hold that was ended by the next acquisition was released, too.
+    pub(crate) fn are_settled(&self) -> bool {
+        self.locks.iter().all(|lock| lock.displaced.is_empty())
+    }
+
+    /// The mutexes that are held, by `wait_id`.
+    pub(crate) fn held(&self) -> Vec<Held> {
+        let held = self.locks.iter().filter_map(|lock| {
+            let hold = lock.hold?;
+            Some(Held {
+                wait_id: lock.wait_id,
+                holder: hold.holder,
+                since: hold.since.time,
+                has_track: hold.has_track,
+                event: hold.event,
+            })
+        });
+        let mut held: Vec<Held> = held.collect();
+        held.sort_unstable_by_key(|held| held.wait_id);
+        held
     }
 
     /// The mutex, if it was acquired before.
@@ -134,6 +170,7 @@ impl Locks {
             holder: new.holder,
             order,
             since: new.at,
+            event: stage.event,
             has_track: new.has_track,
         });
         let released = lock.released?;

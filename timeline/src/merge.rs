@@ -12,7 +12,7 @@ use omptrace_trace_format::reader::Reader;
 use omptrace_trace_format::{Diagnostic, Record};
 
 use crate::interpret::SessionClock;
-use crate::stream::{Batches, Decoding, Portion, Timed};
+use crate::stream::{Batches, Decoding, Extent, Portion, Timed};
 
 /// Calls `visit` with the number of the stream and the record of each event, in the order of time, until it breaks.
 /// Returns what was wrong with the chunks; [`Reader::diagnostics`] has the rest.
@@ -24,7 +24,7 @@ pub fn records_in_order(
         map: reader.clock(),
         start: 0,
     };
-    let mut merge = Merge::new(reader, clock, Decoding::Here);
+    let mut merge = Merge::new(reader, clock, Extent::WHOLE, Decoding::Here);
     'all: while let Some(run) = merge.next_run() {
         let stream = reader.streams()[run.thread].number;
         for timed in run.events {
@@ -40,6 +40,7 @@ pub fn records_in_order(
 pub(crate) struct Merge<'a, 'r> {
     reader: &'r Reader,
     clock: SessionClock<'r>,
+    extent: Extent,
     decoding: Decoding<'a, 'r>,
     portion: Portion,
     /// In the order of [`Reader::streams`]; `None` where a stream is not open.
@@ -97,16 +98,20 @@ impl<'a, 'r> Merge<'a, 'r> {
     pub(crate) fn new(
         reader: &'r Reader,
         clock: SessionClock<'r>,
+        extent: Extent,
         decoding: Decoding<'a, 'r>,
     ) -> Merge<'a, 'r> {
         let streams = reader.streams();
-        let begins = streams.iter().map(|stream| reader.events(stream).begin());
+        let begins = streams
+            .iter()
+            .map(|stream| reader.events_from(stream, extent.from).begin());
         let waiting = begins
             .enumerate()
             .map(|(index, begin)| Reverse((begin, index)));
         Merge {
             reader,
             clock,
+            extent,
             decoding,
             portion: Portion::of(streams.len()),
             waiting: waiting.collect(),
@@ -172,7 +177,14 @@ impl<'a, 'r> Merge<'a, 'r> {
     fn open(&mut self, index: usize) {
         let stream = &self.reader.streams()[index];
         let mut source = Source {
-            batches: Batches::new(self.reader, stream, self.clock, self.portion, self.decoding),
+            batches: Batches::new(
+                self.reader,
+                stream,
+                self.extent,
+                self.clock,
+                self.portion,
+                self.decoding,
+            ),
             batch: Vec::new(),
             head: 0,
         };

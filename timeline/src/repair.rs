@@ -150,6 +150,11 @@ impl Repairs {
         repair.count += 1;
     }
 
+    /// Takes over what was repaired before.
+    pub(crate) fn set(&mut self, repair: Repair) {
+        self.met[repair.cause as usize] = Some(repair);
+    }
+
     /// How often `cause` was met.
     pub fn count(&self, cause: Cause) -> u64 {
         self.met[cause as usize].map_or(0, |repair| repair.count)

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use omptrace_symbols::Table;
+use omptrace_trace_format::checkpoint::Packed;
 use omptrace_trace_format::metadata::Metadata;
 use omptrace_trace_format::{Diagnostic, Reader, Severity};
 
 use crate::devices::{DeviceReport, Devices, Survey, device_name};
 use crate::emitter::Stage;
 use crate::interpret::collector::repeated_forks;
-use crate::interpret::{Interpreter, Samples, SessionClock};
+use crate::interpret::{Interpreter, Recorder, Restart, Samples, SessionClock};
 use crate::locations::{ThreadIntroduction, display_order, introductions};
 use crate::merge::Merge;
 use crate::repair::Cause;
@@ -18,7 +19,7 @@ use crate::report::{EventCounts, ProcessReport, Report, is_overwritten};
 use crate::reports::Reports;
 use crate::sampling::SampleSums;
 use crate::sink::{Item, Lifetime, LocationKind, Ns, Process, ProcessId, Sink, Summary};
-use crate::stream::Decoding;
+use crate::stream::{Decoding, Extent};
 use crate::thread::Thread;
 
 /// Events between two looks at progress and at the sink's state.
@@ -44,6 +45,11 @@ pub struct Manner {
     pub ahead: bool,
     /// Count the events of each stream by name: see [`ProcessReport::counts`].
     pub counts: bool,
+    /// Only the time from the first to before the second is wanted. Where the trace has checkpoints, what is long before is not
+    /// read, nor is what comes after. What is wanted is the same as it is without; the sink leaves out the rest.
+    pub window: Option<(Ns, Ns)>,
+    /// Make checkpoints, with so many events from one to the next: see [`ProcessReport::checkpoints`].
+    pub checkpoints: Option<u64>,
 }
 
 impl Default for Manner {
@@ -53,6 +59,8 @@ impl Default for Manner {
             max_depth: None,
             ahead: omptrace_common::thread_pool::processors() > 1,
             counts: false,
+            window: None,
+            checkpoints: None,
         }
     }
 }
@@ -139,8 +147,7 @@ impl<'a> Timeline<'a> {
                 has_namesake: before.any(|reader| reader.header().pid == pid),
                 start: offset(reader, self.origin),
                 done,
-                ahead: manner.ahead,
-                counts: manner.counts,
+                manner,
             };
             let process = replay.run(symbols(reader), &mut report.end, progress);
             done += process.events;
@@ -262,10 +269,7 @@ struct ProcessReplay<'a, 's> {
     start: Ns,
     /// Events of the processes before this one.
     done: u64,
-    /// Let another thread decode.
-    ahead: bool,
-    /// Count the events of each stream by name.
-    counts: bool,
+    manner: Manner,
 }
 
 /// The result of reading a process's events.
@@ -280,6 +284,7 @@ struct Read {
     /// The last event's time.
     end: Ns,
     diagnostics: Vec<Diagnostic>,
+    checkpoints: Vec<Packed>,
 }
 
 impl<'a> ProcessReplay<'a, '_> {
@@ -325,20 +330,13 @@ impl<'a> ProcessReplay<'a, '_> {
         let (threads, thread_names) = self.locations(&introductions);
         let devices = self.devices(&introductions);
         let samples = Samples::new(&introductions, self.stage.wants_samples());
+        let window = self.window(&introductions);
+        let of_process = (threads, thread_names, devices, samples);
 
-        let read = if self.ahead {
-            Decoding::ahead(|decoding| {
-                self.interpret(threads, thread_names, devices, samples, decoding, progress)
-            })
+        let read = if self.manner.ahead {
+            Decoding::ahead(|decoding| self.interpret(of_process, window, decoding, progress))
         } else {
-            self.interpret(
-                threads,
-                thread_names,
-                devices,
-                samples,
-                Decoding::Here,
-                progress,
-            )
+            self.interpret(of_process, window, Decoding::Here, progress)
         };
         *end = read.end.max(*end);
 
@@ -362,6 +360,7 @@ impl<'a> ProcessReplay<'a, '_> {
             diagnostics,
             unnamed,
             summarised: Vec::new(),
+            checkpoints: read.checkpoints,
         };
         for (_, note) in report.notes() {
             self.stage.item(&Item::Note(self.id, &note));
@@ -391,13 +390,21 @@ impl<'a> ProcessReplay<'a, '_> {
         }
     }
 
-    /// Interprets all events.
+    /// The time that is wanted, where events outside of it need not be read. Those of devices and of samples come later than what
+    /// they are about.
+    fn window(&self, introductions: &[ThreadIntroduction]) -> Option<(Ns, Ns)> {
+        let is_late = |thread: &ThreadIntroduction| {
+            thread.device_num.is_some() || thread.samples_of.is_some()
+        };
+        let window = self.manner.window;
+        window.filter(|_| !introductions.iter().any(is_late))
+    }
+
+    /// Interprets all events, or those that a window needs.
     fn interpret(
         &mut self,
-        threads: Vec<Thread>,
-        thread_names: Vec<String>,
-        devices: Devices,
-        samples: Samples,
+        (threads, thread_names, devices, samples): (Vec<Thread>, Vec<String>, Devices, Samples),
+        window: Option<(Ns, Ns)>,
         decoding: Decoding<'_, 'a>,
         progress: &mut dyn FnMut(u64),
     ) -> Read {
@@ -416,14 +423,28 @@ impl<'a> ProcessReplay<'a, '_> {
             repeated_forks(reader),
         )
         .with_samples(samples);
-        let mut merge = Merge::new(reader, clock, decoding);
-        let (mut events, mut end) = (0, self.start);
-        let streams = if self.counts {
+        let restart = window.and_then(|(begin, _)| Restart::before(reader, clock, begin));
+        let extent = Extent {
+            from: restart.as_ref().map_or(0, |restart| restart.ticks),
+            until: window.map_or(Ns::MAX, |(_, end)| end),
+        };
+        let mut events = 0;
+        if let Some(restart) = restart {
+            interpreter.begin_at(&restart);
+            events = restart.events_before();
+        }
+        let distance = self.manner.checkpoints;
+        let mut recorder = distance.map(|distance| Recorder::new(reader, distance));
+        let mut merge = Merge::new(reader, clock, extent, decoding);
+        let mut end = self.start;
+        let streams = if self.manner.counts {
             reader.streams().len()
         } else {
             0
         };
         let mut counts = vec![EventCounts::default(); streams];
+        // What is repaired behind the window may be repaired only since not all is read there.
+        let mut repairs = None;
         while let Some(run) = merge.next_run() {
             if let Some(counts) = counts.get_mut(run.thread) {
                 let all = run.events.iter();
@@ -431,6 +452,12 @@ impl<'a> ProcessReplay<'a, '_> {
             }
             for timed in run.events {
                 end = timed.time;
+                if end >= extent.until && repairs.is_none() {
+                    repairs = Some(interpreter.repairs().clone());
+                }
+                if let Some(recorder) = &mut recorder {
+                    recorder.before(&interpreter, run.thread, timed);
+                }
                 if timed.was_raised {
                     interpreter.repair(run.thread, end, Cause::TimeWentBack);
                 }
@@ -447,6 +474,9 @@ impl<'a> ProcessReplay<'a, '_> {
         }
         let samples = interpreter.sample_sums();
         let (lost, devices) = interpreter.finish(end);
+        if let Some(repairs) = repairs {
+            self.stage.repairs = repairs;
+        }
         Read {
             events,
             counts,
@@ -455,6 +485,7 @@ impl<'a> ProcessReplay<'a, '_> {
             devices,
             end,
             diagnostics: merge.take_diagnostics(),
+            checkpoints: recorder.map_or(Vec::new(), Recorder::finish),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use omptrace_symbols::Problem;
+use omptrace_trace_format::checkpoint::Packed;
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::{Diagnostic, DiagnosticKind, Ending, Severity};
 
@@ -85,6 +86,8 @@ pub struct ProcessReport {
     pub unnamed: Vec<(String, Problem)>,
     /// Of a process that was not interpreted: what its summary says is missing or repaired.
     pub summarised: Vec<(Severity, String)>,
+    /// Its checkpoints, where [`crate::Manner::checkpoints`] asks for them: see [`omptrace_trace_format::checkpoint`].
+    pub checkpoints: Vec<Packed>,
 }
 
 /// The events of a stream, counted by name.

@@ -6,8 +6,10 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use ompt_sys as ompt;
 use omptrace_trace_format::Diagnostic;
 use omptrace_trace_format::clock::Stretch;
+use omptrace_trace_format::event::Event;
 use omptrace_trace_format::reader::{Events, Reader, Record, Stream};
 
 use crate::dialect::Dialect;
@@ -60,6 +62,23 @@ impl<'r> Decoding<'_, 'r> {
     }
 }
 
+/// The part of each stream that is read.
+#[derive(Clone, Copy)]
+pub(crate) struct Extent {
+    /// From the first event at this time on, in raw ticks.
+    pub(crate) from: u64,
+    /// To the first event at this time of the timeline, or later, that [begins something](begins_something). It is read, too, for it
+    /// may report what began before, as all events before it may.
+    pub(crate) until: Ns,
+}
+
+impl Extent {
+    pub(crate) const WHOLE: Extent = Extent {
+        from: 0,
+        until: Ns::MAX,
+    };
+}
+
 /// How much of each stream is decoded at a time.
 #[derive(Clone, Copy)]
 pub(crate) struct Portion {
@@ -106,13 +125,15 @@ impl<'a, 'r> Batches<'a, 'r> {
     pub(crate) fn new(
         reader: &'r Reader,
         stream: &Stream,
+        extent: Extent,
         clock: SessionClock<'r>,
         portion: Portion,
         decoding: Decoding<'a, 'r>,
     ) -> Batches<'a, 'r> {
         let dialect = Dialect::of(reader.metadata());
         let decoder = Decoder {
-            events: reader.events(stream),
+            events: reader.events_from(stream, extent.from),
+            extent,
             dialect: dialect.has_other_numbers().then_some(dialect),
             clock,
             stretch: clock.stretch(0),
@@ -206,9 +227,29 @@ impl<'a, 'r> Batches<'a, 'r> {
     }
 }
 
+/// Whether a thread that does this is done with all that began before, or in the midst of it. Ends that come late are about a
+/// region that is over. The tracer's own events are about nothing, or about the time before them.
+fn begins_something(event: &Event<'_>) -> bool {
+    let ends = |endpoint| endpoint == ompt::ompt_scope_end;
+    match event {
+        Event::SyncRegionWait(e) => !ends(e.endpoint),
+        Event::SyncRegion(e) => !ends(e.endpoint),
+        Event::Work(e) => !ends(e.endpoint),
+        Event::Masked(e) => !ends(e.endpoint),
+        Event::Reduction(e) => !ends(e.endpoint),
+        Event::Idle(e) => !ends(e.endpoint),
+        Event::ImplicitTaskEnd(_) | Event::MutexReleased(_) | Event::ThreadEnd(_) => false,
+        Event::ThreadBegin(_) | Event::ThreadInfo(_) | Event::ThreadState(_) => false,
+        Event::Module(_) | Event::BufferFlush(_) | Event::Lost(_) => false,
+        Event::Monitoring(_) | Event::Counters(_) => false,
+        _ => true,
+    }
+}
+
 /// Decodes a stream.
 struct Decoder<'r> {
     events: Events<'r>,
+    extent: Extent,
     /// The dialect, where its numbers are not the specification's.
     dialect: Option<Dialect>,
     clock: SessionClock<'r>,
@@ -228,7 +269,7 @@ impl Decoder<'_> {
         let mut events = 0;
         for timed in &mut *batch {
             let record = &mut timed.record;
-            if !self.events.read(record) {
+            if self.is_done || !self.read(record) {
                 break;
             }
             timed.was_raised = record.ticks < self.last;
@@ -241,17 +282,32 @@ impl Decoder<'_> {
                 self.stretch = self.clock.stretch(record.ticks);
             }
             timed.time = self.stretch.ns(record.ticks);
+            self.is_done = timed.time >= self.extent.until && begins_something(&record.event);
             events += 1;
         }
         batch.truncate(events);
-        self.is_done = events < self.len;
+        self.is_done |= events < self.len;
+    }
+
+    /// The next event of the extent.
+    #[inline(always)]
+    fn read(&mut self, record: &mut Record) -> bool {
+        loop {
+            if !self.events.read(record) {
+                return false;
+            }
+            if record.ticks >= self.extent.from {
+                self.extent.from = 0;
+                return true;
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use omptrace_trace_format::block::{Chunk, ClockPair, Codec, FileHeader};
-    use omptrace_trace_format::event::{Event, Flush};
+    use omptrace_trace_format::event::Flush;
     use omptrace_trace_format::field::Address;
     use omptrace_trace_format::predict::State;
     use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words};
@@ -340,10 +396,13 @@ mod tests {
             clock.map.stretch(ticks).end() != u64::MAX
         });
         assert!(bends.count() > 1, "the test needs a clock that bends");
-        check(Merge::new(&trace, clock, Decoding::Here), clock);
+        check(
+            Merge::new(&trace, clock, Extent::WHOLE, Decoding::Here),
+            clock,
+        );
         Decoding::ahead(|decoding| {
             assert!(matches!(decoding, Decoding::Ahead(_)));
-            check(Merge::new(&trace, clock, decoding), clock);
+            check(Merge::new(&trace, clock, Extent::WHOLE, decoding), clock);
         });
     }
 }

@@ -13,6 +13,8 @@ pub(crate) type Tasks = FastMap<u64, Task>;
 
 /// A task that is alive.
 pub(crate) struct Task {
+    /// The number of the event that created it.
+    pub(crate) event: u64,
     pub(crate) construct: Construct,
     /// The task that created it.
     pub(crate) parent: u64,

@@ -12,6 +12,8 @@
 //! * what the tracer did may come between the ends of a region that is over ([`Thread::make_way`]);
 //! * times never go back.
 
+mod progress;
+
 use ompt_sys as ompt;
 use omptrace_trace_format::field::Id;
 
@@ -22,6 +24,7 @@ use crate::sink::{
     Anchor, Argument, Awaited, LocationId, Ns, Part, Point, RegionId, TaskId, TeamId, ThreadEvent,
     Value, argument,
 };
+pub(crate) use progress::{FrameState, Progress};
 
 /// Stops a trace of begins only, each of whose ends is looked for in all of them. What is deeper is left out; formats whose
 /// viewers have room for less [show less](crate::format::Format).
@@ -56,10 +59,15 @@ pub(crate) struct Frame {
     pub(crate) chunks: u64,
     /// Their iterations.
     pub(crate) iterations: u64,
+    /// The number of the event that began it.
+    opened: u64,
+    /// The number of another event that matters to it: of the newest chunk of a loop; of the event after which a wait went on last;
+    /// of the acquisition by the thread that held the mutex when the wait for it began. 0 where there is none.
+    pub(crate) further: u64,
 }
 
 /// The meaning of a region between threads.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// No other thread has to do with it.
     Alone,
@@ -92,7 +100,14 @@ impl Frame {
             barriers: 0,
             chunks: 0,
             iterations: 0,
+            opened: 0,
+            further: 0,
         }
+    }
+
+    /// Returns it with the number of another event that matters to it.
+    pub(crate) fn after(self, further: u64) -> Frame {
+        Frame { further, ..self }
     }
 
     /// Returns it with a meaning between threads.
@@ -372,6 +387,9 @@ impl Thread {
             stage.repairs.add(Cause::TooDeep, self.stream, time);
         }
         frame.begin = at.time;
+        if frame.part == 1 {
+            frame.opened = stage.event;
+        }
         self.push(frame);
     }
 
@@ -442,6 +460,7 @@ impl Thread {
         let is_shown = self.stack.len() <= stage.max_depth;
         if let Some(top) = self.stack.last_mut() {
             top.paused = false;
+            top.further = stage.event;
             // A wait belongs to the region around it, which shows how long it took in all; idling does not.
             let part = argument("part", Value::Uint(u64::from(top.part) + 1));
             let arguments = match top.construct {

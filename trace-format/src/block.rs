@@ -126,6 +126,8 @@ impl BlockKind {
     pub const UNUSED: BlockKind = BlockKind(4);
     /// What an analysis found; the block before the index: see [`crate::summary`].
     pub const SUMMARY: BlockKind = BlockKind(5);
+    /// What is open at a time, for who begins there; before the summary: see [`crate::checkpoint`].
+    pub const CHECKPOINT: BlockKind = BlockKind(6);
 }
 
 /// How a payload is stored.

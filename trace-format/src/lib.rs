@@ -59,6 +59,7 @@
 #![forbid(unsafe_code)]
 
 pub mod block;
+pub mod checkpoint;
 mod chunks;
 pub mod clock;
 pub mod codec;

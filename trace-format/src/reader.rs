@@ -46,6 +46,8 @@ pub struct Reader {
     clock: ClockMap,
     ending: Ending,
     copies: Vec<Stored>,
+    /// The blocks of checkpoints, by time.
+    checkpoints: Vec<Block>,
     streams: Vec<Stream>,
     summary: Summary,
     diagnostics: Vec<Diagnostic>,
@@ -95,6 +97,10 @@ pub struct Summary {
     pub sealed: bool,
     /// Bytes of the file that its summary takes; 0 where it has none.
     pub summary_bytes: u64,
+    /// Its checkpoints.
+    pub checkpoints: u64,
+    /// Bytes of the file that these take.
+    pub checkpoint_bytes: u64,
 }
 
 impl Reader {
@@ -178,6 +184,10 @@ impl Reader {
         };
         let clock = clock_map(&overlay, &copies, &metadata, &mut diagnostics);
         let streams = streams_of(&copies, gaps, &limits, &mut diagnostics);
+        let of_checkpoints = of_kind(&blocks, BlockKind::CHECKPOINT);
+        let mut checkpoints: Vec<Block> =
+            of_checkpoints.filter(|_| blocks.indexed).copied().collect();
+        checkpoints.sort_by_key(|block| block.header.clock.ticks);
         diagnostics.add_of_sealing(&metadata.found_while_sealing);
         Ok(Reader {
             path: path.to_path_buf(),
@@ -188,9 +198,9 @@ impl Reader {
                 file_bytes: len,
                 spool_bytes: spool.as_ref().map_or(0, |spool| spool.bytes),
                 sealed: blocks.indexed,
-                summary_bytes: of_kind(&blocks, BlockKind::SUMMARY)
-                    .map(|block| block.header.stride() + INDEX_ENTRY_BYTES as u64)
-                    .sum(),
+                summary_bytes: of_kind(&blocks, BlockKind::SUMMARY).map(bytes_of).sum(),
+                checkpoints: checkpoints.len() as u64,
+                checkpoint_bytes: checkpoints.iter().map(bytes_of).sum(),
                 ..chunk_sums(&copies)
             },
             diagnostics: diagnostics.take(),
@@ -203,6 +213,7 @@ impl Reader {
             metadata_text: serde_json::to_vec(&overlay.object).unwrap_or_default(),
             metadata_clocks: overlay.clocks,
             copies,
+            checkpoints,
         })
     }
 
@@ -250,6 +261,28 @@ impl Reader {
     /// The events of `stream`, which must be one of this reader's.
     pub fn events<'r>(&'r self, stream: &Stream) -> Events<'r> {
         Events::new(self.chunks(), self.copies_of(stream))
+    }
+
+    /// The events of `stream` from its last chunk on that begins at `ticks` or before.
+    pub fn events_from<'r>(&'r self, stream: &Stream, ticks: u64) -> Events<'r> {
+        let copies = self.copies_of(stream);
+        let begun = copies.partition_point(|stored| stored.chunk().clock.ticks <= ticks);
+        let chunk = copies[..begun].last();
+        let is_before = |stored: &Stored| chunk.is_some_and(|chunk| !is_same_chunk(stored, chunk));
+        let before = copies[..begun]
+            .iter()
+            .take_while(|stored| is_before(stored));
+        Events::new(self.chunks(), &copies[before.count()..])
+    }
+
+    /// The blocks of checkpoints, by time.
+    pub(crate) fn checkpoint_blocks(&self) -> &[Block] {
+        &self.checkpoints
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
     }
 
     /// The copies of all chunks of `stream`, those of a chunk together.
@@ -432,6 +465,11 @@ fn read_header(file: &File) -> Result<Result<FileHeader, HeaderError>, OpenError
 
 fn unknown_header(session: u64) -> FileHeader {
     FileHeader::of_trace(session, 0, &[])
+}
+
+/// Bytes that a block takes, its entry in the index included.
+fn bytes_of(block: &Block) -> u64 {
+    block.header.stride() + INDEX_ENTRY_BYTES as u64
 }
 
 fn of_kind(blocks: &Blocks, kind: BlockKind) -> impl Iterator<Item = &Block> {

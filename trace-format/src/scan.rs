@@ -240,8 +240,9 @@ impl Scan<'_> {
                     stored,
                 }),
                 // An index that is not the file's last block: something was appended to a sealed file. A summary is read by
-                // who asks for it.
-                BlockKind::INDEX | BlockKind::UNUSED | BlockKind::SUMMARY => {}
+                // who asks for it. Checkpoints are of all that was before them, and are not used where the index is lost.
+                BlockKind::INDEX | BlockKind::UNUSED => {}
+                BlockKind::SUMMARY | BlockKind::CHECKPOINT => {}
                 _ => self.unknown += 1,
             }
         }

@@ -1,6 +1,7 @@
 //! A summary in a sealed trace: what an analysis found, in the block before the index. It says nothing about its content.
 //!
 //! Who wants summaries of thousands of traces reads the file's header, its last bytes and that block, and nothing else.
+//! [Checkpoints](crate::checkpoint) come of the same analysis, and lie before it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -8,8 +9,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::block::{
-    BLOCK_HEADER_BYTES, BlockKind, Codec, FILE_MAGIC, FileHeader, SEALED_HEADER_BYTES,
+    BLOCK_HEADER_BYTES, BlockHeader, BlockKind, Codec, FILE_MAGIC, FileHeader, SEALED_HEADER_BYTES,
+    u64_at,
 };
+use crate::checkpoint;
 use crate::codec::{pack_text, unpack_text};
 use crate::reader::{OpenError, Reader};
 use crate::scan::{
@@ -88,19 +91,44 @@ pub enum WriteError {
     Seal(SealError),
 }
 
-/// Puts `text` as its summary into the sealed trace that `reader` reads, in the place of one that it has.
+/// The text of a summary, packed; `None` where it takes too much.
+fn pack(text: &[u8]) -> Option<Vec<u8>> {
+    let is_short = text.len() as u64 <= MAX_TEXT_BYTES;
+    let payload = is_short.then(|| pack_text(text, LEVEL)).flatten()?;
+    (BLOCK_HEADER_BYTES + payload.len() + INDEX_ENTRY_BYTES <= MAX_BYTES).then_some(payload)
+}
+
+/// Whether a summary of `text` would take more than [`MAX_BYTES`].
+pub fn is_too_large(text: &[u8]) -> bool {
+    pack(text).is_none()
+}
+
+/// Puts `text` as its summary into the sealed trace that `reader` reads, and `checkpoints` before it, in the place of those that
+/// it has.
 ///
-/// The block and the index behind it are written at the place of the old index, in one write. Should that be interrupted, the
+/// The blocks and the index behind them are written at the place of the old index, in one write. Should that be interrupted, the
 /// trace has no index: readers find its blocks one after the other, and sealing it again writes an index.
 ///
 /// # Errors
-/// See [`WriteError`].
-pub fn write(reader: &Reader, text: &[u8]) -> Result<(), WriteError> {
-    let payload = pack_text(text, LEVEL).ok_or(WriteError::TooLarge)?;
-    let is_text_short = text.len() as u64 <= MAX_TEXT_BYTES;
-    if !is_text_short || BLOCK_HEADER_BYTES + payload.len() + INDEX_ENTRY_BYTES > MAX_BYTES {
-        return Err(WriteError::TooLarge);
+/// See [`WriteError`]. Where the summary is too large, the checkpoints are written.
+pub fn write(
+    reader: &Reader,
+    text: &[u8],
+    checkpoints: &[checkpoint::Packed],
+) -> Result<(), WriteError> {
+    let payload = pack(text);
+    if payload.is_some() || !checkpoints.is_empty() {
+        write_blocks(reader, payload.as_deref(), checkpoints)?;
     }
+    payload.map(|_| ()).ok_or(WriteError::TooLarge)
+}
+
+/// Like [`write`]: `summary` is packed.
+fn write_blocks(
+    reader: &Reader,
+    summary: Option<&[u8]>,
+    checkpoints: &[checkpoint::Packed],
+) -> Result<(), WriteError> {
     if !reader.summary().sealed || !reader.header().path.is_empty() {
         return Err(WriteError::NotSealed);
     }
@@ -112,25 +140,31 @@ pub fn write(reader: &Reader, text: &[u8]) -> Result<(), WriteError> {
     }
     let file = OpenOptions::new().read(true).write(true).open(&path)?;
     let len = file.metadata()?.len();
-    let (index, last) = last_indexed(&file, len)?.ok_or(WriteError::NotSealed)?;
+    let (index, _) = last_indexed(&file, len)?.ok_or(WriteError::NotSealed)?;
     let mut old = Vec::new();
-    let begin = match last.header.kind {
-        BlockKind::SUMMARY => last.offset,
-        _ => index,
-    };
-    read_up_to(&file, &mut old, begin, (len - begin) as usize)?;
-    // A header and the entries of all blocks but a summary.
+    read_up_to(&file, &mut old, index, (len - index) as usize)?;
     let entries = old
-        .get((index - begin) as usize + BLOCK_HEADER_BYTES..)
+        .get(BLOCK_HEADER_BYTES..)
         .and_then(|payload| payload.get(..payload.len().checked_sub(INDEX_TAIL_BYTES)?))
         .ok_or(WriteError::NotSealed)?;
-    let kept = entries.len() - if begin < index { INDEX_ENTRY_BYTES } else { 0 };
+    let (kept, begin) = without_analysis(entries, index);
+    let mut entries = Index::of(kept);
+    read_up_to(&file, &mut old, begin, (len - begin) as usize)?;
 
     let session = reader.header().session;
-    let header = summary_header(session, &payload);
-    let mut new = [&header[..], &payload].concat();
-    let mut entries = Index::of(&entries[..kept]);
-    entries.push(begin, &header);
+    let mut new = Vec::new();
+    for checkpoint in checkpoints {
+        let (header, payload) = checkpoint.block(session);
+        entries.push(begin + new.len() as u64, &header);
+        new.extend_from_slice(&header);
+        new.extend_from_slice(payload);
+    }
+    if let Some(payload) = summary {
+        let header = summary_header(session, payload);
+        entries.push(begin + new.len() as u64, &header);
+        new.extend_from_slice(&header);
+        new.extend_from_slice(payload);
+    }
     new.extend(entries.finish(session, begin + new.len() as u64));
     let written = file
         .write_all_at(&new, begin)
@@ -142,6 +176,23 @@ pub fn write(reader: &Reader, text: &[u8]) -> Result<(), WriteError> {
         let _ = file.set_len(len);
         WriteError::from(error)
     })
+}
+
+/// The entries of an index at `end` but for those of a summary and of checkpoints, which come last; and where these begin.
+fn without_analysis(mut entries: &[u8], end: u64) -> (&[u8], u64) {
+    let mut begin = end;
+    while let Some((rest, entry)) = entries.split_last_chunk::<INDEX_ENTRY_BYTES>() {
+        let offset = u64_at(entry, 0);
+        let is_of_analysis = BlockHeader::decode(&entry[8..]).is_some_and(|header| {
+            let kinds = [BlockKind::SUMMARY, BlockKind::CHECKPOINT];
+            kinds.contains(&header.kind) && offset.checked_add(header.stride()) == Some(begin)
+        });
+        if !is_of_analysis {
+            break;
+        }
+        (entries, begin) = (rest, offset);
+    }
+    (entries, begin)
 }
 
 impl From<SealError> for WriteError {

@@ -104,7 +104,7 @@ pub fn push_words(bytes: &mut Vec<u8>, words: &[u64]) {
 }
 
 /// A header that knows its payload and nothing else.
-fn header(kind: BlockKind, session: u64, payload: &[u8]) -> BlockHeader {
+pub(crate) fn header(kind: BlockKind, session: u64, payload: &[u8]) -> BlockHeader {
     BlockHeader {
         kind,
         codec: Codec::RAW,

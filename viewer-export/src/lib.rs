@@ -277,7 +277,8 @@ fn replay(
         chunks: options.chunks,
         max_depth: format.max_depth,
         ahead: threads > 1,
-        counts: false,
+        window: options.selection.window,
+        ..timeline::Manner::default()
     };
     let symbols = |reader: &Reader| Table::of(reader, &options.symbols);
     // On two processors those who decode and write leave nothing for one who encodes.

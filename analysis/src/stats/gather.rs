@@ -39,6 +39,9 @@ const MAX_PHASES: usize = 16;
 /// Threads that schedule regions on other numbers of threads. Each may hold some large phases.
 const MAX_SCHEDULERS: usize = 4;
 
+/// Events from one checkpoint to the next: a fraction of a second to read.
+const CHECKPOINT_DISTANCE: u64 = 1 << 20;
+
 /// Summaries that are merged before their sums are added to those of others.
 const SUMMARIES_AT_ONCE: usize = 256;
 
@@ -533,6 +536,8 @@ impl<'a> Run<'a> {
             selected: SelectedThreads(options.selected.clone()),
             manner: Manner {
                 ahead: is_alone && threads > 1,
+                // A phase may be anywhere.
+                window: options.window.filter(|_| options.phase.is_none()),
                 ..Manner::default()
             },
             // On two processors one decodes, and the other does the rest.
@@ -652,7 +657,11 @@ impl<'a> Run<'a> {
         if self.has_overview {
             sinks.push(&mut levels);
         }
-        let report = self.replay(number, sinks);
+        let with_checkpoints = Manner {
+            checkpoints: self.is_summarised.then_some(CHECKPOINT_DISTANCE),
+            ..self.manner
+        };
+        let report = self.replay_in(with_checkpoints, number, sinks);
         let (part, gathered) = answers.inner.finish_with_gathered();
         let mut sums = numbers.windowed.inner.sums();
         let process = report.processes.first();

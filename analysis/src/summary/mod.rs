@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use omptrace_symbols as symbols;
 use omptrace_timeline::sink::{Item, Ns, Sink, Wants};
 use omptrace_timeline::{ProcessReport, Start, why_no_samples};
+use omptrace_trace_format::checkpoint::{self, thinned};
 pub use omptrace_trace_format::summary::WriteError;
 use omptrace_trace_format::summary::{self as stored, Packed};
 use omptrace_trace_format::{Ending, Reader, Severity};
@@ -32,6 +33,10 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
 
 /// Intervals of phases in a summary, at most. A process with more has its sums there, and its phases in its events only.
 const MAX_INTERVALS: usize = 512;
+
+/// Checkpoints take one byte of the file in as many, and this many bytes at most. Of more, some are left out.
+const SHARE_OF_CHECKPOINTS: u64 = 100;
+const MAX_CHECKPOINT_BYTES: u64 = 64 << 20;
 
 /// A trace's summary, packed.
 #[derive(Clone, Debug)]
@@ -163,6 +168,8 @@ impl std::error::Error for NoSummary {}
 pub struct NewSummary {
     head: Head,
     body: Body,
+    /// Places in the trace where reading can begin.
+    checkpoints: Vec<checkpoint::Packed>,
     /// The numbers of this trace.
     pub stats: Stats,
 }
@@ -214,20 +221,27 @@ impl NewSummary {
             name: of_process.name,
             runtime: of_process.runtime,
         };
-        Ok(NewSummary { head, body, stats })
+        Ok(NewSummary {
+            head,
+            body,
+            checkpoints: of_process.checkpoints,
+            stats,
+        })
     }
 
-    /// Writes it into the trace. Where there is no room for all of it, what is known of the process alone is left out.
+    /// Writes it into the trace, with checkpoints. Where there is no room for all of it, what is known of the process alone is left
+    /// out.
     ///
     /// # Errors
     /// The trace has none then.
     pub fn write(&mut self, reader: &Reader) -> Result<(), NoSummary> {
-        loop {
-            match stored::write(reader, &self.text()) {
-                Err(WriteError::TooLarge) if self.body.alone.is_some() => self.body.alone = None,
-                written => return written.map_err(NoSummary::Write),
-            }
+        if self.body.alone.is_some() && stored::is_too_large(&self.text()) {
+            self.body.alone = None;
         }
+        let text = self.text();
+        let room = reader.summary().file_bytes / SHARE_OF_CHECKPOINTS;
+        let checkpoints = thinned(&self.checkpoints, room.min(MAX_CHECKPOINT_BYTES));
+        stored::write(reader, &text, &checkpoints).map_err(NoSummary::Write)
     }
 
     /// The head, and the rest behind the first line's end.

@@ -131,9 +131,14 @@ impl Window {
         let lane = self.show(at.location, out);
         if lane.shown > 0 {
             lane.shown -= 1;
+            // What is cut has not ended, so nothing is known of its end.
+            let arguments = match at.time < self.end {
+                true => leave.arguments,
+                false => &[],
+            };
             let time = at.time.min(self.end);
             let at = Point { time, ..at };
-            out.item(&Item::Leave(Leave { at, ..*leave }));
+            out.item(&Item::Leave(Leave { at, arguments }));
         }
     }
 

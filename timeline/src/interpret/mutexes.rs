@@ -12,7 +12,7 @@ impl Interpreter<'_, '_> {
         }
         let construct = Construct::MutexWait(e.kind);
         let holder = self.locks.holder(e.wait_id.0);
-        let holder = holder.filter(|(holder, _)| *holder != thread);
+        let holder = holder.filter(|(holder, ..)| *holder != thread);
         let frame = Frame::new(
             construct,
             e.wait_id.0,
@@ -20,11 +20,12 @@ impl Interpreter<'_, '_> {
         )
         .with(Meaning::Wait(Awaited::Mutex {
             lock: LockId(e.wait_id.0),
-            held: holder.and_then(|(_, order)| NonZeroU32::new(order)),
-        }));
+            held: holder.and_then(|(_, order, _)| NonZeroU32::new(order)),
+        }))
+        .after(holder.map_or(0, |(.., event)| event));
         let all = arguments![
             "wait_id": hex(e.wait_id.0),
-            "held_by": Value::Text(holder.map_or("", |(holder, _)| &self.thread_names[holder])),
+            "held_by": Value::Text(holder.map_or("", |(holder, ..)| &self.thread_names[holder])),
         ];
         let arguments = if holder.is_some() {
             &all[..]

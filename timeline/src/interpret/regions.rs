@@ -34,6 +34,7 @@ impl Interpreter<'_, '_> {
                 self.given_ids.insert(parallel);
             }
             let team = Team {
+                event: self.stage.event,
                 begin: time,
                 encountering_task: e.encountering_task_data,
                 construct,
@@ -338,6 +339,7 @@ impl Interpreter<'_, '_> {
     fn chunk(&mut self, thread: usize, iterations: u64) -> bool {
         match self.threads[thread].innermost() {
             Some(top) if reports_all_chunks(top.construct) => {
+                top.further = self.stage.event;
                 top.chunks += 1;
                 top.iterations = top.iterations.saturating_add(iterations);
                 true

@@ -49,6 +49,7 @@ impl Interpreter<'_, '_> {
             return;
         }
         let task = Task {
+            event: self.stage.event,
             construct,
             region: self.region(thread, construct, e.codeptr_ra),
             flags,

@@ -10,6 +10,10 @@ pub(super) struct FinishedTasks {
 }
 
 impl FinishedTasks {
+    pub(super) fn are_none(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
     pub(super) fn insert(&mut self, id: u64) {
         let before = self.ranges.range(..=id).next_back();
         let before = before.map(|(first, last)| (*first, *last));
@@ -67,6 +71,7 @@ impl Interpreter<'_, '_> {
         };
         let frame = Frame::new(construct, id, region).with(meaning);
         let task = Task {
+            event: self.stage.event,
             construct,
             region,
             flags: e.flags,

@@ -79,7 +79,7 @@ fn version_1_with_a_summary_is_read() {
     let (trace, short) = (sample("v1-summary.omptrace"), sample("v1-short.omptrace"));
     if is_blessing() && !trace.exists() {
         fs::copy(&short, &trace).unwrap();
-        summary::write(&Reader::open(&trace).unwrap(), TEXT).unwrap();
+        summary::write(&Reader::open(&trace).unwrap(), TEXT, &[]).unwrap();
     }
     check("v1-summary");
     let packed = summary::read(&trace).unwrap().expect("a summary");

@@ -87,7 +87,7 @@ fn no_number_in_a_summary_is_a_panic() {
                 changed.splice(begin..end, extreme.bytes());
             }
             let reader = Reader::open(&path).expect("a trace");
-            stored::write(&reader, &changed).expect("it can be written");
+            stored::write(&reader, &changed, &[]).expect("it can be written");
             let Some(summary) = Summary::read(&path).expect("a file") else {
                 refused += 1;
                 continue;

@@ -1,0 +1,255 @@
+//! Windows of a trace, read in each way: all of it, no more than they need, and from checkpoints. They show the same.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use omptrace_analysis::{Options, Stats};
+use omptrace_timeline::filter::Selection;
+use omptrace_timeline::null_sink::NullSink;
+use omptrace_timeline::sink::{Arguments, Awaited, Item, Ns, Point, Sink, Wants};
+use omptrace_timeline::{Manner, replay_with};
+use omptrace_trace_format::{Reader, summary};
+
+use crate::trace::difference;
+
+/// Checkpoints of a trace, about.
+const CHECKPOINTS: u64 = 20;
+/// Events between two checkpoints, at least.
+const MIN_DISTANCE: u64 = 20;
+
+/// What windows there were.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tried {
+    /// The trace's checkpoints.
+    pub checkpoints: usize,
+    /// Windows that begin after one.
+    pub windows: usize,
+}
+
+/// What a window shows, in words: numbers that only distinguish things are left out.
+#[derive(Clone, Default)]
+struct Words {
+    locations: Vec<String>,
+    regions: Vec<String>,
+    counters: Vec<String>,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Words {
+    fn at(&self, at: Point) -> String {
+        format!("{} {}", self.locations[at.location.0 as usize], at.time)
+    }
+
+    fn line(&self, line: String) {
+        self.lines.lock().expect("nobody panics").push(line);
+    }
+}
+
+fn awaited(awaited: Option<Awaited>) -> String {
+    match awaited {
+        // Acquisitions are counted from where reading began.
+        Some(Awaited::Mutex { lock, held }) => format!("mutex {lock:?} {}", held.is_some()),
+        other => format!("{other:?}"),
+    }
+}
+
+fn arguments(arguments: Arguments<'_>) -> String {
+    format!("{arguments:?}")
+}
+
+impl Sink for Words {
+    fn wants(&self) -> Wants {
+        Wants::ALL
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Location(location) => self.locations.push(location.name.clone()),
+            Item::Region(region) => self.regions.push(region.name.clone()),
+            Item::Counter(counter) => self.counters.push(counter.name.clone()),
+            Item::Count(count) => {
+                let name = &self.counters[count.counter.0 as usize];
+                self.line(format!("{name} {} {}", count.time, count.value));
+            }
+            Item::Enter(enter) => self.line(format!(
+                "{} enter {} {:?} {} {}",
+                self.at(enter.at),
+                self.regions[enter.region.0 as usize],
+                enter.part,
+                awaited(enter.awaited),
+                arguments(enter.arguments)
+            )),
+            Item::Leave(leave) => self.line(format!(
+                "{} leave {}",
+                self.at(leave.at),
+                arguments(leave.arguments)
+            )),
+            Item::Instant(instant) => self.line(format!(
+                "{} instant {} {}",
+                self.at(instant.at),
+                self.regions[instant.region.0 as usize],
+                arguments(instant.arguments)
+            )),
+            Item::Interval(interval) => self.line(format!(
+                "{} {} {} to {}",
+                self.locations[interval.track.0 as usize],
+                interval.name,
+                interval.begin,
+                interval.end
+            )),
+            Item::Link(link) => self.line(format!(
+                "{:?} {} {:?} to {} {:?}",
+                link.kind,
+                self.at(link.from),
+                link.cause,
+                self.at(link.to),
+                link.effect
+            )),
+            Item::Counted(counted) => self.line(format!("{} counted", self.at(counted.at))),
+            Item::Sample(sample) => self.line(format!("{} sample", self.at(sample.at))),
+            _ => {}
+        }
+    }
+}
+
+/// What `window` of the trace shows. A counter that is 0 from its begin on need not be said to be.
+fn shown(reader: &Reader, window: (Ns, Ns), manner: Manner) -> Vec<String> {
+    let words = Words::default();
+    let selection = Selection {
+        window: Some(window),
+        ..Selection::default()
+    };
+    let mut sink = selection.of(Box::new(words.clone()));
+    replay_with(
+        &[reader],
+        &omptrace_symbols::Table::stored,
+        manner,
+        &mut *sink,
+        &mut |_| {},
+    );
+    sink.finish().expect("nothing is written");
+    let mut lines = std::mem::take(&mut *words.lines.lock().expect("nobody panics"));
+    let nothing = format!(" {} 0", window.0);
+    lines.retain(|line| !line.ends_with(&nothing));
+    lines.sort();
+    lines
+}
+
+/// The numbers of `window`; `None` where nothing is in it.
+fn numbers(reader: &Reader, window: (Ns, Ns)) -> Option<BTreeMap<String, String>> {
+    let options = Options {
+        window: Some(window),
+        ..Options::default()
+    };
+    let (stats, _) = Stats::with(&[reader], &options).ok()?;
+    let value = serde_json::to_value(&stats).expect("JSON");
+    let members = value.as_object().expect("an object").iter();
+    Some(
+        members
+            .map(|(key, value)| (key.clone(), format!("{value:#}")))
+            .collect(),
+    )
+}
+
+/// Compares `count` windows of the sealed trace at `path`, chosen by `seed`.
+///
+/// # Errors
+/// A window shows something else where it is read in another way.
+pub fn agree(path: &Path, seed: u64, count: usize) -> Result<Tried, String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder
+        .path()
+        .join(path.file_name().expect("the name of a file"));
+    fs::copy(path, &copy).expect("a copy");
+    let plain = Reader::open(path).expect("a trace");
+    let all = replay_with(
+        &[&plain],
+        &omptrace_symbols::Table::stored,
+        Manner::default(),
+        &mut NullSink,
+        &mut |_| {},
+    );
+    let manner = Manner {
+        checkpoints: Some((all.processes[0].events / CHECKPOINTS).max(MIN_DISTANCE)),
+        ..Manner::default()
+    };
+    let report = replay_with(
+        &[&plain],
+        &omptrace_symbols::Table::stored,
+        manner,
+        &mut NullSink,
+        &mut |_| {},
+    );
+    let checkpoints = &report.processes[0].checkpoints;
+    // An empty summary is none.
+    let _too_large = summary::write(&Reader::open(&copy).expect("a trace"), b"", checkpoints);
+    let with = Reader::open(&copy).expect("a trace");
+    if with.checkpoint_ticks().count() != checkpoints.len() {
+        return Err("not all checkpoints were written".to_owned());
+    }
+    let first = with
+        .checkpoint_ticks()
+        .next()
+        .map(|ticks| with.clock().ns(ticks));
+    let mut state = seed.wrapping_mul(2).wrapping_add(1);
+    let mut random = |below: i64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as i64 % below.max(1)
+    };
+    let mut tried = Tried {
+        checkpoints: checkpoints.len(),
+        windows: 0,
+    };
+    for number in 0..count {
+        let begin = random(all.end);
+        let window = (
+            begin,
+            begin + 1 + random(all.end / [4, 20, 100][number % 3]),
+        );
+        tried.windows += usize::from(first.is_some_and(|first| first <= begin));
+        for chunks in [false, true] {
+            let whole = Manner {
+                chunks,
+                ..Manner::default()
+            };
+            let part = Manner {
+                window: Some(window),
+                ..whole
+            };
+            let expected = shown(&plain, window, whole);
+            for (way, found) in [
+                ("what it needs", shown(&plain, window, part)),
+                ("from a checkpoint", shown(&with, window, part)),
+            ] {
+                if found != expected {
+                    return Err(format!(
+                        "{}: window {window:?} read {way}:\n{}",
+                        path.display(),
+                        difference(&expected, &found)
+                    ));
+                }
+            }
+        }
+        let (expected, found) = (numbers(&plain, window), numbers(&with, window));
+        if expected != found {
+            let lines = |numbers: Option<BTreeMap<String, String>>| -> Vec<String> {
+                let all = numbers.into_iter().flatten();
+                let keyed = |(key, text): (String, String)| {
+                    let lines = text.lines().map(|line| format!("{key} {line}"));
+                    lines.collect::<Vec<_>>()
+                };
+                all.flat_map(keyed).collect()
+            };
+            return Err(format!(
+                "{}: numbers of window {window:?} read from a checkpoint:\n{}",
+                path.display(),
+                difference(&lines(expected), &lines(found))
+            ));
+        }
+    }
+    Ok(tried)
+}

@@ -1,0 +1,38 @@
+//! Windows that are read from checkpoints, and no further than they reach, show what they show of the whole trace.
+
+use std::path::{Path, PathBuf};
+
+use omptrace_tests::windows::agree;
+
+#[test]
+#[ignore = "for traces that somebody names: OMPTRACE_TEST_TRACES, OMPTRACE_TEST_WINDOWS"]
+fn windows_of_named_traces() {
+    let traces = std::env::var("OMPTRACE_TEST_TRACES").expect("paths");
+    let windows =
+        std::env::var("OMPTRACE_TEST_WINDOWS").map_or(20, |it| it.parse().expect("a number"));
+    for trace in traces.split_whitespace() {
+        let tried = agree(Path::new(trace), 1, windows);
+        println!("{trace}: {tried:?}");
+        tried.unwrap_or_else(|fault| panic!("{fault}"));
+    }
+}
+
+/// Traces of devices and of old runtimes, most of which have no checkpoints.
+#[test]
+fn windows_of_recorded_traces() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../viewer-export/tests");
+    let mut traces: Vec<PathBuf> = Vec::new();
+    for name in ["historic", "devices"] {
+        let entries = std::fs::read_dir(folder.join(name)).expect("a folder");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        traces.extend(paths.filter(|path| path.extension().is_some_and(|it| it == "omptrace")));
+    }
+    assert!(traces.len() > 20, "{}", traces.len());
+    let mut windows = 0;
+    for trace in traces {
+        windows += agree(&trace, 1, 6)
+            .unwrap_or_else(|fault| panic!("{fault}"))
+            .windows;
+    }
+    assert!(windows > 0, "no window began at a checkpoint");
+}

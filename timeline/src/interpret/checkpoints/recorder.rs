@@ -1,0 +1,446 @@
+//! Checkpoints of a trace that is interpreted from its start.
+
+use ompt_sys as ompt;
+use omptrace_symbols::Table;
+use omptrace_trace_format::checkpoint::{Checkpoint, Packed};
+use omptrace_trace_format::event::Event;
+use omptrace_trace_format::{Reader, Record};
+
+use super::super::*;
+use super::restart::Restart;
+use super::{Head, VERSION};
+use crate::Manner;
+use crate::devices::Survey;
+use crate::null_sink::NullSink;
+use crate::sink::ProcessId;
+use crate::stream::Timed;
+use crate::thread::Progress;
+
+/// Of the distance from one checkpoint to the next: events to the next attempt after one that failed, twice as many after each;
+/// the most; and those after which a checkpoint waits for quiet no longer.
+const RETRY: u64 = 1 << 8;
+const MAX_RETRY: u64 = 1 << 3;
+const PATIENCE: u64 = 1 << 4;
+/// No event for this long, so that counters of the timeline show what there is.
+const QUIET_NS: Ns = 1_000;
+/// Events of a checkpoint, at most.
+const MAX_EVENTS: usize = 1 << 12;
+/// Ranges of ids in a checkpoint, at most.
+const MAX_RANGES: usize = 1 << 12;
+/// Events that may matter are looked through when they are as many, and twice as many as did matter.
+const CANDIDATES: usize = 1 << 15;
+
+/// Takes note of events whose effect lasts, and makes checkpoints of them.
+pub(crate) struct Recorder<'r> {
+    reader: &'r Reader,
+    candidates: Vec<Candidate>,
+    /// When the candidates are looked through next.
+    crowded: usize,
+    /// Events of modules, all of which last.
+    modules: Vec<Candidate>,
+    /// Events from one checkpoint to the next.
+    distance: u64,
+    /// The number of the event before which the next checkpoint is due.
+    due: u64,
+    retry: u64,
+    /// The newest event's time.
+    last: (u64, Ns),
+    made: Vec<Packed>,
+    /// The trace has something of which checkpoints know nothing.
+    is_off: bool,
+}
+
+/// An event that may matter later.
+struct Candidate {
+    /// Its number.
+    event: u64,
+    thread: usize,
+    record: Record,
+}
+
+/// An event that matters, by its number.
+#[derive(Clone, Copy)]
+struct Needed {
+    event: u64,
+    /// How far the region has come that it begins.
+    progress: Option<Progress>,
+    /// It matters only that a wait went on after it, on this thread.
+    resumes: Option<usize>,
+}
+
+impl Needed {
+    fn of(event: u64) -> Needed {
+        Needed {
+            event,
+            progress: None,
+            resumes: None,
+        }
+    }
+}
+
+impl<'r> Recorder<'r> {
+    /// For the trace of `reader`, which is interpreted from its start, with a checkpoint every `distance` events.
+    pub(crate) fn new(reader: &'r Reader, distance: u64) -> Recorder<'r> {
+        let metadata = reader.metadata();
+        Recorder {
+            reader,
+            candidates: Vec::new(),
+            crowded: CANDIDATES,
+            modules: Vec::new(),
+            distance,
+            due: distance,
+            retry: distance / RETRY + 1,
+            last: (0, Ns::MIN),
+            made: Vec::new(),
+            is_off: metadata.sampling.is_some() || metadata.counting.is_some(),
+        }
+    }
+
+    /// The checkpoints.
+    pub(crate) fn finish(self) -> Vec<Packed> {
+        self.made
+    }
+
+    /// `interpreter` is about to get an event of `thread`.
+    #[inline(always)]
+    pub(crate) fn before(
+        &mut self,
+        interpreter: &Interpreter<'_, '_>,
+        thread: usize,
+        timed: &Timed,
+    ) {
+        if self.is_off {
+            return;
+        }
+        let number = interpreter.stage.event + 1;
+        if number >= self.due {
+            self.perhaps(interpreter, timed, number);
+        }
+        self.last = (timed.record.ticks, timed.time);
+        match lasting(&timed.record.event) {
+            Lasting::No if !timed.was_raised => {}
+            _ => self.keep(interpreter, number, thread, timed),
+        }
+    }
+
+    #[inline(never)]
+    fn keep(
+        &mut self,
+        interpreter: &Interpreter<'_, '_>,
+        event: u64,
+        thread: usize,
+        timed: &Timed,
+    ) {
+        let candidate = Candidate {
+            event,
+            thread,
+            record: timed.record.clone(),
+        };
+        match lasting(&timed.record.event) {
+            _ if timed.was_raised => self.turn_off(),
+            Lasting::Unknown => self.turn_off(),
+            Lasting::Always => self.modules.push(candidate),
+            Lasting::Perhaps | Lasting::No => self.candidates.push(candidate),
+        }
+        if self.candidates.len() >= self.crowded {
+            self.forget(interpreter);
+        }
+    }
+
+    fn turn_off(&mut self) {
+        self.is_off = true;
+        self.candidates = Vec::new();
+        self.modules = Vec::new();
+    }
+
+    /// Forgets the candidates that do not matter any more.
+    #[cold]
+    fn forget(&mut self, interpreter: &Interpreter<'_, '_>) {
+        let needed = interpreter.needed(&self.candidates);
+        let mut needed = needed.iter().map(|needed| needed.event).peekable();
+        self.candidates.retain(|candidate| {
+            while needed.next_if(|event| *event < candidate.event).is_some() {}
+            needed.peek() == Some(&candidate.event)
+        });
+        self.crowded = CANDIDATES.max(2 * self.candidates.len());
+    }
+
+    /// A checkpoint is due before the event of that number.
+    #[cold]
+    fn perhaps(&mut self, interpreter: &Interpreter<'_, '_>, next: &Timed, number: u64) {
+        let (ticks, time) = self.last;
+        let is_quiet = next.time.saturating_sub(time) >= QUIET_NS
+            || number >= self.due + self.distance / PATIENCE;
+        if !is_quiet || next.record.ticks <= ticks {
+            return;
+        }
+        match self.checkpoint(interpreter, next.record.ticks) {
+            Some(checkpoint) => {
+                self.made.push(checkpoint);
+                self.due = number + self.distance;
+                self.retry = self.distance / RETRY + 1;
+            }
+            None => {
+                self.due = number + self.retry;
+                self.retry = (self.distance / MAX_RETRY + 1).min(2 * self.retry);
+            }
+        }
+    }
+
+    /// A checkpoint that was tried: `None` where there cannot be one now.
+    fn checkpoint(&self, interpreter: &Interpreter<'_, '_>, ticks: u64) -> Option<Packed> {
+        let is_small = interpreter.tasks.len() <= MAX_EVENTS
+            && interpreter.given_ids.len() <= MAX_RANGES
+            && interpreter.threads.len() <= MAX_EVENTS;
+        let state = is_small.then(|| interpreter.state()).flatten()?;
+        let needed = interpreter.needed(&self.candidates);
+        if needed.len() > MAX_EVENTS {
+            return None;
+        }
+        let checkpoint = self.of(interpreter, &needed, ticks)?;
+        let restart = Restart::of(self.reader, checkpoint.clone())?;
+
+        let mut sink = NullSink;
+        let mut stage = Stage::new(&mut sink, Manner::default());
+        stage.begin_process(ProcessId(0), Table::default(), Default::default());
+        let mut tried = interpreter.anew(&mut stage);
+        tried.begin_at(&restart);
+        if tried.state()? != state {
+            return None;
+        }
+        checkpoint.pack()
+    }
+
+    /// The checkpoint of the events that are `needed`.
+    fn of(
+        &self,
+        interpreter: &Interpreter<'_, '_>,
+        needed: &[Needed],
+        ticks: u64,
+    ) -> Option<Checkpoint> {
+        let start = interpreter.clock.start;
+        let streams = self.reader.streams();
+        let stream = |thread: usize| streams.get(thread).map(|stream| stream.number);
+        let (mut events, mut progress, mut resumed) = (Vec::new(), Vec::new(), Vec::new());
+        let mut modules = self.modules.iter().peekable();
+        for of_event in needed.chunk_by(|a, b| a.event == b.event) {
+            let event = of_event[0].event;
+            while let Some(module) = modules.next_if(|module| module.event < event) {
+                events.push((stream(module.thread)?, module.record.clone()));
+            }
+            let candidate = candidate(&self.candidates, event)?;
+            if of_event.iter().any(|needed| needed.resumes.is_none()) {
+                let far = of_event.iter().find_map(|needed| needed.progress);
+                let place = events.len();
+                progress.extend(far.map(|far| (place, far.map_times(|time| time - start))));
+                events.push((stream(candidate.thread)?, candidate.record.clone()));
+            }
+            for thread in of_event.iter().filter_map(|needed| needed.resumes) {
+                resumed.push((events.len(), stream(thread)?, candidate.record.ticks));
+            }
+        }
+        for module in modules {
+            events.push((stream(module.thread)?, module.record.clone()));
+        }
+        let repairs = interpreter.stage.repairs.iter().map(|repair| {
+            let first = repair.first;
+            let name = repair.cause.name().to_owned();
+            (name, repair.count, first.stream, first.time - start)
+        });
+        let head = Head {
+            version: VERSION.to_owned(),
+            events: interpreter.stage.event,
+            lost: interpreter.lost,
+            given: interpreter.given_ids.ranges().collect(),
+            unset_tasks: interpreter.unset_tasks,
+            unannounced_tasks: interpreter.unannounced_tasks,
+            has_proxy_tasks: interpreter.has_proxy_tasks,
+            repairs: repairs.collect(),
+            progress,
+            resumed,
+        };
+        Some(Checkpoint {
+            ticks,
+            words: serde_json::to_vec(&head).ok()?,
+            events,
+        })
+    }
+}
+
+fn candidate(candidates: &[Candidate], event: u64) -> Option<&Candidate> {
+    let place = candidates.binary_search_by_key(&event, |candidate| candidate.event);
+    candidates.get(place.ok()?)
+}
+
+/// Whether the effect of an event lasts beyond it.
+enum Lasting {
+    No,
+    /// Until something else ends.
+    Perhaps,
+    Always,
+    /// The interpreter keeps what checkpoints do not have.
+    Unknown,
+}
+
+#[inline(always)]
+fn lasting(event: &Event<'_>) -> Lasting {
+    let begins = |endpoint| match endpoint {
+        ompt::ompt_scope_end => Lasting::No,
+        _ => Lasting::Perhaps,
+    };
+    match event {
+        Event::SyncRegionWait(e) => begins(e.endpoint),
+        Event::SyncRegion(e) => begins(e.endpoint),
+        Event::Work(e) => begins(e.endpoint),
+        Event::Masked(e) => begins(e.endpoint),
+        Event::Reduction(e) => begins(e.endpoint),
+        Event::Idle(e) => begins(e.endpoint),
+        Event::ParallelBegin(_) | Event::ParallelEnd(_) | Event::ImplicitTaskBegin(_) => {
+            Lasting::Perhaps
+        }
+        Event::TaskCreate(_) | Event::TaskSchedule(_) | Event::TaskComplete(_) => Lasting::Perhaps,
+        Event::MutexAcquire(_) | Event::MutexAcquired(_) | Event::MutexReleased(_) => {
+            Lasting::Perhaps
+        }
+        Event::Dispatch(_) | Event::ControlTool(_) => Lasting::Perhaps,
+        Event::ThreadBegin(_) | Event::ThreadInfo(_) | Event::ThreadEnd(_) => Lasting::No,
+        // A wait may go on behind it.
+        Event::ImplicitTaskEnd(_) => Lasting::Perhaps,
+        Event::NestLock(_) | Event::LockInit(_) | Event::LockDestroy(_) | Event::Flush(_) => {
+            Lasting::No
+        }
+        Event::Cancel(_) | Event::Error(_) | Event::ParentRegion(_) => Lasting::No,
+        Event::TaskDependence(_) | Event::Dependences(_) => Lasting::No,
+        Event::BufferFlush(_) | Event::Lost(_) | Event::Unknown(_) => Lasting::No,
+        Event::Monitoring(_) => Lasting::No,
+        Event::Module(_) => Lasting::Always,
+        Event::ThreadState(_) | Event::MutexWait(_) | Event::Ordered(_) => Lasting::Unknown,
+        Event::CollectorEvent(_) => Lasting::Unknown,
+        Event::Target(_) | Event::TargetDataOp(_) | Event::TargetSubmit(_) => Lasting::Unknown,
+        Event::TargetMap(_) | Event::TargetEmi(_) | Event::TargetDataOpEmi(_) => Lasting::Unknown,
+        Event::TargetSubmitEmi(_) | Event::TargetMapEmi(_) => Lasting::Unknown,
+        Event::DeviceInitialize(_) | Event::DeviceFinalize(_) => Lasting::Unknown,
+        Event::DeviceLoad(_) | Event::DeviceUnload(_) | Event::DeviceStream(_) => Lasting::Unknown,
+        Event::DeviceClock(_) | Event::DeviceTranslation(_) | Event::DeviceRecord(_) => {
+            Lasting::Unknown
+        }
+        Event::DeviceKernel(_) | Event::DeviceNativeRecord(_) | Event::DeviceImage(_) => {
+            Lasting::Unknown
+        }
+        Event::Counters(_) | Event::Sample(_) | Event::Context(_) => Lasting::Unknown,
+        Event::SamplesLost(_) | Event::SampleStream(_) => Lasting::Unknown,
+    }
+}
+
+impl<'t> Interpreter<'t, '_> {
+    /// One that has seen no event.
+    fn anew<'u, 's>(&self, stage: &'u mut Stage<'s>) -> Interpreter<'u, 's>
+    where
+        't: 'u,
+    {
+        let threads = self.threads.iter().map(|thread| {
+            Thread::new(
+                thread.location,
+                thread.stream,
+                thread.is_helper,
+                self.clock.start,
+            )
+        });
+        let threads: Vec<Thread> = threads.collect();
+        let streams = threads.iter().map(|thread| thread.stream);
+        let devices = Devices::new(
+            Survey::default(),
+            BTreeMap::new(),
+            std::iter::empty(),
+            streams,
+        );
+        let parts = Parts {
+            dialect: self.dialect,
+            selection: self.selection,
+            schema: self.schema,
+        };
+        Interpreter::of_parts(
+            stage,
+            parts,
+            self.clock,
+            threads,
+            self.thread_names.clone(),
+            devices,
+        )
+    }
+
+    /// The events of `candidates` by which the state can be had again, and how far they have come since. They are in order.
+    fn needed(&self, candidates: &[Candidate]) -> Vec<Needed> {
+        let mut needed = Vec::new();
+        let mut ended_teams: FastMap<u64, ()> = FastMap::default();
+        for (place, thread) in self.threads.iter().enumerate() {
+            for (index, frame) in thread.stack().iter().enumerate() {
+                self.needed_of_frame(&mut needed, candidates, place, index);
+                if let Some(team) = frame.team()
+                    && !self.teams.contains_key(&team.0)
+                {
+                    ended_teams.insert(team.0, ());
+                }
+            }
+        }
+        if !ended_teams.is_empty() {
+            let is_of_one = |candidate: &&Candidate| match &candidate.record.event {
+                Event::ParallelBegin(e) => ended_teams.contains_key(&e.parallel_data.0),
+                Event::ParallelEnd(e) => ended_teams.contains_key(&e.parallel_data.0),
+                _ => false,
+            };
+            let ends = candidates.iter().filter(is_of_one);
+            needed.extend(ends.map(|candidate| Needed::of(candidate.event)));
+        }
+        needed.extend(self.teams.values().map(|team| Needed::of(team.event)));
+        needed.extend(self.tasks.values().map(|task| Needed::of(task.event)));
+        let held = self.locks.held().into_iter();
+        needed.extend(held.map(|held| Needed::of(held.event)));
+        needed.sort_by_key(|needed| needed.event);
+        needed
+    }
+
+    /// What the region at `index` of the stack of the thread at `place` needs.
+    fn needed_of_frame(
+        &self,
+        needed: &mut Vec<Needed>,
+        candidates: &[Candidate],
+        place: usize,
+        index: usize,
+    ) {
+        let thread = &self.threads[place];
+        let frame = &thread.stack()[index];
+        let further = candidate(candidates, frame.further);
+        let further = further.filter(|_| frame.further > 0);
+        let mut iterations = 0;
+        match further.map(|further| &further.record.event) {
+            _ if frame.has_resumed() => needed.push(Needed {
+                resumes: Some(place),
+                ..Needed::of(frame.further)
+            }),
+            Some(Event::Dispatch(newest)) => {
+                iterations = newest.iterations;
+                needed.push(Needed::of(frame.further));
+            }
+            // Whoever held the mutex when the wait began, and when it was released since.
+            Some(Event::MutexAcquired(acquired)) => {
+                needed.push(Needed::of(frame.further));
+                let holder = further.map(|further| further.thread);
+                let behind = candidates.partition_point(|other| other.event <= frame.further);
+                let is_release = |other: &&Candidate| match &other.record.event {
+                    Event::MutexReleased(e) => {
+                        Some(other.thread) == holder && e.wait_id == acquired.wait_id
+                    }
+                    _ => false,
+                };
+                let release = candidates[behind..].iter().find(is_release);
+                needed.extend(release.map(|release| Needed::of(release.event)));
+            }
+            _ => {}
+        }
+        needed.push(Needed {
+            progress: thread.progress(index, iterations),
+            ..Needed::of(frame.opened())
+        });
+    }
+}

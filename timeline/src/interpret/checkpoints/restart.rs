@@ -1,0 +1,131 @@
+//! From a checkpoint to the state of interpretation at its time.
+
+use omptrace_trace_format::checkpoint::Checkpoint;
+use omptrace_trace_format::{Reader, Record};
+
+use super::super::{Interpreter, SessionClock};
+use super::{Head, VERSION};
+use crate::given_ids::GivenIds;
+use crate::repair::{Cause, Place, Repair};
+use crate::sink::Ns;
+use crate::thread::Progress;
+
+/// A checkpoint that this program can begin at.
+#[derive(Debug)]
+pub(crate) struct Restart {
+    /// Its time in raw ticks: events from there on follow.
+    pub(crate) ticks: u64,
+    head: Head,
+    /// The events, each with its thread's place in the list of threads.
+    events: Vec<(usize, Record)>,
+}
+
+impl Restart {
+    /// The newest checkpoint of `reader` that is no later than `time`.
+    pub(crate) fn before(reader: &Reader, clock: SessionClock<'_>, time: Ns) -> Option<Restart> {
+        let is_before = |ticks: &u64| clock.time(*ticks) <= time;
+        let newest = reader.checkpoint_ticks().rev().find(is_before)?;
+        Restart::of(reader, reader.checkpoint(newest)?)
+    }
+
+    /// `None` where another version wrote the checkpoint, or it makes no sense.
+    pub(super) fn of(reader: &Reader, checkpoint: Checkpoint) -> Option<Restart> {
+        let head: Head = serde_json::from_slice(&checkpoint.words).ok()?;
+        let place = |stream: u32| {
+            let streams = reader.streams();
+            streams.binary_search_by_key(&stream, |it| it.number).ok()
+        };
+        let events = checkpoint.events.into_iter();
+        let events: Option<Vec<_>> = events
+            .map(|(stream, record)| Some((place(stream)?, record)))
+            .collect();
+        let mut resumed = head.resumed.clone();
+        for (_, stream, _) in &mut resumed {
+            *stream = place(*stream)? as u32;
+        }
+        let restart = Restart {
+            ticks: checkpoint.ticks,
+            head: Head { resumed, ..head },
+            events: events?,
+        };
+        restart.is_sensible().then_some(restart)
+    }
+
+    /// The number of events before it.
+    pub(crate) fn events_before(&self) -> u64 {
+        self.head.events
+    }
+
+    /// Whether all times are before it, and in order.
+    fn is_sensible(&self) -> bool {
+        const MAX_NS: Ns = 1 << 60;
+        let head = &self.head;
+        let is_time = |time: &Ns| (-MAX_NS..MAX_NS).contains(time);
+        let are_times = |progress: &Progress| {
+            is_time(&progress.begin) && progress.ended.as_ref().is_none_or(is_time)
+        };
+        head.version == VERSION
+            && self.events.is_sorted_by_key(|(_, record)| record.ticks)
+            && self
+                .events
+                .iter()
+                .all(|(_, record)| record.ticks < self.ticks)
+            && head
+                .progress
+                .iter()
+                .all(|(_, progress)| are_times(progress))
+            && head.resumed.iter().all(|(_, _, ticks)| *ticks < self.ticks)
+            && head.resumed.is_sorted_by_key(|(place, ..)| *place)
+            && head.progress.is_sorted_by_key(|(place, _)| *place)
+            && head.repairs.iter().all(|(.., time)| is_time(time))
+    }
+}
+
+impl Interpreter<'_, '_> {
+    /// Interprets `restart`, after which the state is that of all events before it.
+    pub(crate) fn begin_at(&mut self, restart: &Restart) {
+        let head = &restart.head;
+        self.given_ids = GivenIds::of(&head.given);
+        let mut progress = head.progress.iter().peekable();
+        let mut resumed = head.resumed.iter().peekable();
+        for (place, (thread, record)) in restart.events.iter().enumerate() {
+            while let Some((_, thread, ticks)) = resumed.next_if(|(at, ..)| *at <= place) {
+                self.resume_wait(*thread as usize, *ticks);
+            }
+            let time = self.clock.time(record.ticks);
+            self.event(*thread, time, &record.event);
+            if let Some((_, progress)) = progress.next_if(|(at, _)| *at == place) {
+                let time = |ns| self.clock.on_timeline(ns);
+                let progress = progress.map_times(time);
+                self.threads[*thread].set_progress(progress);
+            }
+        }
+        for (_, thread, ticks) in resumed {
+            self.resume_wait(*thread as usize, *ticks);
+        }
+        self.lost = head.lost;
+        self.unset_tasks = head.unset_tasks;
+        self.unannounced_tasks = head.unannounced_tasks;
+        self.has_proxy_tasks = head.has_proxy_tasks;
+        self.stage.event = head.events;
+        self.stage.repairs = Default::default();
+        for (name, count, stream, time) in &head.repairs {
+            if let Some(cause) = Cause::ALL.iter().find(|cause| cause.name() == name) {
+                let first = Place {
+                    stream: *stream,
+                    time: self.clock.on_timeline(*time),
+                };
+                self.stage.repairs.set(Repair {
+                    cause: *cause,
+                    count: *count,
+                    first,
+                });
+            }
+        }
+    }
+
+    fn resume_wait(&mut self, thread: usize, ticks: u64) {
+        let time = self.clock.time(ticks);
+        self.threads[thread].interrupt(self.stage, time);
+    }
+}

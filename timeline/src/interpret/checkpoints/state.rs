@@ -1,0 +1,120 @@
+//! What is the same after a checkpoint and after all events before it.
+
+use ompt_sys as ompt;
+
+use super::super::{Interpreter, Member, Team};
+use crate::names::Construct;
+use crate::sink::Ns;
+use crate::tasks::{Task, TaskState};
+use crate::thread::FrameState;
+
+/// The state of interpretation, but for numbers that are the reader's own.
+#[derive(Debug, PartialEq)]
+pub(super) struct State {
+    threads: Vec<(Vec<FrameState>, Option<u64>)>,
+    teams: Vec<TeamState>,
+    tasks: Vec<AliveTask>,
+    /// Wait id, holder, since when, and whether it shows on a track.
+    locks: Vec<(u64, usize, Ns, bool)>,
+    delayed_tasks: usize,
+    given: Vec<(u64, u64)>,
+    unset_tasks: u64,
+    unannounced_tasks: u64,
+    has_proxy_tasks: bool,
+}
+
+#[derive(Debug, PartialEq)]
+struct TeamState {
+    id: u64,
+    begin: Ns,
+    encountering_task: u64,
+    construct: Construct,
+    thread: usize,
+    actual_parallelism: u32,
+    members: Vec<Member>,
+}
+
+#[derive(Debug, PartialEq)]
+struct AliveTask {
+    id: u64,
+    construct: Construct,
+    parent: u64,
+    implicit_task: Option<u64>,
+    flags: ompt::ompt_task_flag_t,
+    /// The thread on whose stack it is; `None` before it runs.
+    on: Option<usize>,
+    created: Option<Ns>,
+}
+
+impl Interpreter<'_, '_> {
+    /// The state; `None` where a checkpoint cannot give it.
+    pub(super) fn state(&self) -> Option<State> {
+        let is_plain = self.joins.is_empty()
+            && self.finished_tasks.are_none()
+            && self.usual_numbers.is_empty()
+            && self.repeated_forks.is_empty()
+            && self.dependences.are_none()
+            && self.locks.are_settled()
+            && self.recording.paused_since.is_none()
+            && self.stage.pause.is_none();
+        if !is_plain {
+            return None;
+        }
+        let threads = self.threads.iter().map(|thread| {
+            let states = thread.states()?;
+            Some((states, thread.unannounced_base))
+        });
+        let teams = self.teams.iter();
+        let mut teams: Vec<TeamState> = teams.map(|(id, team)| team_state(*id, team)).collect();
+        teams.sort_unstable_by_key(|team| team.id);
+        let tasks = self.tasks.iter().map(|(id, task)| alive(*id, task));
+        let mut tasks: Vec<AliveTask> = tasks.collect::<Option<_>>()?;
+        tasks.sort_unstable_by_key(|task| task.id);
+        let locks = self.locks.held().into_iter();
+        let mut given: Vec<(u64, u64)> = self.given_ids.ranges().collect();
+        given.sort_unstable();
+        Some(State {
+            threads: threads.collect::<Option<_>>()?,
+            teams,
+            tasks,
+            locks: locks
+                .map(|held| (held.wait_id, held.holder, held.since, held.has_track))
+                .collect(),
+            delayed_tasks: self.delayed_tasks,
+            given,
+            unset_tasks: self.unset_tasks,
+            unannounced_tasks: self.unannounced_tasks,
+            has_proxy_tasks: self.has_proxy_tasks,
+        })
+    }
+}
+
+fn team_state(id: u64, team: &Team) -> TeamState {
+    TeamState {
+        id,
+        begin: team.begin,
+        encountering_task: team.encountering_task.0,
+        construct: team.construct,
+        thread: team.thread,
+        actual_parallelism: team.actual_parallelism,
+        members: team.members.clone(),
+    }
+}
+
+/// A task with dependences has links to others, of which only events that are over know.
+fn alive(id: u64, task: &Task) -> Option<AliveTask> {
+    let on = match task.state {
+        TaskState::Created => None,
+        TaskState::OnThread(thread) => Some(thread),
+        TaskState::Suspended(_) | TaskState::Hidden => return None,
+    };
+    (task.links.is_none() && !task.is_known_untied).then(|| AliveTask {
+        id,
+        construct: task.construct,
+        parent: task.parent,
+        implicit_task: task.implicit_task,
+        flags: task.flags,
+        on,
+        created: task.created.map(|at| at.time),
+    })
+}

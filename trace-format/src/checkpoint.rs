@@ -1,0 +1,257 @@
+//! Checkpoints in a sealed trace: what somebody needs who interprets it from a time on, and not from its start.
+//!
+//! A checkpoint has events that came before its time and whose effect lasts: begins of regions that are open, of tasks that are
+//! alive. And it has words of who wrote it, of which this module says nothing. Checkpoints lie behind the chunks, before the
+//! [summary](crate::summary). They are written together, and with it, by [`summary::write`](crate::summary::write).
+//!
+//! | bytes of the payload, once unpacked | what |
+//! | --- | --- |
+//! | 4 | bytes of the writer's words |
+//! | so many | the writer's words |
+//! | 8 for each event | its stream, and its words |
+//! | 8 | its time, in raw ticks |
+//! | 8 for each word | its words; their own time is 0, and what they predict goes on from one to the next |
+
+use crate::block::{BLOCK_HEADER_BYTES, BlockHeader, BlockKind, ClockPair, Codec, u32_at, u64_at};
+use crate::codec::{pack_text, unpack_text};
+use crate::event::decode_into;
+use crate::predict::State;
+use crate::reader::{Reader, Record};
+use crate::scan::{Block, INDEX_ENTRY_BYTES, checked_payload, read_block};
+use crate::writer::header;
+
+/// The most bytes of a checkpoint's payload.
+pub const MAX_BYTES: usize = 64 << 10;
+/// The most bytes that it unpacks to.
+const MAX_TEXT_BYTES: u64 = 1 << 20;
+/// zstd's level: a checkpoint is written once, and perhaps never read.
+const LEVEL: i32 = 3;
+/// Words that an event may take.
+const EVENT_WORDS: usize = 1 << 12;
+
+/// A checkpoint, packed as it is in the file.
+#[derive(Clone, Debug)]
+pub struct Packed {
+    ticks: u64,
+    payload: Vec<u8>,
+}
+
+/// A checkpoint that was read.
+#[derive(Clone, Debug)]
+pub struct Checkpoint {
+    /// Its time in raw ticks: what it says of is earlier.
+    pub ticks: u64,
+    /// The words of who wrote it.
+    pub words: Vec<u8>,
+    /// The events, each with the number of its stream, in the order of time.
+    pub events: Vec<(u32, Record)>,
+}
+
+impl Checkpoint {
+    /// Packs it; `None` where it would take more than [`MAX_BYTES`].
+    pub fn pack(&self) -> Option<Packed> {
+        let mut text = (self.words.len() as u32).to_le_bytes().to_vec();
+        text.extend_from_slice(&self.words);
+        let mut state = State::new(0);
+        let mut room = vec![0; EVENT_WORDS];
+        for (stream, Record { ticks, event }) in &self.events {
+            let len = event.encode(&mut state, 0, &mut room)?;
+            text.extend_from_slice(&stream.to_le_bytes());
+            text.extend_from_slice(&(len as u32).to_le_bytes());
+            text.extend_from_slice(&ticks.to_le_bytes());
+            text.extend(room[..len].iter().flat_map(|word| word.to_le_bytes()));
+        }
+        let is_short = text.len() as u64 <= MAX_TEXT_BYTES;
+        let payload =
+            pack_text(&text, LEVEL).filter(|payload| is_short && payload.len() <= MAX_BYTES)?;
+        Some(Packed {
+            ticks: self.ticks,
+            payload,
+        })
+    }
+
+    /// The checkpoint of `text`; `None` where that makes no sense.
+    fn unpack(ticks: u64, text: &[u8]) -> Option<Checkpoint> {
+        let (len, rest) = text.split_at_checked(4)?;
+        let (words, mut rest) = rest.split_at_checked(u32_at(len, 0) as usize)?;
+        let mut state = State::new(0);
+        let mut events = Vec::new();
+        let mut of_event = Vec::new();
+        while !rest.is_empty() {
+            let (front, behind) = rest.split_at_checked(16)?;
+            let len = u32_at(front, 4) as usize;
+            let (bytes, behind) = behind.split_at_checked(len.checked_mul(8)?)?;
+            rest = behind;
+            of_event.clear();
+            of_event.extend(bytes.as_chunks().0.iter().copied().map(u64::from_le_bytes));
+            let mut record = Record {
+                ticks: u64_at(front, 8),
+                ..Record::default()
+            };
+            let decoded = decode_into(&mut record.event, &of_event, &mut state);
+            if !decoded.is_ok_and(|decoded| decoded == len) {
+                return None;
+            }
+            events.push((u32_at(front, 0), record));
+        }
+        Some(Checkpoint {
+            ticks,
+            words: words.to_vec(),
+            events,
+        })
+    }
+}
+
+impl Packed {
+    /// Its time, in raw ticks.
+    pub fn ticks(&self) -> u64 {
+        self.ticks
+    }
+
+    /// Bytes of the file that it takes, its entry in the index included.
+    pub(crate) fn bytes(&self) -> usize {
+        BLOCK_HEADER_BYTES + self.payload.len() + INDEX_ENTRY_BYTES
+    }
+
+    /// The header of its block, and the payload.
+    pub(crate) fn block(&self, session: u64) -> ([u8; BLOCK_HEADER_BYTES], &[u8]) {
+        let header = BlockHeader {
+            clock: ClockPair {
+                ticks: self.ticks,
+                ..ClockPair::default()
+            },
+            ..header(BlockKind::CHECKPOINT, session, &self.payload)
+        };
+        (
+            header.with_payload(Codec::ZSTD, &self.payload).encode(),
+            &self.payload,
+        )
+    }
+}
+
+/// The checkpoints of `all` that take `bytes` at most in a file: with twice the distance, until they do.
+pub fn thinned(all: &[Packed], bytes: u64) -> Vec<Packed> {
+    let mut kept = all.to_vec();
+    while kept.iter().map(|packed| packed.bytes() as u64).sum::<u64>() > bytes {
+        let mut number = 0;
+        kept.retain(|_| {
+            number += 1;
+            number % 2 == 0
+        });
+    }
+    kept
+}
+
+impl Reader {
+    /// The times of the checkpoints, in raw ticks, in their order.
+    pub fn checkpoint_ticks(&self) -> impl DoubleEndedIterator<Item = u64> {
+        self.checkpoint_blocks()
+            .iter()
+            .map(|block| block.header.clock.ticks)
+    }
+
+    /// The newest checkpoint of that time; `None` where there is none, or a damaged one.
+    pub fn checkpoint(&self, ticks: u64) -> Option<Checkpoint> {
+        let mut blocks = self.checkpoint_blocks().iter().rev();
+        let block = blocks.find(|block| block.header.clock.ticks == ticks)?;
+        let mut bytes = Vec::new();
+        if !is_checkpoint(block) || !read_block(self.file(), block, &mut bytes).ok()? {
+            return None;
+        }
+        let payload = checked_payload(block, &bytes)?;
+        let text = unpack_text(payload, MAX_TEXT_BYTES + 1).ok()?;
+        Checkpoint::unpack(ticks, &text).filter(|_| text.len() as u64 <= MAX_TEXT_BYTES)
+    }
+}
+
+fn is_checkpoint(block: &Block) -> bool {
+    let header = &block.header;
+    header.codec == Codec::ZSTD && header.payload_bytes as usize <= MAX_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Event, Flush, Module};
+    use crate::field::{Address, Id, ModuleChange, Text};
+
+    fn checkpoint() -> Checkpoint {
+        let flush = |number| Record {
+            ticks: 1000 + number,
+            event: Event::from(Flush {
+                thread_data: Id(number),
+                codeptr_ra: Address(0x4000 + number % 3),
+            }),
+        };
+        let module = Record {
+            ticks: 2000,
+            event: Event::from(Module {
+                change: ModuleChange::seen,
+                path: Text::new(b"/usr/lib/libomp.so"),
+                build_id: Text::new(b"0123"),
+                load_address: Address(1),
+                start: Address(2),
+                end: Address(3),
+                file_size: 4,
+                modified_ns: 5,
+            }),
+        };
+        let mut events: Vec<(u32, Record)> = (0..50)
+            .map(|number| (1 + number as u32 % 4, flush(number)))
+            .collect();
+        events.push((7, module));
+        Checkpoint {
+            ticks: 5000,
+            words: b"{\"version\": 1}".to_vec(),
+            events,
+        }
+    }
+
+    fn text_of(checkpoint: &Checkpoint) -> Vec<u8> {
+        let packed = checkpoint.pack().expect("it is small");
+        unpack_text(&packed.payload, MAX_TEXT_BYTES).expect("its text")
+    }
+
+    #[test]
+    fn what_is_packed_is_read() {
+        let packed = checkpoint();
+        let read = Checkpoint::unpack(5000, &text_of(&packed)).expect("a checkpoint");
+        assert_eq!(read.words, packed.words);
+        assert_eq!(read.events, packed.events);
+    }
+
+    #[test]
+    fn a_text_that_is_cut_or_changed_is_no_panic() {
+        let text = text_of(&checkpoint());
+        for at in 0..text.len() {
+            let mut changed = text.clone();
+            changed[at] ^= 0x81;
+            let _any = Checkpoint::unpack(1, &changed);
+            let _any = Checkpoint::unpack(1, &text[..at]);
+        }
+    }
+
+    #[test]
+    fn what_takes_too_much_is_thinned_evenly() {
+        let packed: Vec<Packed> = (0..10)
+            .filter_map(|ticks| {
+                Checkpoint {
+                    ticks,
+                    ..checkpoint()
+                }
+                .pack()
+            })
+            .collect();
+        let each = packed[0].bytes() as u64;
+        let ticks = |bytes| -> Vec<u64> {
+            thinned(&packed, bytes)
+                .iter()
+                .map(|packed| packed.ticks)
+                .collect()
+        };
+        assert_eq!(ticks(10 * each).len(), 10);
+        assert_eq!(ticks(9 * each), [1, 3, 5, 7, 9]);
+        assert_eq!(ticks(2 * each), [3, 7]);
+        assert!(ticks(0).is_empty());
+    }
+}
