@@ -13,7 +13,7 @@ const PLACES: usize = 64;
 /// A map of which the same few entries are asked for again and again. An entry that was asked for before is found at
 /// one place, which takes a fifth of the instructions of a map's lookup. Keys that share a place displace each other
 /// there.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RecentMap<K, V> {
     all: FastMap<K, V>,
     recent: [Option<(K, V)>; PLACES],

@@ -19,6 +19,10 @@ const CHECKPOINTS: u64 = 20;
 /// Events between two checkpoints, at least.
 const MIN_DISTANCE: u64 = 20;
 
+/// How lines begin that are about a counter, and how far its changes are apart.
+const COUNT: &str = "counter ";
+const RESOLUTION_NS: Ns = 1_000;
+
 /// What windows there were.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tried {
@@ -71,7 +75,7 @@ impl Sink for Words {
             Item::Counter(counter) => self.counters.push(counter.name.clone()),
             Item::Count(count) => {
                 let name = &self.counters[count.counter.0 as usize];
-                self.line(format!("{name} {} {}", count.time, count.value));
+                self.line(format!("{COUNT}{name} {} {}", count.time, count.value));
             }
             Item::Enter(enter) => self.line(format!(
                 "{} enter {} {:?} {} {}",
@@ -114,7 +118,8 @@ impl Sink for Words {
     }
 }
 
-/// What `window` of the trace shows. A counter that is 0 from its begin on need not be said to be.
+/// What `window` of the trace shows. A counter that is 0 from its begin on need not be said to be. Its changes within a
+/// microsecond are one, of which the window's end may show a part.
 fn shown(reader: &Reader, window: (Ns, Ns), manner: Manner) -> Vec<String> {
     let words = Words::default();
     let selection = Selection {
@@ -133,6 +138,14 @@ fn shown(reader: &Reader, window: (Ns, Ns), manner: Manner) -> Vec<String> {
     let mut lines = std::mem::take(&mut *words.lines.lock().expect("nobody panics"));
     let nothing = format!(" {} 0", window.0);
     lines.retain(|line| !line.ends_with(&nothing));
+    lines.retain(|line| {
+        let numbers = line
+            .strip_prefix(COUNT)
+            .and_then(|count| count.rsplit_once(' '));
+        let time = numbers.and_then(|(front, _)| front.rsplit_once(' '));
+        let time: Option<Ns> = time.and_then(|(_, time)| time.parse().ok());
+        time.is_none_or(|time| time < window.1 - RESOLUTION_NS)
+    });
     lines.sort();
     lines
 }

@@ -10,6 +10,7 @@ use omptrace_tests::generator::{
     CLANG, CLANG_ELSEWHERE, COUNTS, GCC, GCC_ON_LLVM, Target, program,
 };
 use omptrace_tests::trace::{accounts_add_up, dump, omptrace};
+use omptrace_tests::windows;
 use omptrace_timeline::sink::split_place;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -20,6 +21,8 @@ const PROGRAMS: u64 = 12;
 const RUNTIME: &str = "llvm-19";
 /// Others lack functions that clang 22 calls: programs are compiled by clang 14 for these.
 const HAS_ALL_OF_CLANG_22: &[&str] = &["llvm-19", "llvm-21", "intel-2026"];
+/// Windows of each trace.
+const WINDOWS: usize = 3;
 /// Seconds that a program may take, which ends in milliseconds.
 const PATIENCE: &str = "60";
 
@@ -231,6 +234,10 @@ fn fault(
         }
     };
     sound(&trace)?;
+    let tried = windows::agree(&trace, seed, WINDOWS)?;
+    if std::env::var_os("OMPTRACE_TEST_TALK").is_some() {
+        eprintln!("seed {seed}: {tried:?}");
+    }
     for (format, name) in [
         ("chrome", "x.json"),
         ("perfetto", "x.pftrace"),

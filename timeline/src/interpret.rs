@@ -121,8 +121,6 @@ impl SessionClock<'_> {
 
 /// A parallel region that has not ended.
 struct Team {
-    /// The number of the event that began it.
-    event: u64,
     begin: Ns,
     encountering_task: Id,
     /// [`Construct::Parallel`] or [`Construct::Teams`].

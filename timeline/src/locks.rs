@@ -7,7 +7,7 @@ use ompt_sys as ompt;
 
 use crate::emitter::Stage;
 use crate::sink::{
-    Anchor, Category, Interval, LocationId, LocationKind, LockId, Ns, Point, ThreadEvent,
+    Anchor, Category, Interval, LocationId, LocationKind, LockId, Ns, Point, RegionId, ThreadEvent,
 };
 use omptrace_common::fast_map::RecentMap;
 
@@ -44,6 +44,8 @@ struct Hold {
     since: Point,
     /// The number of the event that reported it.
     event: u64,
+    /// The region that it was in.
+    region: Option<RegionId>,
     /// It shows on the lock's track.
     has_track: bool,
 }
@@ -56,6 +58,8 @@ pub(crate) struct Held {
     pub(crate) holder: usize,
     pub(crate) since: Ns,
     pub(crate) has_track: bool,
+    /// The region that it was acquired in.
+    pub(crate) region: Option<RegionId>,
     /// The number of the event that reported its acquisition.
     pub(crate) event: u64,
 }
@@ -77,6 +81,8 @@ pub(crate) struct Acquisition {
     pub(crate) at: Point,
     /// Since when it waited.
     pub(crate) waited_since: Ns,
+    /// The region that it is in, but for the wait.
+    pub(crate) region: Option<RegionId>,
     /// Holds show on the lock's track.
     pub(crate) has_track: bool,
 }
@@ -102,6 +108,7 @@ impl Locks {
                 holder: hold.holder,
                 since: hold.since.time,
                 has_track: hold.has_track,
+                region: hold.region,
                 event: hold.event,
             })
         });
@@ -171,6 +178,7 @@ impl Locks {
             order,
             since: new.at,
             event: stage.event,
+            region: new.region,
             has_track: new.has_track,
         });
         let released = lock.released?;

@@ -374,10 +374,10 @@ impl Hasher for Parts {
 }
 
 /// The regions of a timeline: interned, named at first use.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Names {
     /// The symbols of the process.
-    symbols: Table,
+    symbols: Arc<Table>,
     /// Modules of the process that are loaded now, newest last.
     modules: Vec<Module<'static>>,
     /// Counts how often they have changed.
@@ -396,7 +396,7 @@ pub(crate) struct Names {
 impl Names {
     /// From here on, addresses are those of another process, which has these names.
     pub(crate) fn next_process(&mut self, symbols: Table) {
-        self.symbols = symbols;
+        self.symbols = Arc::new(symbols);
         self.by_address.clear();
         self.modules.clear();
         self.generation += 1;

@@ -592,7 +592,8 @@ impl Collector {
             self.constructs[region].lacks_ids |= next.lacks_id;
         }
         if let Some(lock) = next.held {
-            self.locks.entered((lane.process, lock), region);
+            self.locks
+                .entered((lane.process, lock), region, self.is_inside);
         }
         lane.open.push(Open {
             region,

@@ -13,10 +13,12 @@ pub(super) struct Locks(FastMap<Which, Lock>);
 #[derive(Clone, Copy)]
 struct Lock {
     kind: ompt::ompt_mutex_t,
-    /// The order in which they were met.
+    /// The order in which they were made or first counted.
     order: usize,
-    /// The region of the place where it was made, or else first asked for or held.
+    /// The region of the place where it was made, or else first asked for or held while that was counted.
     region: Option<usize>,
+    /// The region is that of a hold that is not counted, and may end before the window.
+    is_before: bool,
     acquisitions: u64,
     waits: u64,
     waiting_ns: u64,
@@ -33,7 +35,18 @@ impl Lock {
             let ns = time.saturating_sub(since).max(0).cast_unsigned();
             if is_counted || ns > 0 {
                 self.holds.add(ns);
+                self.is_before = false;
+            } else if std::mem::take(&mut self.is_before) {
+                self.region = None;
             }
+        }
+    }
+
+    /// It is asked for or held in this region.
+    fn used(&mut self, region: usize, is_counted: bool) {
+        if self.region.is_none() {
+            self.region = Some(region);
+            self.is_before = !is_counted;
         }
     }
 }
@@ -48,6 +61,7 @@ impl Locks {
             kind: ompt::ompt_mutex_lock,
             order,
             region: None,
+            is_before: false,
             acquisitions: 0,
             waits: 0,
             waiting_ns: 0,
@@ -78,7 +92,7 @@ impl Locks {
         lock.acquisitions += u64::from(is_counted);
         if let Some((region, was_held, ns)) = asked {
             if is_lock(kind) {
-                lock.region.get_or_insert(region);
+                lock.used(region, is_counted);
             }
             lock.waits += u64::from(was_held && is_counted);
             add(&mut lock.waiting_ns, ns);
@@ -89,8 +103,8 @@ impl Locks {
     }
 
     /// A thread is in the critical or atomic region that it got.
-    pub(super) fn entered(&mut self, which: Which, region: usize) {
-        self.any(which).region.get_or_insert(region);
+    pub(super) fn entered(&mut self, which: Which, region: usize, is_counted: bool) {
+        self.any(which).used(region, is_counted);
     }
 
     /// The acquisition of that order ends.
@@ -112,7 +126,7 @@ impl Locks {
     ) {
         let lock = self.any(which);
         lock.kind = kind;
-        lock.region.get_or_insert(region);
+        lock.used(region, is_counted);
         lock.acquisitions += u64::from(is_counted);
     }
 

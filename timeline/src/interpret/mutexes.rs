@@ -99,12 +99,17 @@ impl Interpreter<'_, '_> {
             (wait_id, _) => wait_id,
         };
         let has_track = !is_block_structured(e.kind);
+        let region = match wait {
+            Some(_) => self.threads[thread].regions().nth(1),
+            None => self.threads[thread].regions().next(),
+        };
         let acquisition = Acquisition {
             wait_id,
             kind: e.kind,
             holder: thread,
             at: self.threads[thread].point(time),
             waited_since,
+            region,
             has_track,
         };
         let names = &self.thread_names;

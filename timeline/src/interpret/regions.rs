@@ -34,7 +34,6 @@ impl Interpreter<'_, '_> {
                 self.given_ids.insert(parallel);
             }
             let team = Team {
-                event: self.stage.event,
                 begin: time,
                 encountering_task: e.encountering_task_data,
                 construct,

@@ -5,16 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::{Frame, Meaning, Thread};
 use crate::emitter::Stage;
 use crate::names::Construct;
-use crate::sink::{Awaited, Ns, TeamId};
+use crate::sink::{Awaited, Ns, RegionId, TeamId};
 
 /// How far a region has come since it began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Progress {
-    /// See [`Frame::part`]; `begin` is when that part began.
-    pub(crate) part: u32,
-    pub(crate) begin: Ns,
-    /// When the implicit task reported its end, while its region goes on.
-    pub(crate) ended: Option<Ns>,
     /// The barriers of its team that the implicit task has left.
     pub(crate) barriers: u32,
     /// The chunks of a loop before the newest, and their iterations.
@@ -22,27 +17,16 @@ pub(crate) struct Progress {
     pub(crate) iterations: u64,
 }
 
-impl Progress {
-    /// Changes each of its times.
-    pub(crate) fn map_times(self, time: impl Fn(Ns) -> Ns) -> Progress {
-        Progress {
-            begin: time(self.begin),
-            ended: self.ended.map(time),
-            ..self
-        }
-    }
-}
-
 /// All that matters of an open region, but for the numbers that are the reader's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FrameState {
     construct: Construct,
     key: u64,
+    region: RegionId,
     meaning: Meaning,
     begin: Ns,
     limit: Ns,
     flags: [bool; 3],
-    part: u32,
     implicit_task: Option<u32>,
     barriers: u32,
     chunks: (u64, u64),
@@ -76,11 +60,11 @@ impl Frame {
         FrameState {
             construct: self.construct,
             key: self.key,
+            region: self.region,
             meaning,
             begin: self.begin,
             limit: self.limit,
             flags: [self.is_member, self.ended, self.paused],
-            part: self.part,
             implicit_task: self.implicit_task,
             barriers: self.barriers,
             chunks: (self.chunks, self.iterations),
@@ -89,9 +73,12 @@ impl Frame {
 }
 
 impl Thread {
-    /// The state of each open region; `None` where something else is to come.
+    /// The state of each open region; `None` where something else is to come, or one has been cut: then its begin is not what shows.
     pub(crate) fn states(&self) -> Option<Vec<FrameState>> {
-        let is_plain = self.hidden == 0 && self.awaited.is_empty() && self.taskwaits.is_empty();
+        let is_plain = self.hidden == 0
+            && self.awaited.is_empty()
+            && self.taskwaits.is_empty()
+            && self.stack.iter().all(|frame| frame.part == 1);
         is_plain.then(|| self.stack.iter().map(Frame::state).collect())
     }
 
@@ -100,26 +87,15 @@ impl Thread {
     pub(crate) fn progress(&self, index: usize, iterations: u64) -> Option<Progress> {
         let frame = &self.stack[index];
         let progress = Progress {
-            part: frame.part,
-            begin: frame.begin,
-            ended: frame.ended.then_some(frame.limit),
             barriers: self.barriers_before(index),
             chunks: frame.chunks.saturating_sub(1),
             iterations: frame.iterations.saturating_sub(iterations),
         };
-        let fresh = Progress {
-            part: 1,
-            begin: frame.begin,
-            ended: None,
-            barriers: 0,
-            chunks: 0,
-            iterations: 0,
-        };
-        (progress != fresh).then_some(progress)
+        (progress != Progress::default()).then_some(progress)
     }
 
     /// The barriers of its team that the implicit task at `index` has left: those that it is in are open.
-    fn barriers_before(&self, index: usize) -> u32 {
+    pub(crate) fn barriers_before(&self, index: usize) -> u32 {
         let frame = &self.stack[index];
         let own = frame.team();
         let number = |frame: &Frame| match frame.meaning {
@@ -130,16 +106,17 @@ impl Thread {
         first.map_or(frame.barriers, |first| first.saturating_sub(1))
     }
 
+    /// The barriers of its team that the implicit task `task` has left; 0 where it is not open.
+    pub(crate) fn barriers_left(&self, task: u64) -> u32 {
+        let index = self.implicit_task(task);
+        index.map_or(0, |index| self.barriers_before(index))
+    }
+
     /// The innermost region has come that far.
     pub(crate) fn set_progress(&mut self, progress: Progress) {
         let Some(top) = self.stack.last_mut() else {
             return;
         };
-        top.part = progress.part;
-        top.begin = progress.begin;
-        if let Some(end) = progress.ended {
-            (top.ended, top.limit) = (true, end);
-        }
         top.barriers = progress.barriers;
         top.chunks = progress.chunks;
         top.iterations = progress.iterations;

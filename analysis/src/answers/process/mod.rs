@@ -413,8 +413,14 @@ impl<const S: usize> Threads<S> {
         self.is_inside = is_inside;
     }
 
-    /// Begins the time that is analysed: regions that are open lie in it.
+    /// Begins the time that is analysed: regions that are open lie in it, and mutexes that are held. Who had another one before is no
+    /// matter.
     pub(super) fn window_begins(&mut self) {
+        for lock in self.locks.values_mut() {
+            if lock.holder.is_none() {
+                lock.last = None;
+            }
+        }
         for slot in self.by_id.values() {
             let team = &mut self.teams[*slot];
             if !std::mem::replace(&mut team.is_counted, true) {

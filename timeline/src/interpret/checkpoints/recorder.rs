@@ -38,6 +38,8 @@ pub(crate) struct Recorder<'r> {
     crowded: usize,
     /// Events of modules, all of which last.
     modules: Vec<Candidate>,
+    /// Where locks were made that are not destroyed, by `wait_id`.
+    locks: BTreeMap<u64, Candidate>,
     /// Events from one checkpoint to the next.
     distance: u64,
     /// The number of the event before which the next checkpoint is due.
@@ -87,6 +89,7 @@ impl<'r> Recorder<'r> {
             candidates: Vec::new(),
             crowded: CANDIDATES,
             modules: Vec::new(),
+            locks: BTreeMap::new(),
             distance,
             due: distance,
             retry: distance / RETRY + 1,
@@ -139,7 +142,7 @@ impl<'r> Recorder<'r> {
         match lasting(&timed.record.event) {
             _ if timed.was_raised => self.turn_off(),
             Lasting::Unknown => self.turn_off(),
-            Lasting::Always => self.modules.push(candidate),
+            Lasting::Always => self.keep_always(candidate),
             Lasting::Perhaps | Lasting::No => self.candidates.push(candidate),
         }
         if self.candidates.len() >= self.crowded {
@@ -147,10 +150,23 @@ impl<'r> Recorder<'r> {
         }
     }
 
+    fn keep_always(&mut self, candidate: Candidate) {
+        match &candidate.record.event {
+            Event::LockInit(e) => {
+                self.locks.insert(e.wait_id.0, candidate);
+            }
+            Event::LockDestroy(e) => {
+                self.locks.remove(&e.wait_id.0);
+            }
+            _ => self.modules.push(candidate),
+        }
+    }
+
     fn turn_off(&mut self) {
         self.is_off = true;
         self.candidates = Vec::new();
         self.modules = Vec::new();
+        self.locks = BTreeMap::new();
     }
 
     /// Forgets the candidates that do not matter any more.
@@ -189,7 +205,7 @@ impl<'r> Recorder<'r> {
 
     /// A checkpoint that was tried: `None` where there cannot be one now.
     fn checkpoint(&self, interpreter: &Interpreter<'_, '_>, ticks: u64) -> Option<Packed> {
-        let is_small = interpreter.tasks.len() <= MAX_EVENTS
+        let is_small = interpreter.tasks.len() + self.locks.len() <= MAX_EVENTS
             && interpreter.given_ids.len() <= MAX_RANGES
             && interpreter.threads.len() <= MAX_EVENTS;
         let state = is_small.then(|| interpreter.state()).flatten()?;
@@ -203,6 +219,7 @@ impl<'r> Recorder<'r> {
         let mut sink = NullSink;
         let mut stage = Stage::new(&mut sink, Manner::default());
         stage.begin_process(ProcessId(0), Table::default(), Default::default());
+        stage.names = interpreter.stage.names.clone();
         let mut tried = interpreter.anew(&mut stage);
         tried.begin_at(&restart);
         if tried.state()? != state {
@@ -222,25 +239,27 @@ impl<'r> Recorder<'r> {
         let streams = self.reader.streams();
         let stream = |thread: usize| streams.get(thread).map(|stream| stream.number);
         let (mut events, mut progress, mut resumed) = (Vec::new(), Vec::new(), Vec::new());
-        let mut modules = self.modules.iter().peekable();
+        let mut always: Vec<&Candidate> = self.modules.iter().chain(self.locks.values()).collect();
+        always.sort_unstable_by_key(|candidate| candidate.event);
+        let mut always = always.into_iter().peekable();
         for of_event in needed.chunk_by(|a, b| a.event == b.event) {
             let event = of_event[0].event;
-            while let Some(module) = modules.next_if(|module| module.event < event) {
-                events.push((stream(module.thread)?, module.record.clone()));
+            while let Some(other) = always.next_if(|other| other.event < event) {
+                events.push((stream(other.thread)?, other.record.clone()));
             }
             let candidate = candidate(&self.candidates, event)?;
             if of_event.iter().any(|needed| needed.resumes.is_none()) {
                 let far = of_event.iter().find_map(|needed| needed.progress);
                 let place = events.len();
-                progress.extend(far.map(|far| (place, far.map_times(|time| time - start))));
+                progress.extend(far.map(|far| (place, far)));
                 events.push((stream(candidate.thread)?, candidate.record.clone()));
             }
             for thread in of_event.iter().filter_map(|needed| needed.resumes) {
                 resumed.push((events.len(), stream(thread)?, candidate.record.ticks));
             }
         }
-        for module in modules {
-            events.push((stream(module.thread)?, module.record.clone()));
+        for other in always {
+            events.push((stream(other.thread)?, other.record.clone()));
         }
         let repairs = interpreter.stage.repairs.iter().map(|repair| {
             let first = repair.first;
@@ -304,11 +323,9 @@ fn lasting(event: &Event<'_>) -> Lasting {
         }
         Event::Dispatch(_) | Event::ControlTool(_) => Lasting::Perhaps,
         Event::ThreadBegin(_) | Event::ThreadInfo(_) | Event::ThreadEnd(_) => Lasting::No,
-        // A wait may go on behind it.
         Event::ImplicitTaskEnd(_) => Lasting::Perhaps,
-        Event::NestLock(_) | Event::LockInit(_) | Event::LockDestroy(_) | Event::Flush(_) => {
-            Lasting::No
-        }
+        Event::NestLock(_) | Event::Flush(_) => Lasting::No,
+        Event::LockInit(_) | Event::LockDestroy(_) => Lasting::Always,
         Event::Cancel(_) | Event::Error(_) | Event::ParentRegion(_) => Lasting::No,
         Event::TaskDependence(_) | Event::Dependences(_) => Lasting::No,
         Event::BufferFlush(_) | Event::Lost(_) | Event::Unknown(_) => Lasting::No,
@@ -372,27 +389,42 @@ impl<'t> Interpreter<'t, '_> {
     /// The events of `candidates` by which the state can be had again, and how far they have come since. They are in order.
     fn needed(&self, candidates: &[Candidate]) -> Vec<Needed> {
         let mut needed = Vec::new();
-        let mut ended_teams: FastMap<u64, ()> = FastMap::default();
+        // Of a team, all that joins it and leaves it. The last one that a thread had shows where serial code goes on.
+        let mut last: FastMap<usize, u64> = FastMap::default();
+        for candidate in candidates {
+            if let Event::ParallelEnd(e) = &candidate.record.event {
+                last.insert(candidate.thread, e.parallel_data.0);
+            }
+        }
+        let mut teams: FastMap<u64, ()> = self
+            .teams
+            .keys()
+            .chain(last.values())
+            .map(|team| (*team, ()))
+            .collect();
         for (place, thread) in self.threads.iter().enumerate() {
             for (index, frame) in thread.stack().iter().enumerate() {
                 self.needed_of_frame(&mut needed, candidates, place, index);
-                if let Some(team) = frame.team()
-                    && !self.teams.contains_key(&team.0)
-                {
-                    ended_teams.insert(team.0, ());
-                }
+                teams.extend(frame.team().map(|team| (team.0, ())));
             }
         }
-        if !ended_teams.is_empty() {
-            let is_of_one = |candidate: &&Candidate| match &candidate.record.event {
-                Event::ParallelBegin(e) => ended_teams.contains_key(&e.parallel_data.0),
-                Event::ParallelEnd(e) => ended_teams.contains_key(&e.parallel_data.0),
+        let mut implicit_tasks: FastMap<u64, ()> = FastMap::default();
+        for candidate in candidates {
+            let is_of_team = match &candidate.record.event {
+                Event::ParallelBegin(e) => teams.contains_key(&e.parallel_data.0),
+                Event::ParallelEnd(e) => teams.contains_key(&e.parallel_data.0),
+                Event::ImplicitTaskBegin(e) => {
+                    let is_member = teams.contains_key(&e.parallel_data.0);
+                    implicit_tasks.extend(is_member.then_some((e.task_data.0, ())));
+                    is_member
+                }
+                Event::ImplicitTaskEnd(e) => implicit_tasks.contains_key(&e.task_data.0),
                 _ => false,
             };
-            let ends = candidates.iter().filter(is_of_one);
-            needed.extend(ends.map(|candidate| Needed::of(candidate.event)));
+            if is_of_team {
+                needed.push(Needed::of(candidate.event));
+            }
         }
-        needed.extend(self.teams.values().map(|team| Needed::of(team.event)));
         needed.extend(self.tasks.values().map(|task| Needed::of(task.event)));
         let held = self.locks.held().into_iter();
         needed.extend(held.map(|held| Needed::of(held.event)));

@@ -8,7 +8,6 @@ use super::{Head, VERSION};
 use crate::given_ids::GivenIds;
 use crate::repair::{Cause, Place, Repair};
 use crate::sink::Ns;
-use crate::thread::Progress;
 
 /// A checkpoint that this program can begin at.
 #[derive(Debug)]
@@ -61,19 +60,12 @@ impl Restart {
         const MAX_NS: Ns = 1 << 60;
         let head = &self.head;
         let is_time = |time: &Ns| (-MAX_NS..MAX_NS).contains(time);
-        let are_times = |progress: &Progress| {
-            is_time(&progress.begin) && progress.ended.as_ref().is_none_or(is_time)
-        };
         head.version == VERSION
             && self.events.is_sorted_by_key(|(_, record)| record.ticks)
             && self
                 .events
                 .iter()
                 .all(|(_, record)| record.ticks < self.ticks)
-            && head
-                .progress
-                .iter()
-                .all(|(_, progress)| are_times(progress))
             && head.resumed.iter().all(|(_, _, ticks)| *ticks < self.ticks)
             && head.resumed.is_sorted_by_key(|(place, ..)| *place)
             && head.progress.is_sorted_by_key(|(place, _)| *place)
@@ -95,9 +87,7 @@ impl Interpreter<'_, '_> {
             let time = self.clock.time(record.ticks);
             self.event(*thread, time, &record.event);
             if let Some((_, progress)) = progress.next_if(|(at, _)| *at == place) {
-                let time = |ns| self.clock.on_timeline(ns);
-                let progress = progress.map_times(time);
-                self.threads[*thread].set_progress(progress);
+                self.threads[*thread].set_progress(*progress);
             }
         }
         for (_, thread, ticks) in resumed {

@@ -4,7 +4,7 @@ use ompt_sys as ompt;
 
 use super::super::{Interpreter, Member, Team};
 use crate::names::Construct;
-use crate::sink::Ns;
+use crate::sink::{Ns, RegionId};
 use crate::tasks::{Task, TaskState};
 use crate::thread::FrameState;
 
@@ -14,8 +14,8 @@ pub(super) struct State {
     threads: Vec<(Vec<FrameState>, Option<u64>)>,
     teams: Vec<TeamState>,
     tasks: Vec<AliveTask>,
-    /// Wait id, holder, since when, and whether it shows on a track.
-    locks: Vec<(u64, usize, Ns, bool)>,
+    /// Wait id, holder, since when, whether it shows on a track, and where it was acquired.
+    locks: Vec<(u64, usize, Ns, bool, Option<RegionId>)>,
     delayed_tasks: usize,
     given: Vec<(u64, u64)>,
     unset_tasks: u64,
@@ -29,6 +29,7 @@ struct TeamState {
     begin: Ns,
     encountering_task: u64,
     construct: Construct,
+    region: RegionId,
     thread: usize,
     actual_parallelism: u32,
     members: Vec<Member>,
@@ -38,6 +39,7 @@ struct TeamState {
 struct AliveTask {
     id: u64,
     construct: Construct,
+    region: RegionId,
     parent: u64,
     implicit_task: Option<u64>,
     flags: ompt::ompt_task_flag_t,
@@ -57,7 +59,7 @@ impl Interpreter<'_, '_> {
             && self.locks.are_settled()
             && self.recording.paused_since.is_none()
             && self.stage.pause.is_none();
-        if !is_plain {
+        if !is_plain || !self.teams.values().all(|team| self.is_in_step(team)) {
             return None;
         }
         let threads = self.threads.iter().map(|thread| {
@@ -78,7 +80,15 @@ impl Interpreter<'_, '_> {
             teams,
             tasks,
             locks: locks
-                .map(|held| (held.wait_id, held.holder, held.since, held.has_track))
+                .map(|held| {
+                    (
+                        held.wait_id,
+                        held.holder,
+                        held.since,
+                        held.has_track,
+                        held.region,
+                    )
+                })
                 .collect(),
             delayed_tasks: self.delayed_tasks,
             given,
@@ -89,12 +99,26 @@ impl Interpreter<'_, '_> {
     }
 }
 
+impl Interpreter<'_, '_> {
+    /// Whether all members have left the same barriers. Who waits for others that have gone on already waits for the runtime, which
+    /// only the events of these others show.
+    fn is_in_step(&self, team: &Team) -> bool {
+        let left = |&(thread, task): &Member| self.threads[thread].barriers_left(task);
+        let members = team.members.len() as u64;
+        let missing = (members < u64::from(team.actual_parallelism)).then_some(0);
+        let mut left = team.members.iter().map(left).chain(missing);
+        let first = left.next();
+        left.all(|other| Some(other) == first)
+    }
+}
+
 fn team_state(id: u64, team: &Team) -> TeamState {
     TeamState {
         id,
         begin: team.begin,
         encountering_task: team.encountering_task.0,
         construct: team.construct,
+        region: team.region,
         thread: team.thread,
         actual_parallelism: team.actual_parallelism,
         members: team.members.clone(),
@@ -111,6 +135,7 @@ fn alive(id: u64, task: &Task) -> Option<AliveTask> {
     (task.links.is_none() && !task.is_known_untied).then(|| AliveTask {
         id,
         construct: task.construct,
+        region: task.region,
         parent: task.parent,
         implicit_task: task.implicit_task,
         flags: task.flags,
