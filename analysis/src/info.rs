@@ -195,7 +195,11 @@ pub struct SizeInfo {
     pub spool_bytes: u64,
     /// Bytes of the file that its summary takes; 0 where it has none.
     pub summary_bytes: u64,
-    /// Bytes of the file per event, without the summary.
+    /// Places where reading can begin, and bytes of the file that these take.
+    pub checkpoints: u64,
+    /// See `checkpoints`.
+    pub checkpoint_bytes: u64,
+    /// Bytes of the file per event, without the summary and the checkpoints.
     pub bytes_per_event: f64,
     /// Whether the file is complete in itself.
     pub sealed: bool,
@@ -377,10 +381,13 @@ fn size(reader: &Reader, events: u64) -> SizeInfo {
         file_bytes: summary.file_bytes,
         spool_bytes: summary.spool_bytes,
         summary_bytes: summary.summary_bytes,
+        checkpoints: summary.checkpoints,
+        checkpoint_bytes: summary.checkpoint_bytes,
         bytes_per_event: if events == 0 {
             0.0
         } else {
-            let bytes = summary.file_bytes.saturating_sub(summary.summary_bytes);
+            let of_analysis = summary.summary_bytes + summary.checkpoint_bytes;
+            let bytes = summary.file_bytes.saturating_sub(of_analysis);
             bytes as f64 / events as f64
         },
         sealed: summary.sealed,

@@ -32,6 +32,7 @@ use crate::output_path::Target;
 use crate::progress;
 use crate::replace_folder::Folder;
 use crate::units;
+use crate::windows::hint_at_checkpoints;
 
 /// `omptrace convert`.
 #[derive(Args, Debug)]
@@ -207,7 +208,9 @@ fn check_samples(format: &Format, readers: &[Reader]) -> Result<()> {
 /// # Errors
 /// No thread is called as one that is wanted.
 pub(crate) fn selection(part: &Part, readers: &[Reader]) -> Result<Selection> {
-    check_threads(&part.threads, &readers.iter().collect::<Vec<_>>())?;
+    let all: Vec<&Reader> = readers.iter().collect();
+    check_threads(&part.threads, &all)?;
+    hint_at_checkpoints(part.window, &all);
     Ok(Selection {
         arguments: part.arguments,
         window: part.window,

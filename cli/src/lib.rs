@@ -90,6 +90,7 @@ mod units;
 mod unnoted;
 mod version;
 mod view;
+mod windows;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -18,6 +18,7 @@ use crate::convert::{check_threads, report_gaps};
 use crate::failure::{Failure, Outcome, Result};
 use crate::problems::{self, ProblemFormat};
 use crate::sources::{SourceOptions, Sources, Wanted};
+use crate::windows::hint_at_checkpoints;
 use crate::{csv, message, units};
 
 /// `omptrace stats`.
@@ -109,6 +110,8 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
     }
     let sources = Sources::open(&arguments.inputs, arguments.source.from, arguments.wanted())?;
     check_threads(&arguments.selected, &sources.readers())?;
+    let window = arguments.window.filter(|_| arguments.phase.is_none());
+    hint_at_checkpoints(window, &sources.readers());
     let options = Options {
         symbols: arguments.debug_dirs.symbols(),
         threads: arguments.threads,

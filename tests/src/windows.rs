@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use omptrace_analysis::{Options, Stats};
@@ -10,6 +10,7 @@ use omptrace_timeline::filter::Selection;
 use omptrace_timeline::null_sink::NullSink;
 use omptrace_timeline::sink::{Arguments, Awaited, Item, Ns, Point, Sink, Wants};
 use omptrace_timeline::{Manner, replay_with};
+use omptrace_trace_format::checkpoint::Checkpoint;
 use omptrace_trace_format::{Reader, summary};
 
 use crate::trace::difference;
@@ -166,40 +167,46 @@ fn numbers(reader: &Reader, window: (Ns, Ns)) -> Option<BTreeMap<String, String>
     )
 }
 
+/// A copy of the sealed trace at `path` in `folder`, with checkpoints, and how many these are.
+fn with_checkpoints(path: &Path, folder: &Path) -> (PathBuf, usize, Ns) {
+    let copy = folder.join(path.file_name().expect("the name of a file"));
+    fs::copy(path, &copy).expect("a copy");
+    let plain = Reader::open(path).expect("a trace");
+    let replayed = |checkpoints| {
+        let manner = Manner {
+            checkpoints,
+            ..Manner::default()
+        };
+        let names = omptrace_symbols::Table::stored;
+        replay_with(&[&plain], &names, manner, &mut NullSink, &mut |_| {})
+    };
+    let all = replayed(None);
+    let distance = (all.processes[0].events / CHECKPOINTS).max(MIN_DISTANCE);
+    let report = replayed(Some(distance));
+    let checkpoints = &report.processes[0].checkpoints;
+    // An empty summary is none.
+    let _too_large = summary::write(&Reader::open(&copy).expect("a trace"), b"", checkpoints);
+    (copy, checkpoints.len(), all.end)
+}
+
+/// A number below another, the next of a series.
+fn random(state: &mut u64, below: i64) -> i64 {
+    *state = state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) as i64 % below.max(1)
+}
+
 /// Compares `count` windows of the sealed trace at `path`, chosen by `seed`.
 ///
 /// # Errors
 /// A window shows something else where it is read in another way.
 pub fn agree(path: &Path, seed: u64, count: usize) -> Result<Tried, String> {
     let folder = tempfile::tempdir().expect("a folder");
-    let copy = folder
-        .path()
-        .join(path.file_name().expect("the name of a file"));
-    fs::copy(path, &copy).expect("a copy");
     let plain = Reader::open(path).expect("a trace");
-    let all = replay_with(
-        &[&plain],
-        &omptrace_symbols::Table::stored,
-        Manner::default(),
-        &mut NullSink,
-        &mut |_| {},
-    );
-    let manner = Manner {
-        checkpoints: Some((all.processes[0].events / CHECKPOINTS).max(MIN_DISTANCE)),
-        ..Manner::default()
-    };
-    let report = replay_with(
-        &[&plain],
-        &omptrace_symbols::Table::stored,
-        manner,
-        &mut NullSink,
-        &mut |_| {},
-    );
-    let checkpoints = &report.processes[0].checkpoints;
-    // An empty summary is none.
-    let _too_large = summary::write(&Reader::open(&copy).expect("a trace"), b"", checkpoints);
+    let (copy, checkpoints, end) = with_checkpoints(path, folder.path());
     let with = Reader::open(&copy).expect("a trace");
-    if with.checkpoint_ticks().count() != checkpoints.len() {
+    if with.checkpoint_ticks().count() != checkpoints {
         return Err("not all checkpoints were written".to_owned());
     }
     let first = with
@@ -207,22 +214,14 @@ pub fn agree(path: &Path, seed: u64, count: usize) -> Result<Tried, String> {
         .next()
         .map(|ticks| with.clock().ns(ticks));
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
-    let mut random = |below: i64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as i64 % below.max(1)
-    };
     let mut tried = Tried {
-        checkpoints: checkpoints.len(),
+        checkpoints,
         windows: 0,
     };
     for number in 0..count {
-        let begin = random(all.end);
-        let window = (
-            begin,
-            begin + 1 + random(all.end / [4, 20, 100][number % 3]),
-        );
+        let begin = random(&mut state, end);
+        let length = 1 + random(&mut state, end / [4, 20, 100][number % 3]);
+        let window = (begin, begin + length);
         tried.windows += usize::from(first.is_some_and(|first| first <= begin));
         for chunks in [false, true] {
             let whole = Manner {
@@ -265,4 +264,90 @@ pub fn agree(path: &Path, seed: u64, count: usize) -> Result<Tried, String> {
         }
     }
     Ok(tried)
+}
+
+/// Reads windows of the sealed trace at `path` from checkpoints that nobody made: `count` times with other numbers, and with
+/// events that are missing, come twice or are of another thread. Gives how many of these were read.
+pub fn read_crafted(path: &Path, seed: u64, count: usize) -> usize {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (copy, _, end) = with_checkpoints(path, folder.path());
+    let sound = fs::read(&copy).expect("a file");
+    let mut state = seed.wrapping_mul(2).wrapping_add(1);
+    let mut read = 0;
+    for _ in 0..count {
+        fs::write(&copy, &sound).expect("a file");
+        let reader = Reader::open(&copy).expect("a trace");
+        let checkpoints = reader
+            .checkpoint_ticks()
+            .filter_map(|ticks| reader.checkpoint(ticks));
+        let crafted: Vec<_> = checkpoints
+            .filter_map(|checkpoint| crafted(checkpoint, &mut state).pack())
+            .collect();
+        let _too_large = summary::write(&reader, b"", &crafted);
+        let reader = Reader::open(&copy).expect("a trace");
+        for _ in 0..4 {
+            let begin = random(&mut state, end);
+            let window = (begin, begin + 1 + random(&mut state, end / 4));
+            let manner = Manner {
+                window: Some(window),
+                ..Manner::default()
+            };
+            shown(&reader, window, manner);
+            numbers(&reader, window);
+            read += 1;
+        }
+    }
+    read
+}
+
+/// Numbers at which sums and shifts go wrong.
+const EXTREMES: &[&str] = &[
+    "0",
+    "1",
+    "4294967296",
+    "9223372036854775807",
+    "18446744073709551615",
+    "-1",
+    "null",
+];
+
+fn crafted(checkpoint: Checkpoint, state: &mut u64) -> Checkpoint {
+    let words = String::from_utf8(checkpoint.words).expect("JSON is UTF-8");
+    // The version stays.
+    let (version, rest) = words.split_once(',').expect("several members");
+    let mut changed = version.to_owned();
+    for part in rest.split_inclusive(|letter: char| !letter.is_ascii_digit()) {
+        let is_number = part.starts_with(|letter: char| letter.is_ascii_digit());
+        let sign = part.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        match is_number && random(state, 20) == 0 {
+            true => {
+                let extreme = random(state, EXTREMES.len() as i64) as usize;
+                changed = format!("{changed}{}{sign}", EXTREMES[extreme]);
+            }
+            false => changed.push_str(part),
+        }
+    }
+    let words = changed.replacen(version, &format!("{version},"), 1);
+    let mut events = Vec::new();
+    let streams: Vec<u32> = checkpoint
+        .events
+        .iter()
+        .map(|(stream, _)| *stream)
+        .collect();
+    for (stream, record) in checkpoint.events {
+        match random(state, 12) {
+            0 => {}
+            1 => {
+                let other = random(state, streams.len() as i64) as usize;
+                events.push((streams[other], record));
+            }
+            2 => events.extend([(stream, record.clone()), (stream, record)]),
+            _ => events.push((stream, record)),
+        }
+    }
+    Checkpoint {
+        words: words.into_bytes(),
+        events,
+        ..checkpoint
+    }
 }

@@ -30,7 +30,11 @@ impl GivenIds {
     /// Those of these ranges, which [`GivenIds::ranges`] gave.
     pub(crate) fn of(ranges: &[(u64, u64)]) -> GivenIds {
         let mut given = GivenIds::default();
-        for (first, last) in ranges {
+        // Others make no sense: the greatest id stands for none.
+        let is_range = |(first, last): &&(u64, u64)| {
+            first <= last && first >> NUMBER_BITS == last >> NUMBER_BITS && *last < u64::MAX
+        };
+        for (first, last) in ranges.iter().filter(is_range) {
             given.insert_any(first >> NUMBER_BITS, *first);
             let stream = first >> NUMBER_BITS;
             let of_stream = match given.direct.get_mut(stream as usize) {

@@ -1,6 +1,7 @@
 //! Tests of the format from outside: what is written comes back, whatever happens to the file in between.
 
 mod build;
+mod checkpoints;
 mod damage;
 mod document;
 mod following;

@@ -55,12 +55,24 @@ impl Restart {
         self.head.events
     }
 
-    /// Whether all times are before it, and in order.
+    /// Whether all times are before it, and in order, and no number is larger than numbers get.
     fn is_sensible(&self) -> bool {
         const MAX_NS: Ns = 1 << 60;
+        const MAX: u64 = 1 << 62;
         let head = &self.head;
+        let counts = [
+            head.events,
+            head.lost,
+            head.unset_tasks,
+            head.unannounced_tasks,
+        ];
+        let counts = counts.into_iter();
+        let of_repairs = head.repairs.iter().map(|(_, count, ..)| *count);
+        let of_loops = head.progress.iter().map(|(_, far)| far.chunks);
+        let mut all = counts.chain(of_repairs).chain(of_loops);
         let is_time = |time: &Ns| (-MAX_NS..MAX_NS).contains(time);
         head.version == VERSION
+            && all.all(|count| count < MAX)
             && self.events.is_sorted_by_key(|(_, record)| record.ticks)
             && self
                 .events
