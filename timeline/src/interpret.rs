@@ -317,7 +317,7 @@ impl<'t, 's> Interpreter<'t, 's> {
     }
 
     /// The next event of the process: that of thread number `thread`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn event(&mut self, thread: usize, time: Ns, event: &Event<'static>) {
         self.stage.event += 1;
         self.settle_unended(thread, time, event);

@@ -445,6 +445,10 @@ impl<'a> ProcessReplay<'a, '_> {
         let mut counts = vec![EventCounts::default(); streams];
         // What is repaired behind the window may be repaired only since not all is read there.
         let mut repairs = None;
+        let noted_from = match recorder {
+            Some(_) => Ns::MIN,
+            None => extent.until,
+        };
         while let Some(run) = merge.next_run() {
             if let Some(counts) = counts.get_mut(run.thread) {
                 let all = run.events.iter();
@@ -452,11 +456,13 @@ impl<'a> ProcessReplay<'a, '_> {
             }
             for timed in run.events {
                 end = timed.time;
-                if end >= extent.until && repairs.is_none() {
-                    repairs = Some(interpreter.repairs().clone());
-                }
-                if let Some(recorder) = &mut recorder {
-                    recorder.before(&interpreter, run.thread, timed);
+                if end >= noted_from {
+                    if end >= extent.until && repairs.is_none() {
+                        repairs = Some(interpreter.repairs().clone());
+                    }
+                    if let Some(recorder) = &mut recorder {
+                        recorder.before(&interpreter, run.thread, timed);
+                    }
                 }
                 if timed.was_raised {
                     interpreter.repair(run.thread, end, Cause::TimeWentBack);

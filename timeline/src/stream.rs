@@ -229,6 +229,7 @@ impl<'a, 'r> Batches<'a, 'r> {
 
 /// Whether a thread that does this is done with all that began before, or in the midst of it. Ends that come late are about a
 /// region that is over. The tracer's own events are about nothing, or about the time before them.
+#[cold]
 fn begins_something(event: &Event<'_>) -> bool {
     let ends = |endpoint| endpoint == ompt::ompt_scope_end;
     match event {
@@ -267,9 +268,11 @@ impl Decoder<'_> {
     fn fill(&mut self, batch: &mut Vec<Timed>) {
         batch.resize_with(self.len, Timed::default);
         let mut events = 0;
+        let from = std::mem::take(&mut self.extent.from);
+        let mut is_skipped = from > 0 && self.skip(&mut batch[0].record, from);
         for timed in &mut *batch {
             let record = &mut timed.record;
-            if self.is_done || !self.read(record) {
+            if !std::mem::take(&mut is_skipped) && !self.events.read(record) {
                 break;
             }
             timed.was_raised = record.ticks < self.last;
@@ -282,25 +285,23 @@ impl Decoder<'_> {
                 self.stretch = self.clock.stretch(record.ticks);
             }
             timed.time = self.stretch.ns(record.ticks);
-            self.is_done = timed.time >= self.extent.until && begins_something(&record.event);
             events += 1;
+            if timed.time >= self.extent.until && begins_something(&record.event) {
+                self.is_done = true;
+                break;
+            }
         }
         batch.truncate(events);
         self.is_done |= events < self.len;
     }
 
-    /// The next event of the extent.
-    #[inline(always)]
-    fn read(&mut self, record: &mut Record) -> bool {
-        loop {
-            if !self.events.read(record) {
-                return false;
-            }
-            if record.ticks >= self.extent.from {
-                self.extent.from = 0;
-                return true;
-            }
-        }
+    /// Reads the first event at `from` or later into `record`; false at the stream's end.
+    #[cold]
+    fn skip(&mut self, record: &mut Record, from: u64) -> bool {
+        let first = self.events.find(|record| record.ticks >= from);
+        let is_there = first.is_some();
+        *record = first.unwrap_or_default();
+        is_there
     }
 }
 

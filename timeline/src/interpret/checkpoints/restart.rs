@@ -1,6 +1,7 @@
 //! From a checkpoint to the state of interpretation at its time.
 
 use omptrace_trace_format::checkpoint::Checkpoint;
+use omptrace_trace_format::event::Event;
 use omptrace_trace_format::{Reader, Record};
 
 use super::super::{Interpreter, SessionClock};
@@ -97,7 +98,7 @@ impl Interpreter<'_, '_> {
                 self.resume_wait(*thread as usize, *ticks);
             }
             let time = self.clock.time(record.ticks);
-            self.event(*thread, time, &record.event);
+            self.kept_event(*thread, time, &record.event);
             if let Some((_, progress)) = progress.next_if(|(at, _)| *at == place) {
                 self.threads[*thread].set_progress(*progress);
             }
@@ -124,6 +125,11 @@ impl Interpreter<'_, '_> {
                 });
             }
         }
+    }
+
+    #[inline(never)]
+    fn kept_event(&mut self, thread: usize, time: Ns, event: &Event<'static>) {
+        self.event(thread, time, event);
     }
 
     fn resume_wait(&mut self, thread: usize, ticks: u64) {
