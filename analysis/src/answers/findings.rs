@@ -1,10 +1,12 @@
 //! Rules: what could be improved, and what that would gain.
 
 mod advice;
+mod counters;
 mod devices;
 mod functions;
 mod rules;
 
+pub(crate) use counters::{WorkCounts, memory_bound};
 pub use rules::RULES;
 
 use std::collections::BTreeMap;
@@ -21,7 +23,7 @@ use crate::answers::instances::MAX_INSTANCES;
 use crate::answers::part::{Part, PlaceSums, RegionPart};
 use crate::answers::plan::{Plan, Target};
 use crate::answers::what_if::Change;
-use crate::answers::{Cause, Finding, Moment, Place};
+use crate::answers::{Answers, Cause, Finding, Moment, Place};
 use crate::sum::{Sum, sum};
 
 /// The facts that rules are applied to.
@@ -67,8 +69,21 @@ pub(super) fn of(part: &Part, threads: u64, duration: u64, gains: &[(&Plan, u64)
         (is_much || finding.id == TRACER_DISTURBS).then_some(candidate.finding)
     });
     let mut findings: Vec<Finding> = findings.collect();
-    findings.sort_by(|a, b| (b.gain_ns, &a.id, &a.place).cmp(&(a.gain_ns, &b.id, &b.place)));
+    sort(&mut findings);
     findings
+}
+
+impl Answers {
+    /// Takes up what else was found.
+    pub(crate) fn add_findings(&mut self, more: Vec<Finding>) {
+        self.findings.extend(more);
+        sort(&mut self.findings);
+    }
+}
+
+/// Puts what gains the most first.
+fn sort(findings: &mut [Finding]) {
+    findings.sort_by(|a, b| (b.gain_ns, &a.id, &a.place).cmp(&(a.gain_ns, &b.id, &b.place)));
 }
 
 /// Possible improvements by the sums alone, the one that seems to gain the most first.

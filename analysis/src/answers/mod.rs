@@ -27,6 +27,7 @@ pub use accounting::Accounting;
 pub use cause::Cause;
 pub(crate) use collector::{Collector, Predicted};
 pub use findings::RULES;
+pub(crate) use findings::{WorkCounts, memory_bound};
 pub use glance::{Glance, ThreadGlance};
 pub use overview::{
     DURATION_CLASSES, Level, Overview, OverviewCell, OverviewRow, RegionShape, Visits,

@@ -4,11 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use omptrace_timeline::sink::{
-    Arguments, Counted, Enter, Item, Location, LocationKind, Part, Region, Sink, Wants,
+    Arguments, Category, Counted, Enter, Item, Location, LocationKind, Part, Region, Sink, Wants,
+    split_place,
 };
 use omptrace_trace_format::metadata::Counting;
 use serde::{Deserialize, Serialize};
 
+use crate::answers::{Place, WorkCounts};
 use crate::selection::SelectedThreads;
 use crate::stats::add;
 use crate::window::Windows;
@@ -42,7 +44,9 @@ pub struct CounterStats {
 impl CounterStats {
     /// The sums of a construct, with what follows from them.
     fn of(construct: String, sums: Sums) -> CounterStats {
-        let Sums { visits, ns, values } = sums;
+        let Sums {
+            visits, ns, values, ..
+        } = sums;
         let value = |name: &str| values.get(name).copied();
         let instructions = value("instructions");
         let is_short =
@@ -76,6 +80,25 @@ struct Sums {
     visits: u64,
     ns: u64,
     values: BTreeMap<String, u64>,
+    /// Where it is, of a construct in which threads work and do not wait.
+    work: Option<Place>,
+}
+
+impl Sums {
+    /// What findings need, where the processor's counters were counted long enough.
+    fn work_counts(&self) -> Option<WorkCounts> {
+        let stats = CounterStats::of(String::new(), self.clone());
+        let value = |name: &str| self.values.get(name).copied();
+        stats.ipc?;
+        Some(WorkCounts {
+            place: self.work.clone()?,
+            ns: self.ns,
+            instructions: value("instructions")?,
+            cycles: value("cycles")?,
+            cache_misses: value("cache-misses"),
+            stalled_cycles: value("stalled-cycles-backend"),
+        })
+    }
 }
 
 /// The sums of some processes, by construct. They merge in any order.
@@ -102,6 +125,7 @@ impl CounterSums {
         let sums = self.constructs.entry(construct).or_default();
         add(&mut sums.visits, more.visits);
         add(&mut sums.ns, more.ns);
+        sums.work = sums.work.take().or(more.work);
         for (name, value) in more.values {
             add(sums.values.entry(name).or_default(), value);
         }
@@ -113,6 +137,14 @@ impl CounterSums {
             true => self.not_counted.iter().cloned().collect(),
             false => vec!["counters were not asked for while recording".to_owned()],
         }
+    }
+
+    /// The constructs in which threads work, with what findings need.
+    pub(crate) fn work_counts(&self) -> Vec<WorkCounts> {
+        self.constructs
+            .values()
+            .filter_map(Sums::work_counts)
+            .collect()
     }
 
     /// The constructs in which something was counted, those first in which that took the longest.
@@ -180,7 +212,18 @@ impl CounterCollector {
     }
 
     fn region(&mut self, region: &Region) {
-        self.constructs.push((region.name.clone(), Sums::default()));
+        let works = [
+            Category::Parallel,
+            Category::ImplicitTask,
+            Category::Work,
+            Category::Task,
+            Category::User,
+        ];
+        let sums = Sums {
+            work: works.contains(&region.category).then(|| place(region)),
+            ..Sums::default()
+        };
+        self.constructs.push((region.name.clone(), sums));
     }
 
     fn is_outside(&self, time: i64) -> bool {
@@ -228,6 +271,17 @@ impl CounterCollector {
     }
 }
 
+fn place(region: &Region) -> Place {
+    let source = region.source.as_ref();
+    let line = source.and_then(|source| source.line.as_ref());
+    Place {
+        construct: split_place(&region.name).0.to_owned(),
+        file: line.map(|(file, _)| file.clone()),
+        line: line.map(|(_, line)| *line),
+        function: source.and_then(|source| source.function.clone()),
+    }
+}
+
 impl Sink for CounterCollector {
     fn wants(&self) -> Wants {
         Wants::COUNTERS
@@ -256,6 +310,9 @@ impl Sink for CounterCollector {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use omptrace_timeline::sink::{
+        Construct, LocationId, Point, Process, RegionId, Source, ThreadRole,
+    };
 
     fn stats(visits: u64, values: &[(&str, u64)]) -> CounterStats {
         let values = values
@@ -265,8 +322,96 @@ mod tests {
             visits,
             ns: 1,
             values: values.collect(),
+            work: None,
         };
         CounterStats::of("a loop".to_owned(), sums)
+    }
+
+    /// What a thread that is in a region of this category counts, from the process on.
+    fn counted_in(category: Category, values: &[u64]) -> CounterSums {
+        let names = ["cycles", "instructions", "cache-misses"];
+        let process = Process {
+            counters: names.map(str::to_owned).to_vec(),
+            ..Process::default()
+        };
+        let location = Location {
+            id: LocationId(0),
+            process: process.id,
+            kind: LocationKind::Thread {
+                os_tid: 1,
+                stream: 1,
+                role: ThreadRole::Main,
+            },
+            name: "main".to_owned(),
+        };
+        let region = Region {
+            id: RegionId(0),
+            name: "!$omp for @stream.c:20".to_owned(),
+            category,
+            construct: Construct::Masked,
+            source: Some(Source {
+                function: Some("triad".to_owned()),
+                line: Some(("/src/stream.c".to_owned(), 20)),
+            }),
+        };
+        let at = |time| Point {
+            location: location.id,
+            time,
+        };
+        let mut collector = CounterCollector::default();
+        for item in [
+            Item::Process(&process),
+            Item::Location(&location),
+            Item::Region(&region),
+            Item::Enter(Enter {
+                at: at(0),
+                region: region.id,
+                part: Part::First,
+                awaited: None,
+                arguments: &[],
+            }),
+            Item::Counted(Counted {
+                at: at(1_000_000),
+                since: 0,
+                values,
+            }),
+        ] {
+            collector.item(&item);
+        }
+        collector.sums()
+    }
+
+    #[test]
+    fn constructs_in_which_threads_work_are_for_findings() {
+        let values = [3_000_000, 500_000, 10_000];
+        let expected = WorkCounts {
+            place: Place {
+                construct: "!$omp for".to_owned(),
+                file: Some("/src/stream.c".to_owned()),
+                line: Some(20),
+                function: Some("triad".to_owned()),
+            },
+            ns: 1_000_000,
+            instructions: 500_000,
+            cycles: 3_000_000,
+            cache_misses: Some(10_000),
+            stalled_cycles: None,
+        };
+        let mut sums = counted_in(Category::Work, &values);
+        assert_eq!(sums.work_counts(), std::slice::from_ref(&expected));
+        sums.merge(counted_in(Category::Work, &values));
+        assert_eq!(sums.work_counts()[0].ns, 2 * expected.ns);
+
+        // Who waits executes what the runtime does.
+        assert!(counted_in(Category::Sync, &values).work_counts().is_empty());
+        let unknown = [UNKNOWN, 500_000, 10_000];
+        assert!(
+            counted_in(Category::Work, &unknown)
+                .work_counts()
+                .is_empty()
+        );
+        let short = [3_000, 500, 10];
+        assert!(counted_in(Category::Work, &short).work_counts().is_empty());
     }
 
     #[test]

@@ -394,6 +394,7 @@ impl Run<'_> {
             stats.no_samples = self.why_no_samples();
         }
         stats.not_counted = counters.not_counted();
+        let work = counters.work_counts();
         stats.counters = counters.into_stats();
         let phases = windows_of_phases.into_iter().zip(of_phases);
         stats.phases = phases
@@ -412,6 +413,9 @@ impl Run<'_> {
         overview.stacks = std::mem::take(&mut functions.stacks).graph();
         let replay = predicted.as_ref().map(|predicted| (&plans[..], predicted));
         stats.answers = part.answers(replay);
+        let answers = &stats.answers;
+        let of_counters = answers::memory_bound(&work, answers.threads.into(), answers.duration_ns);
+        stats.answers.add_findings(of_counters);
         stats.functions = functions.into_functions();
         FunctionStats::join(&mut stats.functions, &stats.answers);
         if !options.selected.is_empty() {

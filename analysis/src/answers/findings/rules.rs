@@ -30,6 +30,10 @@ pub const RULES: &[(&str, &str)] = &[
         "user_spinning",
         "by samples, a function takes 50 ms of processor time and a twentieth of all for flushes, or to test whether a lock is free",
     ),
+    (
+        "memory_bound",
+        "by counters, less than half an instruction per cycle in a construct; where it is counted, ten cache misses or more in 1000 instructions, or else half of the cycles stalled in the back end",
+    ),
     ("narrow_team", "the region has fewer threads than N"),
     (
         "false_num_threads",
@@ -152,6 +156,15 @@ pub(super) const MIN_OP_BYTES: u64 = 64 << 10;
 /// At least this share of the shorter of kernels and transfers should overlap.
 pub(super) const MIN_OVERLAP: f64 = 0.2;
 
+/// Threads that work should execute this many instructions per cycle. Processors of today can do four and more.
+pub(super) const MAX_IPC: f64 = 0.5;
+
+/// Cache misses per instruction of code that waits for memory: a miss costs some hundred cycles.
+pub(super) const MIN_MISSES: f64 = 0.01;
+
+/// The share of cycles in which code that waits for memory cannot go on.
+pub(super) const MIN_STALLED: f64 = 0.5;
+
 /// The tracer should take less of the threads' time.
 pub(super) const MAX_TRACER: f64 = 0.01;
 
@@ -175,6 +188,7 @@ mod tests {
         let code = [
             include_str!("../findings.rs"),
             include_str!("advice.rs"),
+            include_str!("counters.rs"),
             include_str!("devices.rs"),
             include_str!("functions.rs"),
         ];
