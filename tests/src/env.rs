@@ -229,6 +229,14 @@ pub fn all_headers() -> Vec<PathBuf> {
     folders
 }
 
+/// Go's pprof.
+///
+/// # Panics
+/// It is not there.
+pub fn pprof() -> PathBuf {
+    existing(tools().join("pprof/pprof"))
+}
+
 /// The Perfetto UI, as a web server would serve it.
 ///
 /// # Panics

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::Command;
 
 use omptrace_tests::env::omptrace_program;
-use omptrace_tests::env::{Compiler, RUNTIMES_OF_CLANG_22, compile, libgomp_adapter, runtime};
+use omptrace_tests::env::{
+    Compiler, RUNTIMES_OF_CLANG_22, compile, libgomp_adapter, pprof, runtime,
+};
 use omptrace_tests::trace::{Traces, convert, count, dump, omptrace};
 use omptrace_tests::viewers::{open_in_firefox, query};
 use omptrace_trace_format::{Event, Reader, Record};
@@ -237,6 +239,91 @@ fn viewers_show_samples_in_the_users_model() {
     let threads = open_in_firefox(&profile).sound().swap_remove(0);
     let weights = threads.iter().filter_map(|row| row["weight"].as_u64());
     assert_eq!(weights.sum::<u64>(), all / period, "{threads:?}");
+}
+
+/// The nanoseconds of a column of a row of `pprof -top`: `1200ns 3.00% 5.00% 40000ns 99.9% name`.
+fn of_top(text: &str, column: usize, function: &str) -> u64 {
+    let rows = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let rows = rows.filter(|row| row.len() > 5 && row[5..].join(" ") == function);
+    let values = rows.map(|row| {
+        row[column]
+            .trim_end_matches("ns")
+            .parse::<u64>()
+            .unwrap_or(0)
+    });
+    values.sum()
+}
+
+#[test]
+fn pprof_shows_what_folded_stacks_have() {
+    let program = compile("tests/programs/spins.c", Compiler::Clang22, &["-O2"]);
+    let traces = Traces::folder();
+    let mut command = Command::new(&program);
+    command
+        .args(["flush", "10", "20"])
+        .env("LD_LIBRARY_PATH", runtime("llvm-19"))
+        .env("OMPTRACE_SAMPLE", "cpu");
+    traces.record(&mut command);
+    let recorded = traces.only();
+    let path = traces.path().join("samples.folded");
+    convert(&recorded, "folded", &path, &[]);
+    let text = std::fs::read_to_string(path).expect("a text");
+    let stacks = folded(&text);
+    let all: u64 = stacks.iter().map(|(_, weight)| weight).sum();
+    let asked = |profile: &Path, options: &[&str]| {
+        let output = Command::new(pprof())
+            .args(["-unit=ns", "-nodefraction=0", "-nodecount=10000"])
+            .args(options)
+            .arg(profile)
+            .output()
+            .expect("pprof can be run");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    // pprof reads both.
+    for name in ["samples.pb.gz", "samples.pb"] {
+        let profile = traces.path().join(name);
+        convert(&recorded, "pprof", &profile, &[]);
+        let top = asked(&profile, &["-top"]);
+        assert!(top.contains(&format!("Total samples = {all}ns")), "{top}");
+        let file = program.file_name().expect("a name").to_string_lossy();
+        assert!(top.contains(&format!("File: {file}\n")), "{top}");
+        let functions: BTreeSet<&str> = stacks
+            .iter()
+            .flat_map(|(stack, _)| stack)
+            .copied()
+            .collect();
+        assert!(
+            functions.iter().any(|name| name.starts_with("<OMP-")),
+            "{text}"
+        );
+        for function in functions {
+            let weight = |is_it: &dyn Fn(&[&str]) -> bool| {
+                let own = stacks.iter().filter(|(stack, _)| is_it(stack));
+                own.map(|each| each.1).sum::<u64>()
+            };
+            let flat = weight(&|stack| stack.last() == Some(&function));
+            let cumulative = weight(&|stack| stack.contains(&function));
+            let found = [0, 3].map(|column| of_top(&top, column, function));
+            assert_eq!(found, [flat, cumulative], "{function}: {top}");
+        }
+        let tags = asked(&profile, &["-tags"]);
+        for tag in [
+            "openmp:",
+            "work",
+            "wait",
+            "thread:",
+            "main",
+            "OpenMP worker 1",
+        ] {
+            assert!(tags.contains(tag), "{tags}");
+        }
+        let of_worker = asked(&profile, &["-top", "-tagfocus=thread=OpenMP worker 1"]);
+        let main = of_top(&of_worker, 3, "main");
+        assert!(main > 0 && main < of_top(&top, 3, "main"), "{of_worker}");
+    }
 }
 
 /// Whether `stack` has these functions next to each other.

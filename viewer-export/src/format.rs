@@ -14,6 +14,7 @@ use crate::output::Output;
 #[cfg(feature = "parquet")]
 use crate::parquet;
 use crate::perfetto::{self, Perfetto};
+use crate::pprof::Pprof;
 use crate::shard::Share;
 use crate::text::Text;
 use omptrace_timeline::sink::Sink;
@@ -128,6 +129,16 @@ pub const FORMATS: &[Format] = &[
         needs_samples: true,
         options: &[],
         kind: Kind::File(|out| Box::new(Folded::new(out))),
+    },
+    Format {
+        name: "pprof",
+        extension: "pb.gz",
+        description: "a profile for pprof (go tool pprof, speedscope, Grafana): samples with thread and lines",
+        viewer_bytes: None,
+        max_depth: None,
+        needs_samples: true,
+        options: &[],
+        kind: Kind::File(|out| Box::new(Pprof::new(out))),
     },
     Format {
         name: "otf2",

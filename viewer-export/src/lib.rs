@@ -27,6 +27,8 @@ mod output;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod perfetto;
+mod pprof;
+mod protobuf;
 mod rotate;
 mod sections;
 mod shard;

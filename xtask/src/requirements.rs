@@ -487,6 +487,18 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         }),
     },
     Requirement {
+        name: "pprof",
+        why: "the tool that our profiles are for, as Go has it",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::Unpack(Unpack {
+            package: Package::Deb("golang-1.19-go"),
+            wanted: &["/pkg/tool/linux_amd64/pprof"],
+            folder: "pprof",
+            links: &[],
+        }),
+    },
+    Requirement {
         name: "puppeteer-core",
         why: "drives chromium",
         purpose: Purpose::Tests,

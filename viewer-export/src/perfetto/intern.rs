@@ -3,10 +3,10 @@
 //! It goes into a packet of its own, which is written at once. Events are kept back for a while, and in the file a number's
 //! meaning must come before its use.
 
-use super::protobuf as pb;
 use super::schema::{
     NEEDS_INCREMENTAL_STATE, interned, interned_text, packet, source_location, trace,
 };
+use crate::protobuf as pb;
 use crate::text_cache::{ByWord, TextNumbers};
 use omptrace_timeline::sink::{Category, Source};
 

@@ -26,7 +26,6 @@
 mod colours;
 mod fields;
 mod intern;
-mod protobuf;
 mod samples;
 mod schema;
 mod track_event;
@@ -37,6 +36,7 @@ use std::hash::Hasher;
 use std::io;
 
 use crate::output::Output;
+use crate::protobuf as pb;
 use crate::shard::{MAX_SHARES, Share};
 use crate::system_ids::SystemIds;
 use crate::text_cache::RecentTexts;
@@ -47,7 +47,6 @@ use omptrace_timeline::sink::{
     Item, Leave, Link, Location, LocationKind, Ns, Point, Process, ProcessId, Region, RegionId,
     Sample, Sink, ThreadRole, Wants, short_name,
 };
-use protobuf as pb;
 use samples::SampleSequence;
 use schema::{
     BUILTIN_CLOCK_BOOTTIME, BUILTIN_CLOCK_REALTIME, EventType, INCREMENTAL_STATE_CLEARED, clock,

@@ -18,11 +18,11 @@
 
 use std::collections::BTreeMap;
 
-use super::protobuf as pb;
 use super::schema::{
     CHRONOLOGICAL, EXPLICIT_ORDERING, SIBLING_MERGE_BEHAVIOR_NONE, UNIT_COUNT, UNIT_SIZE_BYTES,
     counter, event_defaults, packet, packet_defaults, process, thread, track,
 };
+use crate::protobuf as pb;
 use crate::system_ids::SystemIds;
 use omptrace_timeline::sink::{Counter, Process};
 

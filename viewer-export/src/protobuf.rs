@@ -9,22 +9,22 @@
 //! ```
 
 use crate::digits::push;
-pub(super) use crate::digits::{MAX_VARINT, push_varint as varint, room, varint as varint_bytes};
+pub(crate) use crate::digits::{MAX_VARINT, push_varint as varint, room, varint as varint_bytes};
 
 const VARINT: u32 = 0;
 const FIXED64: u32 = 1;
 const LEN: u32 = 2;
 
 /// Smaller varints take one byte.
-pub(super) const ONE_BYTE: u64 = 0x80;
+pub(crate) const ONE_BYTE: u64 = 0x80;
 
 /// The key of a number whose field's is below 16, one byte: what is the same each time is written at once.
-pub(super) const fn uint_key(field: u32) -> u8 {
+pub(crate) const fn uint_key(field: u32) -> u8 {
     short_key(field, VARINT)
 }
 
 /// Like [`uint_key`], of a message.
-pub(super) const fn front_key(field: u32) -> u8 {
+pub(crate) const fn front_key(field: u32) -> u8 {
     short_key(field, LEN)
 }
 
@@ -40,33 +40,33 @@ fn key(out: &mut Vec<u8>, field: u32, wire_type: u32) {
 
 /// Appends a field of type `uint64`, `uint32`, `bool` or an enumeration.
 #[inline]
-pub(super) fn uint(out: &mut Vec<u8>, field: u32, value: u64) {
+pub(crate) fn uint(out: &mut Vec<u8>, field: u32, value: u64) {
     key(out, field, VARINT);
     varint(out, value);
 }
 
 /// Appends a field of type `int64` or `int32`.
 #[inline]
-pub(super) fn int(out: &mut Vec<u8>, field: u32, value: i64) {
+pub(crate) fn int(out: &mut Vec<u8>, field: u32, value: i64) {
     uint(out, field, value as u64);
 }
 
 /// Appends a field of type `bytes`, or a message that was written before.
 #[inline]
-pub(super) fn bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
+pub(crate) fn bytes(out: &mut Vec<u8>, field: u32, value: &[u8]) {
     front(out, field, value.len());
     out.extend_from_slice(value);
 }
 
 /// Appends a field of type `string`.
 #[inline]
-pub(super) fn text(out: &mut Vec<u8>, field: u32, value: &str) {
+pub(crate) fn text(out: &mut Vec<u8>, field: u32, value: &str) {
     bytes(out, field, value.as_bytes());
 }
 
 /// Appends the front of a message of `len` bytes.
 #[inline]
-pub(super) fn front(out: &mut Vec<u8>, field: u32, len: usize) {
+pub(crate) fn front(out: &mut Vec<u8>, field: u32, len: usize) {
     key(out, field, LEN);
     varint(out, len as u64);
 }
@@ -74,7 +74,7 @@ pub(super) fn front(out: &mut Vec<u8>, field: u32, len: usize) {
 /// Appends a message, which `write` writes. Its length comes first but is known last: nearly all fit one byte, which is
 /// kept free; the others are moved.
 #[inline]
-pub(super) fn message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec<u8>)) {
     key(out, field, LEN);
     let place = out.len();
     out.push(0);
@@ -91,18 +91,18 @@ pub(super) fn message(out: &mut Vec<u8>, field: u32, write: impl FnOnce(&mut Vec
 }
 
 /// Bytes that are copied at once.
-pub(super) const SHORT_BYTES: usize = 16;
+pub(crate) const SHORT_BYTES: usize = 16;
 
 /// Fields of up to [`SHORT_BYTES`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Short {
-    pub(super) bytes: [u8; SHORT_BYTES],
-    pub(super) len: usize,
+pub(crate) struct Short {
+    pub(crate) bytes: [u8; SHORT_BYTES],
+    pub(crate) len: usize,
 }
 
 impl Short {
     /// `None` where the fields are longer.
-    pub(super) fn of(fields: &[u8]) -> Option<Short> {
+    pub(crate) fn of(fields: &[u8]) -> Option<Short> {
         let mut bytes = [0; SHORT_BYTES];
         bytes.get_mut(..fields.len())?.copy_from_slice(fields);
         Some(Short {
@@ -113,13 +113,13 @@ impl Short {
 
     /// A field of type `fixed64`.
     #[inline]
-    pub(super) fn fixed64(field: u32, value: u64) -> Short {
+    pub(crate) fn fixed64(field: u32, value: u64) -> Short {
         Short::field(field, FIXED64, value, 8)
     }
 
     /// Like [`uint`], of a number below [`MAX_VARINT`].
     #[inline]
-    pub(super) fn uint(field: u32, value: u64) -> Short {
+    pub(crate) fn uint(field: u32, value: u64) -> Short {
         let (value, len) = varint_bytes(value);
         Short::field(field, VARINT, value, len)
     }
@@ -136,7 +136,7 @@ impl Short {
     }
 
     #[inline]
-    pub(super) fn append(self, out: &mut Vec<u8>) {
+    pub(crate) fn append(self, out: &mut Vec<u8>) {
         push(out, self.bytes, self.len);
     }
 }

@@ -1,0 +1,326 @@
+//! Profiles for pprof, its users' way to look at samples: `go tool pprof`, and what reads its files, as speedscope, Grafana and
+//! editors do. The format is [profile.proto](https://github.com/google/pprof/blob/main/proto/profile.proto):
+//!
+//! ```text
+//! Profile --> sample --> locations, the innermost first; values; labels
+//!                            location --> line --> function --> name, file
+//! ```
+//!
+//! Samples have a count and processor time. Labels are the thread, the process where there are several, and `openmp`: `work` or
+//! `wait`, the metrics of the Collector API's paper. All texts are in one table, in which others name them by number.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+
+use omptrace_timeline::sink::{
+    Function, Item, Location, Ns, Process, Sample, Sink, StackFrame, Wants,
+};
+
+use crate::output::Output;
+use crate::protobuf as pb;
+
+/// Field numbers of the messages that are written.
+mod field {
+    pub(super) mod profile {
+        pub(crate) const SAMPLE_TYPE: u32 = 1;
+        pub(crate) const SAMPLE: u32 = 2;
+        pub(crate) const MAPPING: u32 = 3;
+        pub(crate) const LOCATION: u32 = 4;
+        pub(crate) const FUNCTION: u32 = 5;
+        pub(crate) const STRING_TABLE: u32 = 6;
+        pub(crate) const TIME_NANOS: u32 = 9;
+        pub(crate) const DURATION_NANOS: u32 = 10;
+        pub(crate) const PERIOD_TYPE: u32 = 11;
+        pub(crate) const PERIOD: u32 = 12;
+        pub(crate) const COMMENT: u32 = 13;
+        pub(crate) const DEFAULT_SAMPLE_TYPE: u32 = 14;
+    }
+    pub(super) mod value_type {
+        pub(crate) const TYPE: u32 = 1;
+        pub(crate) const UNIT: u32 = 2;
+    }
+    pub(super) mod sample {
+        pub(crate) const LOCATION_ID: u32 = 1;
+        pub(crate) const VALUE: u32 = 2;
+        pub(crate) const LABEL: u32 = 3;
+    }
+    pub(super) mod label {
+        pub(crate) const KEY: u32 = 1;
+        pub(crate) const STR: u32 = 2;
+    }
+    pub(super) mod mapping {
+        pub(crate) const ID: u32 = 1;
+        pub(crate) const FILENAME: u32 = 5;
+        pub(crate) const HAS_FUNCTIONS: u32 = 7;
+        pub(crate) const HAS_FILENAMES: u32 = 8;
+        pub(crate) const HAS_LINE_NUMBERS: u32 = 9;
+        pub(crate) const HAS_INLINE_FRAMES: u32 = 10;
+    }
+    pub(super) mod location {
+        pub(crate) const ID: u32 = 1;
+        pub(crate) const MAPPING_ID: u32 = 2;
+        pub(crate) const LINE: u32 = 4;
+    }
+    pub(super) mod line {
+        pub(crate) const FUNCTION_ID: u32 = 1;
+        pub(crate) const LINE: u32 = 2;
+    }
+    pub(super) mod function {
+        pub(crate) const ID: u32 = 1;
+        pub(crate) const NAME: u32 = 2;
+        pub(crate) const FILENAME: u32 = 4;
+    }
+}
+
+/// The texts of a profile. The first is empty.
+struct Texts {
+    all: Vec<String>,
+    places: HashMap<String, u64>,
+}
+
+impl Texts {
+    fn new() -> Texts {
+        let mut texts = Texts {
+            all: Vec::new(),
+            places: HashMap::new(),
+        };
+        texts.number("");
+        texts
+    }
+
+    /// The number of a text.
+    fn number(&mut self, text: &str) -> u64 {
+        if let Some(place) = self.places.get(text) {
+            return *place;
+        }
+        let place = self.all.len() as u64;
+        self.all.push(text.to_owned());
+        self.places.insert(text.to_owned(), place);
+        place
+    }
+}
+
+/// Where samples were taken: thread, whether it was OpenMP Work, and stack, the innermost frame first.
+type Place = (usize, bool, Vec<StackFrame>);
+
+/// Writes a profile for pprof.
+pub(crate) struct Pprof {
+    out: Output,
+    /// In nanoseconds since 1970.
+    start: u64,
+    end: Ns,
+    period_ns: u64,
+    processes: Vec<Process>,
+    /// Process and name of each location.
+    threads: Vec<(usize, String)>,
+    functions: Vec<Function>,
+    /// Count and processor time.
+    samples: BTreeMap<Place, (u64, u64)>,
+}
+
+impl Pprof {
+    pub(crate) fn new(out: Output) -> Pprof {
+        Pprof {
+            out,
+            start: 0,
+            end: 0,
+            period_ns: 0,
+            processes: Vec::new(),
+            threads: Vec::new(),
+            functions: Vec::new(),
+            samples: BTreeMap::new(),
+        }
+    }
+
+    fn process(&mut self, process: &Process) {
+        self.period_ns = self.period_ns.max(process.sampling_period_ns);
+        self.processes.push(process.clone());
+    }
+
+    fn location(&mut self, location: &Location) {
+        let process = location.process.0 as usize;
+        self.threads.push((process, location.name.clone()));
+    }
+
+    fn sample(&mut self, sample: &Sample<'_>) {
+        let thread = sample.at.location.0 as usize;
+        let process = &self.processes[self.threads[thread].0];
+        let stack = sample.stack.iter().rev().copied().collect();
+        let place = (thread, sample.is_work(), stack);
+        let (count, ns) = self.samples.entry(place).or_default();
+        *count = count.saturating_add(sample.periods(process.sampling_period_ns));
+        *ns = ns.saturating_add(sample.weight_ns);
+    }
+
+    /// The whole profile.
+    fn profile(&self) -> Vec<u8> {
+        use field::profile::*;
+
+        let mut texts = Texts::new();
+        let mut out = Vec::new();
+        let cpu = texts.number("cpu");
+        let nanoseconds = texts.number("nanoseconds");
+        let count = [texts.number("samples"), texts.number("count")];
+        for types in [count, [cpu, nanoseconds]] {
+            pb::message(&mut out, SAMPLE_TYPE, |out| value_type(out, types));
+        }
+        let mut frames: BTreeMap<StackFrame, u64> = BTreeMap::new();
+        for (place, values) in &self.samples {
+            pb::message(&mut out, SAMPLE, |out| {
+                self.write_sample(out, &mut texts, &mut frames, place, *values);
+            });
+        }
+        let modules = self.modules();
+        for (module, id) in modules.iter().zip(1..) {
+            let name = texts.number(module);
+            pb::message(&mut out, MAPPING, |out| mapping(out, id, name));
+        }
+        for (frame, id) in &frames {
+            let module = &*self.functions[frame.function.0 as usize].module;
+            // What the runtime does in the program's place is in no module.
+            let place = modules.iter().position(|known| *known == module);
+            let mapping = place.map_or(0, |place| place as u64 + 1);
+            pb::message(&mut out, LOCATION, |out| location(out, *id, mapping, frame));
+        }
+        for (number, function) in (1..).zip(&self.functions) {
+            let name = texts.number(&function.name);
+            let file = texts.number(function.file.as_deref().unwrap_or_default());
+            pb::message(&mut out, FUNCTION, |out| {
+                pb::uint(out, field::function::ID, number);
+                // Without a system name, pprof takes it as it is; else it would remove what is in angle brackets.
+                pb::uint(out, field::function::NAME, name);
+                pb::uint(out, field::function::FILENAME, file);
+            });
+        }
+        pb::uint(&mut out, TIME_NANOS, self.start);
+        pb::int(&mut out, DURATION_NANOS, self.end);
+        pb::message(&mut out, PERIOD_TYPE, |out| {
+            value_type(out, [cpu, nanoseconds])
+        });
+        pb::uint(&mut out, PERIOD, self.period_ns);
+        for process in &self.processes {
+            let comment = texts.number(&process.name);
+            pb::uint(&mut out, COMMENT, comment);
+        }
+        pb::uint(&mut out, DEFAULT_SAMPLE_TYPE, cpu);
+        for text in &texts.all {
+            pb::text(&mut out, STRING_TABLE, text);
+        }
+        out
+    }
+
+    /// The modules of functions. The first is the program, as pprof expects.
+    fn modules(&self) -> Vec<&str> {
+        let modules = self.functions.iter().map(|function| &*function.module);
+        let modules: BTreeSet<&str> = modules.filter(|module| !module.is_empty()).collect();
+        let mut modules: Vec<&str> = modules.into_iter().collect();
+        let is_program = |module: &str| {
+            let name = module.rsplit('/').next().unwrap_or_default();
+            let mut processes = self.processes.iter();
+            processes.any(|process| process.name_beside_id().ends_with(name))
+        };
+        modules.sort_by_key(|module| !is_program(module));
+        modules
+    }
+
+    fn write_sample(
+        &self,
+        out: &mut Vec<u8>,
+        texts: &mut Texts,
+        frames: &mut BTreeMap<StackFrame, u64>,
+        (thread, is_work, stack): &Place,
+        (count, ns): (u64, u64),
+    ) {
+        use field::sample::*;
+
+        for frame in stack {
+            let next = frames.len() as u64 + 1;
+            pb::uint(out, LOCATION_ID, *frames.entry(*frame).or_insert(next));
+        }
+        pb::uint(out, VALUE, count);
+        pb::uint(out, VALUE, ns);
+        let (process, name) = &self.threads[*thread];
+        let work = match is_work {
+            true => "work",
+            false => "wait",
+        };
+        let mut labels = vec![("thread", &**name), ("openmp", work)];
+        if self.processes.len() > 1 {
+            labels.push(("process", &self.processes[*process].name));
+        }
+        for (key, value) in labels {
+            let (key, value) = (texts.number(key), texts.number(value));
+            pb::message(out, LABEL, |out| {
+                pb::uint(out, field::label::KEY, key);
+                pb::uint(out, field::label::STR, value);
+            });
+        }
+    }
+}
+
+fn value_type(out: &mut Vec<u8>, [kind, unit]: [u64; 2]) {
+    pb::uint(out, field::value_type::TYPE, kind);
+    pb::uint(out, field::value_type::UNIT, unit);
+}
+
+/// A frame at a line of a function. All names are known: pprof need not look for them.
+fn location(out: &mut Vec<u8>, id: u64, mapping: u64, frame: &StackFrame) {
+    use field::location::*;
+
+    pb::uint(out, ID, id);
+    if mapping > 0 {
+        pb::uint(out, MAPPING_ID, mapping);
+    }
+    pb::message(out, LINE, |out| {
+        pb::uint(
+            out,
+            field::line::FUNCTION_ID,
+            u64::from(frame.function.0) + 1,
+        );
+        pb::uint(out, field::line::LINE, frame.line.unwrap_or(0).into());
+    });
+}
+
+fn mapping(out: &mut Vec<u8>, id: u64, name: u64) {
+    use field::mapping::*;
+
+    pb::uint(out, ID, id);
+    pb::uint(out, FILENAME, name);
+    for known in [
+        HAS_FUNCTIONS,
+        HAS_FILENAMES,
+        HAS_LINE_NUMBERS,
+        HAS_INLINE_FRAMES,
+    ] {
+        pb::uint(out, known, 1);
+    }
+}
+
+impl Sink for Pprof {
+    fn wants(&self) -> Wants {
+        Wants::SAMPLES
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Start { realtime_ns } => self.start = *realtime_ns,
+            Item::Process(process) => self.process(process),
+            Item::Location(location) => self.location(location),
+            Item::Function(function) => self.functions.push((*function).clone()),
+            Item::Sample(sample) => self.sample(sample),
+            Item::Summary(_, summary) => self.end = self.end.max(summary.end),
+            _ => {}
+        }
+    }
+
+    fn failed(&self) -> bool {
+        self.out.failed()
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        let profile = self.profile();
+        self.out.buffer().extend_from_slice(&profile);
+        self.out.written();
+        self.out.finish()
+    }
+}
