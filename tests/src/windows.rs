@@ -266,8 +266,8 @@ pub fn agree(path: &Path, seed: u64, count: usize) -> Result<Tried, String> {
     Ok(tried)
 }
 
-/// Reads windows of the sealed trace at `path` from checkpoints that nobody made: `count` times with other numbers, and with
-/// events that are missing, come twice or are of another thread. Gives how many of these were read.
+/// Reads windows of the sealed trace at `path` from checkpoints that nobody made, `count` times. These have other numbers.
+/// Events are missing, come twice or are of another thread. Gives how many windows were read.
 pub fn read_crafted(path: &Path, seed: u64, count: usize) -> usize {
     let folder = tempfile::tempdir().expect("a folder");
     let (copy, _, end) = with_checkpoints(path, folder.path());

@@ -30,7 +30,7 @@ impl GivenIds {
     /// Those of these ranges, which [`GivenIds::ranges`] gave.
     pub(crate) fn of(ranges: &[(u64, u64)]) -> GivenIds {
         let mut given = GivenIds::default();
-        // Others make no sense: the greatest id stands for none.
+        // Others make no sense: the greatest id means none.
         let is_range = |(first, last): &&(u64, u64)| {
             first <= last && first >> NUMBER_BITS == last >> NUMBER_BITS && *last < u64::MAX
         };

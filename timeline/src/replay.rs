@@ -48,7 +48,7 @@ pub struct Manner {
     /// Only the time from the first to before the second is wanted. Where the trace has checkpoints, what is long before is not
     /// read, nor is what comes after. What is wanted is the same as it is without; the sink leaves out the rest.
     pub window: Option<(Ns, Ns)>,
-    /// Make checkpoints, with so many events from one to the next: see [`ProcessReport::checkpoints`].
+    /// Make checkpoints, with this many events from one to the next: see [`ProcessReport::checkpoints`].
     pub checkpoints: Option<u64>,
 }
 

@@ -61,8 +61,8 @@ pub(crate) struct Frame {
     pub(crate) iterations: u64,
     /// The number of the event that began it.
     opened: u64,
-    /// The number of another event that matters to it: of the newest chunk of a loop; of the event after which a wait went on last;
-    /// of the acquisition by the thread that held the mutex when the wait for it began. 0 where there is none.
+    /// The number of another event that matters to it, or 0. Of a loop, that is its newest chunk; of a wait, the event after which it
+    /// went on last. Of a wait for a mutex, it is the acquisition by the thread that had that when the wait began.
     pub(crate) further: u64,
 }
 

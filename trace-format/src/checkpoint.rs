@@ -7,7 +7,7 @@
 //! | bytes of the payload, once unpacked | what |
 //! | --- | --- |
 //! | 4 | bytes of the writer's words |
-//! | so many | the writer's words |
+//! | that many | the writer's words |
 //! | 8 for each event | its stream, and its words |
 //! | 8 | its time, in raw ticks |
 //! | 8 for each word | its words; their own time is 0, and what they predict goes on from one to the next |

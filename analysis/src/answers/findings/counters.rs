@@ -19,7 +19,7 @@ pub(crate) struct WorkCounts {
     pub(crate) stalled_cycles: Option<u64>,
 }
 
-/// The constructs that wait for memory, in a run of `duration` on so many `threads`.
+/// The constructs that wait for memory, in a run of `duration` on this number of `threads`.
 pub(crate) fn memory_bound(counts: &[WorkCounts], threads: u64, duration: u64) -> Vec<Finding> {
     let finding = |counts: &WorkCounts| of_place(counts, threads.max(1), duration);
     counts.iter().filter_map(finding).collect()

@@ -16,8 +16,8 @@ use crate::sink::ProcessId;
 use crate::stream::Timed;
 use crate::thread::Progress;
 
-/// Of the distance from one checkpoint to the next: events to the next attempt after one that failed, twice as many after each;
-/// the most; and those after which a checkpoint waits for quiet no longer.
+/// The distance from one checkpoint to the next is this many times that to the next attempt, after one that failed.
+/// After each, that is twice as far, up to the second. After the third, a checkpoint waits for quiet no longer.
 const RETRY: u64 = 1 << 8;
 const MAX_RETRY: u64 = 1 << 3;
 const PATIENCE: u64 = 1 << 4;
