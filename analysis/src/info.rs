@@ -418,6 +418,15 @@ impl fmt::Display for Info {
             if let Some(library) = &record.libgomp_replaced_by {
                 lines.line("libgomp", &format!("replaced by {library}"))?;
             }
+            let energy = record.energy.iter().filter_map(|energy| {
+                let joules = energy.joules()?;
+                Some(format!("{joules:.1} J in {}", energy.zone))
+            });
+            let energy: Vec<String> = energy.collect();
+            if !energy.is_empty() {
+                let all = format!("{}; an estimate, of all programs", energy.join(", "));
+                lines.line("energy", &all)?;
+            }
         }
         lines.list("quirks", &self.runtime.quirks)?;
         for (meaning, names) in &self.callbacks {

@@ -43,6 +43,7 @@ mod disk;
 mod doctor;
 mod dump;
 mod elf;
+mod energy;
 mod entries;
 mod env;
 mod failure;

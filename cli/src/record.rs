@@ -9,12 +9,14 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use clap::{ValueEnum, ValueHint};
 use omptrace_symbols::{self as symbols, Table};
+use omptrace_trace_format::metadata::Energy;
 use omptrace_trace_format::{InDoubt, metadata};
 use serde_json::{Value, json};
 
 use crate::apart;
 use crate::arguments::{Libgomp, Tracer, WhenLibgomp};
 use crate::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
+use crate::energy::{Meter, POWERCAP};
 use crate::failure::{Failure, Outcome, Result};
 use crate::find_tracer::{self, prepended};
 use crate::headline;
@@ -149,7 +151,9 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         true => Some(Live::start(registry.folder().to_owned())?),
         false => None,
     };
+    let meter = Meter::start(Path::new(POWERCAP));
     let ran = start(&arguments.program, &variables, programs.first());
+    let energy = meter.map_or_else(Vec::new, Meter::finish);
     if let Some(live) = live {
         live.finish();
     }
@@ -186,7 +190,13 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         kept: keeper.map(Keeper::finish).unwrap_or_default(),
         ..symbols::Options::default()
     };
-    let jobs = jobs(arguments, notes.sessions, ran, &decision, &symbols);
+    let jobs = jobs(
+        arguments,
+        notes.sessions,
+        (ran, &energy),
+        &decision,
+        &symbols,
+    );
     if jobs.is_empty() {
         message::warning("nothing was traced");
         match reason {
@@ -397,7 +407,7 @@ fn why_no_trace(notes: &Notes) -> Option<String> {
 fn jobs(
     arguments: &Record,
     sessions: Vec<Session>,
-    ran: Ran,
+    (ran, energy): (Ran, &[Energy]),
     decision: &Decision,
     symbols: &symbols::Options,
 ) -> Vec<Job> {
@@ -412,7 +422,7 @@ fn jobs(
         .map(|session| {
             let saw_the_end = session.pid == ran.pid && Some(session.number) == last;
             Job {
-                additions: additions(arguments, saw_the_end.then_some(ran), decision),
+                additions: additions(arguments, saw_the_end.then_some((ran, energy)), decision),
                 symbols: (arguments.symbols == Symbols::Embed).then(|| symbols.clone()),
                 in_doubt: InDoubt::Refuse,
                 trace: session.trace,
@@ -421,7 +431,7 @@ fn jobs(
         .collect()
 }
 
-fn additions(arguments: &Record, ran: Option<Ran>, decision: &Decision) -> Value {
+fn additions(arguments: &Record, ran: Option<(Ran, &[Energy])>, decision: &Decision) -> Value {
     let mut record = metadata::Record {
         command_line: arguments
             .program
@@ -430,7 +440,8 @@ fn additions(arguments: &Record, ran: Option<Ran>, decision: &Decision) -> Value
             .collect(),
         ..metadata::Record::default()
     };
-    if let Some(ran) = ran {
+    if let Some((ran, energy)) = ran {
+        record.energy = energy.to_vec();
         match ran.end {
             End::Exit(status) => record.exit_status = Some(status),
             End::Signal(signal) => record.signal = Some(signal),

@@ -17,6 +17,7 @@ mod dependences;
 mod devices;
 mod dialect;
 mod emitter;
+mod energy;
 mod event_selection;
 pub mod filter;
 mod functions;

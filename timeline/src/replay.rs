@@ -10,6 +10,7 @@ use omptrace_trace_format::{Diagnostic, Reader, Severity};
 
 use crate::devices::{DeviceReport, Devices, Survey, device_name};
 use crate::emitter::Stage;
+use crate::energy;
 use crate::interpret::collector::repeated_forks;
 use crate::interpret::{Interpreter, Recorder, Restart, Samples, SessionClock};
 use crate::locations::{ThreadIntroduction, display_order, introductions};
@@ -331,6 +332,7 @@ impl<'a> ProcessReplay<'a, '_> {
         let devices = self.devices(&introductions);
         let samples = Samples::new(&introductions, self.stage.wants_samples());
         let window = self.window(&introductions);
+        energy::show(self.stage, self.reader, self.start);
         let of_process = (threads, thread_names, devices, samples);
 
         let read = if self.manner.ahead {

@@ -396,4 +396,78 @@ pub struct Record {
     /// The library that replaced libgomp.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub libgomp_replaced_by: Option<String>,
+    /// The energy that the machine used meanwhile, where it may be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub energy: Vec<Energy>,
+}
+
+/// The energy that a part of the machine used, by the processor's own estimate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Energy {
+    /// The part, as the kernel calls it: `package-0`, `package-0 core`.
+    pub zone: String,
+    /// When it was read, by `CLOCK_MONOTONIC_RAW`, and the microjoules since the first reading.
+    pub readings: Vec<(u64, u64)>,
+}
+
+impl Energy {
+    /// The joules from the first reading to the last; `None` where there are no two.
+    pub fn joules(&self) -> Option<f64> {
+        let (first, last) = (self.readings.first()?, self.readings.last()?);
+        let uj = last.1.checked_sub(first.1)?;
+        (self.readings.len() > 1).then_some(uj as f64 / 1e6)
+    }
+
+    /// The mean power from each reading to the next, with the time of the first of both.
+    pub fn powers_mw(&self) -> impl Iterator<Item = (u64, i64)> {
+        let pairs = self.readings.windows(2);
+        pairs.filter_map(|pair| {
+            let [(begin, before), (end, after)] = pair else {
+                return None;
+            };
+            let ns = end.checked_sub(*begin).filter(|ns| *ns > 0)?;
+            let uj = after.checked_sub(*before)?;
+            // A microjoule in a nanosecond is a million milliwatts.
+            let mw = u128::from(uj) * 1_000_000 / u128::from(ns);
+            Some((*begin, i64::try_from(mw).unwrap_or(i64::MAX)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn power_is_energy_by_time() {
+        let energy = Energy {
+            zone: "package-0".to_owned(),
+            readings: vec![
+                (1_000, 0),
+                (1_000_001_000, 45_000_000),
+                (3_000_001_000, 65_000_000),
+            ],
+        };
+        assert_eq!(energy.joules(), Some(65.0));
+        let powers: Vec<_> = energy.powers_mw().collect();
+        assert_eq!(powers, [(1_000, 45_000), (1_000_001_000, 10_000)]);
+    }
+
+    #[test]
+    fn readings_that_make_no_sense_have_no_power() {
+        let with = |readings: &[(u64, u64)]| Energy {
+            zone: String::new(),
+            readings: readings.to_vec(),
+        };
+        assert_eq!(with(&[]).joules(), None);
+        assert_eq!(with(&[(1, 1)]).joules(), None);
+        for readings in [&[(5, 1), (4, 2)][..], &[(5, 1), (5, 2)], &[(5, 2), (6, 1)]] {
+            assert_eq!(with(readings).powers_mw().count(), 0);
+        }
+        assert_eq!(
+            with(&[(0, 0), (1, u64::MAX)]).powers_mw().next(),
+            Some((0, i64::MAX))
+        );
+    }
 }

@@ -131,6 +131,7 @@ golden! {
     untied_without_creation
     detached_task
     ended_task_named
+    energy
     locks_out_of_order
     failed_test_lock
     missing_ends
