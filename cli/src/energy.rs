@@ -208,14 +208,15 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         zone(root.path(), "intel-rapl:0", "package-0", 0);
         let mut zones = Zones::find(root.path()).expect("a zone");
-        for uj in 1..=10 * MAX_READINGS as u64 {
-            zone(root.path(), "intel-rapl:0", "package-0", uj % 1000);
+        let file = root.path().join("intel-rapl:0/energy_uj");
+        for uj in 1..=3 * MAX_READINGS as u64 {
+            fs::write(&file, (uj % 1000).to_string()).expect("a file");
             zones.read();
         }
         assert!(zones.period > PERIOD);
         let energy = zones.finish();
         assert!(energy[0].readings.len() <= MAX_READINGS);
         assert!(energy[0].readings.is_sorted());
-        assert_eq!(totals(&energy)[0].1, 10 * MAX_READINGS as u64);
+        assert_eq!(totals(&energy)[0].1, 3 * MAX_READINGS as u64);
     }
 }
