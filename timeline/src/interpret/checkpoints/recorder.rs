@@ -29,6 +29,9 @@ const MAX_EVENTS: usize = 1 << 12;
 const MAX_RANGES: usize = 1 << 12;
 /// Events that may matter are looked through when they are as many, and twice as many as did matter.
 const CANDIDATES: usize = 1 << 15;
+/// Of more than these, those of tasks are forgotten. Stops a program of millions of tasks that wait: it has no checkpoint until these
+/// have run.
+const MAX_CANDIDATES: usize = 1 << 16;
 
 /// Takes note of events whose effect lasts, and makes checkpoints of them.
 pub(crate) struct Recorder<'r> {
@@ -178,6 +181,16 @@ impl<'r> Recorder<'r> {
             while needed.next_if(|event| *event < candidate.event).is_some() {}
             needed.peek() == Some(&candidate.event)
         });
+        if self.candidates.len() > MAX_CANDIDATES {
+            let is_of_task = |event: &Event<'_>| {
+                matches!(
+                    event,
+                    Event::TaskCreate(_) | Event::TaskSchedule(_) | Event::TaskComplete(_)
+                )
+            };
+            self.candidates
+                .retain(|candidate| !is_of_task(&candidate.record.event));
+        }
         self.crowded = CANDIDATES.max(2 * self.candidates.len());
     }
 
