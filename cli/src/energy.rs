@@ -1,5 +1,5 @@
-//! The energy that the machine used while a program ran, where it may be read: by the kernel's powercap framework, as Intel's and
-//! AMD's processors count it. It is that of all programs, and the processor estimates it.
+//! The energy that the machine used while a program ran. The kernel's powercap framework shows it, where Intel's and AMD's processors
+//! count it and the user may read it. It is that of all programs, and the processor estimates it.
 //!
 //! Source: Linux, `Documentation/power/powercap/powercap.rst`.
 
@@ -20,7 +20,7 @@ pub(crate) const POWERCAP: &str = "/sys/class/powercap";
 const PERIOD: Duration = Duration::from_secs(1);
 /// The most readings of a zone. Of more, every second one is dropped, and the next come half as often.
 const MAX_READINGS: usize = 1024;
-/// Processors have some zones. Stops a folder that is none of the kernel's.
+/// Processors have some zones. Stops a folder that another program made.
 const MAX_ZONES: usize = 64;
 
 /// Reads while a program runs.

@@ -344,21 +344,8 @@ fn lasting(event: &Event<'_>) -> Lasting {
         Event::BufferFlush(_) | Event::Lost(_) | Event::Unknown(_) => Lasting::No,
         Event::Monitoring(_) => Lasting::No,
         Event::Module(_) => Lasting::Always,
-        Event::ThreadState(_) | Event::MutexWait(_) | Event::Ordered(_) => Lasting::Unknown,
-        Event::CollectorEvent(_) => Lasting::Unknown,
-        Event::Target(_) | Event::TargetDataOp(_) | Event::TargetSubmit(_) => Lasting::Unknown,
-        Event::TargetMap(_) | Event::TargetEmi(_) | Event::TargetDataOpEmi(_) => Lasting::Unknown,
-        Event::TargetSubmitEmi(_) | Event::TargetMapEmi(_) => Lasting::Unknown,
-        Event::DeviceInitialize(_) | Event::DeviceFinalize(_) => Lasting::Unknown,
-        Event::DeviceLoad(_) | Event::DeviceUnload(_) | Event::DeviceStream(_) => Lasting::Unknown,
-        Event::DeviceClock(_) | Event::DeviceTranslation(_) | Event::DeviceRecord(_) => {
-            Lasting::Unknown
-        }
-        Event::DeviceKernel(_) | Event::DeviceNativeRecord(_) | Event::DeviceImage(_) => {
-            Lasting::Unknown
-        }
-        Event::Counters(_) | Event::Sample(_) | Event::Context(_) => Lasting::Unknown,
-        Event::SamplesLost(_) | Event::SampleStream(_) => Lasting::Unknown,
+        // Those of devices, samples, counters and the Collector API, and those that are new.
+        _ => Lasting::Unknown,
     }
 }
 
