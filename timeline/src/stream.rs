@@ -240,6 +240,8 @@ fn begins_something(event: &Event<'_>) -> bool {
         Event::Reduction(e) => !ends(e.endpoint),
         Event::Idle(e) => !ends(e.endpoint),
         Event::ImplicitTaskEnd(_) | Event::MutexReleased(_) | Event::ThreadEnd(_) => false,
+        // The thread's own implicit task follows at once.
+        Event::ParallelBegin(_) => false,
         Event::ThreadBegin(_) | Event::ThreadInfo(_) | Event::ThreadState(_) => false,
         Event::Module(_) | Event::BufferFlush(_) | Event::Lost(_) => false,
         Event::Monitoring(_) | Event::Counters(_) => false,

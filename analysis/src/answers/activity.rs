@@ -152,14 +152,20 @@ impl Activity {
             Change::Pauses => self.pauses += 1,
             Change::Records => self.pauses -= 1,
             Change::Opens { region } => {
-                if let Some(index) = self.closed.iter().position(|closed| *closed == region) {
-                    self.closed.swap_remove(index);
-                    return;
-                }
+                let closed = self.closed.iter().position(|closed| *closed == region);
                 if self.open.is_empty() {
                     self.end_serial(Some(region));
+                    // Of a window, regions behind it take no time, and serial code still lies before them.
+                    if closed.is_some() {
+                        self.last = Some(region);
+                    }
                 }
-                self.open.push(region);
+                match closed {
+                    Some(index) => {
+                        self.closed.swap_remove(index);
+                    }
+                    None => self.open.push(region),
+                }
             }
             Change::Closes { region } => {
                 match self.open.iter().rposition(|open| *open == region) {
@@ -212,5 +218,19 @@ mod tests {
         assert_eq!(activity.serial[&(Some(7), None)], serial(10, 20));
         assert_eq!(activity.regions[&7], serial(10, 20));
         assert_eq!(activity.regions[&7].idle(4), 20);
+    }
+
+    #[test]
+    fn serial_code_lies_before_a_region_that_took_no_time() {
+        let mut activity = Activity::new(0);
+        activity.push(0, Change::Works);
+        activity.push(10, Change::Opens { region: 7 });
+        activity.push(10, Change::Closes { region: 7 });
+        activity.push(25, Change::Rests);
+        activity.finish(25);
+        let serial = |ns, busy_ns| Span { ns, busy_ns };
+        assert_eq!(activity.serial[&(None, Some(7))], serial(10, 10));
+        assert_eq!(activity.serial[&(Some(7), None)], serial(15, 15));
+        assert!(activity.regions.is_empty());
     }
 }
