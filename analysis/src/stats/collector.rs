@@ -363,12 +363,13 @@ impl ThreadLane {
             false => 0,
         });
         let is_counted = open.is_counted && open.is_inside;
+        // Those of this loop: a loop that is cut, or that is not counted, leaves none for the next.
+        let chunks = self.chunks.take();
         if is_counted {
             let stats = &mut construct.sums.stats;
             stats.times.add_part(ns, open.is_new);
             add(&mut stats.self_ns, own);
             add(stats.waiting_ns.get_or_insert(0), waited);
-            let chunks = self.chunks.take();
             if let Some(mut of_loop) = open.of_loop {
                 (of_loop.chunks, of_loop.iterations) = chunks.unwrap_or_default();
                 construct.sums.add_loop(&of_loop, ns);
