@@ -81,6 +81,14 @@ impl Answers {
     }
 }
 
+/// The figures that a finding rests on.
+fn evidence(figures: &[(&str, u64)]) -> Map<String, Value> {
+    let figures = figures.iter();
+    figures
+        .map(|(name, figure)| ((*name).to_owned(), Value::from(*figure)))
+        .collect()
+}
+
 /// Puts what gains the most first.
 fn sort(findings: &mut [Finding]) {
     findings.sort_by(|a, b| (b.gain_ns, &a.id, &a.place).cmp(&(a.gain_ns, &b.id, &b.place)));

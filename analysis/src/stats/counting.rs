@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use omptrace_timeline::sink::{
     Arguments, Category, Counted, Enter, Item, Location, LocationKind, Part, Region, Sink, Wants,
-    split_place,
 };
 use omptrace_trace_format::metadata::Counting;
 use serde::{Deserialize, Serialize};
@@ -220,7 +219,7 @@ impl CounterCollector {
             Category::User,
         ];
         let sums = Sums {
-            work: works.contains(&region.category).then(|| place(region)),
+            work: works.contains(&region.category).then(|| Place::of(region)),
             ..Sums::default()
         };
         self.constructs.push((region.name.clone(), sums));
@@ -268,17 +267,6 @@ impl CounterCollector {
             sums.add(construct, of_region);
         }
         sums
-    }
-}
-
-fn place(region: &Region) -> Place {
-    let source = region.source.as_ref();
-    let line = source.and_then(|source| source.line.as_ref());
-    Place {
-        construct: split_place(&region.name).0.to_owned(),
-        file: line.map(|(file, _)| file.clone()),
-        line: line.map(|(_, line)| *line),
-        function: source.and_then(|source| source.function.clone()),
     }
 }
 

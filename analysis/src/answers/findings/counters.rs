@@ -1,9 +1,7 @@
 //! What the processor's counters show of constructs in which threads work.
 
-use serde_json::Map;
-
-use super::at;
 use super::rules::{MAX_IPC, MIN_GAIN, MIN_MISSES, MIN_STALLED};
+use super::{at, evidence};
 use crate::answers::{Finding, Place};
 
 /// What threads counted while they worked in a construct at one place, and in no other inside.
@@ -48,20 +46,14 @@ fn of_place(counts: &WorkCounts, threads: u64, duration: u64) -> Option<Finding>
     if (gain_ns as f64) < MIN_GAIN * duration as f64 {
         return None;
     }
-    let mut evidence = Map::new();
-    let mut figure = |name: &str, value: u64| evidence.insert(name.to_owned(), value.into());
-    figure("counted_ns", ns);
-    figure("instructions", instructions);
-    figure("cycles", cycles);
-    for (name, value) in [
-        ("cache_misses", cache_misses),
-        ("stalled_cycles_backend", stalled_cycles),
-    ] {
-        if let Some(value) = value {
-            figure(name, value);
-        }
-    }
-    figure("threads", threads);
+    let mut figures = vec![
+        ("counted_ns", ns),
+        ("instructions", instructions),
+        ("cycles", cycles),
+        ("threads", threads),
+    ];
+    figures.extend(cache_misses.map(|misses| ("cache_misses", misses)));
+    figures.extend(stalled_cycles.map(|stalled| ("stalled_cycles_backend", stalled)));
     let text = format!(
         "threads execute {ipc:.2} instructions per cycle {}, as code that waits for memory does: use data in blocks that fit the caches, in the order in which it lies, and touch it first on the thread that uses it",
         at(&counts.place)
@@ -71,7 +63,7 @@ fn of_place(counts: &WorkCounts, threads: u64, duration: u64) -> Option<Finding>
         place: counts.place.clone(),
         gain_ns,
         text,
-        evidence,
+        evidence: evidence(&figures),
         instances: Vec::new(),
     })
 }

@@ -1,10 +1,8 @@
 //! Rules about functions, by samples. Their times are processor time, which says nothing of how busy the machine was. So they are
 //! compared with that of all samples, and not with the wall time.
 
-use serde_json::{Map, Value};
-
 use super::rules::MIN_EDGE_NS;
-use super::{Candidate, Case};
+use super::{Candidate, Case, evidence};
 use crate::answers::process::SerialTimes;
 use crate::answers::{Finding, FunctionName, Place};
 
@@ -84,10 +82,8 @@ fn finding(
     construct: &str,
     name: &FunctionName,
     text: String,
-    evidence: &[(&str, u64)],
+    figures: &[(&str, u64)],
 ) -> Finding {
-    let evidence = evidence.iter();
-    let evidence = evidence.map(|(name, number)| ((*name).to_owned(), Value::from(*number)));
     Finding {
         id: id.to_owned(),
         place: Place {
@@ -98,7 +94,7 @@ fn finding(
         },
         gain_ns: 0,
         text,
-        evidence: evidence.collect::<Map<_, _>>(),
+        evidence: evidence(figures),
         instances: Vec::new(),
     }
 }
