@@ -19,56 +19,45 @@ use omptrace_timeline::sink::{
 use crate::output::Output;
 use crate::protobuf as pb;
 
-/// Field numbers of the messages that are written.
+/// Numbers of the fields that are written.
 mod field {
-    pub(super) mod profile {
-        pub(crate) const SAMPLE_TYPE: u32 = 1;
-        pub(crate) const SAMPLE: u32 = 2;
-        pub(crate) const MAPPING: u32 = 3;
-        pub(crate) const LOCATION: u32 = 4;
-        pub(crate) const FUNCTION: u32 = 5;
-        pub(crate) const STRING_TABLE: u32 = 6;
-        pub(crate) const TIME_NANOS: u32 = 9;
-        pub(crate) const DURATION_NANOS: u32 = 10;
-        pub(crate) const PERIOD_TYPE: u32 = 11;
-        pub(crate) const PERIOD: u32 = 12;
-        pub(crate) const COMMENT: u32 = 13;
-        pub(crate) const DEFAULT_SAMPLE_TYPE: u32 = 14;
-    }
-    pub(super) mod value_type {
-        pub(crate) const TYPE: u32 = 1;
-        pub(crate) const UNIT: u32 = 2;
-    }
-    pub(super) mod sample {
-        pub(crate) const LOCATION_ID: u32 = 1;
-        pub(crate) const VALUE: u32 = 2;
-        pub(crate) const LABEL: u32 = 3;
-    }
-    pub(super) mod label {
-        pub(crate) const KEY: u32 = 1;
-        pub(crate) const STR: u32 = 2;
-    }
-    pub(super) mod mapping {
-        pub(crate) const ID: u32 = 1;
-        pub(crate) const FILENAME: u32 = 5;
-        pub(crate) const HAS_FUNCTIONS: u32 = 7;
-        pub(crate) const HAS_FILENAMES: u32 = 8;
-        pub(crate) const HAS_LINE_NUMBERS: u32 = 9;
-        pub(crate) const HAS_INLINE_FRAMES: u32 = 10;
-    }
-    pub(super) mod location {
-        pub(crate) const ID: u32 = 1;
-        pub(crate) const MAPPING_ID: u32 = 2;
-        pub(crate) const LINE: u32 = 4;
-    }
-    pub(super) mod line {
-        pub(crate) const FUNCTION_ID: u32 = 1;
-        pub(crate) const LINE: u32 = 2;
-    }
-    pub(super) mod function {
-        pub(crate) const ID: u32 = 1;
-        pub(crate) const NAME: u32 = 2;
-        pub(crate) const FILENAME: u32 = 4;
+    crate::protobuf::messages! {
+        /// `Profile`
+        profile {
+            SAMPLE_TYPE = 1,
+            SAMPLE = 2,
+            MAPPING = 3,
+            LOCATION = 4,
+            FUNCTION = 5,
+            STRING_TABLE = 6,
+            TIME_NANOS = 9,
+            DURATION_NANOS = 10,
+            PERIOD_TYPE = 11,
+            PERIOD = 12,
+            COMMENT = 13,
+            DEFAULT_SAMPLE_TYPE = 14,
+        }
+        /// `ValueType`
+        value_type { TYPE = 1, UNIT = 2, }
+        /// `Sample`
+        sample { LOCATION_ID = 1, VALUE = 2, LABEL = 3, }
+        /// `Label`
+        label { KEY = 1, STR = 2, }
+        /// `Mapping`
+        mapping {
+            ID = 1,
+            FILENAME = 5,
+            HAS_FUNCTIONS = 7,
+            HAS_FILENAMES = 8,
+            HAS_LINE_NUMBERS = 9,
+            HAS_INLINE_FRAMES = 10,
+        }
+        /// `Location`
+        location { ID = 1, MAPPING_ID = 2, LINE = 4, }
+        /// `Line`
+        line { FUNCTION_ID = 1, LINE = 2, }
+        /// `Function`
+        function { ID = 1, NAME = 2, FILENAME = 4, }
     }
 }
 

@@ -11,6 +11,14 @@
 use crate::digits::push;
 pub(crate) use crate::digits::{MAX_VARINT, push_varint as varint, room, varint as varint_bytes};
 
+/// Turns `message { FIELD = number, ... }` into a module of constants.
+macro_rules! messages {
+    ($($(#[$doc:meta])* $message:ident { $($field:ident = $number:literal,)* })*) => {
+        $($(#[$doc])* pub(crate) mod $message { $(pub(crate) const $field: u32 = $number;)* })*
+    };
+}
+pub(crate) use messages;
+
 const VARINT: u32 = 0;
 const FIXED64: u32 = 1;
 const LEN: u32 = 2;

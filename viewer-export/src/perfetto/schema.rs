@@ -1,12 +1,7 @@
 //! Numbers of the fields that are written, from `protos/perfetto/trace` of the Perfetto repository. Each message has a
 //! module, in the order in which they are used.
 
-/// Turns `message { FIELD = number, ... }` into a module of constants.
-macro_rules! messages {
-    ($($(#[$doc:meta])* $message:ident { $($field:ident = $number:literal,)* })*) => {
-        $($(#[$doc])* pub(super) mod $message { $(pub(in super::super) const $field: u32 = $number;)* })*
-    };
-}
+use crate::protobuf::messages;
 
 messages! {
     /// `Trace`
