@@ -94,11 +94,8 @@ impl Zones {
         if self.zones.iter().any(is_full) {
             self.period *= 2;
             for zone in &mut self.zones {
-                let mut number = 0;
-                zone.energy.readings.retain(|_| {
-                    number += 1;
-                    number % 2 == 1
-                });
+                let readings = std::mem::take(&mut zone.energy.readings);
+                zone.energy.readings = readings.into_iter().step_by(2).collect();
             }
         }
     }
@@ -113,7 +110,7 @@ impl Zone {
     /// `None` where it is no zone, or must not be read.
     fn open(root: &Path, name: &str) -> Option<Zone> {
         let text = |zone: &str, file: &str| fs::read_to_string(root.join(zone).join(file)).ok();
-        let number = |file: &str| text(name, file)?.trim().parse::<u64>().ok();
+        let number = |file: &str| number(&root.join(name).join(file));
         let own = text(name, "name")?.trim().to_owned();
         // `intel-rapl:0:1` is a part of `intel-rapl:0`.
         let around = name
@@ -136,8 +133,7 @@ impl Zone {
     }
 
     fn read(&mut self, now: u64) {
-        let text = fs::read_to_string(&self.file).ok();
-        let Some(value) = text.and_then(|text| text.trim().parse::<u64>().ok()) else {
+        let Some(value) = number(&self.file) else {
             return;
         };
         let more = match value.checked_sub(self.last) {
@@ -148,6 +144,11 @@ impl Zone {
         self.total = self.total.saturating_add(more);
         self.energy.readings.push((now, self.total));
     }
+}
+
+/// The number in a file of the kernel's.
+fn number(file: &Path) -> Option<u64> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]

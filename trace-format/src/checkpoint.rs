@@ -103,11 +103,6 @@ impl Checkpoint {
 }
 
 impl Packed {
-    /// Its time, in raw ticks.
-    pub fn ticks(&self) -> u64 {
-        self.ticks
-    }
-
     /// Bytes of the file that it takes, its entry in the index included.
     pub(crate) fn bytes(&self) -> usize {
         BLOCK_HEADER_BYTES + self.payload.len() + INDEX_ENTRY_BYTES
@@ -129,17 +124,16 @@ impl Packed {
     }
 }
 
-/// The checkpoints of `all` that take `bytes` at most in a file: with twice the distance, until they do.
-pub fn thinned(all: &[Packed], bytes: u64) -> Vec<Packed> {
-    let mut kept = all.to_vec();
-    while kept.iter().map(|packed| packed.bytes() as u64).sum::<u64>() > bytes {
-        let mut number = 0;
-        kept.retain(|_| {
-            number += 1;
-            number % 2 == 0
-        });
+/// The `checkpoints` that take `bytes` at most in a file: with twice the distance, until they do.
+pub fn thinned(mut checkpoints: Vec<Packed>, bytes: u64) -> Vec<Packed> {
+    let all_bytes = |checkpoints: &[Packed]| -> u64 {
+        let each = checkpoints.iter();
+        each.map(|packed| packed.bytes() as u64).sum()
+    };
+    while all_bytes(&checkpoints) > bytes {
+        checkpoints = checkpoints.into_iter().skip(1).step_by(2).collect();
     }
-    kept
+    checkpoints
 }
 
 impl Reader {
@@ -244,7 +238,7 @@ mod tests {
             .collect();
         let each = packed[0].bytes() as u64;
         let ticks = |bytes| -> Vec<u64> {
-            thinned(&packed, bytes)
+            thinned(packed.clone(), bytes)
                 .iter()
                 .map(|packed| packed.ticks)
                 .collect()

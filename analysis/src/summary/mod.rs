@@ -235,12 +235,16 @@ impl NewSummary {
     /// # Errors
     /// The trace has none then.
     pub fn write(&mut self, reader: &Reader) -> Result<(), NoSummary> {
-        if self.body.alone.is_some() && stored::is_too_large(&self.text()) {
+        let mut text = self.text();
+        if self.body.alone.is_some() && stored::is_too_large(&text) {
             self.body.alone = None;
+            text = self.text();
         }
-        let text = self.text();
         let room = reader.summary().file_bytes / SHARE_OF_CHECKPOINTS;
-        let checkpoints = thinned(&self.checkpoints, room.min(MAX_CHECKPOINT_BYTES));
+        let checkpoints = thinned(
+            std::mem::take(&mut self.checkpoints),
+            room.min(MAX_CHECKPOINT_BYTES),
+        );
         stored::write(reader, &text, &checkpoints).map_err(NoSummary::Write)
     }
 
