@@ -1,5 +1,6 @@
 //! Windows of traces that are read from their start, and need not be.
 
+use omptrace_timeline::may_have_checkpoints;
 use omptrace_timeline::sink::Ns;
 use omptrace_trace_format::Reader;
 
@@ -16,9 +17,7 @@ pub(crate) fn hint_at_checkpoints(window: Option<(Ns, Ns)>, readers: &[&Reader])
     }
     let could_have = |reader: &&&Reader| {
         let (metadata, summary) = (reader.metadata(), reader.summary());
-        let is_plain = metadata.sampling.is_none()
-            && metadata.counting.is_none()
-            && metadata.devices.is_empty();
+        let is_plain = may_have_checkpoints(metadata) && metadata.devices.is_empty();
         // The analysis that makes a summary makes them, too.
         is_plain
             && summary.sealed

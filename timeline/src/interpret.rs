@@ -16,7 +16,9 @@ mod states;
 mod tasks;
 mod tr2;
 
+pub use checkpoints::may_have_checkpoints;
 pub(crate) use checkpoints::{Recorder, Restart};
+pub(crate) use regions::endpoint;
 pub use regions::schedule;
 pub(crate) use samples::Samples;
 

@@ -44,7 +44,7 @@ pub use devices::{ClockSource, DeviceClockReport, DeviceReport, MemoryOfPlace};
 pub use dialect::Dialect;
 pub use event_selection::halves;
 pub use hand_over::{KeptArguments, handed_over};
-pub use interpret::schedule;
+pub use interpret::{may_have_checkpoints, schedule};
 pub(crate) use locations::introductions;
 pub use locations::{ThreadIntroduction, display_order};
 pub use merge::records_in_order;

@@ -332,7 +332,7 @@ impl<'a> ProcessReplay<'a, '_> {
         let devices = self.devices(&introductions);
         let samples = Samples::new(&introductions, self.stage.wants_samples());
         let window = self.window(&introductions);
-        energy::show(self.stage, self.reader, self.start);
+        energy::show(self.stage, metadata.record.as_ref(), self.clock());
         let of_process = (threads, thread_names, devices, samples);
 
         let read = if self.manner.ahead {
@@ -392,6 +392,13 @@ impl<'a> ProcessReplay<'a, '_> {
         }
     }
 
+    fn clock(&self) -> SessionClock<'a> {
+        SessionClock {
+            map: self.reader.clock(),
+            start: self.start,
+        }
+    }
+
     /// The time that is wanted, where events outside of it need not be read. Those of devices and of samples come later than what
     /// they are about.
     fn window(&self, introductions: &[ThreadIntroduction]) -> Option<(Ns, Ns)> {
@@ -410,11 +417,7 @@ impl<'a> ProcessReplay<'a, '_> {
         decoding: Decoding<'_, 'a>,
         progress: &mut dyn FnMut(u64),
     ) -> Read {
-        let reader = self.reader;
-        let clock = SessionClock {
-            map: reader.clock(),
-            start: self.start,
-        };
+        let (reader, clock) = (self.reader, self.clock());
         let mut interpreter = Interpreter::new(
             self.stage,
             reader.metadata(),

@@ -13,7 +13,7 @@ use omptrace_trace_format::event::Event;
 use omptrace_trace_format::reader::{Events, Reader, Record, Stream};
 
 use crate::dialect::Dialect;
-use crate::interpret::SessionClock;
+use crate::interpret::{SessionClock, endpoint};
 use crate::sink::Ns;
 
 /// Events of a batch: as many as spare most of the hand-overs and stay in a processor's cache.
@@ -231,14 +231,10 @@ impl<'a, 'r> Batches<'a, 'r> {
 /// region that is over. The tracer's own events are about nothing, or about the time before them.
 #[cold]
 fn begins_something(event: &Event<'_>) -> bool {
-    let ends = |endpoint| endpoint == ompt::ompt_scope_end;
+    if let Some(endpoint) = endpoint(event) {
+        return endpoint != ompt::ompt_scope_end;
+    }
     match event {
-        Event::SyncRegionWait(e) => !ends(e.endpoint),
-        Event::SyncRegion(e) => !ends(e.endpoint),
-        Event::Work(e) => !ends(e.endpoint),
-        Event::Masked(e) => !ends(e.endpoint),
-        Event::Reduction(e) => !ends(e.endpoint),
-        Event::Idle(e) => !ends(e.endpoint),
         Event::ImplicitTaskEnd(_) | Event::MutexReleased(_) | Event::ThreadEnd(_) => false,
         // The thread's own implicit task follows at once.
         Event::ParallelBegin(_) => false,

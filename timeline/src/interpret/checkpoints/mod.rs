@@ -19,9 +19,15 @@ mod state;
 pub(crate) use recorder::Recorder;
 pub(crate) use restart::Restart;
 
+use omptrace_trace_format::Metadata;
 use serde::{Deserialize, Serialize};
 
 use crate::thread::Progress;
+
+/// Whether a trace of this kind may have checkpoints. One of a program that uses devices has those from before only.
+pub fn may_have_checkpoints(metadata: &Metadata) -> bool {
+    metadata.sampling.is_none() && metadata.counting.is_none()
+}
 
 /// The version of what a checkpoint means: that of the program, and a number that grows with each change between two releases.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");

@@ -1,5 +1,7 @@
 //! Checkpoints of a trace that is interpreted from its start.
 
+use std::collections::BTreeSet;
+
 use ompt_sys as ompt;
 use omptrace_symbols::Table;
 use omptrace_trace_format::checkpoint::{Checkpoint, Packed};
@@ -8,7 +10,7 @@ use omptrace_trace_format::{Reader, Record};
 
 use super::super::*;
 use super::restart::Restart;
-use super::{Head, VERSION};
+use super::{Head, VERSION, may_have_checkpoints};
 use crate::Manner;
 use crate::devices::Survey;
 use crate::null_sink::NullSink;
@@ -86,7 +88,6 @@ impl Needed {
 impl<'r> Recorder<'r> {
     /// For the trace of `reader`, which is interpreted from its start, with a checkpoint every `distance` events.
     pub(crate) fn new(reader: &'r Reader, distance: u64) -> Recorder<'r> {
-        let metadata = reader.metadata();
         Recorder {
             reader,
             candidates: Vec::new(),
@@ -98,7 +99,7 @@ impl<'r> Recorder<'r> {
             retry: distance / RETRY + 1,
             last: (0, Ns::MIN),
             made: Vec::new(),
-            is_off: metadata.sampling.is_some() || metadata.counting.is_some(),
+            is_off: !may_have_checkpoints(reader.metadata()),
         }
     }
 
@@ -316,17 +317,13 @@ enum Lasting {
 
 #[inline(always)]
 fn lasting(event: &Event<'_>) -> Lasting {
-    let begins = |endpoint| match endpoint {
-        ompt::ompt_scope_end => Lasting::No,
-        _ => Lasting::Perhaps,
-    };
+    if let Some(endpoint) = endpoint(event) {
+        return match endpoint {
+            ompt::ompt_scope_end => Lasting::No,
+            _ => Lasting::Perhaps,
+        };
+    }
     match event {
-        Event::SyncRegionWait(e) => begins(e.endpoint),
-        Event::SyncRegion(e) => begins(e.endpoint),
-        Event::Work(e) => begins(e.endpoint),
-        Event::Masked(e) => begins(e.endpoint),
-        Event::Reduction(e) => begins(e.endpoint),
-        Event::Idle(e) => begins(e.endpoint),
         Event::ParallelBegin(_) | Event::ParallelEnd(_) | Event::ImplicitTaskBegin(_) => {
             Lasting::Perhaps
         }
@@ -396,29 +393,24 @@ impl<'t> Interpreter<'t, '_> {
                 last.insert(candidate.thread, e.parallel_data.0);
             }
         }
-        let mut teams: FastMap<u64, ()> = self
-            .teams
-            .keys()
-            .chain(last.values())
-            .map(|team| (*team, ()))
-            .collect();
+        let mut teams: BTreeSet<u64> = self.teams.keys().chain(last.values()).copied().collect();
         for (place, thread) in self.threads.iter().enumerate() {
             for (index, frame) in thread.stack().iter().enumerate() {
                 self.needed_of_frame(&mut needed, candidates, place, index);
-                teams.extend(frame.team().map(|team| (team.0, ())));
+                teams.extend(frame.team().map(|team| team.0));
             }
         }
-        let mut implicit_tasks: FastMap<u64, ()> = FastMap::default();
+        let mut implicit_tasks = BTreeSet::new();
         for candidate in candidates {
             let is_of_team = match &candidate.record.event {
-                Event::ParallelBegin(e) => teams.contains_key(&e.parallel_data.0),
-                Event::ParallelEnd(e) => teams.contains_key(&e.parallel_data.0),
+                Event::ParallelBegin(e) => teams.contains(&e.parallel_data.0),
+                Event::ParallelEnd(e) => teams.contains(&e.parallel_data.0),
                 Event::ImplicitTaskBegin(e) => {
-                    let is_member = teams.contains_key(&e.parallel_data.0);
-                    implicit_tasks.extend(is_member.then_some((e.task_data.0, ())));
+                    let is_member = teams.contains(&e.parallel_data.0);
+                    implicit_tasks.extend(is_member.then_some(e.task_data.0));
                     is_member
                 }
-                Event::ImplicitTaskEnd(e) => implicit_tasks.contains_key(&e.task_data.0),
+                Event::ImplicitTaskEnd(e) => implicit_tasks.contains(&e.task_data.0),
                 _ => false,
             };
             if is_of_team {

@@ -97,9 +97,7 @@ impl Interpreter<'_, '_> {
             has_proxy_tasks: self.has_proxy_tasks,
         })
     }
-}
 
-impl Interpreter<'_, '_> {
     /// Whether all members have left the same barriers. Who waits for others that have gone on already waits for the runtime, which
     /// only the events of these others show.
     fn is_in_step(&self, team: &Team) -> bool {
