@@ -133,14 +133,17 @@ fn added_up(stats: &Value) -> Counted {
     counts
 }
 
-/// The fault of a program, if there is one.
-fn fault(
+/// How many windows of a program's trace began at a checkpoint.
+///
+/// # Errors
+/// The program has a fault.
+fn windows_of(
     seed: u64,
     compiler: Compiler,
     on: &str,
     target: &Target,
     folder: &Path,
-) -> Result<(), String> {
+) -> Result<usize, String> {
     let (source, binary) = (folder.join("program.c"), folder.join("program"));
     let trace = folder.join("program.omptrace");
     fs::write(&source, program(seed, target)).expect("the folder is ours");
@@ -175,7 +178,7 @@ fn fault(
         // Targets are known for the usual runtime only.
         if on != RUNTIME {
             eprintln!("unusable: seed {seed}: {fault}");
-            return Ok(());
+            return Ok(0);
         }
         return Err(fault);
     }
@@ -235,9 +238,6 @@ fn fault(
     };
     sound(&trace)?;
     let tried = windows::agree(&trace, seed, WINDOWS)?;
-    if std::env::var_os("OMPTRACE_TEST_TALK").is_some() {
-        eprintln!("seed {seed}: {tried:?}");
-    }
     for (format, name) in [
         ("chrome", "x.json"),
         ("perfetto", "x.pftrace"),
@@ -257,7 +257,8 @@ fn fault(
             return Err(format!("{format}: {output:?}"));
         }
     }
-    sound(&folder.join("x.otf2"))
+    sound(&folder.join("x.otf2"))?;
+    Ok(tried.windows)
 }
 
 fn check(compiler: Compiler, target: &Target) {
@@ -272,14 +273,19 @@ fn check(compiler: Compiler, target: &Target) {
     };
     let first = from_environment("OMPTRACE_TEST_SEED").unwrap_or(0);
     let programs = from_environment("OMPTRACE_TEST_PROGRAMS").unwrap_or(PROGRAMS);
-    let mut faults = String::new();
+    let (mut faults, mut windows) = (String::new(), 0);
     for seed in first..first + programs {
         let folder = TempDir::new().expect("a temporary folder can be made");
-        if let Err(fault) = fault(seed, compiler, &on, target, folder.path()) {
-            faults.push_str(&format!("seed {seed}, {}, on {on}: {fault}\n", target.name));
+        match windows_of(seed, compiler, &on, target, folder.path()) {
+            Ok(more) => windows += more,
+            Err(fault) => {
+                faults.push_str(&format!("seed {seed}, {}, on {on}: {fault}\n", target.name));
+            }
         }
     }
     assert!(faults.is_empty(), "{faults}");
+    let are_many = on == RUNTIME && programs >= PROGRAMS;
+    assert!(windows > 0 || !are_many, "no window began at a checkpoint");
 }
 
 #[test]

@@ -4,19 +4,6 @@ use std::path::{Path, PathBuf};
 
 use omptrace_tests::windows::{agree, read_crafted};
 
-#[test]
-#[ignore = "for traces that somebody names: OMPTRACE_TEST_TRACES, OMPTRACE_TEST_WINDOWS"]
-fn windows_of_named_traces() {
-    let traces = std::env::var("OMPTRACE_TEST_TRACES").expect("paths");
-    let windows =
-        std::env::var("OMPTRACE_TEST_WINDOWS").map_or(20, |it| it.parse().expect("a number"));
-    for trace in traces.split_whitespace() {
-        let tried = agree(Path::new(trace), 1, windows);
-        println!("{trace}: {tried:?}");
-        tried.unwrap_or_else(|fault| panic!("{fault}"));
-    }
-}
-
 /// Traces of devices and of old runtimes, most of which have no checkpoints.
 fn recorded_traces() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../viewer-export/tests");
