@@ -129,6 +129,7 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
             selection,
             symbols,
             format: arguments.format.0.clone(),
+            ..ConvertOptions::default()
         },
     };
     match (arguments.split, arguments.to.folder_parts()) {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -9,9 +11,10 @@ use omptrace_analysis::{Options, Stats};
 use omptrace_timeline::filter::Selection;
 use omptrace_timeline::null_sink::NullSink;
 use omptrace_timeline::sink::{Arguments, Awaited, Item, Ns, Point, Sink, Wants};
-use omptrace_timeline::{Manner, replay_with};
+use omptrace_timeline::{FromSegment, Manner, Segments, Timeline, replay_with};
 use omptrace_trace_format::checkpoint::Checkpoint;
 use omptrace_trace_format::{Reader, summary};
+use omptrace_viewer_export::{ConvertOptions, Format, convert};
 
 use crate::trace::difference;
 
@@ -31,6 +34,8 @@ pub struct Tried {
     pub checkpoints: usize,
     /// Windows that begin after one.
     pub windows: usize,
+    /// Segments that were exported apart.
+    pub segments: usize,
 }
 
 /// What a window shows, in words: numbers that only distinguish things are left out.
@@ -39,6 +44,8 @@ struct Words {
     locations: Vec<String>,
     regions: Vec<String>,
     counters: Vec<String>,
+    /// Links that viewers do not show are left out: they may lead from before a segment.
+    is_of_viewers: bool,
     lines: Arc<Mutex<Vec<String>>>,
 }
 
@@ -66,7 +73,10 @@ fn arguments(arguments: Arguments<'_>) -> String {
 
 impl Sink for Words {
     fn wants(&self) -> Wants {
-        Wants::ALL
+        match self.is_of_viewers {
+            true => Wants::COUNTS.and(Wants::ARROWS).and(Wants::SAMPLES),
+            false => Wants::ALL,
+        }
     }
 
     fn item(&mut self, item: &Item<'_>) {
@@ -112,6 +122,7 @@ impl Sink for Words {
                 self.at(link.to),
                 link.effect
             )),
+            Item::Segment => self.line("segment".to_owned()),
             Item::Counted(counted) => self.line(format!("{} counted", self.at(counted.at))),
             Item::Sample(sample) => self.line(format!("{} sample", self.at(sample.at))),
             _ => {}
@@ -120,7 +131,7 @@ impl Sink for Words {
 }
 
 /// What `window` of the trace shows. A counter that is 0 from its begin on need not be said to be. Its changes within a
-/// microsecond are one, of which the window's end may show a part.
+/// microsecond are one, of which the window's ends may show a part.
 fn shown(reader: &Reader, window: (Ns, Ns), manner: Manner) -> Vec<String> {
     let words = Words::default();
     let selection = Selection {
@@ -137,18 +148,27 @@ fn shown(reader: &Reader, window: (Ns, Ns), manner: Manner) -> Vec<String> {
     );
     sink.finish().expect("nothing is written");
     let mut lines = std::mem::take(&mut *words.lines.lock().expect("nobody panics"));
-    let nothing = format!(" {} 0", window.0);
-    lines.retain(|line| !line.ends_with(&nothing));
-    lines.retain(|line| {
-        let numbers = line
-            .strip_prefix(COUNT)
-            .and_then(|count| count.rsplit_once(' '));
-        let time = numbers.and_then(|(front, _)| front.rsplit_once(' '));
-        let time: Option<Ns> = time.and_then(|(_, time)| time.parse().ok());
-        time.is_none_or(|time| time < window.1 - RESOLUTION_NS)
-    });
+    let counts: Vec<(String, Ns, i64)> = lines.iter().filter_map(|line| count(line)).collect();
+    lines.retain(|line| count(line).is_none());
+    let mut at_begin = BTreeMap::new();
+    for (name, time, value) in counts {
+        if time < window.0 + RESOLUTION_NS {
+            at_begin.insert(name, value);
+        } else if time < window.1 - RESOLUTION_NS {
+            lines.push(format!("{COUNT}{name} {time} {value}"));
+        }
+    }
+    let at_begin = at_begin.iter().filter(|(_, value)| **value != 0);
+    lines.extend(at_begin.map(|(name, value)| format!("{COUNT}{name} at first {value}")));
     lines.sort();
     lines
+}
+
+/// Name, time and value of a line about a counter.
+fn count(line: &str) -> Option<(String, Ns, i64)> {
+    let (rest, value) = line.strip_prefix(COUNT)?.rsplit_once(' ')?;
+    let (name, time) = rest.rsplit_once(' ')?;
+    Some((name.to_owned(), time.parse().ok()?, value.parse().ok()?))
 }
 
 /// What depends on the longest chain of work. Of several that are as long when a window begins, another one may be followed, which
@@ -203,6 +223,78 @@ fn with_checkpoints(path: &Path, folder: &Path) -> (PathBuf, usize, Ns) {
     (copy, checkpoints.len(), all.end)
 }
 
+/// Events of a segment, at least.
+const MIN_SEGMENT: u64 = 1;
+
+/// Compares what each segment shows, one after the other and each by itself, and their exports. Gives how many there are.
+fn segments_agree(reader: &Reader) -> Result<usize, String> {
+    let Some(segments) = Segments::of(reader, MIN_SEGMENT) else {
+        return Ok(0);
+    };
+    let timeline = Timeline::of(&[reader]);
+    let shown = |number: Option<usize>| {
+        let mut words = Words {
+            is_of_viewers: true,
+            ..Words::default()
+        };
+        let lines = Arc::clone(&words.lines);
+        let names = omptrace_symbols::Table::stored;
+        let mut sink = FromSegment::of(number.unwrap_or(0), &mut words);
+        let manner = Manner::default();
+        timeline.replay_segments(&segments, number, &names, manner, &mut sink, &mut |_| {});
+        std::mem::take(&mut *lines.lock().expect("nobody panics"))
+    };
+    let all = shown(None);
+    let each: Vec<String> = (0..segments.count())
+        .flat_map(|number| shown(Some(number)))
+        .collect();
+    let fault = |what: &str, expected: &[String], found: &[String]| {
+        let difference = difference(expected, found);
+        Err(format!("{}: {what}:\n{difference}", reader.path().display()))
+    };
+    if each != all {
+        return fault("segments by themselves", &all, &each);
+    }
+    let format = Format::by_name("perfetto").expect("a format");
+    let export = |threads| {
+        let bytes = Bytes::default();
+        let options = ConvertOptions {
+            threads: NonZero::new(threads),
+            min_segment_events: Some(MIN_SEGMENT),
+            ..ConvertOptions::default()
+        };
+        let report = convert(&[reader], format, &options, Box::new(bytes.clone()), &mut |_| {});
+        let mut report = report.expect("nothing fails").processes;
+        let bytes = std::mem::take(&mut *bytes.0.lock().expect("nobody panics"));
+        (bytes, format!("{:?}", report.pop()))
+    };
+    let one_thread = export(1);
+    for threads in [2, 5] {
+        if export(threads) != one_thread {
+            return Err(format!(
+                "{}: the export by {threads} threads is another",
+                reader.path().display()
+            ));
+        }
+    }
+    Ok(segments.count())
+}
+
+/// Bytes that were written.
+#[derive(Clone, Default)]
+struct Bytes(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Bytes {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("nobody panics").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A number below another, the next of a series.
 fn random(state: &mut u64, below: i64) -> i64 {
     *state = state
@@ -231,6 +323,7 @@ pub fn agree(path: &Path, seed: u64, count: usize) -> Result<Tried, String> {
     let mut tried = Tried {
         checkpoints,
         windows: 0,
+        segments: segments_agree(&with)?,
     };
     for number in 0..count {
         let begin = random(&mut state, end);

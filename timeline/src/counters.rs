@@ -25,7 +25,13 @@ pub(crate) enum Count {
 }
 
 impl Count {
-    const NUMBER: usize = 5;
+    const ALL: [Count; 5] = [
+        Count::ActiveThreads,
+        Count::UnfinishedTasks,
+        Count::WaitingAtBarriers,
+        Count::WaitingForTasks,
+        Count::WaitingForLocks,
+    ];
 
     /// Its name for people.
     fn name(self) -> &'static str {
@@ -60,7 +66,7 @@ impl Count {
 
 /// The counters of a process.
 pub(crate) struct Counters {
-    counters: [Counter; Count::NUMBER],
+    counters: [Counter; Count::ALL.len()],
     threads: Vec<Counted>,
 }
 
@@ -90,7 +96,7 @@ impl Counters {
             ..Counted::default()
         };
         Counters {
-            counters: [Counter::default(); Count::NUMBER],
+            counters: [Counter::default(); Count::ALL.len()],
             threads: threads.iter().map(counted).collect(),
         }
     }
@@ -162,15 +168,16 @@ impl Counters {
         counter.changed.get_or_insert(time);
     }
 
+    /// Reports what has changed.
+    pub(crate) fn show(&mut self, stage: &mut Stage<'_>) {
+        for count in Count::ALL {
+            self.counters[count as usize].show(stage, count);
+        }
+    }
+
     /// The process is at its end, and with it what was counted.
     pub(crate) fn finish(&mut self, stage: &mut Stage<'_>, time: Ns) {
-        for count in [
-            Count::ActiveThreads,
-            Count::UnfinishedTasks,
-            Count::WaitingAtBarriers,
-            Count::WaitingForTasks,
-            Count::WaitingForLocks,
-        ] {
+        for count in Count::ALL {
             let counter = &mut self.counters[count as usize];
             counter.show(stage, count);
             counter.value = 0;

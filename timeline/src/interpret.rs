@@ -42,7 +42,7 @@ use crate::names::{Construct, DeviceEvent};
 use crate::repair::{Cause, Repairs};
 use crate::sampling::SampleSums;
 use crate::sink::{
-    Anchor, Argument, Awaited, Category, Interval, LinkKind, LocationKind, LockId, Ns, RegionId,
+    Anchor, Argument, Awaited, Category, Interval, Item, LinkKind, LocationKind, LockId, Ns, RegionId,
     TaskId, TeamId, ThreadEvent, Value, argument,
 };
 use crate::tasks::{Task, TaskState, Tasks};
@@ -648,6 +648,19 @@ impl<'t, 's> Interpreter<'t, 's> {
             self.recording_was_off(begin, time);
         }
         (self.lost, self.devices.finish(self.stage))
+    }
+
+    /// A segment begins: what came before is shown as far as it is known.
+    #[cold]
+    pub(crate) fn begin_segment(&mut self) {
+        self.counters.show(self.stage);
+        self.stage.item(&Item::Segment);
+    }
+
+    /// What comes behind the segment is interpreted by others. Gives the same as [`Interpreter::finish`].
+    pub(crate) fn end_segment(mut self) -> (u64, BTreeMap<i32, DeviceReport>) {
+        self.counters.show(self.stage);
+        (self.lost, BTreeMap::new())
     }
 
     /// A thread meets others, inside of a region.

@@ -35,6 +35,7 @@ mod replay;
 mod report;
 mod reports;
 mod sampling;
+mod segments;
 pub mod sink;
 mod stream;
 mod tasks;
@@ -56,3 +57,4 @@ pub use replay::{
 pub use report::{EventCounts, ProcessReport, Report};
 pub use reports::Reports;
 pub use sampling::{SampleSums, why_no_samples};
+pub use segments::{FromSegment, MAX_SEGMENTS, MIN_SEGMENT_EVENTS, Segments};

@@ -99,6 +99,17 @@ impl Locks {
         self.locks.iter().all(|lock| lock.displaced.is_empty())
     }
 
+    /// Whether another thread than `waiter` has released a mutex since that time, which nobody has now. It is that of `wait_id`, or
+    /// any where that is `None`.
+    pub(crate) fn is_released(&self, wait_id: Option<u64>, waiter: usize, since: Ns) -> bool {
+        let is_asked_for = |lock: &&Lock| wait_id.is_none_or(|wait_id| wait_id == lock.wait_id);
+        let mut locks = self.locks.iter().filter(is_asked_for);
+        locks.any(|lock| {
+            let is_since = |release: Release| release.by != waiter && release.at.time >= since;
+            lock.hold.is_none() && lock.released.is_some_and(is_since)
+        })
+    }
+
     /// The mutexes that are held, by `wait_id`.
     pub(crate) fn held(&self) -> Vec<Held> {
         let held = self.locks.iter().filter_map(|lock| {

@@ -19,6 +19,7 @@ use crate::repair::Cause;
 use crate::report::{EventCounts, ProcessReport, Report, is_overwritten};
 use crate::reports::Reports;
 use crate::sampling::SampleSums;
+use crate::segments::Segments;
 use crate::sink::{Item, Lifetime, LocationKind, Ns, Process, ProcessId, Sink, Summary};
 use crate::stream::{Decoding, Extent};
 use crate::thread::Thread;
@@ -149,6 +150,7 @@ impl<'a> Timeline<'a> {
                 start: offset(reader, self.origin),
                 done,
                 manner,
+                segments: None,
             };
             let process = replay.run(symbols(reader), &mut report.end, progress);
             done += process.events;
@@ -157,6 +159,42 @@ impl<'a> Timeline<'a> {
         if let Some(text) = alignment_note(self.uncertainty_ns).filter(|_| first == 0) {
             stage.item(&Item::Note(ProcessId(0), &text));
         }
+        report
+    }
+
+    /// Interprets the only process in `segments`: each of them, one after the other, or the one of that `number`, counting from 0.
+    /// In both ways `sink` gets the same behind each [`Item::Segment`]. The report of a segment is of all before it, too.
+    pub fn replay_segments(
+        &self,
+        segments: &Segments,
+        number: Option<usize>,
+        symbols: &dyn Fn(&Reader) -> Table,
+        manner: Manner,
+        sink: &mut dyn Sink,
+        progress: &mut dyn FnMut(u64),
+    ) -> Report {
+        let mut report = Report::default();
+        let [reader] = self.inputs[..] else {
+            return report;
+        };
+        if self.origin > 0 {
+            sink.item(&Item::Start {
+                realtime_ns: self.origin,
+            });
+        }
+        let mut stage = Stage::new(sink, manner);
+        let mut replay = ProcessReplay {
+            reader,
+            stage: &mut stage,
+            id: ProcessId(0),
+            has_namesake: false,
+            start: offset(reader, self.origin),
+            done: 0,
+            manner,
+            segments: Some((segments, number)),
+        };
+        let process = replay.run(symbols(reader), &mut report.end, progress);
+        report.processes.push(process);
         report
     }
 }
@@ -271,6 +309,8 @@ struct ProcessReplay<'a, 's> {
     /// Events of the processes before this one.
     done: u64,
     manner: Manner,
+    /// The segments that it is interpreted in, and the number of the one that is wanted; all are where it is `None`.
+    segments: Option<(&'a Segments, Option<usize>)>,
 }
 
 /// The result of reading a process's events.
@@ -327,7 +367,10 @@ impl<'a> ProcessReplay<'a, '_> {
             is_overwritten: is_overwritten(self.reader.diagnostics()),
         };
         self.stage.item(&Item::Process(&process));
-        let introductions = introductions(self.reader);
+        let introductions = match self.segments {
+            Some((segments, _)) => segments.introductions.clone(),
+            None => introductions(self.reader),
+        };
         let (threads, thread_names) = self.locations(&introductions);
         let devices = self.devices(&introductions);
         let samples = Samples::new(&introductions, self.stage.wants_samples());
@@ -364,11 +407,13 @@ impl<'a> ProcessReplay<'a, '_> {
             summarised: Vec::new(),
             checkpoints: read.checkpoints,
         };
-        for (_, note) in report.notes() {
-            self.stage.item(&Item::Note(self.id, &note));
+        if !self.is_before_last() {
+            for (_, note) in report.notes() {
+                self.stage.item(&Item::Note(self.id, &note));
+            }
+            let summary = self.summary(&report, read.end);
+            self.stage.item(&Item::Summary(self.id, &summary));
         }
-        let summary = self.summary(&report, read.end);
-        self.stage.item(&Item::Summary(self.id, &summary));
         report
     }
 
@@ -390,6 +435,18 @@ impl<'a> ProcessReplay<'a, '_> {
                 .map(|repair| (repair.cause.name(), repair.count))
                 .collect(),
         }
+    }
+
+    /// Whether one segment is wanted, behind which there are others.
+    fn is_before_last(&self) -> bool {
+        let one = self.segments.and_then(|(segments, number)| Some((segments, number?)));
+        one.is_some_and(|(segments, number)| !segments.is_last(number))
+    }
+
+    /// The segment that is interpreted first, and whether that is the only one.
+    fn first_segment(&self) -> (usize, bool) {
+        let number = self.segments.and_then(|(_, number)| number);
+        (number.unwrap_or(0), number.is_some())
     }
 
     fn clock(&self) -> SessionClock<'a> {
@@ -417,6 +474,9 @@ impl<'a> ProcessReplay<'a, '_> {
         decoding: Decoding<'_, 'a>,
         progress: &mut dyn FnMut(u64),
     ) -> Read {
+        let (mut segment, is_only) = self.first_segment();
+        let is_before_last = self.is_before_last();
+        let segments = self.segments.map(|(segments, _)| segments);
         let (reader, clock) = (self.reader, self.clock());
         let mut interpreter = Interpreter::new(
             self.stage,
@@ -428,7 +488,12 @@ impl<'a> ProcessReplay<'a, '_> {
             repeated_forks(reader),
         )
         .with_samples(samples);
-        let restart = window.and_then(|(begin, _)| Restart::before(reader, clock, begin));
+        let end_of = |segment| segments.map_or(u64::MAX, |segments| segments.end(segment));
+        let mut end_of_segment = end_of(segment);
+        let restart = match segments.and_then(|segments| segments.begin(segment)) {
+            Some(ticks) => Restart::at(reader, ticks),
+            None => window.and_then(|(begin, _)| Restart::before(reader, clock, begin)),
+        };
         let extent = Extent {
             from: restart.as_ref().map_or(0, |restart| restart.ticks),
             until: window.map_or(Ns::MAX, |(_, end)| end),
@@ -437,6 +502,9 @@ impl<'a> ProcessReplay<'a, '_> {
         if let Some(restart) = restart {
             interpreter.begin_at(&restart);
             events = restart.events_before();
+            if is_only {
+                interpreter.begin_segment();
+            }
         }
         let distance = self.manner.checkpoints;
         let mut recorder = distance.map(|distance| Recorder::new(reader, distance));
@@ -454,12 +522,22 @@ impl<'a> ProcessReplay<'a, '_> {
             Some(_) => Ns::MIN,
             None => extent.until,
         };
-        while let Some(run) = merge.next_run() {
+        'all: while let Some(run) = merge.next_run() {
             if let Some(counts) = counts.get_mut(run.thread) {
                 let all = run.events.iter();
                 all.for_each(|timed| counts.add(&timed.record.event));
             }
             for timed in run.events {
+                if timed.record.ticks >= end_of_segment {
+                    if is_only {
+                        break 'all;
+                    }
+                    while timed.record.ticks >= end_of_segment {
+                        segment += 1;
+                        end_of_segment = end_of(segment);
+                        interpreter.begin_segment();
+                    }
+                }
                 end = timed.time;
                 if end >= noted_from {
                     if end >= extent.until && repairs.is_none() {
@@ -483,8 +561,16 @@ impl<'a> ProcessReplay<'a, '_> {
                 }
             }
         }
+        // Where chunks are damaged, segments may have no events.
+        while !is_only && segments.is_some_and(|segments| !segments.is_last(segment)) {
+            segment += 1;
+            interpreter.begin_segment();
+        }
         let samples = interpreter.sample_sums();
-        let (lost, devices) = interpreter.finish(end);
+        let (lost, devices) = match is_before_last {
+            true => interpreter.end_segment(),
+            false => interpreter.finish(end),
+        };
         if let Some(repairs) = repairs {
             self.stage.repairs = repairs;
         }

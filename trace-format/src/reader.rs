@@ -17,7 +17,7 @@ use crate::block::{
 use crate::chunks::{Chunks, Stored, is_same_chunk};
 use crate::clock::ClockMap;
 use crate::codec::unpack_text;
-use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
+use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Severity};
 pub use crate::events::{Events, Record};
 use crate::limits::Limits;
 use crate::liveness::{self, Doubt, Liveness};
@@ -273,6 +273,20 @@ impl Reader {
             .iter()
             .take_while(|stored| is_before(stored));
         Events::new(self.chunks(), &copies[before.count()..])
+    }
+
+    /// Whether all chunks are in the file and have their check sums, and nothing else is wrong. Reads the file once.
+    pub fn is_sound(&self) -> bool {
+        let is_note = |diagnostic: &Diagnostic| diagnostic.severity <= Severity::Note;
+        let mut bytes = Vec::new();
+        let mut is_whole = |stored: &Stored| match stored {
+            Stored::File(block) => {
+                matches!(read_block(&self.file, block, &mut bytes), Ok(true))
+                    && checked_payload(block, &bytes).is_some()
+            }
+            Stored::Spool(_) => false,
+        };
+        self.diagnostics.iter().all(is_note) && self.copies.iter().all(&mut is_whole)
     }
 
     /// The blocks of checkpoints, by time.

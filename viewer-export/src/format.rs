@@ -47,6 +47,8 @@ enum Kind {
         sink: fn(Output, Share) -> Box<dyn Sink>,
         /// The end of the file when all sinks were finished.
         end: fn(&Share) -> Vec<u8>,
+        /// It may consist of segments of a process, which are written apart.
+        has_segments: bool,
     },
     File(fn(Output) -> Box<dyn Sink>),
     /// A folder of files.
@@ -84,6 +86,7 @@ pub const FORMATS: &[Format] = &[
         kind: Kind::Records {
             sink: |out, share| Box::new(Chrome::new(out, share)),
             end: |_| chrome::END.to_vec(),
+            has_segments: false,
         },
     },
     Format {
@@ -98,6 +101,7 @@ pub const FORMATS: &[Format] = &[
         kind: Kind::Records {
             sink: |out, share| Box::new(Perfetto::new(out, share)),
             end: perfetto::end,
+            has_segments: true,
         },
     },
     Format {
@@ -198,6 +202,11 @@ impl Format {
     /// Whether several sinks can write a file of this format.
     pub(crate) fn has_shares(&self) -> bool {
         matches!(self.kind, Kind::Records { .. })
+    }
+
+    /// Whether a file of this format may consist of segments of a process.
+    pub(crate) fn has_segments(&self) -> bool {
+        matches!(self.kind, Kind::Records { has_segments, .. } if has_segments)
     }
 
     /// The end of a file that several sinks have written, of which `share` is one.

@@ -269,7 +269,7 @@ impl Sink for Split {
                 }
                 return;
             }
-            Item::ThreadEvent(..) | Item::Summary(..) => return,
+            Item::ThreadEvent(..) | Item::Segment | Item::Summary(..) => return,
             Item::Start { realtime_ns } => self.start = Some(*realtime_ns),
             Item::Process(process) => self.processes.push((*process).clone()),
             Item::Location(location) => {

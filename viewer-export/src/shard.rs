@@ -1,4 +1,5 @@
-//! One file, written by several sinks at once: each has a share of the processes, and they take turns.
+//! One file, written by several sinks at once. Each has a share of the processes, and they take turns. Or each has segments of one
+//! process, which are written in the order of time.
 //!
 //! ```text
 //! share 0: processes 0, 8, 16 ... --> sink --> buffers --\
@@ -12,7 +13,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -25,6 +26,8 @@ pub(crate) const MAX_SHARES: usize = 8;
 const MAX_STREAMS: usize = 192;
 /// Buffers of a share that wait for its turn.
 const MAX_WAITING: usize = 2;
+/// The same of a segment, which are written one after the other: 16 MiB, as much as some 500,000 events take.
+const MAX_WAITING_OF_SEGMENT: usize = 64;
 
 /// How many shares a file has whose processes have these numbers of streams: the largest may come at the same time.
 pub(crate) fn shares_for(streams: impl Iterator<Item = usize>) -> usize {
@@ -44,7 +47,18 @@ pub(crate) fn shares_for(streams: impl Iterator<Item = usize>) -> usize {
 pub(crate) struct Share {
     number: u32,
     of: u32,
+    segments: InSegments,
     identity: Arc<AtomicU64>,
+}
+
+/// Whether a file consists of [segments](omptrace_timeline::Segments) of one process.
+#[derive(Clone, Copy, Debug)]
+enum InSegments {
+    No,
+    /// One sink writes all of them.
+    All,
+    /// It writes that of this number.
+    One(u32),
 }
 
 impl Share {
@@ -60,19 +74,49 @@ impl Share {
         let share = |number| Share {
             number,
             of,
+            segments: InSegments::No,
             identity: identity.clone(),
         };
         (0..of).map(share).collect()
     }
 
+    /// The share of a sink that writes all segments of a file, one after the other.
+    pub(crate) fn in_segments() -> Share {
+        Share {
+            segments: InSegments::All,
+            ..Share::whole()
+        }
+    }
+
+    /// The same of a sink that writes segment `number` only.
+    pub(crate) fn segment(&self, number: u32) -> Share {
+        Share {
+            segments: InSegments::One(number),
+            ..self.clone()
+        }
+    }
+
+    /// Whether the file consists of segments.
+    pub(crate) fn is_in_segments(&self) -> bool {
+        !matches!(self.segments, InSegments::No)
+    }
+
+    /// The number of its first segment.
+    pub(crate) fn first_segment(&self) -> u32 {
+        match self.segments {
+            InSegments::No | InSegments::All => 0,
+            InSegments::One(number) => number,
+        }
+    }
+
     /// Whether the file begins with this one.
     pub(crate) fn is_first(&self) -> bool {
-        self.number == 0
+        self.number == 0 && self.first_segment() == 0
     }
 
     /// Whether there is no other.
     pub(crate) fn is_whole(&self) -> bool {
-        self.of == 1
+        self.of == 1 && !matches!(self.segments, InSegments::One(_))
     }
 
     /// The number in the file, from 0, of what has the number `own` in this share: no two shares have the same.
@@ -107,6 +151,8 @@ struct State {
     /// The shares that are not complete: first the one whose turn it is.
     order: VecDeque<u32>,
     shares: Vec<Buffers>,
+    /// Each share is written whole before the next.
+    is_in_order: bool,
     /// Buffers that were written.
     spare: Vec<Vec<u8>>,
     /// How many more may work.
@@ -128,11 +174,21 @@ struct Buffers {
 impl Turns {
     /// `workers` of `shares` may work at once.
     pub(crate) fn new(writer: Writer, shares: usize, workers: usize) -> Arc<Turns> {
+        Turns::with(writer, shares, workers, false)
+    }
+
+    /// The same for shares that are written one after the other: for [`Turns::take_in_order`].
+    pub(crate) fn in_order(writer: Writer, shares: usize, workers: usize) -> Arc<Turns> {
+        Turns::with(writer, shares, workers, true)
+    }
+
+    fn with(writer: Writer, shares: usize, workers: usize, is_in_order: bool) -> Arc<Turns> {
         Arc::new(Turns {
             state: Mutex::new(State {
                 writer: Some(writer),
                 order: (0..shares as u32).collect(),
                 shares: vec![Buffers::default(); shares],
+                is_in_order,
                 spare: Vec::new(),
                 idle: workers,
                 may_begin: None,
@@ -179,6 +235,48 @@ impl Turns {
         Err(writer.expect("there until now"))
     }
 
+    /// Does `work` for each share, in order, in at most `workers` threads, of which the calling thread is one. Gives what came of it
+    /// by share.
+    pub(crate) fn take_in_order<R: Send>(
+        &self,
+        workers: usize,
+        work: &(dyn Fn(u32) -> R + Sync),
+    ) -> Vec<R> {
+        let shares = self.state.lock().shares.len() as u32;
+        let next = AtomicU32::new(0);
+        let in_turns = || {
+            let mut results = Vec::new();
+            loop {
+                // Relaxed: each number is given once; what is shared otherwise is under the lock.
+                let share = next.fetch_add(1, Ordering::Relaxed);
+                if share >= shares {
+                    return results;
+                }
+                let _guard = FailsOnPanic(self);
+                results.push((share, work(share)));
+                self.end(share);
+            }
+        };
+        let mut results = thread::scope(|scope| {
+            let spawned = (1..workers.min(shares as usize)).map_while(|_| {
+                let thread = thread::Builder::new().name("omptrace-segment".into());
+                // With fewer threads it takes longer.
+                thread.spawn_scoped(scope, in_turns).ok()
+            });
+            let others: Vec<_> = spawned.collect();
+            let mut results = in_turns();
+            for other in others {
+                match other.join() {
+                    Ok(more) => results.extend(more),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            results
+        });
+        results.sort_unstable_by_key(|(share, _)| *share);
+        results.into_iter().map(|(_, result)| result).collect()
+    }
+
     /// Waits until the calling thread may work; `None` where it may not.
     fn begin(&self) -> Option<()> {
         let mut state = self.state.lock();
@@ -206,13 +304,21 @@ impl Turns {
     /// # Errors
     /// The file cannot be written any more: [`Turns::finish`] says why.
     pub(crate) fn hand_over(&self, share: u32, buffer: &mut Vec<u8>) -> io::Result<()> {
-        let is_full = |state: &State| state.shares[share as usize].waiting.len() >= MAX_WAITING;
+        let is_full = |state: &State| {
+            let most = match state.is_in_order {
+                true => MAX_WAITING_OF_SEGMENT,
+                false => MAX_WAITING,
+            };
+            state.shares[share as usize].waiting.len() >= most
+        };
         let mut state = self.state.lock();
         if is_full(&state) && !state.failed {
             state.idle += 1;
             self.changed.notify_all();
             let must_wait =
-                |state: &mut State| !state.failed && (is_full(state) || state.idle == 0);
+                |state: &mut State| {
+                    !state.failed && (is_full(state) || !state.is_in_order && state.idle == 0)
+                };
             self.changed.wait_while(&mut state, must_wait);
             state.idle = state.idle.saturating_sub(1);
         }
@@ -237,7 +343,9 @@ impl Turns {
             let share = &mut state.shares[share as usize];
             match share.waiting.pop_front() {
                 Some(mut buffer) => {
-                    state.order.rotate_left(1);
+                    if !state.is_in_order {
+                        state.order.rotate_left(1);
+                    }
                     self.changed.notify_all();
                     let written = MutexGuard::unlocked(state, || writer.write_all(&buffer));
                     if let Err(error) = written {

@@ -65,6 +65,22 @@ pub enum ArgumentChoice {
 }
 
 impl Selection {
+    /// Whether all of the timeline is selected, and nothing is added.
+    pub fn is_all(&self) -> bool {
+        let Selection {
+            arguments,
+            window,
+            threads,
+            min_duration_ns,
+            extra_tracks,
+        } = self;
+        *arguments == ArgumentChoice::All
+            && window.is_none()
+            && threads.is_empty()
+            && *min_duration_ns == 0
+            && extra_tracks.is_empty()
+    }
+
     /// A sink that passes what is selected on to `sink`.
     pub fn of(&self, mut sink: Box<dyn Sink>) -> Box<dyn Sink> {
         if self.arguments != ArgumentChoice::All {

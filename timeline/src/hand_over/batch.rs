@@ -275,6 +275,7 @@ fn rare(item: &Item<'_>) -> Option<Rare> {
             Item::Counted(Counted { at, since, values })
         }),
         Item::Note(process, text) => giving(text.to_owned(), move |text| Item::Note(process, text)),
+        Item::Segment => giving((), |()| Item::Segment),
         Item::Summary(process, summary) => giving(summary.clone(), move |summary| {
             Item::Summary(process, summary)
         }),

@@ -210,7 +210,7 @@ mod tests {
     }
 
     /// The number of items that [`give`] gives.
-    const ITEMS: usize = 20;
+    const ITEMS: usize = 21;
 
     /// Gives each kind of item, with every kind of argument.
     fn give(sink: &mut dyn Sink) {
@@ -324,6 +324,7 @@ mod tests {
         let arguments = &arguments;
         sink.item(&Item::Leave(Leave { at, arguments }));
         sink.item(&Item::Note(process, "a note"));
+        sink.item(&Item::Segment);
         let events = 24;
         let summary = Summary {
             events,

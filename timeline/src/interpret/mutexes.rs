@@ -199,7 +199,7 @@ impl Interpreter<'_, '_> {
 }
 
 /// The wait id of a runtime that does not know it (TR2, 4.4).
-const UNSET: u64 = 0;
+pub(super) const UNSET: u64 = 0;
 
 /// Whether one of the two events of a mutex does not say which it is. LLVM up to 5.0 says it of waits for ordered regions
 /// only.

@@ -49,6 +49,8 @@ pub enum Item<'a> {
     Counted(Counted<'a>),
     /// Words to the reader about what is missing or was repaired in a process.
     Note(ProcessId, &'a str),
+    /// A segment of the process begins, which is not its first: see [`Segments`](crate::Segments). Who asked for segments gets it.
+    Segment,
     /// The process has no more events.
     Summary(ProcessId, &'a Summary),
 }

@@ -22,6 +22,9 @@
 //! that waits is bound to no slice of the wait: [`Anchor::Moment`] is a slice without duration.
 //!
 //! Slices of one correlation id have one colour, whatever they are called: [`colours`] says which.
+//!
+//! A file may consist of segments of a process, one after the other. Each begins as the sequence did: with a clear state, in which
+//! no string has a number. Tracks stay, so those that come about on the way have numbers by their names.
 
 mod colours;
 mod fields;
@@ -42,6 +45,7 @@ use crate::system_ids::SystemIds;
 use crate::text_cache::RecentTexts;
 use intern::Strings;
 use omptrace_common::fast_map::Fold;
+use omptrace_timeline::MAX_SEGMENTS;
 use omptrace_timeline::sink::{
     Anchor, Argument, Arguments, Category, Count, Counter, Enter, Function, Instant, Interval,
     Item, Leave, Link, Location, LocationKind, Ns, Point, Process, ProcessId, Region, RegionId,
@@ -57,8 +61,10 @@ use tracks::{ProcessTracks, ThreadTrack};
 
 /// The importer numbers flows in phases itself, in 32 bits; others have the ids that the file gives them, from here on.
 const FIRST_FLOW_ID: u64 = 1 << 63;
-/// The bits of a flow's number within one file.
+/// The bits of a flow's number within one file, and within a segment.
 const FLOW_BITS: u32 = 40;
+const FLOW_BITS_OF_SEGMENT: u32 = 28;
+const _: () = assert!(MAX_SEGMENTS << FLOW_BITS_OF_SEGMENT <= 1 << FLOW_BITS);
 
 /// The group of the hidden helpers' tracks, which `omptrace view` leaves folded.
 pub(crate) const HIDDEN_HELPERS: &str = "hidden helpers";
@@ -75,13 +81,17 @@ pub(crate) struct Perfetto {
     strings: Strings,
     /// The names of events that belong to no region, as the intervals of tracks.
     names: RecentTexts<EventName>,
-    /// The names of the events of each region.
-    regions: Vec<EventName>,
+    regions: Vec<RegionName>,
+    /// How many places of regions have a number.
+    sources: u64,
     processes: Vec<ProcessTracks>,
+    /// The track of events that name none.
+    default_track: Option<u64>,
     /// By location.
     tracks: Vec<EventTrack>,
-    /// By counter.
-    counters: Vec<EventTrack>,
+    /// By location: what is to be said of its track before its first event in a segment.
+    late: Vec<Option<LateTrack>>,
+    counters: Vec<CounterTrack>,
     functions: Vec<Function>,
     /// By the number of a thread's location.
     samples: BTreeMap<u32, SampleSequence>,
@@ -97,6 +107,49 @@ pub(crate) struct Perfetto {
     flow_salt: u64,
     /// A hash of what makes this share another than others, but for these.
     identity: Fold,
+    /// The number of the segment that it is in.
+    segment: u32,
+    /// That one is another sink's: what is defined is only taken note of.
+    is_before_segment: bool,
+    /// The flows of this segment so far.
+    flows: u64,
+    /// Where notes go in a file of several segments, of which only one knows the first event.
+    noted_at: Option<Ns>,
+}
+
+/// The name of a region's events.
+struct RegionName {
+    region: Region,
+    /// `None` before it is used in the segment.
+    name: Option<EventName>,
+}
+
+/// A track that comes about while a process is interpreted.
+struct LateTrack {
+    process: ProcessId,
+    kind: LocationKind,
+    uuid: u64,
+    name: String,
+    /// This segment has its description.
+    is_described: bool,
+}
+
+struct CounterTrack {
+    counter: Counter,
+    uuid: u64,
+    is_described: bool,
+    track: EventTrack,
+}
+
+/// Numbers of tracks by their names lie from these on: those of counters take three bytes, and others no more than seven.
+const FIRST_COUNTER: u64 = 1 << 20;
+const FIRST_LATE: u64 = 1 << 48;
+
+/// A number below `below`, a power of two, that belongs to `name`.
+fn number_of(name: &str, below: u64) -> u64 {
+    let mut hash = Fold::default();
+    hash.write(name.as_bytes());
+    hash.finish() >> below.leading_zeros() >> 1
 }
 
 /// The name of an event.
@@ -113,7 +166,7 @@ impl Perfetto {
     /// to write.
     pub(crate) fn new(out: Output, share: Share) -> Perfetto {
         let sequence = share.number(0) as u8 + 1;
-        let is_first = share.is_first();
+        let (is_first, segment) = (share.is_first(), share.first_segment());
         let mut perfetto = Perfetto {
             out,
             share,
@@ -121,8 +174,11 @@ impl Perfetto {
             strings: Strings::new(sequence),
             names: RecentTexts::new(),
             regions: Vec::new(),
+            sources: 0,
             processes: Vec::new(),
+            default_track: None,
             tracks: Vec::new(),
+            late: Vec::new(),
             counters: Vec::new(),
             functions: Vec::new(),
             samples: BTreeMap::new(),
@@ -132,6 +188,10 @@ impl Perfetto {
             times: 0,
             flow_salt: 0,
             identity: Fold::default(),
+            segment: segment.saturating_sub(1),
+            is_before_segment: segment > 0,
+            flows: 0,
+            noted_at: None,
         };
         perfetto.packet(|out| {
             pb::uint(out, packet::SEQUENCE_FLAGS, INCREMENTAL_STATE_CLEARED);
@@ -145,6 +205,9 @@ impl Perfetto {
 
     /// A packet that refers to no interned data.
     fn packet(&mut self, content: impl FnOnce(&mut Vec<u8>)) {
+        if self.is_before_segment {
+            return;
+        }
         let sequence = self.sequence.into();
         pb::message(self.out.buffer(), trace::PACKET, |out| {
             pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, sequence);
@@ -193,11 +256,73 @@ impl Perfetto {
         self.described_track(group, &location.name, &tracks::helper_aid(os_tid))
     }
 
-    fn lock_track(&mut self, process: ProcessId, name: &str) -> u64 {
+    /// The track around those of the locks.
+    fn lock_group(&mut self, process: ProcessId) -> u64 {
+        const NAME: &str = "Locks";
         let ProcessTracks { uuid, locks, .. } = self.processes[process.0 as usize];
-        let group = locks.unwrap_or_else(|| self.plain_track(uuid, "Locks"));
+        let new = || match self.share.is_in_segments() {
+            true => {
+                let group = late_uuid(NAME);
+                self.packet(|out| tracks::plain(out, group, uuid, NAME, ""));
+                group
+            }
+            false => self.plain_track(uuid, NAME),
+        };
+        let group = locks.unwrap_or_else(new);
         self.processes[process.0 as usize].locks = Some(group);
-        self.plain_track(group, name)
+        group
+    }
+
+    /// The track that one of this kind lies under.
+    fn parent(&mut self, process: ProcessId, kind: LocationKind) -> u64 {
+        match kind {
+            LocationKind::Lock { .. } => self.lock_group(process),
+            LocationKind::DeviceQueue { device_num, .. } => {
+                let process = &self.processes[process.0 as usize];
+                let around = process.devices.get(&device_num);
+                around.copied().unwrap_or(process.uuid)
+            }
+            _ => self.processes[process.0 as usize].uuid,
+        }
+    }
+
+    /// Describes the track of a location that has come about on the way, if this segment has not done so.
+    #[cold]
+    fn describe(&mut self, location: usize) {
+        let Some(late) = &mut self.late[location] else {
+            return;
+        };
+        if std::mem::replace(&mut late.is_described, true) {
+            return;
+        }
+        let (process, kind, uuid, name) = (late.process, late.kind, late.uuid, late.name.clone());
+        let parent = self.parent(process, kind);
+        self.packet(|out| tracks::plain(out, uuid, parent, &name, ""));
+    }
+
+    /// Writes the name of a region that this segment has not used yet.
+    #[cold]
+    fn name_region(&mut self, number: usize) {
+        let RegionName { region, .. } = &self.regions[number];
+        let out = self.out.buffer();
+        // These lie within their construct, which shows its place: the importer takes more memory for the parts of a place
+        // than for the slice.
+        let has_place = !matches!(
+            region.category,
+            Category::ImplicitTask | Category::Sync | Category::Wait
+        );
+        let source = region.source.as_ref().filter(|_| has_place).map(|source| {
+            self.sources += 1;
+            self.strings.write_source(out, self.sources, source);
+            self.sources
+        });
+        let name = self.strings.names.iid(out, short_name(&region.name));
+        let traits = Traits {
+            category: self.strings.category(out, region.category),
+            source,
+            colour: Some(self.strings.colour(out, colours::of_region(region))),
+        };
+        self.regions[number].name = Some(EventName::interned(name, traits));
     }
 
     #[inline(always)]
@@ -210,12 +335,22 @@ impl Perfetto {
     ) {
         self.first_event = self.first_event.min(at.time);
         self.times = self.times.rotate_left(1) ^ at.time.cast_unsigned();
+        let location = at.location.0 as usize;
+        if self.tracks[location].has_no_newest() {
+            self.describe(location);
+        }
         let name = match name {
-            Called::Region(region) => Some(&self.regions[region.0 as usize]),
+            Called::Region(region) => {
+                let region = region.0 as usize;
+                if self.regions[region].name.is_none() {
+                    self.name_region(region);
+                }
+                self.regions[region].name.as_ref()
+            }
             Called::Text(place) => Some(&self.names[place]),
             Called::Nothing => None,
         };
-        let track = &mut self.tracks[at.location.0 as usize];
+        let track = &mut self.tracks[location];
         let out = self.out.buffer();
         track.event(out, event_type, at.time, name);
         track.arguments(out, &mut self.strings, arguments);
@@ -260,7 +395,11 @@ impl Perfetto {
     }
 
     fn flow_id(&self, flow: &Link) -> u64 {
-        self.flow_salt ^ self.share.number(flow.id)
+        let number = match self.share.is_in_segments() {
+            true => u64::from(self.segment) << FLOW_BITS_OF_SEGMENT | self.flows,
+            false => self.share.number(flow.id),
+        };
+        self.flow_salt ^ number
     }
 
     /// A slice without duration. The importer would take an instant for the innermost slice until the next event.
@@ -354,6 +493,9 @@ impl Perfetto {
 
     fn process(&mut self, process: &Process) {
         self.identity.write(process.name.as_bytes());
+        if self.share.is_in_segments() {
+            self.noted_at = Some(process.lifetime.traced_from);
+        }
         let rank = self.share.number(process.id.0.into()) as u32;
         let tracks = ProcessTracks {
             uuid: self.new_uuid(),
@@ -383,20 +525,27 @@ impl Perfetto {
                 process.devices.entry(device_num).or_insert(uuid);
                 uuid
             }
-            LocationKind::DeviceQueue { device_num, .. } => {
-                let process = &self.processes[location.process.0 as usize];
-                let around = process.devices.get(&device_num);
-                let parent = around.copied().unwrap_or(process.uuid);
-                self.plain_track(parent, &location.name)
-            }
-            LocationKind::Lock { .. } => self.lock_track(location.process, &location.name),
-            LocationKind::Track => {
-                let parent = self.processes[location.process.0 as usize].uuid;
+            _ if self.share.is_in_segments() => late_uuid(&location.name),
+            LocationKind::DeviceQueue { .. } | LocationKind::Lock { .. } | LocationKind::Track => {
+                let parent = self.parent(location.process, location.kind);
                 self.plain_track(parent, &location.name)
             }
         };
+        let is_late = self.share.is_in_segments()
+            && !matches!(
+                location.kind,
+                LocationKind::Thread { .. } | LocationKind::Device { .. }
+            );
+        self.late.push(is_late.then(|| LateTrack {
+            process: location.process,
+            kind: location.kind,
+            uuid,
+            name: location.name.clone(),
+            is_described: false,
+        }));
         let is_default = self.tracks.is_empty();
         if is_default {
+            self.default_track = Some(uuid);
             self.packet(|out| tracks::default(out, uuid));
         }
         self.tracks.push(EventTrack::new(
@@ -406,33 +555,23 @@ impl Perfetto {
     }
 
     fn region(&mut self, region: &Region) {
-        let out = self.out.buffer();
-        // These lie within their construct, which shows its place: the importer takes more memory for the parts of a place
-        // than for the slice.
-        let has_place = !matches!(
-            region.category,
-            Category::ImplicitTask | Category::Sync | Category::Wait
-        );
-        let source = region.source.as_ref().filter(|_| has_place).map(|source| {
-            let iid = u64::from(region.id.0) + 1;
-            self.strings.write_source(out, iid, source);
-            iid
+        self.regions.push(RegionName {
+            region: region.clone(),
+            name: None,
         });
-        let name = self.strings.names.iid(out, short_name(&region.name));
-        let traits = Traits {
-            category: self.strings.category(out, region.category),
-            source,
-            colour: Some(self.strings.colour(out, colours::of_region(region))),
-        };
-        self.regions.push(EventName::interned(name, traits));
     }
 
     fn counter(&mut self, counter: &Counter) {
-        let parent = self.processes[counter.process.0 as usize].uuid;
-        let uuid = self.new_uuid();
-        self.packet(|out| tracks::counter(out, uuid, parent, counter));
-        self.counters
-            .push(EventTrack::new(self.sequence, Some(uuid)));
+        let uuid = match self.share.is_in_segments() {
+            true => FIRST_COUNTER + number_of(&counter.name, FIRST_COUNTER),
+            false => self.new_uuid(),
+        };
+        self.counters.push(CounterTrack {
+            counter: counter.clone(),
+            uuid,
+            is_described: false,
+            track: EventTrack::new(self.sequence, Some(uuid)),
+        });
     }
 
     #[inline(never)]
@@ -442,9 +581,22 @@ impl Perfetto {
             time,
             value,
         } = *count;
+        let place = counter.0 as usize;
+        if !self.counters[place].is_described {
+            self.describe_counter(place);
+        }
         let out = self.out.buffer();
-        self.counters[counter.0 as usize].sample(out, time, value);
+        self.counters[place].track.sample(out, time, value);
         self.out.written();
+    }
+
+    #[cold]
+    fn describe_counter(&mut self, place: usize) {
+        let CounterTrack { counter, uuid, .. } = &self.counters[place];
+        let parent = self.processes[counter.process.0 as usize].uuid;
+        let (uuid, counter) = (*uuid, counter.clone());
+        self.packet(|out| tracks::counter(out, uuid, parent, &counter));
+        self.counters[place].is_described = true;
     }
 
     #[inline(never)]
@@ -491,6 +643,7 @@ impl Perfetto {
 
     #[inline(never)]
     fn flow(&mut self, flow: &Link) {
+        self.flows += 1;
         if flow.cause == Anchor::End || flow.from.time == flow.to.time {
             return self.flow_in_phases(flow);
         }
@@ -521,9 +674,10 @@ impl Perfetto {
             notes.unwrap_or_else(|| self.described_track(uuid, "omptrace", tracks::READING_AID));
         self.processes[process.0 as usize].notes = Some(track);
 
-        let time = match self.first_event {
-            Ns::MAX => 0,
-            time => time,
+        let time = match (self.noted_at, self.first_event) {
+            (Some(time), _) => time,
+            (None, Ns::MAX) => 0,
+            (None, time) => time,
         };
         let name = self.name(text, Category::Omptrace);
         let (mut track, out) = (
@@ -550,9 +704,65 @@ impl Perfetto {
             Item::Function(function) => self.functions.push((*function).clone()),
             Item::Sample(sample) => self.sample(sample),
             Item::Note(process, text) => self.note(*process, text),
+            Item::Segment => self.begin_segment(),
             _ => {}
         }
     }
+
+    /// Writes what is kept back, and adds to the file's identity.
+    fn end_segment(&mut self) {
+        for track in &mut self.tracks {
+            track.write_newest(self.out.buffer());
+            self.out.written();
+        }
+        let mut identity = match self.segment {
+            0 => std::mem::take(&mut self.identity),
+            _ => Fold::default(),
+        };
+        identity.write_u64(std::mem::take(&mut self.times));
+        self.share.identify(identity.finish());
+    }
+
+    /// Begins as if nothing was written, but for the tracks of the process and its threads.
+    #[cold]
+    fn begin_segment(&mut self) {
+        if !self.share.is_in_segments() {
+            return;
+        }
+        if !std::mem::take(&mut self.is_before_segment) {
+            self.end_segment();
+        }
+        self.segment += 1;
+        self.flows = 0;
+        self.sources = 0;
+        self.strings = Strings::new(self.sequence);
+        self.names = RecentTexts::new();
+        for region in &mut self.regions {
+            region.name = None;
+        }
+        for process in &mut self.processes {
+            process.locks = None;
+        }
+        for track in &mut self.tracks {
+            track.begin();
+        }
+        for late in self.late.iter_mut().flatten() {
+            late.is_described = false;
+        }
+        for counter in &mut self.counters {
+            counter.is_described = false;
+            counter.track.begin();
+        }
+        self.packet(|out| pb::uint(out, packet::SEQUENCE_FLAGS, INCREMENTAL_STATE_CLEARED));
+        if let Some(uuid) = self.default_track {
+            self.packet(|out| tracks::default(out, uuid));
+        }
+    }
+}
+
+/// The number of a track that comes about on the way, in a file of several segments.
+fn late_uuid(name: &str) -> u64 {
+    FIRST_LATE + number_of(name, FIRST_LATE)
 }
 
 impl Sink for Perfetto {
@@ -573,16 +783,11 @@ impl Sink for Perfetto {
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
-        for track in &mut self.tracks {
-            track.write_newest(self.out.buffer());
-            self.out.written();
-        }
+        self.end_segment();
         for sequence in self.samples.values_mut() {
             sequence.write(self.out.buffer());
             self.out.written();
         }
-        self.identity.write_u64(self.times);
-        self.share.identify(self.identity.finish());
         if self.share.is_whole() {
             self.out.buffer().extend(end(&self.share));
         }

@@ -121,6 +121,19 @@ impl EventTrack {
         }
     }
 
+    /// Forgets what was before.
+    pub(super) fn begin(&mut self) {
+        self.time = 0;
+        self.begin = None;
+        self.newest.clear();
+    }
+
+    /// Whether no event is kept back.
+    #[inline(always)]
+    pub(super) fn has_no_newest(&self) -> bool {
+        self.newest.is_empty()
+    }
+
     /// A further event; the one before it is written. The end of a slice has no name.
     #[inline(always)]
     pub(super) fn event(

@@ -24,12 +24,16 @@ impl Restart {
     /// The newest checkpoint of `reader` that is no later than `time`.
     pub(crate) fn before(reader: &Reader, clock: SessionClock<'_>, time: Ns) -> Option<Restart> {
         let is_before = |ticks: &u64| clock.time(*ticks) <= time;
-        let newest = reader.checkpoint_ticks().rev().find(is_before)?;
-        Restart::of(reader, reader.checkpoint(newest)?)
+        Restart::at(reader, reader.checkpoint_ticks().rev().find(is_before)?)
+    }
+
+    /// The checkpoint of `reader` at `ticks`.
+    pub(crate) fn at(reader: &Reader, ticks: u64) -> Option<Restart> {
+        Restart::of(reader, reader.checkpoint(ticks)?)
     }
 
     /// `None` where another version wrote the checkpoint, or it makes no sense.
-    pub(super) fn of(reader: &Reader, checkpoint: Checkpoint) -> Option<Restart> {
+    pub(crate) fn of(reader: &Reader, checkpoint: Checkpoint) -> Option<Restart> {
         let head: Head = serde_json::from_slice(&checkpoint.words).ok()?;
         let place = |stream: u32| {
             let streams = reader.streams();

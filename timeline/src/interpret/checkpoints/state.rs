@@ -2,6 +2,7 @@
 
 use ompt_sys as ompt;
 
+use super::super::mutexes::UNSET;
 use super::super::{Interpreter, Member, Team};
 use crate::names::Construct;
 use crate::sink::{Ns, RegionId};
@@ -59,7 +60,7 @@ impl Interpreter<'_, '_> {
             && self.locks.are_settled()
             && self.recording.paused_since.is_none()
             && self.stage.pause.is_none();
-        if !is_plain || !self.teams.values().all(|team| self.is_in_step(team)) {
+        if !is_plain || self.is_a_mutex_about_to_be_acquired() || !self.teams.values().all(|team| self.is_in_step(team)) {
             return None;
         }
         let threads = self.threads.iter().map(|thread| {
@@ -95,6 +96,20 @@ impl Interpreter<'_, '_> {
             unset_tasks: self.unset_tasks,
             unannounced_tasks: self.unannounced_tasks,
             has_proxy_tasks: self.has_proxy_tasks,
+        })
+    }
+
+    /// Whether a thread waits for a mutex that another has released meanwhile, which an arrow will show: only events that are over
+    /// know of the release.
+    fn is_a_mutex_about_to_be_acquired(&self) -> bool {
+        let mut threads = self.threads.iter().enumerate();
+        threads.any(|(place, thread)| {
+            let wait = thread.stack().last();
+            let wait = wait.filter(|top| matches!(top.construct, Construct::MutexWait(_)));
+            wait.is_some_and(|wait| {
+                let wait_id = (wait.key != UNSET).then_some(wait.key);
+                self.locks.is_released(wait_id, place, wait.begin())
+            })
         })
     }
 

@@ -1,0 +1,125 @@
+//! Segments of a process: what lies between two checkpoints. Each can be interpreted by itself, at the same time as others.
+//!
+//! ```text
+//! in one go    items ... Segment, items ... Segment, items ...
+//! by itself    of the second: what is open when it begins, Segment, items
+//! ```
+//!
+//! The items behind an [`Item::Segment`] are the same in both ways, but for the numbers of what was defined on the way.
+
+use omptrace_trace_format::Reader;
+
+use crate::interpret::{Restart, may_have_checkpoints};
+use crate::locations::{ThreadIntroduction, introductions};
+use crate::sink::{Item, Sink, Wants};
+
+/// Events of a segment, at least: to begin one costs as much as to interpret some thousand.
+pub const MIN_SEGMENT_EVENTS: u64 = 1 << 14;
+
+/// Segments of a process, at most. Of more checkpoints, some are passed over.
+pub const MAX_SEGMENTS: usize = 1 << 12;
+
+/// The segments of one process.
+#[derive(Debug)]
+pub struct Segments {
+    /// The begins of all but the first, in raw ticks.
+    cuts: Vec<u64>,
+    pub(crate) introductions: Vec<ThreadIntroduction>,
+}
+
+impl Segments {
+    /// The segments of `reader`'s process, each of `min_events` or more; `None` where it has one only. Then there are no checkpoints, or all are near its begin. Or
+    /// something is damaged since they were made, so that who begins there would see something else.
+    pub fn of(reader: &Reader, min_events: u64) -> Option<Segments> {
+        if !may_have_checkpoints(reader.metadata()) {
+            return None;
+        }
+        let mut cuts = Vec::new();
+        let mut last = 0;
+        for ticks in reader.checkpoint_ticks() {
+            let checkpoint = reader.checkpoint(ticks);
+            let Some(restart) = checkpoint.and_then(|found| Restart::of(reader, found)) else {
+                continue;
+            };
+            let is_far = restart.events_before().saturating_sub(last) >= min_events;
+            if is_far && cuts.last().is_none_or(|before| *before < ticks) {
+                last = restart.events_before();
+                cuts.push(ticks);
+            }
+        }
+        let step = cuts.len().div_ceil(MAX_SEGMENTS - 1).max(1);
+        let cuts: Vec<u64> = cuts.into_iter().step_by(step).collect();
+        (!cuts.is_empty() && reader.is_sound()).then(|| Segments {
+            cuts,
+            introductions: introductions(reader),
+        })
+    }
+
+    /// How many there are: two or more.
+    pub fn count(&self) -> usize {
+        self.cuts.len() + 1
+    }
+
+    /// The begin of segment `number`, of which there is none of the first.
+    pub(crate) fn begin(&self, number: usize) -> Option<u64> {
+        self.cuts.get(number.checked_sub(1)?).copied()
+    }
+
+    /// The begin of the segment behind `number`; `u64::MAX` behind the last.
+    pub(crate) fn end(&self, number: usize) -> u64 {
+        self.cuts.get(number).copied().unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn is_last(&self, number: usize) -> bool {
+        number == self.cuts.len()
+    }
+}
+
+/// Passes definitions on, and all that comes from [`Item::Segment`] on: what is open when a segment begins was shown before.
+pub struct FromSegment<'s> {
+    sink: &'s mut dyn Sink,
+    has_begun: bool,
+}
+
+impl<'s> FromSegment<'s> {
+    /// For the segment of that number: all of the first comes from it.
+    pub fn of(number: usize, sink: &'s mut dyn Sink) -> FromSegment<'s> {
+        FromSegment {
+            sink,
+            has_begun: number == 0,
+        }
+    }
+}
+
+impl Sink for FromSegment<'_> {
+    fn wants(&self) -> Wants {
+        self.sink.wants()
+    }
+
+    #[inline]
+    fn item(&mut self, item: &Item<'_>) {
+        let is_definition = matches!(
+            item,
+            Item::Start { .. }
+                | Item::Process(_)
+                | Item::Location(_)
+                | Item::Region(_)
+                | Item::Counter(_)
+                | Item::Function(_)
+        );
+        self.has_begun |= matches!(item, Item::Segment);
+        if self.has_begun || is_definition {
+            self.sink.item(item);
+        }
+    }
+
+    fn failed(&self) -> bool {
+        self.sink.failed()
+    }
+}
+
+impl std::fmt::Debug for FromSegment<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FromSegment").finish_non_exhaustive()
+    }
+}
