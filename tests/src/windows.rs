@@ -250,7 +250,10 @@ fn segments_agree(reader: &Reader) -> Result<usize, String> {
         .collect();
     let fault = |what: &str, expected: &[String], found: &[String]| {
         let difference = difference(expected, found);
-        Err(format!("{}: {what}:\n{difference}", reader.path().display()))
+        Err(format!(
+            "{}: {what}:\n{difference}",
+            reader.path().display()
+        ))
     };
     if each != all {
         return fault("segments by themselves", &all, &each);
@@ -263,7 +266,13 @@ fn segments_agree(reader: &Reader) -> Result<usize, String> {
             min_segment_events: Some(MIN_SEGMENT),
             ..ConvertOptions::default()
         };
-        let report = convert(&[reader], format, &options, Box::new(bytes.clone()), &mut |_| {});
+        let report = convert(
+            &[reader],
+            format,
+            &options,
+            Box::new(bytes.clone()),
+            &mut |_| {},
+        );
         let mut report = report.expect("nothing fails").processes;
         let bytes = std::mem::take(&mut *bytes.0.lock().expect("nobody panics"));
         (bytes, format!("{:?}", report.pop()))
@@ -286,7 +295,10 @@ struct Bytes(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Bytes {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("nobody panics").extend_from_slice(bytes);
+        self.0
+            .lock()
+            .expect("nobody panics")
+            .extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

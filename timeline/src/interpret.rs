@@ -42,8 +42,8 @@ use crate::names::{Construct, DeviceEvent};
 use crate::repair::{Cause, Repairs};
 use crate::sampling::SampleSums;
 use crate::sink::{
-    Anchor, Argument, Awaited, Category, Interval, Item, LinkKind, LocationKind, LockId, Ns, RegionId,
-    TaskId, TeamId, ThreadEvent, Value, argument,
+    Anchor, Argument, Awaited, Category, Interval, Item, LinkKind, LocationKind, LockId, Ns,
+    RegionId, TaskId, TeamId, ThreadEvent, Value, argument,
 };
 use crate::tasks::{Task, TaskState, Tasks};
 use crate::thread::{Frame, Meaning, Thread};

@@ -439,7 +439,9 @@ impl<'a> ProcessReplay<'a, '_> {
 
     /// Whether one segment is wanted, behind which there are others.
     fn is_before_last(&self) -> bool {
-        let one = self.segments.and_then(|(segments, number)| Some((segments, number?)));
+        let one = self
+            .segments
+            .and_then(|(segments, number)| Some((segments, number?)));
         one.is_some_and(|(segments, number)| !segments.is_last(number))
     }
 

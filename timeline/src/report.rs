@@ -54,7 +54,11 @@ impl Report {
 
     /// The report of a process whose segments these are of, in their order: each is of all before it, too.
     pub fn of_segments(segments: Vec<Report>) -> Report {
-        let end = segments.iter().map(|segment| segment.end).max().unwrap_or(0);
+        let end = segments
+            .iter()
+            .map(|segment| segment.end)
+            .max()
+            .unwrap_or(0);
         Report {
             end,
             ..segments.into_iter().next_back().unwrap_or_default()

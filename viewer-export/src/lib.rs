@@ -45,7 +45,8 @@ use omptrace_common::thread_pool::processors;
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::filter::Selection;
 use omptrace_timeline::{
-    self as timeline, FromSegment, KeptArguments, MIN_SEGMENT_EVENTS, Report, Segments, Timeline, handed_over,
+    self as timeline, FromSegment, KeptArguments, MIN_SEGMENT_EVENTS, Report, Segments, Timeline,
+    handed_over,
 };
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;

@@ -315,10 +315,9 @@ impl Turns {
         if is_full(&state) && !state.failed {
             state.idle += 1;
             self.changed.notify_all();
-            let must_wait =
-                |state: &mut State| {
-                    !state.failed && (is_full(state) || !state.is_in_order && state.idle == 0)
-                };
+            let must_wait = |state: &mut State| {
+                !state.failed && (is_full(state) || !state.is_in_order && state.idle == 0)
+            };
             self.changed.wait_while(&mut state, must_wait);
             state.idle = state.idle.saturating_sub(1);
         }

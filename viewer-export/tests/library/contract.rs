@@ -182,7 +182,7 @@ impl Sink for Contract {
 
     fn item(&mut self, item: &Item<'_>) {
         match item {
-            Item::Start { .. } | Item::Summary(..) => {}
+            Item::Start { .. } | Item::Segment | Item::Summary(..) => {}
             Item::Process(process) => {
                 self.is_closed();
                 assert_eq!(process.id.0, self.processes);

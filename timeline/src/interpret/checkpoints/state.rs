@@ -60,7 +60,10 @@ impl Interpreter<'_, '_> {
             && self.locks.are_settled()
             && self.recording.paused_since.is_none()
             && self.stage.pause.is_none();
-        if !is_plain || self.is_a_mutex_about_to_be_acquired() || !self.teams.values().all(|team| self.is_in_step(team)) {
+        if !is_plain
+            || self.is_a_mutex_about_to_be_acquired()
+            || !self.teams.values().all(|team| self.is_in_step(team))
+        {
             return None;
         }
         let threads = self.threads.iter().map(|thread| {
