@@ -15,8 +15,8 @@ use omptrace_common::thread_pool::{self, in_parallel};
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::sink::{Item, Ns, Sink, Wants};
 use omptrace_timeline::{
-    KeptArguments, Manner, Report, Start, Timeline, alignment_note, handed_over, origin,
-    uncertainty, why_no_samples,
+    KeptArguments, MIN_SEGMENT_EVENTS, Manner, Report, Start, Timeline, alignment_note,
+    handed_over, origin, uncertainty, why_no_samples,
 };
 use omptrace_trace_format::Reader;
 
@@ -39,8 +39,18 @@ const MAX_PHASES: usize = 16;
 /// Threads that schedule regions on other numbers of threads. Each may hold some large phases.
 const MAX_SCHEDULERS: usize = 4;
 
-/// Events from one checkpoint to the next: a fraction of a second to read.
-const CHECKPOINT_DISTANCE: u64 = 1 << 20;
+/// Events from one checkpoint to the next, at most: a fraction of a second to read.
+const MAX_CHECKPOINT_DISTANCE: u64 = 1 << 19;
+/// Checkpoints of a shorter trace, about: enough to divide it among as many processors.
+const CHECKPOINTS: u64 = 32;
+/// Bytes of an event, at least, before it is packed.
+const EVENT_BYTES: u64 = 8;
+
+/// Events from one checkpoint to the next, in the trace of `reader`.
+fn checkpoint_distance(reader: &Reader) -> u64 {
+    let events = reader.summary().event_bytes / EVENT_BYTES;
+    (events / CHECKPOINTS).clamp(MIN_SEGMENT_EVENTS, MAX_CHECKPOINT_DISTANCE)
+}
 
 /// Summaries that are merged before their sums are added to those of others.
 const SUMMARIES_AT_ONCE: usize = 256;
@@ -662,7 +672,9 @@ impl<'a> Run<'a> {
             sinks.push(&mut levels);
         }
         let with_checkpoints = Manner {
-            checkpoints: self.is_summarised.then_some(CHECKPOINT_DISTANCE),
+            checkpoints: reader
+                .filter(|_| self.is_summarised)
+                .map(checkpoint_distance),
             ..self.manner
         };
         let report = self.replay_in(with_checkpoints, number, sinks);
