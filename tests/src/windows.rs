@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::num::NonZero;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -232,21 +233,21 @@ fn segments_agree(reader: &Reader) -> Result<usize, String> {
         return Ok(0);
     };
     let timeline = Timeline::of(&[reader]);
-    let shown = |number: Option<usize>| {
+    let shown = |wanted: Range<usize>| {
         let mut words = Words {
             is_of_viewers: true,
             ..Words::default()
         };
         let lines = Arc::clone(&words.lines);
         let names = omptrace_symbols::Table::stored;
-        let mut sink = FromSegment::of(number.unwrap_or(0), &mut words);
+        let mut sink = FromSegment::of(wanted.start, &mut words);
         let manner = Manner::default();
-        timeline.replay_segments(&segments, number, &names, manner, &mut sink, &mut |_| {});
+        timeline.replay_segments(&segments, wanted, &names, manner, &mut sink, &mut |_| {});
         std::mem::take(&mut *lines.lock().expect("nobody panics"))
     };
-    let all = shown(None);
+    let all = shown(0..segments.count());
     let each: Vec<String> = (0..segments.count())
-        .flat_map(|number| shown(Some(number)))
+        .flat_map(|number| shown(number..number + 1))
         .collect();
     let fault = |what: &str, expected: &[String], found: &[String]| {
         let difference = difference(expected, found);

@@ -1,6 +1,7 @@
 //! Reads the streams of each process in the order of time, and interprets them into a sink.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use omptrace_symbols::Table;
@@ -162,12 +163,12 @@ impl<'a> Timeline<'a> {
         report
     }
 
-    /// Interprets the only process in `segments`: each of them, one after the other, or the one of that `number`, counting from 0.
-    /// In both ways `sink` gets the same behind each [`Item::Segment`]. The report of a segment is of all before it, too.
+    /// Interprets `wanted` of the `segments` of the only process, one after the other. Wherever that begins, `sink` gets the same
+    /// behind each [`Item::Segment`]. The report is of all events up to there.
     pub fn replay_segments(
         &self,
         segments: &Segments,
-        number: Option<usize>,
+        wanted: Range<usize>,
         symbols: &dyn Fn(&Reader) -> Table,
         manner: Manner,
         sink: &mut dyn Sink,
@@ -191,7 +192,7 @@ impl<'a> Timeline<'a> {
             start: offset(reader, self.origin),
             done: 0,
             manner,
-            segments: Some((segments, number)),
+            segments: Some((segments, wanted)),
         };
         let process = replay.run(symbols(reader), &mut report.end, progress);
         report.processes.push(process);
@@ -309,8 +310,8 @@ struct ProcessReplay<'a, 's> {
     /// Events of the processes before this one.
     done: u64,
     manner: Manner,
-    /// The segments that it is interpreted in, and the number of the one that is wanted; all are where it is `None`.
-    segments: Option<(&'a Segments, Option<usize>)>,
+    /// The segments that it is interpreted in, and those that are wanted.
+    segments: Option<(&'a Segments, Range<usize>)>,
 }
 
 /// The result of reading a process's events.
@@ -367,7 +368,7 @@ impl<'a> ProcessReplay<'a, '_> {
             is_overwritten: is_overwritten(self.reader.diagnostics()),
         };
         self.stage.item(&Item::Process(&process));
-        let introductions = match self.segments {
+        let introductions = match &self.segments {
             Some((segments, _)) => segments.introductions.clone(),
             None => introductions(self.reader),
         };
@@ -437,18 +438,10 @@ impl<'a> ProcessReplay<'a, '_> {
         }
     }
 
-    /// Whether one segment is wanted, behind which there are others.
+    /// Whether there are segments behind those that are wanted.
     fn is_before_last(&self) -> bool {
-        let one = self
-            .segments
-            .and_then(|(segments, number)| Some((segments, number?)));
-        one.is_some_and(|(segments, number)| !segments.is_last(number))
-    }
-
-    /// The segment that is interpreted first, and whether that is the only one.
-    fn first_segment(&self) -> (usize, bool) {
-        let number = self.segments.and_then(|(_, number)| number);
-        (number.unwrap_or(0), number.is_some())
+        let mut segments = self.segments.iter();
+        segments.any(|(segments, wanted)| wanted.end < segments.count())
     }
 
     fn clock(&self) -> SessionClock<'a> {
@@ -476,9 +469,12 @@ impl<'a> ProcessReplay<'a, '_> {
         decoding: Decoding<'_, 'a>,
         progress: &mut dyn FnMut(u64),
     ) -> Read {
-        let (mut segment, is_only) = self.first_segment();
         let is_before_last = self.is_before_last();
-        let segments = self.segments.map(|(segments, _)| segments);
+        let wanted = self
+            .segments
+            .as_ref()
+            .map_or(0..1, |(_, wanted)| wanted.clone());
+        let segments = self.segments.as_ref().map(|(segments, _)| *segments);
         let (reader, clock) = (self.reader, self.clock());
         let mut interpreter = Interpreter::new(
             self.stage,
@@ -491,6 +487,7 @@ impl<'a> ProcessReplay<'a, '_> {
         )
         .with_samples(samples);
         let end_of = |segment| segments.map_or(u64::MAX, |segments| segments.end(segment));
+        let mut segment = wanted.start;
         let mut end_of_segment = end_of(segment);
         let restart = match segments.and_then(|segments| segments.begin(segment)) {
             Some(ticks) => Restart::at(reader, ticks),
@@ -504,7 +501,7 @@ impl<'a> ProcessReplay<'a, '_> {
         if let Some(restart) = restart {
             interpreter.begin_at(&restart);
             events = restart.events_before();
-            if is_only {
+            if segments.is_some() {
                 interpreter.begin_segment();
             }
         }
@@ -530,15 +527,13 @@ impl<'a> ProcessReplay<'a, '_> {
                 all.for_each(|timed| counts.add(&timed.record.event));
             }
             for timed in run.events {
-                if timed.record.ticks >= end_of_segment {
-                    if is_only {
+                while timed.record.ticks >= end_of_segment {
+                    segment += 1;
+                    if segment == wanted.end {
                         break 'all;
                     }
-                    while timed.record.ticks >= end_of_segment {
-                        segment += 1;
-                        end_of_segment = end_of(segment);
-                        interpreter.begin_segment();
-                    }
+                    end_of_segment = end_of(segment);
+                    interpreter.begin_segment();
                 }
                 end = timed.time;
                 if end >= noted_from {
@@ -563,8 +558,8 @@ impl<'a> ProcessReplay<'a, '_> {
                 }
             }
         }
-        // Where chunks are damaged, segments may have no events.
-        while !is_only && segments.is_some_and(|segments| !segments.is_last(segment)) {
+        // Segments may have no events where the file was changed meanwhile.
+        while segment + 1 < wanted.end {
             segment += 1;
             interpreter.begin_segment();
         }

@@ -7,6 +7,8 @@
 //!
 //! The items behind an [`Item::Segment`] are the same in both ways, but for the numbers of what was defined on the way.
 
+use std::ops::Range;
+
 use omptrace_trace_format::Reader;
 
 use crate::interpret::{Restart, may_have_checkpoints};
@@ -24,6 +26,8 @@ pub const MAX_SEGMENTS: usize = 1 << 12;
 pub struct Segments {
     /// The begins of all but the first, in raw ticks.
     cuts: Vec<u64>,
+    /// The events before the last.
+    events: u64,
     pub(crate) introductions: Vec<ThreadIntroduction>,
 }
 
@@ -51,6 +55,7 @@ impl Segments {
         let cuts: Vec<u64> = cuts.into_iter().step_by(step).collect();
         (!cuts.is_empty() && reader.is_sound()).then(|| Segments {
             cuts,
+            events: last,
             introductions: introductions(reader),
         })
     }
@@ -70,8 +75,14 @@ impl Segments {
         self.cuts.get(number).copied().unwrap_or(u64::MAX)
     }
 
-    pub(crate) fn is_last(&self, number: usize) -> bool {
-        number == self.cuts.len()
+    /// All segments in order, those that one interprets in one go together: as many goes as there are `workers`, and more where they
+    /// would have more than `max_events` each, about.
+    pub fn goes(&self, workers: usize, max_events: u64) -> Vec<Range<usize>> {
+        let count = self.count();
+        let by_size = usize::try_from(self.events / max_events.max(1)).unwrap_or(usize::MAX);
+        let goes = by_size.saturating_add(1).max(workers).clamp(1, count);
+        let begin = |go: usize| (go as u128 * count as u128 / goes as u128) as usize;
+        (0..goes).map(|go| begin(go)..begin(go + 1)).collect()
     }
 }
 
@@ -82,7 +93,7 @@ pub struct FromSegment<'s> {
 }
 
 impl<'s> FromSegment<'s> {
-    /// For the segment of that number: all of the first comes from it.
+    /// For segments from that number on: all of the first comes from it.
     pub fn of(number: usize, sink: &'s mut dyn Sink) -> FromSegment<'s> {
         FromSegment {
             sink,

@@ -157,6 +157,9 @@ fn segments(inputs: &[&Reader], format: &Format, options: &ConvertOptions) -> Op
     Segments::of(reader, min_events)
 }
 
+/// Events of segments that one thread writes in one go, about: what it writes waits until all before it is written.
+const MAX_EVENTS_IN_ONE_GO: u64 = 1 << 19;
+
 /// [`convert`] of one process in segments, as many at once as there may be threads.
 fn in_segments(
     inputs: &[&Reader],
@@ -175,23 +178,26 @@ fn in_segments(
         ..timeline::Manner::default()
     };
     let share = Share::in_segments();
-    let workers = options.threads().min(segments.count());
-    if workers == 1 {
+    if options.threads() == 1 {
         let out = Output::new(out);
         let bytes = out.bytes();
         let mut sink = format.sink(out, share)?;
+        let all = 0..segments.count();
         let mut report =
-            timeline.replay_segments(segments, None, &symbols, manner, &mut *sink, progress);
+            timeline.replay_segments(segments, all, &symbols, manner, &mut *sink, progress);
         sink.finish()?;
         report.exported_bytes = bytes.count();
         return Ok(report);
     }
-    let turns = Turns::in_order(out, segments.count(), workers);
+    let goes = segments.goes(options.threads(), MAX_EVENTS_IN_ONE_GO);
+    let workers = options.threads().min(goes.len());
+    let turns = Turns::in_order(out, goes.len(), workers);
     let bytes = ByteCount::default();
     let progress = Mutex::new((0, progress));
     let reports = turns.take_in_order(workers, &|number| {
+        let go = goes[number as usize].clone();
         let out = Output::in_turns(turns.clone(), number, bytes.clone());
-        let mut sink = format.sink(out, share.segment(number))?;
+        let mut sink = format.sink(out, share.from_segment(go.start as u32))?;
         let mut reported = None;
         let mut progress = |events| {
             // Those of the segments before are counted there.
@@ -200,11 +206,10 @@ fn in_segments(
             *done += more;
             progress(*done);
         };
-        let mut from_segment = FromSegment::of(number as usize, &mut *sink);
-        let number = Some(number as usize);
+        let mut from_segment = FromSegment::of(go.start, &mut *sink);
         let report = timeline.replay_segments(
             segments,
-            number,
+            go,
             &symbols,
             manner,
             &mut from_segment,

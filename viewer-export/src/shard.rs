@@ -26,8 +26,8 @@ pub(crate) const MAX_SHARES: usize = 8;
 const MAX_STREAMS: usize = 192;
 /// Buffers of a share that wait for its turn.
 const MAX_WAITING: usize = 2;
-/// The same of a segment, which are written one after the other: 16 MiB, as much as some 500,000 events take.
-const MAX_WAITING_OF_SEGMENT: usize = 64;
+/// The same of segments, which are written one after the other: 16 MiB, as much as some 500,000 events take.
+const MAX_WAITING_OF_SEGMENTS: usize = 64;
 
 /// How many shares a file has whose processes have these numbers of streams: the largest may come at the same time.
 pub(crate) fn shares_for(streams: impl Iterator<Item = usize>) -> usize {
@@ -57,8 +57,8 @@ enum InSegments {
     No,
     /// One sink writes all of them.
     All,
-    /// It writes that of this number.
-    One(u32),
+    /// It writes those from this number on, to where another goes on.
+    From(u32),
 }
 
 impl Share {
@@ -88,10 +88,10 @@ impl Share {
         }
     }
 
-    /// The same of a sink that writes segment `number` only.
-    pub(crate) fn segment(&self, number: u32) -> Share {
+    /// The same of a sink that begins at segment `number`, and does not write all.
+    pub(crate) fn from_segment(&self, number: u32) -> Share {
         Share {
-            segments: InSegments::One(number),
+            segments: InSegments::From(number),
             ..self.clone()
         }
     }
@@ -105,7 +105,7 @@ impl Share {
     pub(crate) fn first_segment(&self) -> u32 {
         match self.segments {
             InSegments::No | InSegments::All => 0,
-            InSegments::One(number) => number,
+            InSegments::From(number) => number,
         }
     }
 
@@ -116,7 +116,7 @@ impl Share {
 
     /// Whether there is no other.
     pub(crate) fn is_whole(&self) -> bool {
-        self.of == 1 && !matches!(self.segments, InSegments::One(_))
+        self.of == 1 && !matches!(self.segments, InSegments::From(_))
     }
 
     /// The number in the file, from 0, of what has the number `own` in this share: no two shares have the same.
@@ -235,36 +235,42 @@ impl Turns {
         Err(writer.expect("there until now"))
     }
 
-    /// Does `work` for each share, in order, in at most `workers` threads, of which the calling thread is one. Gives what came of it
-    /// by share.
+    /// Does `work` for each share, in at most `workers` threads, of which the calling thread is one. Each takes one of the first shares,
+    /// and then the next that nobody has. Gives what came of it by share.
     pub(crate) fn take_in_order<R: Send>(
         &self,
         workers: usize,
         work: &(dyn Fn(u32) -> R + Sync),
     ) -> Vec<R> {
         let shares = self.state.lock().shares.len() as u32;
-        let next = AtomicU32::new(0);
-        let in_turns = || {
-            let mut results = Vec::new();
-            loop {
-                // Relaxed: each number is given once; what is shared otherwise is under the lock.
-                let share = next.fetch_add(1, Ordering::Relaxed);
-                if share >= shares {
-                    return results;
-                }
+        let workers = (workers as u32).clamp(1, shares.max(1));
+        let next = AtomicU32::new(workers);
+        let in_turns = |first: Vec<u32>| {
+            // Relaxed: each number is given once; what is shared otherwise is under the lock.
+            let further = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+            let all = first.into_iter().chain(further);
+            let in_turn = |share| {
                 let _guard = FailsOnPanic(self);
-                results.push((share, work(share)));
+                let result = work(share);
                 self.end(share);
-            }
+                (share, result)
+            };
+            all.take_while(|share| *share < shares)
+                .map(in_turn)
+                .collect::<Vec<_>>()
         };
         let mut results = thread::scope(|scope| {
-            let spawned = (1..workers.min(shares as usize)).map_while(|_| {
+            let in_turns = &in_turns;
+            let (mut others, mut own) = (Vec::new(), vec![0]);
+            for first in 1..workers {
                 let thread = thread::Builder::new().name("omptrace-segment".into());
-                // With fewer threads it takes longer.
-                thread.spawn_scoped(scope, in_turns).ok()
-            });
-            let others: Vec<_> = spawned.collect();
-            let mut results = in_turns();
+                match thread.spawn_scoped(scope, move || in_turns(vec![first])) {
+                    Ok(thread) => others.push(thread),
+                    // It takes longer then.
+                    Err(_) => own.push(first),
+                }
+            }
+            let mut results = in_turns(own);
             for other in others {
                 match other.join() {
                     Ok(more) => results.extend(more),
@@ -306,7 +312,7 @@ impl Turns {
     pub(crate) fn hand_over(&self, share: u32, buffer: &mut Vec<u8>) -> io::Result<()> {
         let is_full = |state: &State| {
             let most = match state.is_in_order {
-                true => MAX_WAITING_OF_SEGMENT,
+                true => MAX_WAITING_OF_SEGMENTS,
                 false => MAX_WAITING,
             };
             state.shares[share as usize].waiting.len() >= most
@@ -469,6 +475,50 @@ mod tests {
                     "{workers}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn segments_are_written_one_after_the_other() {
+        let times = [
+            3,
+            MAX_WAITING_OF_SEGMENTS + 9,
+            0,
+            2 * MAX_WAITING_OF_SEGMENTS,
+            1,
+        ];
+        let expected: String = (b'a'..)
+            .zip(times)
+            .map(|(letter, times)| char::from(letter).to_string().repeat(times))
+            .collect();
+        for workers in [1, 2, 3, 9] {
+            for _ in 0..20 {
+                let disk = disk(usize::MAX);
+                let turns = Turns::in_order(Box::new(disk.clone()), times.len(), workers);
+                let results = turns.take_in_order(workers, &|share| {
+                    (0..times[share as usize])
+                        .try_for_each(|_| turns.hand_over(share, &mut vec![b'a' + share as u8]))
+                        .map(|()| share)
+                });
+                let results: io::Result<Vec<u32>> = results.into_iter().collect();
+                assert_eq!(results.expect("no error"), [0, 1, 2, 3, 4]);
+                turns.finish(b"").expect("no error");
+                let written = String::from_utf8(disk.written.lock().clone()).expect("letters");
+                assert_eq!(written, expected, "{workers}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_ends_all_segments() {
+        for workers in 1..4 {
+            let turns = Turns::in_order(Box::new(disk(7)), 4, workers);
+            let results = turns.take_in_order(workers, &|share| {
+                (0..9).try_for_each(|_| turns.hand_over(share, &mut vec![b'a']))
+            });
+            assert!(results.iter().any(Result::is_err), "{workers}");
+            let error = turns.finish(b".").expect_err("a full disk");
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull);
         }
     }
 
