@@ -202,8 +202,8 @@ fn numbers(reader: &Reader, window: (Ns, Ns)) -> Option<BTreeMap<String, String>
     )
 }
 
-/// A copy of the sealed trace at `path` in `folder`, with checkpoints, and how many these are.
-fn with_checkpoints(path: &Path, folder: &Path) -> (PathBuf, usize, Ns) {
+/// A copy of the sealed trace at `path` in `folder`, with checkpoints; how many these are, and when the trace ends.
+pub fn with_checkpoints(path: &Path, folder: &Path) -> (PathBuf, usize, Ns) {
     let copy = folder.join(path.file_name().expect("the name of a file"));
     fs::copy(path, &copy).expect("a copy");
     let plain = Reader::open(path).expect("a trace");

@@ -133,17 +133,17 @@ fn added_up(stats: &Value) -> Counted {
     counts
 }
 
-/// How many windows of a program's trace began at a checkpoint.
+/// How much of a program's trace began at a checkpoint.
 ///
 /// # Errors
 /// The program has a fault.
-fn windows_of(
+fn tried(
     seed: u64,
     compiler: Compiler,
     on: &str,
     target: &Target,
     folder: &Path,
-) -> Result<usize, String> {
+) -> Result<windows::Tried, String> {
     let (source, binary) = (folder.join("program.c"), folder.join("program"));
     let trace = folder.join("program.omptrace");
     fs::write(&source, program(seed, target)).expect("the folder is ours");
@@ -178,7 +178,7 @@ fn windows_of(
         // Targets are known for the usual runtime only.
         if on != RUNTIME {
             eprintln!("unusable: seed {seed}: {fault}");
-            return Ok(0);
+            return Ok(windows::Tried::default());
         }
         return Err(fault);
     }
@@ -258,7 +258,7 @@ fn windows_of(
         }
     }
     sound(&folder.join("x.otf2"))?;
-    Ok(tried.windows)
+    Ok(tried)
 }
 
 fn check(compiler: Compiler, target: &Target) {
@@ -273,11 +273,14 @@ fn check(compiler: Compiler, target: &Target) {
     };
     let first = from_environment("OMPTRACE_TEST_SEED").unwrap_or(0);
     let programs = from_environment("OMPTRACE_TEST_PROGRAMS").unwrap_or(PROGRAMS);
-    let (mut faults, mut windows) = (String::new(), 0);
+    let (mut faults, mut windows, mut segments) = (String::new(), 0, 0);
     for seed in first..first + programs {
         let folder = TempDir::new().expect("a temporary folder can be made");
-        match windows_of(seed, compiler, &on, target, folder.path()) {
-            Ok(more) => windows += more,
+        match tried(seed, compiler, &on, target, folder.path()) {
+            Ok(tried) => {
+                windows += tried.windows;
+                segments += tried.segments;
+            }
             Err(fault) => {
                 faults.push_str(&format!("seed {seed}, {}, on {on}: {fault}\n", target.name));
             }
@@ -286,6 +289,8 @@ fn check(compiler: Compiler, target: &Target) {
     assert!(faults.is_empty(), "{faults}");
     let are_many = on == RUNTIME && programs >= PROGRAMS;
     assert!(windows > 0 || !are_many, "no window began at a checkpoint");
+    assert!(segments > 0 || !are_many, "no export had segments");
+    eprintln!("{windows} windows and {segments} segments began at a checkpoint");
 }
 
 #[test]
