@@ -55,7 +55,12 @@ fn agree(traced: &Traced, has_arrows: bool) {
         ["whole.pftrace", "segments.pftrace"].map(|name| folder.path().join(name));
     export(&trace, u64::MAX, 1, &whole);
     export(&trace, 1, 3, &segments);
-    for (what, question) in [("slices", SLICES), ("arrows", ARROWS), ("tracks", TRACKS)] {
+    for (what, question) in [
+        ("slices", SLICES),
+        ("arrows", ARROWS),
+        ("counters", COUNTERS),
+        ("tracks", TRACKS),
+    ] {
         let (expected, found) = (shown(&whole, question), shown(&segments, question));
         assert!(
             !expected.is_empty() || what == "arrows" && !has_arrows,

@@ -65,7 +65,7 @@ impl Segments {
         self.cuts.len() + 1
     }
 
-    /// The begin of segment `number`, of which there is none of the first.
+    /// The begin of segment `number`. The first has none: it begins where the trace does.
     pub(crate) fn begin(&self, number: usize) -> Option<u64> {
         self.cuts.get(number.checked_sub(1)?).copied()
     }
@@ -75,8 +75,8 @@ impl Segments {
         self.cuts.get(number).copied().unwrap_or(u64::MAX)
     }
 
-    /// All segments in order, those that one interprets in one go together: as many goes as there are `workers`, and more where they
-    /// would have more than `max_events` each, about.
+    /// All segments in order, together those that one thread interprets in one go. There are as many goes as `workers`. There are more
+    /// where one would have more than `max_events`, about.
     pub fn goes(&self, workers: usize, max_events: u64) -> Vec<Range<usize>> {
         let count = self.count();
         let by_size = usize::try_from(self.events / max_events.max(1)).unwrap_or(usize::MAX);

@@ -31,6 +31,7 @@ mod pprof;
 mod protobuf;
 mod rotate;
 mod sections;
+mod segments;
 mod shard;
 mod system_ids;
 mod text;
@@ -44,10 +45,7 @@ use std::sync::atomic::Ordering;
 use omptrace_common::thread_pool::processors;
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::filter::Selection;
-use omptrace_timeline::{
-    self as timeline, FromSegment, KeptArguments, MIN_SEGMENT_EVENTS, Report, Segments, Timeline,
-    handed_over,
-};
+use omptrace_timeline::{self as timeline, KeptArguments, Report, Timeline, handed_over};
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;
 
@@ -80,7 +78,7 @@ pub struct ConvertOptions {
     pub part: Option<(NonZero<usize>, NonZero<usize>)>,
     /// How many threads may work at once, as many as there are processors where it is `None`. The export is the same.
     pub threads: Option<NonZero<usize>>,
-    /// Events of a segment, at least, where a file is written in segments; [`MIN_SEGMENT_EVENTS`] where it is `None`.
+    /// Events of a segment, at least, where a file is written in segments; [`MIN_SEGMENT_EVENTS`](omptrace_timeline::MIN_SEGMENT_EVENTS) where it is `None`.
     pub min_segment_events: Option<u64>,
 }
 
@@ -132,8 +130,8 @@ pub fn convert(
             Err(out) => out,
         };
     }
-    if let Some(segments) = segments(inputs, format, options) {
-        return in_segments(inputs, &segments, format, options, out, progress);
+    if let Some(segments) = segments::of(inputs, format, options) {
+        return segments::convert(inputs, &segments, format, options, out, progress);
     }
     let out = options.output(out);
     let bytes = out.bytes();
@@ -142,88 +140,6 @@ pub fn convert(
     Ok(Report {
         exported_bytes: bytes.count(),
         ..report
-    })
-}
-
-/// The segments that a file is written in. It is that of one process, all of it, in a format that has segments.
-fn segments(inputs: &[&Reader], format: &Format, options: &ConvertOptions) -> Option<Segments> {
-    let [reader] = inputs else {
-        return None;
-    };
-    if !format.has_segments() || !options.selection.is_all() {
-        return None;
-    }
-    let min_events = options.min_segment_events.unwrap_or(MIN_SEGMENT_EVENTS);
-    Segments::of(reader, min_events)
-}
-
-/// Events of segments that one thread writes in one go, about: what it writes waits until all before it is written.
-const MAX_EVENTS_IN_ONE_GO: u64 = 1 << 19;
-
-/// [`convert`] of one process in segments, as many at once as there may be threads.
-fn in_segments(
-    inputs: &[&Reader],
-    segments: &Segments,
-    format: &Format,
-    options: &ConvertOptions,
-    out: Writer,
-    progress: &mut (dyn FnMut(u64) + Send),
-) -> io::Result<Report> {
-    let timeline = Timeline::of(inputs);
-    let symbols = |reader: &Reader| Table::of(reader, &options.symbols);
-    let manner = timeline::Manner {
-        chunks: options.chunks,
-        max_depth: format.max_depth,
-        ahead: false,
-        ..timeline::Manner::default()
-    };
-    let share = Share::in_segments();
-    if options.threads() == 1 {
-        let out = Output::new(out);
-        let bytes = out.bytes();
-        let mut sink = format.sink(out, share)?;
-        let all = 0..segments.count();
-        let mut report =
-            timeline.replay_segments(segments, all, &symbols, manner, &mut *sink, progress);
-        sink.finish()?;
-        report.exported_bytes = bytes.count();
-        return Ok(report);
-    }
-    let goes = segments.goes(options.threads(), MAX_EVENTS_IN_ONE_GO);
-    let workers = options.threads().min(goes.len());
-    let turns = Turns::in_order(out, goes.len(), workers);
-    let bytes = ByteCount::default();
-    let progress = Mutex::new((0, progress));
-    let reports = turns.take_in_order(workers, &|number| {
-        let go = goes[number as usize].clone();
-        let out = Output::in_turns(turns.clone(), number, bytes.clone());
-        let mut sink = format.sink(out, share.from_segment(go.start as u32))?;
-        let mut reported = None;
-        let mut progress = |events| {
-            // Those of the segments before are counted there.
-            let more = events - reported.replace(events).unwrap_or(events);
-            let (done, progress) = &mut *progress.lock();
-            *done += more;
-            progress(*done);
-        };
-        let mut from_segment = FromSegment::of(go.start, &mut *sink);
-        let report = timeline.replay_segments(
-            segments,
-            go,
-            &symbols,
-            manner,
-            &mut from_segment,
-            &mut progress,
-        );
-        sink.finish()?;
-        Ok(report)
-    });
-    let end = format.end(&share);
-    bytes.add(end.len());
-    turns.finish(&end)?;
-    Ok(Report {
-        exported_bytes: bytes.count(),
-        ..Report::of_segments(reports.into_iter().collect::<io::Result<Vec<_>>>()?)
     })
 }
 

@@ -89,7 +89,7 @@ impl Share {
     }
 
     /// The same of a sink that begins at segment `number`, and does not write all.
-    pub(crate) fn from_segment(&self, number: u32) -> Share {
+    pub(crate) fn beginning_at(&self, number: u32) -> Share {
         Share {
             segments: InSegments::From(number),
             ..self.clone()

@@ -29,8 +29,10 @@
 mod colours;
 mod fields;
 mod intern;
+mod late;
 mod samples;
 mod schema;
+mod segment;
 mod track_event;
 mod tracks;
 
@@ -44,6 +46,7 @@ use crate::shard::{MAX_SHARES, Share};
 use crate::system_ids::SystemIds;
 use crate::text_cache::RecentTexts;
 use intern::Strings;
+use late::{CounterTrack, LateTrack, counter_uuid, late_uuid};
 use omptrace_common::fast_map::Fold;
 use omptrace_timeline::MAX_SEGMENTS;
 use omptrace_timeline::sink::{
@@ -122,34 +125,6 @@ struct RegionName {
     region: Region,
     /// `None` before it is used in the segment.
     name: Option<EventName>,
-}
-
-/// A track that comes about while a process is interpreted.
-struct LateTrack {
-    process: ProcessId,
-    kind: LocationKind,
-    uuid: u64,
-    name: String,
-    /// This segment has its description.
-    is_described: bool,
-}
-
-struct CounterTrack {
-    counter: Counter,
-    uuid: u64,
-    is_described: bool,
-    track: EventTrack,
-}
-
-/// Numbers of tracks by their names lie from these on: those of counters take three bytes, and others no more than seven.
-const FIRST_COUNTER: u64 = 1 << 20;
-const FIRST_LATE: u64 = 1 << 48;
-
-/// A number below `below`, a power of two, that belongs to `name`.
-fn number_of(name: &str, below: u64) -> u64 {
-    let mut hash = Fold::default();
-    hash.write(name.as_bytes());
-    hash.finish() >> below.leading_zeros() >> 1
 }
 
 /// The name of an event.
@@ -254,50 +229,6 @@ impl Perfetto {
         let group = helpers.unwrap_or_else(|| self.plain_track(uuid, HIDDEN_HELPERS));
         self.processes[process].helpers = Some(group);
         self.described_track(group, &location.name, &tracks::helper_aid(os_tid))
-    }
-
-    /// The track around those of the locks.
-    fn lock_group(&mut self, process: ProcessId) -> u64 {
-        const NAME: &str = "Locks";
-        let ProcessTracks { uuid, locks, .. } = self.processes[process.0 as usize];
-        let new = || match self.share.is_in_segments() {
-            true => {
-                let group = late_uuid(NAME);
-                self.packet(|out| tracks::plain(out, group, uuid, NAME, ""));
-                group
-            }
-            false => self.plain_track(uuid, NAME),
-        };
-        let group = locks.unwrap_or_else(new);
-        self.processes[process.0 as usize].locks = Some(group);
-        group
-    }
-
-    /// The track that one of this kind lies under.
-    fn parent(&mut self, process: ProcessId, kind: LocationKind) -> u64 {
-        match kind {
-            LocationKind::Lock { .. } => self.lock_group(process),
-            LocationKind::DeviceQueue { device_num, .. } => {
-                let process = &self.processes[process.0 as usize];
-                let around = process.devices.get(&device_num);
-                around.copied().unwrap_or(process.uuid)
-            }
-            _ => self.processes[process.0 as usize].uuid,
-        }
-    }
-
-    /// Describes the track of a location that has come about on the way, if this segment has not done so.
-    #[cold]
-    fn describe(&mut self, location: usize) {
-        let Some(late) = &mut self.late[location] else {
-            return;
-        };
-        if std::mem::replace(&mut late.is_described, true) {
-            return;
-        }
-        let (process, kind, uuid, name) = (late.process, late.kind, late.uuid, late.name.clone());
-        let parent = self.parent(process, kind);
-        self.packet(|out| tracks::plain(out, uuid, parent, &name, ""));
     }
 
     /// Writes the name of a region that this segment has not used yet.
@@ -563,7 +494,7 @@ impl Perfetto {
 
     fn counter(&mut self, counter: &Counter) {
         let uuid = match self.share.is_in_segments() {
-            true => FIRST_COUNTER + number_of(&counter.name, FIRST_COUNTER),
+            true => counter_uuid(&counter.name),
             false => self.new_uuid(),
         };
         self.counters.push(CounterTrack {
@@ -588,15 +519,6 @@ impl Perfetto {
         let out = self.out.buffer();
         self.counters[place].track.sample(out, time, value);
         self.out.written();
-    }
-
-    #[cold]
-    fn describe_counter(&mut self, place: usize) {
-        let CounterTrack { counter, uuid, .. } = &self.counters[place];
-        let parent = self.processes[counter.process.0 as usize].uuid;
-        let (uuid, counter) = (*uuid, counter.clone());
-        self.packet(|out| tracks::counter(out, uuid, parent, &counter));
-        self.counters[place].is_described = true;
     }
 
     #[inline(never)]
@@ -708,61 +630,6 @@ impl Perfetto {
             _ => {}
         }
     }
-
-    /// Writes what is kept back, and adds to the file's identity.
-    fn end_segment(&mut self) {
-        for track in &mut self.tracks {
-            track.write_newest(self.out.buffer());
-            self.out.written();
-        }
-        let mut identity = match self.segment {
-            0 => std::mem::take(&mut self.identity),
-            _ => Fold::default(),
-        };
-        identity.write_u64(std::mem::take(&mut self.times));
-        self.share.identify(identity.finish());
-    }
-
-    /// Begins as if nothing was written, but for the tracks of the process and its threads.
-    #[cold]
-    fn begin_segment(&mut self) {
-        if !self.share.is_in_segments() {
-            return;
-        }
-        if !std::mem::take(&mut self.is_before_segment) {
-            self.end_segment();
-        }
-        self.segment += 1;
-        self.flows = 0;
-        self.sources = 0;
-        self.strings = Strings::new(self.sequence);
-        self.names = RecentTexts::new();
-        for region in &mut self.regions {
-            region.name = None;
-        }
-        for process in &mut self.processes {
-            process.locks = None;
-        }
-        for track in &mut self.tracks {
-            track.begin();
-        }
-        for late in self.late.iter_mut().flatten() {
-            late.is_described = false;
-        }
-        for counter in &mut self.counters {
-            counter.is_described = false;
-            counter.track.begin();
-        }
-        self.packet(|out| pb::uint(out, packet::SEQUENCE_FLAGS, INCREMENTAL_STATE_CLEARED));
-        if let Some(uuid) = self.default_track {
-            self.packet(|out| tracks::default(out, uuid));
-        }
-    }
-}
-
-/// The number of a track that comes about on the way, in a file of several segments.
-fn late_uuid(name: &str) -> u64 {
-    FIRST_LATE + number_of(name, FIRST_LATE)
 }
 
 impl Sink for Perfetto {

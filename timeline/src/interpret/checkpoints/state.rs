@@ -102,7 +102,7 @@ impl Interpreter<'_, '_> {
         })
     }
 
-    /// Whether a thread waits for a mutex that another has released meanwhile, which an arrow will show: only events that are over
+    /// Whether a thread waits for a mutex that another has released meanwhile. An arrow will show that, and only events that are over
     /// know of the release.
     fn is_a_mutex_about_to_be_acquired(&self) -> bool {
         let mut threads = self.threads.iter().enumerate();
