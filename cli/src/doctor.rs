@@ -14,6 +14,7 @@ use crate::answer::AnswerOptions;
 use crate::arguments::Libgomp;
 use crate::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
 use crate::disk;
+use crate::energy::{POWERCAP, Readable};
 use crate::failure::{Failure, Outcome, Result};
 use crate::find_tracer;
 use crate::libgomp;
@@ -61,6 +62,8 @@ struct Report {
     /// The counters that threads can have (`record --counters`); left out where no runtime loads the tracer.
     #[serde(skip_serializing_if = "Option::is_none")]
     counters: Option<Counting>,
+    /// The energy that `record` notes.
+    energy: Readable,
     /// The possibilities of devices.
     offloading: Offloading,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,6 +149,7 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
         notes: notes(&loader, &tool).into_iter().chain(remarks).collect(),
         tool,
         counters: counting(&runtimes),
+        energy: Readable::at(Path::new(POWERCAP)),
         runtimes,
         offloading: Offloading::find(&loader),
         program,
@@ -380,6 +384,7 @@ impl Report {
                 writeln!(out, "  {line}")?;
             }
         }
+        writeln!(out, "\nEnergy of the machine:\n  {}", self.energy.line())?;
         let offloading = self.offloading.lines();
         if !offloading.is_empty() {
             writeln!(out, "\nDevices, and libraries that offload to them:")?;

@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use omptrace_trace_format::metadata::Energy;
+use serde::Serialize;
 
 use crate::process::raw_ns;
 
@@ -22,6 +23,56 @@ const PERIOD: Duration = Duration::from_secs(1);
 const MAX_READINGS: usize = 1024;
 /// Processors have some zones. Stops a folder that another program made.
 const MAX_ZONES: usize = 64;
+
+/// What `record` would read of the machine's energy.
+#[derive(Debug, Serialize)]
+pub(crate) struct Readable {
+    /// The zones that it would read.
+    zones: Vec<String>,
+    /// Why there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    absent: Option<String>,
+}
+
+impl Readable {
+    /// Looks at the zones at `root`.
+    pub(crate) fn at(root: &Path) -> Readable {
+        if let Some(found) = Zones::find(root) {
+            let zones = found.finish().into_iter();
+            return Readable {
+                zones: zones.map(|energy| energy.zone).collect(),
+                absent: None,
+            };
+        }
+        let refused = counters(root).find_map(|file| fs::read(&file).err());
+        let root = root.display();
+        let absent = match refused {
+            Some(error) => {
+                format!("{root}: {error}. To let all read: sudo chmod a+r {root}/*/energy_uj")
+            }
+            None => format!("{root} shows none, as in most virtual machines"),
+        };
+        Readable {
+            zones: Vec::new(),
+            absent: Some(absent),
+        }
+    }
+
+    /// The same in words.
+    pub(crate) fn line(&self) -> String {
+        match &self.absent {
+            Some(absent) => format!("none: {absent}"),
+            None => self.zones.join(", "),
+        }
+    }
+}
+
+/// The counters of the zones at `root`, whether they may be read or not.
+fn counters(root: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    let files = entries.map(|entry| entry.path().join("energy_uj"));
+    files.filter(|file| file.exists())
+}
 
 /// Reads while a program runs.
 pub(crate) struct Meter {
@@ -202,6 +253,26 @@ mod tests {
         assert!(Meter::start(root.path()).is_none());
         fs::create_dir(root.path().join("dtpm")).expect("a folder");
         assert!(Meter::start(root.path()).is_none());
+    }
+
+    #[test]
+    fn what_may_not_be_read_is_reported_with_the_reason() {
+        let root = tempfile::tempdir().expect("a folder");
+        let root = root.path();
+        let none = Readable::at(&root.join("none"));
+        assert!(
+            none.line()
+                .ends_with("shows none, as in most virtual machines")
+        );
+        // Who may read everything, as root may, cannot read a folder.
+        fs::create_dir_all(root.join("intel-rapl:0/energy_uj")).expect("a folder");
+        fs::write(root.join("intel-rapl:0/name"), "package-0").expect("a file");
+        let refused = Readable::at(root).line();
+        assert!(refused.contains("sudo chmod a+r"), "{refused}");
+        fs::remove_dir(root.join("intel-rapl:0/energy_uj")).expect("a folder");
+        zone(root, "intel-rapl:0", "package-0", 1);
+        zone(root, "intel-rapl:0:0", "core", 1);
+        assert_eq!(Readable::at(root).line(), "package-0, package-0 core");
     }
 
     #[test]

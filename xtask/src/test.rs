@@ -12,6 +12,9 @@ use crate::setup;
 /// So much of what a failed check printed is repeated at the end.
 const MAX_LAST_LINES: usize = 60;
 
+/// GB that a whole run writes, tools and what is built included.
+const DISK_GB: u64 = 12;
+
 /// `cargo xtask test`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Test {
@@ -27,6 +30,9 @@ pub(crate) struct Test {
 /// Something failed.
 pub(crate) fn run(arguments: &Test, install: bool) -> Result<()> {
     let mut total = Count::default();
+    if let Some(free) = free_gb().filter(|free| !arguments.core && *free < DISK_GB) {
+        eprintln!("warning: {free} GB of disk are free, and a whole run needs {DISK_GB}");
+    }
     let prepared = match arguments.core {
         true => Ok(()),
         false => setup::ensure(Purpose::Tests, install),
@@ -60,6 +66,20 @@ pub(crate) fn run(arguments: &Test, install: bool) -> Result<()> {
         0 => Ok(()),
         failed => Err(format!("{failed} failed").into()),
     }
+}
+
+/// Free space where things are built, in GB; `None` where `df` does not say.
+fn free_gb() -> Option<u64> {
+    let output = Command::new("df").args(["-Pk", "."]).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let kib: u64 = text
+        .lines()
+        .nth(1)?
+        .split_whitespace()
+        .nth(3)?
+        .parse()
+        .ok()?;
+    Some((kib << 10) / 1_000_000_000)
 }
 
 /// One command of the whole.
