@@ -233,7 +233,7 @@ fn segments_agree(reader: &Reader) -> Result<usize, String> {
         return Ok(0);
     };
     let timeline = Timeline::of(&[reader]);
-    let shown = |wanted: Range<usize>| {
+    let shown = |wanted: Range<usize>, chunks: bool| {
         let mut words = Words {
             is_of_viewers: true,
             ..Words::default()
@@ -241,14 +241,13 @@ fn segments_agree(reader: &Reader) -> Result<usize, String> {
         let lines = Arc::clone(&words.lines);
         let names = omptrace_symbols::Table::stored;
         let mut sink = FromSegment::of(wanted.start, &mut words);
-        let manner = Manner::default();
+        let manner = Manner {
+            chunks,
+            ..Manner::default()
+        };
         timeline.replay_segments(&segments, wanted, &names, manner, &mut sink, &mut |_| {});
         std::mem::take(&mut *lines.lock().expect("nobody panics"))
     };
-    let all = shown(0..segments.count());
-    let each: Vec<String> = (0..segments.count())
-        .flat_map(|number| shown(number..number + 1))
-        .collect();
     let fault = |what: &str, expected: &[String], found: &[String]| {
         let difference = difference(expected, found);
         Err(format!(
@@ -256,8 +255,14 @@ fn segments_agree(reader: &Reader) -> Result<usize, String> {
             reader.path().display()
         ))
     };
-    if each != all {
-        return fault("segments by themselves", &all, &each);
+    for chunks in [false, true] {
+        let all = shown(0..segments.count(), chunks);
+        let each: Vec<String> = (0..segments.count())
+            .flat_map(|number| shown(number..number + 1, chunks))
+            .collect();
+        if each != all {
+            return fault("segments by themselves", &all, &each);
+        }
     }
     let format = Format::by_name("perfetto").expect("a format");
     let export = |threads| {

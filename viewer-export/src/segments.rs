@@ -3,12 +3,15 @@
 use std::io;
 
 use omptrace_symbols::Table;
-use omptrace_timeline::{FromSegment, MIN_SEGMENT_EVENTS, Manner, Report, Segments, Timeline};
+use omptrace_timeline::sink::Sink;
+use omptrace_timeline::{
+    FromSegment, KeptArguments, MIN_SEGMENT_EVENTS, Manner, Report, Segments, Timeline, handed_over,
+};
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;
 
 use crate::output::{ByteCount, Output, Writer};
-use crate::shard::{Share, Turns};
+use crate::shard::{MAX_SHARES, MAX_STREAMS, Share, Turns};
 use crate::{ConvertOptions, Format};
 
 /// The segments that a file is written in. It is that of one process, all of it, in a format that has segments.
@@ -29,6 +32,36 @@ pub(crate) fn of(
 
 /// Events of segments that one thread writes in one go, about: what it writes waits until all before it is written.
 const MAX_EVENTS_IN_ONE_GO: u64 = 1 << 19;
+
+/// How many threads write segments at once. Each reads all streams, and keeps what it has written until its turn.
+fn workers(inputs: &[&Reader], options: &ConvertOptions) -> usize {
+    let streams = inputs.iter().map(|reader| reader.streams().len()).sum();
+    let fitting = MAX_STREAMS / usize::max(streams, 1);
+    options.threads().min(MAX_SHARES).min(fitting).max(1)
+}
+
+/// All segments, one after the other: others decode, encode and write where there may be further threads.
+fn in_one_go(
+    format: &Format,
+    options: &ConvertOptions,
+    out: Writer,
+    interpret: &mut dyn FnMut(&mut dyn Sink) -> Report,
+) -> io::Result<Report> {
+    let out = options.output(out);
+    let bytes = out.bytes();
+    let mut sink = format.sink(out, Share::in_segments())?;
+    let report = handed_over(
+        vec![&mut *sink],
+        usize::from(options.threads() > 2),
+        KeptArguments::All,
+        interpret,
+    );
+    sink.finish()?;
+    Ok(Report {
+        exported_bytes: bytes.count(),
+        ..report
+    })
+}
 
 /// [`convert`](crate::convert) of one process in segments, as many at once as there may be threads.
 pub(crate) fn convert(
@@ -53,19 +86,19 @@ pub(crate) fn convert(
         ..Manner::default()
     };
     let share = Share::in_segments();
-    if options.threads() == 1 {
-        let out = Output::new(out);
-        let bytes = out.bytes();
-        let mut sink = format.sink(out, share)?;
-        let all = 0..segments.count();
-        let mut report =
-            timeline.replay_segments(segments, all, &symbols, manner, &mut *sink, progress);
-        sink.finish()?;
-        report.exported_bytes = bytes.count();
-        return Ok(report);
+    let workers = workers(inputs, options);
+    if workers == 1 {
+        return in_one_go(format, options, out, &mut |sink| {
+            let all = 0..segments.count();
+            let manner = Manner {
+                ahead: options.is_parallel(),
+                ..manner
+            };
+            timeline.replay_segments(segments, all, &symbols, manner, sink, progress)
+        });
     }
-    let goes = segments.goes(options.threads(), MAX_EVENTS_IN_ONE_GO);
-    let workers = options.threads().min(goes.len());
+    let goes = segments.goes(workers, MAX_EVENTS_IN_ONE_GO);
+    let workers = workers.min(goes.len());
     let turns = Turns::in_order(out, goes.len(), workers);
     let bytes = ByteCount::default();
     let progress = Mutex::new((0, progress));
