@@ -213,6 +213,7 @@ impl Part {
             part.blocked.entry(key).or_default().grow_by(*ns);
         }
         part.limit_blocked();
+        part.keep_longest_blocked();
         for (id, target) in &sums.targets {
             let spot = regions.spots.get(*id as usize).cloned().unwrap_or_default();
             let kernels = match target.kernels {
@@ -349,6 +350,32 @@ impl Part {
                 rest -= less;
                 *ns -= less;
             }
+        }
+    }
+}
+
+/// Pairs of threads of a process that are kept apart by mutex: those that waited longest. On 200 threads there are tens of thousands,
+/// which nobody reads, and no summary holds.
+const MAX_PAIRS: usize = 1 << 10;
+
+impl Part {
+    /// Forgets who had the mutex, but for the longest waits: how long each thread waited stays.
+    fn keep_longest_blocked(&mut self) {
+        if self.blocked.len() <= MAX_PAIRS {
+            return;
+        }
+        let mut rows: Vec<_> = std::mem::take(&mut self.blocked).into_iter().collect();
+        rows.sort_by_key(|(_, ns)| Reverse(*ns));
+        for (number, (key, ns)) in rows.into_iter().enumerate() {
+            let key = match number < MAX_PAIRS {
+                true => key,
+                false => BlockedBy {
+                    lock: None,
+                    holder: None,
+                    ..key
+                },
+            };
+            self.blocked.entry(key).or_default().grow_by(ns);
         }
     }
 }
