@@ -131,6 +131,39 @@ impl<'a> Timeline<'a> {
         sink: &mut dyn Sink,
         progress: &mut dyn FnMut(u64),
     ) -> Report {
+        self.replay_parts((first, step), None, symbols, manner, sink, progress)
+    }
+
+    /// Interprets `wanted` of the `segments` of the only process, one after the other. Wherever that begins, `sink` gets the same
+    /// behind each [`Item::Segment`]. The report is of all events up to there.
+    pub fn replay_segments(
+        &self,
+        segments: &Segments,
+        wanted: Range<usize>,
+        symbols: &dyn Fn(&Reader) -> Table,
+        manner: Manner,
+        sink: &mut dyn Sink,
+        progress: &mut dyn FnMut(u64),
+    ) -> Report {
+        match self.inputs[..] {
+            [_] => {
+                let segments = Some((segments, wanted));
+                self.replay_parts((0, 1), segments, symbols, manner, sink, progress)
+            }
+            _ => Report::default(),
+        }
+    }
+
+    /// See [`Timeline::replay`]: one process of `step`, beginning with that of number `first`. Of each, `segments` where they are given.
+    fn replay_parts(
+        &self,
+        (first, step): (usize, usize),
+        segments: Option<(&Segments, Range<usize>)>,
+        symbols: &dyn Fn(&Reader) -> Table,
+        manner: Manner,
+        sink: &mut dyn Sink,
+        progress: &mut dyn FnMut(u64),
+    ) -> Report {
         let mut report = Report::default();
         if self.origin > 0 {
             sink.item(&Item::Start {
@@ -151,7 +184,7 @@ impl<'a> Timeline<'a> {
                 start: offset(reader, self.origin),
                 done,
                 manner,
-                segments: None,
+                segments: segments.clone(),
             };
             let process = replay.run(symbols(reader), &mut report.end, progress);
             done += process.events;
@@ -160,42 +193,6 @@ impl<'a> Timeline<'a> {
         if let Some(text) = alignment_note(self.uncertainty_ns).filter(|_| first == 0) {
             stage.item(&Item::Note(ProcessId(0), &text));
         }
-        report
-    }
-
-    /// Interprets `wanted` of the `segments` of the only process, one after the other. Wherever that begins, `sink` gets the same
-    /// behind each [`Item::Segment`]. The report is of all events up to there.
-    pub fn replay_segments(
-        &self,
-        segments: &Segments,
-        wanted: Range<usize>,
-        symbols: &dyn Fn(&Reader) -> Table,
-        manner: Manner,
-        sink: &mut dyn Sink,
-        progress: &mut dyn FnMut(u64),
-    ) -> Report {
-        let mut report = Report::default();
-        let [reader] = self.inputs[..] else {
-            return report;
-        };
-        if self.origin > 0 {
-            sink.item(&Item::Start {
-                realtime_ns: self.origin,
-            });
-        }
-        let mut stage = Stage::new(sink, manner);
-        let mut replay = ProcessReplay {
-            reader,
-            stage: &mut stage,
-            id: ProcessId(0),
-            has_namesake: false,
-            start: offset(reader, self.origin),
-            done: 0,
-            manner,
-            segments: Some((segments, wanted)),
-        };
-        let process = replay.run(symbols(reader), &mut report.end, progress);
-        report.processes.push(process);
         report
     }
 }

@@ -51,19 +51,6 @@ impl Report {
             ..Report::default()
         }
     }
-
-    /// The report of a process whose segments these are of, in their order: each is of all before it, too.
-    pub fn of_segments(segments: Vec<Report>) -> Report {
-        let end = segments
-            .iter()
-            .map(|segment| segment.end)
-            .max()
-            .unwrap_or(0);
-        Report {
-            end,
-            ..segments.into_iter().next_back().unwrap_or_default()
-        }
-    }
 }
 
 /// The facts that the timeline of one process was made of.

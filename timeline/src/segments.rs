@@ -32,8 +32,8 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// The segments of `reader`'s process, each of `min_events` or more; `None` where it has one only. Then there are no checkpoints, or all are near its begin. Or
-    /// something is damaged since they were made, so that who begins there would see something else.
+    /// The segments of `reader`'s process, each of `min_events` or more; `None` where it has one only. Then there are no checkpoints,
+    /// or all are near its begin. Or something is damaged since they were made, so that who begins there would see something else.
     pub fn of(reader: &Reader, min_events: u64) -> Option<Segments> {
         if !may_have_checkpoints(reader.metadata()) {
             return None;
@@ -41,8 +41,7 @@ impl Segments {
         let mut cuts = Vec::new();
         let mut last = 0;
         for ticks in reader.checkpoint_ticks() {
-            let checkpoint = reader.checkpoint(ticks);
-            let Some(restart) = checkpoint.and_then(|found| Restart::of(reader, found)) else {
+            let Some(restart) = Restart::at(reader, ticks) else {
                 continue;
             };
             let is_far = restart.events_before().saturating_sub(last) >= min_events;

@@ -78,7 +78,8 @@ pub struct ConvertOptions {
     pub part: Option<(NonZero<usize>, NonZero<usize>)>,
     /// How many threads may work at once, as many as there are processors where it is `None`. The export is the same.
     pub threads: Option<NonZero<usize>>,
-    /// Events of a segment, at least, where a file is written in segments; [`MIN_SEGMENT_EVENTS`](omptrace_timeline::MIN_SEGMENT_EVENTS) where it is `None`.
+    /// Events of a segment, at least, where a file is written in segments;
+    /// [`MIN_SEGMENT_EVENTS`](omptrace_timeline::MIN_SEGMENT_EVENTS) where it is `None`.
     pub min_segment_events: Option<u64>,
 }
 
@@ -130,13 +131,24 @@ pub fn convert(
             Err(out) => out,
         };
     }
-    if let Some(segments) = segments::of(inputs, format, options) {
-        return segments::convert(inputs, &segments, format, options, out, progress);
+    let segments = segments::of(inputs, format, options);
+    if let Some(segments) = &segments
+        && let workers @ 2.. = segments::workers(inputs, options)
+    {
+        return segments::side_by_side(inputs, segments, workers, (format, options), out, progress);
     }
     let out = options.output(out);
     let bytes = out.bytes();
-    let sink = format.sink(out, Share::whole())?;
-    let report = replay_all(inputs, format, options, sink, progress)?;
+    let report = match &segments {
+        Some(segments) => {
+            let sink = format.sink(out, Share::in_segments())?;
+            segments::in_one_go(inputs, segments, (format, options), sink, progress)?
+        }
+        None => {
+            let sink = format.sink(out, Share::whole())?;
+            replay_all(inputs, format, options, sink, progress)?
+        }
+    };
     Ok(Report {
         exported_bytes: bytes.count(),
         ..report
@@ -157,19 +169,12 @@ fn side_by_side(
     let turns = Turns::new(out, shares.len(), workers);
     let timeline = Timeline::of(inputs);
     let bytes = ByteCount::default();
-    // Both under one lock, or `progress` would see the sum go back.
     let progress = Mutex::new((0, progress));
 
     let reports = turns.take(&|number| {
         let out = Output::in_turns(turns.clone(), number, bytes.clone());
         let sink = format.sink(out, shares[number as usize].clone())?;
-        let mut reported = 0;
-        let mut progress = |events| {
-            let more = events - std::mem::replace(&mut reported, events);
-            let (done, progress) = &mut *progress.lock();
-            *done += more;
-            progress(*done);
-        };
+        let mut progress = of_part(&progress, Some(0));
         let (first, step) = (number as usize, shares.len());
         let options = ConvertOptions {
             selection: options.selection.of_processes(first, step),
@@ -195,6 +200,19 @@ fn side_by_side(
         })
     });
     Ok(complete)
+}
+
+/// The events that all parts have done, and who wants to know: under one lock, or that one would see the sum go back.
+type Progress<'p> = Mutex<(u64, &'p mut (dyn FnMut(u64) + Send))>;
+
+/// The progress of a part that counts from `reported` on; where that is `None`, from what it reports first.
+fn of_part<'p>(progress: &'p Progress<'_>, mut reported: Option<u64>) -> impl FnMut(u64) + 'p {
+    move |events| {
+        let more = events - reported.replace(events).unwrap_or(events);
+        let (done, progress) = &mut *progress.lock();
+        *done += more;
+        progress(*done);
+    }
 }
 
 /// [`convert`] to a format that [is a folder](Format::is_folder): `folder` is there and empty. It is complete when this

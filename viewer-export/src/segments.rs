@@ -4,15 +4,13 @@ use std::io;
 
 use omptrace_symbols::Table;
 use omptrace_timeline::sink::Sink;
-use omptrace_timeline::{
-    FromSegment, KeptArguments, MIN_SEGMENT_EVENTS, Manner, Report, Segments, Timeline, handed_over,
-};
+use omptrace_timeline::{FromSegment, MIN_SEGMENT_EVENTS, Report, Segments, Timeline};
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;
 
 use crate::output::{ByteCount, Output, Writer};
 use crate::shard::{MAX_SHARES, MAX_STREAMS, Share, Turns};
-use crate::{ConvertOptions, Format};
+use crate::{ConvertOptions, Format, of_part, replay};
 
 /// The segments that a file is written in. It is that of one process, all of it, in a format that has segments.
 pub(crate) fn of(
@@ -34,41 +32,32 @@ pub(crate) fn of(
 const MAX_EVENTS_IN_ONE_GO: u64 = 1 << 19;
 
 /// How many threads write segments at once. Each reads all streams, and keeps what it has written until its turn.
-fn workers(inputs: &[&Reader], options: &ConvertOptions) -> usize {
+pub(crate) fn workers(inputs: &[&Reader], options: &ConvertOptions) -> usize {
     let streams = inputs.iter().map(|reader| reader.streams().len()).sum();
     let fitting = MAX_STREAMS / usize::max(streams, 1);
     options.threads().min(MAX_SHARES).min(fitting).max(1)
 }
 
-/// All segments, one after the other: others decode, encode and write where there may be further threads.
-fn in_one_go(
-    format: &Format,
-    options: &ConvertOptions,
-    out: Writer,
-    interpret: &mut dyn FnMut(&mut dyn Sink) -> Report,
+/// Interprets all segments into `sink`, one after the other, and finishes that.
+pub(crate) fn in_one_go(
+    inputs: &[&Reader],
+    segments: &Segments,
+    (format, options): (&Format, &ConvertOptions),
+    sink: Box<dyn Sink>,
+    progress: &mut dyn FnMut(u64),
 ) -> io::Result<Report> {
-    let out = options.output(out);
-    let bytes = out.bytes();
-    let mut sink = format.sink(out, Share::in_segments())?;
-    let report = handed_over(
-        vec![&mut *sink],
-        usize::from(options.threads() > 2),
-        KeptArguments::All,
-        interpret,
-    );
-    sink.finish()?;
-    Ok(Report {
-        exported_bytes: bytes.count(),
-        ..report
+    let (timeline, all) = (Timeline::of(inputs), 0..segments.count());
+    replay(format, options, 1, sink, &mut |symbols, manner, sink| {
+        timeline.replay_segments(segments, all.clone(), symbols, manner, sink, progress)
     })
 }
 
-/// [`convert`](crate::convert) of one process in segments, as many at once as there may be threads.
-pub(crate) fn convert(
+/// [`convert`](crate::convert) of one process in segments, which that many `workers` write at once.
+pub(crate) fn side_by_side(
     inputs: &[&Reader],
     segments: &Segments,
-    format: &Format,
-    options: &ConvertOptions,
+    workers: usize,
+    (format, options): (&Format, &ConvertOptions),
     out: Writer,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> io::Result<Report> {
@@ -78,59 +67,39 @@ pub(crate) fn convert(
         .iter()
         .map(|reader| Table::of(reader, &options.symbols))
         .collect();
-    let symbols = |_: &Reader| names.first().cloned().unwrap_or_default();
-    let manner = Manner {
-        chunks: options.chunks,
-        max_depth: format.max_depth,
-        ahead: false,
-        ..Manner::default()
-    };
+    let names = |_: &Reader| names.first().cloned().unwrap_or_default();
     let share = Share::in_segments();
-    let workers = workers(inputs, options);
-    if workers == 1 {
-        return in_one_go(format, options, out, &mut |sink| {
-            let all = 0..segments.count();
-            let manner = Manner {
-                ahead: options.is_parallel(),
-                ..manner
-            };
-            timeline.replay_segments(segments, all, &symbols, manner, sink, progress)
-        });
-    }
     let goes = segments.goes(workers, MAX_EVENTS_IN_ONE_GO);
-    let workers = workers.min(goes.len());
     let turns = Turns::in_order(out, goes.len(), workers);
     let bytes = ByteCount::default();
     let progress = Mutex::new((0, progress));
     let reports = turns.take_in_order(workers, &|number| {
-        let go = goes[number as usize].clone();
+        let go = &goes[number as usize];
         let out = Output::in_turns(turns.clone(), number, bytes.clone());
-        let mut sink = format.sink(out, share.beginning_at(go.start as u32))?;
-        let mut reported = None;
-        let mut progress = |events| {
-            // Those of the segments before are counted there.
-            let more = events - reported.replace(events).unwrap_or(events);
-            let (done, progress) = &mut *progress.lock();
-            *done += more;
-            progress(*done);
-        };
-        let mut from_segment = FromSegment::of(go.start, &mut *sink);
-        let report = timeline.replay_segments(
-            segments,
-            go,
-            &symbols,
-            manner,
-            &mut from_segment,
-            &mut progress,
-        );
-        sink.finish()?;
-        Ok(report)
+        let sink = format.sink(out, share.beginning_at(go.start as u32))?;
+        // Those of the segments before are counted there.
+        let mut progress = of_part(&progress, None);
+        // Each decodes for itself.
+        let all = options.threads();
+        replay(format, options, all, sink, &mut |_, manner, sink| {
+            let mut sink = FromSegment::of(go.start, sink);
+            timeline.replay_segments(
+                segments,
+                go.clone(),
+                &names,
+                manner,
+                &mut sink,
+                &mut progress,
+            )
+        })
     });
     let end = format.end(&share);
     bytes.add(end.len());
     turns.finish(&end)?;
+    // The last is of all events.
+    let mut reports = reports.into_iter().collect::<io::Result<Vec<_>>>()?;
     Ok(Report {
         exported_bytes: bytes.count(),
-        ..Report::of_segments(reports.into_iter().collect::<io::Result<Vec<_>>>()?)
+        ..reports.pop().unwrap_or_default()
     })
 }

@@ -52,15 +52,14 @@ impl Perfetto {
     fn lock_group(&mut self, process: ProcessId) -> u64 {
         const NAME: &str = "Locks";
         let ProcessTracks { uuid, locks, .. } = self.processes[process.0 as usize];
-        let new = || match self.share.is_in_segments() {
-            true => {
-                let group = late_uuid(NAME);
-                self.packet(|out| tracks::plain(out, group, uuid, NAME, ""));
-                group
-            }
-            false => self.plain_track(uuid, NAME),
+        if let Some(group) = locks {
+            return group;
+        }
+        let group = match self.share.is_in_segments() {
+            true => late_uuid(NAME),
+            false => self.new_uuid(),
         };
-        let group = locks.unwrap_or_else(new);
+        self.packet(|out| tracks::plain(out, group, uuid, NAME, ""));
         self.processes[process.0 as usize].locks = Some(group);
         group
     }

@@ -442,6 +442,11 @@ impl Perfetto {
     }
 
     fn location(&mut self, location: &Location) {
+        let is_late = self.share.is_in_segments()
+            && !matches!(
+                location.kind,
+                LocationKind::Thread { .. } | LocationKind::Device { .. }
+            );
         let uuid = match location.kind {
             LocationKind::Thread {
                 os_tid,
@@ -456,17 +461,12 @@ impl Perfetto {
                 process.devices.entry(device_num).or_insert(uuid);
                 uuid
             }
-            _ if self.share.is_in_segments() => late_uuid(&location.name),
+            _ if is_late => late_uuid(&location.name),
             LocationKind::DeviceQueue { .. } | LocationKind::Lock { .. } | LocationKind::Track => {
                 let parent = self.parent(location.process, location.kind);
                 self.plain_track(parent, &location.name)
             }
         };
-        let is_late = self.share.is_in_segments()
-            && !matches!(
-                location.kind,
-                LocationKind::Thread { .. } | LocationKind::Device { .. }
-            );
         self.late.push(is_late.then(|| LateTrack {
             process: location.process,
             kind: location.kind,

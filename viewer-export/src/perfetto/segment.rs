@@ -27,9 +27,6 @@ impl Perfetto {
     /// Begins as if nothing was written, but for the tracks of the process and its threads.
     #[cold]
     pub(super) fn begin_segment(&mut self) {
-        if !self.share.is_in_segments() {
-            return;
-        }
         if !std::mem::take(&mut self.is_before_segment) {
             self.end_segment();
         }
