@@ -16,6 +16,10 @@ use crate::answers::queues::{Kernels, Queues};
 use crate::answers::{Cause, Moment, NotSeen, Place};
 use crate::sum::{Sum, sum};
 
+/// Pairs of threads of a process that are kept apart by mutex: those that waited longest. On 200 threads there are tens of thousands,
+/// which nobody reads, and no summary holds.
+const MAX_PAIRS: usize = 1 << 10;
+
 /// The sums of a process, by its own numbers.
 #[derive(Debug)]
 pub(in crate::answers) struct Outcome<const S: usize> {
@@ -352,13 +356,7 @@ impl Part {
             }
         }
     }
-}
 
-/// Pairs of threads of a process that are kept apart by mutex: those that waited longest. On 200 threads there are tens of thousands,
-/// which nobody reads, and no summary holds.
-const MAX_PAIRS: usize = 1 << 10;
-
-impl Part {
     /// Forgets who had the mutex, but for the longest waits: how long each thread waited stays.
     fn keep_longest_blocked(&mut self) {
         if self.blocked.len() <= MAX_PAIRS {
