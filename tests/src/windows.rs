@@ -12,7 +12,7 @@ use omptrace_analysis::{Options, Stats};
 use omptrace_timeline::filter::Selection;
 use omptrace_timeline::null_sink::NullSink;
 use omptrace_timeline::sink::{Arguments, Awaited, Item, Ns, Point, Sink, Wants};
-use omptrace_timeline::{FromSegment, Manner, Segments, Timeline, replay_with};
+use omptrace_timeline::{FromSegment, Manner, Report, Segments, Timeline, replay_with};
 use omptrace_trace_format::checkpoint::Checkpoint;
 use omptrace_trace_format::{Reader, summary};
 use omptrace_viewer_export::{ConvertOptions, Format, convert};
@@ -264,24 +264,9 @@ fn segments_agree(reader: &Reader) -> Result<usize, String> {
             return fault("segments by themselves", &all, &each);
         }
     }
-    let format = Format::by_name("perfetto").expect("a format");
     let export = |threads| {
-        let bytes = Bytes::default();
-        let options = ConvertOptions {
-            threads: NonZero::new(threads),
-            min_segment_events: Some(MIN_SEGMENT),
-            ..ConvertOptions::default()
-        };
-        let report = convert(
-            &[reader],
-            format,
-            &options,
-            Box::new(bytes.clone()),
-            &mut |_| {},
-        );
-        let mut report = report.expect("nothing fails").processes;
-        let bytes = std::mem::take(&mut *bytes.0.lock().expect("nobody panics"));
-        (bytes, format!("{:?}", report.pop()))
+        let (bytes, mut report) = perfetto(reader, MIN_SEGMENT, threads);
+        (bytes, format!("{:?}", report.processes.pop()))
     };
     let one_thread = export(1);
     for threads in [2, 5] {
@@ -293,6 +278,21 @@ fn segments_agree(reader: &Reader) -> Result<usize, String> {
         }
     }
     Ok(segments.count())
+}
+
+/// Exports a trace to Perfetto's format by that many threads, in segments of `min_segment_events` or more.
+pub fn perfetto(reader: &Reader, min_segment_events: u64, threads: usize) -> (Vec<u8>, Report) {
+    let format = Format::by_name("perfetto").expect("a format");
+    let bytes = Bytes::default();
+    let options = ConvertOptions {
+        threads: NonZero::new(threads),
+        min_segment_events: Some(min_segment_events),
+        ..ConvertOptions::default()
+    };
+    let out = Box::new(bytes.clone());
+    let report = convert(&[reader], format, &options, out, &mut |_| {});
+    let written = std::mem::take(&mut *bytes.0.lock().expect("nobody panics"));
+    (written, report.expect("nothing fails"))
 }
 
 /// Bytes that were written.

@@ -1,14 +1,12 @@
 //! Perfetto shows a file that was written in segments as it shows one that was not.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::Path;
 
 use omptrace_tests::trace::{Traced, difference, omptrace};
 use omptrace_tests::viewers::query;
-use omptrace_tests::windows::with_checkpoints;
+use omptrace_tests::windows::{perfetto, with_checkpoints};
 use omptrace_trace_format::Reader;
-use omptrace_viewer_export::{ConvertOptions, Format, convert};
 
 /// Slices that last. Others may be marks at the ends of arrows, which are fields of events where these are at hand.
 const SLICES: &str = "select s.ts, s.dur, s.depth, s.name, s.category, coalesce(th.name, t.name) track, \
@@ -28,14 +26,8 @@ const TRACKS: &str =
 
 fn export(trace: &Path, min_segment_events: u64, threads: usize, to: &Path) {
     let reader = Reader::open(trace).expect("a trace");
-    let options = ConvertOptions {
-        threads: std::num::NonZero::new(threads),
-        min_segment_events: Some(min_segment_events),
-        ..ConvertOptions::default()
-    };
-    let out = Box::new(File::create(to).expect("a file"));
-    let perfetto = Format::by_name("perfetto").expect("a format");
-    convert(&[&reader], perfetto, &options, out, &mut |_| {}).expect("an export");
+    let (bytes, _) = perfetto(&reader, min_segment_events, threads);
+    std::fs::write(to, bytes).expect("a file");
 }
 
 fn shown(export: &Path, question: &str) -> Vec<String> {
