@@ -6,6 +6,9 @@
 //! ```
 //!
 //! The items behind an [`Item::Segment`] are the same in both ways, but for the numbers of what was defined on the way.
+//!
+//! Some checkpoints lie where a parallel region has just ended, and only the initial thread goes on. What comes behind such a one
+//! depends on nothing that was before, so that sums of what lies between two of them [add up](Segments::between_regions).
 
 use std::ops::Range;
 
@@ -13,7 +16,9 @@ use omptrace_trace_format::Reader;
 
 use crate::interpret::{Restart, may_have_checkpoints};
 use crate::locations::{ThreadIntroduction, introductions};
-use crate::sink::{Item, Sink, Wants};
+use crate::report::is_overwritten;
+use crate::reports::Reports;
+use crate::sink::{Item, Sink, ThreadRole, Wants};
 
 /// Events of a segment, at least: to begin one costs as much as to interpret some thousand.
 pub const MIN_SEGMENT_EVENTS: u64 = 1 << 14;
@@ -35,27 +40,56 @@ impl Segments {
     /// The segments of `reader`'s process, each of `min_events` or more; `None` where it has one only. Then there are no checkpoints,
     /// or all are near its begin. Or something is damaged since they were made, so that who begins there would see something else.
     pub fn of(reader: &Reader, min_events: u64) -> Option<Segments> {
-        if !may_have_checkpoints(reader.metadata()) {
+        let cuts = cuts(reader, min_events, |_| true);
+        let step = cuts.len().div_ceil(MAX_SEGMENTS - 1).max(1);
+        let cuts: Vec<Cut> = cuts.into_iter().step_by(step).collect();
+        Segments::at(reader, cuts, introductions(reader))
+    }
+
+    /// At most `parts` segments of about as many events, each of `min_events` or more. A parallel region has ended when one begins,
+    /// and only the initial thread goes on. `None` where that is not known to be so anywhere else than at the begin of the process.
+    pub fn between_regions(reader: &Reader, parts: usize, min_events: u64) -> Option<Segments> {
+        if parts < 2 {
             return None;
         }
-        let mut cuts = Vec::new();
-        let mut last = 0;
-        for ticks in reader.checkpoint_ticks() {
-            let Some(restart) = Restart::at(reader, ticks) else {
-                continue;
-            };
-            let is_far = restart.events_before().saturating_sub(last) >= min_events;
-            if is_far && cuts.last().is_none_or(|before| *before < ticks) {
-                last = restart.events_before();
-                cuts.push(ticks);
-            }
+        let is_known =
+            Reports::of(reader.metadata()).members && !is_overwritten(reader.diagnostics());
+        let introductions = introductions(reader);
+        let roles: Vec<ThreadRole> = introductions.iter().map(ThreadIntroduction::role).collect();
+        let goes_alone =
+            |role: &&ThreadRole| !matches!(role, ThreadRole::Worker | ThreadRole::Helper);
+        if !is_known || roles.iter().filter(goes_alone).count() != 1 {
+            return None;
         }
-        let step = cuts.len().div_ceil(MAX_SEGMENTS - 1).max(1);
-        let cuts: Vec<u64> = cuts.into_iter().step_by(step).collect();
-        (!cuts.is_empty() && reader.is_sound()).then(|| Segments {
-            cuts,
-            events: last,
-            introductions: introductions(reader),
+        let possible = cuts(reader, min_events, |restart| {
+            restart.is_between_regions(&roles)
+        });
+        // Behind the last there are about as many as between two.
+        let last = possible.last().map_or(0, |cut| cut.events);
+        let all = last + last / possible.len().max(1) as u64;
+        let mut cuts: Vec<Cut> = Vec::new();
+        for part in 1..parts as u64 {
+            let wanted = (u128::from(all) * u128::from(part) / parts as u128) as u64;
+            let nearest = possible
+                .iter()
+                .min_by_key(|cut| cut.events.abs_diff(wanted));
+            let last = cuts.last().map_or(0, |cut| cut.ticks);
+            cuts.extend(nearest.filter(|cut| cut.ticks > last).copied());
+        }
+        Segments::at(reader, cuts, introductions)
+    }
+
+    /// What lies between these cuts.
+    fn at(
+        reader: &Reader,
+        cuts: Vec<Cut>,
+        introductions: Vec<ThreadIntroduction>,
+    ) -> Option<Segments> {
+        let events = cuts.last()?.events;
+        reader.is_sound().then(|| Segments {
+            cuts: cuts.into_iter().map(|cut| cut.ticks).collect(),
+            events,
+            introductions,
         })
     }
 
@@ -83,6 +117,33 @@ impl Segments {
         let begin = |go: usize| (go as u128 * count as u128 / goes as u128) as usize;
         (0..goes).map(|go| begin(go)..begin(go + 1)).collect()
     }
+}
+
+/// Where a segment may begin.
+#[derive(Clone, Copy)]
+struct Cut {
+    ticks: u64,
+    /// The events before it.
+    events: u64,
+}
+
+/// The checkpoints of `reader` that are `wanted`, each `min_events` behind the one before.
+fn cuts(reader: &Reader, min_events: u64, wanted: impl Fn(&Restart) -> bool) -> Vec<Cut> {
+    if !may_have_checkpoints(reader.metadata()) {
+        return Vec::new();
+    }
+    let mut cuts: Vec<Cut> = Vec::new();
+    for ticks in reader.checkpoint_ticks() {
+        let Some(restart) = Restart::at(reader, ticks).filter(&wanted) else {
+            continue;
+        };
+        let events = restart.events_before();
+        let before = cuts.last().map_or((0, 0), |cut| (cut.events, cut.ticks));
+        if events.saturating_sub(before.0) >= min_events && before.1 < ticks {
+            cuts.push(Cut { ticks, events });
+        }
+    }
+    cuts
 }
 
 /// Passes definitions on, and all that comes from [`Item::Segment`] on: what is open when a segment begins was shown before.

@@ -12,6 +12,7 @@
 //! window shows. There is none while that cannot be: a task is suspended on no stack, siblings have dependences, recording was
 //! paused. And there is none in traces of which the interpreter keeps more than what is open: samples, counters, devices.
 
+mod between_regions;
 mod recorder;
 mod restart;
 mod state;
@@ -38,6 +39,9 @@ struct Head {
     version: String,
     /// The events before it.
     events: u64,
+    /// The last of them ended a parallel region, after which none was open.
+    #[serde(default)]
+    ends_region: bool,
     /// Those that were lost before it.
     lost: u64,
     /// The ids that were given out, in ranges.

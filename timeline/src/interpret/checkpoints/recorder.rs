@@ -19,10 +19,12 @@ use crate::stream::Timed;
 use crate::thread::Progress;
 
 /// The distance from one checkpoint to the next is this many times that to the next attempt, after one that failed.
-/// After each, that is twice as far, up to the second. After the third, a checkpoint waits for quiet no longer.
+/// After each, that is twice as far, up to the second.
 const RETRY: u64 = 1 << 8;
 const MAX_RETRY: u64 = 1 << 3;
-const PATIENCE: u64 = 1 << 4;
+/// In this part of the distance, a checkpoint waits for the end of a parallel region. After the next part, it waits for quiet no longer.
+const PATIENCE: u64 = 1 << 2;
+const PATIENCE_FOR_QUIET: u64 = 1 << 4;
 /// No event for this long, so that counters of the timeline show what there is.
 const QUIET_NS: Ns = 1_000;
 /// Events of a checkpoint, at most.
@@ -47,11 +49,13 @@ pub(crate) struct Recorder<'r> {
     locks: BTreeMap<u64, Candidate>,
     /// Events from one checkpoint to the next.
     distance: u64,
-    /// The number of the event before which the next checkpoint is due.
+    /// The number of the event before which the next checkpoint is due, and that before which it is tried next.
     due: u64,
+    next: u64,
     retry: u64,
-    /// The newest event's time.
+    /// The newest event's time, and whether it ended a parallel region.
     last: (u64, Ns),
+    ends_region: bool,
     made: Vec<Packed>,
     /// The trace has something of which checkpoints know nothing.
     is_off: bool,
@@ -96,8 +100,10 @@ impl<'r> Recorder<'r> {
             locks: BTreeMap::new(),
             distance,
             due: distance,
+            next: distance,
             retry: distance / RETRY + 1,
             last: (0, Ns::MIN),
+            ends_region: false,
             made: Vec::new(),
             is_off: !may_have_checkpoints(reader.metadata()),
         }
@@ -120,10 +126,11 @@ impl<'r> Recorder<'r> {
             return;
         }
         let number = interpreter.stage.event + 1;
-        if number >= self.due {
+        if number >= self.next {
             self.perhaps(interpreter, timed, number);
         }
         self.last = (timed.record.ticks, timed.time);
+        self.ends_region = matches!(timed.record.event, Event::ParallelEnd(_));
         match lasting(&timed.record.event) {
             Lasting::No if !timed.was_raised => {}
             _ => self.keep(interpreter, number, thread, timed),
@@ -199,19 +206,27 @@ impl<'r> Recorder<'r> {
     #[cold]
     fn perhaps(&mut self, interpreter: &Interpreter<'_, '_>, next: &Timed, number: u64) {
         let (ticks, time) = self.last;
-        let is_quiet = next.time.saturating_sub(time) >= QUIET_NS
-            || number >= self.due + self.distance / PATIENCE;
-        if !is_quiet || next.record.ticks <= ticks {
+        let waited = number - self.due;
+        let patience = self.distance / PATIENCE;
+        let is_time = match waited.checked_sub(patience) {
+            None => self.ends_region && interpreter.is_between_regions(),
+            Some(waited) => {
+                next.time.saturating_sub(time) >= QUIET_NS
+                    || waited >= self.distance / PATIENCE_FOR_QUIET
+            }
+        };
+        if !is_time || next.record.ticks <= ticks {
             return;
         }
         match self.checkpoint(interpreter, next.record.ticks) {
             Some(checkpoint) => {
                 self.made.push(checkpoint);
                 self.due = number + self.distance;
+                self.next = self.due;
                 self.retry = self.distance / RETRY + 1;
             }
             None => {
-                self.due = number + self.retry;
+                self.next = number + self.retry;
                 self.retry = (self.distance / MAX_RETRY + 1).min(2 * self.retry);
             }
         }
@@ -283,6 +298,7 @@ impl<'r> Recorder<'r> {
         let head = Head {
             version: VERSION.to_owned(),
             events: interpreter.stage.event,
+            ends_region: self.ends_region && interpreter.is_between_regions(),
             lost: interpreter.lost,
             given: interpreter.given_ids.ranges().collect(),
             unset_tasks: interpreter.unset_tasks,
@@ -381,6 +397,11 @@ impl<'t> Interpreter<'t, '_> {
             self.thread_names.clone(),
             devices,
         )
+    }
+
+    /// Whether no parallel region is open, nor anything else of a thread but what it is in.
+    fn is_between_regions(&self) -> bool {
+        self.teams.is_empty() && self.tasks.is_empty() && self.locks.held().is_empty()
     }
 
     /// The events of `candidates` by which the state can be had again, and how far they have come since. They are in order.

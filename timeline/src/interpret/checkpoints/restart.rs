@@ -5,10 +5,10 @@ use omptrace_trace_format::event::Event;
 use omptrace_trace_format::{Reader, Record};
 
 use super::super::{Interpreter, SessionClock};
-use super::{Head, VERSION};
+use super::{Head, VERSION, between_regions};
 use crate::given_ids::GivenIds;
 use crate::repair::{Cause, Place, Repair};
-use crate::sink::Ns;
+use crate::sink::{Ns, ThreadRole};
 
 /// A checkpoint that this program can begin at.
 #[derive(Debug)]
@@ -58,6 +58,22 @@ impl Restart {
     /// The number of events before it.
     pub(crate) fn events_before(&self) -> u64 {
         self.head.events
+    }
+
+    /// Whether a parallel region has just ended, and only the initial thread goes on; by the roles of all threads.
+    pub(crate) fn is_between_regions(&self, roles: &[ThreadRole]) -> bool {
+        let events = self.events.iter();
+        let is_main = |thread: usize| {
+            roles
+                .get(thread)
+                .is_some_and(|role| *role != ThreadRole::Worker)
+        };
+        self.head.ends_region
+            && self.head.resumed.is_empty()
+            && !self.head.has_proxy_tasks
+            && between_regions::is_after(
+                events.map(|(thread, record)| (is_main(*thread), &record.event)),
+            )
     }
 
     /// Whether all times are before it, and in order, and no number is larger than numbers get.
