@@ -7,6 +7,7 @@ mod check;
 pub mod compare;
 mod gaps;
 mod info;
+mod segments;
 mod selection;
 mod stats;
 mod sum;

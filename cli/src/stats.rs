@@ -118,6 +118,7 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
         window: arguments.window,
         phase: arguments.phase.clone(),
         selected: arguments.selected.clone(),
+        ..Options::default()
     };
     let (stats, report) = Numbers::of_sources(&sources.inputs(), &options).map_err(not_there)?;
     if let Some(file) = &arguments.talp {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use omptrace_analysis::{Options, Stats};
+use omptrace_common::thread_pool;
 use omptrace_timeline::filter::Selection;
 use omptrace_timeline::null_sink::NullSink;
 use omptrace_timeline::sink::{Arguments, Awaited, Item, Ns, Point, Sink, Wants};
@@ -18,6 +19,7 @@ use omptrace_trace_format::{Reader, summary};
 use omptrace_viewer_export::{ConvertOptions, Format, convert};
 
 use crate::trace::difference;
+use serde_json::Value;
 
 /// Checkpoints of a trace, about.
 const CHECKPOINTS: u64 = 20;
@@ -37,6 +39,8 @@ pub struct Tried {
     pub windows: usize,
     /// Segments that were exported apart.
     pub segments: usize,
+    /// Segments that were analysed apart.
+    pub analysed: usize,
 }
 
 /// What a window shows, in words: numbers that only distinguish things are left out.
@@ -280,6 +284,59 @@ fn segments_agree(reader: &Reader) -> Result<usize, String> {
     Ok(segments.count())
 }
 
+/// Adds each value with its path.
+fn flatten(path: &str, value: &Value, lines: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (key, value) in members {
+                flatten(&format!("{path}.{key}"), value, lines);
+            }
+        }
+        Value::Array(members) => {
+            for (number, value) in members.iter().enumerate() {
+                let name = value["name"]
+                    .as_str()
+                    .map_or(number.to_string(), str::to_owned);
+                flatten(&format!("{path}.{name}"), value, lines);
+            }
+        }
+        value => lines.push(format!("{path} = {value}")),
+    }
+}
+
+/// Threads that analyse a process in segments, at most.
+const ANALYSTS: NonZero<usize> = NonZero::new(5).expect("more than none");
+
+/// Compares the numbers of a process that is analysed in segments, each of one event or more, and in one go. Gives how many segments
+/// there are.
+fn numbers_agree(reader: &Reader) -> Result<usize, String> {
+    thread_pool::limit_threads(ANALYSTS);
+    let Some(segments) = Segments::between_regions(reader, ANALYSTS.get(), MIN_SEGMENT) else {
+        return Ok(0);
+    };
+    let numbers = |min_segment_events| {
+        let options = Options {
+            min_segment_events: Some(min_segment_events),
+            ..Options::default()
+        };
+        let (stats, report) = Stats::with(&[reader], &options).expect("nothing is selected");
+        let mut lines = Vec::new();
+        flatten("", &serde_json::to_value(&stats).expect("JSON"), &mut lines);
+        lines.push(format!("{:?}", report.processes));
+        lines
+    };
+    let (expected, found) = (numbers(u64::MAX), numbers(MIN_SEGMENT));
+    match expected == found {
+        true => Ok(segments.count()),
+        false => Err(format!(
+            "{}: numbers of {} segments:\n{}",
+            reader.path().display(),
+            segments.count(),
+            difference(&expected, &found)
+        )),
+    }
+}
+
 /// Exports a trace to Perfetto's format by that many threads, in segments of `min_segment_events` or more.
 pub fn perfetto(reader: &Reader, min_segment_events: u64, threads: usize) -> (Vec<u8>, Report) {
     let format = Format::by_name("perfetto").expect("a format");
@@ -342,6 +399,7 @@ pub fn agree(path: &Path, seed: u64, count: usize) -> Result<Tried, String> {
         checkpoints,
         windows: 0,
         segments: segments_agree(&with)?,
+        analysed: numbers_agree(&with)?,
     };
     for number in 0..count {
         let begin = random(&mut state, end);
@@ -418,6 +476,7 @@ pub fn read_crafted(path: &Path, seed: u64, count: usize) -> usize {
                 ..Manner::default()
             };
             shown(&reader, window, manner);
+            let _nonsense = numbers_agree(&reader);
             numbers(&reader, window);
             read += 1;
         }

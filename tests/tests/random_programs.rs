@@ -273,13 +273,14 @@ fn check(compiler: Compiler, target: &Target) {
     };
     let first = from_environment("OMPTRACE_TEST_SEED").unwrap_or(0);
     let programs = from_environment("OMPTRACE_TEST_PROGRAMS").unwrap_or(PROGRAMS);
-    let (mut faults, mut windows, mut segments) = (String::new(), 0, 0);
+    let (mut faults, mut windows, mut segments, mut analysed) = (String::new(), 0, 0, 0);
     for seed in first..first + programs {
         let folder = TempDir::new().expect("a temporary folder can be made");
         match tried(seed, compiler, &on, target, folder.path()) {
             Ok(tried) => {
                 windows += tried.windows;
                 segments += tried.segments;
+                analysed += tried.analysed;
             }
             Err(fault) => {
                 faults.push_str(&format!("seed {seed}, {}, on {on}: {fault}\n", target.name));
@@ -290,7 +291,10 @@ fn check(compiler: Compiler, target: &Target) {
     let are_many = on == RUNTIME && programs >= PROGRAMS;
     assert!(windows > 0 || !are_many, "no window began at a checkpoint");
     assert!(segments > 0 || !are_many, "no export had segments");
-    eprintln!("{windows} windows and {segments} segments began at a checkpoint");
+    assert!(analysed > 0 || !are_many, "no answers had segments");
+    eprintln!(
+        "{windows} windows, {segments} segments of exports and {analysed} of answers began at a checkpoint"
+    );
 }
 
 #[test]

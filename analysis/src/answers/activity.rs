@@ -47,6 +47,11 @@ impl Span {
         self.idle(threads) as f64 / self.busy_ns.max(1) as f64
     }
 
+    fn append(&mut self, more: Span) {
+        self.ns.grow_by(more.ns);
+        self.busy_ns.grow_by(more.busy_ns);
+    }
+
     /// Returns the time that `threads` had nothing to do.
     pub(super) fn idle(&self, threads: u64) -> u64 {
         self.ns.saturating_mul(threads).saturating_sub(self.busy_ns)
@@ -187,6 +192,24 @@ impl Activity {
             let span = self.serial.entry((self.last, before)).or_default();
             span.ns.grow_by(current.ns);
             span.busy_ns.grow_by(current.busy_ns);
+        }
+    }
+
+    /// Returns one that begins behind the region `last`.
+    pub(super) fn behind(self, last: Option<u32>) -> Activity {
+        Activity { last, ..self }
+    }
+
+    /// Adds a later time. `known`: what the regions of that time are here.
+    pub(super) fn append(&mut self, more: Activity, known: impl Fn(u32) -> u32) {
+        self.most = self.most.max(more.most);
+        self.paused_ns.grow_by(more.paused_ns);
+        for ((after, before), span) in more.serial {
+            let between = (after.map(&known), before.map(&known));
+            self.serial.entry(between).or_default().append(span);
+        }
+        for (region, span) in more.regions {
+            self.regions.entry(known(region)).or_default().append(span);
         }
     }
 

@@ -32,6 +32,14 @@ impl<T: Default> Dense<T> {
         self.0.get(number)?.as_ref()
     }
 
+    /// Adds the things of `more`, of which those of equal numbers are the same, by `add`.
+    pub(super) fn append(&mut self, more: Dense<T>, mut add: impl FnMut(&mut T, T)) {
+        let all = more.0.into_iter().enumerate();
+        for (number, thing) in all.filter_map(|(number, thing)| Some((number, thing?))) {
+            add(self.at(number), thing);
+        }
+    }
+
     /// Those that exist, in the order of their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         let all = self.0.iter().enumerate();
@@ -62,6 +70,22 @@ impl<T: Default> ByPlace<T> {
         match place.checked_sub(SERIAL) {
             Some(number) => self.serial.at(number as usize),
             None => self.regions.at(place as usize),
+        }
+    }
+
+    /// Adds the things of `more`, whose places `known` are here, by `add`.
+    pub(super) fn append(
+        &mut self,
+        more: ByPlace<T>,
+        known: impl Fn(PlaceId) -> PlaceId,
+        mut add: impl FnMut(&mut T, T),
+    ) {
+        let of = |first: PlaceId, things: Dense<T>| {
+            let all = things.0.into_iter().enumerate();
+            all.filter_map(move |(number, thing)| Some((first + number as PlaceId, thing?)))
+        };
+        for (place, thing) in of(0, more.regions).chain(of(SERIAL, more.serial)) {
+            add(self.at(known(place)), thing);
         }
     }
 
@@ -96,6 +120,18 @@ impl<T: Default> ByCause<T> {
     #[inline]
     pub(super) fn at(&mut self, cause: Cause, place: PlaceId) -> &mut T {
         self.0[cause as usize].at(place)
+    }
+
+    /// See [`ByPlace::append`].
+    pub(super) fn append(
+        &mut self,
+        more: ByCause<T>,
+        known: impl Fn(PlaceId) -> PlaceId,
+        mut add: impl FnMut(&mut T, T),
+    ) {
+        for (own, more) in self.0.iter_mut().zip(more.0) {
+            own.append(more, &known, &mut add);
+        }
     }
 
     /// Those of a cause that exist, in the order of their places.

@@ -9,9 +9,9 @@ use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::Reports;
 use omptrace_timeline::filter::ExtraInterval;
 use omptrace_timeline::sink::{
-    Arguments, Awaited, Construct, Enter, Function, Instant, Interval, Item, Lifetime, Location,
-    LocationKind, Ns, Part as Slice, Point, Process, Region, Sample, Sink, Summary, ThreadEvent,
-    Value, Wants, split_place,
+    Arguments, Awaited, Category, Construct, Enter, Function, Instant, Interval, Item, Lifetime,
+    Location, LocationKind, Ns, Part as Slice, Point, Process, Region, Sample, Sink, Summary,
+    ThreadEvent, Value, Wants, split_place,
 };
 
 use crate::answers::kind::{Kind, not_seen};
@@ -20,10 +20,11 @@ use crate::answers::overview::{Gathered, Gathering};
 use crate::answers::part::{self, Names, Outcome, Part};
 use crate::answers::plan::{Plan, Target};
 use crate::answers::process::graph::Scaling;
-use crate::answers::process::{Finished, Threads};
+use crate::answers::process::{Finished, PlaceId, Threads};
 use crate::answers::queues::Queues;
 use crate::answers::what_if::{Change, MAX_SCENARIOS, Marks, Scenarios};
 use crate::answers::{FunctionName, NotSeen, Place};
+use crate::segments::Continues;
 use crate::selection::SelectedThreads;
 use crate::window::Collects;
 
@@ -37,6 +38,8 @@ pub(super) struct Regions {
     pub(super) spots: Vec<String>,
     /// The functions of samples.
     pub(super) functions: Vec<FunctionName>,
+    /// The name and category of each, which no two share.
+    names: Vec<(String, Category)>,
 }
 
 impl Regions {
@@ -45,6 +48,36 @@ impl Regions {
         self.constructs.push(region.construct);
         self.places.push(Place::of(region));
         self.spots.push(split_place(&region.name).1.to_owned());
+        self.names.push((region.name.clone(), region.category));
+    }
+
+    /// Adds those of a later segment. Gives the numbers that they have here; `None` where one is of another kind.
+    fn append(&mut self, more: Regions) -> Option<Vec<PlaceId>> {
+        let own = self.names.iter().cloned().zip(0..);
+        let mut known: BTreeMap<(String, Category), PlaceId> = own.collect();
+        let mut numbers = Vec::with_capacity(more.names.len());
+        let places = more.places.into_iter().zip(more.spots);
+        let kinds = more.kinds.into_iter().zip(more.constructs);
+        for ((name, (place, spot)), (kind, construct)) in
+            more.names.into_iter().zip(places).zip(kinds)
+        {
+            let next = self.names.len() as PlaceId;
+            let number = *known.entry(name.clone()).or_insert(next);
+            numbers.push(number);
+            if number < next {
+                // A region has the construct that was seen first.
+                if self.kinds[number as usize] != kind {
+                    return None;
+                }
+                continue;
+            }
+            self.kinds.push(kind);
+            self.constructs.push(construct);
+            self.places.push(place);
+            self.spots.push(spot);
+            self.names.push(name);
+        }
+        Some(numbers)
     }
 }
 
@@ -152,6 +185,10 @@ pub(crate) struct Collector<const S: usize> {
     spans: Vec<Span>,
     /// When the process ran.
     life: (Ns, Ns),
+    /// It has a segment of the process only: when that began, and its results.
+    is_of_segment: bool,
+    began: Option<Ns>,
+    ended: Option<Ended<S>>,
     /// Of how many processes the critical paths are drawn, and those so far.
     drawn: Option<usize>,
     paths: Vec<Arc<[ExtraInterval]>>,
@@ -161,6 +198,20 @@ pub(crate) struct Collector<const S: usize> {
 #[derive(Debug)]
 struct Current<const S: usize> {
     threads: Threads<S>,
+    of: About,
+}
+
+/// A process that has ended, or a segment of it.
+#[derive(Debug)]
+struct Ended<const S: usize> {
+    finished: Finished<S>,
+    end: Ns,
+    of: About,
+}
+
+/// What is known of a process.
+#[derive(Debug)]
+struct About {
     begin: Ns,
     lifetime: Lifetime,
     reports: Reports,
@@ -305,8 +356,7 @@ impl<const S: usize> Collector<S> {
         if !self.numbers.is_empty() {
             threads.schedule_on(self.numbers.clone(), self.schedulers);
         }
-        self.current = Some(Current {
-            threads,
+        let of = About {
             begin,
             lifetime,
             reports: process.reports,
@@ -319,23 +369,25 @@ impl<const S: usize> Collector<S> {
             first: None,
             seen: 0,
             selected: 0,
-        });
+        };
+        self.current = Some(Current { threads, of });
     }
 
     fn location(&mut self, location: &Location) {
-        if let Some(current) = &mut self.current {
-            current.queues.location(location);
-            current.first.get_or_insert(location.id.0);
+        if let Some(Current { of, .. }) = &mut self.current {
+            of.queues.location(location);
+            of.first.get_or_insert(location.id.0);
         }
         if let (LocationKind::Thread { role, os_tid, .. }, Some(current)) =
             (location.kind, &mut self.current)
         {
             let id = location.id.0 as usize;
-            let is_selected = self.selected.has(&location.name, current.seen, os_tid);
-            current.seen += 1;
-            current.selected += u32::from(is_selected);
-            current.threads.add(id, role, is_selected);
-            let names = &mut current.names.threads;
+            let Current { threads, of } = current;
+            let is_selected = self.selected.has(&location.name, of.seen, os_tid);
+            of.seen += 1;
+            of.selected += u32::from(is_selected);
+            threads.add(id, role, is_selected);
+            let names = &mut of.names.threads;
             names.resize(names.len().max(id + 1), None);
             names[id] = Some(location.name.clone());
         }
@@ -434,27 +486,41 @@ impl<const S: usize> Collector<S> {
 
     fn interval(&mut self, interval: &Interval<'_>) {
         if let Some(current) = &mut self.current {
-            current.queues.interval(interval);
+            current.of.queues.interval(interval);
         }
     }
 
     fn summary(&mut self, summary: &Summary) {
-        let Some(current) = self.current.take() else {
+        let Some(Current { threads, of }) = self.current.take() else {
             return;
         };
-        let ended = current.lifetime.ended;
+        let ended = of.lifetime.ended;
         let end = ended.map_or(summary.end, |ended| ended.max(summary.end));
-        let end = end.max(current.begin);
+        let end = end.max(of.begin);
+        let finished = threads.finish(summary.end, end);
+        let ended = Ended { finished, end, of };
+        match self.is_of_segment {
+            true => self.ended = Some(ended),
+            false => self.take_in(ended),
+        }
+    }
+
+    /// Takes in a process.
+    fn take_in(&mut self, ended: Ended<S>) {
+        let Ended {
+            mut finished,
+            end,
+            of,
+        } = ended;
         // Nothing of the process is analysed.
-        let is_absent = self.has_windows && end == current.begin
-            || !self.selected.is_all() && current.selected == 0;
-        let mut finished = current.threads.finish(summary.end, end);
+        let is_absent =
+            self.has_windows && end == of.begin || !self.selected.is_all() && of.selected == 0;
         self.scenarios = std::mem::take(&mut finished.scenarios);
-        let names = &current.names.threads;
-        self.life = (current.begin, end);
+        let names = &of.names.threads;
+        self.life = (of.begin, end);
         match finished.observer.take() {
             Some(Observer::Overview(gathering)) => {
-                let (process, sums) = (&current.names.process, &finished.sums);
+                let (process, sums) = (&of.names.process, &finished.sums);
                 let gathered = gathering.finish(process, names, self.life, sums, &self.regions);
                 self.gathered = Some(gathered);
             }
@@ -462,7 +528,7 @@ impl<const S: usize> Collector<S> {
             None => {}
         }
         if self.drawn.is_some() {
-            let first = current.first.unwrap_or(0);
+            let first = of.first.unwrap_or(0);
             self.paths.push(self.path(&finished, names, first));
         }
         if is_absent {
@@ -482,20 +548,36 @@ impl<const S: usize> Collector<S> {
         }
         let outcome = Outcome {
             finished,
-            processors: current.processors,
-            queues: current.queues,
-            begin: current.begin,
+            processors: of.processors,
+            queues: of.queues,
+            begin: of.begin,
             end,
-            chunk_cost: current.reports.chunk_cost_ns,
-            not_seen: not_seen(&current.reports)
+            chunk_cost: of.reports.chunk_cost_ns,
+            not_seen: not_seen(&of.reports)
                 .map(|(cause, reason)| NotSeen {
                     cause,
                     reason: reason.to_owned(),
                 })
                 .collect(),
         };
-        let part = Part::of(outcome, &self.regions, self.threads, &current.names);
+        let part = Part::of(outcome, &self.regions, self.threads, &of.names);
         self.part.merge(part);
+    }
+
+    /// Returns it for a segment of a process.
+    pub(crate) fn of_segment(self) -> Self {
+        Collector {
+            is_of_segment: true,
+            ..self
+        }
+    }
+
+    #[cold]
+    fn begin_segment(&mut self) {
+        if let Some(Current { threads, .. }) = &mut self.current {
+            threads.begin_segment();
+            self.began = Some(threads.latest());
+        }
     }
 
     /// The longest chain of a process whose first location has the number `first`.
@@ -529,6 +611,40 @@ impl<const S: usize> Collector<S> {
 
     pub(crate) fn finish(self) -> Part {
         self.part
+    }
+}
+
+impl<const S: usize> Continues for Collector<S> {
+    fn end_segment(&mut self) -> bool {
+        let Some(Current { threads, of }) = self.current.take() else {
+            return false;
+        };
+        let (end, is_between) = (threads.latest(), threads.is_between_regions());
+        let finished = threads.end_segment();
+        self.ended = Some(Ended { finished, end, of });
+        is_between
+    }
+
+    fn append(&mut self, next: Self) -> bool {
+        let (Some(own), Some(next_ended)) = (&mut self.ended, next.ended) else {
+            return false;
+        };
+        let begin = own.end;
+        let numbers = self.regions.append(next.regions);
+        let Some(numbers) = numbers.filter(|_| next.began == Some(begin)) else {
+            return false;
+        };
+        let known = |place: PlaceId| numbers[place as usize];
+        own.finished.append(next_ended.finished, begin, &known);
+        own.end = next_ended.end;
+        own.of.queues = next_ended.of.queues;
+        !own.finished.sums.is_full()
+    }
+
+    fn complete(&mut self) {
+        if let Some(ended) = self.ended.take() {
+            self.take_in(ended);
+        }
     }
 }
 
@@ -570,6 +686,7 @@ impl<const S: usize> Sink for Collector<S> {
             Item::Function(function) => self.regions.functions.push(FunctionName::of(function)),
             Item::Sample(sample) if self.has_functions => self.sample(sample),
             Item::Summary(_, summary) => self.summary(summary),
+            Item::Segment => self.begin_segment(),
             _ => {}
         }
     }

@@ -16,47 +16,73 @@ pub(super) struct Instance {
     pub(super) weight: f64,
 }
 
-/// The instances that matter most, what counts most first.
+impl Instance {
+    /// Whether it counts more than `other`. Of two that count as much, the one that began first does.
+    fn is_before(&self, other: &Instance) -> bool {
+        let order = other.weight.total_cmp(&self.weight);
+        let order = order.then((self.begin, self.location).cmp(&(other.begin, other.location)));
+        order.is_lt()
+    }
+}
+
+/// The instances that matter most: the same ones, whatever other instances there were before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Instances {
+    /// What counts most first.
     kept: [Option<Instance>; MAX_INSTANCES],
+    /// By location, the newest, which may go on.
+    newest: Vec<Option<Instance>>,
 }
 
 impl Instances {
     /// Takes in an instance; one that goes on where the last one on its thread ended is the same.
     pub(super) fn add(&mut self, new: Instance) {
-        let mut instance = new;
-        let goes_on = |old: &Instance| old.location == new.location && old.end == new.begin;
-        let is_place = |kept: &Option<Instance>| kept.as_ref().is_none_or(goes_on);
-        let mut place = match self.kept.iter().position(is_place) {
-            Some(place) => {
-                if let Some(old) = self.kept[place] {
-                    instance.begin = old.begin;
-                    instance.weight += old.weight;
-                }
-                place
+        if new.location >= self.newest.len() {
+            self.newest.resize(new.location + 1, None);
+        }
+        match &mut self.newest[new.location] {
+            Some(old) if old.end == new.begin => {
+                old.end = new.end;
+                old.weight += new.weight;
             }
-            None => MAX_INSTANCES - 1,
-        };
-        if let Some(least) = self.kept[place]
-            && !goes_on(&least)
-            && least.weight >= new.weight
-        {
-            return;
+            newest => {
+                if let Some(complete) = newest.replace(new) {
+                    self.keep(complete);
+                }
+            }
         }
-        // Those before it that count less come after it.
-        while place > 0
-            && let Some(before) = self.kept[place - 1]
-            && before.weight < instance.weight
-        {
-            self.kept[place] = Some(before);
-            place -= 1;
-        }
-        self.kept[place] = Some(instance);
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Instance> {
-        self.kept.iter().flatten()
+    /// Takes in an instance that goes on nowhere.
+    pub(super) fn add_alone(&mut self, new: Instance) {
+        self.keep(new);
+    }
+
+    /// Takes in those of a later time.
+    pub(super) fn append(&mut self, more: &Instances) {
+        for instance in more.iter() {
+            self.keep(instance);
+        }
+    }
+
+    fn keep(&mut self, instance: Instance) {
+        keep(&mut self.kept, instance);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Instance> {
+        let mut kept = self.kept;
+        for newest in self.newest.iter().flatten() {
+            keep(&mut kept, *newest);
+        }
+        kept.into_iter().flatten()
+    }
+}
+
+fn keep(kept: &mut [Option<Instance>; MAX_INSTANCES], instance: Instance) {
+    let is_behind = |kept: &Option<Instance>| kept.is_none_or(|kept| instance.is_before(&kept));
+    if let Some(place) = kept.iter().position(is_behind) {
+        kept[place..].rotate_right(1);
+        kept[place] = Some(instance);
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) enum Doing {
 }
 
 /// The kind of a region, as these numbers see it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Being in it makes a thread one of a parallel region's.
     Parallel,
@@ -169,6 +169,26 @@ impl Account {
             self.first.get_or_insert(self.serial);
             self.last = self.serial;
         }
+    }
+
+    /// Adds the account of a later time.
+    pub(super) fn append(&mut self, more: &Account) {
+        self.first = self
+            .first
+            .or(more.first.map(|first| self.serial.saturating_add(first)));
+        if more.first.is_some() {
+            self.last = self.serial.saturating_add(more.last);
+        }
+        self.until = more.until;
+        self.working.grow_by(more.working);
+        self.barriers.grow_by(more.barriers);
+        self.taskwaits.grow_by(more.taskwaits);
+        self.locks.grow_by(more.locks);
+        self.wake_up.grow_by(more.wake_up);
+        self.serial.grow_by(more.serial);
+        self.idle.grow_by(more.idle);
+        self.unknown.grow_by(more.unknown);
+        self.unobserved.grow_by(more.unobserved);
     }
 
     pub(super) fn parallel(&self) -> u64 {

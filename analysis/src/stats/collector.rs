@@ -1,5 +1,7 @@
 //! Adds up a timeline as it comes.
 
+mod segments;
+
 use std::collections::BTreeMap;
 
 use ompt_sys as ompt;
@@ -43,6 +45,10 @@ pub(crate) struct Collector {
     locks: Locks,
     devices: Devices,
     notes: Vec<String>,
+    /// It has a segment of the process only: when that began, and how the process ended.
+    is_of_segment: bool,
+    began: Option<Ns>,
+    summary: Option<(ProcessId, Summary)>,
 }
 
 /// A process, and what is known of it.
@@ -217,6 +223,17 @@ impl Collector {
             locks: Locks::default(),
             devices: Devices::default(),
             notes: Vec::new(),
+            is_of_segment: false,
+            began: None,
+            summary: None,
+        }
+    }
+
+    /// Returns it for a segment of a process.
+    pub(crate) fn of_segment(self) -> Self {
+        Collector {
+            is_of_segment: true,
+            ..self
         }
     }
 
@@ -788,6 +805,13 @@ impl Collector {
     }
 
     fn summary(&mut self, process: ProcessId, summary: &Summary) {
+        match self.is_of_segment {
+            true => self.summary = Some((process, summary.clone())),
+            false => self.ended(process, summary),
+        }
+    }
+
+    fn ended(&mut self, process: ProcessId, summary: &Summary) {
         let traced = &mut self.processes[process.0 as usize];
         traced.last = traced.last.max(summary.end);
         let (begin, end) = (traced.begin(), traced.end());
@@ -874,6 +898,7 @@ impl Sink for Collector {
             Item::Location(location) => self.location(location),
             Item::Note(process, text) => self.note(*process, text),
             Item::Summary(process, summary) => self.summary(*process, summary),
+            Item::Segment => self.begin_segment(),
             _ => {}
         }
     }

@@ -5,6 +5,10 @@
 //! process --> Windowed --> numbers, answers --> sums and part ---> merged --> what is worth a replay
 //! process --> Windowed --> replay, and a collector for each phase --> merged --> Stats
 //! ```
+//!
+//! A process that is alone is analysed in [segments], where it has some.
+
+mod segments;
 
 use std::error::Error;
 use std::fmt;
@@ -15,12 +19,14 @@ use omptrace_common::thread_pool::{self, in_parallel};
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::sink::{Item, Ns, Sink, Wants};
 use omptrace_timeline::{
-    KeptArguments, MIN_SEGMENT_EVENTS, Manner, Report, Start, Timeline, alignment_note,
+    KeptArguments, MIN_SEGMENT_EVENTS, Manner, Report, Segments, Start, Timeline, alignment_note,
     handed_over, origin, uncertainty, why_no_samples,
 };
 use omptrace_trace_format::Reader;
 
 use super::chunks::{ChunkCollector, ChunkDurations};
+use segments::First;
+
 use crate::answers::{
     self, Gathered, Gathering, LevelCollector, Levels, Overview, Part, Plan, Predicted,
 };
@@ -72,6 +78,8 @@ pub struct Options {
     pub phase: Option<String>,
     /// Only these threads are accounted for, by name or number; all where there are none.
     pub selected: Vec<String>,
+    /// Events of a segment that one thread analyses, at least; `None` for as many as are worth it. The numbers are the same.
+    pub min_segment_events: Option<u64>,
 }
 
 impl Options {
@@ -138,7 +146,8 @@ impl Stats {
     /// # Errors
     /// Nothing is in the window, or no phase has the name.
     pub fn with(inputs: &[&Reader], options: &Options) -> Result<(Stats, Report), NoAnswer> {
-        let (stats, _, report) = Run::of(&Input::traces(inputs), options).answers()?;
+        let run = Run::of(&Input::traces(inputs), options).in_segments();
+        let (stats, _, report) = run.answers()?;
         Ok((stats, report))
     }
 
@@ -166,7 +175,7 @@ impl Stats {
         inputs: &[Input<'_>],
         options: &Options,
     ) -> Result<(Stats, Report), NoAnswer> {
-        let (stats, _, report) = Run::of(inputs, options).answers()?;
+        let (stats, _, report) = Run::of(inputs, options).in_segments().answers()?;
         Ok((stats, report))
     }
 
@@ -513,6 +522,8 @@ struct Run<'a> {
     is_summarised: bool,
     /// There is a second pass.
     replays: bool,
+    /// The segments of the only process, all of which is analysed; `None` where that is done in one go.
+    segments: Option<Segments>,
 }
 
 /// Name, count and time of a phase.
@@ -561,6 +572,7 @@ impl<'a> Run<'a> {
             },
             has_overview: false,
             is_summarised: false,
+            segments: None,
         }
     }
 
@@ -636,10 +648,15 @@ impl<'a> Run<'a> {
             return self.of_summary(number as u32, summary, &member.start);
         }
         let (of_functions, of_counters) = (windows.clone(), windows.clone());
-        let collector = Collector::new(number as u32, self.selected.clone());
+        let collector = || Collector::new(number as u32, self.selected.clone());
+        let in_segments = self.of_segments(self.manner, || First {
+            phases: PhaseCollector::default(),
+            numbers: collector().of_segment(),
+            answers: self.collector().of_segment(),
+        });
         let mut numbers = Numbers {
             phases: PhaseCollector::default(),
-            windowed: Windowed::new(windows.clone(), collector),
+            windowed: Windowed::new(windows.clone(), collector()),
         };
         let is_whole = windows.is_none();
         let processes = self.members.len();
@@ -677,7 +694,15 @@ impl<'a> Run<'a> {
                 .map(checkpoint_distance),
             ..self.manner
         };
-        let report = self.replay_in(with_checkpoints, number, sinks);
+        let report = match in_segments {
+            Some((first, report)) => {
+                numbers.phases = first.phases;
+                numbers.windowed.inner = first.numbers;
+                answers.inner = first.answers;
+                report
+            }
+            None => self.replay_in(with_checkpoints, number, sinks),
+        };
         let (part, gathered) = answers.inner.finish_with_gathered();
         let mut sums = numbers.windowed.inner.sums();
         let process = report.processes.first();
@@ -754,6 +779,22 @@ impl<'a> Run<'a> {
             windows,
             has_chunks,
         } = changes;
+        let with_chunks = Manner {
+            chunks: true,
+            ..self.manner
+        };
+        if phases.is_empty() && !has_chunks && !plans.is_empty() {
+            let in_segments = self.of_segments(with_chunks, || {
+                answers::Collector::replaying(plans, numbers.to_vec()).of_segment()
+            });
+            if let Some((replayed, _)) = in_segments {
+                return Second {
+                    predicted: replayed.predicted(),
+                    phases: Vec::new(),
+                    chunks: ChunkDurations::default(),
+                };
+            }
+        }
         // Changed durations and other numbers of threads have nothing to do with each other.
         let is_apart = self.sink_threads > 1 && !numbers.is_empty();
         let numbers = numbers.to_vec();
@@ -773,10 +814,6 @@ impl<'a> Run<'a> {
             .iter()
             .map(|(_, _, when)| Windowed::new(Some(when.clone()), self.collector()))
             .collect();
-        let with_chunks = Manner {
-            chunks: true,
-            ..self.manner
-        };
         let mut sinks: Vec<&mut dyn Sink> = Vec::new();
         sinks.extend(replayed.iter_mut().map(|sink| sink as &mut dyn Sink));
         sinks.extend(scheduled.iter_mut().map(|sink| sink as &mut dyn Sink));

@@ -135,6 +135,45 @@ impl Locks {
         self.any(which).failures += 1;
     }
 
+    /// A segment of the process begins: nobody has any, and nothing is counted as yet.
+    pub(super) fn begin_segment(&mut self) {
+        for lock in self.0.values_mut() {
+            lock.is_before = false;
+            lock.acquisitions = 0;
+            lock.waits = 0;
+            lock.waiting_ns = 0;
+            lock.failures = 0;
+            lock.hold = None;
+            lock.holds = Times::default();
+        }
+    }
+
+    /// Whether nobody has any.
+    pub(super) fn are_free(&self) -> bool {
+        self.0.values().all(|lock| lock.hold.is_none())
+    }
+
+    /// Adds those of a later segment. `known`: what the regions of that are here.
+    pub(super) fn append(&mut self, more: Locks, known: impl Fn(usize) -> usize) {
+        let mut more: Vec<(Which, Lock)> = more.0.into_iter().collect();
+        more.sort_unstable_by_key(|(_, lock)| lock.order);
+        for (which, more) in more {
+            let own = self.any(which);
+            own.region = own.region.or(more.region.map(&known));
+            if more.acquisitions > 0 {
+                own.kind = more.kind;
+            }
+            own.acquisitions += more.acquisitions;
+            own.waits += more.waits;
+            add(&mut own.waiting_ns, more.waiting_ns);
+            own.failures += more.failures;
+            let (has_own, has_more) = (own.holds.count > 0, more.holds.count > 0);
+            own.holds.merge(&more.holds, has_own, has_more);
+            own.holds.mean_ns = own.holds.total_ns / own.holds.count.max(1);
+            own.hold = more.hold;
+        }
+    }
+
     /// The numbers of what was held or asked for in a process, numbered in the order in which they were met. `names` are
     /// those of regions.
     pub(super) fn stats(

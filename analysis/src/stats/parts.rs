@@ -54,7 +54,26 @@ impl JustLeft {
     }
 }
 
+impl JustLeft {
+    /// Returns them where regions are `known` by other numbers.
+    pub(super) fn known_as(self, known: impl Fn(usize) -> usize) -> JustLeft {
+        let parts = self.0.into_iter();
+        JustLeft(parts.map(|part| part.known_as(&known)).collect())
+    }
+}
+
 impl Part {
+    fn known_as(self, known: impl Fn(usize) -> usize) -> Part {
+        Part {
+            region: known(self.region),
+            wait: self.wait.map(|wait| Wait {
+                region: known(wait.region),
+                ..wait
+            }),
+            ..self
+        }
+    }
+
     /// It does not go on: `whole` gets it, and the wait in it.
     pub(super) fn ended(self, whole: &mut impl FnMut(usize, u64)) {
         if self.is_counted {
@@ -86,6 +105,19 @@ impl Tasks {
             part.ended(whole);
             inside.end(whole);
         }
+    }
+
+    /// Whether there are none.
+    pub(super) fn are_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// See [`JustLeft::known_as`].
+    pub(super) fn known_as(self, known: impl Fn(usize) -> usize) -> Tasks {
+        let tasks = self.0.into_iter();
+        let tasks = tasks
+            .map(|(key, (part, inside))| (key, (part.known_as(&known), inside.known_as(&known))));
+        Tasks(tasks.collect())
     }
 
     /// All are.

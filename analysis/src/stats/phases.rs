@@ -86,6 +86,12 @@ impl PhaseCollector {
         }
     }
 
+    /// Adds those of a later segment of the process, in which no phase goes on.
+    pub(super) fn append(&mut self, next: PhaseCollector) {
+        self.instances += next.instances;
+        self.phases.merge(next.phases);
+    }
+
     #[inline(never)]
     fn region(&mut self, region: &Region) {
         let is_phase = region.construct == Construct::Phase;

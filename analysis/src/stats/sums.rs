@@ -71,6 +71,19 @@ impl ConstructSums {
         }
     }
 
+    /// Those of the same construct, of which there was none.
+    pub(super) fn without_numbers(&self) -> ConstructSums {
+        let stats = ConstructStats {
+            name: self.stats.name.clone(),
+            category: self.stats.category,
+            function: self.stats.function.clone(),
+            file: self.stats.file.clone(),
+            line: self.stats.line,
+            ..ConstructStats::default()
+        };
+        ConstructSums::of(stats, self.is_parallel)
+    }
+
     /// One took this long.
     pub(super) fn add_whole(&mut self, ns: u64) {
         let is_first = self.durations.is_empty();
@@ -102,7 +115,7 @@ impl ConstructSums {
         )
     }
 
-    fn merge(&mut self, other: ConstructSums) {
+    pub(super) fn merge(&mut self, other: ConstructSums) {
         let (stats, more) = (&mut self.stats, other.stats);
         let has_whole = !self.durations.is_empty();
         stats
@@ -159,7 +172,7 @@ fn either<T>(one: Option<T>, other: Option<T>, both: impl FnOnce(T, T) -> T) -> 
 
 impl Times {
     /// Adds those of another; whether of each a whole one is known.
-    fn merge(&mut self, other: &Times, has_whole: bool, has_other: bool) {
+    pub(super) fn merge(&mut self, other: &Times, has_whole: bool, has_other: bool) {
         self.count += other.count;
         add(&mut self.total_ns, other.total_ns);
         self.min_ns = match (has_whole, has_other) {

@@ -113,7 +113,7 @@ impl Part {
         let mut functions = ByCause::default();
         for cause in Cause::ALL {
             let weights = sums.blame.of(*cause);
-            let weights: Vec<_> = weights.map(|(id, weight)| (id, *weight)).collect();
+            let weights: Vec<_> = weights.map(|(id, weight)| (id, weight.ns())).collect();
             let lost: Vec<_> = sums.lost_at.of(*cause).map(|(id, ns)| (id, *ns)).collect();
             for (id, ns) in divide(&weights, &lost) {
                 part.blame

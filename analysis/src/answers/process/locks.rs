@@ -5,8 +5,10 @@ use crate::sum::Sum;
 
 impl<const S: usize> Threads<S> {
     pub(super) fn lock(&mut self, time: Ns, lock: LockId, cause: Cause) -> &mut Lock<S> {
+        let epoch = self.epoch;
         let known = self.locks.entry(lock).or_insert(Lock {
             cause,
+            epoch,
             waiters: Vec::new(),
             now: time,
             holder: None,
@@ -16,6 +18,12 @@ impl<const S: usize> Threads<S> {
             has_waited: false,
             release: Left::never(),
         });
+        if known.epoch != epoch {
+            known.epoch = epoch;
+            if known.holder.is_none() {
+                known.last = None;
+            }
+        }
         if Self::COUNTS && time > known.now {
             let ns = time.abs_diff(known.now);
             known.now = time;

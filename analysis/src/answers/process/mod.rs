@@ -8,6 +8,7 @@ mod locks;
 mod samples;
 mod schedule;
 mod scheduling;
+mod segments;
 mod states;
 mod strands;
 mod sums;
@@ -29,6 +30,7 @@ use crate::answers::observer::{Due, Observer};
 use crate::answers::path::{self, Chain, Chains, Step};
 use crate::answers::what_if::{Scenarios, Stamp, Unwaited};
 use crate::gaps::Gaps;
+use crate::sum::Sum as _;
 use graph::Scaling;
 use samples::Samples;
 pub(super) use samples::{ByFunction, FunctionNumber};
@@ -272,6 +274,8 @@ impl<const S: usize> Team<S> {
 #[derive(Clone, Debug)]
 struct Lock<const S: usize> {
     cause: Cause,
+    /// The [`Threads::epoch`] of `last`.
+    epoch: u64,
     /// The threads that wait for it.
     waiters: Vec<usize>,
     now: Ns,
@@ -327,6 +331,8 @@ pub(super) struct Threads<const S: usize> {
     by_id: FastMap<TeamId, usize>,
     locks: FastMap<LockId, Lock<S>>,
     tasks: FastMap<TaskId, Task<S>>,
+    /// How often the last parallel region has ended that was open. Who had a mutex before that keeps nobody waiting behind it.
+    epoch: u64,
     gaps: Gaps,
     activity: Activity,
     /// The threads that do not rest.
@@ -391,6 +397,7 @@ impl<const S: usize> Threads<S> {
             by_id: FastMap::default(),
             locks: FastMap::default(),
             tasks: FastMap::default(),
+            epoch: 0,
             gaps: Gaps::default(),
             activity: Activity::new(begin),
             busy: 0,

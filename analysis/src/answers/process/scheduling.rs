@@ -116,6 +116,11 @@ impl Scheduling {
         }
     }
 
+    /// Forgets the phases of before, which only this thread has scheduled.
+    pub(super) fn forget(&mut self) {
+        self.here.places.clear();
+    }
+
     /// An empty phase.
     pub(super) fn phase(&mut self) -> Phase {
         if self.spare.is_empty()

@@ -13,6 +13,12 @@ pub(super) struct Graphs {
 }
 
 impl Graphs {
+    /// Forgets all that was.
+    pub(super) fn forget(&mut self) {
+        self.phases.clear();
+        self.scheduling.forget();
+    }
+
     pub(super) fn places(self) -> BTreeMap<PlaceId, Scaling> {
         self.scheduling.places()
     }

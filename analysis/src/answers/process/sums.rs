@@ -75,6 +75,23 @@ impl SerialTimes {
     }
 }
 
+/// The sum of weights of who caused waits, in parts of nanoseconds: in whatever order they are added, it is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::answers) struct Weight(u128);
+
+impl Weight {
+    const PARTS: f64 = 1024.0;
+
+    fn add(&mut self, ns: f64) {
+        self.0 += u128::from((ns * Weight::PARTS + 0.5) as u64);
+    }
+
+    /// Nanoseconds.
+    pub(in crate::answers) fn ns(self) -> f64 {
+        self.0 as f64 / Weight::PARTS
+    }
+}
+
 /// Sums of regions inside others.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::answers) struct NestedSums {
@@ -89,7 +106,7 @@ pub(in crate::answers) struct Sums {
     pub(in crate::answers) accounting: Accounting,
     pub(in crate::answers) regions: ByPlace<RegionSums>,
     /// Weights of who caused waits.
-    pub(in crate::answers) blame: ByCause<f64>,
+    pub(in crate::answers) blame: ByCause<Weight>,
     /// The same by function, as far as who caused them was sampled. Of [`Cause::NarrowTeam`], processor time in the region.
     pub(in crate::answers) functions: BTreeMap<(Cause, PlaceId), BTreeMap<FunctionNumber, f64>>,
     /// Processor time in serial code.
@@ -127,6 +144,18 @@ pub(in crate::answers) struct Sums {
     serial_numbers: FastMap<Between, PlaceId>,
 }
 
+impl RegionSums {
+    fn append(&mut self, more: RegionSums) {
+        self.visits += more.visits;
+        self.duration.grow_by(more.duration);
+        self.accounting.merge(&more.accounting);
+        self.path.grow_by(more.path);
+        self.useful
+            .append(more.useful, |own, more| own.grow_by(more));
+        self.max_team = self.max_team.max(more.max_team);
+    }
+}
+
 /// Pairs of threads that are kept apart by lock. Of further ones, what each waited is known.
 const MAX_BLOCKS: usize = 1 << 16;
 
@@ -148,6 +177,79 @@ impl Sums {
         }
     }
 
+    /// Whether more pairs of threads waited for each other than are kept apart.
+    pub(in crate::answers) fn is_full(&self) -> bool {
+        self.blocked.len() >= MAX_BLOCKS
+    }
+
+    /// Adds those of a later time, without samples and devices. `known`: what the regions of that time are here.
+    pub(super) fn append(&mut self, more: Sums, known: &dyn Fn(PlaceId) -> PlaceId) {
+        let serial = more.serial_places.iter();
+        let serial =
+            serial.map(|(after, before)| self.serial((after.map(known), before.map(known))));
+        let serial: Vec<PlaceId> = serial.collect();
+        let known = |place: PlaceId| match place.checked_sub(SERIAL) {
+            Some(number) => serial[number as usize],
+            None => known(place),
+        };
+        self.accounting.merge(&more.accounting);
+        self.regions.append(more.regions, known, RegionSums::append);
+        self.blame
+            .append(more.blame, known, |own, more| own.0 += more.0);
+        self.instances
+            .append(more.instances, known, |own, more| own.append(&more));
+        let grow = |own: &mut u64, more: u64| own.grow_by(more);
+        self.lost_at.append(more.lost_at, known, grow);
+        self.useful_at.append(more.useful_at, known, grow);
+        self.holds.append(more.holds, known, |own, more| {
+            own.count += more.count;
+            own.waited += more.waited;
+            own.held_ns.grow_by(more.held_ns);
+        });
+        let on = |(thread, place): (usize, PlaceId)| (thread, known(place));
+        let mut blocked: Vec<(Block, u64)> = more.blocked.into_iter().collect();
+        blocked.sort_unstable();
+        for (block, ns) in blocked {
+            let block = Block {
+                holder: block.holder.map(on),
+                waiter: on(block.waiter),
+                ..block
+            };
+            self.block(block, ns);
+        }
+        self.tasks
+            .append(more.tasks, known, |own, more| own.created += more.created);
+        for (place, more) in more.targets {
+            let own = self.targets.entry(known(place)).or_default();
+            own.kernels += more.kernels;
+            own.data_ops += more.data_ops;
+            own.sized_ops += more.sized_ops;
+            own.bytes = own.bytes.saturating_add(more.bytes);
+        }
+        for (place, more) in more.nested {
+            let own = self.nested.entry(known(place)).or_default();
+            own.threads = own.threads.max(more.threads);
+            own.barriers_ns.grow_by(more.barriers_ns);
+        }
+        self.chunks
+            .append(more.chunks, known, |own, more| *own += more);
+        for (place, threads) in more.in_single {
+            let own = self.in_single.entry(known(place)).or_default();
+            *own = threads.max(*own);
+        }
+        self.arrivals.append(more.arrivals, known, |own, more| {
+            own.0 += more.0;
+            own.1 += more.1;
+        });
+        for (place, requested) in more.requested {
+            let own = self.requested.entry(known(place)).or_insert(requested);
+            *own = requested.min(*own);
+        }
+        self.taskwaits += more.taskwaits;
+        self.visits
+            .append(more.visits, known, |own, more| *own += more);
+    }
+
     pub(super) fn serial(&mut self, between: Between) -> PlaceId {
         let places = &mut self.serial_places;
         *self.serial_numbers.entry(between).or_insert_with(|| {
@@ -158,7 +260,7 @@ impl Sums {
 
     pub(super) fn blame(&mut self, cause: Cause, place: PlaceId, instance: Instance) {
         if instance.weight > 0.0 {
-            *self.blame.at(cause, place) += instance.weight;
+            self.blame.at(cause, place).add(instance.weight);
             self.instances.at(cause, place).add(instance);
         }
     }

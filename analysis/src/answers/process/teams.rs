@@ -77,7 +77,8 @@ impl<const S: usize> Threads<S> {
         // What it had waited in the team around counts on when it is back.
         let around = (of_thread.waited, of_thread.longest);
         let Lane { now, waited, .. } = &mut *of_thread;
-        now.chain = now.chain.max(team.fork.chain);
+        // Of two that are as long, a thread that comes from outside takes the region's: what it did before is in there.
+        now.chain = team.fork.chain.max(now.chain);
         now.stamp.meet(time, &team.fork.stamp, costless, waited);
         *waited = [0; S];
         of_thread.longest = (0, 0);
@@ -274,6 +275,7 @@ impl<const S: usize> Threads<S> {
         let Some(slot) = self.by_id.remove(&id) else {
             return;
         };
+        self.epoch += u64::from(self.by_id.is_empty());
         let time = self.settle(lane, time);
         self.end_team(slot, time);
         self.end_graph(slot);
@@ -300,7 +302,7 @@ impl<const S: usize> Threads<S> {
             self.sums
                 .instances
                 .at(Cause::NarrowTeam, region)
-                .add(Instance {
+                .add_alone(Instance {
                     begin: team.begin,
                     end: time,
                     location: of_thread.location,
