@@ -697,6 +697,15 @@ impl Thread {
         }
     }
 
+    /// Whether it is in no parallel region but such as have ended, which it reports late. It may be in its initial task.
+    pub(crate) fn is_between_regions(&self) -> bool {
+        match self.stack.first() {
+            None => true,
+            Some(frame) if frame.is_member => frame.limit < Ns::MAX,
+            Some(frame) => frame.construct == Construct::InitialTask && self.stack.len() == 1,
+        }
+    }
+
     /// When the implicit task `task` reported its end; `None` where it did not.
     pub(crate) fn reported_end(&self, task: u64) -> Option<Ns> {
         let frame = &self.stack[self.implicit_task(task)?];
@@ -736,7 +745,9 @@ impl Thread {
         let mut inside = self.stack.last();
         while let Some(index) = inside.and_then(|frame| frame.implicit_task) {
             let frame = &self.stack[index as usize];
-            if frame.construct == Construct::ImplicitTask && frame.limit == Ns::MAX {
+            // A member that reports its end early is in the region until that ends.
+            let goes_on = frame.limit == Ns::MAX || frame.ended;
+            if frame.construct == Construct::ImplicitTask && goes_on {
                 return true;
             }
             inside = self.stack[..index as usize].last();

@@ -82,6 +82,10 @@ impl Interpreter<'_, '_> {
             self.threads[member].region_ended(self.stage, time, task);
             self.count_thread(member, time);
         }
+        // So that who begins to read at the region's end counts on from the same.
+        if self.teams.is_empty() && self.stage.wants_counts {
+            self.counters.show(self.stage);
+        }
         let size = arguments!["actual_parallelism": uint(team.actual_parallelism)];
         let known = if team.members.is_empty() {
             &[]
@@ -209,6 +213,13 @@ impl Interpreter<'_, '_> {
         self.counters.active(self.stage, thread, time, is_active);
         let wait = self.threads[thread].wait();
         self.counters.wait(self.stage, thread, time, wait);
+    }
+
+    /// Counts all threads, as [`Interpreter::count_thread`]: the last event of some may be long ago.
+    pub(super) fn count_threads(&mut self, time: Ns) {
+        for thread in 0..self.threads.len() {
+            self.count_thread(thread, time);
+        }
     }
 
     /// The member was not running yet: the runtime started or woke its thread, and gave it work.

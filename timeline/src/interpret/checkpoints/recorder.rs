@@ -401,7 +401,10 @@ impl<'t> Interpreter<'t, '_> {
 
     /// Whether no parallel region is open, nor anything else of a thread but what it is in.
     fn is_between_regions(&self) -> bool {
-        self.teams.is_empty() && self.tasks.is_empty() && self.locks.held().is_empty()
+        self.teams.is_empty()
+            && self.tasks.is_empty()
+            && self.locks.held().is_empty()
+            && self.threads.iter().all(Thread::is_between_regions)
     }
 
     /// The events of `candidates` by which the state can be had again, and how far they have come since. They are in order.

@@ -12,7 +12,8 @@ use crate::thread::FrameState;
 /// The state of interpretation, but for numbers that are the reader's own.
 #[derive(Debug, PartialEq)]
 pub(super) struct State {
-    threads: Vec<(Vec<FrameState>, Option<u64>)>,
+    /// The open regions, the task at the bottom, and the time of the newest thing where a region may have begun before that.
+    threads: Vec<(Vec<FrameState>, Option<u64>, Option<Ns>)>,
     teams: Vec<TeamState>,
     tasks: Vec<AliveTask>,
     /// Wait id, holder, since when, whether it shows on a track, and where it was acquired.
@@ -66,9 +67,18 @@ impl Interpreter<'_, '_> {
         {
             return None;
         }
+        // A thread that is woken up for a team belongs to it since that was formed.
+        let misses_some =
+            |team: &&Team| (team.members.len() as u64) < u64::from(team.actual_parallelism);
+        let incomplete = self
+            .teams
+            .values()
+            .filter(|team| team.members.is_empty() || misses_some(team));
+        let since = incomplete.map(|team| team.begin).min();
         let threads = self.threads.iter().map(|thread| {
             let states = thread.states()?;
-            Some((states, thread.unannounced_base))
+            let last = since.map(|since| thread.last().max(since));
+            Some((states, thread.unannounced_base, last))
         });
         let teams = self.teams.iter();
         let mut teams: Vec<TeamState> = teams.map(|(id, team)| team_state(*id, team)).collect();
