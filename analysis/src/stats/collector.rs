@@ -730,7 +730,8 @@ impl Collector {
                 self.tasks.end(process, task, &mut whole);
             }
             ThreadEvent::InitLock { lock, region } => {
-                self.locks.made((process, lock), region.0 as usize);
+                self.locks
+                    .made((process, lock), region.0 as usize, is_inside);
             }
             ThreadEvent::ReleaseUnseen { lock, kind, region } => {
                 let region = region.0 as usize;

@@ -8,13 +8,17 @@ use omptrace_timeline::sink::{LockId, Ns, Process, split_place};
 
 /// The locks, critical and atomic regions that are known, by process and number.
 #[derive(Default)]
-pub(super) struct Locks(FastMap<Which, Lock>);
+pub(super) struct Locks {
+    known: FastMap<Which, Lock>,
+    /// How many were counted.
+    counted: usize,
+}
 
 #[derive(Clone, Copy)]
 struct Lock {
     kind: ompt::ompt_mutex_t,
-    /// The order in which they were made or first counted.
-    order: usize,
+    /// The order in which they were first counted: made, asked for or held. `None` of those that were not.
+    order: Option<usize>,
     /// The region of the place where it was made, or else first asked for or held while that was counted.
     region: Option<usize>,
     /// The region is that of a hold that is not counted, and may end before the window.
@@ -55,11 +59,10 @@ impl Lock {
 pub(super) type Which = (u32, LockId);
 
 impl Locks {
-    fn any(&mut self, which: Which) -> &mut Lock {
-        let order = self.0.len();
+    fn any(&mut self, which: Which, is_counted: bool) -> &mut Lock {
         let new = || Lock {
             kind: ompt::ompt_mutex_lock,
-            order,
+            order: None,
             region: None,
             is_before: false,
             acquisitions: 0,
@@ -69,12 +72,17 @@ impl Locks {
             hold: None,
             holds: Times::default(),
         };
-        self.0.entry(which).or_insert_with(new)
+        let lock = self.known.entry(which).or_insert_with(new);
+        if is_counted && lock.order.is_none() {
+            lock.order = Some(self.counted);
+            self.counted += 1;
+        }
+        lock
     }
 
     /// It is made in this region.
-    pub(super) fn made(&mut self, which: Which, region: usize) {
-        self.any(which).region.get_or_insert(region);
+    pub(super) fn made(&mut self, which: Which, region: usize, is_counted: bool) {
+        self.any(which, is_counted).region.get_or_insert(region);
     }
 
     /// A thread gets it. `asked`: in which region, whether another thread had it, and how long it took. Here and below, what
@@ -87,7 +95,7 @@ impl Locks {
         asked: Option<(usize, bool, u64)>,
         is_counted: bool,
     ) {
-        let lock = self.any(which);
+        let lock = self.any(which, is_counted);
         lock.kind = kind;
         lock.acquisitions += u64::from(is_counted);
         if let Some((region, was_held, ns)) = asked {
@@ -104,15 +112,15 @@ impl Locks {
 
     /// A thread is in the critical or atomic region that it got.
     pub(super) fn entered(&mut self, which: Which, region: usize, is_counted: bool) {
-        self.any(which).used(region, is_counted);
+        self.any(which, is_counted).used(region, is_counted);
     }
 
     /// The acquisition of that order ends.
     pub(super) fn released(&mut self, which: Which, order: u32, time: Ns, is_counted: bool) {
-        if let Some(lock) = self.0.get_mut(&which)
-            && lock.hold.is_some_and(|(held, _)| held == order)
-        {
-            lock.held_until(time, is_counted);
+        let known = self.known.get(&which);
+        let is_held = known.is_some_and(|lock| lock.hold.is_some_and(|(held, _)| held == order));
+        if is_held {
+            self.any(which, is_counted).held_until(time, is_counted);
         }
     }
 
@@ -124,7 +132,7 @@ impl Locks {
         region: usize,
         is_counted: bool,
     ) {
-        let lock = self.any(which);
+        let lock = self.any(which, is_counted);
         lock.kind = kind;
         lock.used(region, is_counted);
         lock.acquisitions += u64::from(is_counted);
@@ -132,12 +140,12 @@ impl Locks {
 
     /// A thread asked for it in vain.
     pub(super) fn not_acquired(&mut self, which: Which) {
-        self.any(which).failures += 1;
+        self.any(which, true).failures += 1;
     }
 
     /// A segment of the process begins: nobody has any, and nothing is counted as yet.
     pub(super) fn begin_segment(&mut self) {
-        for lock in self.0.values_mut() {
+        for lock in self.known.values_mut() {
             lock.is_before = false;
             lock.acquisitions = 0;
             lock.waits = 0;
@@ -150,15 +158,15 @@ impl Locks {
 
     /// Whether nobody has any.
     pub(super) fn are_free(&self) -> bool {
-        self.0.values().all(|lock| lock.hold.is_none())
+        self.known.values().all(|lock| lock.hold.is_none())
     }
 
     /// Adds those of a later segment. `known`: what the regions of that are here.
     pub(super) fn append(&mut self, more: Locks, known: impl Fn(usize) -> usize) {
-        let mut more: Vec<(Which, Lock)> = more.0.into_iter().collect();
+        let mut more: Vec<(Which, Lock)> = more.known.into_iter().collect();
         more.sort_unstable_by_key(|(_, lock)| lock.order);
         for (which, more) in more {
-            let own = self.any(which);
+            let own = self.any(which, true);
             own.region = own.region.or(more.region.map(&known));
             if more.acquisitions > 0 {
                 own.kind = more.kind;
@@ -182,7 +190,7 @@ impl Locks {
         process: &Process,
         names: &[String],
     ) -> Vec<LockStats> {
-        let mut locks: Vec<_> = self.0.into_iter().collect();
+        let mut locks: Vec<_> = self.known.into_iter().collect();
         locks.retain(|((_, LockId(wait_id)), lock)| {
             let is_distinguished = *wait_id != 0 && lock.kind != ompt::ompt_mutex_ordered;
             is_distinguished && lock.acquisitions + lock.failures + lock.holds.count > 0

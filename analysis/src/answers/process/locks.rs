@@ -22,6 +22,7 @@ impl<const S: usize> Threads<S> {
             known.epoch = epoch;
             if known.holder.is_none() {
                 known.last = None;
+                known.release = Left::never();
             }
         }
         if Self::COUNTS && time > known.now {

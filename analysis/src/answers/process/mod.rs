@@ -153,6 +153,8 @@ pub(super) struct Lane<const S: usize> {
     /// The longest piece of work since the last barrier, and where it was.
     longest: (u64, PlaceId),
     useful: u64,
+    /// The [`Threads::epoch`] of `now`.
+    epoch: u64,
     now: Left<S>,
     /// By scenario, the time that it has waited for others since the last barrier.
     waited: [Ns; S],
@@ -274,7 +276,7 @@ impl<const S: usize> Team<S> {
 #[derive(Clone, Debug)]
 struct Lock<const S: usize> {
     cause: Cause,
-    /// The [`Threads::epoch`] of `last`.
+    /// The [`Threads::epoch`] of `last` and `release`.
     epoch: u64,
     /// The threads that wait for it.
     waiters: Vec<usize>,
@@ -331,7 +333,7 @@ pub(super) struct Threads<const S: usize> {
     by_id: FastMap<TeamId, usize>,
     locks: FastMap<LockId, Lock<S>>,
     tasks: FastMap<TaskId, Task<S>>,
-    /// How often the last parallel region has ended that was open. Who had a mutex before that keeps nobody waiting behind it.
+    /// How often the last parallel region has ended that was open. Behind that, nobody waits for what others did before.
     epoch: u64,
     gaps: Gaps,
     activity: Activity,
@@ -477,6 +479,7 @@ impl<const S: usize> Threads<S> {
             last_region: None,
             longest: (0, 0),
             useful: 0,
+            epoch: 0,
             now: Left {
                 stamp: Stamp::new(self.begin),
                 ..Left::never()

@@ -10,6 +10,7 @@ impl<const S: usize> Threads<S> {
     pub(in crate::answers) fn begin_segment(&mut self) {
         let begin = self.latest;
         self.begin = begin;
+        self.epoch += 1;
         self.sums = Sums::default();
         self.chains = Chains::default();
         self.samples = Samples::default();
@@ -57,7 +58,14 @@ impl<const S: usize> Threads<S> {
                     && lane.until == self.latest
             }
         };
+        let main = self
+            .all
+            .iter()
+            .filter(|lane| lane.role != ThreadRole::Worker);
+        let longest = main.map(|main| main.now.chain.length).max().unwrap_or(0);
+        let mut chains = self.all.iter().map(|lane| lane.now.chain.length);
         self.by_id.is_empty()
+            && chains.all(|length| length <= longest)
             && self.tasks.is_empty()
             && !self.gaps.is_open()
             && self.locks.values().all(|lock| lock.holder.is_none())

@@ -76,8 +76,14 @@ impl<const S: usize> Threads<S> {
         let costless = self.scenarios.without_fork(team.region);
         // What it had waited in the team around counts on when it is back.
         let around = (of_thread.waited, of_thread.longest);
-        let Lane { now, waited, .. } = &mut *of_thread;
-        // Of two that are as long, a thread that comes from outside takes the region's: what it did before is in there.
+        let Lane {
+            now, waited, epoch, ..
+        } = &mut *of_thread;
+        // What it did in the epochs before is over.
+        if std::mem::replace(epoch, self.epoch) != self.epoch {
+            now.stamp = team.fork.stamp;
+        }
+        // Of two that are as long, it follows that of the region which it enters.
         now.chain = team.fork.chain.max(now.chain);
         now.stamp.meet(time, &team.fork.stamp, costless, waited);
         *waited = [0; S];

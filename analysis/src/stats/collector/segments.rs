@@ -1,7 +1,7 @@
 //! Numbers of a segment of a process, which begins and ends between two parallel regions.
 //!
-//! Workers are in no region then, though they may report that late. The initial thread is in its initial task, which goes on: it
-//! counts in the first segment, its time in each, and how long all of it took in the last.
+//! Workers are in no region then, though they may report that late. The initial thread is in its initial task, which goes on. It
+//! counts in the first segment, and its time in each. How long all of it took is known in the last.
 
 use std::collections::BTreeMap;
 
