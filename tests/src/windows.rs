@@ -186,24 +186,25 @@ const OF_CHAINS: [&str; 5] = [
     "what_if",
 ];
 
-/// The numbers of `window`, but for [`OF_CHAINS`]; `None` where nothing is in it.
-fn numbers(reader: &Reader, window: (Ns, Ns)) -> Option<BTreeMap<String, String>> {
+/// The numbers of `window`, but for [`OF_CHAINS`]; none where nothing is in it.
+fn numbers(reader: &Reader, window: (Ns, Ns)) -> Vec<String> {
     let options = Options {
         window: Some(window),
         ..Options::default()
     };
-    let (stats, _) = Stats::with(&[reader], &options).ok()?;
+    let Ok((stats, _)) = Stats::with(&[reader], &options) else {
+        return Vec::new();
+    };
     let mut value = serde_json::to_value(&stats).expect("JSON");
     for region in value["regions"].as_array_mut().into_iter().flatten() {
         region["efficiency"].take();
     }
-    let members = value.as_object().expect("an object").iter();
-    let members = members.filter(|(key, _)| !OF_CHAINS.contains(&key.as_str()));
-    Some(
-        members
-            .map(|(key, value)| (key.clone(), format!("{value:#}")))
-            .collect(),
-    )
+    for name in OF_CHAINS {
+        value[name].take();
+    }
+    let mut lines = Vec::new();
+    flatten("", &value, &mut lines);
+    lines
 }
 
 /// A copy of the sealed trace at `path` in `folder`, with checkpoints; how many these are, and when the trace ends.
@@ -431,18 +432,10 @@ pub fn agree(path: &Path, seed: u64, count: usize) -> Result<Tried, String> {
         }
         let (expected, found) = (numbers(&plain, window), numbers(&with, window));
         if expected != found {
-            let lines = |numbers: Option<BTreeMap<String, String>>| -> Vec<String> {
-                let all = numbers.into_iter().flatten();
-                let keyed = |(key, text): (String, String)| {
-                    let lines = text.lines().map(|line| format!("{key} {line}"));
-                    lines.collect::<Vec<_>>()
-                };
-                all.flat_map(keyed).collect()
-            };
             return Err(format!(
                 "{}: numbers of window {window:?} read from a checkpoint:\n{}",
                 path.display(),
-                difference(&lines(expected), &lines(found))
+                difference(&expected, &found)
             ));
         }
     }
