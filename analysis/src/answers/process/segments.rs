@@ -37,6 +37,7 @@ impl<const S: usize> Threads<S> {
             lane.waited = [0; S];
             for membership in &mut lane.memberships {
                 membership.around = ([0; S], (0, 0));
+                membership.children = Left::never();
             }
             if lane.is_busy && lane.is_selected {
                 self.activity.push(begin, Change::Works);
@@ -45,6 +46,8 @@ impl<const S: usize> Threads<S> {
         // Workers that report late that they have left are still members.
         for team in &mut self.teams {
             (team.fork, team.join) = (now, now);
+            let arrivals = team.arrivals.iter_mut();
+            arrivals.for_each(|arrivals| arrivals.left = Left::never());
         }
     }
 
