@@ -70,8 +70,15 @@ pub(crate) struct Counters {
     threads: Vec<Counted>,
 }
 
+/// What there is to count at one time.
+#[derive(Debug, PartialEq)]
+pub(crate) struct CountersState {
+    values: [i64; Count::ALL.len()],
+    threads: Vec<Counted>,
+}
+
 /// The counters that a thread adds to.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Counted {
     wait: Option<Count>,
     is_active: bool,
@@ -166,6 +173,14 @@ impl Counters {
         }
         counter.value += change;
         counter.changed.get_or_insert(time);
+    }
+
+    /// The numbers, and what each thread adds to.
+    pub(crate) fn state(&self) -> CountersState {
+        CountersState {
+            values: self.counters.map(|counter| counter.value),
+            threads: self.threads.clone(),
+        }
     }
 
     /// Reports what has changed.

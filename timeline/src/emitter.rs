@@ -58,7 +58,8 @@ impl<'s> Stage<'s> {
         Stage {
             wants,
             wants_meetings: wants.contains(Wants::THREAD_EVENTS) || wants.contains(Wants::CAUSES),
-            wants_counts: wants.contains(Wants::COUNTS),
+            // Who begins to read at a checkpoint counts on.
+            wants_counts: wants.contains(Wants::COUNTS) || manner.checkpoints.is_some(),
             sink,
             names: Names::default(),
             functions: Functions::default(),

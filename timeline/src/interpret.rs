@@ -652,15 +652,13 @@ impl<'t, 's> Interpreter<'t, 's> {
 
     /// A segment begins: what came before is shown as far as it is known.
     #[cold]
-    pub(crate) fn begin_segment(&mut self, time: Ns) {
-        self.count_threads(time);
+    pub(crate) fn begin_segment(&mut self) {
         self.counters.show(self.stage);
         self.stage.item(&Item::Segment);
     }
 
     /// What comes behind the segment is interpreted by others. Gives the same as [`Interpreter::finish`].
-    pub(crate) fn end_segment(mut self, time: Ns) -> (u64, BTreeMap<i32, DeviceReport>) {
-        self.count_threads(time);
+    pub(crate) fn end_segment(mut self) -> (u64, BTreeMap<i32, DeviceReport>) {
         self.counters.show(self.stage);
         (self.lost, BTreeMap::new())
     }

@@ -499,7 +499,7 @@ impl<'a> ProcessReplay<'a, '_> {
             interpreter.begin_at(&restart);
             events = restart.events_before();
             if segments.is_some() {
-                interpreter.begin_segment(clock.time(restart.ticks));
+                interpreter.begin_segment();
             }
         }
         let distance = self.manner.checkpoints;
@@ -530,7 +530,7 @@ impl<'a> ProcessReplay<'a, '_> {
                         break 'all;
                     }
                     end_of_segment = end_of(segment);
-                    interpreter.begin_segment(end);
+                    interpreter.begin_segment();
                 }
                 end = timed.time;
                 if end >= noted_from {
@@ -558,11 +558,11 @@ impl<'a> ProcessReplay<'a, '_> {
         // Segments may have no events where the file was changed meanwhile.
         while segment + 1 < wanted.end {
             segment += 1;
-            interpreter.begin_segment(end);
+            interpreter.begin_segment();
         }
         let samples = interpreter.sample_sums();
         let (lost, devices) = match is_before_last {
-            true => interpreter.end_segment(end),
+            true => interpreter.end_segment(),
             false => interpreter.finish(end),
         };
         if let Some(repairs) = repairs {

@@ -745,9 +745,7 @@ impl Thread {
         let mut inside = self.stack.last();
         while let Some(index) = inside.and_then(|frame| frame.implicit_task) {
             let frame = &self.stack[index as usize];
-            // A member that reports its end early is in the region until that ends.
-            let goes_on = frame.limit == Ns::MAX || frame.ended;
-            if frame.construct == Construct::ImplicitTask && goes_on {
+            if frame.construct == Construct::ImplicitTask && frame.limit == Ns::MAX {
                 return true;
             }
             inside = self.stack[..index as usize].last();

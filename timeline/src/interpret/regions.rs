@@ -215,13 +215,6 @@ impl Interpreter<'_, '_> {
         self.counters.wait(self.stage, thread, time, wait);
     }
 
-    /// Counts all threads, as [`Interpreter::count_thread`]: the last event of some may be long ago.
-    pub(super) fn count_threads(&mut self, time: Ns) {
-        for thread in 0..self.threads.len() {
-            self.count_thread(thread, time);
-        }
-    }
-
     /// The member was not running yet: the runtime started or woke its thread, and gave it work.
     #[inline(always)]
     fn woken_up(&mut self, thread: usize, begin: Ns, end: Ns, frame: Frame, region: Id) {

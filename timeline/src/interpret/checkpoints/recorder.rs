@@ -246,7 +246,11 @@ impl<'r> Recorder<'r> {
         let restart = Restart::of(self.reader, checkpoint.clone())?;
 
         let mut sink = NullSink;
-        let mut stage = Stage::new(&mut sink, Manner::default());
+        let manner = Manner {
+            checkpoints: Some(self.distance),
+            ..Manner::default()
+        };
+        let mut stage = Stage::new(&mut sink, manner);
         stage.begin_process(ProcessId(0), Table::default(), Default::default());
         stage.names = interpreter.stage.names.clone();
         let mut tried = interpreter.anew(&mut stage);

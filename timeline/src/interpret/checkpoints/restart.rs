@@ -126,8 +126,6 @@ impl Interpreter<'_, '_> {
         for (_, thread, ticks) in resumed {
             self.resume_wait(*thread as usize, *ticks);
         }
-        // Only events that were left out show of some threads that they have left a region.
-        self.count_threads(self.clock.time(restart.ticks));
         self.lost = head.lost;
         self.unset_tasks = head.unset_tasks;
         self.unannounced_tasks = head.unannounced_tasks;

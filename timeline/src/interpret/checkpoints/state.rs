@@ -4,6 +4,7 @@ use ompt_sys as ompt;
 
 use super::super::mutexes::UNSET;
 use super::super::{Interpreter, Member, Team};
+use crate::counters::CountersState;
 use crate::names::Construct;
 use crate::sink::{Ns, RegionId};
 use crate::tasks::{Task, TaskState};
@@ -18,6 +19,7 @@ pub(super) struct State {
     tasks: Vec<AliveTask>,
     /// Wait id, holder, since when, whether it shows on a track, and where it was acquired.
     locks: Vec<(u64, usize, Ns, bool, Option<RegionId>)>,
+    counters: CountersState,
     delayed_tasks: usize,
     given: Vec<(u64, u64)>,
     unset_tasks: u64,
@@ -104,6 +106,7 @@ impl Interpreter<'_, '_> {
                     )
                 })
                 .collect(),
+            counters: self.counters.state(),
             delayed_tasks: self.delayed_tasks,
             given,
             unset_tasks: self.unset_tasks,
