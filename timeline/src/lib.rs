@@ -57,4 +57,4 @@ pub use replay::{
 pub use report::{EventCounts, ProcessReport, Report};
 pub use reports::Reports;
 pub use sampling::{SampleSums, why_no_samples};
-pub use segments::{FromSegment, MAX_SEGMENTS, MIN_SEGMENT_EVENTS, Segments};
+pub use segments::{FromSegment, MAX_SEGMENTS, MAX_STREAMS, MIN_SEGMENT_EVENTS, Segments};

@@ -26,6 +26,9 @@ pub const MIN_SEGMENT_EVENTS: u64 = 1 << 14;
 /// Segments of a process, at most. Of more checkpoints, some are passed over.
 pub const MAX_SEGMENTS: usize = 1 << 12;
 
+/// Streams that are read at once, at most, each with up to a MiB: what is decoded of it, and its chunk.
+pub const MAX_STREAMS: usize = 192;
+
 /// The segments of one process.
 #[derive(Debug)]
 pub struct Segments {

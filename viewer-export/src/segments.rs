@@ -4,12 +4,12 @@ use std::io;
 
 use omptrace_symbols::Table;
 use omptrace_timeline::sink::Sink;
-use omptrace_timeline::{FromSegment, MIN_SEGMENT_EVENTS, Report, Segments, Timeline};
+use omptrace_timeline::{FromSegment, MAX_STREAMS, MIN_SEGMENT_EVENTS, Report, Segments, Timeline};
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;
 
 use crate::output::{ByteCount, Output, Writer};
-use crate::shard::{MAX_SHARES, MAX_STREAMS, Share, Turns};
+use crate::shard::{MAX_SHARES, Share, Turns};
 use crate::{ConvertOptions, Format, of_part, replay};
 
 /// The segments that a file is written in. It is that of one process, all of it, in a format that has segments.

@@ -16,14 +16,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
+use omptrace_timeline::MAX_STREAMS;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::output::{Writer, new_buffer};
 
 /// The maximum of shares: what is alive of a process is in memory once for each, however few may work.
 pub(crate) const MAX_SHARES: usize = 8;
-/// Streams of all shares together, each with up to a MiB: what is decoded of it, and its chunk.
-pub(crate) const MAX_STREAMS: usize = 192;
 /// Buffers of a share that wait for its turn.
 const MAX_WAITING: usize = 2;
 /// The same of segments, which are written one after the other: 16 MiB, as much as some 500,000 events take.

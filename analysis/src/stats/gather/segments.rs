@@ -9,13 +9,13 @@
 //! A segment begins and ends between two parallel regions, where only the initial thread goes on. So all sums of the process are
 //! those of its segments, to the nanosecond, and the numbers are the same as in one go.
 
+use omptrace_timeline::MAX_STREAMS;
+
 use super::*;
 use crate::segments::Continues;
 
 /// Events of a segment that one thread analyses, at least. To begin one costs as much as some thousand events of each thread.
 const MIN_EVENTS: u64 = 1 << 16;
-/// Streams that are read at once, at most: each takes some hundred kilobytes.
-const MAX_STREAMS: usize = 192;
 
 impl<'a> Run<'a> {
     /// Returns it with segments, where there are some and several threads to analyse them.
