@@ -1,6 +1,8 @@
 //! What collectors have in common that take in a segment of a process.
 
-use omptrace_timeline::sink::Sink;
+use std::collections::BTreeMap;
+
+use omptrace_timeline::sink::{Category, Sink};
 
 /// A collector from a segment of a process, which begins at an [`Item::Segment`](omptrace_timeline::sink::Item::Segment).
 pub(crate) trait Continues: Sink {
@@ -10,4 +12,25 @@ pub(crate) trait Continues: Sink {
     fn append(&mut self, next: Self) -> bool;
     /// All segments are there.
     fn complete(&mut self);
+}
+
+/// The name and category of a region, which no two share.
+pub(crate) type RegionKey = (String, Category);
+
+/// The numbers of the regions `more` of a later segment among the `own` ones: that of the same region, or else the next.
+pub(crate) fn region_numbers(
+    own: impl Iterator<Item = RegionKey>,
+    more: impl Iterator<Item = RegionKey>,
+) -> Vec<usize> {
+    let mut known: BTreeMap<RegionKey, usize> = BTreeMap::new();
+    let mut count = 0;
+    let mut number = |key: RegionKey| {
+        let number = *known.entry(key).or_insert(count);
+        count = count.max(number + 1);
+        number
+    };
+    own.for_each(|key| {
+        number(key);
+    });
+    more.map(number).collect()
 }

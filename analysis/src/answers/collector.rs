@@ -9,9 +9,9 @@ use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::Reports;
 use omptrace_timeline::filter::ExtraInterval;
 use omptrace_timeline::sink::{
-    Arguments, Awaited, Category, Construct, Enter, Function, Instant, Interval, Item, Lifetime,
-    Location, LocationKind, Ns, Part as Slice, Point, Process, Region, Sample, Sink, Summary,
-    ThreadEvent, Value, Wants, split_place,
+    Arguments, Awaited, Construct, Enter, Function, Instant, Interval, Item, Lifetime, Location,
+    LocationKind, Ns, Part as Slice, Point, Process, Region, Sample, Sink, Summary, ThreadEvent,
+    Value, Wants, split_place,
 };
 
 use crate::answers::kind::{Kind, not_seen};
@@ -24,7 +24,7 @@ use crate::answers::process::{Finished, PlaceId, Threads};
 use crate::answers::queues::Queues;
 use crate::answers::what_if::{Change, MAX_SCENARIOS, Marks, Scenarios};
 use crate::answers::{FunctionName, NotSeen, Place};
-use crate::segments::Continues;
+use crate::segments::{Continues, RegionKey, region_numbers};
 use crate::selection::SelectedThreads;
 use crate::window::Collects;
 
@@ -38,8 +38,7 @@ pub(super) struct Regions {
     pub(super) spots: Vec<String>,
     /// The functions of samples.
     pub(super) functions: Vec<FunctionName>,
-    /// The name and category of each, which no two share.
-    names: Vec<(String, Category)>,
+    keys: Vec<RegionKey>,
 }
 
 impl Regions {
@@ -48,36 +47,30 @@ impl Regions {
         self.constructs.push(region.construct);
         self.places.push(Place::of(region));
         self.spots.push(split_place(&region.name).1.to_owned());
-        self.names.push((region.name.clone(), region.category));
+        self.keys.push((region.name.clone(), region.category));
     }
 
     /// Adds those of a later segment. Gives the numbers that they have here; `None` where one is of another kind.
     fn append(&mut self, more: Regions) -> Option<Vec<PlaceId>> {
-        let own = self.names.iter().cloned().zip(0..);
-        let mut known: BTreeMap<(String, Category), PlaceId> = own.collect();
-        let mut numbers = Vec::with_capacity(more.names.len());
+        let numbers = region_numbers(self.keys.iter().cloned(), more.keys.iter().cloned());
         let places = more.places.into_iter().zip(more.spots);
         let kinds = more.kinds.into_iter().zip(more.constructs);
-        for ((name, (place, spot)), (kind, construct)) in
-            more.names.into_iter().zip(places).zip(kinds)
-        {
-            let next = self.names.len() as PlaceId;
-            let number = *known.entry(name.clone()).or_insert(next);
-            numbers.push(number);
-            if number < next {
+        let regions = more.keys.into_iter().zip(places).zip(kinds);
+        for (number, ((key, (place, spot)), (kind, construct))) in numbers.iter().zip(regions) {
+            match self.kinds.get(*number) {
                 // A region has the construct that was seen first.
-                if self.kinds[number as usize] != kind {
-                    return None;
+                Some(own) if *own != kind => return None,
+                Some(_) => {}
+                None => {
+                    self.kinds.push(kind);
+                    self.constructs.push(construct);
+                    self.places.push(place);
+                    self.spots.push(spot);
+                    self.keys.push(key);
                 }
-                continue;
             }
-            self.kinds.push(kind);
-            self.constructs.push(construct);
-            self.places.push(place);
-            self.spots.push(spot);
-            self.names.push(name);
         }
-        Some(numbers)
+        Some(numbers.iter().map(|number| *number as PlaceId).collect())
     }
 }
 

@@ -3,12 +3,10 @@
 //! Workers are in no region then, though they may report that late. The initial thread is in its initial task, which goes on. It
 //! counts in the first segment, and its time in each. How long all of it took is known in the last.
 
-use std::collections::BTreeMap;
-
 use omptrace_timeline::sink::LocationId;
 
 use super::*;
-use crate::segments::Continues;
+use crate::segments::{Continues, RegionKey, region_numbers};
 
 impl Collector {
     /// A segment begins at the latest event: nothing was before, but for the regions that are open.
@@ -146,14 +144,10 @@ impl Continues for Collector {
 
     fn append(&mut self, next: Self) -> bool {
         let end = self.processes.last().map(|process| process.last);
-        let own = self.constructs.iter().map(Collected::name).zip(0..);
-        let mut numbers: BTreeMap<(String, Category), usize> = own.collect();
-        let mut known = Vec::with_capacity(next.constructs.len());
-        for construct in next.constructs {
-            let number = self.constructs.len();
-            let number = *numbers.entry(construct.name()).or_insert(number);
-            known.push(number);
-            match self.constructs.get_mut(number) {
+        let own = self.constructs.iter().map(Collected::key);
+        let numbers = region_numbers(own, next.constructs.iter().map(Collected::key));
+        for (number, construct) in numbers.iter().zip(next.constructs) {
+            match self.constructs.get_mut(*number) {
                 Some(own) if !own.is_like(&construct) => return false,
                 Some(own) => {
                     own.lacks_ids |= construct.lacks_ids;
@@ -162,7 +156,7 @@ impl Continues for Collector {
                 None => self.constructs.push(construct),
             }
         }
-        let known = |region: usize| known[region];
+        let known = |region: usize| numbers[region];
         for (number, lane) in next.lanes.into_iter().enumerate() {
             match (self.lanes.get_mut(number), lane) {
                 (Some(Lane::Thread(own)), Lane::Thread(next)) => own.append(*next, known),
@@ -195,8 +189,7 @@ impl Continues for Collector {
 }
 
 impl Collected {
-    /// What no two have in common.
-    fn name(&self) -> (String, Category) {
+    fn key(&self) -> RegionKey {
         (self.sums.stats.name.clone(), self.category)
     }
 
