@@ -46,6 +46,14 @@ impl Lock {
         }
     }
 
+    /// It is the next of those that were `counted`, unless it is one of them.
+    fn count(&mut self, is_counted: bool, counted: &mut usize) {
+        if is_counted && self.order.is_none() {
+            self.order = Some(*counted);
+            *counted += 1;
+        }
+    }
+
     /// It is asked for or held in this region.
     fn used(&mut self, region: usize, is_counted: bool) {
         if self.region.is_none() {
@@ -73,10 +81,7 @@ impl Locks {
             holds: Times::default(),
         };
         let lock = self.known.entry(which).or_insert_with(new);
-        if is_counted && lock.order.is_none() {
-            lock.order = Some(self.counted);
-            self.counted += 1;
-        }
+        lock.count(is_counted, &mut self.counted);
         lock
     }
 
@@ -117,10 +122,11 @@ impl Locks {
 
     /// The acquisition of that order ends.
     pub(super) fn released(&mut self, which: Which, order: u32, time: Ns, is_counted: bool) {
-        let known = self.known.get(&which);
-        let is_held = known.is_some_and(|lock| lock.hold.is_some_and(|(held, _)| held == order));
-        if is_held {
-            self.any(which, is_counted).held_until(time, is_counted);
+        if let Some(lock) = self.known.get_mut(&which)
+            && lock.hold.is_some_and(|(held, _)| held == order)
+        {
+            lock.count(is_counted, &mut self.counted);
+            lock.held_until(time, is_counted);
         }
     }
 
