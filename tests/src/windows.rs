@@ -17,9 +17,9 @@ use omptrace_timeline::{FromSegment, Manner, Report, Segments, Timeline, replay_
 use omptrace_trace_format::checkpoint::Checkpoint;
 use omptrace_trace_format::{Reader, summary};
 use omptrace_viewer_export::{ConvertOptions, Format, convert};
+use serde_json::Value;
 
 use crate::trace::difference;
-use serde_json::Value;
 
 /// Checkpoints of a trace, about.
 const CHECKPOINTS: u64 = 20;

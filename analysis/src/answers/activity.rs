@@ -190,8 +190,7 @@ impl Activity {
         let current = std::mem::take(&mut self.current);
         if current.ns > 0 {
             let span = self.serial.entry((self.last, before)).or_default();
-            span.ns.grow_by(current.ns);
-            span.busy_ns.grow_by(current.busy_ns);
+            span.append(current);
         }
     }
 

@@ -34,10 +34,15 @@ impl<T: Default> Dense<T> {
 
     /// Adds the things of `more`, of which those of equal numbers are the same, by `add`.
     pub(super) fn append(&mut self, more: Dense<T>, mut add: impl FnMut(&mut T, T)) {
-        let all = more.0.into_iter().enumerate();
-        for (number, thing) in all.filter_map(|(number, thing)| Some((number, thing?))) {
+        for (number, thing) in more.into_things() {
             add(self.at(number), thing);
         }
+    }
+
+    /// See [`Dense::iter`].
+    fn into_things(self) -> impl Iterator<Item = (usize, T)> {
+        let all = self.0.into_iter().enumerate();
+        all.filter_map(|(number, thing)| Some((number, thing?)))
     }
 
     /// Those that exist, in the order of their numbers.
@@ -80,12 +85,11 @@ impl<T: Default> ByPlace<T> {
         known: impl Fn(PlaceId) -> PlaceId,
         mut add: impl FnMut(&mut T, T),
     ) {
-        let of = |first: PlaceId, things: Dense<T>| {
-            let all = things.0.into_iter().enumerate();
-            all.filter_map(move |(number, thing)| Some((first + number as PlaceId, thing?)))
-        };
-        for (place, thing) in of(0, more.regions).chain(of(SERIAL, more.serial)) {
-            add(self.at(known(place)), thing);
+        for (number, thing) in more.regions.into_things() {
+            add(self.at(known(number as PlaceId)), thing);
+        }
+        for (number, thing) in more.serial.into_things() {
+            add(self.at(known(SERIAL + number as PlaceId)), thing);
         }
     }
 

@@ -47,7 +47,7 @@ impl Instances {
             }
             newest => {
                 if let Some(complete) = newest.replace(new) {
-                    self.keep(complete);
+                    self.add_alone(complete);
                 }
             }
         }
@@ -55,18 +55,14 @@ impl Instances {
 
     /// Takes in an instance that goes on nowhere.
     pub(super) fn add_alone(&mut self, new: Instance) {
-        self.keep(new);
+        keep(&mut self.kept, new);
     }
 
     /// Takes in those of a later time.
     pub(super) fn append(&mut self, more: &Instances) {
         for instance in more.iter() {
-            self.keep(instance);
+            self.add_alone(instance);
         }
-    }
-
-    fn keep(&mut self, instance: Instance) {
-        keep(&mut self.kept, instance);
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Instance> {

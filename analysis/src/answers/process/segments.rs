@@ -98,16 +98,7 @@ impl<const S: usize> Finished<S> {
         for (own, next) in self.predicted.iter_mut().zip(next.predicted) {
             *own = own.saturating_add(next.saturating_sub(begin));
         }
-        let serial = next.sums.serial_places.clone();
-        self.sums.append(next.sums, known);
-        let sums = &mut self.sums;
-        let mut place = |place: PlaceId| match place.checked_sub(SERIAL) {
-            Some(number) => {
-                let (after, before) = serial[number as usize];
-                sums.serial((after.map(known), before.map(known)))
-            }
-            None => known(place),
-        };
+        let place = self.sums.append(next.sums, known);
         self.path.grow_by(next.path);
         for (id, ns) in next.path_by_place {
             self.path_by_place.entry(place(id)).or_default().grow_by(ns);

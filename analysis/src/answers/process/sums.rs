@@ -182,16 +182,22 @@ impl Sums {
         self.blocked.len() >= MAX_BLOCKS
     }
 
-    /// Adds those of a later time, without samples and devices. `known`: what the regions of that time are here.
-    pub(super) fn append(&mut self, more: Sums, known: &dyn Fn(PlaceId) -> PlaceId) {
+    /// Adds those of a later time, without samples and devices. `known`: what the regions of that time are here. Gives the same of all
+    /// places.
+    pub(super) fn append<'k>(
+        &mut self,
+        more: Sums,
+        known: &'k dyn Fn(PlaceId) -> PlaceId,
+    ) -> impl Fn(PlaceId) -> PlaceId + use<'k> {
         let serial = more.serial_places.iter();
         let serial =
             serial.map(|(after, before)| self.serial((after.map(known), before.map(known))));
         let serial: Vec<PlaceId> = serial.collect();
-        let known = |place: PlaceId| match place.checked_sub(SERIAL) {
+        let place = move |place: PlaceId| match place.checked_sub(SERIAL) {
             Some(number) => serial[number as usize],
             None => known(place),
         };
+        let known = &place;
         self.accounting.merge(&more.accounting);
         self.regions.append(more.regions, known, RegionSums::append);
         self.blame
@@ -248,6 +254,7 @@ impl Sums {
         self.taskwaits += more.taskwaits;
         self.visits
             .append(more.visits, known, |own, more| *own += more);
+        place
     }
 
     pub(super) fn serial(&mut self, between: Between) -> PlaceId {
