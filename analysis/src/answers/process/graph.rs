@@ -95,6 +95,8 @@ pub(super) enum At {
 /// The work of a team since the last barrier.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Phase {
+    /// Other phases have other numbers, from 1 on.
+    pub(super) number: u64,
     /// Those of number `used` and above are spare.
     all: Vec<Strand>,
     used: usize,

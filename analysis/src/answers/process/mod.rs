@@ -72,6 +72,8 @@ struct Open {
     has_begun: bool,
     /// The task, of [`Kind::Task`].
     task: Option<TaskId>,
+    /// The phase that its strand was looked for in, and that strand.
+    strand: (u64, Option<u32>),
     /// The barrier that it is the outermost region of.
     is_barrier: bool,
 }
@@ -550,6 +552,7 @@ impl<const S: usize> Threads<S> {
             team: None,
             has_begun: false,
             task: next.task,
+            strand: (0, None),
             is_barrier: false,
         };
         if kind.shows_activity() {

@@ -56,6 +56,8 @@ impl Times {
 pub(super) struct Scheduling {
     here: Times,
     spare: Vec<Phase>,
+    /// How many phases there were.
+    phases: u64,
     others: Others,
 }
 
@@ -113,6 +115,7 @@ impl Scheduling {
             },
             here: Times::new(numbers),
             spare: Vec::new(),
+            phases: 0,
         }
     }
 
@@ -128,7 +131,10 @@ impl Scheduling {
         {
             self.spare = spare;
         }
-        self.spare.pop().unwrap_or_default()
+        self.phases += 1;
+        let mut phase = self.spare.pop().unwrap_or_default();
+        phase.number = self.phases;
+        phase
     }
 
     /// A phase of a region at `place` is complete, which `size` threads had.

@@ -36,7 +36,7 @@ impl<const S: usize> Threads<S> {
     /// The phase of the thread's outermost team, and where it is in there.
     fn graph(&mut self, lane: usize) -> Option<(&mut Phase, At)> {
         let graphs = self.graphs.as_mut()?;
-        let of_thread = &self.all[lane];
+        let of_thread = &mut self.all[lane];
         let slot = of_thread.memberships.first()?.team;
         if slot >= graphs.phases.len() {
             graphs.phases.resize_with(slot + 1, || None);
@@ -49,10 +49,16 @@ impl<const S: usize> Threads<S> {
             return None;
         }
         let mut at = At::Member;
-        for open in of_thread.open.iter().rev() {
+        for open in of_thread.open.iter_mut().rev() {
             let strand = match open.kind {
                 Kind::Member if open.team == Some(slot) => break,
-                Kind::Task => open.task.and_then(|task| phase.task(task)),
+                Kind::Task => {
+                    if open.strand.0 != phase.number {
+                        let strand = open.task.and_then(|task| phase.task(task));
+                        open.strand = (phase.number, strand);
+                    }
+                    open.strand.1
+                }
                 Kind::Alone => of_thread.alone,
                 Kind::Chunk => of_thread.chunk,
                 Kind::StaticLoop => {
