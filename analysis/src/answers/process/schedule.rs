@@ -8,9 +8,6 @@ use omptrace_common::fast_map::FastMap;
 use super::graph::{Phase, StaticLoop, Step};
 use crate::sum::Sum;
 
-/// Chunks of a thread that are looked at to divide a static loop.
-const MAX_CHUNKS: usize = 1 << 12;
-
 /// Schedules phases. It keeps the memory for the next.
 #[derive(Debug, Default)]
 pub(super) struct Scheduler {
@@ -148,62 +145,59 @@ impl<'p> Division<'p> {
 
     /// Adds each thread's time in the loop.
     fn add_to(&self, threads: &mut [u64]) {
-        let number = threads.len();
-        if number == self.size {
+        if threads.len() == self.size {
             for (time, ns) in threads.iter_mut().zip(&self.of_loop.members) {
                 time.grow_by(ns.1);
             }
         } else if self.has_blocks() {
             self.add_blocks(threads);
         } else {
-            for (index, time) in threads.iter_mut().enumerate() {
-                *time += self.turns_of(index, number);
-            }
+            self.add_turns(threads);
         }
     }
 
     /// A block for each thread: work is taken to be spread evenly within a member's block.
     fn add_blocks(&self, threads: &mut [u64]) {
-        let count = self.of_loop.count as f64;
-        let number = threads.len() as f64;
-        let block = count / self.work.len().max(1) as f64;
+        let (count, number) = (self.of_loop.count, threads.len() as u64);
         // No thread has a part of an iteration.
-        let mut end = 0.0;
-        for (index, time) in threads.iter_mut().enumerate() {
-            let begin = end;
-            end = ((index + 1) as f64 * count / number).ceil();
-            // Other blocks have nothing in common with this one.
-            let first = ((begin / block) as usize).saturating_sub(1);
-            let last = ((end / block) as usize).saturating_add(2);
-            let blocks = self.work.iter().enumerate();
+        let ends = (1..=number).map(|threads| {
+            let rest = (count % number * threads).div_ceil(number);
+            (count / number * threads + rest) as f64
+        });
+        let block = count as f64 / self.work.len().max(1) as f64;
+        let block_at = |number: usize| number as f64 * block;
+        let (mut begin, mut first) = (0.0_f64, 0);
+        for (time, end) in threads.iter_mut().zip(ends) {
+            while first < self.work.len() && block_at(first + 1) <= begin {
+                first += 1;
+            }
+            let blocks = self.work.iter().enumerate().skip(first);
+            let blocks = blocks.take_while(|(number, _)| block_at(*number) < end);
             let common = |(number, ns): (usize, &f64)| {
-                let (first, last) = (number as f64 * block, (number + 1) as f64 * block);
-                let common = (end.min(last) - begin.max(first)).max(0.0);
-                ns * common / block.max(1.0)
+                let common = end.min(block_at(number + 1)) - begin.max(block_at(number));
+                ns * common.max(0.0) / block.max(1.0)
             };
-            let blocks = blocks.skip(first).take(last.saturating_sub(first));
-            *time += blocks.map(common).sum::<f64>() as u64;
+            time.grow_by(blocks.map(common).sum::<f64>() as u64);
+            begin = end;
         }
     }
 
-    /// The time of thread `index` of `threads`, to which chunks go in turn: those of a member are taken to be alike.
-    fn turns_of(&self, index: usize, threads: usize) -> u64 {
-        // The pattern repeats after all threads of both numbers had their turns: the first chunks show all.
-        let all = (self.chunks as usize)
-            .saturating_sub(index)
-            .div_ceil(threads);
-        let looked_at = all.min(MAX_CHUNKS);
-        let size = self.size;
-        let (mut owner, step) = (index % size, threads % size);
-        let mut sum = 0.0;
-        for _ in 0..looked_at {
-            sum += self.of_chunk[owner];
-            owner += step;
-            if owner >= size {
-                owner -= size;
-            }
+    /// Chunks for each thread in turn: those of a member are taken to be alike.
+    fn add_turns(&self, threads: &mut [u64]) {
+        let (size, number) = (self.size, threads.len());
+        // After so many turns, a thread has chunks of the same members again.
+        let round = (1..=size).find(|turns| turns * number % size == 0);
+        let round = round.unwrap_or(1);
+        for (index, time) in threads.iter_mut().enumerate() {
+            let owners = (0..round).map(|turn| (index + turn * number) % size);
+            let chunks = owners.map(|owner| self.of_chunk[owner]);
+            let all = (self.chunks as usize)
+                .saturating_sub(index)
+                .div_ceil(number);
+            let rest: f64 = chunks.clone().take(all % round).sum();
+            let of_round: f64 = chunks.sum();
+            time.grow_by((of_round * (all / round) as f64 + rest) as u64);
         }
-        (sum * (all as f64 / looked_at.max(1) as f64)) as u64
     }
 }
 
