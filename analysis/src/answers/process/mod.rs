@@ -3,6 +3,7 @@
 //! A thread is in one state from one event to the next. When a state ends, its time goes to a cause; who kept others
 //! waiting in that time is charged for it. See `docs/analysis.md` for the definitions.
 
+mod earliest;
 pub(super) mod graph;
 mod locks;
 mod samples;

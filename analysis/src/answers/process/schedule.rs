@@ -1,24 +1,35 @@
 //! How long a phase takes on another number of threads.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use omptrace_common::fast_map::FastMap;
 
-use super::graph::{Phase, StaticLoop, Step};
+use super::earliest::{Earliest, NEVER};
+use super::graph::{Phase, StaticLoop, Step, Strand};
 use crate::sum::Sum;
 
 /// Schedules phases. It keeps the memory for the next.
 #[derive(Debug, Default)]
 pub(super) struct Scheduler {
     schedule: Schedule,
-    /// The strand of each member, and its work.
-    members: Vec<(u32, u64)>,
+    members: Vec<Member>,
+    /// The longest work of the first members, by their number.
+    longest: Vec<u64>,
     /// The work of what whoever is there takes.
     shared: Vec<u64>,
+    /// How long each lock was held: by members, by others.
+    held: Vec<(u64, u64)>,
     /// When each thread is done with what is its own.
-    begins: Vec<u64>,
-    free: BinaryHeap<Reverse<u64>>,
+    ends: Vec<u64>,
+    free: Earliest,
+}
+
+/// A thread that took part in a phase.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    strand: u32,
+    /// The work of that strand.
+    work: u64,
 }
 
 impl Scheduler {
@@ -27,12 +38,24 @@ impl Scheduler {
         let strands = phase.strands();
         let work = |strand: u32| strands[strand as usize].work();
         self.members.clear();
-        let members = phase.members();
-        self.members
-            .extend(members.map(|strand| (strand, work(strand))));
+        self.members.extend(phase.members().map(|strand| Member {
+            strand,
+            work: work(strand),
+        }));
+        self.longest.clear();
+        let mut longest = 0;
+        self.longest.extend(self.members.iter().map(|member| {
+            longest = member.work.max(longest);
+            longest
+        }));
         self.shared.clear();
         self.shared
             .extend(phase.shared.iter().map(|strand| work(*strand)));
+        self.held.clear();
+        self.held.extend(phase.held());
+        if phase.created > 0 {
+            self.schedule.prepare(phase);
+        }
         let loops = phase.loops.iter();
         Schedules {
             scheduler: self,
@@ -55,51 +78,64 @@ pub(super) struct Schedules<'p> {
 impl Schedules<'_> {
     /// How long the phase takes this many threads.
     pub(super) fn time_on(&mut self, threads: usize) -> u64 {
-        let (phase, size) = (self.phase, self.size);
+        let time = self.time_without_locks(threads);
+        // On more threads, more members hold a lock.
+        let scale = threads as f64 / self.size.max(1) as f64;
+        let held = self.scheduler.held.iter();
+        let held = held.map(|(members, others)| (*members as f64 * scale) as u64 + others);
+        time.max(held.max().unwrap_or(0))
+    }
+
+    fn time_without_locks(&mut self, threads: usize) -> u64 {
         let Scheduler {
             schedule,
             members,
+            longest,
             shared,
-            begins,
+            ends,
             free,
+            ..
         } = &mut *self.scheduler;
-        begins.clear();
-        begins.resize(threads, 0);
-        for of_loop in &self.loops {
-            of_loop.add_to(begins);
+        let has_tasks = self.phase.created > 0;
+        if !has_tasks && shared.is_empty() && self.loops.is_empty() {
+            return match longest.get(threads - 1) {
+                Some(longest) => *longest,
+                None => longest.last().copied().unwrap_or(0),
+            };
         }
+        ends.clear();
+        ends.resize(threads, 0);
+        for of_loop in &self.loops {
+            of_loop.add_to(ends);
+        }
+        // Further threads do what those did that were there. Of members that did nothing, nothing is known.
         let recorded = members.len();
-        let pinned = |index: usize| {
-            let member = (recorded > 0).then(|| members[index % recorded]);
-            // Of members that did nothing, nothing is known.
-            member.filter(|_| threads != size || index < recorded)
+        let known = match threads == self.size {
+            true => recorded.min(threads),
+            false => threads,
         };
-        let time = if phase.created > 0 {
-            let threads = begins.iter().enumerate().map(|(index, begin)| {
-                let strand = pinned(index).map(|(strand, _)| (strand, index >= recorded));
-                (*begin, strand)
-            });
-            schedule.run(phase, threads)
-        } else {
-            // Nobody waits for anybody: who is free first takes what comes next.
-            let ends = begins.iter().enumerate();
-            let ends = ends.map(|(index, begin)| begin + pinned(index).map_or(0, |(_, ns)| ns));
-            if shared.is_empty() {
-                ends.max().unwrap_or(0)
-            } else {
-                free.clear();
-                free.extend(ends.map(Reverse));
-                let mut last = free.iter().map(|Reverse(end)| *end).max().unwrap_or(0);
-                for ns in shared.iter() {
-                    if let Some(mut first) = free.peek_mut() {
-                        first.0.grow_by(*ns);
-                        last = last.max(first.0);
-                    }
-                }
-                last
-            }
-        };
-        time.max(phase.held(threads as f64 / size.max(1) as f64))
+        let pinned = members.iter().cycle().take(known);
+        if has_tasks {
+            let pinned = pinned.enumerate();
+            let pinned = pinned.map(|(thread, member)| (member.strand, thread >= recorded));
+            return schedule.run(self.phase, ends, pinned);
+        }
+        // Nobody waits for anybody: who is free first takes what comes next.
+        for (end, member) in ends.iter_mut().zip(pinned) {
+            end.grow_by(member.work);
+        }
+        let mut last = ends.iter().copied().max().unwrap_or(0);
+        if shared.is_empty() {
+            return last;
+        }
+        free.start(ends);
+        for ns in shared.iter() {
+            let (time, thread) = free.first();
+            let end = time.saturating_add(*ns);
+            free.set(thread, end);
+            last = last.max(end);
+        }
+        last
     }
 }
 
@@ -205,7 +241,8 @@ impl<'p> Division<'p> {
 #[derive(Clone, Copy, Debug)]
 struct Instance {
     strand: u32,
-    step: usize,
+    /// Where its next step is, in [`Schedule::steps`].
+    at: u32,
     parent: Option<u32>,
     /// The tasks that it created and that are not complete.
     children: u32,
@@ -217,22 +254,38 @@ struct Instance {
 /// A schedule in which an idle thread takes what is ready, in the order in which it came.
 #[derive(Debug, Default)]
 struct Schedule {
+    /// The steps of all strands, in the order in which most are done: `None` ends a strand.
+    steps: Vec<Option<Step>>,
+    /// Where each strand's steps begin.
+    begins: Vec<u32>,
     instances: Vec<Instance>,
     ready: VecDeque<u32>,
     /// Tasks that were created and wait for others: by strand.
     held: FastMap<u32, u32>,
-    /// By strand: those that must be complete before it starts.
+    /// By strand: those that must be complete before it starts. Empty where none waits for another.
     after: Vec<u32>,
     idle: Vec<usize>,
-    events: BinaryHeap<Reverse<(u64, usize)>>,
+    /// When each thread goes on.
+    next: Earliest,
     running: Vec<Option<u32>>,
 }
 
 impl Schedule {
+    /// Makes ready to schedule a phase.
+    fn prepare(&mut self, phase: &Phase) {
+        self.steps.clear();
+        self.begins.clear();
+        for strand in phase.strands() {
+            self.begins.push(self.steps.len() as u32);
+            self.steps.extend(strand.steps.iter().copied().map(Some));
+            self.steps.push(None);
+        }
+    }
+
     fn instance(&mut self, strand: u32, parent: Option<u32>, is_copy: bool) -> u32 {
         self.instances.push(Instance {
             strand,
-            step: 0,
+            at: self.begins[strand as usize],
             parent,
             children: 0,
             is_blocked: false,
@@ -247,51 +300,69 @@ impl Schedule {
             false => self.ready.push_back(instance),
         }
         if let Some(thread) = self.idle.pop() {
-            self.events.push(Reverse((time, thread)));
+            self.next.set(thread, time);
         }
     }
 
-    /// When the last of these threads is done. Each begins at a time, and with what is pinned to it; is that a copy?
+    /// When the last of the threads is done that begin at these times, the first of them with what is pinned to each: a strand, and
+    /// whether that is a copy.
     fn run(
         &mut self,
         phase: &Phase,
-        threads: impl Iterator<Item = (u64, Option<(u32, bool)>)>,
+        begins: &mut [u64],
+        pinned: impl Iterator<Item = (u32, bool)>,
     ) -> u64 {
         self.instances.clear();
         self.ready.clear();
         self.held.clear();
         self.after.clear();
-        let strands = phase.strands().iter();
-        self.after.extend(strands.map(|strand| strand.after));
+        if phase.has_dependences() {
+            let strands = phase.strands().iter();
+            self.after.extend(strands.map(|strand| strand.after));
+        }
         self.idle.clear();
-        self.events.clear();
         self.running.clear();
+        self.running.resize(begins.len(), None);
         for strand in &phase.shared {
             let instance = self.instance(*strand, None, false);
             self.ready.push_back(instance);
         }
-        let mut last = 0;
-        for (thread, (begin, pinned)) in threads.enumerate() {
-            let instance = pinned.map(|(strand, is_copy)| self.instance(strand, None, is_copy));
-            self.running.push(instance);
-            last = last.max(begin);
-            self.events.push(Reverse((begin, thread)));
-        }
-        while let Some(Reverse((mut time, thread))) = self.events.pop() {
-            loop {
-                let Some(end) = self.go_on(phase, thread, time) else {
-                    self.idle.push(thread);
-                    break;
-                };
-                last = last.max(end);
-                let next = Reverse((end, thread));
-                // Nothing else happens until then.
-                if self.events.peek().is_some_and(|first| *first > next) {
-                    self.events.push(next);
-                    break;
+        // The threads that run what may make others ready.
+        let mut busy = 0;
+        for (thread, (strand, is_copy)) in pinned.enumerate() {
+            let Strand {
+                steps, successors, ..
+            } = &phase.strands()[strand as usize];
+            // Work that comes first is nobody else's matter.
+            let first = match steps.first() {
+                Some(Step::Work(ns)) => {
+                    begins[thread].grow_by(*ns);
+                    1
                 }
-                time = end;
+                _ => 0,
+            };
+            if steps.len() > first || !successors.is_empty() {
+                let instance = self.instance(strand, None, is_copy);
+                self.instances[instance as usize].at += first as u32;
+                self.running[thread] = Some(instance);
+                busy += 1;
             }
+        }
+        let mut last = begins.iter().copied().max().unwrap_or(0);
+        self.next.start(begins);
+        while busy > 0 || !self.ready.is_empty() {
+            let (time, thread) = self.next.first();
+            if time == NEVER {
+                break;
+            }
+            let was_busy = self.running[thread].is_some();
+            let end = self.go_on(phase, thread, time);
+            match end {
+                Some(end) => last = last.max(end),
+                None => self.idle.push(thread),
+            }
+            self.next.set(thread, end.unwrap_or(NEVER));
+            busy = busy + usize::from(end.is_some()) - usize::from(was_busy);
         }
         last
     }
@@ -307,17 +378,11 @@ impl Schedule {
                     number
                 }
             };
-            let Instance {
-                strand,
-                step,
-                is_copy,
-                ..
-            } = self.instances[number as usize];
-            let next = phase.strands()[strand as usize].steps.get(step);
             let instance = &mut self.instances[number as usize];
-            instance.step += 1;
+            let next = self.steps[instance.at as usize];
+            instance.at += 1;
             match next {
-                Some(Step::Work(ns)) => return Some(time + ns),
+                Some(Step::Work(ns)) => return Some(time.saturating_add(ns)),
                 Some(Step::Wait) if instance.children == 0 => {}
                 Some(Step::Wait) => {
                     instance.is_blocked = true;
@@ -325,12 +390,13 @@ impl Schedule {
                 }
                 Some(Step::Create(child)) => {
                     instance.children += 1;
-                    let created = self.instance(*child, Some(number), is_copy);
-                    match self.after[*child as usize] {
-                        after if after > 0 && !is_copy => {
-                            self.held.insert(*child, created);
-                        }
-                        _ => self.make_ready(created, time, false),
+                    let is_copy = instance.is_copy;
+                    let created = self.instance(child, Some(number), is_copy);
+                    let after = self.after.get(child as usize);
+                    if !is_copy && after.is_some_and(|after| *after > 0) {
+                        self.held.insert(child, created);
+                    } else {
+                        self.make_ready(created, time, false);
                     }
                 }
                 None => {
@@ -348,7 +414,7 @@ impl Schedule {
             is_copy,
             ..
         } = self.instances[number as usize];
-        if !is_copy {
+        if !is_copy && !self.after.is_empty() {
             for next in &phase.strands()[strand as usize].successors {
                 let after = &mut self.after[*next as usize];
                 *after = after.saturating_sub(1);
