@@ -300,7 +300,8 @@ struct Lock<const S: usize> {
 struct Task<const S: usize> {
     /// The chains that must be there before it starts: its creation, tasks that it depends on.
     start: Left<S>,
-    children: Left<S>,
+    /// `None` where no child is complete: many tasks have none, and there may be many tasks.
+    children: Option<Box<Left<S>>>,
     parent: Parent,
     successors: Vec<TaskId>,
 }

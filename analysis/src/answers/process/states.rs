@@ -536,7 +536,9 @@ impl<const S: usize> Threads<S> {
         }
         alive.extend(self.locks.values_mut().map(|lock| &mut lock.release.chain));
         for task in self.tasks.values_mut() {
-            alive.extend([&mut task.start.chain, &mut task.children.chain]);
+            alive.push(&mut task.start.chain);
+            let children = task.children.as_deref_mut();
+            alive.extend(children.map(|children| &mut children.chain));
         }
         self.chains.sum_up(&mut alive, &self.samples.take_names());
     }

@@ -19,10 +19,14 @@ impl<const S: usize> Threads<S> {
         Parent::Unknown
     }
 
-    pub(super) fn children(&mut self, parent: Parent) -> Option<&mut Left<S>> {
+    /// What the children of a task left that are complete, to be added to.
+    fn children(&mut self, parent: Parent) -> Option<&mut Left<S>> {
         match parent {
             Parent::Unknown => None,
-            Parent::Task(task) => Some(&mut self.tasks.get_mut(&task)?.children),
+            Parent::Task(task) => {
+                let children = &mut self.tasks.get_mut(&task)?.children;
+                Some(children.get_or_insert_with(|| Box::new(Left::never())))
+            }
             Parent::Member(lane, team) => {
                 let memberships = &mut self.all[lane].memberships;
                 let membership = memberships.iter_mut().find(|m| m.team == team)?;
@@ -42,7 +46,7 @@ impl<const S: usize> Threads<S> {
         let parent = self.current_task(lane);
         let created = Task {
             start: self.all[lane].now,
-            children: Left::never(),
+            children: None,
             parent,
             successors: Vec::new(),
         };
@@ -118,7 +122,9 @@ impl<const S: usize> Threads<S> {
             }
         }
         // Those who wait for a taskgroup wait for its descendants.
-        end.raise(&done.children);
+        if let Some(children) = &done.children {
+            end.raise(children);
+        }
         if let Some(children) = self.children(done.parent) {
             children.raise(&end);
         }
