@@ -107,6 +107,8 @@ struct Membership<const S: usize> {
     by_tasks: f64,
     /// In the team around: what the thread had waited since the last barrier, and its longest piece of work.
     around: ([Ns; S], (u64, PlaceId)),
+    /// The longest piece of work before the last barrier.
+    longest: (u64, PlaceId),
     /// By scenario, the time that it has added to [`Arrivals::unwaited`].
     added: [Ns; S],
     /// The latest of the tasks that its implicit task created.

@@ -108,6 +108,7 @@ impl<const S: usize> Threads<S> {
             by_late: 0.0,
             by_tasks: 0.0,
             around,
+            longest: (0, 0),
             added: [0; S],
             children: Left::never(),
         });
@@ -143,6 +144,8 @@ impl<const S: usize> Threads<S> {
         if !self.teams[slot].is_outermost && size > 1 && is_counted {
             let nested = self.sums.nested.entry(region).or_default();
             nested.threads = nested.threads.max(busy);
+            let sums = self.sums.regions.at(outermost);
+            sums.busiest_inside = sums.busiest_inside.max(busy);
         }
     }
 
@@ -237,7 +240,8 @@ impl<const S: usize> Threads<S> {
             now.stamp
                 .leave_barrier(time, all, costless, (balanced, mean), waited);
             *waited = [0; S];
-            of_thread.longest = (0, 0);
+            let longest = std::mem::take(&mut of_thread.longest);
+            membership.longest = membership.longest.max(longest);
         }
         let slot = membership.team;
         if is_over && number == team.first {
@@ -264,9 +268,10 @@ impl<const S: usize> Threads<S> {
         let Some(membership) = of_thread.memberships.pop() else {
             return;
         };
+        // All that it did in this team is work for the team around.
         let (waited, longest) = membership.around;
         of_thread.waited = waited;
-        of_thread.longest = of_thread.longest.max(longest);
+        of_thread.longest = of_thread.longest.max(membership.longest).max(longest);
         let team = &mut self.teams[membership.team];
         team.join.raise(&of_thread.now);
         team.members.retain(|member| *member != lane);
@@ -289,8 +294,10 @@ impl<const S: usize> Threads<S> {
         let of_thread = &mut self.all[lane];
         let before = team.fork.chain.length;
         let costless = self.scenarios.without_cost(team.region);
-        let Lane { now, waited, .. } = &mut *of_thread;
+        let now = &mut of_thread.now;
         now.chain = now.chain.max(team.join.chain);
+        // For the team around, it works until then.
+        let waited = &mut [0; S];
         now.stamp.meet(time, &team.join.stamp, costless, waited);
         if team.is_outermost && Self::COUNTS {
             let region = team.region;
