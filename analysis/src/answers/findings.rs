@@ -188,6 +188,10 @@ impl Case<'_> {
         if holds_mutex && row.cause == Cause::Imbalance {
             return None;
         }
+        // The regions inside have all threads, and some of them are over before others.
+        if row.cause == Cause::NarrowTeam && self.has_all_threads_inside(row.place) {
+            return None;
+        }
         // They are many, and belong together.
         if row.cause == Cause::Target && self.is_small_op(row.sums) {
             return None;
@@ -302,6 +306,12 @@ impl Case<'_> {
             target,
             text: text.to_owned(),
         })
+    }
+
+    /// Whether the region and those inside it have all threads of its process at one time.
+    fn has_all_threads_inside(&self, place: &Place) -> bool {
+        let region = self.part.regions.get(place);
+        region.is_some_and(|region| u64::from(region.busiest_inside) >= region.threads)
     }
 
     fn has_tasks(&self) -> bool {

@@ -655,6 +655,58 @@ fn nested_regions_of_more_threads_than_processors_are_found() {
     }
 }
 
+/// Both members of a team open a region of two threads, whose members work until these times.
+fn nested_until(arrivals: [[u64; 2]; 2]) -> Answers {
+    let mut script = Script::new(4);
+    let mut ends = [0; 2];
+    for (outer, arrivals) in [1, 2].into_iter().zip(arrivals) {
+        let region = format!("parallel=20{outer} task={} code=0x3000", 100 + outer);
+        let all = arrivals.iter().max().expect("two members") + 1;
+        script.at(10, FIRST, outer, &format!("parallel_begin {region} team=2"));
+        for (thread, arrival) in [outer, outer + 2].into_iter().zip(arrivals) {
+            let task = 300 + thread;
+            let member = format!("parallel=20{outer} task={task} team=2 index={}", thread / 3);
+            let barrier = format!(
+                "kind=barrier_implicit_parallel parallel=20{outer} task={task} code=0x3000"
+            );
+            for (time, event) in [
+                (10, format!("implicit_task begin {member}")),
+                (arrival, format!("sync_region begin {barrier}")),
+                (arrival, format!("sync_region_wait begin {barrier}")),
+                (all, format!("sync_region_wait end {barrier}")),
+                (all, format!("sync_region end {barrier}")),
+                (all, format!("implicit_task end {member}")),
+            ] {
+                script.at(
+                    time,
+                    if time == 10 { FIRST } else { INSIDE },
+                    thread,
+                    &event,
+                );
+            }
+        }
+        ends[outer as usize - 1] = all + 1;
+        script.at(all + 1, INSIDE, outer, &format!("parallel_end {region}"));
+    }
+    let end = script.region(0, LOOP, &ends);
+    script.end(end)
+}
+
+/// What a thread does in a region inside is its work for the team around. That has all threads, so it is not narrow.
+#[test]
+fn regions_inside_are_work_of_the_team_around() {
+    // One region takes three times as long as the other. In balance, both take twice as long.
+    let answers = nested_until([[UNIT; 2], [3 * UNIT; 2]]);
+    assert_eq!(ids(&answers), ["load_imbalance"]);
+    let found = finding(&answers, "load_imbalance");
+    nearly(found.gain_ns, UNIT);
+    // One of four threads works three times as long. In balance, each works one and a half times as long.
+    let answers = nested_until([[UNIT; 2], [UNIT, 3 * UNIT]]);
+    assert_eq!(ids(&answers), ["load_imbalance"]);
+    let found = finding(&answers, "load_imbalance");
+    nearly(found.gain_ns, 3 * UNIT / 2);
+}
+
 /// A team of two threads of the same work, again and again: the second begins 0.3 ms late.
 fn late(processors: &'static str) -> Answers {
     let mut script = Script::new(2);

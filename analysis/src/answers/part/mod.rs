@@ -44,6 +44,8 @@ pub(super) struct RegionPart {
     pub(super) max_useful: u64,
     pub(super) threads: u64,
     pub(super) max_team: u32,
+    /// See [`RegionSums`](crate::answers::process::RegionSums).
+    pub(super) busiest_inside: u32,
 }
 
 impl RegionPart {
@@ -55,6 +57,7 @@ impl RegionPart {
         self.max_useful.grow_by(other.max_useful);
         self.threads = self.threads.max(other.threads);
         self.max_team = self.max_team.max(other.max_team);
+        self.busiest_inside = self.busiest_inside.max(other.busiest_inside);
     }
 }
 

@@ -92,6 +92,7 @@ impl Part {
                     max_useful: region.useful.iter().map(|(_, ns)| *ns).max().unwrap_or(0),
                     threads,
                     max_team: region.max_team,
+                    busiest_inside: region.busiest_inside,
                 });
         }
 

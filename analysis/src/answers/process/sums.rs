@@ -23,6 +23,8 @@ pub(in crate::answers) struct RegionSums {
     /// By thread.
     pub(in crate::answers) useful: Dense<u64>,
     pub(in crate::answers) max_team: u32,
+    /// The threads of the process that were busy at the busiest time of regions inside; 0 where there were none.
+    pub(in crate::answers) busiest_inside: u32,
 }
 
 /// Sums of a mutex's critical sections at one place.
@@ -153,6 +155,7 @@ impl RegionSums {
         self.useful
             .append(more.useful, |own, more| own.grow_by(more));
         self.max_team = self.max_team.max(more.max_team);
+        self.busiest_inside = self.busiest_inside.max(more.busiest_inside);
     }
 }
 
