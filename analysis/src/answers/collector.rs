@@ -427,6 +427,9 @@ impl<const S: usize> Collector<S> {
             current
                 .threads
                 .enter(location, at.time, region.0, kind, lock);
+            if let (Slice::First, Kind::TaskSync { is_wait: true }) = (enter.part, kind) {
+                current.threads.count_taskwait();
+            }
             let construct = self.regions.constructs[region.0 as usize];
             if let (Slice::First, Construct::TargetDataOp(_)) = (enter.part, construct) {
                 let bytes = number(enter.arguments, "bytes");

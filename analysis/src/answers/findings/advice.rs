@@ -176,7 +176,13 @@ impl Case<'_> {
 
     /// Threads have no task while others run theirs.
     fn tasks(&self, row: &Row<'_>, at: &str) -> (&'static str, String) {
-        if row.sums.tasks > 1 && self.part.taskwaits >= row.sums.tasks / 2 {
+        if row.sums.dependent_tasks * 2 > row.sums.tasks {
+            let text = format!(
+                "most tasks {at} wait for others that they depend on: let fewer depend on the same data"
+            );
+            return ("dependence_chain", text);
+        }
+        if row.sums.tasks > 1 && self.part.taskwaits * 2 > row.sums.tasks {
             let text = format!(
                 "each task {at} is waited for before the next is created: create several, then wait"
             );

@@ -34,7 +34,10 @@ pub const RULES: &[(&str, &str)] = &[
         "memory_bound",
         "by counters, less than half an instruction per cycle in a construct; where it is counted, ten cache misses or more in 1000 instructions, or else half of the cycles stalled in the back end",
     ),
-    ("narrow_team", "the region has fewer threads than N"),
+    (
+        "narrow_team",
+        "the region has fewer threads than N, and so have regions inside it",
+    ),
     (
         "false_num_threads",
         "as narrow_team, and the region gets fewer threads than it asks for",
@@ -60,7 +63,11 @@ pub const RULES: &[(&str, &str)] = &[
     ),
     (
         "taskwait_chain",
-        "as too_few_tasks, with a wait for every two tasks or more",
+        "as too_few_tasks, with less than two tasks for each wait",
+    ),
+    (
+        "dependence_chain",
+        "as too_few_tasks, where most tasks wait for others that they depend on",
     ),
     (
         "tasks_too_fine",
@@ -169,7 +176,8 @@ pub(super) const MIN_STALLED: f64 = 0.5;
 pub(super) const MAX_TRACER: f64 = 0.01;
 
 /// The rules about losses that also arise where a thread loses its processor.
-pub(super) const CHANCE_EXPLAINS: [&str; 2] = ["load_imbalance", "too_few_tasks"];
+pub(super) const CHANCE_EXPLAINS: [&str; 3] =
+    ["load_imbalance", "too_few_tasks", "dependence_chain"];
 
 /// Serial code at the program's begin or end that is shorter is the loader's and the runtime's.
 /// On a busy machine these take 50 to 150 ms.

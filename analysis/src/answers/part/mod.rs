@@ -67,6 +67,7 @@ pub(super) struct PlaceSums {
     pub(super) useful: u64,
     pub(super) visits: u64,
     pub(super) tasks: u64,
+    pub(super) dependent_tasks: u64,
     pub(super) chunks: u64,
     /// The least that it costs to hand these out.
     pub(super) chunks_cost: u64,
@@ -101,6 +102,7 @@ impl PlaceSums {
         self.useful.grow_by(other.useful);
         self.visits += other.visits;
         self.tasks.grow_by(other.tasks);
+        self.dependent_tasks.grow_by(other.dependent_tasks);
         self.chunks += other.chunks;
         self.chunks_cost.grow_by(other.chunks_cost);
         self.around_single = self.around_single.max(other.around_single);

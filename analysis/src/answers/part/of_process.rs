@@ -183,7 +183,9 @@ impl Part {
             part.places.entry(place(id)).or_default().visits += count;
         }
         for (id, tasks) in sums.tasks.iter() {
-            part.places.entry(place(id)).or_default().tasks += tasks.created;
+            let sums = part.places.entry(place(id)).or_default();
+            sums.tasks += tasks.created;
+            sums.dependent_tasks += tasks.dependent;
         }
         for (id, threads) in &sums.in_single {
             let of_place = part.places.entry(place(*id)).or_default();

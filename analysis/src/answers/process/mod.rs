@@ -305,6 +305,10 @@ struct Task<const S: usize> {
     /// `None` where no child is complete: many tasks have none, and there may be many tasks.
     children: Option<Box<Left<S>>>,
     parent: Parent,
+    /// Where it was created.
+    region: PlaceId,
+    /// It had to wait for another.
+    is_dependent: bool,
     successors: Vec<TaskId>,
 }
 
@@ -581,9 +585,6 @@ impl<const S: usize> Threads<S> {
             }
             Kind::Barrier { .. } => open.is_barrier = self.arrive(lane, time, region),
             Kind::Task => self.begin_task(lane, time, next.task),
-            Kind::TaskSync { is_wait: true } => {
-                self.sums.taskwaits += u64::from(self.is_inside);
-            }
             Kind::MutexWait(cause) => self.await_lock(lane, time, lock, cause),
             Kind::MutexHold => self.hold(lane, region),
             _ => {}
@@ -596,6 +597,11 @@ impl<const S: usize> Threads<S> {
             sums.kernels += u64::from(self.is_inside);
         }
         self.change_state(lane, time);
+    }
+
+    /// A wait for tasks begins, which goes on behind each task that interrupts it.
+    pub(super) fn count_taskwait(&mut self) {
+        self.sums.taskwaits += u64::from(self.is_inside);
     }
 
     /// The host makes an operation of this many bytes on a device's data.
@@ -689,12 +695,7 @@ impl<const S: usize> Threads<S> {
                 self.settle(lane, time);
                 self.complete_task(lane, task);
             }
-            ThreadEvent::TaskDependence { from, to } => {
-                self.graph_depend(lane, from, to);
-                if let Some(from) = self.tasks.get_mut(&from) {
-                    from.successors.push(to);
-                }
-            }
+            ThreadEvent::TaskDependence { from, to } => self.depend(lane, from, to),
             ThreadEvent::AcquireLock { lock, .. } => {
                 let time = self.settle(lane, time);
                 self.pause_serial(lane);

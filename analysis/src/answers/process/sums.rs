@@ -50,6 +50,8 @@ pub(in crate::answers) struct Block {
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::answers) struct TaskSums {
     pub(in crate::answers) created: u64,
+    /// Those that had to wait for others.
+    pub(in crate::answers) dependent: u64,
 }
 
 /// Sums of the target constructs and operations on data at one place.
@@ -226,8 +228,10 @@ impl Sums {
             };
             self.block(block, ns);
         }
-        self.tasks
-            .append(more.tasks, known, |own, more| own.created += more.created);
+        self.tasks.append(more.tasks, known, |own, more| {
+            own.created += more.created;
+            own.dependent += more.dependent;
+        });
         for (place, more) in more.targets {
             let own = self.targets.entry(known(place)).or_default();
             own.kernels += more.kernels;

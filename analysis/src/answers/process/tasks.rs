@@ -48,11 +48,29 @@ impl<const S: usize> Threads<S> {
             start: self.all[lane].now,
             children: None,
             parent,
+            region,
+            is_dependent: false,
             successors: Vec::new(),
         };
         self.tasks.insert(task, created);
         if self.is_inside && Self::COUNTS {
             self.sums.tasks.at(region).created += 1;
+        }
+    }
+
+    /// The task `to` cannot begin before `from` is complete.
+    pub(super) fn depend(&mut self, lane: usize, from: TaskId, to: TaskId) {
+        self.graph_depend(lane, from, to);
+        let Some(from) = self.tasks.get_mut(&from) else {
+            return;
+        };
+        from.successors.push(to);
+        if self.is_inside
+            && Self::COUNTS
+            && let Some(to) = self.tasks.get_mut(&to)
+            && !std::mem::replace(&mut to.is_dependent, true)
+        {
+            self.sums.tasks.at(to.region).dependent += 1;
         }
     }
 
