@@ -221,7 +221,7 @@ impl<'p> Division<'p> {
     /// Chunks for each thread in turn: those of a member are taken to be alike.
     fn add_turns(&self, threads: &mut [u64]) {
         let (size, number) = (self.size, threads.len());
-        // After so many turns, a thread has chunks of the same members again.
+        // After this many turns, a thread has chunks of the same members again.
         let round = (1..=size).find(|turns| turns * number % size == 0);
         let round = round.unwrap_or(1);
         for (index, time) in threads.iter_mut().enumerate() {
@@ -304,8 +304,8 @@ impl Schedule {
         }
     }
 
-    /// When the last of the threads is done that begin at these times, the first of them with what is pinned to each: a strand, and
-    /// whether that is a copy.
+    /// When the last of the threads is done, which begin at these times. `pinned`: what the first threads begin with, a strand and
+    /// whether it is a copy.
     fn run(
         &mut self,
         phase: &Phase,
