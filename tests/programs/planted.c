@@ -133,6 +133,64 @@ static void nested(int n) {
   }
 }
 
+/* Tasks that depend on each other, in a chain. */
+static void depends(int n) {
+  char data[2 * 64];
+#pragma omp parallel
+#pragma omp single
+  for (int i = 0; i < 2 * n; i++) {
+    int at = repaired ? i % 128 : 0;
+#pragma omp task depend(inout : data[at]) /* depends */
+    work(20);
+  }
+}
+
+/* The creator waits for one long task, and creates short ones behind it. */
+static void long_task(int n) {
+#pragma omp parallel
+#pragma omp single
+  {
+    for (int i = 0; i < (repaired ? n : 1); i++) {
+#pragma omp task /* long_task */
+      work(repaired ? 200.0 / n : 200);
+    }
+#pragma omp taskwait
+    for (int i = 0; i < n; i++) {
+#pragma omp task
+      work(10);
+    }
+  }
+}
+
+/* Tasks whose work is mostly critical. */
+static void in_tasks(int n) {
+#pragma omp parallel
+#pragma omp single
+  for (int i = 0; i < 2 * n; i++) {
+#pragma omp task
+    {
+      work(4);
+      if (repaired) {
+        work(20);
+      } else {
+#pragma omp critical /* in_tasks */
+        work(20);
+      }
+    }
+  }
+}
+
+/* One of the regions inside takes three times as long. */
+static void inside(int n) {
+  omp_set_max_active_levels(2);
+#pragma omp parallel num_threads(2)
+  {
+    int is_second = omp_get_thread_num();
+#pragma omp parallel num_threads(n / 2) /* inside */
+    work(repaired ? 100 : is_second ? 150 : 50);
+  }
+}
+
 static void clean(int n) {
 #pragma omp parallel for schedule(static, 1)
   for (int i = 0; i < 4 * n; i++) work(250);
@@ -142,9 +200,10 @@ int main(int argc, char **argv) {
   static const struct {
     const char *name;
     void (*run)(int);
-  } faults[] = {{"imbalance", imbalance}, {"serial", serial}, {"critical", critical}, {"lock", lock},
-                {"ordered", ordered},     {"single", single}, {"narrow", narrow},     {"tasks", tasks},
-                {"taskwait", taskwait},   {"nested", nested},     {"clean", clean}};
+  } faults[] = {{"imbalance", imbalance}, {"serial", serial},     {"critical", critical},   {"lock", lock},
+                {"ordered", ordered},     {"single", single},     {"narrow", narrow},       {"tasks", tasks},
+                {"taskwait", taskwait},   {"nested", nested},     {"depends", depends},     {"long_task", long_task},
+                {"in_tasks", in_tasks},   {"inside", inside},     {"clean", clean}};
   repaired = argc > 2 && strcmp(argv[2], "repaired") == 0;
   if (argc > 3) scale = atof(argv[3]);
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)

@@ -19,6 +19,10 @@ const FAULTS: &[(&str, &[&str])] = &[
     ("tasks", &["too_few_tasks"]),
     ("taskwait", &["taskwait_chain"]),
     ("nested", &["region_in_single"]),
+    ("depends", &["dependence_chain"]),
+    ("long_task", &["too_few_tasks"]),
+    ("in_tasks", &["critical_contention"]),
+    ("inside", &["load_imbalance"]),
 ];
 
 /// The answers of a run with four threads.

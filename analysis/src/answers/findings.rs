@@ -286,9 +286,8 @@ impl Case<'_> {
                 let threads = u32::try_from(self.threads).ok()?;
                 (Change::Wider(threads), place, "with all threads")
             }
-            Cause::Imbalance | Cause::TaskStarvation => {
-                (Change::Balanced, place, "in perfect balance")
-            }
+            Cause::Imbalance => (Change::Balanced, place, "in perfect balance"),
+            Cause::TaskStarvation => (Change::TasksBalanced, place, "in perfect balance"),
             cause if cause.is_mutex() => (Change::LockFree, place, "without waits for the mutex"),
             Cause::Fork => (Change::Without(Cause::Fork), place, "threads begin at once"),
             Cause::Target if is_small_kernel(row.sums) => {

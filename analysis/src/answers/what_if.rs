@@ -25,6 +25,8 @@ pub(super) enum Change {
     Nothing,
     /// At barriers whose last member comes from the place, the members' work since the last barrier is spread evenly.
     Balanced,
+    /// At barriers whose last task is at the place, tasks are spread evenly, but none is waited for less than for the last member.
+    TasksBalanced,
     /// Nobody waits for a mutex that is held from the place on.
     LockFree,
     /// Work at the place takes this share of its time.
@@ -66,6 +68,7 @@ pub(super) struct Scenarios<const S: usize> {
 #[derive(Clone, Debug, Default)]
 struct Bits {
     balanced: u16,
+    tasks_balanced: u16,
     lock_free: u16,
     faster: u16,
     wider: u16,
@@ -100,6 +103,7 @@ impl<const S: usize> Scenarios<S> {
             let kind = match change {
                 Change::Nothing => continue,
                 Change::Balanced => &mut bits.balanced,
+                Change::TasksBalanced => &mut bits.tasks_balanced,
                 Change::LockFree => &mut bits.lock_free,
                 Change::Wider(_) => &mut bits.wider,
                 Change::RegionsFree => &mut bits.regions_free,
@@ -147,6 +151,21 @@ impl<const S: usize> Scenarios<S> {
         self.bits.balanced & self.of(place).place
     }
 
+    /// The scenarios in which tasks at the last task's place are spread evenly.
+    pub(super) fn tasks_balanced(&self, place: u32) -> u16 {
+        self.bits.tasks_balanced & self.of(place).place
+    }
+
+    /// The scenarios in which work is spread evenly somewhere.
+    fn spread(&self) -> u16 {
+        self.bits.balanced | self.bits.tasks_balanced
+    }
+
+    /// Whether there are some.
+    pub(super) fn spread_work(&self) -> bool {
+        self.spread() != 0
+    }
+
     /// The scenarios in which nobody waits for a mutex that is held from the place on.
     pub(super) fn lock_free(&self, place: u32) -> u16 {
         self.bits.lock_free & self.of(place).place
@@ -190,6 +209,11 @@ impl<const S: usize> Stamp<S> {
     /// The stamp of what others need not wait for.
     pub(super) fn never() -> Self {
         Stamp::new(NEVER)
+    }
+
+    /// The predicted time of a scenario.
+    pub(super) fn time(&self, scenario: usize) -> Ns {
+        self.base.wrapping_add(self.deviations[scenario])
     }
 
     /// The predicted times.
@@ -302,13 +326,14 @@ impl<const S: usize> Stamp<S> {
         cost
     }
 
-    /// The thread leaves a barrier at which `all` have arrived. In `balanced` scenarios, that was when `mean` says.
+    /// The thread leaves a barrier at which `all` have arrived. In `balanced` scenarios, that was when `spread` says, and not later
+    /// than without it.
     pub(super) fn leave_barrier(
         &mut self,
         time: Ns,
         all: &Stamp<S>,
         costless: u16,
-        (balanced, mean): (u16, impl Fn(usize) -> Ns),
+        (balanced, spread): (u16, impl Fn(usize) -> Ns),
         waited: &mut [Ns; S],
     ) {
         let cost = self.meet(time, all, costless, waited);
@@ -317,7 +342,8 @@ impl<const S: usize> Stamp<S> {
                 0 => cost,
                 _ => 0,
             };
-            self.deviations[scenario] = mean(scenario).wrapping_add(cost).wrapping_sub(self.base);
+            let arrived = spread(scenario).min(all.time(scenario));
+            self.deviations[scenario] = arrived.wrapping_add(cost).wrapping_sub(self.base);
         }
     }
 
@@ -355,7 +381,7 @@ impl<const S: usize> Unwaited<S> {
         added: &mut [Ns; S],
         scenarios: &Scenarios<S>,
     ) {
-        for scenario in each(scenarios.bits.balanced) {
+        for scenario in each(scenarios.spread()) {
             let new = now.base.wrapping_add(now.deviations[scenario]);
             let new = new.wrapping_sub(waited[scenario]);
             let more = new.wrapping_sub(std::mem::replace(&mut added[scenario], new));

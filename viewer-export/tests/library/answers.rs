@@ -452,6 +452,59 @@ fn tasks_that_depend_on_each_other_have_a_span_of_all_work() {
     for row in &answers.other_threads {
         nearly(row.duration_ns, 18 * UNIT);
     }
+    let found = finding(&answers, "dependence_chain");
+    nearly(found.gain_ns, 18 * UNIT * 3 / 4);
+}
+
+/// Each of four threads runs a task, all of whose work is in one critical region. More tasks would not help.
+#[test]
+fn tasks_that_wait_for_a_mutex_are_not_too_few() {
+    let mut script = Script::new(4);
+    for task in 0..4 {
+        let create = format!(
+            "task_create task=101 new={} flags=4 code=0x1400",
+            500 + task
+        );
+        script.at(10 + task, INSIDE, 1, &create);
+        let (thread, new) = (task + 1, 500 + task);
+        let (asked, got, released) = (102, 103 + task * UNIT, 102 + (task + 1) * UNIT);
+        let prior = 101 + task;
+        let begin = format!("task_schedule prior={prior} status=7 next={new}");
+        script.at(101, INSIDE, thread, &begin);
+        let critical = "kind=critical wait_id=0x90 code=0x1500";
+        script.mutex(thread, critical, [asked, got, released]);
+        let end = format!("task_schedule prior={new} status=1 next={prior}");
+        script.at(released + 1, INSIDE, thread, &end);
+    }
+    let end = script.region_until(0, LOOP, &[60; 4], Some(4 * UNIT + 103));
+    let answers = script.end(end);
+    assert_eq!(ids(&answers), ["critical_contention"]);
+    nearly(finding(&answers, "critical_contention").gain_ns, 3 * UNIT);
+}
+
+/// The creator works for long, and all threads run short tasks behind its work: more tasks shorten only these.
+#[test]
+fn tasks_behind_a_late_creator_gain_what_they_take() {
+    let mut script = Script::new(4);
+    let late = 10 * UNIT;
+    script.at(
+        late,
+        INSIDE,
+        1,
+        "task_create task=101 new=500 flags=4 code=0x1400",
+    );
+    let begin = "task_schedule prior=102 status=7 next=500";
+    script.at(late + 100, INSIDE, 2, begin);
+    let end = "task_schedule prior=500 status=1 next=102";
+    script.at(late + 4 * UNIT, INSIDE, 2, end);
+    let arrivals = [late + 50, 60, 60, 60];
+    let end = script.region_until(0, LOOP, &arrivals, Some(late + 4 * UNIT));
+    let answers = script.end(end);
+    let by_id = |id| finding(&answers, id).gain_ns;
+    // Of 14 units of work, each thread would have 3.5.
+    nearly(by_id("load_imbalance"), 14 * UNIT - 14 * UNIT / 4);
+    // The task cannot be done before its creator is.
+    nearly(by_id("too_few_tasks"), 4 * UNIT);
 }
 
 /// Half of the time one thread works alone.

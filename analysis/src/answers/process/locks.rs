@@ -148,6 +148,12 @@ impl<const S: usize> Threads<S> {
         let (cause, waited) = (known.cause, known.has_waited);
         let held = time.abs_diff(known.since);
         self.graph_held(lane, lock, held);
+        if self.scenarios.spread_work()
+            && let Some(membership) = self.all[lane].memberships.last()
+        {
+            let team = &mut self.teams[membership.team];
+            team.held.entry(lock).or_default().grow_by(held);
+        }
         if !Self::COUNTS {
             return;
         }

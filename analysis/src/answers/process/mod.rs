@@ -196,8 +196,14 @@ struct Arrivals<const S: usize> {
     left: Left<S>,
     /// The sum of what each has come to without waiting.
     unwaited: Unwaited<S>,
-    /// Where the last of them worked.
-    last_work: Option<PlaceId>,
+    /// When the last member arrived, and where it worked.
+    arrived: Stamp<S>,
+    last_member: Option<PlaceId>,
+    /// Where the last task was.
+    last_task: Option<PlaceId>,
+    /// When the work before the barrier began, and how long the mutex was held in it that was held longest.
+    began: Stamp<S>,
+    held: Ns,
 }
 
 /// A parallel region that is open.
@@ -214,6 +220,9 @@ struct Team<const S: usize> {
     begin: Ns,
     size: Option<u32>,
     begun: u32,
+    /// When the last barrier was over, and how long each mutex was held since.
+    began: Stamp<S>,
+    held: FastMap<LockId, u64>,
     /// Its members that have not left.
     members: Vec<usize>,
     barriers: VecDeque<Barrier>,
@@ -236,7 +245,11 @@ impl<const S: usize> Arrivals<S> {
         Arrivals {
             left: Left::never(),
             unwaited: Unwaited::default(),
-            last_work: None,
+            arrived: Stamp::never(),
+            last_member: None,
+            last_task: None,
+            began: Stamp::never(),
+            held: 0,
         }
     }
 
@@ -245,12 +258,16 @@ impl<const S: usize> Arrivals<S> {
         &mut self,
         now: &Left<S>,
         (waited, added): (&[Ns; S], &mut [Ns; S]),
-        last_work: PlaceId,
         scenarios: &Scenarios<S>,
     ) {
         self.left.raise(now);
-        self.last_work = Some(last_work);
         self.unwaited.add(&now.stamp, waited, added, scenarios);
+    }
+
+    /// When the work of this many members would be done, if it were spread evenly: no mutex is held by two at a time.
+    fn in_balance(&self, scenario: usize, members: u32) -> Ns {
+        let mean = self.unwaited.mean(scenario, members);
+        mean.max(self.began.time(scenario).wrapping_add(self.held))
     }
 }
 
@@ -628,7 +645,7 @@ impl<const S: usize> Threads<S> {
         match open.kind {
             Kind::Member if open.team.is_some() => self.leave_team(lane, time),
             Kind::Barrier { is_last } if open.is_barrier => self.depart(lane, time, is_last),
-            Kind::Task => self.leave_task(lane, time),
+            Kind::Task => self.leave_task(lane, time, open.region),
             Kind::MutexWait(_) => self.await_no_more(lane, time),
             Kind::TaskSync { is_wait } => self.take_children(lane, time, is_wait),
             _ => {}

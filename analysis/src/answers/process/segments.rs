@@ -46,8 +46,10 @@ impl<const S: usize> Threads<S> {
         // Workers that report late that they have left are still members.
         for team in &mut self.teams {
             (team.fork, team.join) = (now, now);
+            team.began = now.stamp;
+            team.held.clear();
             let arrivals = team.arrivals.iter_mut();
-            arrivals.for_each(|arrivals| arrivals.left = Left::never());
+            arrivals.for_each(|arrivals| *arrivals = Arrivals::new());
         }
     }
 

@@ -100,7 +100,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    pub(super) fn leave_task(&mut self, lane: usize, time: Ns) {
+    pub(super) fn leave_task(&mut self, lane: usize, time: Ns, region: PlaceId) {
         let of_thread = &mut self.all[lane];
         let Some(membership) = of_thread.memberships.last_mut() else {
             return;
@@ -120,12 +120,9 @@ impl<const S: usize> Threads<S> {
             }
             let is_done = membership.tasks_inside == 0;
             barrier.running = barrier.running.saturating_sub(is_done.into());
-            arrivals.add(
-                &of_thread.now,
-                (&of_thread.waited, &mut membership.added),
-                of_thread.longest.1,
-                &self.scenarios,
-            );
+            arrivals.last_task = Some(region);
+            let counted = (&of_thread.waited, &mut membership.added);
+            arrivals.add(&of_thread.now, counted, &self.scenarios);
         }
     }
 

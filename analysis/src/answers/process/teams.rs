@@ -28,6 +28,8 @@ impl<const S: usize> Threads<S> {
             begin: time,
             size: None,
             begun: 0,
+            began: self.all[lane].now.stamp,
+            held: FastMap::default(),
             members: Vec::new(),
             barriers: VecDeque::new(),
             first: 0,
@@ -198,7 +200,9 @@ impl<const S: usize> Threads<S> {
             barrier.arrived += 1;
             membership.added = [0; S];
             let counted = (&of_thread.waited, &mut membership.added);
-            arrivals.add(&of_thread.now, counted, last_work, &self.scenarios);
+            arrivals.add(&of_thread.now, counted, &self.scenarios);
+            arrivals.arrived.raise(&of_thread.now.stamp);
+            arrivals.last_member = Some(last_work);
         }
         while team.barriers.len() > MAX_OPEN_BARRIERS {
             team.barriers.pop_front();
@@ -221,6 +225,8 @@ impl<const S: usize> Threads<S> {
         let team = &mut self.teams[membership.team];
         let size = team.size();
         let (mut is_over, mut is_first, region) = (false, false, team.region);
+        let began = team.began;
+        let held = team.held.values().copied().max().unwrap_or(0);
         if let Some((barrier, arrivals)) = team.barrier(number) {
             if Self::COUNTS {
                 barrier.until(time, size);
@@ -228,17 +234,28 @@ impl<const S: usize> Threads<S> {
             barrier.running = barrier.running.saturating_sub(runs.into());
             barrier.left += 1;
             is_first = barrier.left == 1;
+            if is_first {
+                arrivals.began = began;
+                arrivals.held = held.cast_signed();
+            }
             is_over = barrier.left >= size;
             let (now, waited) = (&mut of_thread.now, &mut of_thread.waited);
             now.chain = now.chain.max(arrivals.left.chain);
             let scenarios = &self.scenarios;
-            let last_work = arrivals.last_work;
-            let balanced = last_work.map_or(0, |place| scenarios.balanced(place));
-            let mean = |scenario| arrivals.unwaited.mean(scenario, barrier.arrived);
+            let (member, task) = (arrivals.last_member, arrivals.last_task);
+            let members = member.map_or(0, |place| scenarios.balanced(place));
+            let tasks = task.map_or(0, |place| scenarios.tasks_balanced(place));
+            let spread = |scenario| {
+                let time = arrivals.in_balance(scenario, barrier.arrived);
+                match tasks & 1 << scenario {
+                    0 => time,
+                    _ => time.max(arrivals.arrived.time(scenario)),
+                }
+            };
             let costless = scenarios.without_cost(region);
             let all = &arrivals.left.stamp;
             now.stamp
-                .leave_barrier(time, all, costless, (balanced, mean), waited);
+                .leave_barrier(time, all, costless, (members | tasks, spread), waited);
             *waited = [0; S];
             let longest = std::mem::take(&mut of_thread.longest);
             membership.longest = membership.longest.max(longest);
@@ -251,6 +268,9 @@ impl<const S: usize> Threads<S> {
         }
         // Whoever leaves first shows that all have arrived, and that no task is left.
         if is_first {
+            let team = &mut self.teams[slot];
+            team.began = self.all[lane].now.stamp;
+            team.held.clear();
             self.end_graph(slot);
         }
         if is_last {
