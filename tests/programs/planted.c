@@ -180,6 +180,24 @@ static void in_tasks(int n) {
   }
 }
 
+/* Two critical regions, each for half of the threads. */
+static void two_mutexes(int n) {
+#pragma omp parallel
+  for (int i = 0; i < 4; i++) {
+    int thread = omp_get_thread_num();
+    if (repaired) {
+      work(thread % 2 ? 12 : 10);
+    } else if (thread % 2) {
+#pragma omp critical(odd) /* two_mutexes */
+      work(12);
+    } else {
+#pragma omp critical(even)
+      work(10);
+    }
+    work(4);
+  }
+}
+
 /* One of the regions inside takes three times as long. */
 static void inside(int n) {
   omp_set_max_active_levels(2);
@@ -203,7 +221,8 @@ int main(int argc, char **argv) {
   } faults[] = {{"imbalance", imbalance}, {"serial", serial},     {"critical", critical},   {"lock", lock},
                 {"ordered", ordered},     {"single", single},     {"narrow", narrow},       {"tasks", tasks},
                 {"taskwait", taskwait},   {"nested", nested},     {"depends", depends},     {"long_task", long_task},
-                {"in_tasks", in_tasks},   {"inside", inside},     {"clean", clean}};
+                {"in_tasks", in_tasks},   {"two_mutexes", two_mutexes},
+                {"inside", inside},       {"clean", clean}};
   repaired = argc > 2 && strcmp(argv[2], "repaired") == 0;
   if (argc > 3) scale = atof(argv[3]);
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)

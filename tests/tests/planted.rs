@@ -22,6 +22,7 @@ const FAULTS: &[(&str, &[&str])] = &[
     ("depends", &["dependence_chain"]),
     ("long_task", &["too_few_tasks"]),
     ("in_tasks", &["critical_contention"]),
+    ("two_mutexes", &["several_mutexes"]),
     ("inside", &["load_imbalance"]),
 ];
 

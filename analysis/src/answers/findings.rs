@@ -4,6 +4,7 @@ mod advice;
 mod counters;
 mod devices;
 mod functions;
+mod mutexes;
 mod rules;
 
 pub(crate) use counters::{WorkCounts, memory_bound};
@@ -16,7 +17,8 @@ use serde_json::{Map, Value};
 use devices::is_small_kernel;
 use rules::{
     CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MIN_CHUNK_NS,
-    MIN_EDGE_NS, MIN_GAIN, MIN_GAIN_OF_FEW, MIN_REGION_NS, MIN_TASK_NS, TRACER_DISTURBS,
+    MIN_EDGE_NS, MIN_GAIN, MIN_GAIN_OF_FEW, MIN_REGION_NS, MIN_TASK_NS, SEVERAL_MUTEXES,
+    TRACER_DISTURBS,
 };
 
 use crate::answers::instances::MAX_INSTANCES;
@@ -59,15 +61,27 @@ pub(super) struct Candidate {
 /// Possible improvements, the one that gains the most first. `gains`: what replays of plans showed.
 pub(super) fn of(part: &Part, threads: u64, duration: u64, gains: &[(&Plan, u64)]) -> Vec<Finding> {
     let gain_of = |plan: &Plan| gains.iter().find(|(other, _)| *other == plan);
-    let candidates = candidates(part, threads, duration).into_iter();
-    let findings = candidates.filter_map(|mut candidate| {
+    let mut candidates = candidates(part, threads, duration);
+    candidates.retain_mut(|candidate| {
         let finding = &mut candidate.finding;
         if let Some((_, gain)) = candidate.plan.as_ref().and_then(gain_of) {
             finding.gain_ns = *gain;
         }
         let is_much = finding.gain_ns as f64 >= candidate.min_gain * duration as f64;
-        (is_much || finding.id == TRACER_DISTURBS).then_some(candidate.finding)
+        is_much || finding.id == TRACER_DISTURBS
     });
+    // Several mutexes are a finding where to free them together gains more than to free each alone.
+    let is_together = |candidate: &Candidate| candidate.finding.id == SEVERAL_MUTEXES;
+    let frees = |plan: &Plan| plan.change == Change::LockFree;
+    let alone = candidates
+        .iter()
+        .filter(|candidate| candidate.plan.as_ref().is_some_and(frees) && !is_together(candidate));
+    let alone = sum(alone.map(|candidate| candidate.finding.gain_ns));
+    let min_gain = alone as f64 + MIN_GAIN * duration as f64;
+    candidates.retain(|candidate| {
+        !is_together(candidate) || candidate.finding.gain_ns as f64 >= min_gain
+    });
+    let findings = candidates.into_iter().map(|candidate| candidate.finding);
     let mut findings: Vec<Finding> = findings.collect();
     sort(&mut findings);
     findings
@@ -132,6 +146,7 @@ pub(super) fn candidates(part: &Part, threads: u64, duration: u64) -> Vec<Candid
     candidates.extend(places.filter_map(|(place, sums)| case.of_chunks(place, sums)));
     let places = part.places.iter();
     candidates.extend(places.filter_map(|(place, sums)| case.of_nested(place, sums)));
+    candidates.extend(case.of_mutexes());
     candidates.extend(functions::candidates(&case));
     candidates.extend(case.of_data_ops());
     let devices = part.overlaps.iter();

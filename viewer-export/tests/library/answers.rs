@@ -456,6 +456,29 @@ fn tasks_that_depend_on_each_other_have_a_span_of_all_work() {
     nearly(found.gain_ns, 18 * UNIT * 3 / 4);
 }
 
+/// Two threads each wait for each of two critical regions. To free one is no gain, as the others are as late.
+#[test]
+fn mutexes_that_keep_threads_waiting_together_are_found() {
+    let mut script = Script::new(4);
+    for thread in 1..=4 {
+        let (number, turn) = ((thread - 1) / 2, (thread - 1) % 2);
+        let critical = format!("kind=critical wait_id=0x9{number} code=0x1{number}00");
+        let times = [1, turn * 2 * UNIT + 2, (turn + 1) * 2 * UNIT];
+        script.mutex(thread, &critical, times);
+    }
+    let end = script.region(0, LOOP, &[2 * UNIT, 4 * UNIT, 2 * UNIT, 4 * UNIT]);
+    let answers = script.end(end);
+    assert_eq!(ids(&answers), ["several_mutexes"]);
+    nearly(finding(&answers, "several_mutexes").gain_ns, 2 * UNIT);
+    // One mutex is no finding beside itself.
+    let mut script = Script::new(2);
+    let critical = "kind=critical wait_id=0x90 code=0x1000";
+    script.mutex(1, critical, [1, 2, 2 * UNIT]);
+    script.mutex(2, critical, [1, 2 * UNIT + 2, 4 * UNIT]);
+    let end = script.region(0, LOOP, &[2 * UNIT, 4 * UNIT]);
+    assert_eq!(ids(&script.end(end)), ["critical_contention"]);
+}
+
 /// Each of four threads runs a task, all of whose work is in one critical region. More tasks would not help.
 #[test]
 fn tasks_that_wait_for_a_mutex_are_not_too_few() {

@@ -54,6 +54,10 @@ pub const RULES: &[(&str, &str)] = &[
     ("lock_contention", "threads wait for a lock"),
     ("atomic_contention", "threads wait for an atomic update"),
     (
+        SEVERAL_MUTEXES,
+        "threads wait for several mutexes, and to free all of them gains more than to free each",
+    ),
+    (
         "ordered_serialises",
         "threads wait for their turn in an ordered region",
     ),
@@ -182,6 +186,9 @@ pub(super) const CHANCE_EXPLAINS: [&str; 3] =
 /// Serial code at the program's begin or end that is shorter is the loader's and the runtime's.
 /// On a busy machine these take 50 to 150 ms.
 pub(super) const MIN_EDGE_NS: u64 = 250_000_000;
+
+/// The rule about all mutexes together.
+pub(super) const SEVERAL_MUTEXES: &str = "several_mutexes";
 
 /// The rule about the tracer itself, whose share counts and not its gain.
 pub(super) const TRACER_DISTURBS: &str = "tracer_disturbs";

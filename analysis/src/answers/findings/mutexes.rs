@@ -1,0 +1,59 @@
+//! A rule about several mutexes. Where threads wait for each of them at the same time, to free one alone gains little.
+
+use serde_json::{Map, Value};
+
+use super::rules::{MIN_GAIN, SEVERAL_MUTEXES};
+use super::{Candidate, Case, at};
+use crate::answers::plan::{Plan, Target};
+use crate::answers::what_if::Change;
+use crate::answers::{Cause, Finding, Place};
+use crate::sum::sum;
+
+impl Case<'_> {
+    /// All mutexes that threads wait for, where there are several.
+    pub(super) fn of_mutexes(&self) -> Option<Candidate> {
+        let rows = self.part.blame.iter();
+        let rows = rows.filter(|((cause, _), _)| cause.is_mutex());
+        let mut rows: Vec<(u64, Cause, &Place)> = rows
+            .map(|((cause, place), ns)| (*ns, *cause, place))
+            .collect();
+        rows.sort_unstable_by(|a, b| b.cmp(a));
+        let [(_, cause, first), (_, _, second), ..] = rows[..] else {
+            return None;
+        };
+        // Who waits for a mutex late is late at the next barrier, too.
+        let late = |place: &Place| self.part.blame.get(&(Cause::Imbalance, place.clone()));
+        let lost = rows
+            .iter()
+            .flat_map(|(ns, _, place)| [Some(ns), late(place)]);
+        let lost = sum(lost.flatten().copied());
+        let gain = self.gain(lost);
+        if !self.is_worth_it(gain) {
+            return None;
+        }
+        let mut evidence = Map::new();
+        evidence.insert("lost_ns".to_owned(), lost.into());
+        evidence.insert("threads".to_owned(), self.threads.into());
+        evidence.insert("places".to_owned(), Value::from(rows.len()));
+        Some(Candidate {
+            finding: Finding {
+                id: SEVERAL_MUTEXES.to_owned(),
+                place: first.clone(),
+                gain_ns: gain,
+                text: format!(
+                    "threads wait for several mutexes, most for those held {} and {}: shorten the work in all of them, as one alone gains little",
+                    at(first),
+                    at(second)
+                ),
+                evidence,
+                instances: self.instances(cause, first),
+            },
+            plan: Some(Plan {
+                change: Change::LockFree,
+                target: Target::Places(rows.iter().map(|(.., place)| (*place).clone()).collect()),
+                text: "without waits for any mutex".to_owned(),
+            }),
+            min_gain: MIN_GAIN,
+        })
+    }
+}
