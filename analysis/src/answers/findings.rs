@@ -10,7 +10,7 @@ mod rules;
 pub(crate) use counters::{WorkCounts, memory_bound};
 pub use rules::RULES;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
@@ -84,6 +84,9 @@ pub(super) fn of(part: &Part, threads: u64, duration: u64, gains: &[(&Plan, u64)
     let findings = candidates.into_iter().map(|candidate| candidate.finding);
     let mut findings: Vec<Finding> = findings.collect();
     sort(&mut findings);
+    // A fault that makes threads wait in two ways is one.
+    let mut known = BTreeSet::new();
+    findings.retain(|finding| known.insert((finding.id.clone(), finding.place.clone())));
     findings
 }
 

@@ -1,6 +1,6 @@
 //! The answers of traces whose times are known: sums without rest, and efficiencies in closed form.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::num::NonZero;
 use std::path::PathBuf;
@@ -42,6 +42,13 @@ pub(crate) fn adds_up(name: &str, answers: &Answers) {
         let rows = rows.filter(|row| row.cause == *cause);
         let ns: u64 = rows.map(|row| row.ns).sum();
         assert_eq!(ns, answers.accounting[*cause], "{name}: {}", cause.name());
+    }
+    let mut found = BTreeSet::new();
+    for finding in &answers.findings {
+        assert!(
+            found.insert((&finding.id, &finding.place)),
+            "{name}: {finding:?}"
+        );
     }
     let path: u64 = answers.critical_path.rows.iter().map(|row| row.ns).sum();
     assert_eq!(path, answers.critical_path.useful_ns, "{name}");
