@@ -49,6 +49,7 @@ mod audit;
 mod barrier;
 mod cancel;
 mod control;
+mod copies;
 mod created;
 mod depend;
 mod devices;

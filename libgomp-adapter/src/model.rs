@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
 
 use ompt_sys::*;
 
+use crate::copies::Copies;
 use crate::created::Created;
 use crate::libgomp::{Libgomp, Outlined};
 use crate::pool::{Batch, Pooled};
@@ -56,6 +57,7 @@ pub(crate) struct Team {
     pub(crate) is_region: Cell<bool>,
     /// How many teams of a league have begun.
     pub(crate) begun: Cell<c_uint>,
+    pub(crate) copies: Copies,
     next: Cell<Option<&'static Team>>,
 }
 
@@ -82,6 +84,7 @@ impl Pooled for Team {
             is_region: Cell::new(false),
             created: Created::new(),
             begun: Cell::new(0),
+            copies: Copies::new(),
             next: Cell::new(None),
         }
     }
@@ -97,6 +100,7 @@ impl Pooled for Team {
         self.is_region.set(false);
         self.created.reset();
         self.begun.set(0);
+        self.copies.reset();
         self.next.set(None);
     }
 
@@ -166,6 +170,8 @@ pub(crate) struct Task {
     pub(crate) single: Cell<Option<*const c_void>>,
     /// A `single` was the last construct, so that a barrier that follows is its own.
     pub(crate) after_single: Cell<bool>,
+    /// The [`Copies`] that it has come to.
+    pub(crate) copies: Cell<u32>,
     /// A stack of [`WithReductions`], two bits each.
     with_reductions: Cell<u64>,
     /// A thread has begun to run it. Relaxed: what others read of a task, they get by other ways.
@@ -204,6 +210,7 @@ impl Pooled for Task {
             work_code: Cell::new(ptr::null()),
             single: Cell::new(None),
             after_single: Cell::new(false),
+            copies: Cell::new(0),
             with_reductions: Cell::new(0),
             ran: AtomicBool::new(false),
             sibling: Cell::new(ptr::null_mut()),
@@ -224,6 +231,7 @@ impl Pooled for Task {
         self.work.set(None);
         self.single.set(None);
         self.after_single.set(false);
+        self.copies.set(0);
         self.with_reductions.set(0);
         self.ran.store(false, Ordering::Relaxed);
         self.held_parent.set(None);

@@ -547,12 +547,21 @@ entry! {
             return unsafe { real() };
         };
         thread.end_single();
-        let task = thread.task();
+        let (task, team) = (thread.task(), thread.team());
+        let number = task.copies.get();
+        task.copies.set(number.wrapping_add(1));
+        // Threads that do not execute the region wait in the call.
+        if team.is_region.get() && team.copies.are_of_another(number) {
+            thread.begin_single(false, call.code);
+            return thread.wait(ompt_sync_region_barrier_implementation, &call, real);
+        }
         task.set_enter_frame(call.frame);
-        // SAFETY: the program's own call. Threads that do not execute the region wait in it: they learn so too late
-        // for the wait to be reported.
+        // SAFETY: the program's own call.
         let data = unsafe { real() };
         task.set_enter_frame(ptr::null_mut());
+        if data.is_null() {
+            team.copies.begin(number);
+        }
         thread.begin_single(data.is_null(), call.code);
         data
     }

@@ -19,6 +19,7 @@ use tempfile::TempDir;
 const PROGRAMS: &[(&str, &[&str], i32)] = &[
     ("nearly_everything.c", &["2", "20"], 0),
     ("gcc_loops.c", &["2", "10"], 0),
+    ("gcc_copyprivate.c", &["10"], 0),
     ("tasks.c", &["2", "8"], 0),
     ("task_paths.c", &["2", "5"], 0),
     ("cancelled_tasks.c", &["20"], 0),
@@ -488,6 +489,23 @@ fn a_taskwait_that_nobody_waits_in_is_a_task_that_ends() {
 }
 
 /// Libraries play libgomp's plugins: the first has two devices, the other one.
+/// Three threads wait for the fourth, which works 10 ms in each round. A thread that comes while libgomp decides who works has no wait.
+#[test]
+fn waits_for_what_a_single_region_copies_are_seen() {
+    let traces = Traces::folder();
+    let mut program = bare("gcc_copyprivate.c", &["20"], false);
+    traces.record(adapted(program.env("OMP_NUM_THREADS", "4")));
+    let trace = traces.only();
+    let stats = omptrace([Path::new("stats"), Path::new("--json"), &trace]);
+    let stats: serde_json::Value = serde_json::from_slice(&stats.stdout).expect("JSON");
+    let waited = stats["accounting"]["imbalance_ns"].as_u64();
+    let all = 3 * 20 * 10_000_000;
+    assert!(waited.is_some_and(|ns| ns > all / 2), "{waited:?} of {all}");
+    let first = &stats["findings"][0];
+    assert_eq!(first["id"], "single_serialises", "{first}");
+    assert_eq!(first["line"], 13, "{first}");
+}
+
 #[test]
 fn the_tool_learns_of_devices_that_constructs_use() {
     let folder = TempDir::new().expect("a temporary folder can be made");
