@@ -213,6 +213,8 @@ struct About {
     names: Names,
     /// Its first location.
     first: Option<u32>,
+    /// Iterations of a loop waited for others by `ordered depend(sink)`.
+    has_doacross: bool,
     /// Threads so far, and of those, the selected ones.
     seen: u32,
     selected: u32,
@@ -360,6 +362,7 @@ impl<const S: usize> Collector<S> {
                 threads: Vec::new(),
             },
             first: None,
+            has_doacross: false,
             seen: 0,
             selected: 0,
         };
@@ -469,14 +472,18 @@ impl<const S: usize> Collector<S> {
     }
 
     fn instant(&mut self, instant: &Instant<Arguments<'_>>) {
-        let construct = self.regions.constructs[instant.region.0 as usize];
-        if let (Construct::Dispatch(ompt::ompt_dispatch_ws_loop_chunk), Some(current)) =
-            (construct, &mut self.current)
-        {
-            let [first, iterations] =
-                ["start", "iterations"].map(|name| number(instant.arguments, name));
-            let location = instant.at.location.0 as usize;
-            current.threads.first_chunk(location, first, iterations);
+        let Some(current) = &mut self.current else {
+            return;
+        };
+        match self.regions.constructs[instant.region.0 as usize] {
+            Construct::Dispatch(ompt::ompt_dispatch_ws_loop_chunk) => {
+                let [first, iterations] =
+                    ["start", "iterations"].map(|name| number(instant.arguments, name));
+                let location = instant.at.location.0 as usize;
+                current.threads.first_chunk(location, first, iterations);
+            }
+            Construct::Doacross => current.of.has_doacross = true,
+            _ => {}
         }
     }
 
@@ -549,7 +556,7 @@ impl<const S: usize> Collector<S> {
             begin: of.begin,
             end,
             chunk_cost: of.reports.chunk_cost_ns,
-            not_seen: not_seen(&of.reports)
+            not_seen: not_seen(&of.reports, of.has_doacross)
                 .map(|(cause, reason)| NotSeen {
                     cause,
                     reason: reason.to_owned(),
@@ -634,6 +641,7 @@ impl<const S: usize> Continues for Collector<S> {
         own.finished.append(next_ended.finished, begin, &known);
         own.end = next_ended.end;
         own.of.queues = next_ended.of.queues;
+        own.of.has_doacross |= next_ended.of.has_doacross;
         !own.finished.sums.is_full()
     }
 

@@ -124,8 +124,12 @@ fn mutex(kind: ompt::ompt_mutex_t) -> Cause {
     }
 }
 
-/// The causes that a runtime does not report, and where their time is instead.
-pub(super) fn not_seen(reports: &Reports) -> impl Iterator<Item = (Cause, &'static str)> {
+/// The causes that a runtime does not report, and where their time is instead. `has_doacross`: iterations waited for others by
+/// `ordered depend(sink)` (OpenMP 5.2, 15.9.5).
+pub(super) fn not_seen(
+    reports: &Reports,
+    has_doacross: bool,
+) -> impl Iterator<Item = (Cause, &'static str)> {
     let barriers = reports.barriers || reports.barrier_waits;
     let members = "the runtime does not report the members of teams; their time there has no cause";
     let rows = [
@@ -170,6 +174,11 @@ pub(super) fn not_seen(reports: &Reports) -> impl Iterator<Item = (Cause, &'stat
             !reports.lock_waits,
             Cause::Lock,
             "the runtime does not report waits for locks; they count as useful",
+        ),
+        (
+            has_doacross,
+            Cause::Ordered,
+            "runtimes report dependences of doacross loops when the wait is over; these waits count as useful",
         ),
         (
             !reports.critical_waits,

@@ -342,6 +342,23 @@ fn an_ordered_loop_serialises() {
     }
 }
 
+/// Waits of a doacross loop begin where no event shows it.
+#[test]
+fn waits_of_doacross_loops_are_not_seen_and_said_so() {
+    let is_ordered = |answers: &Answers| {
+        let mut not_seen = answers.not_seen.iter();
+        not_seen.any(|not_seen| not_seen.cause == Cause::Ordered)
+    };
+    let mut script = Script::new(2);
+    let end = script.region(0, LOOP, &[UNIT; 2]);
+    assert!(!is_ordered(&script.end(end)));
+    let mut script = Script::new(2);
+    script.at(UNIT / 2, INSIDE, 1, "dependences task=101 source=0x0");
+    script.at(UNIT / 2, INSIDE, 2, "dependences task=102 sink=0x0");
+    let end = script.region(0, LOOP, &[UNIT; 2]);
+    assert!(is_ordered(&script.end(end)));
+}
+
 /// Two threads wait for the one that has a critical region, then one of them for the other.
 #[test]
 fn a_matrix_says_who_blocked_whom() {
