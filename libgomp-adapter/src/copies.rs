@@ -19,7 +19,7 @@ const MAX_LOOKS: u32 = 64;
 
 /// The regions of a team, by number: all threads of a team come to them in the same order.
 ///
-/// All orderings are relaxed: each word stands for itself, and only grows.
+/// All orderings are relaxed: both words only grow, and nothing else is read because of one.
 #[derive(Debug, Default)]
 pub(crate) struct Copies {
     /// How many regions threads have come to.
