@@ -82,7 +82,10 @@ impl Schedules<'_> {
         // On more threads, more members hold a lock.
         let scale = threads as f64 / self.size.max(1) as f64;
         let held = self.scheduler.held.iter();
-        let held = held.map(|(members, others)| (*members as f64 * scale) as u64 + others);
+        let held = held.map(|(members, others)| {
+            let by_members = (*members as f64 * scale) as u64;
+            by_members.saturating_add(*others)
+        });
         time.max(held.max().unwrap_or(0))
     }
 
