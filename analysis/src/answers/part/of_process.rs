@@ -116,7 +116,7 @@ impl Part {
             let weights = sums.blame.of(*cause);
             let weights: Vec<_> = weights.map(|(id, weight)| (id, weight.ns())).collect();
             let lost: Vec<_> = sums.lost_at.of(*cause).map(|(id, ns)| (id, *ns)).collect();
-            for (id, ns) in divide(&weights, &lost) {
+            for (id, ns) in divide(&weights, &lost, place) {
                 part.blame
                     .entry((*cause, place(id)))
                     .or_default()
@@ -425,8 +425,17 @@ fn scale(weights: &[(PlaceId, f64)], lost: &[(PlaceId, u64)]) -> f64 {
     }
 }
 
-/// Divides the sum of `lost` by who caused it. What nobody in `weights` caused stays where it was lost.
-fn divide(weights: &[(PlaceId, f64)], lost: &[(PlaceId, u64)]) -> Vec<(PlaceId, u64)> {
+/// Divides the sum of `lost` by who caused it. What nobody in `weights` caused stays where it was lost. Numbers of places depend on what
+/// was read before: `place` decides where parts of nanoseconds go.
+fn divide(
+    weights: &[(PlaceId, f64)],
+    lost: &[(PlaceId, u64)],
+    place: impl Fn(PlaceId) -> Place,
+) -> Vec<(PlaceId, u64)> {
+    let order = |a: &(PlaceId, u64), b: &(PlaceId, u64)| {
+        let by_name = || place(b.0).cmp(&place(a.0));
+        a.1.cmp(&b.1).then_with(by_name)
+    };
     let total = sum(lost.iter().map(|(_, ns)| *ns));
     let scale = scale(weights, lost);
     if scale == 0.0 {
@@ -440,7 +449,7 @@ fn divide(weights: &[(PlaceId, f64)], lost: &[(PlaceId, u64)]) -> Vec<(PlaceId, 
     // Parts of nanoseconds.
     let is_rounding = rest as f64 <= total as f64 * 1e-3 + rows.len() as f64;
     if is_rounding {
-        if let Some((_, ns)) = rows.iter_mut().max_by_key(|(_, ns)| *ns) {
+        if let Some((_, ns)) = rows.iter_mut().max_by(|a, b| order(a, b)) {
             *ns += rest;
         }
         return rows;
@@ -452,7 +461,7 @@ fn divide(weights: &[(PlaceId, f64)], lost: &[(PlaceId, u64)]) -> Vec<(PlaceId, 
         rest -= share;
         rows.push((*id, share));
     }
-    if let Some((_, ns)) = rows.iter_mut().max_by_key(|(_, ns)| *ns) {
+    if let Some((_, ns)) = rows.iter_mut().max_by(|a, b| order(a, b)) {
         *ns += rest;
     }
     rows
@@ -474,8 +483,26 @@ mod tests {
         ];
         for (weights, lost) in cases {
             let total: u64 = lost.iter().map(|(_, ns)| ns).sum();
-            let divided: u64 = divide(weights, lost).iter().map(|(_, ns)| ns).sum();
+            let divided = divide(weights, lost, place_of);
+            let divided: u64 = divided.iter().map(|(_, ns)| ns).sum();
             assert_eq!(divided, total, "{weights:?} {lost:?}");
+        }
+    }
+
+    fn place_of(id: PlaceId) -> Place {
+        Place {
+            line: Some(100 - id),
+            ..Place::default()
+        }
+    }
+
+    /// Of two that caused as much, the nanosecond goes to the same place, whatever its number.
+    #[test]
+    fn parts_of_nanoseconds_go_by_the_place() {
+        for (one, other) in [(1, 2), (2, 1)] {
+            let divided = divide(&[(one, 5.5), (other, 5.5)], &[(1, 11)], place_of);
+            assert!(divided.contains(&(2, 6)), "{divided:?}");
+            assert!(divided.contains(&(1, 5)), "{divided:?}");
         }
     }
 }
