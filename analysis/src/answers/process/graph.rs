@@ -112,7 +112,6 @@ pub(super) struct Phase {
     /// How long locks were held: by members, by others.
     locks: FastMap<LockId, (u64, u64)>,
     steps: usize,
-    has_dependences: bool,
     problems: BTreeSet<Problem>,
 }
 
@@ -137,7 +136,6 @@ impl Phase {
         self.first.clear();
         self.locks.clear();
         self.steps = 0;
-        self.has_dependences = false;
         self.problems.clear();
     }
 
@@ -293,7 +291,6 @@ impl Phase {
         if let (Some(from), Some(to)) = (self.task(from), self.task(to))
             && from != to
         {
-            self.has_dependences = true;
             self.all[to as usize].after += 1;
             self.all[from as usize].successors.push(to);
         }
@@ -336,11 +333,6 @@ impl Phase {
     /// How long each lock was held: by members, by others.
     pub(super) fn held(&self) -> impl Iterator<Item = (u64, u64)> {
         self.locks.values().copied()
-    }
-
-    /// Whether tasks wait for others.
-    pub(super) fn has_dependences(&self) -> bool {
-        self.has_dependences
     }
 
     /// The longest chain of work that must be done one after the other, where the creation of a task costs this.

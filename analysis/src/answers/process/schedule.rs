@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use omptrace_common::fast_map::FastMap;
 
 use super::earliest::{Earliest, NEVER};
-use super::graph::{Phase, StaticLoop, Step, Strand};
+use super::graph::{Phase, StaticLoop, Step};
 use crate::sum::Sum;
 
 /// Schedules phases. It keeps the memory for the next.
@@ -17,8 +17,6 @@ pub(super) struct Scheduler {
     longest: Vec<u64>,
     /// The work of what whoever is there takes.
     shared: Vec<u64>,
-    /// How long each lock was held: by members, by others.
-    held: Vec<(u64, u64)>,
     /// When each thread is done with what is its own.
     ends: Vec<u64>,
     free: Earliest,
@@ -51,8 +49,6 @@ impl Scheduler {
         self.shared.clear();
         self.shared
             .extend(phase.shared.iter().map(|strand| work(*strand)));
-        self.held.clear();
-        self.held.extend(phase.held());
         if phase.created > 0 {
             self.schedule.prepare(phase);
         }
@@ -81,10 +77,9 @@ impl Schedules<'_> {
         let time = self.time_without_locks(threads);
         // On more threads, more members hold a lock.
         let scale = threads as f64 / self.size.max(1) as f64;
-        let held = self.scheduler.held.iter();
-        let held = held.map(|(members, others)| {
-            let by_members = (*members as f64 * scale) as u64;
-            by_members.saturating_add(*others)
+        let held = self.phase.held().map(|(members, others)| {
+            let by_members = (members as f64 * scale) as u64;
+            by_members.saturating_add(others)
         });
         time.max(held.max().unwrap_or(0))
     }
@@ -261,6 +256,7 @@ struct Schedule {
     steps: Vec<Option<Step>>,
     /// Where each strand's steps begin.
     begins: Vec<u32>,
+    has_dependences: bool,
     instances: Vec<Instance>,
     ready: VecDeque<u32>,
     /// Tasks that were created and wait for others: by strand.
@@ -278,6 +274,7 @@ impl Schedule {
     fn prepare(&mut self, phase: &Phase) {
         self.steps.clear();
         self.begins.clear();
+        self.has_dependences = phase.strands().iter().any(|strand| strand.after > 0);
         for strand in phase.strands() {
             self.begins.push(self.steps.len() as u32);
             self.steps.extend(strand.steps.iter().copied().map(Some));
@@ -319,7 +316,7 @@ impl Schedule {
         self.ready.clear();
         self.held.clear();
         self.after.clear();
-        if phase.has_dependences() {
+        if self.has_dependences {
             let strands = phase.strands().iter();
             self.after.extend(strands.map(|strand| strand.after));
         }
@@ -333,20 +330,16 @@ impl Schedule {
         // The threads that run what may make others ready.
         let mut busy = 0;
         for (thread, (strand, is_copy)) in pinned.enumerate() {
-            let Strand {
-                steps, successors, ..
-            } = &phase.strands()[strand as usize];
             // Work that comes first is nobody else's matter.
-            let first = match steps.first() {
-                Some(Step::Work(ns)) => {
-                    begins[thread].grow_by(*ns);
-                    1
-                }
-                _ => 0,
-            };
-            if steps.len() > first || !successors.is_empty() {
+            let mut at = self.begins[strand as usize];
+            if let Some(Step::Work(ns)) = self.steps[at as usize] {
+                begins[thread].grow_by(ns);
+                at += 1;
+            }
+            let successors = &phase.strands()[strand as usize].successors;
+            if self.steps[at as usize].is_some() || !successors.is_empty() {
                 let instance = self.instance(strand, None, is_copy);
-                self.instances[instance as usize].at += first as u32;
+                self.instances[instance as usize].at = at;
                 self.running[thread] = Some(instance);
                 busy += 1;
             }
@@ -417,7 +410,7 @@ impl Schedule {
             is_copy,
             ..
         } = self.instances[number as usize];
-        if !is_copy && !self.after.is_empty() {
+        if !is_copy && self.has_dependences {
             for next in &phase.strands()[strand as usize].successors {
                 let after = &mut self.after[*next as usize];
                 *after = after.saturating_sub(1);
