@@ -17,8 +17,7 @@ use serde_json::{Map, Value};
 use devices::is_small_kernel;
 use rules::{
     CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MIN_CHUNK_NS,
-    MIN_EDGE_NS, MIN_GAIN, MIN_GAIN_OF_FEW, MIN_REGION_NS, MIN_TASK_NS, SEVERAL_MUTEXES,
-    TRACER_DISTURBS,
+    MIN_EDGE_NS, MIN_GAIN, MIN_GAIN_OF_FEW, MIN_REGION_NS, MIN_TASK_NS, TRACER_DISTURBS,
 };
 
 use crate::answers::instances::MAX_INSTANCES;
@@ -70,17 +69,7 @@ pub(super) fn of(part: &Part, threads: u64, duration: u64, gains: &[(&Plan, u64)
         let is_much = finding.gain_ns as f64 >= candidate.min_gain * duration as f64;
         is_much || finding.id == TRACER_DISTURBS
     });
-    // Several mutexes are a finding where to free them together gains more than to free each alone.
-    let is_together = |candidate: &Candidate| candidate.finding.id == SEVERAL_MUTEXES;
-    let frees = |plan: &Plan| plan.change == Change::LockFree;
-    let alone = candidates
-        .iter()
-        .filter(|candidate| candidate.plan.as_ref().is_some_and(frees) && !is_together(candidate));
-    let alone = sum(alone.map(|candidate| candidate.finding.gain_ns));
-    let min_gain = alone as f64 + MIN_GAIN * duration as f64;
-    candidates.retain(|candidate| {
-        !is_together(candidate) || candidate.finding.gain_ns as f64 >= min_gain
-    });
+    mutexes::drop_unless_together(&mut candidates, duration);
     let findings = candidates.into_iter().map(|candidate| candidate.finding);
     let mut findings: Vec<Finding> = findings.collect();
     sort(&mut findings);
@@ -200,8 +189,7 @@ impl Case<'_> {
     }
 
     fn of_blame(&self, row: &Row<'_>) -> Option<Candidate> {
-        // Who waits for a mutex late is late at the next barrier, too: that belongs to the mutex.
-        let of = |cause| self.part.blame.get(&(cause, row.place.clone())).copied();
+        // See [`Case::late`].
         let holds_mutex = row.sums.holds > 0;
         if holds_mutex && row.cause == Cause::Imbalance {
             return None;
@@ -215,7 +203,7 @@ impl Case<'_> {
             return None;
         }
         let lost = match row.cause {
-            cause if cause.is_mutex() => row.ns + of(Cause::Imbalance).unwrap_or(0),
+            cause if cause.is_mutex() => row.ns + self.late(row.place),
             _ => row.ns,
         };
         let gain = match row.cause {

@@ -9,7 +9,28 @@ use crate::answers::what_if::Change;
 use crate::answers::{Cause, Finding, Place};
 use crate::sum::sum;
 
+/// Several mutexes are a finding where to free them together gains more than to free each alone.
+pub(super) fn drop_unless_together(candidates: &mut Vec<Candidate>, duration: u64) {
+    let is_together = |candidate: &Candidate| candidate.finding.id == SEVERAL_MUTEXES;
+    let frees = |plan: &Plan| plan.change == Change::LockFree;
+    let alone = candidates
+        .iter()
+        .filter(|candidate| candidate.plan.as_ref().is_some_and(frees) && !is_together(candidate));
+    let alone = sum(alone.map(|candidate| candidate.finding.gain_ns));
+    let min_gain = alone as f64 + MIN_GAIN * duration as f64;
+    candidates.retain(|candidate| {
+        !is_together(candidate) || candidate.finding.gain_ns as f64 >= min_gain
+    });
+}
+
 impl Case<'_> {
+    /// The waits at barriers that work at the place caused. Who waits for a mutex late is late at the next barrier, too: that belongs to
+    /// the mutex.
+    pub(super) fn late(&self, place: &Place) -> u64 {
+        let late = self.part.blame.get(&(Cause::Imbalance, place.clone()));
+        late.copied().unwrap_or(0)
+    }
+
     /// All mutexes that threads wait for, where there are several.
     pub(super) fn of_mutexes(&self) -> Option<Candidate> {
         let rows = self.part.blame.iter();
@@ -21,12 +42,10 @@ impl Case<'_> {
         let [(_, cause, first), (_, _, second), ..] = rows[..] else {
             return None;
         };
-        // Who waits for a mutex late is late at the next barrier, too.
-        let late = |place: &Place| self.part.blame.get(&(Cause::Imbalance, place.clone()));
         let lost = rows
             .iter()
-            .flat_map(|(ns, _, place)| [Some(ns), late(place)]);
-        let lost = sum(lost.flatten().copied());
+            .flat_map(|(ns, _, place)| [*ns, self.late(place)]);
+        let lost = sum(lost);
         let gain = self.gain(lost);
         if !self.is_worth_it(gain) {
             return None;
