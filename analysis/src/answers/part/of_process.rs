@@ -432,10 +432,6 @@ fn divide(
     lost: &[(PlaceId, u64)],
     place: impl Fn(PlaceId) -> Place,
 ) -> Vec<(PlaceId, u64)> {
-    let order = |a: &(PlaceId, u64), b: &(PlaceId, u64)| {
-        let by_name = || place(b.0).cmp(&place(a.0));
-        a.1.cmp(&b.1).then_with(by_name)
-    };
     let total = sum(lost.iter().map(|(_, ns)| *ns));
     let scale = scale(weights, lost);
     if scale == 0.0 {
@@ -448,20 +444,20 @@ fn divide(
     let mut rest = total.saturating_sub(sum(rows.iter().map(|(_, ns)| *ns)));
     // Parts of nanoseconds.
     let is_rounding = rest as f64 <= total as f64 * 1e-3 + rows.len() as f64;
-    if is_rounding {
-        if let Some((_, ns)) = rows.iter_mut().max_by(|a, b| order(a, b)) {
-            *ns += rest;
+    if !is_rounding {
+        let whole = u128::from(rest);
+        for (id, ns) in lost {
+            let share = (whole * u128::from(*ns) / u128::from(total.max(1))) as u64;
+            let share = share.min(rest);
+            rest -= share;
+            rows.push((*id, share));
         }
-        return rows;
     }
-    let whole = u128::from(rest);
-    for (id, ns) in lost {
-        let share = (whole * u128::from(*ns) / u128::from(total.max(1))) as u64;
-        let share = share.min(rest);
-        rest -= share;
-        rows.push((*id, share));
-    }
-    if let Some((_, ns)) = rows.iter_mut().max_by(|a, b| order(a, b)) {
+    let by_name = |a: PlaceId, b: PlaceId| place(b).cmp(&place(a));
+    let longest = rows
+        .iter_mut()
+        .max_by(|(a, ns), (b, more)| ns.cmp(more).then_with(|| by_name(*a, *b)));
+    if let Some((_, ns)) = longest {
         *ns += rest;
     }
     rows
