@@ -157,13 +157,8 @@ impl<const S: usize> Scenarios<S> {
     }
 
     /// The scenarios in which work is spread evenly somewhere.
-    fn spread(&self) -> u16 {
+    pub(super) fn spread(&self) -> u16 {
         self.bits.balanced | self.bits.tasks_balanced
-    }
-
-    /// Whether there are some.
-    pub(super) fn spread_work(&self) -> bool {
-        self.spread() != 0
     }
 
     /// The scenarios in which nobody waits for a mutex that is held from the place on.
@@ -382,8 +377,7 @@ impl<const S: usize> Unwaited<S> {
         scenarios: &Scenarios<S>,
     ) {
         for scenario in each(scenarios.spread()) {
-            let new = now.base.wrapping_add(now.deviations[scenario]);
-            let new = new.wrapping_sub(waited[scenario]);
+            let new = now.time(scenario).wrapping_sub(waited[scenario]);
             let more = new.wrapping_sub(std::mem::replace(&mut added[scenario], new));
             self.0[scenario] = self.0[scenario].wrapping_add(more);
         }

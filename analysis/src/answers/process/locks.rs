@@ -148,7 +148,7 @@ impl<const S: usize> Threads<S> {
         let (cause, waited) = (known.cause, known.has_waited);
         let held = time.abs_diff(known.since);
         self.graph_held(lane, lock, held);
-        if self.scenarios.spread_work()
+        if self.scenarios.spread() != 0
             && let Some(membership) = self.all[lane].memberships.last()
         {
             let team = &mut self.teams[membership.team];

@@ -224,19 +224,21 @@ impl<const S: usize> Threads<S> {
         let runs = std::mem::take(&mut membership.tasks_inside) > 0;
         let team = &mut self.teams[membership.team];
         let size = team.size();
-        let (mut is_over, mut is_first, region) = (false, false, team.region);
-        let began = team.began;
-        let held = team.held.values().copied().max().unwrap_or(0);
+        let (mut is_over, region) = (false, team.region);
+        let barrier = team.barrier(number);
+        let is_first = barrier.is_some_and(|(barrier, _)| barrier.left == 0);
+        let before = is_first.then(|| {
+            let held = team.held.values().copied().max();
+            (team.began, held.unwrap_or(0).cast_signed())
+        });
         if let Some((barrier, arrivals)) = team.barrier(number) {
             if Self::COUNTS {
                 barrier.until(time, size);
             }
             barrier.running = barrier.running.saturating_sub(runs.into());
             barrier.left += 1;
-            is_first = barrier.left == 1;
-            if is_first {
-                arrivals.began = began;
-                arrivals.held = held.cast_signed();
+            if let Some(before) = before {
+                (arrivals.began, arrivals.held) = before;
             }
             is_over = barrier.left >= size;
             let (now, waited) = (&mut of_thread.now, &mut of_thread.waited);
