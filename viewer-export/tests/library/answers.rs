@@ -1,5 +1,7 @@
 //! The answers of traces whose times are known: sums without rest, and efficiencies in closed form.
 
+mod script;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::num::NonZero;
@@ -12,6 +14,7 @@ use omptrace_trace_format::Reader;
 
 use crate::contract::nonsense;
 use crate::fixture;
+use script::{BEGIN, FIRST, FORK, INSIDE, JOIN, LOOP, Script, UNIT};
 
 fn answers_of(text: &str) -> Answers {
     let folder = tempfile::tempdir().expect("a folder");
@@ -114,133 +117,6 @@ fn each_nanosecond_of_each_fixture_has_one_cause() {
 fn each_nanosecond_of_nonsense_has_one_cause() {
     for seed in 1..=300 {
         adds_up(&format!("seed {seed}"), &answers_of(&nonsense(seed)));
-    }
-}
-
-/// A trace that is written down line by line, in any order of time. Of one moment, lines come by their rank.
-#[derive(Default)]
-struct Script {
-    metadata: Option<&'static str>,
-    lines: Vec<(u64, u8, usize, String)>,
-}
-
-/// Ranks.
-const INSIDE: u8 = 0;
-const ARRIVE: u8 = 1;
-const DEPART: u8 = 2;
-const JOIN: u8 = 3;
-const FORK: u8 = 4;
-const BEGIN: u8 = 5;
-const FIRST: u8 = 6;
-
-const LOOP: &str = "0x1234";
-const UNIT: u64 = 1_000_000;
-
-impl Script {
-    /// `threads` threads; the first one's initial task.
-    fn new(threads: u64) -> Script {
-        let mut script = Script::default();
-        for thread in 1..=threads {
-            let info = format!("thread_info os_tid={} name=app", 9 + thread);
-            script.at(0, INSIDE, thread, &info);
-        }
-        script.at(0, INSIDE, 1, "thread_begin type=initial");
-        let initial = "implicit_task begin parallel=? task=1 team=1 index=1 flags=1";
-        script.at(0, INSIDE, 1, initial);
-        for thread in 2..=threads {
-            script.at(0, INSIDE, thread, "thread_begin type=worker");
-        }
-        script
-    }
-
-    fn at(&mut self, time: u64, rank: u8, thread: u64, event: &str) {
-        let line = format!("{time} {thread} {event}");
-        self.lines.push((time, rank, self.lines.len(), line));
-    }
-
-    /// A region from `begin` on, whose thread i arrives at `arrivals[i]`. It ends a nanosecond after the last: of one moment, the
-    /// events of one thread come before those of the next.
-    fn region(&mut self, begin: u64, code: &str, arrivals: &[u64]) -> u64 {
-        self.region_until(begin, code, arrivals, None)
-    }
-
-    /// Like [`Script::region`]; tasks run until `tasks`.
-    fn region_until(
-        &mut self,
-        begin: u64,
-        code: &str,
-        arrivals: &[u64],
-        tasks: Option<u64>,
-    ) -> u64 {
-        let end = arrivals.iter().copied().chain(tasks).max().unwrap_or(begin) + 1;
-        let size = arrivals.len();
-        let region = format!("parallel=100 task=1 code={code}");
-        self.at(
-            begin,
-            FORK,
-            1,
-            &format!("parallel_begin {region} team={size}"),
-        );
-        for (index, arrival) in arrivals.iter().enumerate() {
-            let (thread, task) = (index as u64 + 1, 101 + index);
-            let member = format!("parallel=100 task={task} team={size} index={index}");
-            let barrier =
-                format!("kind=barrier_implicit_parallel parallel=100 task={task} code={code}");
-            self.at(
-                begin,
-                BEGIN,
-                thread,
-                &format!("implicit_task begin {member}"),
-            );
-            self.at(
-                *arrival,
-                ARRIVE,
-                thread,
-                &format!("sync_region begin {barrier}"),
-            );
-            self.at(
-                *arrival,
-                ARRIVE,
-                thread,
-                &format!("sync_region_wait begin {barrier}"),
-            );
-            self.at(
-                end,
-                DEPART,
-                thread,
-                &format!("sync_region_wait end {barrier}"),
-            );
-            self.at(end, DEPART, thread, &format!("sync_region end {barrier}"));
-            self.at(end, DEPART, thread, &format!("implicit_task end {member}"));
-        }
-        self.at(end, JOIN, 1, &format!("parallel_end {region}"));
-        end
-    }
-
-    /// A thread has a mutex for a time.
-    fn mutex(&mut self, thread: u64, mutex: &str, [asked, got, released]: [u64; 3]) {
-        let rank = |time| if time <= 1 { FIRST } else { INSIDE };
-        self.at(
-            asked,
-            rank(asked),
-            thread,
-            &format!("mutex_acquire {mutex}"),
-        );
-        self.at(got, rank(got), thread, &format!("mutex_acquired {mutex}"));
-        self.at(released, INSIDE, thread, &format!("mutex_released {mutex}"));
-    }
-
-    fn end(mut self, time: u64) -> Answers {
-        self.at(time, JOIN, 1, "implicit_task end task=1 flags=1");
-        self.at(time, JOIN, 1, "thread_end");
-        self.lines.sort();
-        let metadata = self.metadata.map(|json| format!("metadata {json}"));
-        let lines = self.lines.into_iter().map(|(.., line)| line);
-        let lines: Vec<String> = metadata.into_iter().chain(lines).collect();
-        let answers = answers_of(&lines.join("\n"));
-        adds_up("script", &answers);
-        assert_eq!(answers.replay_error_ns, Some(0));
-        answers
     }
 }
 
