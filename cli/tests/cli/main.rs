@@ -5,6 +5,7 @@
 
 mod answers;
 mod doctor;
+mod earlier_versions;
 mod help;
 mod libgomp;
 mod manual;

@@ -1,0 +1,82 @@
+//! Traces that omptrace 0.2.0 recorded, and what it answered: later versions answer the same, byte for byte, but for
+//! repairs, which their commits name. `tests/0.2.0/README.md` says what each trace is of.
+//!
+//! `OMPTRACE_BLESS=1` writes what came out; read the difference before you commit it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{folder, omptrace, run};
+
+/// What is asked of each set of traces, and the file that has the answer.
+const QUESTIONS: &[(&str, &[&str])] = &[
+    ("stats.txt", &["stats", "--all"]),
+    ("stats.json", &["stats", "--json", "--all"]),
+    (
+        "events.json",
+        &["stats", "--json", "--all", "--from", "events"],
+    ),
+    ("check.txt", &["check"]),
+];
+
+fn samples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/0.2.0")
+}
+
+/// The sets of traces: a folder each.
+fn sets() -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(samples())
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.file_type().unwrap().is_dir())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn traces_of_0_2_0_are_answered_as_before() {
+    let sets = sets();
+    assert!(sets.len() >= 16, "{sets:?}");
+    let mut different = Vec::new();
+    for set in sets {
+        let source = samples().join(&set);
+        // A copy: no command may write where the samples lie.
+        let copy = folder(&format!("earlier_versions_{set}"));
+        fs::remove_file(copy.join("libomptrace.so")).unwrap();
+        let mut traces = Vec::new();
+        for entry in fs::read_dir(&source).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if name.ends_with(".omptrace") || name.ends_with(".spool") {
+                fs::copy(&path, copy.join(&name)).unwrap();
+            }
+            if name.ends_with(".omptrace") {
+                traces.push(name);
+            }
+        }
+        traces.sort();
+        assert!(!traces.is_empty(), "{set}");
+        for (file, question) in QUESTIONS {
+            let said = run(omptrace(&copy).args(*question).args(&traces));
+            let answer = format!(
+                "status {:?}\n--- stdout\n{}--- stderr\n{}",
+                said.status, said.stdout, said.stderr
+            );
+            let reviewed = source.join(file);
+            if std::env::var_os("OMPTRACE_BLESS").is_some() {
+                fs::write(&reviewed, &answer).unwrap();
+            }
+            if fs::read_to_string(&reviewed).unwrap_or_default() != answer {
+                fs::write(copy.join(file), &answer).unwrap();
+                different.push(format!(
+                    "diff {} {}",
+                    reviewed.display(),
+                    copy.join(file).display()
+                ));
+            }
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
