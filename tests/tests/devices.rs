@@ -6,7 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use omptrace_tests::env::{Compiler, compile, count_tool, intel_offload, omptrace_program};
+use omptrace_tests::env::{
+    Compiler, compile, count_tool, intel_offload, offload, omptrace_program,
+};
 use omptrace_tests::trace::{Counts, Traces, convert, counts, dump, info};
 use omptrace_tests::viewers::query;
 use serde_json::Value;
@@ -175,9 +177,10 @@ fn kernels_have_the_names_of_their_functions_and_lines() {
 /// LLVM's library for offloading has no entry point of tracing; Intel's plug-in has them, and refuses when it is asked.
 #[test]
 fn doctor_says_which_libraries_can_give_records_of_devices() {
+    let folders = std::env::join_paths([intel_offload("openmp"), offload()]);
     let output = Command::new(omptrace_program())
         .args(["doctor", "--json"])
-        .env("LD_LIBRARY_PATH", intel_offload("openmp"))
+        .env("LD_LIBRARY_PATH", folders.expect("no colon is in a path"))
         .output()
         .expect("omptrace can be run");
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -190,11 +193,11 @@ fn doctor_says_which_libraries_can_give_records_of_devices() {
                 .as_str()
                 .is_some_and(|path| path.contains(name))
         };
-        let library = libraries.iter().find(is_it).expect("it is installed");
+        let library = libraries.iter().find(is_it).expect("it is found");
         library["can_trace"].as_bool().expect("a boolean")
     };
     assert!(can_trace("libomptarget.rtl.opencl.so"));
-    assert!(!can_trace("llvm-22/lib/libomptarget.so"));
+    assert!(!can_trace("offload/libomptarget.so"));
 }
 
 /// Intel's runtime of 2023 answers the tracing entry points and refuses to trace. It grants the newer form of data

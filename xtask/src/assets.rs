@@ -3,7 +3,9 @@
 use std::fs;
 
 use crate::Result;
-use crate::process::{self, command, root, target};
+use crate::process::{self, root, target};
+use crate::requirements::{Purpose, npm};
+use crate::setup;
 
 /// Files of a package, and their names beside our own.
 const FILES: [(&str, &str); 3] = [
@@ -16,26 +18,15 @@ const FILES: [(&str, &str); 3] = [
 ///
 /// # Errors
 /// npm cannot be run, has another file than the lock file says, or a file cannot be written.
-pub(crate) fn fetch() -> Result<()> {
+pub(crate) fn fetch(install: bool) -> Result<()> {
+    setup::ensure(Purpose::Tests, install)?;
     let assets = root().join("report/assets");
     let folder = target().join("assets");
     fs::create_dir_all(&folder)?;
     for name in ["package.json", "package-lock.json"] {
         fs::copy(assets.join(name), folder.join(name))?;
     }
-    process::run(
-        command(
-            "npm",
-            [
-                "ci",
-                "--ignore-scripts",
-                "--no-fund",
-                "--no-audit",
-                "--prefix",
-            ],
-        )
-        .arg(&folder),
-    )?;
+    process::run(npm(&["ci"]).arg(&folder))?;
     for (file, name) in FILES {
         fs::copy(
             folder.join("node_modules").join(file),

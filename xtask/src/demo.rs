@@ -11,6 +11,9 @@ use crate::setup;
 /// # Errors
 /// One of the steps failed; it has said why.
 pub(crate) fn run(install: bool) -> Result<()> {
+    eprintln!(
+        "The demo takes about 10 minutes on two processors, most of them a build of 1.2 GB in target/."
+    );
     setup::ensure(Purpose::Demo, install)?;
     build()?;
     let traced = trace_example("stencil.c", &[], &target().join("demo"))?;

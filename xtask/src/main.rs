@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The other commands are steps of these two, or what a packager and the documentation need.
-//! `compare`, `fuzz`, `growth`, `install` and `prose` need no more than compilers, `assets` needs npm. All others install what
-//! they need first ([`setup`]); `--no-install` only says what is missing.
+//! `compare`, `fuzz`, `growth`, `install` and `prose` need no more than compilers. All others install what they need
+//! first ([`setup`]); `--no-install` only says what is missing.
 
 mod assets;
 mod bench;
@@ -111,7 +111,7 @@ fn main() -> ExitCode {
         Task::Runtimes(arguments) => runtimes::try_all(&arguments, install),
         Task::Compare(arguments) => compare::run(&arguments),
         Task::Soak(arguments) => soak::run_all(&arguments, install),
-        Task::Assets => assets::fetch(),
+        Task::Assets => assets::fetch(install),
         Task::Site => site::build(install),
         Task::Screenshots => screenshots::run(install),
     };

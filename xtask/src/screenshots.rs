@@ -6,8 +6,8 @@ use std::process::Stdio;
 
 use crate::Result;
 use crate::omptrace::{build, omptrace, trace_example};
-use crate::process::{self, command, root, target};
-use crate::requirements::{Purpose, tools};
+use crate::process::{self, root, target};
+use crate::requirements::{Purpose, node, tools};
 use crate::setup;
 
 /// The examples that have a picture named after them, with arguments. They make a run of which one still sees
@@ -41,7 +41,7 @@ pub(crate) fn run(install: bool) -> Result<()> {
     for (example, arguments) in EXAMPLES {
         let traced = trace_example(example, arguments, &target().join("screenshots"))?;
         process::run(
-            command("node", ["tests/tools/perfetto_ui.mjs"])
+            node(&["tests/tools/perfetto_ui.mjs"])
                 .arg(&traced.timeline)
                 .args(["--expand", "--show", SPAN])
                 .arg("--screenshot")
@@ -63,7 +63,7 @@ fn report(trace: &Path, pictures: &Path) -> Result<()> {
     let page = folder.join("report.html");
     process::run(omptrace(&["report", "-o"]).arg(&page).arg(trace))?;
     process::run(
-        command("node", ["tests/tools/report.mjs"])
+        node(&["tests/tools/report.mjs"])
             .arg(&page)
             .arg("--folder")
             .arg(&folder)

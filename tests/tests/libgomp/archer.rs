@@ -3,11 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use omptrace_tests::env::{Compiler, compile, libgomp_adapter};
+use omptrace_tests::env::{Compiler, archer, compile, libgomp_adapter};
 use omptrace_tests::trace::{Traces, omptrace};
-
-/// Where LLVM's package has it. It needs nothing of LLVM's runtime.
-const ARCHER: &str = "/usr/lib/llvm-22/lib/libarcher.so";
 
 /// The program as GCC's ThreadSanitizer instruments it, with the adapter before libgomp.
 fn sanitized(flags: &[&str]) -> Command {
@@ -34,8 +31,7 @@ fn races(command: &mut Command) -> (usize, String) {
 
 #[test]
 fn archer_finds_the_race_and_nothing_else() {
-    assert!(Path::new(ARCHER).exists(), "run `cargo xtask setup`");
-    let alone = |flags: &[&str]| races(sanitized(flags).env("OMP_TOOL_LIBRARIES", ARCHER));
+    let alone = |flags: &[&str]| races(sanitized(flags).env("OMP_TOOL_LIBRARIES", archer()));
     let (found, said) = alone(&[]);
     assert_eq!(found, 0, "{said}");
     let (found, said) = alone(&["-DRACE"]);
@@ -50,7 +46,9 @@ fn archer_finds_the_same_behind_the_tracer() {
     for (flags, expected) in [([].as_slice(), 0), (&["-DRACE"], 1)] {
         let traces = Traces::folder();
         let mut command = sanitized(flags);
-        traces.trace(&mut command).env("OMPTRACE_NEXT_TOOL", ARCHER);
+        traces
+            .trace(&mut command)
+            .env("OMPTRACE_NEXT_TOOL", archer());
         let (found, said) = races(&mut command);
         assert_eq!(found, expected, "{said}");
         let check = omptrace([Path::new("check"), &traces.only()]);

@@ -25,7 +25,8 @@ fn a_program_with_a_tool_of_its_own_is_reported_before_and_after() {
         let rpath = format!("-Wl,-rpath,{}", with.parent().expect("a folder").display());
         ended_well(
             Command::new(Compiler::Clang22.path())
-                .args(["-fopenmp", "-rdynamic", "-Wl,--no-as-needed", &rpath, "-o"])
+                .args(Compiler::Clang22.flags())
+                .args(["-rdynamic", "-Wl,--no-as-needed", &rpath, "-o"])
                 .arg(&program)
                 .arg(root().join("tests/programs/tasks.c"))
                 .arg(with),

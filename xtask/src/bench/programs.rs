@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Result;
 use crate::process::{command, root, run};
+use crate::requirements::openmp_flags;
 
 use super::machine;
 use super::runs;
@@ -99,13 +100,12 @@ impl Programs {
         let sources = root().join("benches/programs");
         for program in PROGRAMS {
             // No debug information: valgrind 3.19 cannot read clang-22's.
-            run(command(
-                "clang-22",
-                ["-O2", "-Wall", "-Wextra", "-Werror", "-fopenmp", "-o"],
-            )
-            .arg(folder.join(program.name))
-            .arg(sources.join(program.name).with_extension("c"))
-            .arg(sources.join("measure.c")))?;
+            run(command("clang-22", ["-O2", "-Wall", "-Wextra", "-Werror"])
+                .args(openmp_flags())
+                .arg("-o")
+                .arg(folder.join(program.name))
+                .arg(sources.join(program.name).with_extension("c"))
+                .arg(sources.join("measure.c")))?;
         }
         Ok(Programs {
             folder: folder.to_owned(),

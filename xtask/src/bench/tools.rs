@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::Result;
 use crate::omptrace::release;
 use crate::process::{command, root, run, succeeds};
+use crate::requirements::openmp_flags;
 
 /// All callbacks, which do nothing: costs are counted from here.
 pub(super) const EMPTY: &str = "empty";
@@ -196,12 +197,13 @@ fn has_header(header: &str) -> bool {
 
 fn compile(name: &str, source: &str, flags: &[&str], folder: &Path) -> Result<PathBuf> {
     let library = folder.join(format!("lib{name}.so"));
-    run(command(
-        "clang-22",
-        ["-O2", "-shared", "-fPIC", "-Ibenches/tools", "-o"],
-    )
-    .arg(&library)
-    .arg(root().join(source))
-    .args(flags))?;
+    run(
+        command("clang-22", ["-O2", "-shared", "-fPIC", "-Ibenches/tools"])
+            .args(openmp_flags())
+            .args(["-fno-openmp", "-o"])
+            .arg(&library)
+            .arg(root().join(source))
+            .args(flags),
+    )?;
     Ok(library)
 }

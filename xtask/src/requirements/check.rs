@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{MARKER, MODULES, Requirement, Source, Test, Unpack, tools};
+use super::{MARKER, MODULES, Requirement, Source, Test, Unpack, openmp_flags, tools};
 use crate::process::{command, output, succeeds, succeeds_with_input};
 
 impl Requirement {
@@ -22,10 +22,17 @@ impl Test {
             Test::Prints(words, text) => {
                 printed(words).is_some_and(|printed| printed.contains(text))
             }
-            Test::Version(words, oldest) => {
-                major_version(words).is_some_and(|version| version >= *oldest)
-            }
             Test::Compiles(compiler, source) => compiles(compiler, source),
+            Test::CompilesForOpenMp(flags, source) => {
+                let ours = openmp_flags();
+                let ours = ours.iter().map(String::as_str);
+                let words: Vec<&str> = ["clang-22"]
+                    .into_iter()
+                    .chain(ours)
+                    .chain(flags.iter().copied())
+                    .collect();
+                compiles(&words, source)
+            }
             Test::File(path) => Path::new(path).exists(),
             Test::All(tests) => tests.iter().all(|test| test.passes(source)),
             Test::Unpacked => source.is_unpacked(&tools()),
@@ -50,11 +57,9 @@ impl Source {
                     version.is_none_or(|wanted| is_version(&installed, wanted))
                 })
             }
-            Source::Pip(package) => {
-                let information = package.replace("==", "-") + ".dist-info";
-                has_all_modules(&tools.join("python"), &information)
-            }
-            Source::PipAll { folder, modules } => {
+            Source::Pip {
+                folder, modules, ..
+            } => {
                 let folder = tools.join(folder);
                 fs::read_to_string(folder.join(MODULES))
                     .is_ok_and(|installed| installed == modules.join(" "))
@@ -120,12 +125,12 @@ fn has_all_modules(folder: &Path, information: &str) -> bool {
     let Ok(list) = fs::read_to_string(folder.join(information).join("RECORD")) else {
         return false;
     };
-    // Programs lie elsewhere than the list says, where pip was given a folder.
+    // Programs lie in `bin` of the folder that pip was given, and the list has them as `../../bin/NAME`.
     let mut files = list
         .lines()
         .filter_map(|line| line.split(',').next())
-        .filter(|name| !name.starts_with("..") && !name.starts_with('"'));
-    files.all(|name| folder.join(name).exists())
+        .filter(|name| !name.starts_with('"'));
+    files.all(|name| folder.join(name.trim_start_matches("../")).exists())
 }
 
 /// Whether the compiler, with its options, makes a program of `source`.
@@ -157,19 +162,13 @@ fn printed(words: &[&str]) -> Option<String> {
     String::from_utf8(output(&mut words_command(words)).ok()?).ok()
 }
 
-fn major_version(words: &[&str]) -> Option<u32> {
-    let printed = printed(words)?;
-    let digits = printed.trim_start_matches(|character: char| !character.is_ascii_digit());
-    digits.split('.').next()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
 
     use super::*;
-    use crate::requirements::Package;
+    use crate::requirements::{Package, mb};
 
     /// An empty folder of the test's own.
     fn folder(test: &str) -> PathBuf {
@@ -210,6 +209,7 @@ mod tests {
     fn a_folder_that_lacks_a_file_or_is_of_another_package_is_not_unpacked() {
         const WANTED: Source = Source::Unpack(Unpack {
             package: Package::Deb("libomp5-99"),
+            size: mb(1, 1),
             wanted: &["/lib/libomp.so.5"],
             folder: "runtimes/llvm-99",
             links: &["libomp.so"],
@@ -246,15 +246,24 @@ mod tests {
     #[test]
     fn modules_of_python_are_there_when_each_of_their_files_is() {
         let tools = folder("pip");
-        let is_there = || Source::Pip("name==1.2").is_unpacked(&tools);
+        let source = Source::Pip {
+            folder: "python",
+            modules: &["name==1.2"],
+            size: mb(1, 1),
+        };
+        let is_there = || source.is_unpacked(&tools);
         let python = tools.join("python");
         write(
             python.join("name-1.2.dist-info/RECORD"),
             "name/__init__.py,sha256=x,1\n../../bin/name,sha256=y,2\nname-1.2.dist-info/RECORD,,\n",
         );
-        assert!(!is_there());
         write(python.join("name/__init__.py"), "");
+        write(python.join(MODULES), "name==1.2");
+        assert!(!is_there());
+        write(python.join("bin/name"), "");
         assert!(is_there());
+        write(python.join(MODULES), "name==1.1");
+        assert!(!is_there());
         fs::remove_dir_all(tools).unwrap();
     }
 
