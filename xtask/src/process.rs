@@ -1,9 +1,13 @@
 //! Running other programs, each shown before it runs as one could type it.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use crate::Result;
 
@@ -110,12 +114,30 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
     }
 }
 
-/// Runs to the end, passing both its outputs on to stdout, and shows each line to `look` as well.
-/// Returns true if it ended with status 0.
+/// Every check and every test prints something in less time, on a busy machine, too.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(30);
+
+/// How a command ended that was watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With status 0.
+    Well,
+    /// With another status, or by a signal.
+    Badly,
+    /// It printed nothing for too long, and was ended.
+    Silent,
+}
+
+/// Runs to the end, passing both its outputs on to stdout, and shows each line to `look` as well. Where nothing comes for as
+/// long as `patience`, the command and what it has started are ended.
 ///
 /// # Errors
 /// The program cannot be started.
-pub(crate) fn run_watched(command: &mut Command, mut look: impl FnMut(&str)) -> Result<bool> {
+pub(crate) fn run_watched(
+    command: &mut Command,
+    patience: Duration,
+    mut look: impl FnMut(&str),
+) -> Result<End> {
     show(command);
     // One pipe for both outputs keeps their lines in order.
     let (reader, writer) = std::io::pipe()?;
@@ -127,14 +149,65 @@ pub(crate) fn run_watched(command: &mut Command, mut look: impl FnMut(&str)) -> 
     // The command still holds the pipe's writing ends: as long as they are open, reading does not end.
     command.stdout(Stdio::null()).stderr(Stdio::null());
 
-    let mut lines = BufReader::new(reader);
-    let mut line = Vec::new();
-    while lines.read_until(b'\n', &mut line)? > 0 {
-        std::io::stdout().write_all(&line)?;
-        look(String::from_utf8_lossy(&line).trim_end());
-        line.clear();
+    let (sender, lines) = mpsc::channel();
+    // It is not waited for: what was started and escaped may hold the pipe for ever.
+    thread::spawn(move || {
+        let mut reader = BufReader::new(reader);
+        let mut line = Vec::new();
+        while reader
+            .read_until(b'\n', &mut line)
+            .is_ok_and(|length| length > 0)
+            && sender.send(std::mem::take(&mut line)).is_ok()
+        {}
+    });
+    loop {
+        match lines.recv_timeout(patience) {
+            Ok(line) => {
+                let line = String::from_utf8_lossy(&line);
+                print!("{line}");
+                look(line.trim_end());
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                end_with_children(child.id());
+                child.wait()?;
+                return Ok(End::Silent);
+            }
+        }
     }
-    Ok(child.wait()?.success())
+    Ok(match child.wait()?.success() {
+        true => End::Well,
+        false => End::Badly,
+    })
+}
+
+/// Kills a process and all that descend from it.
+fn end_with_children(root: u32) {
+    let mut found = vec![root];
+    let processes = parents();
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        let children = processes.iter().filter(|(_, of)| *of == parent);
+        found.extend(children.map(|(process, _)| process));
+        next += 1;
+    }
+    for process in found {
+        // SAFETY: it takes two numbers.
+        unsafe { libc::kill(process.cast_signed(), libc::SIGKILL) };
+    }
+}
+
+/// Each process with its parent.
+fn parents() -> Vec<(u32, u32)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let of = |entry: fs::DirEntry| {
+        let process = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        // The name, in parentheses, may hold anything; the state and the parent come behind it.
+        let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?;
+        Some((process, parent.parse().ok()?))
+    };
+    entries.filter_map(of).collect()
 }
 
 fn show(command: &Command) {
@@ -151,4 +224,45 @@ fn name(command: &Command) -> String {
 
 fn explain(command: &Command, error: &std::io::Error) -> String {
     format!("cannot run {}: {error}", name(command))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Its grandchild holds the pipe, as a test program does that cargo has started.
+    #[test]
+    fn a_command_that_falls_silent_is_ended_with_what_it_started() {
+        let mut lines = Vec::new();
+        let mut hanging = command("sh", ["-c", "sh -c 'echo $$; sleep 600; :'; :"]);
+        let end = run_watched(&mut hanging, Duration::from_secs(2), |line| {
+            lines.push(line.to_owned());
+        });
+        assert_eq!(end.unwrap(), End::Silent);
+        let grandchild: u32 = lines[0].parse().unwrap();
+        let is_gone = || parents().iter().all(|(process, _)| *process != grandchild);
+        // Whoever inherits it takes note of its end some time.
+        let is_dead = || {
+            let stat = fs::read_to_string(format!("/proc/{grandchild}/stat"));
+            stat.is_ok_and(|stat| stat.contains(") Z "))
+        };
+        while !is_gone() && !is_dead() {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_command_ends_well_with_status_0_only() {
+        for (status, expected) in [("0", End::Well), ("3", End::Badly)] {
+            let mut lines = Vec::new();
+            let words = format!("echo a; echo b >&2; exit {status}");
+            let end = run_watched(
+                &mut command("sh", ["-c", &words]),
+                Duration::from_secs(600),
+                |line| lines.push(line.to_owned()),
+            );
+            assert_eq!(end.unwrap(), expected);
+            assert_eq!(lines, ["a", "b"]);
+        }
+    }
 }

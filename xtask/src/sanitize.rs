@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Result;
 use crate::omptrace::{build, release};
-use crate::process::{cargo, command, host, output, run, run_watched, target};
+use crate::process::{End, PATIENCE, cargo, command, host, output, run, run_watched, target};
 use crate::requirements::Purpose;
 use crate::setup;
 
@@ -280,7 +280,7 @@ impl Sanitizer {
             .args(cases)
             .env("OMPTRACE_TEST_BIN_DIR", &product)
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
-        run_watched(&mut command, |_| ())
+        Ok(run_watched(&mut command, PATIENCE, |_| ())? == End::Well)
     }
 
     /// The reports of it, process by process.

@@ -5,15 +5,18 @@ use std::process::Command;
 
 use crate::Result;
 use crate::omptrace::{build, release};
-use crate::process::{cargo, command, run_watched, succeeds};
-use crate::requirements::{Purpose, tools};
+use crate::process::{End, PATIENCE, cargo, command, run_watched};
+use crate::requirements::{Purpose, nextest, tools};
 use crate::setup;
 
 /// So much of what a failed check printed is repeated at the end.
 const MAX_LAST_LINES: usize = 60;
 
+/// A test of `cargo test` that fails is tried so often at most, as .config/nextest.toml has it for nextest.
+const TRIES: u32 = 3;
+
 /// GB that a whole run writes, tools and what is built included.
-const DISK_GB: u64 = 12;
+const DISK_GB: u64 = 16;
 
 /// `cargo xtask test`.
 #[derive(Debug, clap::Args)]
@@ -30,8 +33,11 @@ pub(crate) struct Test {
 /// Something failed.
 pub(crate) fn run(arguments: &Test, install: bool) -> Result<()> {
     let mut total = Count::default();
-    if let Some(free) = free_gb().filter(|free| !arguments.core && *free < DISK_GB) {
-        eprintln!("warning: {free} GB of disk are free, and a whole run needs {DISK_GB}");
+    if !arguments.core {
+        eprintln!("Everything takes about 90 minutes on two processors, and {DISK_GB} GB of disk.");
+        if let Some(free) = free_gb().filter(|free| *free < DISK_GB) {
+            eprintln!("warning: {free} GB of disk are free");
+        }
     }
     let prepared = match arguments.core {
         true => Ok(()),
@@ -86,8 +92,18 @@ fn free_gb() -> Option<u64> {
 struct Step {
     name: &'static str,
     command: Command,
-    /// Whether it runs tests and counts them; a command that does not is itself one test.
-    counts: bool,
+    runs: Runs,
+}
+
+/// What a command runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Runs {
+    /// Itself, which is one test.
+    Check,
+    /// Tests, by `cargo test`, which does not try again what fails.
+    CargoTest,
+    /// Tests, by nextest.
+    Nextest,
 }
 
 /// A command that is one test.
@@ -95,16 +111,16 @@ fn check(name: &'static str, command: Command) -> Step {
     Step {
         name,
         command,
-        counts: false,
+        runs: Runs::Check,
     }
 }
 
-/// A command that runs tests.
-fn tests(name: &'static str, command: Command) -> Step {
+/// A `cargo test` of these words.
+fn tests(name: &'static str, words: &[&str]) -> Step {
     Step {
         name,
-        command,
-        counts: true,
+        command: cargo(["test", "--no-fail-fast"].iter().chain(words)),
+        runs: Runs::CargoTest,
     }
 }
 
@@ -154,40 +170,26 @@ fn core_steps() -> Vec<Step> {
     ];
     /// Tests on the reference runtime that need headers or OTF2's tools.
     const NEED_TOOLS: [&str; 4] = ["counts::", "runtime::", "migration::", "archives"];
-    let run = |words: &[&str]| cargo(["test", "--no-fail-fast"].iter().chain(words));
-    let mut of_packages = run(PACKAGES);
-    of_packages.args(["--lib", "--bins", "--tests"]);
-    let mut on_reference_runtime = run(&[
+    let of_packages = [PACKAGES, &["--lib", "--bins", "--tests"]].concat();
+    let mut on_reference_runtime = vec![
         "--package=omptrace-tests",
         "--lib",
         "--test=reference",
         "--",
-    ]);
-    on_reference_runtime.args(NEED_TOOLS.iter().flat_map(|name| ["--skip", name]));
+    ];
+    on_reference_runtime.extend(NEED_TOOLS.iter().flat_map(|name| ["--skip", name]));
     with_environment(vec![
         formatting(),
         clippy(),
         prose(),
         // Its other test compares it with headers that are downloaded.
-        tests("the interface", run(&["--package=ompt-sys", "--lib"])),
-        tests("each package", of_packages),
-        tests("the reference runtime", on_reference_runtime),
+        tests("the interface", &["--package=ompt-sys", "--lib"]),
+        tests("each package", &of_packages),
+        tests("the reference runtime", &on_reference_runtime),
     ])
 }
 
 fn steps() -> Vec<Step> {
-    let runner = if succeeds(&mut cargo(["nextest", "--version"])) {
-        cargo(["nextest", "run", "--workspace", "--no-fail-fast"])
-    } else {
-        cargo([
-            "test",
-            "--workspace",
-            "--lib",
-            "--bins",
-            "--tests",
-            "--no-fail-fast",
-        ])
-    };
     let mut deny = command(tools().join("bin/cargo-deny"), ["--workspace", "check"]);
     deny.args(["bans", "licenses", "sources"]);
     with_environment(vec![
@@ -196,7 +198,11 @@ fn steps() -> Vec<Step> {
         prose(),
         growth(),
         check("cargo-deny", deny),
-        tests("tests", runner),
+        Step {
+            name: "tests",
+            command: nextest(&["run", "--workspace", "--no-fail-fast"]),
+            runs: Runs::Nextest,
+        },
         check(
             "instructions per event",
             cargo(["xtask", "--no-install", "bench", "--short"]),
@@ -210,10 +216,7 @@ fn steps() -> Vec<Step> {
             // The same seed each time. libFuzzer goes by the clock, too, so that other inputs come all the same.
             cargo(["xtask", "--no-install", "fuzz", "--seed=1"]),
         ),
-        tests(
-            "documentation's tests",
-            cargo(["test", "--workspace", "--doc", "--no-fail-fast"]),
-        ),
+        tests("documentation's tests", &["--workspace", "--doc"]),
     ])
 }
 
@@ -222,6 +225,8 @@ fn with_environment(mut steps: Vec<Step>) -> Vec<Step> {
     for step in &mut steps {
         step.command
             .env("CARGO_TERM_COLOR", "never")
+            // Nothing is built a second time: what incremental builds would keep is 3 GB of disk for nothing.
+            .env("CARGO_INCREMENTAL", "0")
             .env("OMPTRACE_TEST_BIN_DIR", release());
     }
     steps
@@ -229,31 +234,74 @@ fn with_environment(mut steps: Vec<Step>) -> Vec<Step> {
 
 impl Step {
     fn run(mut self) -> Result<Count> {
-        let mut count = Count::default();
-        let mut last = VecDeque::new();
-        let ended_well = run_watched(&mut self.command, |line| {
-            if self.counts {
-                count.look(line);
-            } else {
-                if last.len() == MAX_LAST_LINES {
-                    last.pop_front();
+        let mut count = self.attempt(None)?;
+        if self.runs == Runs::CargoTest {
+            for attempt in 2..=TRIES {
+                if count.lines.is_empty() || !count.is_complete {
+                    break;
                 }
-                last.push_back(format!("\n  | {line}"));
+                let again = self.attempt(Some(&count.names()))?;
+                if !count.replace(again, attempt) {
+                    break;
+                }
             }
-        })?;
-        match (self.counts, ended_well) {
-            (false, true) => count.passed += 1,
-            (true, true) => {}
-            // Tests that failed are counted already; a command that failed without them did not get that far.
-            (_, false) if count.failed == 0 => {
-                // Where all output is too long to be kept, its end may be.
-                let last: String = last.into_iter().collect();
-                count.fail(format!("{}{last}", self.name));
-            }
-            (_, false) => {}
         }
         Ok(count)
     }
+
+    /// Runs the command once; only the tests of these names, where they are given.
+    fn attempt(&mut self, names: Option<&[String]>) -> Result<Count> {
+        let mut some;
+        let command = match names {
+            None => &mut self.command,
+            Some(names) => {
+                some = only(&self.command, names);
+                &mut some
+            }
+        };
+        let mut count = Count::default();
+        let mut last = VecDeque::new();
+        let end = run_watched(command, PATIENCE, |line| {
+            if self.runs != Runs::Check {
+                count.look(line);
+            }
+            if last.len() == MAX_LAST_LINES {
+                last.pop_front();
+            }
+            last.push_back(format!("\n  | {line}"));
+        })?;
+        // Where all output is too long to be kept, its end may be.
+        let last: String = last.into_iter().collect();
+        if end == End::Silent {
+            let minutes = PATIENCE.as_secs() / 60;
+            let how = "ended, for it had printed nothing for";
+            count.fail(format!("{}: {how} {minutes} minutes{last}", self.name));
+        } else if end == End::Badly && count.failed == 0 {
+            // Tests that failed are counted already; a command that failed without them did not get that far.
+            count.fail(format!("{}{last}", self.name));
+        } else if count.begun > count.ended {
+            let how = "a test program did not come to its end";
+            count.fail(format!("{}: {how}{last}", self.name));
+        } else {
+            count.is_complete = true;
+            count.passed += u64::from(self.runs == Runs::Check);
+        }
+        Ok(count)
+    }
+}
+
+/// The same `cargo test`, of the tests of these names.
+fn only(all: &Command, names: &[String]) -> Command {
+    let mut some = command(all.get_program(), all.get_args());
+    some.envs(
+        all.get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    if all.get_args().all(|word| word != "--") {
+        some.arg("--");
+    }
+    some.arg("--exact").args(names);
+    some
 }
 
 /// How many tests passed and failed, as their runner reports.
@@ -267,12 +315,43 @@ struct Count {
     flaky: Vec<String>,
     /// Whether nextest's summary has come, below which it repeats what is not as it should be.
     summed_up: bool,
+    /// Test programs that `cargo test` has begun, and those whose summary has come.
+    begun: u64,
+    ended: u64,
+    /// Whether all that was to run has come to its end.
+    is_complete: bool,
 }
 
 impl Count {
     fn fail(&mut self, line: String) {
         self.failed += 1;
         self.lines.push(line);
+    }
+
+    /// The names of the tests of `cargo test` that failed.
+    fn names(&self) -> Vec<String> {
+        let name = |line: &String| {
+            let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+            Some(name.trim_end_matches(" - should panic").to_owned())
+        };
+        self.lines.iter().filter_map(name).collect()
+    }
+
+    /// Takes in what came of the tests that failed when they were tried `again`, at this attempt. False where that says nothing.
+    fn replace(&mut self, again: Count, attempt: u32) -> bool {
+        let has_run = again.passed + again.failed >= self.lines.len() as u64;
+        if !again.is_complete || !has_run {
+            return false;
+        }
+        for name in self.names() {
+            if !again.names().contains(&name) {
+                self.flaky.push(format!("FLAKY {attempt}/{TRIES} {name}"));
+            }
+        }
+        self.passed = (self.passed + self.failed).saturating_sub(again.failed);
+        self.failed = again.failed;
+        self.lines = again.lines;
+        true
     }
 
     /// Takes in one line of a runner's output: the summaries of `cargo test`, one per binary,
@@ -298,6 +377,9 @@ impl Count {
             self.passed += before(line, "passed");
             self.failed += before(line, "failed") + before(line, "timed out");
             self.summed_up |= sums_up;
+            self.ended += 1;
+        } else if line.starts_with("     Running ") || line.starts_with("   Doc-tests ") {
+            self.begun += 1;
         } else if line.starts_with("test ") && line.ends_with("... FAILED") {
             self.lines.push(line.to_owned());
         } else if self.summed_up && trimmed.starts_with("FLAKY ") {
@@ -344,6 +426,50 @@ test result: FAILED. 3 passed; 4 failed; 0 ignored; 0 measured; 0 filtered out; 
         let badly =
             "     Summary [   0.059s] 5 tests run: 3 passed, 1 failed, 1 timed out, 0 skipped";
         assert_eq!(counted(badly), (3, 2));
+    }
+
+    fn step(script: &str) -> Step {
+        Step {
+            name: "tests",
+            command: command("sh", ["-c", script, "sh"]),
+            runs: Runs::CargoTest,
+        }
+    }
+
+    #[test]
+    fn what_fails_once_under_cargo_test_passes_and_is_listed() {
+        // As cargo does: the second time, with the names of what failed.
+        let script = r#"case "$*" in
+"-- --exact seldom never") echo 'test seldom ... ok'; echo 'test never ... FAILED'
+  echo 'test result: FAILED. 1 passed; 1 failed; 0 ignored'; exit 101;;
+"-- --exact never") echo 'test never ... FAILED'; echo 'test result: FAILED. 0 passed; 1 failed; 0 ignored'; exit 101;;
+"") echo '     Running unittests src/lib.rs (x)'; echo 'test seldom ... FAILED'; echo 'test never ... FAILED'
+  echo 'test result: FAILED. 7 passed; 2 failed; 0 ignored'; exit 101;;
+*) exit 1;;
+esac"#;
+        let count = step(script).run().unwrap();
+        assert_eq!((count.passed, count.failed), (8, 1));
+        assert_eq!(count.flaky, ["FLAKY 2/3 seldom"]);
+        assert_eq!(count.lines, ["test never ... FAILED"]);
+    }
+
+    #[test]
+    fn what_is_not_run_again_stays_failed() {
+        let script = "case $* in '') echo 'test a ... FAILED'; echo 'test result: FAILED. 1 passed; 1 failed'; exit 101;;
+*) echo 'test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 2 filtered out';; esac";
+        let count = step(script).run().unwrap();
+        assert_eq!((count.passed, count.failed), (1, 1));
+        assert_eq!(count.lines, ["test a ... FAILED"]);
+    }
+
+    /// A second try of what failed by itself would not show it.
+    #[test]
+    fn a_test_program_that_crashes_is_a_failure_beside_tests_that_fail() {
+        let script = "echo '     Running a (b)'; echo 'test a ... FAILED'; echo 'test result: FAILED. 1 passed; 1 failed'
+echo '     Running c (d)'; exit 101";
+        let count = step(script).run().unwrap();
+        assert_eq!((count.passed, count.failed), (1, 2));
+        assert!(count.lines[1].starts_with("tests: a test program did not"));
     }
 
     #[test]
