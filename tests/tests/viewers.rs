@@ -1,8 +1,13 @@
 //! The viewers themselves: each distinguishes a sound trace from a broken one.
 
 use std::fs;
+use std::io::Read;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
+use omptrace_tests::env::{node, root, tools};
 use omptrace_tests::viewers::{
     Answer, ask_trace_processor, open_in_catapult, open_in_ui, screenshot,
 };
@@ -88,6 +93,36 @@ fn catapult_opens_a_sound_trace() {
 #[test]
 fn catapult_rejects_a_broken_trace() {
     check_broken(open_in_catapult);
+}
+
+/// A pipe holds 64 KiB, and Node makes it non-blocking once a script has touched `process.stdout`.
+#[test]
+fn an_answer_comes_whole_however_slowly_it_is_read() {
+    const LENGTH: usize = 1_000_000;
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let script = folder.path().join("answers.mjs");
+    let viewer = root().join("tests/tools/viewer.mjs");
+    let text = format!(
+        "import {{ answer }} from {viewer:?};
+        process.stdout.writableLength;
+        answer(\"a\".repeat({LENGTH}));
+        process.exit();"
+    );
+    fs::write(&script, text).expect("a temporary folder can be written");
+    let mut child = Command::new(node())
+        .arg(&script)
+        .env("OMPTRACE_TOOLS", tools())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("node can be run");
+    let mut pipe = child.stdout.take().expect("it is piped");
+    let mut answer = vec![0];
+    pipe.read_exact(&mut answer).expect("an answer");
+    // Meanwhile it fills the pipe.
+    thread::sleep(Duration::from_millis(500));
+    pipe.read_to_end(&mut answer).expect("an answer");
+    assert!(child.wait().expect("it ends").success());
+    assert_eq!(answer.len(), LENGTH + "\"\"\n".len());
 }
 
 #[test]
