@@ -3,19 +3,32 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use omptrace_tests::env::{Compiler, compile, omptrace_program, python, runtime};
+use omptrace_tests::env::{
+    Compiler, archer, compile, libgomp_adapter, omptrace_program, python, runtime, tool_library,
+};
 use omptrace_tests::trace::{Traces, counts, dump, info, omptrace};
 
 /// Runs `omptrace record` with `arguments` to its good end; the traces appear in `traces`.
 fn record<A: AsRef<OsStr>>(traces: &Traces, arguments: impl IntoIterator<Item = A>) -> Output {
-    let output = Command::new(omptrace_program())
+    let libomp = runtime("llvm-19").join("libomp.so.5");
+    record_by(&omptrace_program(), &libomp, traces, arguments)
+}
+
+/// The same by this program, with this runtime of LLVM.
+fn record_by<A: AsRef<OsStr>>(
+    omptrace: &Path,
+    libomp: &Path,
+    traces: &Traces,
+    arguments: impl IntoIterator<Item = A>,
+) -> Output {
+    let output = Command::new(omptrace)
         .arg("record")
         .arg("--libomp")
-        .arg(runtime("llvm-19").join("libomp.so.5"))
+        .arg(libomp)
         .args(arguments)
         .env("OMPTRACE_OUTPUT", "")
         .current_dir(traces.path())
@@ -138,21 +151,30 @@ fn the_trace_of_a_process_of_another_user_is_found() {
     let traces = Traces::folder();
     fs::set_permissions(traces.path(), fs::Permissions::from_mode(0o755)).expect("our folder");
     let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
-    // Folders on the way to it may be closed to others.
-    let copy = traces.path().join("app");
-    fs::copy(&program, &copy).expect("it can be copied");
+    // Folders on the way to these may be closed to others, as root's home is.
+    let copy = |from: &Path, name: &str| {
+        let copy = traces.path().join(name);
+        fs::copy(from, &copy).expect("it can be copied");
+        copy
+    };
+    copy(&program, "app");
+    let omptrace = copy(&omptrace_program(), "omptrace");
+    copy(&tool_library(), "libomptrace.so");
+    copy(&libgomp_adapter(), "libomptgomp.so");
+    let libomp = copy(&runtime("llvm-19").join("libomp.so.5"), "libomp.so.5");
     // SAFETY: no arguments, and it cannot fail.
     let script = match unsafe { libc::geteuid() } {
         0 => "exec setpriv --reuid=65534 --regid=65534 --clear-groups ./app 2 4",
         _ => "chmod 0 $OMPTRACE_REGISTRY; ./app 2 4; chmod 700 $OMPTRACE_REGISTRY",
     };
-    let script = format!("export PMI_RANK=7; {script}");
+    let script = format!("export PMI_RANK=7 LD_LIBRARY_PATH=$PWD; {script}");
     for (folder, output) in [("plain", "plain/"), ("run-7", "run-%r/x.%p.omptrace")] {
         let at = traces.path().join(folder);
         open_folder(&at);
         // A trace of another run stays as it is.
         fs::write(at.join("other.omptrace"), "no trace").expect("our folder");
-        let output = record(&traces, ["-o", output, "--", "sh", "-c", &script]);
+        let words = ["-o", output, "--", "sh", "-c", &script];
+        let output = record_by(&omptrace, &libomp, &traces, words);
         let said = said(&output);
         let found = fs::read_dir(&at).expect("our folder").flatten();
         let found: Vec<_> = found
@@ -293,7 +315,7 @@ fn programs_that_archer_watches_are_watched_while_recorded() {
         command
             .env("TSAN_OPTIONS", "ignore_noninstrumented_modules=1")
             // Where the runtime looks for Archer.
-            .env("LD_LIBRARY_PATH", "/usr/lib/llvm-22/lib")
+            .env("LD_LIBRARY_PATH", archer().parent().expect("a folder"))
             .output()
             .expect("it can be run")
     };
@@ -364,14 +386,19 @@ fn a_selection_with_half_a_pair_is_reported() {
 fn a_runtime_of_llvm_by_the_name_of_libgomp_is_replaced() {
     let program = compile("tests/programs/gcc_loops.c", Compiler::Gcc, &[]);
     let traces = Traces::folder();
+    let libomp = runtime("llvm-19").join("libomp.so.5");
+    let llvm = tempfile::tempdir().expect("a folder");
+    for name in ["libomp.so.5", "libgomp.so.1"] {
+        symlink(&libomp, llvm.path().join(name)).expect("our folder");
+    }
     let output = Command::new("timeout")
         .arg("60")
         .arg(omptrace_program())
         .args(["record", "-o", "x.omptrace", "--libomp"])
-        .arg(runtime("llvm-19").join("libomp.so.5"))
+        .arg(&libomp)
         .arg("--")
         .arg(program)
-        .env("LD_LIBRARY_PATH", "/usr/lib/llvm-22/lib")
+        .env("LD_LIBRARY_PATH", llvm.path())
         .current_dir(traces.path())
         .output()
         .expect("omptrace can be run");
