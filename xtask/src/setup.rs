@@ -577,7 +577,7 @@ The following NEW packages will be installed:
 1 upgraded, 248 newly installed, 0 to remove and 4 not upgraded.
 Need to get 450 MB/1,200 MB of archives.
 After this operation, 1,953 kB of additional disk space will be used.
-'http://deb.debian.org/debian/pool/x.deb' x.deb 1 MD5Sum:0";
+'http://mirror.example/pool/x.deb' x.deb 1 MD5Sum:0";
         let expected = Plan {
             installed: 248,
             upgraded: 1,
