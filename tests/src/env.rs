@@ -402,7 +402,16 @@ pub fn compile(source: &str, compiler: Compiler, flags: &[&str]) -> PathBuf {
         .arg(root().join(source))
         .args(flags)
         .arg("-lm");
-    build(source, command)
+    let offloads = flags
+        .iter()
+        .any(|flag| flag.starts_with("-fopenmp-targets"));
+    build_by(source, command, |program| {
+        if offloads {
+            // By this name libomptarget opens the runtime, at a place where another may lie. A name that the program needs it by
+            // is no question any more.
+            patchelf(&["--add-needed", "libomp.so"], program);
+        }
+    })
 }
 
 /// The tool of `tests/tools/count.c`, which counts callbacks.
@@ -568,7 +577,12 @@ fn patchelf(words: &[&str], file: &Path) {
 }
 
 /// Runs the compiler's `command`, unless what it would make is there already.
-fn build(source: &str, mut command: Command) -> PathBuf {
+fn build(source: &str, command: Command) -> PathBuf {
+    build_by(source, command, |_| ())
+}
+
+/// The same, with what is to be done with the program then.
+fn build_by(source: &str, mut command: Command, finish: impl FnOnce(&Path)) -> PathBuf {
     let source = Path::new(source);
     let content = fs::read(root().join(source))
         .unwrap_or_else(|error| panic!("{}: {error}", source.display()));
@@ -589,6 +603,7 @@ fn build(source: &str, mut command: Command) -> PathBuf {
     let program = folder.join(format!("{stem}-{:016x}", hasher.finish()));
     once(&program, |unfinished| {
         run(command.arg("-o").arg(unfinished));
+        finish(unfinished);
         Ok(())
     });
     program

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::Result;
 use crate::process::{cargo, command, root, run, target};
-use crate::requirements::openmp_flags;
+use crate::requirements::{openmp_flags, tools};
 
 /// The folder that the release build of the program and, beside it, of the library lie in.
 pub(crate) fn release() -> PathBuf {
@@ -74,11 +74,17 @@ pub(crate) fn trace_example(source: &str, arguments: &[&str], folder: &Path) -> 
         .arg(root().join("examples").join(source))
         .args(flags)
         .arg("-lm"))?;
-    run(omptrace(&["record", "-o"])
+    let mut record = omptrace(&["record", "-o"]);
+    record
         .arg(&traced.trace)
         .arg("--")
         .arg(&program)
-        .args(arguments))?;
+        .args(arguments);
+    if name == "offload" {
+        // libomptarget opens the runtime once more, by a name and at a place where another may lie.
+        record.env("LD_LIBRARY_PATH", tools().join("runtimes/llvm-19"));
+    }
+    run(&mut record)?;
     run(omptrace(&["convert"])
         .arg(&traced.trace)
         .args(["--to", "perfetto", "-o"])
