@@ -1,11 +1,12 @@
 //! Devices of libgomp's plugins (OpenMP 5.2, 19.5.2.19 and 19.5.2.20). A tool learns of a device before the first construct that uses
 //! it. libgomp traces no devices, so there is no lookup function.
 
-use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use core::ffi::{CStr, c_char, c_int, c_uint};
 use core::{mem, ptr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::elf::Library;
 use crate::{loaded, tool};
 
 /// Devices that the tool knows, one bit each.
@@ -70,12 +71,14 @@ extern "C" fn at_exit() {
 fn name_of(device: c_int, plugins: &mut Vec<(&'static CStr, c_int)>) -> Option<&'static CStr> {
     const PLUGIN: &[u8] = b"libgomp-plugin-";
     if plugins.is_empty() {
-        let files = loaded::files(|file| file.windows(PLUGIN.len()).any(|window| window == PLUGIN));
-        // SAFETY: the loader's names of libraries.
-        let found = files
-            .iter()
-            .filter_map(|file| unsafe { loaded::with(file.as_ptr(), plugin) }.flatten());
-        plugins.extend(found);
+        let mut found = Vec::new();
+        loaded::each(|module, _| {
+            let name = module.name().to_bytes();
+            if name.windows(PLUGIN.len()).any(|window| window == PLUGIN) {
+                found.push(module.library);
+            }
+        });
+        plugins.extend(found.into_iter().filter_map(plugin));
     }
     let mut first = 0;
     plugins.iter().find_map(|(name, count)| {
@@ -84,25 +87,18 @@ fn name_of(device: c_int, plugins: &mut Vec<(&'static CStr, c_int)>) -> Option<&
     })
 }
 
-/// The name of the plugin of this handle, and its number of devices (GCC's `libgomp-plugin.h`).
-fn plugin(handle: *mut c_void) -> Option<(&'static CStr, c_int)> {
+/// The name of a plugin, and its number of devices (GCC's `libgomp-plugin.h`).
+fn plugin(library: Library) -> Option<(&'static CStr, c_int)> {
     type GetName = unsafe extern "C" fn() -> *const c_char;
     type GetNumDevices = unsafe extern "C" fn(c_uint) -> c_int;
-    // SAFETY: a handle and strings.
-    let (name, count) = unsafe {
-        (
-            libc::dlsym(handle, c"GOMP_OFFLOAD_get_name".as_ptr()),
-            libc::dlsym(handle, c"GOMP_OFFLOAD_get_num_devices".as_ptr()),
-        )
-    };
+    let name = library.function(c"GOMP_OFFLOAD_get_name")?;
+    let count = library.function(c"GOMP_OFFLOAD_get_num_devices")?;
     // libgomp never closes its plugins, so the name stays.
-    (!name.is_null() && !count.is_null()).then(|| {
-        // SAFETY: functions of these names have these types. The argument, OpenMP's `requires` clauses, is new in GCC 13, and is
-        // ignored before.
-        unsafe {
-            let name = mem::transmute::<*mut c_void, GetName>(name)();
-            let count = mem::transmute::<*mut c_void, GetNumDevices>(count)(0);
-            (CStr::from_ptr(name), count.max(0))
-        }
-    })
+    // SAFETY: functions of these names have these types. The argument, OpenMP's `requires` clauses, is new in GCC 13, and is
+    // ignored before.
+    unsafe {
+        let name = mem::transmute::<usize, GetName>(name)();
+        let count = mem::transmute::<usize, GetNumDevices>(count)(0);
+        Some((CStr::from_ptr(name), count.max(0)))
+    }
 }

@@ -1,6 +1,6 @@
 //! Symbols of a library, by the loader and the library's dynamic section (System V ABI, "Dynamic Linking").
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_char};
 use core::{ptr, slice};
 
 /// The loader's description of a library, as far as it is public.
@@ -19,10 +19,11 @@ struct Entry {
     value: usize,
 }
 
-/// The tags of dynamic sections that matter here. The last three are GNU's.
+/// The tags of dynamic sections that matter here. The last four are GNU's.
 mod tag {
     pub(super) const NULL: i64 = 0;
     pub(super) const PLT_RELOCATION_BYTES: i64 = 2;
+    pub(super) const OLD_HASHES: i64 = 4;
     pub(super) const STRINGS: i64 = 5;
     pub(super) const SYMBOLS: i64 = 6;
     pub(super) const RELOCATIONS: i64 = 7;
@@ -30,6 +31,7 @@ mod tag {
     pub(super) const PLT_RELOCATIONS: i64 = 23;
     pub(super) const HASHES: i64 = 0x6fff_fef5;
     pub(super) const SYMBOL_VERSIONS: i64 = 0x6fff_fff0;
+    pub(super) const DEFINED_VERSIONS: i64 = 0x6fff_fffc;
     pub(super) const NEEDED_VERSIONS: i64 = 0x6fff_fffe;
 }
 
@@ -53,32 +55,58 @@ struct NeededVersion {
     next: u32,
 }
 
+/// A version that is defined.
+#[repr(C)]
+struct DefinedVersion {
+    version: u16,
+    flags: u16,
+    number: u16,
+    count: u16,
+    hash: u32,
+    first: u32,
+    next: u32,
+}
+
 /// The bits of a symbol's version that are its number.
 const NUMBER: u16 = 0x7fff;
+/// The bit of one that is found only by who asks for this version.
+const IS_HIDDEN: u16 = 0x8000;
 
-/// The result that `dladdr1` shall find beside that of `dladdr` (`RTLD_DL_LINKMAP`).
-const WITH_LINK_MAP: c_int = 2;
+/// The relocations by which a library gets the addresses of functions (`R_*_GLOB_DAT`, `R_*_JUMP_SLOT`).
+const OF_FUNCTIONS: [u32; 2] = if cfg!(target_arch = "x86_64") {
+    [6, 7]
+} else {
+    [1025, 1026]
+};
 
-/// A loaded library.
+/// A loaded library. It is another one only if its dynamic section lies elsewhere.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Library {
-    base: usize,
+    pub(crate) base: usize,
     dynamic: *const Entry,
 }
 
+// SAFETY: what it points to is the loader's, and does not change once the library is loaded.
+unsafe impl Send for Library {}
+// SAFETY: as above.
+unsafe impl Sync for Library {}
+
+impl PartialEq for Library {
+    fn eq(&self, other: &Library) -> bool {
+        ptr::eq(self.dynamic, other.dynamic)
+    }
+}
+
 impl Library {
-    /// The one that the code at `address` belongs to.
-    pub(crate) fn of_code(address: *const c_void) -> Option<Library> {
-        let mut map: *mut LinkMap = ptr::null_mut();
-        // SAFETY: all zeros is a value of this structure.
-        let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
-        // SAFETY: any address may be asked about; the loader writes a pointer to its own description.
-        let is_known =
-            unsafe { libc::dladdr1(address, &raw mut info, (&raw mut map).cast(), WITH_LINK_MAP) };
-        if is_known == 0 || map.is_null() {
-            return None;
-        }
-        // SAFETY: the loader's description of a library that is loaded.
-        Some(unsafe { Library::of_map(map) })
+    /// The one that `dl_iterate_phdr` describes so; `None` for a program that is linked statically.
+    pub(crate) fn of_headers(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Library> {
+        let mut dynamic = headers
+            .iter()
+            .filter(|header| header.p_type == libc::PT_DYNAMIC);
+        dynamic.next().map(|header| Library {
+            base,
+            dynamic: base.wrapping_add(header.p_vaddr as usize) as *const Entry,
+        })
     }
 
     /// The one that the loader describes so.
@@ -139,17 +167,44 @@ impl Library {
             };
             numbers.contains(&number) && self.string(name).is_some_and(&is_wanted)
         };
+        Some(self.relocations().any(is_it))
+    }
+
+    fn relocations(&self) -> impl Iterator<Item = &libc::Elf64_Rela> {
         let tables = [
             (tag::RELOCATIONS, tag::RELOCATION_BYTES),
             (tag::PLT_RELOCATIONS, tag::PLT_RELOCATION_BYTES),
         ];
-        let mut tables = tables.into_iter().filter_map(|(first, bytes)| {
+        let tables = tables.into_iter().filter_map(|(first, bytes)| {
             let count = self.value(bytes)? / size_of::<libc::Elf64_Rela>();
             let first = self.table::<libc::Elf64_Rela>(first)?;
             // SAFETY: as many relocations follow each other as the library says.
             Some(unsafe { slice::from_raw_parts(first, count) })
         });
-        Some(tables.any(|relocations| relocations.iter().any(is_it)))
+        tables.flatten()
+    }
+
+    /// The addresses that the loader has found so far for functions with wanted names, which others define.
+    pub(crate) fn bindings(
+        &self,
+        is_wanted: impl Fn(&CStr) -> bool,
+    ) -> impl Iterator<Item = usize> {
+        let symbols: Option<*const libc::Elf64_Sym> = self.table(tag::SYMBOLS);
+        self.relocations().filter_map(move |relocation| {
+            let (symbol, kind) = (relocation.r_info >> 32, relocation.r_info as u32);
+            if !OF_FUNCTIONS.contains(&kind) {
+                return None;
+            }
+            // SAFETY: relocations name symbols of the same library, and a place in it.
+            unsafe {
+                let symbol = &*symbols?.add(symbol as usize);
+                if symbol.st_shndx != 0 || !is_wanted(self.string(symbol.st_name)?) {
+                    return None;
+                }
+                let place = self.base.wrapping_add(relocation.r_offset as usize);
+                Some((place as *const usize).read())
+            }
+        })
     }
 
     /// The numbers of a version in each library that is needed.
@@ -178,10 +233,57 @@ impl Library {
         }
     }
 
-    /// The address of the function that it defines under this name, by its table of hashes (GNU's). Allocates nothing.
+    /// The address of the function that it defines under this name, as `dlsym` finds it. Allocates nothing, and calls nothing.
     pub(crate) fn function(&self, name: &CStr) -> Option<usize> {
-        let hashes: *const u32 = self.table(tag::HASHES)?;
+        self.search(name, |version| version & IS_HIDDEN == 0)
+    }
+
+    /// The same for a version of the function, as `dlvsym` finds it.
+    pub(crate) fn function_of_version(&self, name: &CStr, version: &CStr) -> Option<usize> {
+        let wanted = self.number(version)?;
+        self.search(name, |version| version & NUMBER == wanted)
+    }
+
+    /// The number of a version that it defines.
+    fn number(&self, name: &CStr) -> Option<u16> {
+        let mut version: *const DefinedVersion = self.table(tag::DEFINED_VERSIONS)?;
+        // SAFETY: each names the distance to its name, and that to the next, 0 at the last.
+        unsafe {
+            loop {
+                let its_name = version.byte_add((*version).first as usize).cast::<u32>();
+                if self.string(*its_name) == Some(name) {
+                    return Some((*version).number & NUMBER);
+                }
+                match (*version).next {
+                    0 => return None,
+                    next => version = version.byte_add(next as usize),
+                }
+            }
+        }
+    }
+
+    /// The address of the symbol that it defines under this name, of a version that `is_wanted`.
+    fn search(&self, name: &CStr, is_wanted: impl Fn(u16) -> bool) -> Option<usize> {
         let symbols: *const libc::Elf64_Sym = self.table(tag::SYMBOLS)?;
+        let versions: Option<*const u16> = self.table(tag::SYMBOL_VERSIONS);
+        let address = |place: u32| {
+            // SAFETY: there is a symbol of this number, and a version of each.
+            let (symbol, version) = unsafe {
+                let version = versions.map_or(0, |versions| versions.add(place as usize).read());
+                (&*symbols.add(place as usize), version)
+            };
+            let is_it = symbol.st_shndx != 0
+                && is_wanted(version)
+                && self
+                    .string(symbol.st_name)
+                    .is_some_and(|found| is_same(found, name));
+            is_it.then(|| self.base.wrapping_add(symbol.st_value as usize))
+        };
+        let Some(hashes) = self.table::<u32>(tag::HASHES) else {
+            let hashes: *const u32 = self.table(tag::OLD_HASHES)?;
+            // SAFETY: the second word is the number of symbols.
+            return (1..unsafe { hashes.add(1).read() }).find_map(address);
+        };
         let hash = name.to_bytes().iter().fold(5381_u32, |hash, byte| {
             hash.wrapping_mul(33).wrapping_add(u32::from(*byte))
         });
@@ -197,11 +299,10 @@ impl Library {
             }
             loop {
                 let link = chains.add((symbol - first) as usize).read();
-                if link | 1 == hash | 1 {
-                    let found = &*symbols.add(symbol as usize);
-                    if self.string(found.st_name) == Some(name) {
-                        return Some(self.base + found.st_value as usize);
-                    }
+                if link | 1 == hash | 1
+                    && let Some(found) = address(symbol)
+                {
+                    return Some(found);
                 }
                 if link & 1 != 0 {
                     return None;
@@ -210,4 +311,10 @@ impl Library {
             }
         }
     }
+}
+
+/// Whether two strings are the same, without the C library, whose functions the program may replace.
+fn is_same(one: &CStr, other: &CStr) -> bool {
+    let (one, other) = (one.to_bytes(), other.to_bytes());
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one == other)
 }

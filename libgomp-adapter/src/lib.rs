@@ -13,6 +13,8 @@
 //! | `libgomp` | the real functions, one set for each libgomp in the process, and which set serves a caller |
 //! | `release` | which release of GCC a libgomp comes from, and whether it has the interface itself |
 //! | `loaded` | the libraries that the process has loaded |
+//! | `start` | what the global scope holds when the process begins |
+//! | `memory` | this library's own memory |
 //! | `elf` | symbols of libraries, by their dynamic sections |
 //! | `audit` | how calls that the loader binds elsewhere get here |
 //! | `old_locks` | the versions of lock functions |
@@ -55,6 +57,7 @@ mod depend;
 mod devices;
 mod elf;
 mod loaded;
+mod memory;
 mod model;
 mod mutex;
 mod old_locks;
@@ -62,6 +65,7 @@ mod parallel;
 mod pool;
 mod release;
 mod sanitizer;
+mod start;
 mod target;
 mod task;
 mod taskloop;

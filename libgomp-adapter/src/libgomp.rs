@@ -1,16 +1,19 @@
 //! The libgomp that serves a caller, and its functions.
 //!
 //! A process may hold several libgomps: a Python wheel brings a renamed copy of its own, beside the system's. A caller
-//! must get the one that the loader would have bound it to. The answer is kept for each call site.
+//! must get the one that the loader would have bound it to. That is the same for all call sites of a library. The answer is kept for
+//! each library, and for each call site, where it is found at once.
 
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 use core::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use omptrace_runtimes::Vendor;
 
-use crate::{loaded, old_locks, release, unload};
+use crate::elf::Library;
+use crate::loaded::{self, Module};
+use crate::{old_locks, release, start, thread, unload};
 
 /// The function that GCC makes of a region's or task's body.
 pub(crate) type Outlined = unsafe extern "C-unwind" fn(*mut c_void);
@@ -22,8 +25,10 @@ macro_rules! functions {
     ($( fn $name:ident($($type:ty),*) $(-> $result:ty)?; )*) => {
         /// A runtime that defines GOMP's entry points.
         pub(crate) struct Libgomp {
-            /// Where it is loaded.
-            base: usize,
+            /// Its libraries: the one that has most of it, and others that may have what that lacks.
+            libraries: Vec<Candidate>,
+            /// It stays loaded until the process ends.
+            is_kept: AtomicBool,
             /// It has OMPT itself, as LLVM's and Intel's runtimes have, which serve GCC's code, too. Nothing is reported.
             pub(crate) has_ompt: bool,
             /// The version for tools.
@@ -35,23 +40,36 @@ macro_rules! functions {
         }
 
         impl Libgomp {
-            /// The functions that `handle` finds outside of this library.
-            fn with_functions(base: usize, has_ompt: bool, handle: *mut c_void) -> Libgomp {
-                Libgomp {
-                    base,
-                    has_ompt,
-                    version: release::of(|name| !find(handle, name).is_null()),
-                    next: None,
-                    with_old_locks: OnceLock::new(),
-                    $( $name: {
-                        const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                            Ok(name) => name,
-                            Err(_) => panic!("a name holds no NUL"),
+            /// The one that these libraries are. `is_kept`: they are never unloaded.
+            fn of(libraries: Vec<Candidate>, is_kept: bool) -> Box<Libgomp> {
+                let first = &libraries[0];
+                // SAFETY: a library that is loaded, for it serves a caller.
+                let has_ompt = unsafe { first.has_ompt() };
+                let find = |name: &CStr| libraries.iter().find_map(|one| one.module.library.function(name));
+                let version = release::of(|name| find(name).is_some());
+                let mut gomp = Box::<Libgomp>::new_uninit();
+                let made = gomp.as_mut_ptr();
+                // Each field by itself: to copy the whole, the compiler calls `memcpy`, which may be the program's.
+                // SAFETY: each field is written, before the value is one. A function of a name has the signature that libgomp
+                // gives it.
+                unsafe {
+                    $(
+                        let name = const {
+                            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                                Ok(name) => name,
+                                Err(_) => panic!("a name holds no NUL"),
+                            }
                         };
-                        let found = find(handle, NAME);
-                        // SAFETY: a function of this name has the signature that libgomp gives it; NULL is `None`.
-                        unsafe { core::mem::transmute::<*mut c_void, Option<unsafe extern "C-unwind" fn($($type),*) $(-> $result)?>>(found) }
-                    }, )*
+                        let found = find(name).unwrap_or(0);
+                        (&raw mut (*made).$name).cast::<usize>().write(found);
+                    )*
+                    (&raw mut (*made).has_ompt).write(has_ompt);
+                    (&raw mut (*made).version).write(version);
+                    (&raw mut (*made).next).write(None);
+                    (&raw mut (*made).with_old_locks).write(OnceLock::new());
+                    (&raw mut (*made).is_kept).write(AtomicBool::new(is_kept));
+                    (&raw mut (*made).libraries).write(libraries);
+                    gomp.assume_init()
                 }
             }
         }
@@ -269,12 +287,19 @@ functions! {
 // SAFETY: its fields never change once it is in the list, but for `with_old_locks`, which is set once.
 unsafe impl Sync for Libgomp {}
 
+// SAFETY: as above.
+unsafe impl Send for Libgomp {}
+
 /// Replaces lock functions by those of another version, where libgomp has them.
 macro_rules! replace_locks {
-    ($gomp:ident, $handle:ident, $version:expr, $($name:ident)*) => {$(
-        // SAFETY: a handle of `dlopen`, and strings.
-        let found = unsafe { libc::dlvsym($handle, concat!(stringify!($name), "\0").as_ptr().cast(), $version.as_ptr()) };
-        if !found.is_null() {
+    ($gomp:ident, $library:ident, $version:expr, $($name:ident)*) => {$(
+        let name = const {
+            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => panic!("a name holds no NUL"),
+            }
+        };
+        if let Some(found) = $library.function_of_version(name, $version) {
             // SAFETY: both versions of a lock function have the same signature.
             $gomp.$name = unsafe { core::mem::transmute_copy(&found) };
         }
@@ -287,33 +312,91 @@ impl Libgomp {
         if let Some(found) = self.with_old_locks.get() {
             return found;
         }
-        let function = self
-            .omp_set_lock
-            .map_or(ptr::null(), |set| set as *const c_void);
-        let (_, file) = module_of(function);
-        let with_old_locks = |handle| {
-            let mut gomp = Box::new(Libgomp::with_functions(self.base, self.has_ompt, handle));
-            replace_locks! {
-                gomp, handle, old_locks::VERSION,
-                omp_init_lock omp_init_lock_ omp_destroy_lock omp_destroy_lock_ omp_set_lock omp_set_lock_
-                omp_unset_lock omp_unset_lock_ omp_test_lock omp_test_lock_
-                omp_init_nest_lock omp_init_nest_lock_ omp_destroy_nest_lock omp_destroy_nest_lock_ omp_set_nest_lock
-                omp_set_nest_lock_ omp_unset_nest_lock omp_unset_nest_lock_ omp_test_nest_lock omp_test_nest_lock_
-            }
-            gomp
-        };
-        // SAFETY: the loader's own name of a loaded library, or NULL for the program.
-        let Some(gomp) = (unsafe { loaded::with(file, with_old_locks) }) else {
-            return self;
-        };
-        // Not under a lock: the loader was asked. Whoever comes second leaves its own unused.
+        let library = self.libraries[0].module.library;
+        let mut gomp = Libgomp::of(self.libraries.clone(), true);
+        replace_locks! {
+            gomp, library, old_locks::VERSION,
+            omp_init_lock omp_init_lock_ omp_destroy_lock omp_destroy_lock_ omp_set_lock omp_set_lock_
+            omp_unset_lock omp_unset_lock_ omp_test_lock omp_test_lock_
+            omp_init_nest_lock omp_init_nest_lock_ omp_destroy_nest_lock omp_destroy_nest_lock_ omp_set_nest_lock
+            omp_set_nest_lock_ omp_unset_nest_lock omp_unset_nest_lock_ omp_test_nest_lock omp_test_nest_lock_
+        }
+        // Whoever comes second leaves its own unused.
         self.with_old_locks.get_or_init(|| Box::leak(gomp))
+    }
+
+    fn is_of(&self, library: Library) -> bool {
+        self.libraries[0].module.library == library
+    }
+
+    /// Keeps it loaded until the process ends, for its functions are known by their addresses. This asks the loader: only a
+    /// thread that calls the loader anyway may do so.
+    fn keep(&self) {
+        // Relaxed: who comes second does it again.
+        if self.is_kept.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+        for candidate in &self.libraries {
+            // SAFETY: the loader's own name of a loaded library.
+            let handle = unsafe { libc::dlopen(candidate.module.name, flags) };
+            if !handle.is_null() {
+                // SAFETY: the handle from above; the library stays all the same.
+                unsafe { unload::close(handle) };
+            }
+        }
+    }
+}
+
+/// A library that defines entry points of GCC's, and may serve callers.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    module: Module,
+    headers: *const [libc::Elf64_Phdr],
+}
+
+// SAFETY: what it points to is the loader's, and stays as it is while the library is loaded.
+unsafe impl Send for Candidate {}
+// SAFETY: as above.
+unsafe impl Sync for Candidate {}
+
+impl Candidate {
+    /// The library, if it is one.
+    pub(crate) fn of(module: &Module, headers: &[libc::Elf64_Phdr]) -> Option<Candidate> {
+        const KNOWN_NAMES: [&CStr; 4] = [
+            c"GOMP_parallel",
+            c"GOMP_critical_start",
+            c"omp_set_lock",
+            c"GOMP_barrier",
+        ];
+        let mut names = KNOWN_NAMES.iter();
+        let is_one = names.any(|name| module.library.function(name).is_some());
+        is_one.then(|| Candidate {
+            module: module.clone(),
+            headers,
+        })
+    }
+
+    /// Whether it has OMPT itself: GCC's runtime finds a tool itself once it has OMPT; so do LLVM's and Intel's.
+    ///
+    /// # Safety
+    /// It is loaded, and stays so meanwhile.
+    unsafe fn has_ompt(&self) -> bool {
+        let library = self.module.library;
+        library.function(c"__kmpc_fork_call").is_some()
+            // SAFETY: by the caller's promise, also for the headers.
+            || unsafe { release::looks_for_tools(library.base, &*self.headers) }
+    }
+
+    /// Whether it has all of an older runtime, and not only a few functions.
+    fn is_whole(&self) -> bool {
+        self.module.library.function(c"GOMP_parallel").is_some()
     }
 }
 
 impl core::fmt::Debug for Libgomp {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Libgomp({:#x})", self.base)
+        write!(f, "Libgomp({:#x})", self.libraries[0].module.library.base)
     }
 }
 
@@ -370,9 +453,7 @@ pub(crate) fn serving(return_address: *const c_void) -> Serving {
         // Acquire: pairs with the release in `find_serving`, behind which the site's libgomp is.
         let known = site.return_address.load(Ordering::Acquire);
         if known == address {
-            let gomp = site.serving.load(Ordering::Relaxed);
-            // SAFETY: NULL, or a libgomp that was leaked.
-            return unsafe { gomp.as_ref() }.map_or(Serving::TailCall, Serving::Libgomp);
+            return Serving::of(site.serving.load(Ordering::Relaxed));
         }
         if known == 0 {
             break;
@@ -387,37 +468,156 @@ pub(crate) fn any() -> Option<&'static Libgomp> {
     unsafe { FOUND.load(Ordering::Acquire).as_ref() }
 }
 
-/// The libgomp of the list from `first` on that is loaded at `base`.
-fn loaded_at(base: usize, first: Option<&'static Libgomp>) -> Option<&'static Libgomp> {
-    std::iter::successors(first, |gomp| gomp.next).find(|gomp| gomp.base == base)
+/// The libgomp of the list from `first` on that this library is.
+fn of_library(library: Library, first: Option<&'static Libgomp>) -> Option<&'static Libgomp> {
+    std::iter::successors(first, |gomp| gomp.next).find(|gomp| gomp.is_of(library))
+}
+
+/// Keeps all libgomps found loaded until the process ends. The calling thread is about to unload a library.
+pub(crate) fn keep_all() {
+    std::iter::successors(any(), |gomp| gomp.next).for_each(Libgomp::keep);
 }
 
 #[cold]
 #[inline(never)]
 fn find_serving(address: usize) -> Serving {
-    let (base, file) = module_of(address as *const c_void);
-    let serving = if base == own_base() {
-        Serving::TailCall
-    } else if let Some(gomp) = loaded_at(base, any()) {
-        // A tail call of a function that libgomp itself runs.
-        Serving::Libgomp(gomp)
-    } else {
-        let gomp = search(address, file);
-        match old_locks::are_called_by_library_of(address as *const c_void, base) {
-            true => Serving::Libgomp(gomp.with_old_locks()),
-            false => Serving::Libgomp(gomp),
-        }
+    if let Some(serving) = served::of(address) {
+        remember(address, serving);
+        return serving;
+    }
+    let Some(_searching) = thread::Searching::begin() else {
+        // A function of the program's that the search below has called.
+        return Serving::Libgomp(any().unwrap_or_else(|| search(address, None)));
     };
+    let module = Module::of_code(address);
+    let serving = match &module {
+        Some(module) if start::get().is_own(module.library) => Serving::TailCall,
+        Some(module) => Serving::Libgomp(match of_library(module.library, any()) {
+            // A tail call of a function that libgomp itself runs.
+            Some(gomp) => gomp,
+            None => {
+                let gomp = search(address, Some(module));
+                match old_locks::are_called_by(module.library) {
+                    true => gomp.with_old_locks(),
+                    false => gomp,
+                }
+            }
+        }),
+        None => Serving::Libgomp(search(address, None)),
+    };
+    if let Some(module) = module {
+        served::remember(module.place, serving);
+    }
     remember(address, serving);
     serving
 }
 
+impl Serving {
+    fn of(gomp: *const Libgomp) -> Serving {
+        // SAFETY: NULL, or a libgomp that was leaked.
+        unsafe { gomp.as_ref() }.map_or(Serving::TailCall, Serving::Libgomp)
+    }
+
+    fn libgomp(self) -> *mut Libgomp {
+        match self {
+            Serving::Libgomp(gomp) => ptr::from_ref(gomp).cast_mut(),
+            Serving::TailCall => ptr::null_mut(),
+        }
+    }
+}
+
+/// The libraries that have called, and what serves each. A library's call sites are served alike.
+mod served {
+    use core::ops::Range;
+    use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+    use super::{Libgomp, Serving, no_site};
+
+    struct Caller {
+        begin: AtomicUsize,
+        end: AtomicUsize,
+        /// NULL: [`Serving::TailCall`].
+        serving: AtomicPtr<Libgomp>,
+    }
+
+    /// Further ones are searched for at each call site that has no place of its own.
+    const CALLERS: usize = 256;
+
+    static CALLERS_KNOWN: [Caller; CALLERS] = [const {
+        Caller {
+            begin: AtomicUsize::new(0),
+            end: AtomicUsize::new(0),
+            serving: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }; CALLERS];
+
+    /// The one that `address` lies in.
+    fn caller_of(address: usize) -> Option<&'static Caller> {
+        for caller in &CALLERS_KNOWN {
+            // Acquire: pairs with the release in `remember`. So do the next ones, so that the last look comes last.
+            let begin = caller.begin.load(Ordering::Acquire);
+            if begin == 0 {
+                return None;
+            }
+            let end = caller.end.load(Ordering::Acquire);
+            if begin > no_site::TAKEN && (begin..end).contains(&address) {
+                return Some(caller);
+            }
+        }
+        None
+    }
+
+    pub(super) fn of(address: usize) -> Option<Serving> {
+        let caller = caller_of(address)?;
+        let begin = caller.begin.load(Ordering::Acquire);
+        let serving = caller.serving.load(Ordering::Acquire);
+        // Relaxed: behind the acquire above. Another library may have taken the place meanwhile.
+        let is_same = begin > no_site::TAKEN && caller.begin.load(Ordering::Relaxed) == begin;
+        is_same.then(|| Serving::of(serving))
+    }
+
+    pub(super) fn remember(place: Range<usize>, serving: Serving) {
+        for caller in &CALLERS_KNOWN {
+            let known = caller.begin.load(Ordering::Relaxed);
+            // Relaxed: nothing is read behind it, and what is written is released below.
+            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+            if (known == 0 || known == no_site::FORGOTTEN)
+                && caller
+                    .begin
+                    .compare_exchange(known, no_site::TAKEN, success, failure)
+                    .is_ok()
+            {
+                // Release: pairs with the acquire in `of`, as the next ones.
+                caller.end.store(place.end, Ordering::Release);
+                caller.serving.store(serving.libgomp(), Ordering::Release);
+                caller.begin.store(place.start, Ordering::Release);
+                return;
+            }
+        }
+    }
+
+    /// Forgets the libraries that `is_gone` says are not loaded any more.
+    pub(super) fn forget(is_gone: impl Fn(usize) -> bool) {
+        for caller in &CALLERS_KNOWN {
+            let begin = caller.begin.load(Ordering::Relaxed);
+            if begin > no_site::TAKEN && is_gone(begin) {
+                // Relaxed: what is put here later is released by itself.
+                let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+                let _ = caller
+                    .begin
+                    .compare_exchange(begin, no_site::FORGOTTEN, success, failure);
+            }
+        }
+    }
+
+    /// Whether `address` lies in one of them.
+    pub(super) fn knows(address: usize) -> bool {
+        caller_of(address).is_some()
+    }
+}
+
 /// Keeps what serves a call site, where there is a place for it.
 fn remember(address: usize, serving: Serving) {
-    let gomp: *const Libgomp = match serving {
-        Serving::Libgomp(gomp) => gomp,
-        Serving::TailCall => ptr::null(),
-    };
     let place = place_of(address);
     for place in place..place + MAX_PROBES {
         let site = &CACHE[place % SITES];
@@ -433,7 +633,7 @@ fn remember(address: usize, serving: Serving) {
                 .compare_exchange(known, no_site::TAKEN, success, failure)
                 .is_ok()
         {
-            site.serving.store(gomp.cast_mut(), Ordering::Relaxed);
+            site.serving.store(serving.libgomp(), Ordering::Relaxed);
             // Release: pairs with the acquire in `serving`.
             site.return_address.store(address, Ordering::Release);
             break;
@@ -448,10 +648,11 @@ pub(crate) fn forget_unloaded() {
     if any().is_none() {
         return;
     }
-    old_locks::forget_unloaded();
+    let is_gone = |address: usize| Module::of_code(address).is_none();
+    served::forget(is_gone);
     for site in &CACHE {
         let address = site.return_address.load(Ordering::Relaxed);
-        if address > no_site::TAKEN && module_of(address as *const c_void).0 == 0 {
+        if address > no_site::TAKEN && !served::knows(address) && is_gone(address) {
             // Relaxed: what is put here later is released by itself.
             let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
             let _ =
@@ -462,61 +663,76 @@ pub(crate) fn forget_unloaded() {
 }
 
 /// The libgomp that the loader would have bound the caller to: the global scope's, else that of the caller's own module.
-fn search(address: usize, file: *const c_char) -> &'static Libgomp {
-    if let Some(gomp) = of_handle(libc::RTLD_NEXT) {
-        return gomp;
+fn search(address: usize, caller: Option<&Module>) -> &'static Libgomp {
+    let first = &start::get().libgomp;
+    if let Some(whole) = first.first() {
+        let known = of_library(whole.module.library, any());
+        return known.unwrap_or_else(|| add(Libgomp::of(first.clone(), true)));
     }
-    if !file.is_null()
-        && let Some(gomp) = of_file(file)
-    {
-        return gomp;
-    }
-    // Code without a module, such as a just-in-time compiler's.
-    if let Some(gomp) = any() {
-        return gomp;
-    }
-    // The module took the function's address by `dlsym`: it needs no libgomp itself.
-    let files = loaded::files(|file| Vendor::Gnu.makes(file));
-    if let Some(file) = files.first()
-        && let Some(gomp) = of_file(file.as_ptr())
-    {
-        return gomp;
+    let mut candidates = Vec::new();
+    loaded::each(|module, headers| {
+        if !start::get().is_own(module.library) {
+            candidates.extend(Candidate::of(module, headers));
+        }
+    });
+    let found = match candidates.as_slice() {
+        [] => None,
+        [only] => Some(only),
+        several => caller
+            .and_then(|caller| bound_to(caller, several))
+            .or_else(|| by_default(several)),
+    };
+    if let Some(found) = found {
+        let known = of_library(found.module.library, any());
+        return known.unwrap_or_else(|| add(Libgomp::of(vec![found.clone()], false)));
     }
     // Nothing can serve the call.
     eprintln!("libomptgomp: no libgomp is loaded that could serve the caller at {address:#x}");
     std::process::abort();
 }
 
-/// The libgomp that the library in `file`, which is loaded, is bound to.
-fn of_file(file: *const c_char) -> Option<&'static Libgomp> {
-    // The caller's library must go when the program closes it; its libgomp stays.
-    // SAFETY: the loader's own name of a loaded library.
-    unsafe { loaded::with(file, of_handle) }.flatten()
+/// The candidate that the loader has bound the caller to, or would.
+fn bound_to<'a>(caller: &Module, candidates: &'a [Candidate]) -> Option<&'a Candidate> {
+    let at = |address: usize| {
+        let mut candidates = candidates.iter();
+        candidates.find(|candidate| candidate.module.place.contains(&address))
+    };
+    // Functions that are not wrapped are bound past this library.
+    let is_openmp = |name: &CStr| {
+        let name = name.to_bytes();
+        name.starts_with(b"omp_") || name.starts_with(b"GOMP_")
+    };
+    if let Some(bound) = caller.library.bindings(is_openmp).find_map(at) {
+        return Some(bound);
+    }
+    // The loader alone knows which libraries were opened with RTLD_GLOBAL.
+    let find = |handle| {
+        // SAFETY: `RTLD_NEXT` or a handle of `dlopen`, and a string.
+        at(unsafe { libc::dlsym(handle, c"GOMP_parallel".as_ptr()) } as usize)
+    };
+    find(libc::RTLD_NEXT).or_else(|| {
+        // SAFETY: the loader's own name of a loaded library.
+        unsafe { unload::with(caller.name, find) }.flatten()
+    })
 }
 
-/// The libgomp that `handle` finds, which is added where it is new.
-fn of_handle(handle: *mut c_void) -> Option<&'static Libgomp> {
-    const KNOWN_NAMES: [&CStr; 4] = [
-        c"GOMP_parallel",
-        c"GOMP_critical_start",
-        c"omp_set_lock",
-        c"GOMP_barrier",
-    ];
-    let function = KNOWN_NAMES
-        .iter()
-        .map(|name| find(handle, name))
-        .find(|function| !function.is_null())?;
-    let (base, file) = module_of(function);
-    if let Some(gomp) = loaded_at(base, any()) {
-        return Some(gomp);
-    }
-    keep_loaded(file);
-    let llvm = find(handle, c"__kmpc_fork_call");
-    // GCC's runtime finds a tool itself once it has OMPT; so do LLVM's and Intel's.
-    let has_ompt =
-        !llvm.is_null() && module_of(llvm).0 == base || release::looks_for_tools(function);
-    let gomp = Box::new(Libgomp::with_functions(base, has_ompt, handle));
-    Some(add(gomp))
+/// The one for code that is bound to none: a just-in-time compiler's, and that of modules that took the address by `dlsym`.
+fn by_default(candidates: &[Candidate]) -> Option<&Candidate> {
+    let is_known =
+        |candidate: &&Candidate| any().is_some_and(|gomp| gomp.is_of(candidate.module.library));
+    let is_gnu = |candidate: &&Candidate| Vendor::Gnu.makes(candidate.module.name().to_bytes());
+    let mut all = candidates.iter();
+    let found = all
+        .clone()
+        .find(is_known)
+        .or_else(|| all.clone().find(is_gnu));
+    found.or_else(|| all.next())
+}
+
+/// Puts the candidate first that has the most of a runtime.
+pub(crate) fn in_order(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
+    candidates.sort_by_key(|candidate| !candidate.is_whole());
+    candidates
 }
 
 /// Adds a libgomp to those found. Another thread may have done so meanwhile: then its one serves, and no list has both.
@@ -528,7 +744,7 @@ fn add(gomp: Box<Libgomp>) -> &'static Libgomp {
         let known = unsafe { last.as_ref() };
         // SAFETY: from `into_raw`, and nothing else has it yet.
         unsafe {
-            if let Some(other) = loaded_at((*gomp).base, known) {
+            if let Some(other) = of_library((&(*gomp).libraries)[0].module.library, known) {
                 drop(Box::from_raw(gomp));
                 return other;
             }
@@ -540,52 +756,6 @@ fn add(gomp: Box<Libgomp>) -> &'static Libgomp {
             Ok(_) => return unsafe { &*gomp },
             Err(other) => last = other,
         }
-    }
-}
-
-/// Keeps the library in `file`, which is loaded, until the process ends: its functions are known by their addresses.
-fn keep_loaded(file: *const c_char) {
-    let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-    // SAFETY: the loader's own name of a loaded library.
-    let handle = unsafe { libc::dlopen(file, flags) };
-    if !handle.is_null() {
-        // SAFETY: the handle from above; the library stays all the same.
-        unsafe { unload::close(handle) };
-    }
-}
-
-/// The function `name` as `handle` finds it, unless it is this library's own.
-fn find(handle: *mut c_void, name: &CStr) -> *mut c_void {
-    // SAFETY: `RTLD_NEXT` or a handle of `dlopen`, and a string.
-    let function = unsafe { libc::dlsym(handle, name.as_ptr()) };
-    if !function.is_null() && module_of(function).0 == own_base() {
-        return ptr::null_mut();
-    }
-    function
-}
-
-/// Where the module that `address` lies in is loaded, and its file; 0 and NULL where it lies in none.
-fn module_of(address: *const c_void) -> (usize, *const c_char) {
-    // SAFETY: all zeros is a value of this structure.
-    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
-    // SAFETY: any address may be asked about.
-    match unsafe { libc::dladdr(address, &raw mut info) } {
-        0 => (0, ptr::null()),
-        _ => (info.dli_fbase as usize, info.dli_fname),
-    }
-}
-
-/// Where this library is loaded.
-fn own_base() -> usize {
-    static BASE: AtomicUsize = AtomicUsize::new(0);
-    // Relaxed: whoever finds 0 finds out by itself.
-    match BASE.load(Ordering::Relaxed) {
-        0 => {
-            let base = module_of(own_base as *const c_void).0;
-            BASE.store(base, Ordering::Relaxed);
-            base
-        }
-        base => base,
     }
 }
 

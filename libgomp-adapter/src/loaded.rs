@@ -1,57 +1,136 @@
-//! Libraries that the process has loaded. The loader is never asked for one while it lists them: it holds a lock then, which another
-//! thread's `dlopen` takes behind its own.
+//! The libraries that the process has loaded.
+//!
+//! A thread that calls OpenMP must not wait for the loader: another one may hold the loader's lock while it runs a library's
+//! constructor, which waits for this thread. So nothing here is asked of `dladdr`, `dlsym` or `dlopen`. `_dl_find_object` (glibc
+//! 2.35) takes no lock. `dl_iterate_phdr` takes one that no constructor's thread holds.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
-use std::ffi::CString;
+use core::ops::Range;
+use core::ptr::null_mut;
+use core::{mem, ptr, slice};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::unload;
+use crate::elf::{Library, LinkMap};
 
-/// What [`visit`] looks for, and what it found.
-struct Search {
-    is_it: fn(&[u8]) -> bool,
-    files: Vec<CString>,
+/// A library, and where it lies.
+#[derive(Clone, Debug)]
+pub(crate) struct Module {
+    pub(crate) library: Library,
+    pub(crate) place: Range<usize>,
+    /// The loader's name of it, for as long as it is loaded.
+    pub(crate) name: *const c_char,
 }
 
-/// The names that the loader has for those libraries that `is_it` accepts, in the order in which they were loaded.
-pub(crate) fn files(is_it: fn(&[u8]) -> bool) -> Vec<CString> {
-    let mut search = Search {
-        is_it,
-        files: Vec::new(),
-    };
-    // SAFETY: `visit` gets a pointer to a `Search`, which outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    search.files
+impl Module {
+    /// Where the library that this code belongs to lies; `None` for a just-in-time compiler's.
+    pub(crate) fn of_code(address: usize) -> Option<Module> {
+        if let Some(find) = find_object() {
+            return find_with(find, address);
+        }
+        let mut found = None;
+        each(|module, _| {
+            if found.is_none() && module.place.contains(&address) {
+                found = Some(module.clone());
+            }
+        });
+        found
+    }
+
+    /// The name, which is empty for the program itself.
+    pub(crate) fn name(&self) -> &CStr {
+        if self.name.is_null() {
+            return c"";
+        }
+        // SAFETY: a string of the loader's.
+        unsafe { CStr::from_ptr(self.name) }
+    }
 }
 
-unsafe extern "C" fn visit(
+/// `struct dl_find_object` of glibc.
+#[repr(C)]
+struct FoundObject {
+    flags: u64,
+    map_start: *mut c_void,
+    map_end: *mut c_void,
+    link_map: *const LinkMap,
+    eh_frame: *mut c_void,
+    reserved: [u64; 7],
+}
+
+type FindObject = unsafe extern "C" fn(*mut c_void, *mut FoundObject) -> c_int;
+
+/// `_dl_find_object`; NULL where the C library has none, or where nobody has looked.
+static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+fn find_object() -> Option<FindObject> {
+    let function = FIND_OBJECT.load(Ordering::Relaxed);
+    // SAFETY: NULL, or glibc's function of this name and type.
+    unsafe { mem::transmute::<*mut c_void, Option<FindObject>>(function) }
+}
+
+/// Takes note of `_dl_find_object`, if this library of the global scope defines it.
+pub(crate) fn note_find_object(library: Library) {
+    if let Some(function) = library.function(c"_dl_find_object") {
+        // Relaxed: the function is there since the process began.
+        FIND_OBJECT.store(
+            ptr::with_exposed_provenance_mut(function),
+            Ordering::Relaxed,
+        );
+    }
+}
+
+fn find_with(find: FindObject, address: usize) -> Option<Module> {
+    // SAFETY: all zeros is a value of this structure.
+    let mut found: FoundObject = unsafe { mem::zeroed() };
+    // SAFETY: any address may be asked about; the loader's description of a library that is loaded comes back.
+    unsafe {
+        if find(address as *mut c_void, &raw mut found) != 0 || found.link_map.is_null() {
+            return None;
+        }
+        Some(Module {
+            library: Library::of_map(found.link_map),
+            place: found.map_start as usize..found.map_end as usize,
+            name: (*found.link_map).name,
+        })
+    }
+}
+
+/// Calls `f` with each library, in the order in which they were loaded. It must not load any: the loader holds a lock then.
+pub(crate) fn each<F: FnMut(&Module, &[libc::Elf64_Phdr])>(mut f: F) {
+    // SAFETY: `visit` gets a pointer to an `F`, which outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit::<F>), (&raw mut f).cast()) };
+}
+
+unsafe extern "C" fn visit<F: FnMut(&Module, &[libc::Elf64_Phdr])>(
     info: *mut libc::dl_phdr_info,
     _size: usize,
-    search: *mut c_void,
+    f: *mut c_void,
 ) -> c_int {
-    // SAFETY: the loader passes its own description of a library, and `files` a `Search`.
-    let (file, search) = unsafe { ((*info).dlpi_name, &mut *search.cast::<Search>()) };
-    if !file.is_null() {
-        // SAFETY: a string of the loader's.
-        let file = unsafe { CStr::from_ptr(file) };
-        if (search.is_it)(file.to_bytes()) {
-            search.files.push(file.to_owned());
-        }
+    // SAFETY: the loader passes its own description of a library, with as many headers as it says, and `each` an `F`.
+    let (info, headers, f) = unsafe {
+        let headers = slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
+        (&*info, headers, &mut *f.cast::<F>())
+    };
+    let base = info.dlpi_addr as usize;
+    let mut place = usize::MAX..0;
+    for header in headers
+        .iter()
+        .filter(|header| header.p_type == libc::PT_LOAD)
+    {
+        let begin = base.wrapping_add(header.p_vaddr as usize);
+        place.start = place.start.min(begin);
+        place.end = place.end.max(begin.wrapping_add(header.p_memsz as usize));
+    }
+    if let Some(library) = Library::of_headers(base, headers) {
+        let name = info.dlpi_name;
+        f(
+            &Module {
+                library,
+                place,
+                name,
+            },
+            headers,
+        );
     }
     0
-}
-
-/// What `f` makes of a handle of the library in `file`; `None` where it is not loaded. It is neither loaded nor kept by that.
-///
-/// # Safety
-/// `file` is the loader's name of a library, or NULL for the program.
-pub(crate) unsafe fn with<T>(file: *const c_char, f: impl FnOnce(*mut c_void) -> T) -> Option<T> {
-    // SAFETY: by this function's contract.
-    let handle = unsafe { libc::dlopen(file, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-    if handle.is_null() {
-        return None;
-    }
-    let made = f(handle);
-    // SAFETY: the handle from above, which nothing else has.
-    unsafe { unload::close(handle) };
-    Some(made)
 }

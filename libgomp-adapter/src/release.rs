@@ -1,7 +1,6 @@
 //! Which release of GCC a libgomp comes from, and whether it looks for tools itself.
 
-use core::ffi::{CStr, c_int, c_void};
-use core::slice;
+use core::ffi::{CStr, c_void};
 
 /// The newest release first: a function that it brought, and the version that a tool gets.
 const RELEASES: &[(&CStr, &CStr)] = &[
@@ -59,59 +58,20 @@ pub(crate) fn of(has: impl Fn(&CStr) -> bool) -> &'static CStr {
     newest.map_or(UNKNOWN, |(_, version)| version)
 }
 
-/// The state of a `scan`: what it looks for, and what it found.
-struct Scan {
-    /// An address in the library.
-    inside: usize,
-    has_name: bool,
-}
-
-/// Whether the library at `inside` looks for a tool itself: it has the name of the function that every tool defines
+/// Whether a library, loaded at `base`, looks for a tool itself: it has the name of the function that every tool defines
 /// (OpenMP 5.2, 19.3.1).
-pub(crate) fn looks_for_tools(inside: *const c_void) -> bool {
-    let mut wanted = Scan {
-        inside: inside as usize,
-        has_name: false,
-    };
-    // SAFETY: `scan` gets a pointer to a `Scan`, which outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(scan), (&raw mut wanted).cast()) };
-    wanted.has_name
-}
-
-unsafe extern "C" fn scan(info: *mut libc::dl_phdr_info, _: usize, wanted: *mut c_void) -> c_int {
-    // SAFETY: the loader passes its own description of a library, and `looks_for_tools` a `Scan`.
-    let (info, wanted) = unsafe { (&*info, &mut *wanted.cast::<Scan>()) };
-    // SAFETY: the loader's program headers, as many as it says.
-    let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-    let place = |header: &libc::Elf64_Phdr| {
-        let begin = info.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
-        begin..begin.wrapping_add(header.p_filesz as usize)
-    };
-    let mut loaded = headers
-        .iter()
-        .filter(|header| header.p_type == libc::PT_LOAD);
-    if !loaded
-        .clone()
-        .any(|header| place(header).contains(&wanted.inside))
-    {
-        return 0;
-    }
+///
+/// # Safety
+/// The library is loaded, and stays so meanwhile.
+pub(crate) unsafe fn looks_for_tools(base: usize, headers: &[libc::Elf64_Phdr]) -> bool {
     const NAME: &CStr = c"ompt_start_tool";
-    wanted.has_name = loaded.any(|header| {
-        let bytes = place(header);
-        let is_constant = header.p_flags & (libc::PF_R | libc::PF_W) == libc::PF_R;
+    let is_constant = |header: &&libc::Elf64_Phdr| {
+        header.p_type == libc::PT_LOAD && header.p_flags & (libc::PF_R | libc::PF_W) == libc::PF_R
+    };
+    headers.iter().filter(is_constant).any(|header| {
+        let begin = base.wrapping_add(header.p_vaddr as usize) as *const c_void;
+        let (bytes, name) = (header.p_filesz as usize, NAME.to_bytes());
         // SAFETY: a segment that is loaded, may be read and is not written.
-        is_constant
-            && unsafe {
-                let name = NAME.to_bytes();
-                !libc::memmem(
-                    bytes.start as *const c_void,
-                    bytes.len(),
-                    name.as_ptr().cast(),
-                    name.len(),
-                )
-                .is_null()
-            }
-    });
-    1
+        unsafe { !libc::memmem(begin, bytes, name.as_ptr().cast(), name.len()).is_null() }
+    })
 }

@@ -40,7 +40,8 @@ pub(crate) struct Thread {
     initial: Option<&'static Task>,
 }
 
-/// The pointer to the calling thread's [`Thread`]: eight bytes of initial-exec storage, NULL before its begin.
+/// Two words of the calling thread's, of initial-exec storage: the pointer to its [`Thread`], NULL before its begin, and whether it is
+/// [`Searching`].
 mod place {
     use super::Thread;
 
@@ -50,8 +51,8 @@ mod place {
         ".hidden omptgomp_thread",
         ".globl omptgomp_thread",
         ".type omptgomp_thread,%object",
-        ".size omptgomp_thread,8",
-        "omptgomp_thread: .zero 8",
+        ".size omptgomp_thread,16",
+        "omptgomp_thread: .zero 16",
         ".popsection",
     );
 
@@ -99,6 +100,30 @@ mod place {
         // SAFETY: as in `get`.
         unsafe { *address() = thread }
     }
+
+    pub(super) fn is_searching() -> *mut bool {
+        // SAFETY: the second word.
+        unsafe { address().add(1).cast() }
+    }
+}
+
+/// The calling thread looks for a libgomp. What it calls for that may be the program's, and may call libgomp.
+pub(crate) struct Searching(());
+
+impl Searching {
+    /// Begins; `None` where the thread is searching already.
+    pub(crate) fn begin() -> Option<Searching> {
+        // SAFETY: the thread's own word.
+        let was = unsafe { place::is_searching().replace(true) };
+        (!was).then_some(Searching(()))
+    }
+}
+
+impl Drop for Searching {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { place::is_searching().write(false) };
+    }
 }
 
 /// The calling thread, if it has begun.
@@ -106,6 +131,11 @@ mod place {
 pub(crate) fn existing() -> Option<&'static Thread> {
     // SAFETY: NULL, or a `Thread` that only this thread frees, in `end`, after which it uses no reference.
     unsafe { place::get().as_ref() }
+}
+
+/// An address that no other thread has meanwhile.
+pub(crate) fn address() -> usize {
+    place::is_searching() as usize
 }
 
 /// The destructor of this key ends a thread.
@@ -221,7 +251,6 @@ impl Thread {
         self.data.get()
     }
 
-    /// Whether it runs its initial task: outside of all regions.
     /// Notes that libgomp makes a team of one for the construct that begins, if it is outside of all regions.
     pub(crate) fn note_artificial_team(&self) {
         if self.is_outside_regions() {
@@ -229,6 +258,7 @@ impl Thread {
         }
     }
 
+    /// Whether it runs its initial task: outside of all regions.
     pub(crate) fn is_outside_regions(&self) -> bool {
         match (self.initial, self.current.get()) {
             (Some(initial), Some(current)) => ptr::eq(initial, current),

@@ -3,15 +3,17 @@
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::ptr;
 use std::env;
-use std::ffi::{CString, OsStr};
+use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Once;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering,
+};
+use std::sync::{Once, OnceLock};
 
 use ompt_sys::*;
 
 use crate::libgomp::{self, Libgomp};
-use crate::{callbacks, devices, parallel, release, sanitizer, thread, unload};
+use crate::{callbacks, devices, parallel, release, sanitizer, start, thread};
 
 /// OpenMP 5.2, as `_OPENMP` says it.
 const OPENMP_VERSION: c_uint = 202_111;
@@ -58,10 +60,22 @@ pub(crate) fn has_exact_ends() -> bool {
     HAS_EXACT_ENDS.load(Ordering::Relaxed) && !is_cancellable()
 }
 
+/// The thread that searches, by the address of a thread's own word.
+static SEARCHER: AtomicUsize = AtomicUsize::new(0);
+
 #[cold]
 #[inline(never)]
 fn search_once() -> bool {
-    SEARCH.call_once(search);
+    // What the search calls may be the program's, and use OpenMP. So may the tool, before it is active.
+    // Relaxed: a thread finds its own address only where it has stored it itself.
+    if SEARCHER.load(Ordering::Relaxed) == thread::address() {
+        return false;
+    }
+    SEARCH.call_once(|| {
+        SEARCHER.store(thread::address(), Ordering::Relaxed);
+        search();
+        SEARCHER.store(0, Ordering::Relaxed);
+    });
     STATE.load(Ordering::Acquire) == state::ACTIVE
 }
 
@@ -78,10 +92,8 @@ fn search() {
         env::var_os("OMPTGOMP_EXACT_ENDS").is_some_and(|value| is_true(&value)),
         Ordering::Relaxed,
     );
-    let is_disabled =
-        env::var_os("OMP_TOOL").is_some_and(|value| value.eq_ignore_ascii_case("disabled"));
-    let tool = if is_disabled { None } else { find() };
-    let is_active = tool.is_some_and(start);
+    let tool = if is_disabled() { None } else { find() };
+    let is_active = tool.is_some_and(initialize);
     let found = if is_active {
         state::ACTIVE
     } else {
@@ -91,42 +103,78 @@ fn search() {
     STATE.store(found, Ordering::Release);
 }
 
-/// The first tool that wants to be used: the program's own, else the first of `OMP_TOOL_LIBRARIES` (OpenMP 5.2, 19.2.2).
-fn find() -> Option<*mut ompt_start_tool_result_t> {
-    if let Some(tool) = ask(libc::RTLD_DEFAULT) {
-        return Some(tool);
-    }
-    let libraries = env::var_os("OMP_TOOL_LIBRARIES")?;
-    for library in libraries.as_bytes().split(|byte| *byte == b':') {
-        let Ok(library) = CString::new(library) else {
-            continue;
-        };
-        if library.is_empty() {
-            continue;
-        }
-        // SAFETY: loads the library that the user names.
-        let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY) };
-        if handle.is_null() {
-            continue;
-        }
-        match ask(handle) {
-            Some(tool) => return Some(tool),
-            None => {
-                // SAFETY: the handle is not used any more.
-                unsafe { unload::close(handle) };
-            }
-        }
-    }
-    None
+fn is_disabled() -> bool {
+    env::var_os("OMP_TOOL").is_some_and(|value| value.eq_ignore_ascii_case("disabled"))
 }
 
-/// Asks the `ompt_start_tool` that `handle` finds whether it wants to be used.
-fn ask(handle: *mut c_void) -> Option<*mut ompt_start_tool_result_t> {
-    // SAFETY: a handle and a string.
-    let function = unsafe { libc::dlsym(handle, c"ompt_start_tool".as_ptr()) };
-    if function.is_null() {
-        return None;
+/// The function by which a tool begins (OpenMP 5.2, 19.3.1).
+pub(crate) const START: &CStr = c"ompt_start_tool";
+
+/// The tools' libraries that were loaded when the process began: the value that named them, and the functions found.
+static LOADED: OnceLock<(OsString, Vec<usize>)> = OnceLock::new();
+
+/// Loads the libraries of tools when the process begins, unless a tool is in the global scope. Later, the thread that first uses
+/// OpenMP may not wait for the loader.
+pub(crate) fn load() {
+    if start::get().tool.is_some() {
+        return;
     }
+    if let Some(libraries) = env::var_os(LIBRARIES)
+        && !is_disabled()
+    {
+        let found = load_all(&libraries);
+        LOADED.get_or_init(|| (libraries, found));
+    }
+}
+
+/// The variable that names libraries of tools (OpenMP 5.2, 21.19).
+const LIBRARIES: &str = "OMP_TOOL_LIBRARIES";
+
+/// Loads the libraries that `list` names. Gives what they define of [`START`].
+fn load_all(list: &OsStr) -> Vec<usize> {
+    let libraries = list.as_bytes().split(|byte| *byte == b':');
+    let libraries = libraries.filter(|library| !library.is_empty());
+    let functions = libraries.filter_map(|library| {
+        let library = CString::new(library).ok()?;
+        // SAFETY: loads the library that the user names; then a handle and a string.
+        let function = unsafe {
+            let handle = libc::dlopen(library.as_ptr(), libc::RTLD_LAZY);
+            if handle.is_null() {
+                return None;
+            }
+            libc::dlsym(handle, START.as_ptr())
+        };
+        (!function.is_null()).then_some(function as usize)
+    });
+    functions.collect()
+}
+
+/// The first tool that wants to be used: the program's own, else the first of `OMP_TOOL_LIBRARIES` (OpenMP 5.2, 19.2.2).
+fn find() -> Option<*mut ompt_start_tool_result_t> {
+    let start = start::get();
+    let of_program = start.tool.or_else(|| {
+        // The loader knows whether the library is of the global scope.
+        // SAFETY: a string.
+        let find = || unsafe { libc::dlsym(libc::RTLD_DEFAULT, START.as_ptr()) as usize };
+        let found = if start.is_defined_later(START) {
+            find()
+        } else {
+            0
+        };
+        (found != 0).then_some(found)
+    });
+    if let Some(tool) = of_program.and_then(ask) {
+        return Some(tool);
+    }
+    let libraries = env::var_os(LIBRARIES)?;
+    match LOADED.get() {
+        Some((loaded, found)) if *loaded == libraries => found.iter().copied().find_map(ask),
+        _ => load_all(&libraries).into_iter().find_map(ask),
+    }
+}
+
+/// Asks the `ompt_start_tool` at this address whether it wants to be used.
+fn ask(function: usize) -> Option<*mut ompt_start_tool_result_t> {
     // SAFETY: a function of this name has this signature (OpenMP 5.2, 19.3.1).
     let result = unsafe {
         let function: ompt_start_tool_t = core::mem::transmute(function);
@@ -137,9 +185,9 @@ fn ask(handle: *mut c_void) -> Option<*mut ompt_start_tool_result_t> {
 }
 
 /// Initializes the tool; false where it wants no events.
-fn start(tool: *mut ompt_start_tool_result_t) -> bool {
+fn initialize(tool: *mut ompt_start_tool_result_t) -> bool {
     // SAFETY: the tool's result stays valid until its finalize returns (OpenMP 5.2, 19.3.1).
-    let Some(initialize) = (unsafe { (*tool).initialize }) else {
+    let Some(function) = (unsafe { (*tool).initialize }) else {
         return false;
     };
     thread::prepare();
@@ -147,7 +195,7 @@ fn start(tool: *mut ompt_start_tool_result_t) -> bool {
     PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
     TOOL.store(tool, Ordering::Relaxed);
     // SAFETY: the tool's own function and data.
-    let wants_events = unsafe { initialize(lookup, 0, &raw mut (*tool).tool_data) } != 0;
+    let wants_events = unsafe { function(lookup, 0, &raw mut (*tool).tool_data) } != 0;
     if wants_events {
         // SAFETY: the function stays where it is: nothing unloads a preloaded library.
         unsafe { libc::atexit(at_exit) };

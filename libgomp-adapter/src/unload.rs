@@ -1,6 +1,6 @@
 //! Libraries that the program unloads: call sites in them are forgotten, since another library may come to lie there.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use core::mem;
 use core::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -12,10 +12,27 @@ type Dlclose = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// The program's own call.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
+    libgomp::keep_all();
     // SAFETY: the program's own call.
     let result = unsafe { close(handle) };
     libgomp::forget_unloaded();
     result
+}
+
+/// What `f` makes of a handle of the library in `file`; `None` where it is not loaded. It is neither loaded nor kept by that.
+///
+/// # Safety
+/// `file` is the loader's name of a library, or NULL for the program.
+pub(crate) unsafe fn with<T>(file: *const c_char, f: impl FnOnce(*mut c_void) -> T) -> Option<T> {
+    // SAFETY: by this function's contract.
+    let handle = unsafe { libc::dlopen(file, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if handle.is_null() {
+        return None;
+    }
+    let made = f(handle);
+    // SAFETY: the handle from above, which nothing else has.
+    unsafe { close(handle) };
+    Some(made)
 }
 
 /// Calls the loader's `dlclose`.

@@ -1,0 +1,204 @@
+//! Memory of this library's own, from the kernel.
+//!
+//! The program may have functions of its own in the place of `malloc` and `free`, and may use OpenMP in them. What is
+//! allocated here would come back as a call of an entry point. A checker of leaks would report what is kept on purpose.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::ptr::{self, null_mut};
+use std::alloc::System;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+/// How much memory is asked for at once. What is larger has a mapping of its own.
+const CHUNK: usize = 1 << 16;
+const LARGEST: usize = CHUNK / 4;
+/// Mappings begin at pages. Nothing here needs a larger alignment.
+const PAGE: usize = 4096;
+/// The smallest piece, in which the list of free pieces has its pointer.
+const SMALLEST: usize = 16;
+/// Pieces have sizes of powers of two.
+const SIZES: usize = (LARGEST / SMALLEST).trailing_zeros() as usize + 1;
+
+/// The begin of a chunk: how many of its bytes are in use.
+struct Chunk {
+    used: AtomicUsize,
+}
+
+/// The newest chunk. Older ones are full.
+static CHUNK_IN_USE: AtomicPtr<Chunk> = AtomicPtr::new(null_mut());
+
+/// Pieces of each size that were given back. The first word of a piece points to the next one.
+static FREE: [AtomicPtr<u8>; SIZES] = [const { AtomicPtr::new(null_mut()) }; SIZES];
+/// A thread uses [`FREE`]. Nobody waits for it: a forked child may find it set for good, and then takes new memory only.
+static IS_USED: AtomicBool = AtomicBool::new(false);
+
+struct Memory;
+
+#[global_allocator]
+static MEMORY: Memory = Memory;
+
+/// Sanitizers must see what is allocated and freed.
+const IS_WATCHED: bool = cfg!(any(omptrace_memory_is_watched, omptrace_thread_sanitizer));
+
+// SAFETY: pieces are as large as asked for, and aligned to their size, a power of two, or to a page. None is given out twice.
+unsafe impl GlobalAlloc for Memory {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if IS_WATCHED {
+            // SAFETY: the caller's own contract.
+            return unsafe { System.alloc(layout) };
+        }
+        if layout.align() > PAGE {
+            return null_mut();
+        }
+        let Some(size) = piece(layout) else {
+            return map(layout.size());
+        };
+        match with_free(size, take) {
+            Some(free) if !free.is_null() => free,
+            _ => cut(size),
+        }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        if IS_WATCHED {
+            // SAFETY: the caller's own contract.
+            return unsafe { System.dealloc(memory, layout) };
+        }
+        let Some(size) = piece(layout) else {
+            // SAFETY: `alloc` has mapped it.
+            unsafe { unmap(memory, layout.size()) };
+            return;
+        };
+        // What cannot be put back now is not used again.
+        with_free(size, |first| {
+            // SAFETY: a piece that nobody uses, of at least a pointer's size.
+            unsafe {
+                memory
+                    .cast::<*mut u8>()
+                    .write(first.load(Ordering::Relaxed))
+            };
+            first.store(memory, Ordering::Relaxed);
+        });
+    }
+}
+
+/// The size of the piece that holds this; `None` where it needs a mapping.
+fn piece(layout: Layout) -> Option<usize> {
+    let size = layout.size().max(layout.align()).max(SMALLEST);
+    (size <= LARGEST).then(|| size.next_power_of_two())
+}
+
+/// What `f` makes of the list of free pieces, unless another thread uses the lists.
+fn with_free<T>(size: usize, f: impl FnOnce(&AtomicPtr<u8>) -> T) -> Option<T> {
+    // Acquire: pairs with the release below.
+    if IS_USED.swap(true, Ordering::Acquire) {
+        return None;
+    }
+    let made = f(&FREE[(size / SMALLEST).trailing_zeros() as usize]);
+    // Release: pairs with the acquire above.
+    IS_USED.store(false, Ordering::Release);
+    Some(made)
+}
+
+/// Takes the first free piece; NULL where there is none.
+fn take(first: &AtomicPtr<u8>) -> *mut u8 {
+    let piece = first.load(Ordering::Relaxed);
+    if !piece.is_null() {
+        // SAFETY: a free piece, which holds the pointer to the next one.
+        first.store(unsafe { piece.cast::<*mut u8>().read() }, Ordering::Relaxed);
+    }
+    piece
+}
+
+/// Cuts a piece from the newest chunk.
+fn cut(size: usize) -> *mut u8 {
+    loop {
+        // Acquire: pairs with the release below.
+        let chunk = CHUNK_IN_USE.load(Ordering::Acquire);
+        // SAFETY: NULL, or a chunk, which is never unmapped.
+        if let Some(used) = unsafe { chunk.as_ref() }.map(|chunk| &chunk.used) {
+            let place = |used: usize| used.next_multiple_of(size);
+            let next = |used: usize| Some(place(used) + size).filter(|end| *end <= CHUNK);
+            // Relaxed: the number says all.
+            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+            if let Ok(before) = used.fetch_update(success, failure, next) {
+                // SAFETY: within the chunk.
+                return unsafe { chunk.cast::<u8>().add(place(before)) };
+            }
+        }
+        let new = map(CHUNK).cast::<Chunk>();
+        if new.is_null() {
+            return null_mut();
+        }
+        // SAFETY: new memory, which nobody else knows yet.
+        unsafe { (*new).used.store(size_of::<Chunk>(), Ordering::Relaxed) };
+        // Release: pairs with the acquire above.
+        let (success, failure) = (Ordering::Release, Ordering::Relaxed);
+        if CHUNK_IN_USE
+            .compare_exchange(chunk, new, success, failure)
+            .is_err()
+        {
+            // SAFETY: mapped above, and never used.
+            unsafe { unmap(new.cast(), CHUNK) };
+        }
+    }
+}
+
+fn map(bytes: usize) -> *mut u8 {
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as usize;
+    // SAFETY: new memory, in the place that the kernel chooses.
+    let address =
+        unsafe { system_call(libc::SYS_mmap, [0, bytes, protection, flags, usize::MAX, 0]) };
+    // The kernel's errors are small negative numbers.
+    if address > -4096_isize as usize {
+        return null_mut();
+    }
+    ptr::with_exposed_provenance_mut(address)
+}
+
+/// # Safety
+/// [`map`] has mapped as many bytes there, and nothing uses them any more.
+unsafe fn unmap(memory: *mut u8, bytes: usize) {
+    // SAFETY: by the caller's promise.
+    unsafe { system_call(libc::SYS_munmap, [memory as usize, bytes, 0, 0, 0, 0]) };
+}
+
+/// Makes a system call by the instruction: the program may replace the C library's functions.
+///
+/// # Safety
+/// As of the system call.
+#[cfg(target_arch = "x86_64")]
+unsafe fn system_call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> usize {
+    let result;
+    // SAFETY: the kernel changes the result's register, rcx and r11, and what the caller's contract says.
+    unsafe {
+        core::arch::asm!(
+            "syscall",
+            inlateout("rax") number as usize => result,
+            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack)
+        );
+    }
+    result
+}
+
+/// Makes a system call by the instruction: the program may replace the C library's functions.
+///
+/// # Safety
+/// As of the system call.
+#[cfg(target_arch = "aarch64")]
+unsafe fn system_call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> usize {
+    let result;
+    // SAFETY: the kernel changes the result's register, and what the caller's contract says.
+    unsafe {
+        core::arch::asm!(
+            "svc 0",
+            in("x8") number,
+            inlateout("x0") a => result,
+            in("x1") b, in("x2") c, in("x3") d, in("x4") e, in("x5") f,
+            options(nostack)
+        );
+    }
+    result
+}
