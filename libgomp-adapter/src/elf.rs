@@ -233,15 +233,30 @@ impl Library {
         }
     }
 
-    /// The address of the function that it defines under this name, as `dlsym` finds it. Allocates nothing, and calls nothing.
+    /// The symbols that it defines; `None` where it has none.
+    pub(crate) fn symbols(&self) -> Option<Symbols> {
+        Some(Symbols {
+            base: self.base,
+            symbols: self.table(tag::SYMBOLS)?,
+            strings: self.table(tag::STRINGS)?,
+            versions: self.table(tag::SYMBOL_VERSIONS),
+            hashes: match self.table(tag::HASHES) {
+                Some(hashes) => Hashes::Gnu(hashes),
+                None => Hashes::Old(self.table(tag::OLD_HASHES)?),
+            },
+        })
+    }
+
+    /// The address of the function that it defines under this name. See [`Symbols::function`].
     pub(crate) fn function(&self, name: &CStr) -> Option<usize> {
-        self.search(name, |version| version & IS_HIDDEN == 0)
+        self.symbols()?.function(name)
     }
 
     /// The same for a version of the function, as `dlvsym` finds it.
     pub(crate) fn function_of_version(&self, name: &CStr, version: &CStr) -> Option<usize> {
         let wanted = self.number(version)?;
-        self.search(name, |version| version & NUMBER == wanted)
+        self.symbols()?
+            .search(name, |version| version & NUMBER == wanted)
     }
 
     /// The number of a version that it defines.
@@ -261,37 +276,73 @@ impl Library {
             }
         }
     }
+}
 
-    /// The address of the symbol that it defines under this name, of a version that `is_wanted`.
-    fn search(&self, name: &CStr, is_wanted: impl Fn(u16) -> bool) -> Option<usize> {
-        let symbols: *const libc::Elf64_Sym = self.table(tag::SYMBOLS)?;
-        let versions: Option<*const u16> = self.table(tag::SYMBOL_VERSIONS);
-        let address = |place: u32| {
-            // SAFETY: there is a symbol of this number, and a version of each.
-            let (symbol, version) = unsafe {
-                let version = versions.map_or(0, |versions| versions.add(place as usize).read());
-                (&*symbols.add(place as usize), version)
-            };
-            let is_it = symbol.st_shndx != 0
-                && is_wanted(version)
-                && self
-                    .string(symbol.st_name)
-                    .is_some_and(|found| is_same(found, name));
-            is_it.then(|| self.base.wrapping_add(symbol.st_value as usize))
+/// The table by which symbols are found.
+#[derive(Clone, Copy)]
+enum Hashes {
+    /// GNU's.
+    Gnu(*const u32),
+    /// That of the System V ABI, of which only the number of symbols is used.
+    Old(*const u32),
+}
+
+/// The symbols that a loaded library defines.
+#[derive(Clone, Copy)]
+pub(crate) struct Symbols {
+    base: usize,
+    symbols: *const libc::Elf64_Sym,
+    strings: *const c_char,
+    versions: Option<*const u16>,
+    hashes: Hashes,
+}
+
+impl Symbols {
+    /// The address of the function of this name, as `dlsym` finds it. Allocates nothing, and calls nothing.
+    pub(crate) fn function(&self, name: &CStr) -> Option<usize> {
+        self.search(name, |version| version & IS_HIDDEN == 0)
+    }
+
+    /// The address of the symbol at this place, if it is the function of this name, of a version that `is_wanted`.
+    fn address(&self, place: u32, name: &CStr, is_wanted: impl Fn(u16) -> bool) -> Option<usize> {
+        let place = place as usize;
+        // SAFETY: there is a symbol of this number with a name, and a version of each.
+        let (symbol, version, found) = unsafe {
+            let symbol = &*self.symbols.add(place);
+            let version = self
+                .versions
+                .map_or(0, |versions| versions.add(place).read());
+            (symbol, version, self.strings.add(symbol.st_name as usize))
         };
-        let Some(hashes) = self.table::<u32>(tag::HASHES) else {
-            let hashes: *const u32 = self.table(tag::OLD_HASHES)?;
-            // SAFETY: the second word is the number of symbols.
-            return (1..unsafe { hashes.add(1).read() }).find_map(address);
+        // SAFETY: as above.
+        let is_it = symbol.st_shndx != 0 && is_wanted(version) && unsafe { is_same(found, name) };
+        is_it.then(|| self.base.wrapping_add(symbol.st_value as usize))
+    }
+
+    fn search(&self, name: &CStr, is_wanted: impl Fn(u16) -> bool) -> Option<usize> {
+        let hashes = match self.hashes {
+            Hashes::Gnu(hashes) => hashes,
+            Hashes::Old(hashes) => {
+                // SAFETY: the second word is the number of symbols.
+                let count = unsafe { hashes.add(1).read() };
+                return (1..count).find_map(|place| self.address(place, name, &is_wanted));
+            }
         };
         let hash = name.to_bytes().iter().fold(5381_u32, |hash, byte| {
             hash.wrapping_mul(33).wrapping_add(u32::from(*byte))
         });
         // SAFETY: the header, the filter of 64-bit words, the buckets and the chains follow each other. A chain ends with an
-        // odd number, and there is a symbol for each link.
+        // odd number, and there is a symbol for each link. A name has two bits in one word of the filter.
         unsafe {
-            let [buckets, first, filter] = [0, 1, 2].map(|place| hashes.add(place).read());
-            let heads = hashes.add(4 + 2 * filter as usize);
+            let [buckets, first, words, shift] = [0, 1, 2, 3].map(|place| hashes.add(place).read());
+            let filter: *const u64 = hashes.add(4).cast();
+            let word = filter
+                .add(((hash / 64) % words.max(1)) as usize)
+                .read_unaligned();
+            if word >> (hash % 64) & word >> ((hash >> shift) % 64) & 1 == 0 {
+                return None;
+            }
+            let heads = hashes.add(4 + 2 * words as usize);
             let chains = heads.add(buckets as usize);
             let mut symbol = heads.add((hash % buckets.max(1)) as usize).read();
             if symbol < first {
@@ -300,7 +351,7 @@ impl Library {
             loop {
                 let link = chains.add((symbol - first) as usize).read();
                 if link | 1 == hash | 1
-                    && let Some(found) = address(symbol)
+                    && let Some(found) = self.address(symbol, name, &is_wanted)
                 {
                     return Some(found);
                 }
@@ -314,7 +365,11 @@ impl Library {
 }
 
 /// Whether two strings are the same, without the C library, whose functions the program may replace.
-fn is_same(one: &CStr, other: &CStr) -> bool {
-    let (one, other) = (one.to_bytes(), other.to_bytes());
-    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one == other)
+///
+/// # Safety
+/// `one` points to a string.
+unsafe fn is_same(one: *const c_char, other: &CStr) -> bool {
+    let mut other = other.to_bytes_with_nul().iter().enumerate();
+    // SAFETY: no byte behind the first difference is read, so none behind the end.
+    other.all(|(place, byte)| unsafe { one.add(place).read() } as u8 == *byte)
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use omptrace_runtimes::Vendor;
 
-use crate::elf::Library;
+use crate::elf::{Library, Symbols};
 use crate::loaded::{self, Module};
 use crate::{old_locks, release, start, thread, unload};
 
@@ -29,6 +29,8 @@ macro_rules! functions {
             libraries: Vec<Candidate>,
             /// It stays loaded until the process ends.
             is_kept: AtomicBool,
+            /// It was unloaded all the same: it was found while that was under way.
+            is_gone: AtomicBool,
             /// It has OMPT itself, as LLVM's and Intel's runtimes have, which serve GCC's code, too. Nothing is reported.
             pub(crate) has_ompt: bool,
             /// The version for tools.
@@ -45,7 +47,8 @@ macro_rules! functions {
                 let first = &libraries[0];
                 // SAFETY: a library that is loaded, for it serves a caller.
                 let has_ompt = unsafe { first.has_ompt() };
-                let find = |name: &CStr| libraries.iter().find_map(|one| one.module.library.function(name));
+                let symbols: Vec<Symbols> = libraries.iter().filter_map(|one| one.module.library.symbols()).collect();
+                let find = |name: &CStr| symbols.iter().find_map(|one| one.function(name));
                 let version = release::of(|name| find(name).is_some());
                 let mut gomp = Box::<Libgomp>::new_uninit();
                 let made = gomp.as_mut_ptr();
@@ -68,6 +71,7 @@ macro_rules! functions {
                     (&raw mut (*made).next).write(None);
                     (&raw mut (*made).with_old_locks).write(OnceLock::new());
                     (&raw mut (*made).is_kept).write(AtomicBool::new(is_kept));
+                    (&raw mut (*made).is_gone).write(AtomicBool::new(false));
                     (&raw mut (*made).libraries).write(libraries);
                     gomp.assume_init()
                 }
@@ -332,7 +336,7 @@ impl Libgomp {
     /// Keeps it loaded until the process ends, for its functions are known by their addresses. This asks the loader: only a
     /// thread that calls the loader anyway may do so.
     fn keep(&self) {
-        // Relaxed: who comes second does it again.
+        // Relaxed: the loader has locks of its own.
         if self.is_kept.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -369,8 +373,10 @@ impl Candidate {
             c"omp_set_lock",
             c"GOMP_barrier",
         ];
-        let mut names = KNOWN_NAMES.iter();
-        let is_one = names.any(|name| module.library.function(name).is_some());
+        let symbols = module.library.symbols()?;
+        let is_one = KNOWN_NAMES
+            .iter()
+            .any(|name| symbols.function(name).is_some());
         is_one.then(|| Candidate {
             module: module.clone(),
             headers,
@@ -465,17 +471,24 @@ pub(crate) fn serving(return_address: *const c_void) -> Serving {
 /// The libgomp that was found last, if any.
 pub(crate) fn any() -> Option<&'static Libgomp> {
     // SAFETY: NULL, or a libgomp that was leaked. Acquire: pairs with the release in `add`.
-    unsafe { FOUND.load(Ordering::Acquire).as_ref() }
+    from(unsafe { FOUND.load(Ordering::Acquire).as_ref() }).next()
+}
+
+/// The libgomps of the list from `first` on.
+fn from(first: Option<&'static Libgomp>) -> impl Iterator<Item = &'static Libgomp> {
+    let all = std::iter::successors(first, |gomp| gomp.next);
+    // Relaxed: whoever asks for one that goes meanwhile runs code that goes, too.
+    all.filter(|gomp| !gomp.is_gone.load(Ordering::Relaxed))
 }
 
 /// The libgomp of the list from `first` on that this library is.
 fn of_library(library: Library, first: Option<&'static Libgomp>) -> Option<&'static Libgomp> {
-    std::iter::successors(first, |gomp| gomp.next).find(|gomp| gomp.is_of(library))
+    from(first).find(|gomp| gomp.is_of(library))
 }
 
 /// Keeps all libgomps found loaded until the process ends. The calling thread is about to unload a library.
 pub(crate) fn keep_all() {
-    std::iter::successors(any(), |gomp| gomp.next).for_each(Libgomp::keep);
+    from(any()).for_each(Libgomp::keep);
 }
 
 #[cold]
@@ -649,6 +662,11 @@ pub(crate) fn forget_unloaded() {
         return;
     }
     let is_gone = |address: usize| Module::of_code(address).is_none();
+    for gomp in from(any()) {
+        if is_gone(gomp.libraries[0].module.place.start) {
+            gomp.is_gone.store(true, Ordering::Relaxed);
+        }
+    }
     served::forget(is_gone);
     for site in &CACHE {
         let address = site.return_address.load(Ordering::Relaxed);

@@ -10,7 +10,7 @@ use core::ptr::null_mut;
 use core::{mem, ptr, slice};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::elf::{Library, LinkMap};
+use crate::elf::{Library, LinkMap, Symbols};
 
 /// A library, and where it lies.
 #[derive(Clone, Debug)]
@@ -68,9 +68,9 @@ fn find_object() -> Option<FindObject> {
     unsafe { mem::transmute::<*mut c_void, Option<FindObject>>(function) }
 }
 
-/// Takes note of `_dl_find_object`, if this library of the global scope defines it.
-pub(crate) fn note_find_object(library: Library) {
-    if let Some(function) = library.function(c"_dl_find_object") {
+/// Takes note of `_dl_find_object`, if a library of the global scope with these symbols defines it.
+pub(crate) fn note_find_object(symbols: &Symbols) {
+    if let Some(function) = symbols.function(c"_dl_find_object") {
         // Relaxed: the function is there since the process began.
         FIND_OBJECT.store(
             ptr::with_exposed_provenance_mut(function),

@@ -62,13 +62,16 @@ fn look() -> Start {
         // The program itself comes first, and has no name here.
         start.is_auditor |= start.libraries == 0 && !module.name().is_empty();
         start.libraries += 1;
-        loaded::note_find_object(module.library);
         if module.place.contains(&here) {
             start.own = Some(module.library);
             return;
         }
+        let Some(symbols) = module.library.symbols() else {
+            return;
+        };
+        loaded::note_find_object(&symbols);
         if start.tool.is_none() {
-            start.tool = module.library.function(tool::START);
+            start.tool = symbols.function(tool::START);
         }
         if start.own.is_some() {
             candidates.extend(Candidate::of(module, headers));
