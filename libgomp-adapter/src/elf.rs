@@ -9,6 +9,7 @@ pub(crate) struct LinkMap {
     pub(crate) addr: usize,
     pub(crate) name: *const c_char,
     dynamic: *const Entry,
+    pub(crate) next: *const LinkMap,
 }
 
 /// An entry of a dynamic section.
@@ -97,7 +98,17 @@ impl PartialEq for Library {
     }
 }
 
+unsafe extern "C" {
+    /// The dynamic section of this library: the linker defines it in each.
+    static _DYNAMIC: Entry;
+}
+
 impl Library {
+    /// Whether it is this library.
+    pub(crate) fn is_own(&self) -> bool {
+        ptr::eq(self.dynamic, &raw const _DYNAMIC)
+    }
+
     /// The one that `dl_iterate_phdr` describes so; `None` for a program that is linked statically.
     pub(crate) fn of_headers(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Library> {
         let mut dynamic = headers
@@ -142,7 +153,7 @@ impl Library {
     fn string(&self, place: u32) -> Option<&CStr> {
         let strings: *const c_char = self.table(tag::STRINGS)?;
         // SAFETY: the library's own reference to a string of its table.
-        Some(unsafe { CStr::from_ptr(strings.add(place as usize)) })
+        Some(unsafe { text(strings.add(place as usize)) })
     }
 
     /// Whether it refers to a symbol of this version whose name is wanted.
@@ -217,7 +228,10 @@ impl Library {
                 let first = (*library).first as usize;
                 let mut needed = library.byte_add(first).cast::<NeededVersion>();
                 loop {
-                    if self.string((*needed).name) == Some(version) {
+                    if self
+                        .string((*needed).name)
+                        .is_some_and(|name| is_same(name.as_ptr(), version))
+                    {
                         numbers.push((*needed).number & NUMBER);
                     }
                     match (*needed).next {
@@ -266,7 +280,10 @@ impl Library {
         unsafe {
             loop {
                 let its_name = version.byte_add((*version).first as usize).cast::<u32>();
-                if self.string(*its_name) == Some(name) {
+                if self
+                    .string(*its_name)
+                    .is_some_and(|its_name| is_same(its_name.as_ptr(), name))
+                {
                     return Some((*version).number & NUMBER);
                 }
                 match (*version).next {
@@ -364,7 +381,34 @@ impl Symbols {
     }
 }
 
-/// Whether two strings are the same, without the C library, whose functions the program may replace.
+// The program may have functions of its own in the place of the C library's, and use OpenMP in them. So strings are read here
+// without `strlen` and `memcmp`.
+
+/// The string at an address.
+///
+/// # Safety
+/// There is one, for as long as the result is used.
+pub(crate) unsafe fn text<'a>(at: *const c_char) -> &'a CStr {
+    // SAFETY: by the caller's promise, no byte behind the string's end is read. Volatile, so that it stays a loop.
+    unsafe {
+        let end = (0..).find(|place| at.add(*place).read_volatile() == 0);
+        let bytes = slice::from_raw_parts(at.cast(), end.unwrap_or(0) + 1);
+        CStr::from_bytes_with_nul_unchecked(bytes)
+    }
+}
+
+/// Whether a text begins with these bytes.
+pub(crate) fn begins_with(text: &[u8], begin: &[u8]) -> bool {
+    text.len() >= begin.len() && text.iter().zip(begin).all(|(one, other)| one == other)
+}
+
+/// Whether a text ends with these bytes.
+pub(crate) fn ends_with(text: &[u8], end: &[u8]) -> bool {
+    let begin = text.len().checked_sub(end.len());
+    begin.is_some_and(|begin| begins_with(&text[begin..], end))
+}
+
+/// Whether two strings are the same.
 ///
 /// # Safety
 /// `one` points to a string.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 use omptrace_runtimes::Vendor;
 
-use crate::elf::{Library, Symbols};
+use crate::elf::{Library, Symbols, begins_with};
 use crate::loaded::{self, Module};
 use crate::{old_locks, release, start, thread, unload};
 
@@ -491,6 +491,8 @@ pub(crate) fn keep_all() {
     from(any()).for_each(Libgomp::keep);
 }
 
+/// The program may hold a lock of its own in this call, and take it in what it has in the place of the C library's functions. So
+/// nothing of the C library is called here, except where several libgomps may serve.
 #[cold]
 #[inline(never)]
 fn find_serving(address: usize) -> Serving {
@@ -504,7 +506,7 @@ fn find_serving(address: usize) -> Serving {
     };
     let module = Module::of_code(address);
     let serving = match &module {
-        Some(module) if start::get().is_own(module.library) => Serving::TailCall,
+        Some(module) if module.library.is_own() => Serving::TailCall,
         Some(module) => Serving::Libgomp(match of_library(module.library, any()) {
             // A tail call of a function that libgomp itself runs.
             Some(gomp) => gomp,
@@ -689,7 +691,7 @@ fn search(address: usize, caller: Option<&Module>) -> &'static Libgomp {
     }
     let mut candidates = Vec::new();
     loaded::each(|module, headers| {
-        if !start::get().is_own(module.library) {
+        if !module.library.is_own() {
             candidates.extend(Candidate::of(module, headers));
         }
     });
@@ -718,7 +720,7 @@ fn bound_to<'a>(caller: &Module, candidates: &'a [Candidate]) -> Option<&'a Cand
     // Functions that are not wrapped are bound past this library.
     let is_openmp = |name: &CStr| {
         let name = name.to_bytes();
-        name.starts_with(b"omp_") || name.starts_with(b"GOMP_")
+        begins_with(name, b"omp_") || begins_with(name, b"GOMP_")
     };
     if let Some(bound) = caller.library.bindings(is_openmp).find_map(at) {
         return Some(bound);

@@ -10,7 +10,7 @@ use core::ptr::null_mut;
 use core::{mem, ptr, slice};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::elf::{Library, LinkMap, Symbols};
+use crate::elf::{Library, LinkMap, text};
 
 /// A library, and where it lies.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl Module {
             return c"";
         }
         // SAFETY: a string of the loader's.
-        unsafe { CStr::from_ptr(self.name) }
+        unsafe { text(self.name) }
     }
 }
 
@@ -59,7 +59,7 @@ struct FoundObject {
 
 type FindObject = unsafe extern "C" fn(*mut c_void, *mut FoundObject) -> c_int;
 
-/// `_dl_find_object`; NULL where the C library has none, or where nobody has looked.
+/// `_dl_find_object`; NULL where the C library has none, and before [`prepare`].
 static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 fn find_object() -> Option<FindObject> {
@@ -68,15 +68,47 @@ fn find_object() -> Option<FindObject> {
     unsafe { mem::transmute::<*mut c_void, Option<FindObject>>(function) }
 }
 
-/// Takes note of `_dl_find_object`, if a library of the global scope with these symbols defines it.
-pub(crate) fn note_find_object(symbols: &Symbols) {
-    if let Some(function) = symbols.function(c"_dl_find_object") {
-        // Relaxed: the function is there since the process began.
-        FIND_OBJECT.store(
-            ptr::with_exposed_provenance_mut(function),
-            Ordering::Relaxed,
-        );
+/// The C library's `dl_iterate_phdr`: the program may have one of its own, which uses OpenMP. NULL before [`prepare`].
+static ITERATE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// What debuggers read (`link.h`).
+#[repr(C)]
+struct Debug {
+    version: c_int,
+    map: *const LinkMap,
+}
+
+unsafe extern "C" {
+    /// The loader's own, of the program's namespace.
+    static _r_debug: Debug;
+}
+
+/// Looks for the loader's functions, when the process begins: no library comes or goes meanwhile. False where this
+/// library is in another namespace than the program.
+pub(crate) fn prepare() -> bool {
+    let (mut iterate, mut find, mut is_here) = (0, 0, false);
+    // SAFETY: the loader's list, which nothing changes now.
+    let mut map = unsafe { (&raw const _r_debug.map).read() };
+    // SAFETY: as above.
+    while let Some(described) = unsafe { map.as_ref() } {
+        // SAFETY: as above.
+        let library = unsafe { Library::of_map(map) };
+        if library.is_own() {
+            is_here = true;
+        } else if let Some(symbols) = library.symbols() {
+            // The C library comes behind all that may replace its functions.
+            iterate = symbols.function(c"dl_iterate_phdr").unwrap_or(iterate);
+            find = symbols.function(c"_dl_find_object").unwrap_or(find);
+        }
+        map = described.next;
     }
+    if !is_here {
+        return false;
+    }
+    // Relaxed: the functions are there since the process began.
+    ITERATE.store(ptr::with_exposed_provenance_mut(iterate), Ordering::Relaxed);
+    FIND_OBJECT.store(ptr::with_exposed_provenance_mut(find), Ordering::Relaxed);
+    true
 }
 
 fn find_with(find: FindObject, address: usize) -> Option<Module> {
@@ -97,8 +129,15 @@ fn find_with(find: FindObject, address: usize) -> Option<Module> {
 
 /// Calls `f` with each library, in the order in which they were loaded. It must not load any: the loader holds a lock then.
 pub(crate) fn each<F: FnMut(&Module, &[libc::Elf64_Phdr])>(mut f: F) {
-    // SAFETY: `visit` gets a pointer to an `F`, which outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(visit::<F>), (&raw mut f).cast()) };
+    type Iterate = unsafe extern "C" fn(Visit, *mut c_void) -> c_int;
+    type Visit = unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int;
+    let iterate = ITERATE.load(Ordering::Relaxed);
+    // SAFETY: NULL, or the C library's function of this name and type. `visit` gets a pointer to an `F`, which outlives the call.
+    unsafe {
+        if let Some(iterate) = mem::transmute::<*mut c_void, Option<Iterate>>(iterate) {
+            iterate(visit::<F>, (&raw mut f).cast());
+        }
+    }
 }
 
 unsafe extern "C" fn visit<F: FnMut(&Module, &[libc::Elf64_Phdr])>(

@@ -79,6 +79,34 @@ unsafe impl GlobalAlloc for Memory {
             first.store(memory, Ordering::Relaxed);
         });
     }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if IS_WATCHED {
+            // SAFETY: the caller's own contract.
+            return unsafe { System.realloc(memory, layout, size) };
+        }
+        // SAFETY: the caller's own contract: the size is one that this alignment may have.
+        unsafe {
+            let new = Layout::from_size_align_unchecked(size, layout.align());
+            let made = self.alloc(new);
+            if !made.is_null() {
+                copy(memory, made, layout.size().min(size));
+                self.dealloc(memory, layout);
+            }
+            made
+        }
+    }
+}
+
+/// Copies by a loop: `memcpy` may be the program's.
+///
+/// # Safety
+/// As of `copy_nonoverlapping`.
+unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+    for place in 0..bytes {
+        // SAFETY: by the caller's promise. Volatile, so that it stays a loop.
+        unsafe { to.add(place).write_volatile(from.add(place).read()) };
+    }
 }
 
 /// The size of the piece that holds this; `None` where it needs a mapping.

@@ -6,7 +6,7 @@
 
 use core::ffi::CStr;
 
-use crate::elf::Library;
+use crate::elf::{Library, begins_with, ends_with};
 
 /// The version of the old functions.
 pub(crate) const VERSION: &CStr = c"OMP_1.0";
@@ -18,5 +18,5 @@ pub(crate) fn are_called_by(library: Library) -> bool {
 
 fn is_lock(name: &CStr) -> bool {
     let name = name.to_bytes();
-    name.starts_with(b"omp_") && (name.ends_with(b"_lock") || name.ends_with(b"_lock_"))
+    begins_with(name, b"omp_") && (ends_with(name, b"_lock") || ends_with(name, b"_lock_"))
 }

@@ -1,6 +1,9 @@
 //! Which release of GCC a libgomp comes from, and whether it looks for tools itself.
 
-use core::ffi::{CStr, c_void};
+use core::ffi::CStr;
+use core::slice;
+
+use crate::elf::begins_with;
 
 /// The newest release first: a function that it brought, and the version that a tool gets.
 const RELEASES: &[(&CStr, &CStr)] = &[
@@ -69,9 +72,10 @@ pub(crate) unsafe fn looks_for_tools(base: usize, headers: &[libc::Elf64_Phdr]) 
         header.p_type == libc::PT_LOAD && header.p_flags & (libc::PF_R | libc::PF_W) == libc::PF_R
     };
     headers.iter().filter(is_constant).any(|header| {
-        let begin = base.wrapping_add(header.p_vaddr as usize) as *const c_void;
-        let (bytes, name) = (header.p_filesz as usize, NAME.to_bytes());
+        let begin = base.wrapping_add(header.p_vaddr as usize) as *const u8;
         // SAFETY: a segment that is loaded, may be read and is not written.
-        unsafe { !libc::memmem(begin, bytes, name.as_ptr().cast(), name.len()).is_null() }
+        let bytes = unsafe { slice::from_raw_parts(begin, header.p_filesz as usize) };
+        let mut places = 0..bytes.len();
+        places.any(|place| bytes[place] == b'o' && begins_with(&bytes[place..], NAME.to_bytes()))
     })
 }

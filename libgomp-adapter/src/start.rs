@@ -4,15 +4,12 @@
 use core::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::elf::Library;
 use crate::libgomp::{self, Candidate};
 use crate::{loaded, tool};
 
 /// The global scope, as it is at the begin.
 #[derive(Debug, Default)]
 pub(crate) struct Start {
-    /// This library.
-    own: Option<Library>,
     /// The libraries behind this one that are a libgomp, or have parts of one.
     pub(crate) libgomp: Vec<Candidate>,
     /// The first `ompt_start_tool`.
@@ -56,24 +53,26 @@ pub(crate) fn get() -> &'static Start {
 
 fn look() -> Start {
     let mut start = Start::default();
-    let mut candidates = Vec::new();
-    let here = look as *const () as usize;
+    if !loaded::prepare() {
+        start.is_auditor = true;
+        return start;
+    }
+    // What is called here must be nothing that the program may replace, such as `memcpy`, by which a list grows.
+    let mut candidates = Vec::with_capacity(16);
+    let mut is_behind = false;
     loaded::each(|module, headers| {
-        // The program itself comes first, and has no name here.
-        start.is_auditor |= start.libraries == 0 && !module.name().is_empty();
         start.libraries += 1;
-        if module.place.contains(&here) {
-            start.own = Some(module.library);
+        if module.library.is_own() {
+            is_behind = true;
             return;
         }
         let Some(symbols) = module.library.symbols() else {
             return;
         };
-        loaded::note_find_object(&symbols);
         if start.tool.is_none() {
             start.tool = symbols.function(tool::START);
         }
-        if start.own.is_some() {
+        if is_behind {
             candidates.extend(Candidate::of(module, headers));
         }
     });
@@ -82,11 +81,6 @@ fn look() -> Start {
 }
 
 impl Start {
-    /// Whether it is this library.
-    pub(crate) fn is_own(&self, library: Library) -> bool {
-        self.own == Some(library)
-    }
-
     /// Whether libraries that were loaded later define this function.
     pub(crate) fn is_defined_later(&self, name: &core::ffi::CStr) -> bool {
         let (mut count, mut is_defined) = (0, false);
