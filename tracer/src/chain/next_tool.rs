@@ -10,8 +10,8 @@ use std::path::Path;
 use ompt_sys::ompt_start_tool_result_t;
 
 use crate::dialects::runtime::Lookup;
+use crate::os::loader;
 use crate::os::log::warning;
-use crate::os::system;
 
 const START_TOOL: &CStr = c"ompt_start_tool";
 
@@ -67,7 +67,7 @@ fn archer() -> Option<(String, StartTool)> {
     if unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__tsan_init".as_ptr()) }.is_null() {
         return None;
     }
-    let runtime = system::library_of(Lookup::current()?.address())?;
+    let runtime = loader::library_of(Lookup::current()?.address())?;
     let beside = Path::new(&runtime).with_file_name(ARCHER);
     let places = [beside.as_os_str(), ARCHER.as_ref()];
     places
@@ -80,7 +80,7 @@ fn archer() -> Option<(String, StartTool)> {
 fn listed_behind_us(is_global: bool) -> Vec<OsString> {
     let list = env::var_os("OMP_TOOL_LIBRARIES").unwrap_or_default();
     let own =
-        system::library_of(own_address()).and_then(|path| Path::new(&path).canonicalize().ok());
+        loader::library_of(own_address()).and_then(|path| Path::new(&path).canonicalize().ok());
     let is_own = |entry: &OsString| own.is_some() && Path::new(entry).canonicalize().ok() == own;
     let entries: Vec<OsString> = list
         .as_bytes()
@@ -130,10 +130,10 @@ fn next_in_program() -> Option<(String, StartTool)> {
 
 /// The function as what it is, where it is another tool's.
 fn foreign(function: *mut c_void) -> Option<(String, StartTool)> {
-    if function.is_null() || system::base_of(function) == system::base_of(own_address()) {
+    if function.is_null() || loader::base_of(function) == loader::base_of(own_address()) {
         return None;
     }
-    let name = system::library_of(function).unwrap_or_else(|| "the program".to_owned());
+    let name = loader::library_of(function).unwrap_or_else(|| "the program".to_owned());
     // SAFETY: the specification gives this type to the function of that name (OpenMP 5.2, 19.2.1).
     Some((name, unsafe {
         transmute::<*mut c_void, StartTool>(function)

@@ -30,8 +30,8 @@ use crate::entry::start::{self, Prepared};
 use crate::hot::guard::guarded;
 use crate::hot::slow_path;
 use crate::os::containment::contained;
+use crate::os::loader;
 use crate::os::log::warning;
-use crate::os::system;
 use crate::session;
 
 /// The generation's name in the metadata.
@@ -231,7 +231,7 @@ fn register_all(
 
 /// The description of the runtime: it has no text of its own, so its library's name.
 fn describe(api: *mut c_void) -> Runtime {
-    let path = system::library_of(api).unwrap_or_default();
+    let path = loader::library_of(api).unwrap_or_default();
     let version = Path::new(&path).file_name().unwrap_or_default();
     Runtime {
         version: version.to_string_lossy().into_owned(),
@@ -269,7 +269,7 @@ pub(crate) fn end() {
     let Some(session) = session::of_this_process() else {
         return;
     };
-    if api.is_null() || system::library_of(api).is_none() {
+    if api.is_null() || loader::library_of(api).is_none() {
         return;
     }
     // SAFETY: stored by `begin`, and still in a loaded library.

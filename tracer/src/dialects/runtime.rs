@@ -16,6 +16,8 @@ use ompt_sys::{
 };
 use omptrace_trace_format::metadata::Runtime;
 
+use crate::os::loader;
+
 /// All entry points of the host (OpenMP 5.2, 19.6.1).
 const ENTRY_POINTS: &[&CStr] = &[
     c"ompt_enumerate_states",
@@ -199,7 +201,7 @@ impl Lookup {
 
     /// The library that the lookup lies in.
     fn library(self) -> Option<String> {
-        crate::os::system::library_of(self.0 as *const _)
+        loader::library_of(self.0 as *const _)
     }
 
     /// The metadata of the runtime, which gave these texts and numbers to `ompt_start_tool` and its like.

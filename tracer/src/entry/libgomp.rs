@@ -13,6 +13,7 @@ use omptrace_runtimes::Vendor;
 use omptrace_trace_format::metadata::OfLibgomp;
 
 use crate::entry::preload;
+use crate::os::loader;
 use crate::os::lock::Mutex;
 use crate::os::system;
 use crate::session::fork;
@@ -154,7 +155,7 @@ fn of_c_library() -> SetAffinity {
 /// Whether the code at `address` is libgomp's, and the program's calls go to another runtime.
 fn is_replaced(address: *const c_void) -> bool {
     let is_libgomp = |address| {
-        system::library_of(address).is_some_and(|path| Vendor::Gnu.makes(path.as_bytes()))
+        loader::library_of(address).is_some_and(|path| Vendor::Gnu.makes(path.as_bytes()))
     };
     // SAFETY: it only looks the symbol up.
     let called = unsafe { libc::dlsym(preload::global_scope(), c"GOMP_parallel".as_ptr()) };
@@ -164,7 +165,7 @@ fn is_replaced(address: *const c_void) -> bool {
 
 /// Whether the code at `address` is that of the library which observes libgomp, and calls it.
 fn is_adapter(address: *const c_void) -> bool {
-    let path = system::library_of(address).unwrap_or_default();
+    let path = loader::library_of(address).unwrap_or_default();
     path.ends_with("/libomptgomp.so")
 }
 
@@ -186,7 +187,7 @@ fn ask_replaced() -> Option<OfLibgomp> {
 
 /// How many threads a region of the runtime that holds `address` would have, asked outside of regions.
 pub(crate) fn max_threads(address: *const c_void) -> Option<i32> {
-    let library = Library::open(&system::library_of(address)?)?;
+    let library = Library::open(&loader::library_of(address)?)?;
     let is_outside = library.ask(c"omp_get_level") == Some(0);
     is_outside.then(|| library.ask(c"omp_get_max_threads"))?
 }

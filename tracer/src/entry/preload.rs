@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::dialects::collector;
 use crate::entry::isolated::{self, Way};
-use crate::os::system;
+use crate::os::loader;
 
 type Dlopen = unsafe extern "C" fn(name: *const c_char, flags: c_int) -> *mut c_void;
 
@@ -47,8 +47,8 @@ fn is_in_global_scope() -> bool {
     // SAFETY: it only looks the symbol up.
     let found = unsafe { libc::dlsym(global_scope(), c"ompt_start_tool".as_ptr()) };
     // Not by the function's address, which is that of the first function of the name for this library, too.
-    let own = system::base_of((&raw const IS_GLOBAL).cast());
-    own.is_some() && own == system::base_of(found)
+    let own = loader::base_of((&raw const IS_GLOBAL).cast());
+    own.is_some() && own == loader::base_of(found)
 }
 
 interpose::interpose! {

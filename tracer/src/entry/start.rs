@@ -25,6 +25,7 @@ use crate::entry::libgomp;
 use crate::entry::preload;
 use crate::os::clock;
 use crate::os::containment::contained;
+use crate::os::loader;
 use crate::os::lock::Mutex;
 use crate::os::log::warning;
 use crate::os::system;
@@ -309,7 +310,7 @@ pub(crate) fn finalize_is_due(is_due: bool) {
 /// True where the runtime is there, and has yet to say that it is done. The library stays in memory (it is linked with
 /// `-z nodelete`), so that it can.
 fn runtime_comes_later() -> bool {
-    let is_loaded = |lookup: Lookup| system::library_of(lookup.address()).is_some();
+    let is_loaded = |lookup: Lookup| loader::library_of(lookup.address()).is_some();
     // Relaxed: as above.
     FINALIZE_IS_DUE.load(Ordering::Relaxed)
         && preload::is_global()

@@ -1,17 +1,26 @@
-//! A thread of ours, which may have to end under the loader's lock.
+//! A thread of ours, which may have to begin and to end under the loader's lock.
 //!
-//! Between its creation and its first line of ours, a thread takes that lock (`__cxa_thread_atexit_impl`, for what Rust
-//! keeps per thread). A runtime that is closed with `dlclose` calls `finalize` under it: so a thread that has not begun is
-//! not waited for. From then on it may take no lock that others hold for long. It may make no thread-local value, as some
-//! locks do when they are contended: it has [`crate::os::lock`].
+//! A library's constructor holds that lock, and may wait for a team of threads. So neither the thread that starts this one
+//! nor this one may take the lock. `std::thread` does so on both, by `__cxa_thread_atexit_impl`, for what it keeps per
+//! thread. So the thread is one of `pthread_create`, without anything of the standard library's.
+//!
+//! A C library may take the lock all the same before the thread's first line of ours (glibc 2.34). A runtime that is closed
+//! with `dlclose` calls `finalize` under it: so a thread that has not begun is not waited for. From then on it may take no
+//! lock that others hold for long. It may make no thread-local value, as some locks do when they are contended: it has
+//! [`crate::os::lock`].
 
+use std::ffi::{CStr, c_void};
 use std::io;
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread::Builder;
+use std::ptr::null_mut;
 use std::time::Duration;
 
 use crate::os::lock::{Mutex, Semaphore};
 use crate::os::system;
+
+/// Bytes of the stack of such a thread: what packs chunks has its buffers on the heap.
+const STACK_BYTES: usize = 2 << 20;
 
 /// A thread, and what it leaves.
 #[derive(Debug)]
@@ -50,7 +59,7 @@ impl<T: Send> HelperThread<T> {
     /// The system has no thread to give.
     pub(crate) fn start(
         &'static self,
-        name: &str,
+        name: &'static CStr,
         work: impl FnOnce() -> Option<T> + Send + 'static,
     ) -> io::Result<()> {
         let run = move || {
@@ -60,8 +69,7 @@ impl<T: Send> HelperThread<T> {
                 self.ended.post();
             }
         };
-        let builder = Builder::new().name(name.into());
-        system::without_signals(|| builder.spawn(run)).map(drop)
+        spawn(name, Box::new(run))
     }
 
     /// Lets the thread go on where it sleeps.
@@ -106,5 +114,58 @@ impl<T: Send> HelperThread<T> {
             *phase = Phase::Working;
         }
         begins
+    }
+}
+
+/// What a new thread does.
+type Work = Box<dyn FnOnce() + Send>;
+
+/// Starts a thread that does `work`, without the program's signals, and that nobody joins.
+///
+/// # Errors
+/// The system has no thread to give.
+fn spawn(name: &'static CStr, work: Work) -> io::Result<()> {
+    extern "C" fn begin(start: *mut c_void) -> *mut c_void {
+        // SAFETY: made by `spawn` for this thread alone.
+        let (name, work) = *unsafe { Box::from_raw(start.cast::<(&CStr, Work)>()) };
+        system::name_thread(name);
+        work();
+        null_mut()
+    }
+    let start = Box::into_raw(Box::new((name, work)));
+    let error = system::without_signals(|| match create(begin, start.cast(), STACK_BYTES) {
+        // All thread-local storage of the program's libraries is a part of the stack. It may be more than that.
+        libc::EINVAL => create(begin, start.cast(), 0),
+        result => result,
+    });
+    if error != 0 {
+        // SAFETY: made above, and no thread has it.
+        drop(unsafe { Box::from_raw(start) });
+        return Err(io::Error::from_raw_os_error(error));
+    }
+    Ok(())
+}
+
+/// `pthread_create(3)` of a detached thread, with as much stack as is usual where `stack_bytes` is 0.
+fn create(
+    begin: extern "C" fn(*mut c_void) -> *mut c_void,
+    start: *mut c_void,
+    stack_bytes: usize,
+) -> i32 {
+    let mut attributes = MaybeUninit::uninit();
+    let mut thread = MaybeUninit::uninit();
+    // SAFETY: the attributes are made first and given back last; `start` is for the thread that begins.
+    unsafe {
+        let error = libc::pthread_attr_init(attributes.as_mut_ptr());
+        if error != 0 {
+            return error;
+        }
+        libc::pthread_attr_setdetachstate(attributes.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
+        if stack_bytes > 0 {
+            libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes);
+        }
+        let error = libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), begin, start);
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        error
     }
 }

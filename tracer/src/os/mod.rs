@@ -8,7 +8,8 @@
 //! | [`containment`] | keeps panics, cancellation and changes of `errno` from the program |
 //! | [`log`] | one line on stderr |
 //! | [`protected_fd`] | files whose descriptors the program may close |
-//! | [`helper_thread`] | the tracer's own threads, which may have to end under the loader's lock |
+//! | [`helper_thread`] | the tracer's own threads, which may have to begin and end under the loader's lock |
+//! | [`loader`] | which library holds an address, without the loader's lock |
 //! | [`module_file`] | sends the files of modules to `omptrace record` |
 //! | [`emergency_alloc`] | memory where the program has none left |
 //! | [`usage`], [`perf`] | counts that the kernel and the processor keep of a thread |
@@ -20,6 +21,7 @@ pub(crate) mod containment;
 mod emergency_alloc;
 pub(crate) mod helper_thread;
 pub(crate) mod kernel;
+pub(crate) mod loader;
 pub(crate) mod lock;
 pub(crate) mod log;
 pub(crate) mod module_file;

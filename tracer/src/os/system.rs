@@ -526,6 +526,13 @@ pub(crate) fn thread_name() -> Vec<u8> {
     name.iter().copied().take_while(|byte| *byte != 0).collect()
 }
 
+/// Names the calling thread; the kernel takes 15 bytes of it.
+pub(crate) fn name_thread(name: &CStr) {
+    let arguments = [libc::PR_SET_NAME as usize, name.as_ptr() as usize];
+    // SAFETY: a C string, of which the kernel reads at most 16 bytes.
+    let _ = unsafe { kernel::call(libc::SYS_prctl, arguments) };
+}
+
 /// Which CPUs the process may use.
 pub(crate) fn affinity() -> Option<libc::cpu_set_t> {
     // SAFETY: all zeros is a valid set.
@@ -726,26 +733,4 @@ pub(crate) fn host() -> String {
 /// `path` made absolute, without looking at the file system's links.
 pub(crate) fn absolute(path: &Path) -> std::path::PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
-}
-
-/// The loader's knowledge of `address`.
-fn loaded_at(address: *const libc::c_void) -> Option<libc::Dl_info> {
-    // SAFETY: all zeros is a valid structure, and `dladdr` accepts any address.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        (libc::dladdr(address, &mut info) != 0).then_some(info)
-    }
-}
-
-/// Where the library that holds `address` begins in memory.
-pub(crate) fn base_of(address: *const libc::c_void) -> Option<usize> {
-    loaded_at(address).map(|info| info.dli_fbase as usize)
-}
-
-/// The library that holds `address`, as the loader names it.
-pub(crate) fn library_of(address: *const libc::c_void) -> Option<String> {
-    let info = loaded_at(address).filter(|info| !info.dli_fname.is_null())?;
-    // SAFETY: a C string of the loader, copied at once.
-    let name = unsafe { CStr::from_ptr(info.dli_fname) }.to_bytes();
-    Some(String::from_utf8_lossy(name).into_owned())
 }

@@ -163,7 +163,7 @@ impl Samples {
         self.drain.lock().begin();
         let drain = move || self.run(session);
         self.thread
-            .start("omptrace-samples", drain)
+            .start(c"omptrace-samples", drain)
             .map_err(|error| format!("cannot start a thread that writes them: {error}"))
     }
 

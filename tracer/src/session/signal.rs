@@ -79,7 +79,7 @@ impl Listener {
         };
         listener
             .thread
-            .start("omptrace-flight", listen)
+            .start(c"omptrace-flight", listen)
             .inspect_err(|error| warning!("cannot start a thread for SIGUSR2: {error}"))
             .ok()?;
         set_handler(our_handler());

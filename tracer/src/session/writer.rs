@@ -86,7 +86,7 @@ impl Writer {
             return;
         }
         let run = move || self.run(session);
-        match self.thread.start("omptrace-writer", run) {
+        match self.thread.start(c"omptrace-writer", run) {
             Ok(()) => self.state.store(RUNNING, ours),
             Err(error) => warning!(
                 "cannot start the writer thread: {error}; threads write their events themselves"
