@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::ptr;
 
-use parking_lot::Mutex;
+use crate::lock::Mutex;
 
 /// Buffers that are kept for the next request.
 const MAX_KEPT: usize = 8;

@@ -12,6 +12,7 @@
 //! | `cupti` | the second: NVIDIA's library, where a runtime traces nothing |
 //! | `provider` | the table of tracers |
 //! | `buffers` | [`Buffers`]: memory lent to devices |
+//! | `lock` | a lock that callbacks may wait for |
 //! | `problem` | [`Problem`]: what devices do wrong, counted |
 //!
 //! The device's side is never trusted. The kernel reads pointers for us unless they lead into a buffer of ours. Sizes are
@@ -19,6 +20,7 @@
 
 mod buffers;
 pub mod cupti;
+mod lock;
 pub mod memory;
 mod ompt;
 mod problem;

@@ -3,7 +3,7 @@
 //! Records of devices have a number of CUPTI's. Records of external correlation say which numbers of ours were pushed on the
 //! thread that got that number. The two come in any order, since threads and devices fill different buffers.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use ompt_sys::{self as ompt, ompt_target_data_op_t};
 
@@ -70,7 +70,7 @@ pub(super) struct Numbered {
 /// Numbers that are known, and records that wait.
 #[derive(Debug, Default)]
 pub(super) struct Correlations {
-    known: HashMap<u32, Known>,
+    known: BTreeMap<u32, Known>,
     order: VecDeque<u32>,
     waiting: VecDeque<Numbered>,
     /// OpenMP's numbers of CUDA's devices.

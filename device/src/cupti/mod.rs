@@ -27,9 +27,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use ompt_sys::{self as ompt, ompt_target_data_op_t};
-use parking_lot::Mutex;
 
 use crate::buffers::Lent;
+use crate::lock::Mutex;
 use crate::memory;
 use crate::problem::Problem;
 use crate::record::{DataOp, Record, Work};

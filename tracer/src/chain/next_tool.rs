@@ -63,8 +63,8 @@ pub(super) fn find(
 fn archer() -> Option<(String, StartTool)> {
     const ARCHER: &str = "libarcher.so";
 
-    // SAFETY: it only looks the symbol up.
-    if unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__tsan_init".as_ptr()) }.is_null() {
+    // SAFETY: a constant of the loader.
+    if unsafe { loader::symbol(libc::RTLD_DEFAULT, c"__tsan_init") }.is_null() {
         return None;
     }
     let runtime = loader::library_of(Lookup::current()?.address())?;
@@ -114,8 +114,8 @@ fn tool_in(library: &OsStr) -> Result<Option<(String, StartTool)>, String> {
         let text = error.map(|error| unsafe { CStr::from_ptr(error) }.to_string_lossy());
         return Err(text.unwrap_or_default().into_owned());
     }
-    // SAFETY: a handle of the loader's, and a C string.
-    let function = unsafe { libc::dlsym(handle, START_TOOL.as_ptr()) };
+    // SAFETY: a handle of the loader's.
+    let function = unsafe { loader::symbol(handle, START_TOOL) };
     if function.is_null() {
         return Err("it has no ompt_start_tool".to_owned());
     }
@@ -124,8 +124,8 @@ fn tool_in(library: &OsStr) -> Result<Option<(String, StartTool)>, String> {
 
 /// The next `ompt_start_tool` of the program behind this library's, as that of a tool that the program is linked to.
 fn next_in_program() -> Option<(String, StartTool)> {
-    // SAFETY: it only looks the symbol up.
-    foreign(unsafe { libc::dlsym(libc::RTLD_NEXT, START_TOOL.as_ptr()) })
+    // SAFETY: a constant of the loader.
+    foreign(unsafe { loader::symbol(libc::RTLD_NEXT, START_TOOL) })
 }
 
 /// The function as what it is, where it is another tool's.

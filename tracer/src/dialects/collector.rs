@@ -166,8 +166,8 @@ const OWN_EVENTS: [std::ops::Range<u32>; 2] = [
 
 /// Looks for a runtime among the libraries behind `handle`, as `dlsym` does, and starts tracing it if there is none yet.
 pub(crate) fn look_in(handle: *mut c_void) {
-    // SAFETY: a handle of the loader, and a C string.
-    let api = unsafe { libc::dlsym(handle, c"__omp_collector_api".as_ptr()) };
+    // SAFETY: a handle of the loader.
+    let api = unsafe { loader::symbol(handle, c"__omp_collector_api") };
     // Relaxed: libraries are loaded one after the other.
     let is_new = ASKED.swap(api, Ordering::Relaxed) != api;
     if api.is_null() || !is_new || session::is_in_progress() {

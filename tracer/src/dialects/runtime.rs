@@ -280,7 +280,7 @@ impl Lookup {
 
     /// Threads of a region, as `omp_get_max_threads` says outside of regions; on a thread that has begun.
     pub(crate) fn max_threads(self) -> Option<i32> {
-        crate::entry::libgomp::max_threads(self.0 as *const _)
+        crate::entry::libgomp::max_threads()
     }
 
     /// Devices; on a thread that has begun.

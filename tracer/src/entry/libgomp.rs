@@ -8,10 +8,13 @@
 //! libgomp's view of processors, places and threads is what the program would see without the tracer.
 
 use std::ffi::{CStr, CString, c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use omptrace_runtimes::Vendor;
 use omptrace_trace_format::metadata::OfLibgomp;
 
+use crate::dialects::runtime::EntryPoint;
 use crate::entry::preload;
 use crate::os::loader;
 use crate::os::lock::Mutex;
@@ -143,13 +146,25 @@ fn of_c_library() -> SetAffinity {
     ) -> c_int {
         libc::ENOSYS
     }
-    // SAFETY: the next function of that name behind this library.
-    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"pthread_setaffinity_np".as_ptr()) };
-    if next.is_null() {
-        return none;
+    // Relaxed: a function of the C library needs no data of ours.
+    if OF_C_LIBRARY.load(Ordering::Relaxed).is_null() {
+        // A constructor that comes before ours.
+        prepare();
     }
-    // SAFETY: it has this type.
-    unsafe { std::mem::transmute::<*mut c_void, SetAffinity>(next) }
+    let function = OF_C_LIBRARY.load(Ordering::Relaxed);
+    // SAFETY: null, or the function of that name, which has this type.
+    unsafe { std::mem::transmute::<*mut c_void, Option<SetAffinity>>(function) }.unwrap_or(none)
+}
+
+/// The next function of that name behind this library.
+static OF_C_LIBRARY: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// Looks up what needs the loader's lock: a call from the program's thread shall not wait for that.
+pub(crate) fn prepare() {
+    // SAFETY: a constant of the loader.
+    let next = unsafe { loader::symbol(libc::RTLD_NEXT, c"pthread_setaffinity_np") };
+    // Relaxed: as above.
+    OF_C_LIBRARY.store(next, Ordering::Relaxed);
 }
 
 /// Whether the code at `address` is libgomp's, and the program's calls go to another runtime.
@@ -157,10 +172,14 @@ fn is_replaced(address: *const c_void) -> bool {
     let is_libgomp = |address| {
         loader::library_of(address).is_some_and(|path| Vendor::Gnu.makes(path.as_bytes()))
     };
-    // SAFETY: it only looks the symbol up.
-    let called = unsafe { libc::dlsym(preload::global_scope(), c"GOMP_parallel".as_ptr()) };
+    // First: what follows takes the loader's lock, and most callers are the program.
+    if !is_libgomp(address) {
+        return false;
+    }
+    // SAFETY: a handle of the loader.
+    let called = unsafe { loader::symbol(preload::global_scope(), c"GOMP_parallel") };
     let stays = |address| is_libgomp(address) || is_adapter(address);
-    is_libgomp(address) && !called.is_null() && !stays(called)
+    !called.is_null() && !stays(called)
 }
 
 /// Whether the code at `address` is that of the library which observes libgomp, and calls it.
@@ -185,11 +204,24 @@ fn ask_replaced() -> Option<OfLibgomp> {
     })
 }
 
-/// How many threads a region of the runtime that holds `address` would have, asked outside of regions.
-pub(crate) fn max_threads(address: *const c_void) -> Option<i32> {
-    let library = Library::open(&loader::library_of(address)?)?;
-    let is_outside = library.ask(c"omp_get_level") == Some(0);
-    is_outside.then(|| library.ask(c"omp_get_max_threads"))?
+type Ask = extern "C" fn() -> c_int;
+
+/// `omp_get_level` and `omp_get_max_threads` of the runtime in libgomp's place.
+static LEVEL: EntryPoint<Ask> = EntryPoint::new();
+static MAX_THREADS: EntryPoint<Ask> = EntryPoint::new();
+
+/// Looks up what [`max_threads`] asks: the runtime that holds `address` starts. Later, the loader's lock may be taken.
+pub(crate) fn look_up_max_threads(address: *const c_void) {
+    let library = loader::library_of(address).and_then(|path| Library::open(&path));
+    let function = |name| library.as_ref().and_then(|library| library.typed(name));
+    LEVEL.set(function(c"omp_get_level"));
+    MAX_THREADS.set(function(c"omp_get_max_threads"));
+}
+
+/// How many threads a region of the runtime in libgomp's place would have, asked outside of regions.
+pub(crate) fn max_threads() -> Option<i32> {
+    let is_outside = LEVEL.get()?() == 0;
+    is_outside.then(|| MAX_THREADS.get().map(|ask| ask()))?
 }
 
 /// The libgomps that the loader has.
@@ -225,23 +257,29 @@ impl Library {
         let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
         // SAFETY: it loads nothing: the library is there.
         let handle = unsafe { preload::of_c_library()(path.as_ptr(), flags) };
-        (!handle.is_null()).then_some(Library(handle))
+        if handle.is_null() {
+            loader::forget_error();
+            return None;
+        }
+        Some(Library(handle))
     }
 
     /// Its function of this name.
     fn function(&self, name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: the handle is open; it only looks the symbol up.
-        let found = unsafe { libc::dlsym(self.0, name.as_ptr()) };
+        // SAFETY: the handle is open.
+        let found = unsafe { loader::symbol(self.0, name) };
         (!found.is_null()).then_some(found)
     }
 
     /// The answer of its function of this name, which takes nothing and gives an `int`.
     fn ask(&self, name: &CStr) -> Option<c_int> {
+        self.typed(name).map(|function| function())
+    }
+
+    fn typed(&self, name: &CStr) -> Option<Ask> {
         let function = self.function(name)?;
         // SAFETY: OpenMP 5.2, section 18: the functions that are asked for have this type.
-        let function =
-            unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(function) };
-        Some(function())
+        Some(unsafe { std::mem::transmute::<*mut c_void, Ask>(function) })
     }
 }
 

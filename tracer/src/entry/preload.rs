@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::dialects::collector;
 use crate::entry::isolated::{self, Way};
+use crate::entry::libgomp;
+use crate::os::clock;
 use crate::os::loader;
 
 type Dlopen = unsafe extern "C" fn(name: *const c_char, flags: c_int) -> *mut c_void;
@@ -25,6 +27,9 @@ pub(crate) fn is_global() -> bool {
 #[used]
 static CONSTRUCTOR: extern "C" fn() = {
     extern "C" fn constructor() {
+        loader::prepare();
+        libgomp::prepare();
+        clock::find_offset();
         isolated::begin();
         // A runtime that has loaded the library as a tool will call it.
         if is_in_global_scope() {
@@ -44,8 +49,8 @@ pub(crate) fn global_scope() -> *mut c_void {
 
 /// Whether symbols of this library are what other libraries find.
 fn is_in_global_scope() -> bool {
-    // SAFETY: it only looks the symbol up.
-    let found = unsafe { libc::dlsym(global_scope(), c"ompt_start_tool".as_ptr()) };
+    // SAFETY: a handle of the loader.
+    let found = unsafe { loader::symbol(global_scope(), c"ompt_start_tool") };
     // Not by the function's address, which is that of the first function of the name for this library, too.
     let own = loader::base_of((&raw const IS_GLOBAL).cast());
     own.is_some() && own == loader::base_of(found)

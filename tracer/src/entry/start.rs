@@ -242,6 +242,9 @@ fn begin(
         // SAFETY: as above.
         unsafe { set_callback(ompt_callback_sync_region_wait, Some(function)) };
     }
+    if libgomp::replaced().is_some() {
+        libgomp::look_up_max_threads(lookup.address());
+    }
     let runtime = lookup.describe(dialect.name(), &start.runtime_version, start.omp_version);
     prepared.begin(runtime, results);
     finalize_is_due(true);

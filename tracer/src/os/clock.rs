@@ -4,9 +4,10 @@
 //! and the kernel itself trusts it (its own clocksource). On Arm it is the generic timer. Elsewhere it is `CLOCK_MONOTONIC`,
 //! whose ticks are nanoseconds.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 use std::time::Duration;
 
+use chrono::{DateTime, FixedOffset, Local, Offset};
 use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::metadata;
 
@@ -73,6 +74,27 @@ pub(crate) fn ticks() -> u64 {
         ClockKind::Counter => counter(),
         ClockKind::Monotonic => clock_ns(libc::CLOCK_MONOTONIC),
     }
+}
+
+/// Seconds by which local time is ahead of UTC.
+static OFFSET: AtomicI32 = AtomicI32::new(0);
+
+/// Finds out how far local time is ahead. `chrono` keeps the time zone in a thread-local value with a destructor, which takes
+/// the loader's lock. So this is for the library's constructor, whose thread has that lock.
+pub(crate) fn find_offset() {
+    // Relaxed: the number is all that is shared.
+    OFFSET.store(
+        Local::now().offset().fix().local_minus_utc(),
+        Ordering::Relaxed,
+    );
+}
+
+/// The local time.
+pub(crate) fn local_time() -> DateTime<FixedOffset> {
+    let now = DateTime::from_timestamp_nanos(clock_ns(libc::CLOCK_REALTIME) as i64);
+    // Relaxed: as above.
+    let offset = FixedOffset::east_opt(OFFSET.load(Ordering::Relaxed));
+    now.with_timezone(&offset.unwrap_or(Offset::fix(&chrono::Utc)))
 }
 
 /// Time that passes.

@@ -6,6 +6,74 @@
 
 use std::ffi::{CStr, c_int, c_void};
 use std::fs;
+use std::mem::transmute;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// `dlsym`, which takes the loader's lock. A symbol that is not there leaves no error for the program's `dlerror`.
+///
+/// # Safety
+/// `scope` is a handle of the loader, or one of its constants.
+pub(crate) unsafe fn symbol(scope: *mut c_void, name: &CStr) -> *mut c_void {
+    // SAFETY: by this function's contract; it only looks the symbol up.
+    let found = unsafe { libc::dlsym(scope, name.as_ptr()) };
+    if found.is_null() {
+        forget_error();
+    }
+    found
+}
+
+/// Leaves no error of ours for the program's `dlerror`.
+pub(crate) fn forget_error() {
+    // SAFETY: it forgets the thread's error when it has given it.
+    unsafe { libc::dlerror() };
+}
+
+/// `struct dl_find_object` of glibc.
+#[repr(C)]
+struct FoundObject {
+    flags: u64,
+    map_start: *mut c_void,
+    map_end: *mut c_void,
+    link_map: *mut c_void,
+    eh_frame: *mut c_void,
+    reserved: [u64; 7],
+}
+
+type FindObject = unsafe extern "C" fn(*mut c_void, *mut FoundObject) -> c_int;
+
+/// `_dl_find_object` (glibc 2.35); null where the C library has none.
+static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// Looks up what needs the loader's lock: for the library's constructor, whose thread has it.
+pub(crate) fn prepare() {
+    // SAFETY: a constant of the loader.
+    let function = unsafe { symbol(libc::RTLD_DEFAULT, c"_dl_find_object") };
+    // Relaxed: stored before anybody asks.
+    FIND_OBJECT.store(function, Ordering::Relaxed);
+}
+
+/// Where the `.eh_frame_hdr` of the module at `pc` lies, 0 where there is none. `None` where the C library cannot be asked
+/// without a lock. Signal handlers may call it.
+pub(crate) fn unwind_header_of(pc: u64) -> Option<u64> {
+    // Relaxed: see `prepare`.
+    let function = FIND_OBJECT.load(Ordering::Relaxed);
+    // SAFETY: null, or glibc's function of this name and type, which may be called in signal handlers.
+    let find = unsafe { transmute::<*mut c_void, Option<FindObject>>(function) }?;
+    let mut found = FoundObject {
+        flags: 0,
+        map_start: null_mut(),
+        map_end: null_mut(),
+        link_map: null_mut(),
+        eh_frame: null_mut(),
+        reserved: [0; 7],
+    };
+    // SAFETY: as above; `found` is valid for writing.
+    match unsafe { find(pc as *mut c_void, &raw mut found) } {
+        0 => Some(found.eh_frame as u64),
+        _ => Some(0),
+    }
+}
 
 /// A library, or the program.
 struct Found {

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use ompt_sys::{ompt_callbacks_t, ompt_set_callback_t};
 use omptrace_runtimes::Fault;
-use serde_json::json;
+use omptrace_trace_format::Metadata;
 
 use crate::hot::recorder;
 use crate::hot::tls;
@@ -133,7 +133,10 @@ fn take_back(watch: &Watch) {
     // Release; pairs with Acquire in `task_is_created` and above.
     STATE.store(TAKEN, Ordering::Release);
     if let Some(session) = session::of_this_process() {
-        session.write_metadata(&json!({ "withheld": { "dependences": WHY } }));
+        session.write_metadata(&Metadata {
+            withheld: [("dependences".to_owned(), WHY.to_owned())].into(),
+            ..Metadata::default()
+        });
     }
 }
 

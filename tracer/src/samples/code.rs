@@ -7,7 +7,6 @@
 //! (`_dl_find_object`, glibc 2.35).
 
 use std::ffi::{c_int, c_void};
-use std::mem::transmute;
 use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -16,6 +15,7 @@ use framehop::x86_64::UnwinderX86_64;
 use framehop::{ExplicitModuleSectionInfo, Module, MustNotAllocateDuringUnwind, Unwinder};
 
 use super::rules::Rules;
+use crate::os::loader;
 use crate::session::fork;
 use crate::session::modules;
 
@@ -262,47 +262,8 @@ fn length(eh_frame: &[u8]) -> usize {
     at
 }
 
-/// `struct dl_find_object` of glibc.
-#[repr(C)]
-struct FoundObject {
-    flags: u64,
-    map_start: *mut c_void,
-    map_end: *mut c_void,
-    link_map: *mut c_void,
-    eh_frame: *mut c_void,
-    reserved: [u64; 7],
-}
-
-type FindObject = unsafe extern "C" fn(*mut c_void, *mut FoundObject) -> c_int;
-
-/// `_dl_find_object`; null where the C library has none.
-static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-
-/// Looks the C library's function up, which takes the loader's lock: no handler may.
-pub(super) fn look_up() {
-    // SAFETY: a C string.
-    let function = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr()) };
-    // Relaxed: stored before any timer is armed.
-    FIND_OBJECT.store(function, Ordering::Relaxed);
-}
-
 /// Whether the module at `pc` is the one whose `.eh_frame_hdr` lies at `header_address`; taken for granted where the C library
 /// cannot be asked.
 fn is_loaded(pc: u64, header_address: u64) -> bool {
-    let function = FIND_OBJECT.load(Ordering::Relaxed);
-    // SAFETY: null, or glibc's function of this name and type, which may be called in signal handlers.
-    let Some(find) = (unsafe { transmute::<*mut c_void, Option<FindObject>>(function) }) else {
-        return true;
-    };
-    let mut found = FoundObject {
-        flags: 0,
-        map_start: null_mut(),
-        map_end: null_mut(),
-        link_map: null_mut(),
-        eh_frame: null_mut(),
-        reserved: [0; 7],
-    };
-    // SAFETY: as above; `found` is valid for writing.
-    let error = unsafe { find(pc as *mut c_void, &raw mut found) };
-    error == 0 && found.eh_frame as u64 == header_address
+    loader::unwind_header_of(pc).is_none_or(|found| found == header_address)
 }

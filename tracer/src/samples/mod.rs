@@ -158,7 +158,6 @@ impl Samples {
             .ok_or("the program uses all real-time signals that are tried")?;
         // Relaxed: stored before `is_on`.
         self.signal.store(signal, Ordering::Relaxed);
-        code::look_up();
         code::refresh();
         self.drain.lock().begin();
         let drain = move || self.run(session);

@@ -162,6 +162,7 @@ mod tests {
 
     use super::super::{code, creators};
     use super::*;
+    use crate::os::loader;
     use crate::os::lock::Mutex;
     use crate::os::timer;
 
@@ -205,7 +206,7 @@ mod tests {
 
     #[test]
     fn frames_are_those_of_libgcc() {
-        code::look_up();
+        loader::prepare();
         code::refresh();
         for depth in [0, 1, 100] {
             let (theirs, ours, end) = both(depth, 1000);
@@ -225,7 +226,7 @@ mod tests {
         extern "C" fn handle(_: c_int) {
             *FOUND.lock() = Some(both(0, 1000));
         }
-        code::look_up();
+        loader::prepare();
         code::refresh();
         let handler = handle as extern "C" fn(c_int) as libc::sighandler_t;
         // SAFETY: a handler of a signal that nobody else sends; it runs in `raise`.
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn code_that_is_not_known_ends_a_stack() {
-        code::look_up();
+        loader::prepare();
         code::refresh();
         let mut frames = [0; 8];
         let start = Registers {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use omptrace_settings::value::Keep;
 use omptrace_trace_format::codec::Packer;
-use serde_json::json;
+use omptrace_trace_format::metadata::{End, Metadata};
 
 use crate::hot::recorder::{self, Mode};
 use crate::os::clock::Stopwatch;
@@ -79,13 +79,16 @@ impl Session {
             self.lost.load(Ordering::Relaxed),
         );
         let raw_ns = system::clock_ns(libc::CLOCK_MONOTONIC_RAW);
-        let mut end = json!({
-            "end": { "how": how, "streams": streams, "lost": lost, "raw_ns": raw_ns }
+        self.write_metadata(&Metadata {
+            end: Some(End {
+                how: how.to_owned(),
+                streams,
+                lost,
+                raw_ns: Some(raw_ns),
+            }),
+            failure: self.failure().map(|failure| failure.to_string()),
+            ..Metadata::default()
         });
-        if let Some(failure) = self.failure() {
-            end["failure"] = failure.to_string().into();
-        }
-        self.write_metadata(&end);
     }
 
     /// Writes the chunks that threads have not handed over, up to what they have published. Where threads are not all quiet,

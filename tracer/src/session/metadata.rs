@@ -6,7 +6,6 @@ use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use chrono::Local;
 use omptrace_trace_format::event;
 use omptrace_trace_format::liveness;
 use omptrace_trace_format::metadata::{
@@ -14,6 +13,7 @@ use omptrace_trace_format::metadata::{
 };
 
 use crate::dialects::runtime::Lookup;
+use crate::os::clock;
 use crate::os::log::warning;
 use crate::os::system;
 use crate::session::Session;
@@ -52,7 +52,7 @@ pub(crate) fn process(session: &Session, forked: bool) -> Metadata {
     let started = started();
     Metadata {
         tracer: Some(concat!("omptrace ", env!("CARGO_PKG_VERSION")).into()),
-        start: Some(Local::now().to_rfc3339()),
+        start: Some(clock::local_time().to_rfc3339()),
         process: Some(Process {
             pid: session.pid,
             parent_pid: std::os::unix::process::parent_id(),

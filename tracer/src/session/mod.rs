@@ -36,13 +36,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use chrono::Local;
 use omptrace_settings::value::{Compress, Folder, Keep};
 use omptrace_trace_format::Metadata;
 use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::metadata::Lock;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::config::Config;
 use crate::counters::Counters;
@@ -222,7 +220,7 @@ impl Session {
         let pid = system::process_id();
         let (pair, _) = clock::pair();
         let number = session_number(pid, pair);
-        let start = Local::now();
+        let start = clock::local_time();
         let names = Names {
             program: &metadata::program_name(),
             host: &system::host(),
@@ -364,7 +362,10 @@ impl Session {
                 return;
             };
             messages.extend(news);
-            self.write_metadata(&json!({ "messages": *messages }));
+            self.write_metadata(&Metadata {
+                messages: messages.clone(),
+                ..Metadata::default()
+            });
         }
     }
 
