@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::ptr;
 
 use crate::lock::Mutex;
 
@@ -12,10 +11,12 @@ const MAX_KEPT: usize = 8;
 const MAX_BYTES: usize = 64 << 20;
 /// No buffer is smaller, unless the user wants that. A record takes up to 112 bytes, and a runtime that finds no room for one
 /// may write through a null pointer.
-const MIN_BYTES: usize = 4 << 10;
-/// A buffer takes at most one of this many parts of the memory left, where that is less than half. A runtime may keep one
-/// for each pair of a thread and a device, for good, also of threads that have ended.
-const PART: usize = 1024;
+const MIN_BYTES: usize = 512;
+/// A buffer takes at most one of this many parts of the memory left, so that no size that a user asks for leaves others without.
+const PART: usize = 8;
+/// The same where less than half is left. A runtime may keep a buffer for each pair of a thread and a device, for good, also of
+/// threads that have ended.
+const SMALL_PART: usize = 2048;
 
 /// All buffers of a session. Their memory stays with the process while the session goes on: a runtime that completes a
 /// buffer twice must not read memory that is gone.
@@ -46,25 +47,6 @@ pub struct Lent {
     pub bytes: usize,
     /// It is one more than are kept.
     pub is_extra: bool,
-    /// It is one more than there shall be: the device should be stopped.
-    pub is_last: bool,
-}
-
-impl Lent {
-    /// Writes the answer to a request for a buffer where the request wants it. Without a buffer that is null, of 0 bytes.
-    ///
-    /// # Safety
-    /// Each place is null or valid for writing.
-    pub(crate) unsafe fn answer<T>(lent: Option<Lent>, buffer: *mut *mut T, bytes: *mut usize) {
-        if buffer.is_null() || bytes.is_null() {
-            return;
-        }
-        // SAFETY: as the caller promises.
-        unsafe {
-            *buffer = lent.map_or(ptr::null_mut(), |lent| lent.address as *mut T);
-            *bytes = lent.map_or(0, |lent| lent.bytes);
-        }
-    }
 }
 
 impl Buffers {
@@ -76,21 +58,20 @@ impl Buffers {
         }
     }
 
-    /// Lends a buffer. Beyond the limit there is none; but where a device cannot do without, one more all the same.
-    pub fn lend(&self, must: bool) -> Option<Lent> {
+    /// Lends a buffer; none beyond the limit.
+    pub fn lend(&self) -> Option<Lent> {
         let mut state = self.state.lock();
         let kept = state.kept.pop();
         let is_new = kept.is_none();
-        let new_bytes = self.next_bytes(state.used);
-        let is_last = is_new && state.made > 0 && state.used + new_bytes > MAX_BYTES;
-        if is_last && !must {
-            return None;
-        }
-        let mut buffer = kept.unwrap_or_else(|| vec![0; new_bytes / 8].into());
-        if is_new {
-            state.made += 1;
-            state.used += new_bytes;
-        }
+        let mut buffer = match kept {
+            Some(kept) => kept,
+            None => {
+                let bytes = self.next_bytes(state.used)?;
+                state.made += 1;
+                state.used += bytes;
+                vec![0; bytes / 8].into()
+            }
+        };
         let address = buffer.as_mut_ptr() as usize;
         let bytes = size_of_val::<[u64]>(&buffer);
         let is_extra = is_new && state.made > MAX_KEPT;
@@ -99,18 +80,19 @@ impl Buffers {
             address,
             bytes,
             is_extra,
-            is_last,
         })
     }
 
-    /// The size of a new buffer beside those of `used` bytes.
-    fn next_bytes(&self, used: usize) -> usize {
-        let left = MAX_BYTES.saturating_sub(used);
-        if left >= MAX_BYTES / 2 {
-            return self.bytes;
-        }
-        let part = (left / PART).next_multiple_of(8);
-        self.bytes.min(part.max(MIN_BYTES))
+    /// The size of a new buffer beside those of `used` bytes, if there is room for one.
+    fn next_bytes(&self, used: usize) -> Option<usize> {
+        let left = MAX_BYTES - used;
+        let part = match left < MAX_BYTES / 2 {
+            true => SMALL_PART,
+            false => PART,
+        };
+        let part = (left / part).next_multiple_of(8);
+        let bytes = self.bytes.min(part.max(MIN_BYTES));
+        (bytes <= left).then_some(bytes)
     }
 
     /// Whether a buffer waits for the next request.
@@ -143,7 +125,7 @@ mod tests {
     #[test]
     fn lends_the_same_memory_again() {
         let buffers = Buffers::new(100);
-        let first = buffers.lend(false).expect("a buffer");
+        let first = buffers.lend().expect("a buffer");
         assert_eq!((first.bytes, first.address % 8), (104, 0));
         assert_eq!(
             buffers.range(first.address),
@@ -151,29 +133,48 @@ mod tests {
         );
         assert!(buffers.take_back(first.address));
         assert!(!buffers.take_back(first.address));
-        assert_eq!(buffers.lend(false), Some(first));
+        assert_eq!(buffers.lend(), Some(first));
+    }
+
+    /// Each pair of a thread and a device may have one for good.
+    #[test]
+    fn there_is_room_for_thousands_of_buffers_whatever_their_size() {
+        let sizes = [
+            4 << 10,
+            64 << 10,
+            1 << 20,
+            MAX_BYTES / 2,
+            MAX_BYTES,
+            2 * MAX_BYTES,
+        ];
+        for bytes in sizes {
+            let buffers = Buffers::new(bytes);
+            let lent: Vec<Lent> = std::iter::from_fn(|| buffers.lend()).collect();
+            assert!(lent.len() > 9000, "{bytes}: {}", lent.len());
+            // Half of the memory goes to buffers of the size that the user wants, or to a few large ones.
+            assert!(
+                lent[..4]
+                    .iter()
+                    .all(|lent| lent.bytes >= bytes.min(4 << 20))
+            );
+            assert!(lent.iter().all(|lent| lent.bytes >= MIN_BYTES));
+            let all: usize = lent.iter().map(|lent| lent.bytes).sum();
+            assert!(all <= MAX_BYTES && all > MAX_BYTES - MIN_BYTES, "{all}");
+            let extra: Vec<bool> = lent.iter().map(|lent| lent.is_extra).collect();
+            assert_eq!(extra[6..10], [false, false, true, true]);
+        }
     }
 
     #[test]
-    fn has_a_limit_that_only_a_must_passes() {
-        let buffers = Buffers::new(MAX_BYTES / 64);
-        let lent: Vec<Lent> = std::iter::from_fn(|| buffers.lend(false)).collect();
-        // Pairs of a thread and a device, whose buffers get smaller: 32, then 1024 * ln 8, then 1024.
-        assert!(lent.len() > 3000, "{}", lent.len());
-        assert!(lent[..32].iter().all(|lent| lent.bytes == MAX_BYTES / 64));
-        assert!(lent.iter().all(|lent| lent.bytes >= MIN_BYTES));
-        let all: usize = lent.iter().map(|lent| lent.bytes).sum();
-        assert!(all <= MAX_BYTES && all > MAX_BYTES - MIN_BYTES, "{all}");
-        let extra: Vec<bool> = lent.iter().map(|lent| lent.is_extra).collect();
-        assert_eq!(extra[6..10], [false, false, true, true]);
-        let more = buffers.lend(true).expect("one more");
-        assert!(more.is_last && !lent.iter().any(|lent| lent.is_last));
-    }
-
-    #[test]
-    fn has_one_buffer_at_least_whatever_its_size() {
-        let buffers = Buffers::new(2 * MAX_BYTES);
-        assert!(buffers.lend(false).is_some_and(|lent| !lent.is_last));
-        assert_eq!(buffers.lend(false), None);
+    fn a_buffer_that_comes_back_is_lent_when_memory_is_used_up() {
+        let buffers = Buffers::new(MAX_BYTES);
+        let lent: Vec<Lent> = std::iter::from_fn(|| buffers.lend()).collect();
+        assert!(buffers.take_back(lent[0].address));
+        let again = buffers.lend().expect("the one that came back");
+        assert_eq!(
+            (again.address, again.bytes),
+            (lent[0].address, lent[0].bytes)
+        );
+        assert_eq!(buffers.lend(), None);
     }
 }

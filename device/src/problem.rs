@@ -24,8 +24,8 @@ macro_rules! problems {
 problems! {
     /// The pool's limit was passed, the hard limit not.
     ExtraBuffer "buffers beyond those that are kept";
-    /// The hard limit was reached.
-    NoBuffer "requests without a buffer left; the device may have dropped records";
+    /// The limit of all buffers together was reached.
+    NoBuffer "requests without a buffer left, whose records are lost: too many threads and devices have one";
     /// It may also have come back twice.
     UnknownBuffer "completions of buffers that the device did not have";
     /// The rest lies outside of the buffer.

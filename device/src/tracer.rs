@@ -46,8 +46,8 @@ pub struct Setup {
 /// Gives devices their buffers, and takes them back. Called on any thread, at any time, by several at once, and from within
 /// calls of a [`DeviceTracer`].
 pub trait BufferSource: Sync {
-    /// The device wants a buffer. `does_without` says that it only drops records where it gets none.
-    fn lend(&self, device_num: i32, does_without: bool) -> Option<Lent>;
+    /// The device wants a buffer. Without one, its records are lost.
+    fn lend(&self, device_num: i32) -> Option<Lent>;
 
     /// The device gives a buffer back, or a part of what is in it.
     ///
@@ -102,7 +102,7 @@ pub trait DeviceTracer: fmt::Debug + Send + Sync {
     /// Pauses tracing, or resumes it, where the device can.
     fn pause(&self, pause: bool);
 
-    /// Has all pending records delivered.
+    /// Has all pending records delivered. It may return before the last are, and a further flush, of any device, when they are.
     fn flush(&self);
 
     /// Stops tracing. Records that were not delivered may be lost.

@@ -112,10 +112,6 @@ impl Runtime {
 impl Fault {
     /// Whether a runtime that reports `version` may have it.
     pub fn is_of(self, version: &str) -> bool {
-        match (self, Runtime::of_version(version)) {
-            (_, Some(runtime)) => runtime.faults.contains(&self),
-            (Fault::WantsBuffer, None) => true,
-            (_, None) => false,
-        }
+        Runtime::of_version(version).is_some_and(|runtime| runtime.faults.contains(&self))
     }
 }

@@ -14,9 +14,6 @@ pub enum Fault {
     /// Where a tool wants `dependences`, it writes behind the array if an undeferred task or a taskwait has a
     /// `mutexinoutset` or `inoutset` dependence. Measured on LLVM 13 to 22 and Intel 2021 to 2026.
     WritesBehindDependences,
-    /// It writes through the null pointer if a request for a device's buffer gets none. AMD's does. Only a runtime that is known
-    /// to accept this is without the fault.
-    WantsBuffer,
     /// A flush of a device's records is the last one for each buffer that is not full. What it gets later comes when it is full,
     /// and never if it does not get full. AMD's, whose version is LLVM's. Seen with AMD's code of 2022 to 2026.
     FlushesBufferOnce,
@@ -27,7 +24,6 @@ const FAULTS_OF_INTEL: &[Fault] = &[
     Fault::CrashesWithoutFirstThread,
     Fault::WantsTaskwaitDataEmpty,
     Fault::WritesBehindDependences,
-    Fault::WantsBuffer,
 ];
 
 /// The faults of LLVM's runtime and AMD's, which reports the same version.
@@ -35,7 +31,6 @@ const FAULTS_OF_LLVM: &[Fault] = &[
     Fault::CrashesWithoutFirstThread,
     Fault::WantsTaskwaitDataEmpty,
     Fault::WritesBehindDependences,
-    Fault::WantsBuffer,
     Fault::FlushesBufferOnce,
 ];
 
@@ -49,7 +44,7 @@ const UNKNOWN: Runtime = Runtime {
     libraries: &[],
     parts: &[],
     version: None,
-    faults: &[Fault::WantsBuffer],
+    faults: &[],
     chunk_cost_ns: CHUNK_COST_OF_LIBOMP,
     has_entries_of_libgomp: false,
     folders: &[],
@@ -190,9 +185,6 @@ mod tests {
         assert!(faulty("LLVM OMP version: 5.0.20140926"));
         assert!(faulty("Intel(R) OMP version: 5.0.20220222"));
         assert!(!faulty("omptrace reference runtime") && !faulty("another") && !faulty(""));
-        let wants_buffer = |version| Fault::WantsBuffer.is_of(version);
-        assert!(wants_buffer("LLVM OMP version: 5.0.20140926") && wants_buffer("another"));
-        assert!(!wants_buffer("omptrace reference runtime"));
         let flushes_once = |version| Fault::FlushesBufferOnce.is_of(version);
         assert!(flushes_once("LLVM OMP version: 5.0.20140926"));
         assert!(!flushes_once("Intel(R) OMP version: 5.0.20220222") && !flushes_once("another"));

@@ -13,7 +13,8 @@
 //! | `correlation` | which operation and device a record belongs to |
 //!
 //! CUDA is never initialized from here: the library is loaded where the process has the driver's and OpenMP has initialized a
-//! device. All state is the process's, as CUPTI's is. No lock is held during calls into CUPTI, which may call back.
+//! device. All state is the process's, as CUPTI's is. CUPTI may call back, so no lock that its callbacks take is held during calls
+//! into it.
 
 mod correlation;
 pub mod layout;
@@ -28,7 +29,6 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use ompt_sys::{self as ompt, ompt_target_data_op_t};
 
-use crate::buffers::Lent;
 use crate::lock::Mutex;
 use crate::memory;
 use crate::problem::Problem;
@@ -560,12 +560,14 @@ unsafe extern "C" fn requested(buffer: *mut *mut u8, bytes: *mut usize, max_reco
         return;
     };
     let any_device = process.any_device.load(Ordering::Relaxed);
-    let lent = SOURCE
-        .get()
-        .and_then(|source| source.lend(any_device, true));
+    if buffer.is_null() || bytes.is_null() {
+        return;
+    }
+    let lent = SOURCE.get().and_then(|source| source.lend(any_device));
     // SAFETY: valid for writing during the callback.
     unsafe {
-        Lent::answer(lent, buffer, bytes);
+        *buffer = lent.map_or(std::ptr::null_mut(), |lent| lent.address as *mut u8);
+        *bytes = lent.map_or(0, |lent| lent.bytes);
         if !max_records.is_null() {
             *max_records = 0;
         }

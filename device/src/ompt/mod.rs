@@ -2,6 +2,7 @@
 
 mod entry_points;
 mod record;
+mod scrap;
 
 use std::ffi::c_int;
 use std::ops::Range;
@@ -9,13 +10,13 @@ use std::sync::OnceLock;
 
 use ompt_sys::{self as ompt, *};
 
-use crate::buffers::Lent;
 use crate::problem::Problem;
 use crate::provider::Announced;
 use crate::record::Record;
 use crate::tracer::{BufferSource, Completion, DeviceTracer, Format, Setup};
 use entry_points::EntryPoints;
 use record::{native_record, ompt_record};
+use scrap::SCRAP;
 
 /// The kinds of records that are asked for, each under both of its numbers: a runtime may know one of them only.
 ///
@@ -243,13 +244,12 @@ impl DeviceTracer for OmptTracer {
         }
     }
 
-    /// AMD's runtime returns from a flush before the last records are delivered. A second flush returns when the first is through.
+    /// AMD's runtime returns from a flush before the last records are delivered. Its one thread delivers those of all devices, one
+    /// flush after the other.
     fn flush(&self) {
         if let Some(flush_trace) = self.entry_points.flush_trace {
-            for _ in 0..2 {
-                // SAFETY: an entry point of this device (`new`).
-                unsafe { flush_trace(self.handle) };
-            }
+            // SAFETY: an entry point of this device (`new`).
+            unsafe { flush_trace(self.handle) };
         }
     }
 
@@ -317,17 +317,23 @@ impl DeviceTracer for OmptTracer {
     }
 }
 
-/// A device wants a buffer (OpenMP 5.2, 19.5.2.23).
+/// A device wants a buffer (OpenMP 5.2, 19.5.2.23). It always gets one, also in a child and after the end of a session: AMD's
+/// runtime writes through the null pointer where it gets none.
 unsafe extern "C" fn request(
     device_num: c_int,
     buffer: *mut *mut ompt_buffer_t,
     bytes: *mut usize,
 ) {
-    let lent = SOURCE
-        .get()
-        .and_then(|source| source.lend(device_num, false));
+    if buffer.is_null() || bytes.is_null() {
+        return;
+    }
+    let lent = SOURCE.get().and_then(|source| source.lend(device_num));
+    let (address, size) = lent.map_or_else(|| SCRAP.lend(), |lent| (lent.address, lent.bytes));
     // SAFETY: valid for writing during the callback.
-    unsafe { Lent::answer(lent, buffer, bytes) };
+    unsafe {
+        *buffer = address as *mut ompt_buffer_t;
+        *bytes = size;
+    }
 }
 
 /// A device gives a buffer back, or a part of what is in it (OpenMP 5.2, 19.5.2.24).
@@ -338,6 +344,9 @@ unsafe extern "C" fn complete(
     begin: ompt_buffer_cursor_t,
     buffer_owned: c_int,
 ) {
+    if SCRAP.completes(buffer as usize, buffer_owned != 0) {
+        return;
+    }
     let completion = Completion {
         device_num,
         buffer: buffer as usize,
@@ -356,4 +365,32 @@ fn answer(result: ompt_set_result_t) -> String {
     result
         .name()
         .map_or_else(|| result.0.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+
+    /// As where no session goes on.
+    #[test]
+    fn a_request_gets_a_buffer_also_where_there_is_no_source() {
+        let ask = || {
+            let (mut buffer, mut bytes) = (ptr::null_mut::<ompt_buffer_t>(), 0);
+            // SAFETY: both can be written.
+            unsafe { request(0, &mut buffer, &mut bytes) };
+            assert!(!buffer.is_null() && bytes >= 112, "{buffer:?}, {bytes}");
+            // SAFETY: the runtime may write to all of it.
+            unsafe { ptr::write_bytes(buffer.cast::<u8>(), 0xff, bytes) };
+            buffer
+        };
+        let buffers: Vec<_> = (0..1000).map(|_| ask()).collect();
+        for buffer in buffers {
+            // SAFETY: nothing of it is read.
+            unsafe { complete(0, buffer, 112, buffer as u64, 1) };
+        }
+        // SAFETY: a place that cannot be written is none to write to.
+        unsafe { request(0, ptr::null_mut(), ptr::null_mut()) };
+    }
 }

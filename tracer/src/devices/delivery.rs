@@ -1,7 +1,6 @@
 //! Buffers for devices, and the records in them: from a completion to the device's stream.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 use ompt_sys as ompt;
 use omptrace_device::{BufferSource, Completion, DataOp, Lent, Problem, Record, Work};
@@ -19,8 +18,8 @@ pub(super) const SOURCE: &dyn BufferSource = &OfSession;
 struct OfSession;
 
 impl BufferSource for OfSession {
-    fn lend(&self, device_num: i32, does_without: bool) -> Option<Lent> {
-        guarded(|| lend(device_num, does_without)).flatten()
+    fn lend(&self, device_num: i32) -> Option<Lent> {
+        guarded(|| lend(device_num)).flatten()
     }
 
     unsafe fn complete(&self, completion: &Completion) {
@@ -40,19 +39,15 @@ impl BufferSource for OfSession {
     }
 }
 
-fn lend(device_num: i32, does_without: bool) -> Option<Lent> {
+fn lend(device_num: i32) -> Option<Lent> {
     let session = session::of_this_process()?;
     let devices = &session.devices;
-    // Relaxed: see `Devices::of_runtime`.
-    let must = !does_without && !devices.accepts_no_buffer.load(Ordering::Relaxed);
-    let lent = devices.buffers.lend(must);
-    let is_last = lent.is_none_or(|lent| lent.is_last);
-    if is_last && must {
-        // Relaxed: seen by the next callback of the host, or the one after.
-        devices.shall_stop.store(true, Ordering::Relaxed);
-    }
+    let lent = devices.buffers.lend();
     let problem = match lent {
-        _ if is_last => Problem::NoBuffer,
+        None => {
+            devices.needs_buffers();
+            Problem::NoBuffer
+        }
         Some(Lent { is_extra: true, .. }) => Problem::ExtraBuffer,
         _ => return lent,
     };

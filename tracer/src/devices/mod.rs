@@ -4,7 +4,7 @@
 //! device_initialize: bind, clock, start          host callbacks, on threads of the program
 //! lend, complete: a buffer; its records          on any thread, at any time, several at once
 //! device_finalize: clock                         the runtime has delivered all, and stopped (OpenMP 5.2, 19.5.2.20)
-//! the program ends tracing, the tool's finalize: flush, stop, clock
+//! the program ends tracing, the tool's finalize: flush, stop, clock, metadata
 //! fork: flush, stop before it; start again in the parent
 //! ```
 //!
@@ -48,10 +48,13 @@ pub(crate) struct Devices {
     by_number: Mutex<BTreeMap<i32, Arc<Traced>>>,
     /// Images that were kept: where they lay, and their length.
     images: Mutex<Vec<(u64, u64)>>,
-    accepts_no_buffer: AtomicBool,
     flushes_buffer_once: AtomicBool,
-    /// A device took more memory than it shall have.
-    shall_stop: AtomicBool,
+    /// A device got no buffer, and a flush may bring some back.
+    shall_flush: AtomicBool,
+    /// A flush brought none.
+    flushes_in_vain: AtomicBool,
+    /// There is news of devices that the trace's metadata does not have.
+    is_stale: AtomicBool,
     /// A tracer wants to know of operations.
     wants_operations: AtomicBool,
     cupti: cupti::Choice,
@@ -70,20 +73,28 @@ impl Devices {
             buffers: Buffers::new(buffer_bytes),
             by_number: Mutex::default(),
             images: Mutex::default(),
-            accepts_no_buffer: AtomicBool::new(false),
             flushes_buffer_once: AtomicBool::new(false),
-            shall_stop: AtomicBool::new(false),
+            shall_flush: AtomicBool::new(false),
+            flushes_in_vain: AtomicBool::new(false),
+            is_stale: AtomicBool::new(false),
         }
     }
 
     /// The runtime calls itself so.
     pub(crate) fn of_runtime(&self, version: &str) {
-        let accepts = !Fault::WantsBuffer.is_of(version);
-        // Relaxed: stored before any device is traced.
-        self.accepts_no_buffer.store(accepts, Ordering::Relaxed);
         let once = Fault::FlushesBufferOnce.is_of(version);
-        // Relaxed: as above.
+        // Relaxed: stored before any device is traced.
         self.flushes_buffer_once.store(once, Ordering::Relaxed);
+    }
+
+    /// A device got no buffer. A runtime that flushes a buffer once does not give it back by that.
+    fn needs_buffers(&self) {
+        // Relaxed, here and below: seen by the next callback of the host, or the one after.
+        let in_vain = self.flushes_in_vain.load(Ordering::Relaxed)
+            || self.flushes_buffer_once.load(Ordering::Relaxed);
+        if !in_vain {
+            self.shall_flush.store(true, Ordering::Relaxed);
+        }
     }
 
     fn all(&self) -> Vec<Arc<Traced>> {
@@ -109,8 +120,18 @@ impl Devices {
         devices.get(&device_num).or_else(any).cloned()
     }
 
+    /// Writes what is known of all devices, unless the trace has it.
+    pub(crate) fn write_news(&self, session: &Session) {
+        // Relaxed: what comes at the same time is no older.
+        if self.is_stale.load(Ordering::Relaxed) {
+            self.write(session);
+        }
+    }
+
     /// Writes what is known of all devices.
     fn write(&self, session: &Session) {
+        // Relaxed: as above.
+        self.is_stale.store(false, Ordering::Relaxed);
         let devices = self.all();
         if devices.is_empty() {
             return;
@@ -146,7 +167,10 @@ pub(crate) fn flush() {
     if session.devices.flushes_buffer_once.load(Ordering::Relaxed) {
         return;
     }
-    for traced in session.devices.all() {
+    let mut devices = session.devices.all();
+    devices.retain(|traced| traced.is_tracing());
+    request_records(&devices);
+    for traced in devices {
         traced.flush(session);
     }
 }
@@ -156,32 +180,52 @@ pub(crate) fn stop_all() {
     let Some(session) = session::of_this_process() else {
         return;
     };
-    for traced in session.devices.all() {
-        traced.stop(session, State::Off);
+    let devices = session.devices.all();
+    stop(session, &devices, State::Off);
+    for traced in devices {
+        traced.leave(session);
     }
     session.devices.write(session);
 }
 
-/// Ends tracing where devices took more memory than they shall have. Called on threads of the program, in callbacks in
-/// which the runtime holds no lock of a buffer.
-pub(crate) fn stop_where_needed() {
+/// Ends tracing on these devices, as far as they are traced.
+fn stop(session: &'static Session, devices: &[Arc<Traced>], reason: State) {
+    let is_to_stop = |traced: &&Arc<Traced>| traced.change(State::Tracing, reason);
+    let devices: Vec<_> = devices.iter().filter(is_to_stop).cloned().collect();
+    // Where the runtime drops what it has not delivered when tracing stops.
+    request_records(&devices);
+    for traced in devices {
+        traced.tracer.stop();
+        traced.read_clock(session);
+    }
+}
+
+/// Has these devices deliver what they have. Each flush may wait for a pass of the runtime's over all buffers, and return before the
+/// last records are delivered: one more waits for all.
+fn request_records(devices: &[Arc<Traced>]) {
+    for traced in devices.iter().chain(devices.last()) {
+        traced.tracer.flush();
+    }
+}
+
+/// Has devices flushed where one got no buffer, so that some come back. Called on threads of the program, in callbacks in which
+/// the runtime holds no lock of a buffer.
+pub(crate) fn flush_where_needed() {
     let Some(session) = session::of_this_process() else {
         return;
     };
-    let shall_stop = &session.devices.shall_stop;
+    let shall_flush = &session.devices.shall_flush;
     // Relaxed: who comes first does it. Read before it is written: the answer is mostly no.
-    if shall_stop.load(Ordering::Relaxed) && shall_stop.swap(false, Ordering::Relaxed) {
-        let devices = session.devices.all();
-        for traced in &devices {
-            traced.flush(session);
-        }
-        if session.devices.buffers.has_kept() {
-            return;
-        }
-        for traced in devices {
-            traced.has_problem("tracing was stopped: no buffer was left");
-        }
-        stop_all();
+    if shall_flush.load(Ordering::Relaxed) && shall_flush.swap(false, Ordering::Relaxed) {
+        let mut devices = session.devices.all();
+        devices.retain(|traced| traced.is_tracing());
+        request_records(&devices);
+        let in_vain = !session.devices.buffers.has_kept();
+        // Relaxed: see `Devices::needs_buffers`.
+        session
+            .devices
+            .flushes_in_vain
+            .store(in_vain, Ordering::Relaxed);
     }
 }
 
@@ -212,11 +256,14 @@ pub(crate) unsafe fn initialized(
         })
     };
     let traced = Arc::new(Traced::new(device_num, device_type, found));
-    session
+    let before = session
         .devices
         .by_number
         .lock()
         .insert(device_num, traced.clone());
+    if let Some(before) = before {
+        before.leave(session);
+    }
     traced.start(session);
     if traced.is_tracing() && traced.tracer.wants_operations() {
         // Relaxed: what is asked for before a tracer knows of it shows as the host observed it.
@@ -234,11 +281,9 @@ pub(crate) fn before_fork(patience: Duration) {
     let Some(session) = session::of_this_process() else {
         return;
     };
-    for traced in session.devices.all_within(patience) {
-        if traced.can_record_within(patience) {
-            traced.stop_for_fork(session);
-        }
-    }
+    let mut devices = session.devices.all_within(patience);
+    devices.retain(|traced| traced.tracer.stops_for_fork() && traced.can_record_within(patience));
+    stop(session, &devices, State::StoppedForFork);
 }
 
 /// This process has forked, and is the parent.
@@ -252,7 +297,7 @@ pub(crate) fn after_fork(patience: Duration) {
 }
 
 /// A device goes. The runtime has delivered its records and stopped its tracing before; AMD's would crash in any entry point but
-/// that of the clock.
+/// that of the clock. What can wait is done at the end of the session: threads that still offload are in danger from now on.
 pub(crate) fn finalized(device_num: c_int) {
     let Some(session) = session::of_this_process() else {
         return;
@@ -261,5 +306,6 @@ pub(crate) fn finalized(device_num: c_int) {
         return;
     };
     traced.finalize(session);
-    session.devices.write(session);
+    // Relaxed: see `Devices::write_news`.
+    session.devices.is_stale.store(true, Ordering::Relaxed);
 }

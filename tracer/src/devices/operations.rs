@@ -110,7 +110,7 @@ fn announcement_ends() {
 }
 
 /// The thread's stream, where it has one.
-fn stream() -> Option<&'static Stream> {
+pub(super) fn stream() -> Option<&'static Stream> {
     let recorder = tls::recorder();
     (!recorder.is_idle()).then_some(&recorder.stream)
 }

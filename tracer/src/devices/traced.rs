@@ -32,6 +32,8 @@ pub(super) enum State {
     Tracing,
     /// There are none until this process has forked.
     StoppedForFork,
+    /// The runtime has finalized the device.
+    Gone,
 }
 
 /// A device of the session.
@@ -87,8 +89,8 @@ impl Traced {
         self.is(State::Tracing)
     }
 
-    /// Goes from one state to another, unless the device is in none of both.
-    fn change(&self, from: State, to: State) -> bool {
+    /// Goes from one state to another; false where the device is not in the first.
+    pub(super) fn change(&self, from: State, to: State) -> bool {
         // Relaxed: see `is`.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
         self.state
@@ -110,11 +112,6 @@ impl Traced {
             problems: setup.problems,
             counts: self.counts.describe(),
         }
-    }
-
-    /// The trace shall say so of the device.
-    pub(super) fn has_problem(&self, problem: &str) {
-        self.setup.lock().problems.push(problem.into());
     }
 
     /// Starts tracing, as far as the device offers that.
@@ -140,18 +137,6 @@ impl Traced {
         }
     }
 
-    /// Ends tracing, and notes why; false where it had ended.
-    pub(super) fn stop(&self, session: &'static Session, reason: State) -> bool {
-        let was_tracing = self.change(State::Tracing, reason);
-        if was_tracing {
-            // Where the runtime drops what it has not delivered when tracing stops.
-            self.tracer.flush();
-            self.tracer.stop();
-            self.read_clock(session);
-        }
-        was_tracing
-    }
-
     /// Recording is paused, or goes on. A device that cannot pause is traced on: to stop it would lose the records of operations in
     /// progress. The reader leaves out its records of the pause.
     pub(super) fn pause(&self, pause: bool) {
@@ -160,12 +145,8 @@ impl Traced {
         }
     }
 
-    /// All that the device has recorded so far is delivered, and in the file.
+    /// All that the device has delivered so far is in the file.
     pub(super) fn flush(&self, session: &'static Session) {
-        if !self.is_tracing() {
-            return;
-        }
-        self.tracer.flush();
         if let Some(StreamOfDevice(recorder)) = *self.stream.lock() {
             slow_path::on_stream(recorder, || session.flush(recorder));
         }
@@ -173,12 +154,19 @@ impl Traced {
 
     /// The device goes: its clock can be read for the last time, and nothing else be asked for.
     pub(super) fn finalize(&self, session: &'static Session) {
-        if self.change(State::Tracing, State::Off) {
+        if self.change(State::Tracing, State::Gone) {
             self.tracer.finalize();
             self.read_only_clock(session);
         }
         // Relaxed: see `is`.
-        self.state.store(State::Off as u8, Ordering::Relaxed);
+        self.state.store(State::Gone as u8, Ordering::Relaxed);
+    }
+
+    /// Ends the stream of a device that is gone.
+    pub(super) fn leave(&self, session: &'static Session) {
+        if !self.is(State::Gone) {
+            return;
+        }
         if let Some(StreamOfDevice(recorder)) = self.stream.lock().take() {
             slow_path::leave_stream(session, recorder);
         }
@@ -203,7 +191,7 @@ impl Traced {
     }
 
     /// Records how far device and host have counted, and what the runtime makes of that; false where the clock cannot be read.
-    fn read_clock(&self, session: &'static Session) -> bool {
+    pub(super) fn read_clock(&self, session: &'static Session) -> bool {
         let device_time = self.read_only_clock(session);
         if let Some(device_time) = device_time {
             self.translate(session, device_time);
@@ -244,13 +232,6 @@ impl Traced {
                 seconds: Seconds::new(seconds),
             };
             self.record(session, |put| put(&translation));
-        }
-    }
-
-    /// Ends tracing until this process has forked, where the tracer needs that.
-    pub(super) fn stop_for_fork(&self, session: &'static Session) {
-        if self.tracer.stops_for_fork() {
-            self.stop(session, State::StoppedForFork);
         }
     }
 

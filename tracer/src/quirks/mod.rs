@@ -6,7 +6,6 @@
 //! | `CrashesWithoutFirstThread` | [`lock_after_exit`] | what LLVM's runtime cannot report when its first thread has ended |
 //! | `WantsTaskwaitDataEmpty` | [`join_barrier`] | the place in LLVM's runtime that must be empty where a taskwait with dependences begins |
 //! | `WritesBehindDependences` | [`undeferred`] | the dependences of undeferred tasks, which corrupt the heap of LLVM's runtime |
-//! | `WantsBuffer` | [`crate::devices`] | a buffer for devices although memory is short |
 //! | `FlushesBufferOnce` | [`crate::devices`] | no flush of devices at the program's wish |
 
 pub(crate) mod join_barrier;

@@ -73,6 +73,7 @@ impl Session {
 
     /// Says how the session ended. What is said later replaces it.
     pub(super) fn write_end(&self, how: &str) {
+        self.devices.write_news(self);
         // Relaxed: where the threads are quiet, all was counted before.
         let (streams, lost) = (
             self.streams.load(Ordering::Relaxed),

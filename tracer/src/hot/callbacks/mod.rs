@@ -467,11 +467,11 @@ callbacks! { @ cold device_load(device_num: c_int, filename: *const c_char, offs
     }
 }
 
-// As with devices, operations are announced to a tracer of devices outside of the recording. Tracing stops within it, where no
-// buffer is left.
+// As with devices, operations are announced to a tracer of devices outside of the recording, and threads are held there. Devices
+// are flushed within it, where no buffer is left.
 callbacks! { @ cold target_emi(kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: c_int, task_data: Data,
     target_task_data: Data, target_data: Data, codeptr_ra: Code) |stream| {
-        devices::stop_where_needed();
+        devices::flush_where_needed();
         if endpoint != ompt_scope_end {
             set_id(stream, target_data.cast());
         }
