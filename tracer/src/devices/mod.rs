@@ -14,9 +14,11 @@
 //! | `delivery` | buffers on request; records out of them into the stream |
 //! | `operations` | what the host asks devices for, for tracers that cannot see it |
 //! | `images` | code that is loaded onto devices |
+//! | `closing` | threads that offload while the runtime closes devices |
 //!
 //! A completion may come out of a call of ours (flush, stop), so no lock is held during calls into the runtime.
 
+mod closing;
 mod delivery;
 mod images;
 mod operations;
@@ -38,6 +40,7 @@ use crate::os::lock::Mutex;
 use crate::session::{self, Session};
 use traced::{State, Traced};
 
+pub(crate) use closing::{hold_operation, hold_region, process_ends, process_has_ended};
 pub(crate) use images::loaded;
 pub(crate) use operations::{Asked, begins, ends, region_begins, region_ends};
 
@@ -240,6 +243,7 @@ pub(crate) unsafe fn initialized(
     lookup: Option<ompt_function_lookup_t>,
 ) {
     const MAX_NAME: usize = 256;
+    closing::goes_on();
     let Some(session) = session::of_this_process() else {
         return;
     };
@@ -299,6 +303,7 @@ pub(crate) fn after_fork(patience: Duration) {
 /// A device goes. The runtime has delivered its records and stopped its tracing before; AMD's would crash in any entry point but
 /// that of the clock. What can wait is done at the end of the session: threads that still offload are in danger from now on.
 pub(crate) fn finalized(device_num: c_int) {
+    closing::begins();
     let Some(session) = session::of_this_process() else {
         return;
     };

@@ -295,10 +295,12 @@ pub(crate) fn program_uses_openmp(session: &Session) {
 
 /// The runtime is done (OpenMP 5.2, 19.5.1.2).
 unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
+    devices::process_ends();
     // While entry points may still be called, for runtimes that do not finalize their devices first.
     let _ = contained(devices::stop_all);
     chain::end();
     end("finalize");
+    devices::process_has_ended();
 }
 
 /// The runtime will call when it is done.

@@ -493,6 +493,7 @@ callbacks! { @ cold target_emi(kind: ompt_target_t, endpoint: ompt_scope_endpoin
             let target_id = unsafe { id(target_data) };
             guarded(|| devices::region_begins(device_num, target_id.known()));
         }
+        devices::hold_region(endpoint);
     }
 }
 
@@ -560,6 +561,7 @@ unsafe fn operation(
     if let (true, Some(host_op_id)) = (endpoint == ompt_scope_begin, host_op_id) {
         guarded(|| devices::begins(*host_op_id, asked));
     }
+    devices::hold_operation();
 }
 
 /// `control_tool`: the answer goes back to the program (OpenMP 5.2, 18.14).

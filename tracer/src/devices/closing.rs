@@ -1,0 +1,171 @@
+//! Threads that offload while the program ends and the runtime closes its devices.
+//!
+//! LLVM's runtime forgets the program's regions, and closes devices, while other threads use them. Who comes back into it then crashes
+//! the program. The longer the end takes, the surer that is, and a tool takes time at the end. So threads are held in their
+//! callbacks, where they do not use the runtime: at their target regions from `exit` on, and at all operations from the first
+//! `device_finalize` on. `exit` waits for a moment until they are there. In `device_finalize` that would be too late: who is still in
+//! the runtime then is lost, and only a fast end helps.
+//!
+//! A program may also join its threads at the end, or close devices and go on. So nobody is held for long, nor when the program
+//! goes on with devices.
+
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use ompt_sys::{self as ompt, ompt_scope_endpoint_t};
+
+use crate::hot::stream::NO_DEVICE;
+use crate::os::system;
+
+/// How long `exit` waits for target regions in progress.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// The time between two looks at them.
+const LOOK: Duration = Duration::from_micros(50);
+/// How long threads are held after `exit`, until a device is closed.
+const HELD_AT_EXIT: Duration = Duration::from_millis(100);
+/// How long threads are held after the last step of the end.
+const HELD_AFTER_STEP: Duration = Duration::from_millis(300);
+/// How long threads are held while the trace is written.
+const HELD_FOR_TRACE: Duration = Duration::from_secs(10);
+
+/// Whom to hold. Held threads sleep by it.
+static STATE: AtomicU32 = AtomicU32::new(OPEN);
+const OPEN: u32 = 0;
+/// Who begins or ends a target region.
+const EXITING: u32 = 1;
+/// Who begins or ends an operation, too.
+const CLOSING: u32 = 2;
+
+/// The `CLOCK_MONOTONIC` up to which threads are held.
+static UNTIL: AtomicU64 = AtomicU64::new(0);
+/// The thread that ends the program, or closes devices.
+static CLOSER: AtomicI32 = AtomicI32::new(0);
+/// Threads in target regions, and those of them that are held.
+static IN_REGIONS: AtomicI32 = AtomicI32::new(0);
+static HELD: AtomicI32 = AtomicI32::new(0);
+/// The process that notices its `exit`.
+static WATCHED: AtomicU32 = AtomicU32::new(0);
+
+fn now() -> Duration {
+    Duration::from_nanos(system::clock_ns(libc::CLOCK_MONOTONIC))
+}
+
+fn state() -> u32 {
+    // Relaxed, here and below: who sees it a moment later is held a moment later.
+    STATE.load(Ordering::Relaxed)
+}
+
+fn hold_for(time: Duration) {
+    let until = now() + time;
+    UNTIL.store(until.as_nanos() as u64, Ordering::Relaxed);
+}
+
+fn set(state: u32) {
+    STATE.store(state, Ordering::Relaxed);
+    system::wake(&STATE, i32::MAX as u32);
+}
+
+/// Has [`exits`] called by `exit`, before what the runtime and the program's image have registered by now: the last comes first.
+fn watch_exit() {
+    let process = system::process_id();
+    if WATCHED.load(Ordering::Relaxed) != process
+        && WATCHED.swap(process, Ordering::Relaxed) != process
+    {
+        // SAFETY: a function of this library, which is never unloaded (`-z nodelete`).
+        unsafe { libc::atexit(exits) };
+    }
+}
+
+extern "C" fn exits() {
+    // A child that was forked has not the threads that are counted.
+    if WATCHED.load(Ordering::Relaxed) != system::process_id() || state() != OPEN {
+        return;
+    }
+    CLOSER.store(system::thread_id(), Ordering::Relaxed);
+    hold_for(HELD_AT_EXIT);
+    set(EXITING);
+    let own = i32::from(is_in_region());
+    let patient_until = now() + PATIENCE;
+    let in_regions = || IN_REGIONS.load(Ordering::Relaxed) - HELD.load(Ordering::Relaxed);
+    while in_regions() > own && now() < patient_until {
+        system::sleep(LOOK);
+    }
+}
+
+/// The calling thread closes a device.
+pub(super) fn begins() {
+    CLOSER.store(system::thread_id(), Ordering::Relaxed);
+    hold_for(HELD_AFTER_STEP);
+    STATE.store(CLOSING, Ordering::Relaxed);
+}
+
+/// The program uses devices again.
+pub(super) fn goes_on() {
+    if state() != OPEN {
+        set(OPEN);
+    }
+}
+
+/// The trace is about to be written.
+pub(crate) fn process_ends() {
+    if state() == CLOSING {
+        hold_for(HELD_FOR_TRACE);
+    }
+}
+
+/// The trace is written.
+pub(crate) fn process_has_ended() {
+    if state() == CLOSING {
+        hold_for(HELD_AFTER_STEP);
+        // Who sleeps for longer shall know.
+        system::wake(&STATE, i32::MAX as u32);
+    }
+}
+
+/// Holds the calling thread, which begins or ends a target region, where that is due.
+pub(crate) fn hold_region(endpoint: ompt_scope_endpoint_t) {
+    let begins = endpoint == ompt::ompt_scope_begin;
+    if begins {
+        IN_REGIONS.fetch_add(1, Ordering::Relaxed);
+    } else if endpoint == ompt::ompt_scope_end {
+        IN_REGIONS.fetch_sub(1, Ordering::Relaxed);
+        watch_exit();
+    }
+    if state() != OPEN {
+        hold(begins, begins);
+    }
+}
+
+/// Holds the calling thread, which begins or ends an operation, where that is due.
+pub(crate) fn hold_operation() {
+    if state() == CLOSING {
+        hold(is_in_region(), false);
+    }
+}
+
+fn is_in_region() -> bool {
+    let stream = super::operations::stream();
+    stream.is_some_and(|stream| stream.target_device.get() != NO_DEVICE)
+}
+
+#[cold]
+fn hold(is_in_region: bool, begins_region: bool) {
+    if CLOSER.load(Ordering::Relaxed) == system::thread_id() {
+        // The program does not end yet.
+        if begins_region {
+            goes_on();
+        }
+        return;
+    }
+    HELD.fetch_add(is_in_region.into(), Ordering::Relaxed);
+    loop {
+        let state = state();
+        let until = Duration::from_nanos(UNTIL.load(Ordering::Relaxed));
+        let left = until.saturating_sub(now());
+        if state == OPEN || left.is_zero() {
+            break;
+        }
+        system::wait_while(&STATE, state, Some(left));
+    }
+    HELD.fetch_sub(is_in_region.into(), Ordering::Relaxed);
+}
