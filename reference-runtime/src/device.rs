@@ -61,6 +61,8 @@ pub struct Played {
     pub dropped: u64,
     /// Records that were written without an operation of the host.
     pub alone: u64,
+    /// How often the tool asked for a flush.
+    pub flushes: u64,
 }
 
 /// An operation of a device.
@@ -107,8 +109,6 @@ struct Trace {
     wants_targets: bool,
     /// By thread, where each has its own.
     filling: BTreeMap<u64, Buffer>,
-    /// Flushes that go on.
-    flushes: Vec<JoinHandle<()>>,
     full: Vec<Buffer>,
     written: u64,
     played: Played,
@@ -130,6 +130,8 @@ pub const MAX_DEVICES: usize = 4;
 static DEVICES: OnceLock<Vec<Running>> = OnceLock::new();
 /// Where the valid records of each buffer end.
 static ENDS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+/// Flushes that go on: all devices have one thread for that.
+static FLUSHES: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 /// Threads that still have something to deliver.
 static LATE: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
@@ -230,7 +232,7 @@ pub(super) fn finalizes(device: i32) {
     let Some(device) = devices.get(device as usize) else {
         return;
     };
-    device.wait_for_flushes();
+    buffers::wait_for_flushes();
     if device.trace().callbacks.is_some() && !device.does(Misbehaviour::CompletesAfterStop) {
         device.flush_now(true);
     }

@@ -13,8 +13,8 @@ use ompt_sys::*;
 
 use super::records::NativeRecord;
 use super::{
-    BIG_RECORD_BYTES, Buffer, ENDS, Format, LATE, Misbehaviour, Operation, Played, Running, Trace,
-    die, host_ns,
+    BIG_RECORD_BYTES, Buffer, ENDS, FLUSHES, Format, LATE, Misbehaviour, Operation, Played,
+    Running, Trace, die, host_ns,
 };
 
 thread_local! {
@@ -24,6 +24,14 @@ thread_local! {
 
 pub(super) fn is_in_completion() -> bool {
     IN_COMPLETION.get()
+}
+
+/// Waits for all flushes of all devices.
+pub(super) fn wait_for_flushes() {
+    let flushes = mem::take(&mut *FLUSHES.lock().unwrap_or_else(PoisonError::into_inner));
+    for flush in flushes {
+        flush.join().expect("no delivery panics");
+    }
 }
 
 /// How long a flush of [`Misbehaviour::FlushReturnsEarly`] takes.
@@ -309,19 +317,15 @@ impl Running {
         if stop || !self.does(Misbehaviour::FlushReturnsEarly) {
             return self.flush_now(stop);
         }
-        self.wait_for_flushes();
+        wait_for_flushes();
         let flush = thread::spawn(|| {
             thread::sleep(FLUSH_TAKES);
             self.flush_now(false);
         });
-        self.trace().flushes.push(flush);
-    }
-
-    pub(super) fn wait_for_flushes(&self) {
-        let flushes = mem::take(&mut self.trace().flushes);
-        for flush in flushes {
-            flush.join().expect("no delivery panics");
-        }
+        FLUSHES
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(flush);
     }
 
     pub(super) fn flush_now(&self, stop: bool) {
@@ -374,7 +378,7 @@ impl Running {
             self.flush_now(true);
         }
         self.trace().callbacks = None;
-        self.wait_for_flushes();
+        wait_for_flushes();
     }
 
     /// Where the runtime has deleted what its entry points need.

@@ -188,6 +188,7 @@ unsafe extern "C" fn pause_trace(device: *mut ompt_device_t, begin_pause: c_int)
 unsafe extern "C" fn flush_trace(device: *mut ompt_device_t) -> c_int {
     of_handle(device).map_or(0, |device| {
         device.must_be_alive("ompt_flush_trace");
+        device.trace().played.flushes += 1;
         let in_completion = is_in_completion() && device.does(Misbehaviour::NoFlushInCompletion);
         if in_completion || device.trace().is_unloaded {
             return 0;

@@ -59,8 +59,8 @@ pub enum Misbehaviour {
     GapsInBuffers,
     /// `ompt_stop_trace` drops what was not delivered. AMD's.
     StopDropsUndelivered,
-    /// `ompt_flush_trace` returns before the records are delivered, on a thread of the runtime; a further one returns when those
-    /// are. AMD's.
+    /// `ompt_flush_trace` returns before the records are delivered, on a thread of the runtime; a further one, of any device, returns
+    /// when those are. AMD's.
     FlushReturnsEarly,
     /// A buffer that was flushed is not flushed again: further records in it are delivered when it is full, and never else. The thread
     /// that starts tracing again has a new buffer. AMD's.

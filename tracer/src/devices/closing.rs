@@ -3,11 +3,11 @@
 //! LLVM's runtime forgets the program's regions, and closes devices, while other threads use them. Who comes back into it then crashes
 //! the program. The longer the end takes, the surer that is, and a tool takes time at the end. So threads are held in their
 //! callbacks, where they do not use the runtime: at their target regions from `exit` on, and at all operations from the first
-//! `device_finalize` on. `exit` waits for a moment until they are there. In `device_finalize` that would be too late: who is still in
-//! the runtime then is lost, and only a fast end helps.
+//! `device_finalize` after it. `exit` waits for a moment until they are there. In `device_finalize` that would be too late: who is
+//! still in the runtime then is lost, and only a fast end helps.
 //!
-//! A program may also join its threads at the end, or close devices and go on. So nobody is held for long, nor when the program
-//! goes on with devices.
+//! A program may also join its threads in `exit`. So nobody is held for long, nor when the thread that ends the program goes on with
+//! devices. A `device_finalize` without `exit`, as where a library is closed, holds nobody.
 
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -45,6 +45,8 @@ static IN_REGIONS: AtomicI32 = AtomicI32::new(0);
 static HELD: AtomicI32 = AtomicI32::new(0);
 /// The process that notices its `exit`.
 static WATCHED: AtomicU32 = AtomicU32::new(0);
+/// The process that has noticed it.
+static ENDING: AtomicU32 = AtomicU32::new(0);
 
 fn now() -> Duration {
     Duration::from_nanos(system::clock_ns(libc::CLOCK_MONOTONIC))
@@ -78,7 +80,10 @@ fn watch_exit() {
 
 extern "C" fn exits() {
     // A child that was forked has not the threads that are counted.
-    if WATCHED.load(Ordering::Relaxed) != system::process_id() || state() != OPEN {
+    let process = system::process_id();
+    if WATCHED.load(Ordering::Relaxed) != process
+        || ENDING.swap(process, Ordering::Relaxed) == process
+    {
         return;
     }
     CLOSER.store(system::thread_id(), Ordering::Relaxed);
@@ -94,6 +99,9 @@ extern "C" fn exits() {
 
 /// The calling thread closes a device.
 pub(super) fn begins() {
+    if ENDING.load(Ordering::Relaxed) != system::process_id() {
+        return;
+    }
     CLOSER.store(system::thread_id(), Ordering::Relaxed);
     hold_for(HELD_AFTER_STEP);
     STATE.store(CLOSING, Ordering::Relaxed);
@@ -136,10 +144,15 @@ pub(crate) fn hold_region(endpoint: ompt_scope_endpoint_t) {
     }
 }
 
-/// Holds the calling thread, which begins or ends an operation, where that is due.
-pub(crate) fn hold_operation() {
-    if state() == CLOSING {
-        hold(is_in_region(), false);
+/// Holds the calling thread, which begins or ends an operation, where that is due. In a target region, the runtime may hold locks.
+pub(crate) fn hold_operation(endpoint: ompt_scope_endpoint_t) {
+    let is_in_region = is_in_region();
+    if endpoint == ompt::ompt_scope_end && !is_in_region {
+        watch_exit();
+    }
+    let state = state();
+    if state == CLOSING || state == EXITING && !is_in_region {
+        hold(is_in_region, false);
     }
 }
 

@@ -70,9 +70,16 @@ fn each_of_amds_ways_alone_is_drained() {
     }
 }
 
-/// AMD's runtime keeps a buffer for each pair of a thread and a device: here 80 of 1M each, of which 64M are lent.
+/// AMD's runtime keeps a buffer for each pair of a thread and a device: here 80, and 64M are lent altogether.
 #[test]
 fn amds_devices_are_drained_where_not_all_buffers_fit() {
+    for bytes in [1 << 20, 16 << 20, 32 << 20, 64 << 20] {
+        check_many_buffers(bytes);
+    }
+}
+
+#[track_caller]
+fn check_many_buffers(bytes: usize) {
     const THREADS: u32 = 20;
     const DEVICES: u32 = 4;
     const TIMES: u32 = 2;
@@ -96,14 +103,18 @@ fn amds_devices_are_drained_where_not_all_buffers_fit() {
     };
     let mut script = script(vec![amds(); DEVICES as usize]);
     script.rounds[0].threads = (0..THREADS).map(on_all).collect();
-    let traced = trace_with(&script, 1 << 20);
+    let traced = trace_with(&script, bytes);
     for (device, played) in traced.played.iter().enumerate() {
         let operations = THREADS as usize * TIMES as usize * OPERATIONS;
-        assert_eq!(played.operations.len(), operations, "device {device}");
+        assert_eq!(
+            played.operations.len(),
+            operations,
+            "{bytes}, device {device}"
+        );
         let (mut records, mut truth) = (traced.records(device), truth(played));
         records.sort_unstable();
         truth.sort_unstable();
-        assert_eq!(records, truth, "device {device}");
+        assert_eq!(records, truth, "{bytes}, device {device}");
     }
     assert_eq!(traced.count("without a buffer left"), 0);
 }
@@ -154,6 +165,30 @@ fn a_child_of_a_program_with_amds_devices_ends_and_its_parent_is_traced_on() {
         let files = fs::read_dir(traced.folder.path()).expect("the folder is there");
         assert_eq!(files.count(), 1, "the child has used no OpenMP");
     }
+}
+
+/// A flush waits for a pass of the runtime's one thread over the buffers of all devices, and so does a stop.
+#[test]
+fn a_fork_flushes_each_of_amds_devices_once_and_one_more_time() {
+    const DEVICES: u32 = 4;
+    let offloads: Vec<Step> = (0..DEVICES).flat_map(regions).collect();
+    let fork = Step::from(Fork {
+        end: ChildEnd::Exit,
+        ..Fork::default()
+    });
+    let steps = [offloads.clone(), vec![fork], offloads].concat();
+    let mut script = script(vec![amds(); DEVICES as usize]);
+    script.rounds[0].threads = vec![(0..DEVICES).fold(steps, |steps, device| life(device, steps))];
+    let traced = trace_with(&script, 64 << 10);
+    for (device, played) in traced.played.iter().enumerate() {
+        let (mut records, mut truth) = (traced.records(device), truth(played));
+        assert_eq!(truth.len(), 2 * OPERATIONS_PLAYED, "device {device}");
+        records.sort_unstable();
+        truth.sort_unstable();
+        assert_eq!(records, truth, "device {device}");
+    }
+    let flushes: u64 = traced.played.iter().map(|played| played.flushes).sum();
+    assert_eq!(flushes, u64::from(DEVICES) + 1);
 }
 
 /// Asserts that each operation shows once: where the device recorded it, else as the host observed it, which is counted and

@@ -561,7 +561,7 @@ unsafe fn operation(
     if let (true, Some(host_op_id)) = (endpoint == ompt_scope_begin, host_op_id) {
         guarded(|| devices::begins(*host_op_id, asked));
     }
-    devices::hold_operation();
+    devices::hold_operation(endpoint);
 }
 
 /// `control_tool`: the answer goes back to the program (OpenMP 5.2, 18.14).
