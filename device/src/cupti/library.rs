@@ -53,6 +53,11 @@ impl Answer {
             (21, "INVALID_KIND"),
             (26, "HARDWARE_BUSY"),
             (27, "NOT_SUPPORTED"),
+            (28, "UM_PROFILING_NOT_SUPPORTED"),
+            (29, "UM_PROFILING_NOT_SUPPORTED_ON_DEVICE"),
+            (30, "UM_PROFILING_NOT_SUPPORTED_ON_NON_P2P_DEVICES"),
+            (31, "UM_PROFILING_NOT_SUPPORTED_WITH_MPS"),
+            (32, "CDP_TRACING_NOT_SUPPORTED"),
             (33, "VIRTUALIZED_DEVICE_NOT_SUPPORTED"),
             (35, "INSUFFICIENT_PRIVILEGES"),
             (36, "OLD_PROFILER_API_INITIALIZED"),
@@ -63,6 +68,8 @@ impl Answer {
             (43, "MIG_DEVICE_NOT_SUPPORTED"),
             (44, "SLI_DEVICE_NOT_SUPPORTED"),
             (45, "WSL_DEVICE_NOT_SUPPORTED"),
+            (46, "INVALID_CHIP_NAME"),
+            (47, "HES_TRACE_NOT_SUPPORTED_ON_MPS"),
             (999, "UNKNOWN"),
         ];
         let name = NAMES.iter().find(|(number, _)| *number == self.0);
