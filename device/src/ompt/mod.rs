@@ -233,6 +233,7 @@ impl DeviceTracer for OmptTracer {
             setup.problems.push("ompt_start_trace refused".into());
         } else {
             setup.format = Some(format);
+            setup.problems.extend(no_flush_at_end());
         }
         setup
     }
@@ -315,6 +316,20 @@ impl DeviceTracer for OmptTracer {
         }
         taken
     }
+}
+
+/// AMD's runtime drops the records in buffers that are not full where its user wants that.
+fn no_flush_at_end() -> Option<String> {
+    const VARIABLE: &str = "LIBOMPTARGET_OMPT_FLUSH_ON_SHUTDOWN";
+    let value = std::env::var(VARIABLE).ok()?;
+    let is_off = ["false", "0", "no", "off"]
+        .iter()
+        .any(|off| value.eq_ignore_ascii_case(off));
+    is_off.then(|| {
+        format!(
+            "{VARIABLE} is {value}: at the end, the runtime may drop the records in buffers that are not full; unset it"
+        )
+    })
 }
 
 /// A device wants a buffer (OpenMP 5.2, 19.5.2.23). It always gets one, also in a child and after the end of a session: AMD's

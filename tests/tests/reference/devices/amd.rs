@@ -119,6 +119,27 @@ fn check_many_buffers(bytes: usize) {
     assert_eq!(traced.count("without a buffer left"), 0);
 }
 
+#[test]
+fn a_variable_that_costs_records_is_named() {
+    const VARIABLE: &str = "LIBOMPTARGET_OMPT_FLUSH_ON_SHUTDOWN";
+    let problems = |value: &str| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (report, output) = play(
+            &script(vec![amds()]),
+            reference_runtime()
+                .env("OMP_TOOL_LIBRARIES", env::tool_library())
+                .env("OMPTRACE_OUTPUT", folder.path().join("t.omptrace"))
+                .env(VARIABLE, value),
+        );
+        assert!(output.status.success(), "{output:?}");
+        let played = report.rounds[0].devices.clone();
+        Traced { played, folder }.device()["problems"].to_string()
+    };
+    assert_eq!(problems("true"), "[]");
+    let named = problems("False");
+    assert!(named.contains(&format!("{VARIABLE} is False")), "{named}");
+}
+
 /// As by `omp_control_tool`, after which the device goes on.
 #[test]
 fn amds_devices_are_drained_where_tracing_ends_early() {
