@@ -3,6 +3,7 @@
 //! Records of devices have a number of CUPTI's. Records of external correlation say which numbers of ours were pushed on the
 //! thread that got that number. The two come in any order, since threads and devices fill different buffers.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 use ompt_sys::{self as ompt, ompt_target_data_op_t};
@@ -13,6 +14,9 @@ use crate::tracer::HostOperation;
 
 /// Numbers of CUPTI that are remembered. Each call of CUDA's has one while a number of ours is pushed.
 const MAX_KNOWN: usize = 1 << 16;
+/// Those that are remembered for longer, since their operation has no record yet: a kernel may run on while other threads make many
+/// calls.
+const MAX_AWAITED: usize = 1 << 16;
 /// Records that wait for what they belong to.
 const MAX_WAITING: usize = 1 << 12;
 
@@ -38,6 +42,15 @@ impl Known {
     fn is_whole(self) -> bool {
         self.host_op_id.is_some() && self.device.is_some()
     }
+}
+
+/// The facts about an operation of the host.
+#[derive(Clone, Copy, Debug, Default)]
+struct Operation {
+    /// CUPTI's numbers that are known of it.
+    numbers: usize,
+    /// The record of its kernel has come, or that of its copy.
+    has_record: bool,
 }
 
 /// A record of external correlation.
@@ -72,6 +85,10 @@ pub(super) struct Numbered {
 pub(super) struct Correlations {
     known: BTreeMap<u32, Known>,
     order: VecDeque<u32>,
+    /// Older ones, whose operations have no record yet.
+    awaited: VecDeque<u32>,
+    /// The operations of the numbers that are known.
+    operations: BTreeMap<u64, Operation>,
     waiting: VecDeque<Numbered>,
     /// OpenMP's numbers of CUDA's devices.
     devices: BTreeMap<u32, i32>,
@@ -93,14 +110,43 @@ impl Correlations {
             order.push_back(correlation_id);
             Known::default()
         });
-        match kind {
-            OPERATION => known.host_op_id = Some(id),
-            _ => known.device = Some(id),
+        if kind == DEVICE {
+            known.device = Some(id);
+        } else if known.host_op_id.is_none() {
+            known.host_op_id = Some(id);
+            self.operations.entry(id).or_default().numbers += 1;
         }
         if self.order.len() > MAX_KNOWN
             && let Some(oldest) = self.order.pop_front()
         {
-            self.known.remove(&oldest);
+            self.grows_old(oldest);
+        }
+    }
+
+    /// A number is forgotten, unless a record may still come.
+    fn grows_old(&mut self, number: u32) {
+        let operation = self.known.get(&number).and_then(|known| known.host_op_id);
+        let operation = operation.and_then(|id| self.operations.get(&id));
+        if operation.is_none_or(|operation| operation.has_record) {
+            return self.forget(number);
+        }
+        self.awaited.push_back(number);
+        if self.awaited.len() > MAX_AWAITED
+            && let Some(oldest) = self.awaited.pop_front()
+        {
+            self.forget(oldest);
+        }
+    }
+
+    fn forget(&mut self, number: u32) {
+        let known = self.known.remove(&number);
+        if let Some(id) = known.and_then(|known| known.host_op_id)
+            && let Entry::Occupied(mut operation) = self.operations.entry(id)
+        {
+            operation.get_mut().numbers -= 1;
+            if operation.get().numbers == 0 {
+                operation.remove();
+            }
         }
     }
 
@@ -131,6 +177,14 @@ impl Correlations {
             ..
         } = numbered;
         record.correlation_id = known.host_op_id.unwrap_or(0);
+        // An operation that is a kernel may copy, too.
+        let is_kernel = matches!(record.work, Work::Kernel { .. });
+        let asked_for_kernel = known.device.is_some_and(|packed| packed >> 32 == 0);
+        if (is_kernel || !asked_for_kernel)
+            && let Some(operation) = self.operations.get_mut(&record.correlation_id)
+        {
+            operation.has_record = true;
+        }
         let Some(packed) = known.device else {
             return (self.devices.get(&ordinal).copied(), record);
         };
@@ -280,14 +334,47 @@ mod tests {
     }
 
     #[test]
+    fn a_kernel_that_runs_on_keeps_its_operation_while_others_are_done() {
+        let mut correlations = Correlations::default();
+        push(&mut correlations, 1, 10, 3, 0);
+        for number in 2..4 * MAX_KNOWN as u32 {
+            push(&mut correlations, number, number.into(), 1, 0);
+            correlations.add(kernel(number, 0));
+            assert_eq!(correlations.ready(true).len(), 1);
+        }
+        assert!(correlations.known.len() <= MAX_KNOWN + 1);
+        correlations.add(kernel(1, 7));
+        assert_eq!(ids(&correlations.ready(true)), [(Some(3), 10)]);
+    }
+
+    /// A copy that a launch needs comes before its kernel.
+    #[test]
+    fn a_kernel_keeps_its_operation_after_a_copy_of_the_same() {
+        let mut correlations = Correlations::default();
+        push(&mut correlations, 1, 10, 3, 0);
+        push(&mut correlations, 2, 10, 3, 0);
+        let to_device = copy(ompt::ompt_target_data_transfer_to_device);
+        correlations.add(numbered(1, 7, to_device));
+        assert_eq!(correlations.ready(true).len(), 1);
+        for number in 3..2 * MAX_KNOWN as u32 {
+            push(&mut correlations, number, number.into(), 1, 0);
+            correlations.add(kernel(number, 0));
+            correlations.ready(true);
+        }
+        correlations.add(kernel(2, 7));
+        assert_eq!(ids(&correlations.ready(true)), [(Some(3), 10)]);
+    }
+
+    #[test]
     fn memory_is_bounded() {
         let mut correlations = Correlations::default();
-        for number in 0..2 * MAX_KNOWN as u32 {
-            push(&mut correlations, number, 1, 0, 0);
+        for number in 0..4 * MAX_KNOWN as u32 {
+            push(&mut correlations, number, u64::from(number) / 3, 0, 0);
         }
-        assert_eq!(correlations.known.len(), MAX_KNOWN);
+        assert_eq!(correlations.known.len(), MAX_KNOWN + MAX_AWAITED);
+        assert!(correlations.operations.len() <= correlations.known.len() / 3 + 2);
         for number in 0..MAX_WAITING as u32 + 3 {
-            correlations.add(kernel(number + 4 * MAX_KNOWN as u32, 0));
+            correlations.add(kernel(number + 8 * MAX_KNOWN as u32, 0));
         }
         assert_eq!(correlations.ready(true).len(), 3);
         assert_eq!(correlations.waiting.len(), MAX_WAITING);
