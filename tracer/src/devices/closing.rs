@@ -9,16 +9,19 @@
 //! A program may also join its threads in `exit`. So nobody is held for long, nor when the thread that ends the program goes on with
 //! devices. A `device_finalize` without `exit`, as where a library is closed, holds nobody.
 
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ompt_sys::{self as ompt, ompt_scope_endpoint_t};
 
 use crate::hot::stream::NO_DEVICE;
+use crate::hot::tls;
 use crate::os::system;
 
 /// How long `exit` waits for target regions in progress.
 const PATIENCE: Duration = Duration::from_millis(20);
+/// How long it waits for a thread that may be between two of them, and for each further one.
+const QUIET: Duration = Duration::from_millis(2);
 /// The time between two looks at them.
 const LOOK: Duration = Duration::from_micros(50);
 /// How long threads are held after `exit`, until a device is closed.
@@ -43,6 +46,11 @@ static CLOSER: AtomicI32 = AtomicI32::new(0);
 /// Threads in target regions, and those of them that are held.
 static IN_REGIONS: AtomicI32 = AtomicI32::new(0);
 static HELD: AtomicI32 = AtomicI32::new(0);
+/// All threads that were held.
+static ARRIVED: AtomicU32 = AtomicU32::new(0);
+/// The recorder of a thread that has offloaded, and whether another one has.
+static OFFLOADER: AtomicUsize = AtomicUsize::new(0);
+static HAS_SEVERAL: AtomicBool = AtomicBool::new(false);
 /// The process that notices its `exit`.
 static WATCHED: AtomicU32 = AtomicU32::new(0);
 /// The process that has noticed it.
@@ -69,6 +77,13 @@ fn set(state: u32) {
 
 /// Has [`exits`] called by `exit`, before what the runtime and the program's image have registered by now: the last comes first.
 fn watch_exit() {
+    let offloader = std::ptr::from_ref(tls::recorder()) as usize;
+    let before = OFFLOADER.load(Ordering::Relaxed);
+    if before == 0 {
+        OFFLOADER.store(offloader, Ordering::Relaxed);
+    } else if before != offloader && !HAS_SEVERAL.load(Ordering::Relaxed) {
+        HAS_SEVERAL.store(true, Ordering::Relaxed);
+    }
     let process = system::process_id();
     if WATCHED.load(Ordering::Relaxed) != process
         && WATCHED.swap(process, Ordering::Relaxed) != process
@@ -89,10 +104,28 @@ extern "C" fn exits() {
     CLOSER.store(system::thread_id(), Ordering::Relaxed);
     hold_for(HELD_AT_EXIT);
     set(EXITING);
+    let is_alone = OFFLOADER.load(Ordering::Relaxed)
+        == std::ptr::from_ref(tls::recorder()) as usize
+        && !HAS_SEVERAL.load(Ordering::Relaxed);
+    if !is_alone {
+        wait_for_others();
+    }
+}
+
+/// Waits for threads that offload to be held.
+fn wait_for_others() {
     let own = i32::from(is_in_region());
-    let patient_until = now() + PATIENCE;
-    let in_regions = || IN_REGIONS.load(Ordering::Relaxed) - HELD.load(Ordering::Relaxed);
-    while in_regions() > own && now() < patient_until {
+    let begin = now();
+    let (mut arrived, mut last) = (0, begin);
+    while now() - begin < PATIENCE {
+        let in_regions = IN_REGIONS.load(Ordering::Relaxed) - HELD.load(Ordering::Relaxed);
+        let arrived_now = ARRIVED.load(Ordering::Relaxed);
+        if arrived_now != arrived {
+            (arrived, last) = (arrived_now, now());
+        }
+        if in_regions <= own && now() - last > QUIET {
+            return;
+        }
         system::sleep(LOOK);
     }
 }
@@ -170,6 +203,7 @@ fn hold(is_in_region: bool, begins_region: bool) {
         }
         return;
     }
+    ARRIVED.fetch_add(1, Ordering::Relaxed);
     HELD.fetch_add(is_in_region.into(), Ordering::Relaxed);
     loop {
         let state = state();
