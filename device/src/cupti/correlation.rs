@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn a_kernel_that_runs_on_keeps_its_operation_while_others_are_done() {
         let mut correlations = Correlations::default();
-        push(&mut correlations, 1, 10, 3, 0);
+        push(&mut correlations, 1, 0, 3, 0);
         for number in 2..4 * MAX_KNOWN as u32 {
             push(&mut correlations, number, number.into(), 1, 0);
             correlations.add(kernel(number, 0));
@@ -344,15 +344,15 @@ mod tests {
         }
         assert!(correlations.known.len() <= MAX_KNOWN + 1);
         correlations.add(kernel(1, 7));
-        assert_eq!(ids(&correlations.ready(true)), [(Some(3), 10)]);
+        assert_eq!(ids(&correlations.ready(true)), [(Some(3), 0)]);
     }
 
     /// A copy that a launch needs comes before its kernel.
     #[test]
     fn a_kernel_keeps_its_operation_after_a_copy_of_the_same() {
         let mut correlations = Correlations::default();
-        push(&mut correlations, 1, 10, 3, 0);
-        push(&mut correlations, 2, 10, 3, 0);
+        push(&mut correlations, 1, 0, 3, 0);
+        push(&mut correlations, 2, 0, 3, 0);
         let to_device = copy(ompt::ompt_target_data_transfer_to_device);
         correlations.add(numbered(1, 7, to_device));
         assert_eq!(correlations.ready(true).len(), 1);
@@ -362,7 +362,7 @@ mod tests {
             correlations.ready(true);
         }
         correlations.add(kernel(2, 7));
-        assert_eq!(ids(&correlations.ready(true)), [(Some(3), 10)]);
+        assert_eq!(ids(&correlations.ready(true)), [(Some(3), 0)]);
     }
 
     #[test]

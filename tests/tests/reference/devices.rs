@@ -518,46 +518,32 @@ fn does_without_what_it_does_not_need() {
     assert_eq!(traced.device()["problems"], Value::Array(vec![]));
 }
 
-/// A device that keeps its buffers and writes more than all of them hold.
-fn greedy(further: &[Misbehaviour]) -> Script {
+/// A device that keeps its buffers and writes more than all of them hold. Its runtime aborts where it gets no buffer.
+#[test]
+fn a_device_that_keeps_its_buffers_gets_no_more_than_the_limit() {
     let storm = Step::Storm {
         device: 0,
         records: 700_000,
     };
-    let mut steps = vec![storm];
-    steps.extend(regions(0));
-    let misbehaviours = [&[Misbehaviour::KeepsBuffers], further].concat();
-    Script {
-        devices: vec![with(&misbehaviours)],
-        rounds: vec![Round::new(vec![life(0, steps)])],
-        ..Script::default()
-    }
-}
-
-/// With big records, the runtime aborts where it gets no buffer.
-#[test]
-fn a_device_that_keeps_its_buffers_gets_no_more_than_the_limit() {
-    let formats = [
-        (&[][..], RECORD_BYTES),
-        (&[Misbehaviour::BigRecords], BIG_RECORD_BYTES),
-    ];
-    for (misbehaviours, record_bytes) in formats {
-        let traced = trace_with(&greedy(misbehaviours), 4 << 20);
-        let room = ((64 << 20) / record_bytes) as u64;
-        // A part of a record may be left at the end of each buffer, and less than the smallest buffer after the last.
-        let buffers = 8 + traced.count("beyond those that are kept");
-        let records = traced.count("records") - traced.count("without a buffer left");
-        assert!(
-            records <= room && records + buffers + 8 >= room,
-            "{records} of {room}, {buffers} buffers"
-        );
-        let played = &traced.played[0];
-        let written = played.alone + played.operations.len() as u64;
-        assert!(records < written, "{records} of {written}");
-        assert!(traced.count("without a buffer left") > 0);
-        assert!(buffers > 8000, "{buffers}");
-        assert_eq!(traced.device()["problems"], Value::Array(vec![]));
-    }
+    let steps = [vec![storm], regions(0)].concat();
+    let greedy = with(&[Misbehaviour::KeepsBuffers, Misbehaviour::BigRecords]);
+    let mut script = script(vec![greedy]);
+    script.rounds[0].threads = vec![life(0, steps)];
+    let traced = trace_with(&script, 4 << 20);
+    let room = ((64 << 20) / BIG_RECORD_BYTES) as u64;
+    // A part of a record may be left at the end of each buffer, and less than the smallest buffer after the last.
+    let buffers = 8 + traced.count("beyond those that are kept");
+    let records = traced.count("records") - traced.count("without a buffer left");
+    assert!(
+        records <= room && records + buffers + 8 >= room,
+        "{records} of {room}, {buffers} buffers"
+    );
+    let played = &traced.played[0];
+    let written = played.alone + played.operations.len() as u64;
+    assert!(records < written, "{records} of {written}");
+    assert!(traced.count("without a buffer left") > 0);
+    assert!(buffers > 8000, "{buffers}");
+    assert_eq!(traced.device()["problems"], Value::Array(vec![]));
 }
 
 fn command(command: omp_control_tool_t) -> Step {
