@@ -248,7 +248,7 @@ pub(crate) struct Conversion<'r> {
 
 impl Conversion<'_> {
     fn to_one(&self, output: &Path, readers: &[Reader]) -> Result<()> {
-        let target = Target::open(output, readers)?;
+        let target = Target::open(output, &paths(readers))?;
         let report = self
             .with_progress(|progress| {
                 let writer = target.writer()?;
@@ -293,7 +293,7 @@ impl Conversion<'_> {
         let first = numbered(output, 1);
         let targets = Arc::new(Mutex::new(vec![(
             first.clone(),
-            Target::open(&first, readers)?,
+            Target::open(&first, &paths(readers))?,
         )]));
         let series = Arc::clone(&targets);
         let output = output.to_owned();
@@ -386,6 +386,10 @@ impl Conversion<'_> {
     }
 }
 
+fn paths(readers: &[Reader]) -> Vec<&Path> {
+    readers.iter().map(Reader::path).collect()
+}
+
 /// The file of that number in a series: `app-001.json.gz`.
 fn numbered(output: &Path, number: usize) -> PathBuf {
     let name = output.file_name().unwrap_or_default().to_string_lossy();
@@ -400,7 +404,8 @@ fn numbered(output: &Path, number: usize) -> PathBuf {
     output.with_file_name(format!("{stem}-{number:03}{extensions}"))
 }
 
-fn cannot_write(output: &Path) -> impl Fn(io::Error) -> Failure {
+/// The failure where the output cannot be written.
+pub(crate) fn cannot_write(output: &Path) -> impl Fn(io::Error) -> Failure {
     let doing = format!("cannot write {}", output.display());
     move |error| Failure::because(&doing, &error)
 }

@@ -1,6 +1,7 @@
 //! How `record` learns of every trace that a run wrote: each session of the tracer leaves a note in a folder.
 
 use std::collections::BTreeSet;
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -67,8 +68,9 @@ impl Registry {
     /// The place for temporary files does not take one.
     pub(crate) fn new() -> Result<Registry> {
         let folder = temp_files::make(|| TempDir::with_prefix("omptrace-")).map_err(|error| {
-            Failure::because("cannot make a temporary folder", &error)
-                .hint("name a folder that can be written to in TMPDIR")
+            let place = env::temp_dir();
+            let what = format!("cannot make a temporary folder in {}", place.display());
+            Failure::because(what, &error).hint("name a folder that can be written to in TMPDIR")
         })?;
         Ok(Registry { folder })
     }

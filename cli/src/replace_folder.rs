@@ -11,6 +11,7 @@ use omptrace_viewer_export::FolderParts;
 use tempfile::TempDir;
 
 use crate::failure::{Failure, Result};
+use crate::output_path::refuse_to_replace;
 use crate::temp_files;
 
 /// Where the archive goes: written under another name, and given its own when it is complete.
@@ -123,6 +124,7 @@ fn join(from: &Path, to: &Path) -> io::Result<()> {
             fs::create_dir_all(&to)?;
             join(&entry.path(), &to)?;
         } else {
+            refuse_to_replace(&to, &[]).map_err(io::Error::other)?;
             fs::rename(entry.path(), to)?;
         }
     }
@@ -246,6 +248,7 @@ fn files_in(folder: &Path, extensions: &[&str], parts: &mut Vec<PathBuf>) -> io:
 /// The path of a plain file whose name passes. A link is none: it is not ours.
 fn file_named(entry: &DirEntry, passes: impl Fn(&OsStr) -> bool) -> io::Result<PathBuf> {
     if entry.file_type()?.is_file() && passes(&entry.file_name()) {
+        refuse_to_replace(&entry.path(), &[]).map_err(io::Error::other)?;
         return Ok(entry.path());
     }
     let path = entry.path();

@@ -90,8 +90,9 @@ pub(crate) fn run(arguments: &Report) -> Result<Outcome> {
         false => Wanted::Sums,
     };
     let opened = Sources::open(&traces, from, wanted)?;
-    // An input is a trace, which is never replaced.
-    let target = Target::open(&output, &[])?;
+    let inputs = arguments.inputs.iter().chain(&arguments.after);
+    let inputs: Vec<&Path> = inputs.map(PathBuf::as_path).collect();
+    let target = Target::open(&output, &inputs)?;
     let symbols = arguments.debug_dirs.symbols();
     let (stats, overview, gaps) = match has_picture {
         true => Stats::with_overview(&opened.readers(), &symbols),

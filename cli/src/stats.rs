@@ -1,9 +1,8 @@
 //! `omptrace stats`: where the time went, in numbers.
 
-use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -14,8 +13,9 @@ use serde_json::{Value, json};
 
 use crate::answer::{AnswerOptions, Limit, MAX_BYTES};
 use crate::arguments::DebugDirs;
-use crate::convert::{check_threads, report_gaps};
+use crate::convert::{cannot_write, check_threads, report_gaps};
 use crate::failure::{Failure, Outcome, Result};
+use crate::output_path::Target;
 use crate::problems::{self, ProblemFormat};
 use crate::sources::{SourceOptions, Sources, Wanted};
 use crate::windows::hint_at_checkpoints;
@@ -120,12 +120,21 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
         selected: arguments.selected.clone(),
         ..Options::default()
     };
+    let inputs: Vec<&Path> = arguments.inputs.iter().map(PathBuf::as_path).collect();
+    let talp = match &arguments.talp {
+        Some(file) => Some((file, Target::open(file, &inputs)?)),
+        None => None,
+    };
     let (stats, report) = Numbers::of_sources(&sources.inputs(), &options).map_err(not_there)?;
-    if let Some(file) = &arguments.talp {
+    if let Some((file, target)) = talp {
         let talp = stats.talp(sources.began());
-        fs::write(file, format!("{talp:#}\n")).map_err(|error| {
-            Failure::because(format!("cannot write {}", file.display()), &error)
-        })?;
+        let written = target.writer().and_then(|mut out| {
+            writeln!(out, "{talp:#}")?;
+            out.flush()
+        });
+        written
+            .and_then(|()| target.finish())
+            .map_err(cannot_write(file))?;
     }
     let mut stdout = BufWriter::new(io::stdout().lock());
     let by = arguments.by;

@@ -21,9 +21,16 @@ pub(crate) fn make<T: AsRef<Path>>(make: impl FnOnce() -> io::Result<T>) -> io::
     heed_signals();
     // Locked meanwhile: a signal finds each file, or comes before it.
     let mut unfinished = UNFINISHED.lock();
-    let made = make()?;
+    let made = make().map_err(plain)?;
     unfinished.push(made.as_ref().to_owned());
     Ok(made)
+}
+
+/// The error without the made-up name, which means nothing to the user, who named another file.
+fn plain(error: io::Error) -> io::Error {
+    let text = error.to_string();
+    let (words, _) = text.split_once(" at path ").unwrap_or((&text, ""));
+    io::Error::new(error.kind(), words)
 }
 
 /// Notes a file that is to be made.

@@ -20,7 +20,7 @@ use crate::failure::{Failure, Outcome, Result};
 use crate::highlights::{self, Highlights};
 use crate::inputs;
 use crate::message;
-use crate::output_path::is_trace;
+use crate::output_path::has_events;
 use crate::packages;
 use crate::serve::{HOSTED_UI, Server, Start, UI_PORT, Ui, Way};
 use crate::sources::{ReadFrom, Sources, Wanted};
@@ -140,7 +140,7 @@ struct Shown {
 fn trace(arguments: &View) -> Result<Shown> {
     if let [input] = &arguments.inputs[..]
         && input.is_file()
-        && !is_trace(input)
+        && !has_events(input)
     {
         let file = File::open(input).map_err(|error| {
             Failure::because(format!("cannot read {}", input.display()), &error)

@@ -1,0 +1,62 @@
+//! What a file is, by its content: whoever is about to replace a file asks whether it holds events.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::block::{BLOCK_MAGIC, CHUNK_MAGIC, FILE_MAGIC, INDEX_MAGIC, SPOOL_MAGIC};
+use crate::scan::read_up_to;
+
+/// A file that holds events, which cannot be made again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// A trace, sealed or not.
+    Trace,
+    /// The newest events of a program that runs, or that was killed.
+    Spool,
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FileKind::Trace => "a trace",
+            FileKind::Spool => "a spool, which has the newest events of a trace",
+        })
+    }
+}
+
+/// Bytes at the begin in which blocks and chunks are looked for, where the file's header is damaged.
+const BEGIN_BYTES: usize = 64 << 10;
+
+/// Whether the file holds events; `None` where it is something else. Damage does not hide it: each of the magic numbers
+/// counts that the header, the index, a block or a chunk begins with.
+///
+/// # Errors
+/// The file cannot be read: it may be anything.
+pub fn kind_of(path: &Path) -> io::Result<Option<FileKind>> {
+    let file = File::open(path)?;
+    let mut begin = Vec::new();
+    read_up_to(&file, &mut begin, 0, BEGIN_BYTES)?;
+    for (magic, kind) in [
+        (FILE_MAGIC, FileKind::Trace),
+        (SPOOL_MAGIC, FileKind::Spool),
+    ] {
+        if begin.starts_with(&magic) {
+            return Ok(Some(kind));
+        }
+    }
+    for word in begin.chunks(8) {
+        if word == BLOCK_MAGIC {
+            return Ok(Some(FileKind::Trace));
+        }
+        if word == CHUNK_MAGIC.to_le_bytes() {
+            return Ok(Some(FileKind::Spool));
+        }
+    }
+    let mut end = [0; INDEX_MAGIC.len()];
+    let at = file.metadata()?.len().checked_sub(end.len() as u64);
+    let has_index = at.is_some_and(|at| file.read_exact_at(&mut end, at).is_ok());
+    Ok((has_index && end == INDEX_MAGIC).then_some(FileKind::Trace))
+}
