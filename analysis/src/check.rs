@@ -1,6 +1,6 @@
 //! Whether a trace is sound: nothing damaged, nothing lost, nothing that contradicts itself.
 
-use omptrace_trace_format::{Diagnostic, Finding, Reader, Severity};
+use omptrace_trace_format::{Diagnostic, DiagnosticKind, Finding, Reader, Severity};
 
 use omptrace_symbols::nameless;
 use omptrace_timeline::null_sink::NullSink;
@@ -10,8 +10,13 @@ use omptrace_timeline::{ProcessReport, Repair, halves, replay};
 /// blocks). In the events: what was lost, times that go back, begins without end, ends without begin, ids that were never
 /// announced. Ordered by severity, the worst first. The trace is sound unless a warning or an error is among them.
 pub fn check(reader: &Reader) -> Vec<Finding> {
-    let report = replay(&[reader], &mut NullSink, &mut |_| {});
-    let mut findings = report.processes.first().map_or_else(Vec::new, findings);
+    let mut report = replay(&[reader], &mut NullSink, &mut |_| {});
+    let process = report.processes.first_mut();
+    let mut findings = process.map_or_else(Vec::new, |process| {
+        process.diagnostics.extend(reader.flaws_elsewhere());
+        process.diagnostics.iter_mut().for_each(count_as_damage);
+        findings(process)
+    });
     findings.extend(of_recording(reader));
     let withheld = reader.metadata().withheld.iter();
     findings.extend(withheld.map(|(callback, why)| Finding {
@@ -20,6 +25,17 @@ pub fn check(reader: &Reader) -> Vec<Finding> {
         text: format!("{callback}: {why}"),
     }));
     findings
+}
+
+/// What a reader has twice is damaged all the same: another reader, or more damage, may need it.
+fn count_as_damage(diagnostic: &mut Diagnostic) {
+    let has_another = [
+        DiagnosticKind::BlockHeaderDamaged,
+        DiagnosticKind::ChunkCopyDamaged,
+    ];
+    if has_another.contains(&diagnostic.kind) && !diagnostic.while_sealing {
+        diagnostic.severity = diagnostic.severity.max(Severity::Warning);
+    }
 }
 
 /// Findings about things that the recording left out: names of functions, and one end of things.

@@ -85,6 +85,16 @@ kinds! {
         "the sealed file has no index; its end may be missing";
     IndexDamaged Warning "index_damaged"
         "the index is damaged; blocks were found by scanning the file";
+    SummaryDamaged Warning "summary_damaged"
+        "the summary is damaged; stats reads the events";
+    CheckpointDamaged Warning "checkpoint_damaged"
+        "# checkpoints are damaged; windows are read from earlier ones";
+    OtherBlockDamaged Warning "other_block_damaged"
+        "# blocks of a kind that this version does not know are damaged";
+    BytesBetween Warning "bytes_between"
+        "# bytes between blocks are no block; readers pass them over";
+    SpoolUnchecked Warning "spool_unchecked"
+        "# chunks are in the spool alone, where damage cannot be seen; omptrace recover adds them to the trace";
     MetadataDamaged Warning "metadata_damaged"
         "a metadata block is damaged and was ignored";
     MetadataKey Warning "metadata_key"

@@ -23,7 +23,7 @@ use crate::limits::Limits;
 use crate::liveness::{self, Doubt, Liveness};
 use crate::metadata::Metadata;
 use crate::scan::{
-    Block, Blocks, INDEX_ENTRY_BYTES, checked_payload, find_blocks, read_block, read_up_to,
+    Block, Blocks, INDEX_ENTRY_BYTES, between, checked_payload, find_blocks, read_block, read_up_to,
 };
 use crate::spool::{Spool, default_path};
 pub use crate::streams::Stream;
@@ -48,6 +48,10 @@ pub struct Reader {
     copies: Vec<Stored>,
     /// The blocks of checkpoints, by time.
     checkpoints: Vec<Block>,
+    /// Blocks that hold neither events nor metadata nor a checkpoint.
+    others: Vec<Block>,
+    /// Bytes that no block covers, but for the zeros that round a payload up.
+    between: Vec<(u64, u64)>,
     streams: Vec<Stream>,
     summary: Summary,
     diagnostics: Vec<Diagnostic>,
@@ -188,7 +192,12 @@ impl Reader {
         let mut checkpoints: Vec<Block> =
             of_checkpoints.filter(|_| blocks.indexed).copied().collect();
         checkpoints.sort_by_key(|block| block.header.clock.ticks);
+        let is_read = |block: &&Block| {
+            let kinds = [BlockKind::CHUNK, BlockKind::METADATA, BlockKind::CHECKPOINT];
+            kinds.contains(&block.header.kind)
+        };
         diagnostics.add_of_sealing(&metadata.found_while_sealing);
+        let between = between(&blocks, header.bytes as u64);
         Ok(Reader {
             path: path.to_path_buf(),
             clock,
@@ -212,6 +221,13 @@ impl Reader {
             metadata,
             metadata_text: serde_json::to_vec(&overlay.object).unwrap_or_default(),
             metadata_clocks: overlay.clocks,
+            others: blocks
+                .list
+                .iter()
+                .filter(|it| !is_read(it))
+                .copied()
+                .collect(),
+            between,
             copies,
             checkpoints,
         })
@@ -273,6 +289,63 @@ impl Reader {
             .iter()
             .take_while(|stored| is_before(stored));
         Events::new(self.chunks(), &copies[before.count()..])
+    }
+
+    /// The flaws of what neither [`Reader::open`] nor [`Reader::events`] reads: summary, checkpoints, blocks of other kinds,
+    /// further copies of chunks, and bytes that no block covers. Takes the time to read these.
+    pub fn flaws_elsewhere(&self) -> Vec<Diagnostic> {
+        let mut flaws = Diagnostics::new(self.limits.max_diagnostics);
+        let mut bytes = Vec::new();
+        let mut is_whole = |block: &Block| {
+            matches!(read_block(&self.file, block, &mut bytes), Ok(true))
+                && checked_payload(block, &bytes).is_some()
+        };
+        for block in self.others.iter().filter(|block| !is_whole(block)) {
+            let kind = match block.header.kind {
+                BlockKind::SUMMARY => DiagnosticKind::SummaryDamaged,
+                _ => DiagnosticKind::OtherBlockDamaged,
+            };
+            flaws.push(Diagnostic::new(kind).at(block.offset));
+        }
+        let mut checkpoints = self.checkpoints.iter().filter(|block| !is_whole(block));
+        if let Some(first) = checkpoints.next() {
+            let damaged = Diagnostic::new(DiagnosticKind::CheckpointDamaged).at(first.offset);
+            flaws.push(damaged.count(1 + checkpoints.count() as u64));
+        }
+        for copies in self.copies.chunk_by(is_same_chunk) {
+            for copy in &copies[1..] {
+                if let Stored::File(block) = copy
+                    && !is_whole(block)
+                {
+                    let damaged = Diagnostic::new(DiagnosticKind::ChunkCopyDamaged);
+                    let header = &block.header;
+                    flaws.push(
+                        damaged
+                            .at(block.offset)
+                            .chunk(header.stream, header.sequence),
+                    );
+                }
+            }
+        }
+        for (offset, len) in &self.between {
+            if !self.is_padding(*offset, *len) {
+                let between = Diagnostic::new(DiagnosticKind::BytesBetween).at(*offset);
+                flaws.push(between.count(*len));
+            }
+        }
+        let unchecked = self.summary.chunks_in_spool;
+        if unchecked > 0 && self.ending != Ending::Running {
+            flaws.push(Diagnostic::new(DiagnosticKind::SpoolUnchecked).count(unchecked));
+        }
+        flaws.take()
+    }
+
+    /// Whether these bytes are zeros that round a payload up.
+    fn is_padding(&self, offset: u64, len: u64) -> bool {
+        let mut bytes = Vec::new();
+        len < 8
+            && read_up_to(&self.file, &mut bytes, offset, len as usize).is_ok()
+            && bytes.iter().all(|byte| *byte == 0)
     }
 
     /// Whether all chunks are in the file and have their check sums, and nothing else is wrong. Reads the file once.

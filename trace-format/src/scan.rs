@@ -33,8 +33,10 @@ pub(crate) struct Block {
 /// The blocks that a file holds.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
-    /// Chunks and metadata of the session, by offset.
+    /// Chunks and metadata of the session, by offset; with an index, all blocks that it lists.
     pub(crate) list: Vec<Block>,
+    /// Where the index begins; without one, the file's end.
+    pub(crate) end: u64,
     /// The session, where the caller did not know it.
     pub(crate) session: Option<u64>,
     /// True where they come from an index.
@@ -69,6 +71,7 @@ pub(crate) fn find_blocks(
         limits,
         blocks: Blocks {
             session,
+            end: len,
             without_index,
             ..Blocks::default()
         },
@@ -144,6 +147,7 @@ fn indexed_blocks(bytes: &[u8], size: u64, session: Option<u64>, offset: u64) ->
 fn entries_of(entries: &[u8], session: u64, end: u64) -> Option<Blocks> {
     let mut blocks = Blocks {
         session: Some(session),
+        end,
         indexed: true,
         ..Blocks::default()
     };
@@ -286,6 +290,26 @@ impl Scan<'_> {
         };
         Ok((next, is_hole))
     }
+}
+
+/// The bytes that no block covers: each place, and how many. The padding behind a payload is among them, which is zero. Without
+/// an index there is nothing else: [`Scan`] reports what it skips.
+pub(crate) fn between(blocks: &Blocks, header_bytes: u64) -> Vec<(u64, u64)> {
+    let mut between = Vec::new();
+    let mut end = header_bytes;
+    let mut padded = header_bytes;
+    let mut until = |end: u64, next: u64| {
+        if end < next {
+            between.push((end, next - end));
+        }
+    };
+    for block in &blocks.list {
+        until(end, if blocks.indexed { block.offset } else { padded });
+        end = block.offset + BLOCK_HEADER_BYTES as u64 + u64::from(block.stored);
+        padded = (block.offset + block.header.stride()).min(blocks.end);
+    }
+    until(end, if blocks.indexed { blocks.end } else { padded });
+    between
 }
 
 /// Replaces `bytes` by up to `len` bytes of `file` from `offset`: fewer where the file ends.

@@ -1,12 +1,15 @@
 //! Damage: every cut and every flipped byte of a small trace is noticed, and the rest is read.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use omptrace_trace_format::block::{
     BLOCK_HEADER_BYTES, BlockHeader, BlockKind, ChunkState, ClockPair, Codec, FILE_HEADER_BYTES,
 };
+use omptrace_trace_format::checkpoint::Checkpoint;
 use omptrace_trace_format::event::Event;
-use omptrace_trace_format::{DiagnosticKind, OpenError, Reader, seal};
+use omptrace_trace_format::writer::Index;
+use omptrace_trace_format::{DiagnosticKind, OpenError, Reader, seal, summary};
 use serde_json::Value;
 
 use crate::build::{Found, SESSION, Trace, chunk, encode, overwrite, read, read_all, some_events};
@@ -127,6 +130,105 @@ fn no_flipped_byte_of_a_sealed_trace_goes_unseen() {
     )
     .unwrap();
     check_flips(&trace, &fs::read(path).unwrap());
+}
+
+/// What neither events nor metadata need is checked as well: a summary, checkpoints, and what lies between blocks.
+#[test]
+fn no_flipped_byte_behind_the_events_goes_unseen() {
+    let trace = small_trace();
+    let path = trace.write();
+    let refuse = omptrace_trace_format::InDoubt::Refuse;
+    seal(&path, Value::Null, refuse, &mut |_, _| ()).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let events = fs::read(&path).unwrap().len();
+    let checkpoints = [500, 700].map(|ticks| {
+        let words = format!("at {ticks}, {}", "and so on".repeat(20)).into_bytes();
+        let events = Vec::new();
+        let checkpoint = Checkpoint {
+            ticks,
+            words,
+            events,
+        };
+        checkpoint.pack().unwrap()
+    });
+    summary::write(&reader, "a summary, ".repeat(9).as_bytes(), &checkpoints).unwrap();
+    let file = fs::read(&path).unwrap();
+    let flaws = |bytes: &[u8]| {
+        overwrite(&path, bytes);
+        let reader = Reader::open(&path).unwrap();
+        [reader.diagnostics(), &reader.flaws_elsewhere()].concat()
+    };
+    assert_eq!(flaws(&file), []);
+    let mut kinds = BTreeSet::new();
+    for at in events - 400..file.len() {
+        for bit in [0, 3, 7] {
+            let mut bytes = file.clone();
+            bytes[at] ^= 1 << bit;
+            let found = flaws(&bytes);
+            assert!(
+                !found.is_empty(),
+                "byte {at}, bit {bit}: nothing was noticed"
+            );
+            kinds.extend(found.iter().map(|flaw| flaw.kind));
+        }
+    }
+    for kind in [
+        DiagnosticKind::SummaryDamaged,
+        DiagnosticKind::CheckpointDamaged,
+        DiagnosticKind::IndexDamaged,
+    ] {
+        assert!(kinds.contains(&kind), "{kind:?}");
+    }
+    for more in [1, 8, 100] {
+        let longer = [&file[..], &vec![0; more]].concat();
+        assert!(!flaws(&longer).is_empty(), "{more} bytes behind the index");
+    }
+}
+
+/// An index may leave room between two blocks, which our writers never do.
+#[test]
+fn bytes_between_blocks_are_noticed() {
+    let trace = small_trace();
+    let path = trace.write();
+    let refuse = omptrace_trace_format::InDoubt::Refuse;
+    seal(&path, Value::Null, refuse, &mut |_, _| ()).unwrap();
+    let file = fs::read(&path).unwrap();
+    let index = u64::from_le_bytes(file[file.len() - 16..][..8].try_into().unwrap()) as usize;
+    // The blocks again, with 16 bytes before the last.
+    let entries = file[index + BLOCK_HEADER_BYTES..file.len() - 16].chunks(8 + BLOCK_HEADER_BYTES);
+    let offsets = entries
+        .clone()
+        .map(|entry| u64::from_le_bytes(entry[..8].try_into().unwrap()));
+    let last = offsets.max().unwrap();
+    let mut out = file[..last as usize].to_vec();
+    out.extend([7; 16]);
+    out.extend(&file[last as usize..index]);
+    let mut new = Index::default();
+    for entry in entries {
+        let offset = u64::from_le_bytes(entry[..8].try_into().unwrap());
+        new.push(offset + if offset == last { 16 } else { 0 }, &entry[8..]);
+    }
+    out.extend(new.finish(SESSION, out.len() as u64));
+    overwrite(&path, &out);
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!(reader.diagnostics(), []);
+    let flaws = reader.flaws_elsewhere();
+    assert_eq!(flaws.len(), 1, "{flaws:?}");
+    let flaw = (flaws[0].kind, flaws[0].offset, flaws[0].count);
+    assert_eq!(flaw, (DiagnosticKind::BytesBetween, Some(last), 16));
+}
+
+/// A spool has no check sums, so that no flip in it can be seen: that is said.
+#[test]
+fn chunks_in_a_spool_are_never_called_sound() {
+    let trace = Trace::new().spooled(chunk(1, 0), ChunkState::FULL, &words(1, 0));
+    let reader = Reader::open(&trace.write()).unwrap();
+    let kinds: Vec<_> = reader
+        .flaws_elsewhere()
+        .iter()
+        .map(|flaw| flaw.kind)
+        .collect();
+    assert_eq!(kinds, [DiagnosticKind::SpoolUnchecked]);
 }
 
 /// Such an index has a sound header and check sum; its tail lies in the header itself, or is a part of one.
