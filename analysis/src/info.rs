@@ -199,7 +199,7 @@ pub struct SizeInfo {
     pub checkpoints: u64,
     /// See `checkpoints`.
     pub checkpoint_bytes: u64,
-    /// Bytes of the file per event, without the summary and the checkpoints.
+    /// Bytes of the file per event.
     pub bytes_per_event: f64,
     /// Whether the file is complete in itself.
     pub sealed: bool,
@@ -386,9 +386,7 @@ fn size(reader: &Reader, events: u64) -> SizeInfo {
         bytes_per_event: if events == 0 {
             0.0
         } else {
-            let of_analysis = summary.summary_bytes + summary.checkpoint_bytes;
-            let bytes = summary.file_bytes.saturating_sub(of_analysis);
-            bytes as f64 / events as f64
+            summary.file_bytes as f64 / events as f64
         },
         sealed: summary.sealed,
     }

@@ -4,7 +4,7 @@
 //! arguments   the command line's definition, with the tracer's settings (settings) and the version (version); man makes the man
 //!             page and the completions of it
 //! record      runs a program (process) with the tracer (find_tracer), finds its traces (recorded_traces, unnoted),
-//!             completes them (sealing) with names of code, also of files that are gone (module_files), and with summaries
+//!             completes them (sealing) with what it has seen itself (seen), with names of code, also of files that are gone (module_files), and with summaries
 //!             (summarise); reports what was not traced (apart), and where the time went (headline)
 //! preload     what the loader loads into programs before their own libraries
 //! env         the same variables for job scripts
@@ -34,6 +34,7 @@ mod answer;
 mod apart;
 mod arguments;
 mod check;
+mod closed;
 mod convert;
 mod csv;
 mod descriptors;
@@ -78,6 +79,7 @@ mod runs;
 mod runtime;
 mod scaling;
 mod sealing;
+mod seen;
 pub mod serve;
 mod settings;
 mod signals;

@@ -24,10 +24,14 @@ use std::time::Duration;
 use omptrace_symbols::Kept;
 use omptrace_trace_format::lock::Reach;
 
+use crate::descriptors::Limit;
+
 /// The socket's name in the registry.
 const SOCKET: &str = "modules";
 /// The most files that are kept: descriptors are few. Programs of more libraries mostly have theirs at the end, too.
 const MAX_FILES: usize = 256;
+/// Descriptors that are left to `record` itself, which needs them to complete traces.
+const OTHERS: u64 = 64;
 /// The most bytes that are copied.
 const MAX_COPIED_BYTES: u64 = 256 << 20;
 /// How long one sender is waited for. All have sent what they send before they can be seen.
@@ -68,6 +72,7 @@ struct Keeping {
     known: BTreeSet<(PathBuf, u64, u64)>,
     copied_bytes: u64,
     devices: BTreeSet<u64>,
+    most_files: usize,
 }
 
 impl Keeping {
@@ -77,6 +82,7 @@ impl Keeping {
             known: BTreeSet::new(),
             copied_bytes: 0,
             devices,
+            most_files: most_files(Limit::now()),
         }
     }
 
@@ -100,7 +106,7 @@ impl Keeping {
     fn keep(&mut self, path: PathBuf, file: File) -> io::Result<()> {
         let found = file.metadata()?;
         let id = (path.clone(), found.dev(), found.ino());
-        if !found.is_file() || self.known.len() >= MAX_FILES || !self.known.insert(id) {
+        if !found.is_file() || self.known.len() >= self.most_files || !self.known.insert(id) {
             return Ok(());
         }
         let file = match self.devices.contains(&found.dev()) {
@@ -117,6 +123,12 @@ impl Keeping {
         self.kept.add(path, file);
         Ok(())
     }
+}
+
+/// How many files are kept where a process may have so many descriptors.
+fn most_files(limit: Option<u64>) -> usize {
+    let left = limit.unwrap_or(u64::MAX).saturating_sub(OTHERS);
+    usize::try_from(left).map_or(MAX_FILES, |left| left.min(MAX_FILES))
 }
 
 /// A copy without a name, with the time of the original: that proves that it is the file that was traced.

@@ -38,8 +38,28 @@ pub(crate) struct Ran {
     pub(crate) pid: u32,
     /// How it ended.
     pub(crate) end: End,
-    /// `CLOCK_MONOTONIC_RAW` before it was started, and when it had ended.
-    pub(crate) raw_ns: (u64, u64),
+    /// Before it was started.
+    pub(crate) started: Now,
+    /// When it had ended.
+    pub(crate) ended: Now,
+}
+
+/// A reading of two of the system's clocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    /// `CLOCK_MONOTONIC_RAW`, which each time namespace has for itself (time_namespaces(7)).
+    pub(crate) raw_ns: u64,
+    /// `CLOCK_REALTIME`, which all have.
+    pub(crate) realtime_ns: u64,
+}
+
+impl Now {
+    pub(crate) fn read() -> Now {
+        Now {
+            raw_ns: raw_ns(),
+            realtime_ns: nanoseconds(libc::CLOCK_REALTIME),
+        }
+    }
 }
 
 /// Runs the program and waits for its end.
@@ -61,12 +81,12 @@ pub(crate) fn run(command: &mut Command) -> io::Result<Ran> {
     handlers.push(Handler::install(libc::SIGINT, survive)?);
     let _quit = Handler::install(libc::SIGQUIT, survive)?;
     signals::pass_pipe_on(command);
-    let started = raw_ns();
+    let started = Now::read();
     let mut child = command.spawn()?;
     let pid = child.id();
     target(pid.cast_signed());
     wait_for_end(pid);
-    let ended = raw_ns();
+    let ended = Now::read();
     // From here on the kernel may give the id to another process.
     target(0);
     signals::survive_most(handlers);
@@ -78,7 +98,8 @@ pub(crate) fn run(command: &mut Command) -> io::Result<Ran> {
     Ok(Ran {
         pid,
         end,
-        raw_ns: (started, ended),
+        started,
+        ended,
     })
 }
 
@@ -98,13 +119,14 @@ pub(crate) fn processor_ns() -> u64 {
     nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
+/// By the system itself, as the tracer asks: libraries that are preloaded to fake the time stand in for libc's function.
 fn nanoseconds(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `time` is valid for writing; the clock exists on every Linux, and an error leaves zeros.
-    unsafe { libc::clock_gettime(clock, &mut time) };
+    unsafe { libc::syscall(libc::SYS_clock_gettime, clock, &raw mut time) };
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 

@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 
 use crate::apart;
 use crate::arguments::{Libgomp, Tracer, WhenLibgomp};
+use crate::closed;
+use crate::descriptors::{self, Limit};
 use crate::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
 use crate::energy::{Meter, POWERCAP};
 use crate::failure::{Failure, Outcome, Result};
@@ -31,6 +33,7 @@ use crate::program::Program;
 use crate::recorded_traces::{Notes, Registry, Session};
 use crate::replaced;
 use crate::sealing::{self, Job};
+use crate::seen::Seen;
 use crate::summarise::{self, Added, SummaryOptions};
 use crate::top::Live;
 use crate::unnoted::{self, Unnoted};
@@ -99,6 +102,7 @@ pub(crate) struct Record {
 /// # Errors
 /// The tracer is not there, an option cannot be met, or the program cannot be started.
 pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
+    let limit = descriptors::allow_most();
     let library = find_tracer::find(arguments.tracer.tool.as_deref())?;
     let mut variables = find_tracer::settings(&arguments.tracer)?;
     let output = output(&variables)?;
@@ -152,7 +156,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         false => None,
     };
     let meter = Meter::start(Path::new(POWERCAP));
-    let ran = start(&arguments.program, &variables, programs.first());
+    let ran = start(&arguments.program, &variables, programs.first(), limit);
     let energy = meter.map_or_else(Vec::new, Meter::finish);
     if let Some(live) = live {
         live.finish();
@@ -185,6 +189,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         &programs,
         &loader,
     );
+    let unseen = why_unseen(&notes, unnoted.unseen.as_ref());
     let reason = why_no_trace(&notes);
     let symbols = symbols::Options {
         kept: keeper.map(Keeper::finish).unwrap_or_default(),
@@ -198,22 +203,32 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         &symbols,
     );
     if jobs.is_empty() {
-        message::warning("nothing was traced");
-        match reason {
+        message::warning(match unseen {
+            None => "nothing was traced",
+            Some(_) => "no trace was found",
+        });
+        match unseen.or(reason) {
             Some(reason) => message::note(&reason),
             // Said above.
             None if is_any_apart || !unnoted.unreadable.is_empty() => {}
+            None if report_closed(&arguments.program, &library) => {}
             None => report_likely_reason(&programs, ran.end, &decision, &loader),
         }
     } else {
+        if let Some(reason) = &notes.unread {
+            message::warning(&format!(
+                "there may be more traces: their notes cannot be read: {reason}"
+            ));
+        }
         let done = sealing::seal_all(jobs);
+        let added = add_summaries(arguments, &summarise::completed(&done), &ran);
         sealing::report(&done);
         sealing::report_nameless(&done);
         sealing::report_withheld(&done);
         if let Decision::ReplaceBy(stand_in) = &decision {
             replaced::report(&done, stand_in, &programs, &loader);
         }
-        report_time(arguments, &summarise::completed(&done), &ran);
+        report_time(arguments, &summarise::completed(&done), added);
         for line in sealing::next_commands(&done).into_iter().flatten() {
             message::note(&line);
         }
@@ -221,16 +236,20 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     Ok(Outcome::Program(ran.end.status()))
 }
 
-/// Adds summaries to the traces, and says where the time went.
-fn report_time(arguments: &Record, traces: &[PathBuf], ran: &Ran) {
-    let added = match arguments.summary.no_summary {
+/// Adds summaries to the traces.
+fn add_summaries(arguments: &Record, traces: &[PathBuf], ran: &Ran) -> Added {
+    match arguments.summary.no_summary {
         true => Added::default(),
         false => {
-            let (begin, end) = ran.raw_ns;
-            let ran = Duration::from_nanos(end.saturating_sub(begin));
+            let ns = ran.ended.raw_ns.saturating_sub(ran.started.raw_ns);
+            let ran = Duration::from_nanos(ns);
             summarise::add(traces, Some(summarise::patience(ran)))
         }
-    };
+    }
+}
+
+/// Says where the time went.
+fn report_time(arguments: &Record, traces: &[PathBuf], added: Added) {
     match added.stats {
         _ if arguments.quiet || traces.is_empty() => {}
         Some(stats) => headline::of(&stats),
@@ -366,16 +385,21 @@ fn start(
     command: &[OsString],
     variables: &find_tracer::Variables,
     program: Option<&Program>,
+    limit: Option<Limit>,
 ) -> Result<Ran> {
     /// `Exec format error`: neither an ELF file nor a script with an interpreter in its first line.
     const ENOEXEC: i32 = libc::ENOEXEC;
 
-    let mut process = Command::new(&command[0]);
+    let with_limit = |mut command: Command| {
+        limit.inspect(|limit| limit.pass_on(&mut command));
+        command
+    };
+    let mut process = with_limit(Command::new(&command[0]));
     process.args(&command[1..]).envs(variables.iter().cloned());
     let ran = match (process::run(&mut process), program) {
         // Shells take such a file for a shell script.
         (Err(error), Some(script)) if error.raw_os_error() == Some(ENOEXEC) => {
-            let mut shell = Command::new("/bin/sh");
+            let mut shell = with_limit(Command::new("/bin/sh"));
             shell.arg(&script.path).args(&command[1..]);
             process::run(shell.envs(variables.iter().cloned()))
         }
@@ -386,6 +410,21 @@ fn start(
         Failure::because(format!("cannot run {}", command[0].display()), &error)
             .status(if not_found { 127 } else { 126 })
     })
+}
+
+/// Why there may be traces that nobody saw: an error of looking for them does not say that there are none.
+fn why_unseen(notes: &Notes, unseen: Option<&(PathBuf, io::Error)>) -> Option<String> {
+    let then = "omptrace recover completes what is there";
+    match (&notes.unread, unseen) {
+        (Some(error), _) => Some(format!(
+            "the notes of its traces cannot be read: {error}; {then}"
+        )),
+        (None, Some((path, error))) => Some(format!(
+            "{} cannot be read: {error}; {then}",
+            message::near(path).display()
+        )),
+        (None, None) => None,
+    }
 }
 
 /// The reasons, as far as they are known, why there are no traces.
@@ -421,8 +460,9 @@ fn jobs(
         .into_iter()
         .map(|session| {
             let saw_the_end = session.pid == ran.pid && Some(session.number) == last;
+            let seen = saw_the_end.then(|| Seen::of(&session.trace, ran, energy));
             Job {
-                additions: additions(arguments, saw_the_end.then_some((ran, energy)), decision),
+                additions: additions(arguments, seen, decision),
                 symbols: (arguments.symbols == Symbols::Embed).then(|| symbols.clone()),
                 in_doubt: InDoubt::Refuse,
                 trace: session.trace,
@@ -431,7 +471,7 @@ fn jobs(
         .collect()
 }
 
-fn additions(arguments: &Record, ran: Option<(Ran, &[Energy])>, decision: &Decision) -> Value {
+fn additions(arguments: &Record, seen: Option<Seen>, decision: &Decision) -> Value {
     let mut record = metadata::Record {
         command_line: arguments
             .program
@@ -440,14 +480,13 @@ fn additions(arguments: &Record, ran: Option<(Ran, &[Energy])>, decision: &Decis
             .collect(),
         ..metadata::Record::default()
     };
-    if let Some((ran, energy)) = ran {
-        record.energy = energy.to_vec();
-        match ran.end {
+    if let Some(seen) = seen {
+        match seen.end {
             End::Exit(status) => record.exit_status = Some(status),
             End::Signal(signal) => record.signal = Some(signal),
         }
-        let (started, ended) = ran.raw_ns;
-        (record.started_raw_ns, record.ended_raw_ns) = (Some(started), Some(ended));
+        (record.started_raw_ns, record.ended_raw_ns) = seen.life.unzip();
+        record.energy = seen.energy;
     }
     if let Decision::ReplaceBy(stand_in) = decision {
         record.libgomp_replaced_by = Some(stand_in.libomp.to_string_lossy().into_owned());
@@ -457,6 +496,18 @@ fn additions(arguments: &Record, ran: Option<(Ran, &[Energy])>, decision: &Decis
         Symbols::Off => json!({ "record": record, symbols::KEY: Table::default().to_json() }),
         Symbols::Embed | Symbols::Later => json!({ "record": record }),
     }
+}
+
+/// Where the program ran as another user, and that one cannot load the tracer: says so.
+fn report_closed(command: &[OsString], library: &Path) -> bool {
+    let closed = closed::closed_part(library).filter(|_| closed::changes_user(command));
+    let Some(closed) = closed else {
+        return false;
+    };
+    let (reason, remedy) = closed::words(library, &closed);
+    message::note(&format!("likely reason: {reason}"));
+    message::hint(&remedy);
+    true
 }
 
 fn report_likely_reason(programs: &[Program], end: End, decision: &Decision, loader: &Loader) {

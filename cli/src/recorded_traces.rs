@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -41,6 +42,8 @@ pub(crate) struct Notes {
     pub(crate) apart: BTreeSet<Apart>,
     /// The program has removed the folder.
     pub(crate) is_gone: bool,
+    /// Why notes may be missing here that are in the folder.
+    pub(crate) unread: Option<io::Error>,
 }
 
 /// A library that a process loaded so that it does not see what is preloaded.
@@ -82,11 +85,23 @@ impl Registry {
 
     /// The notes so far.
     pub(crate) fn notes(&self) -> Notes {
-        let mut notes = Notes {
-            is_gone: !self.folder().is_dir(),
-            ..Notes::default()
+        let mut notes = Notes::default();
+        let entries = match fs::read_dir(self.folder()) {
+            Ok(entries) => entries,
+            Err(error) => {
+                notes.is_gone = error.kind() == io::ErrorKind::NotFound;
+                notes.unread = Some(error).filter(|_| !notes.is_gone);
+                return notes;
+            }
         };
-        for note in fs::read_dir(self.folder()).into_iter().flatten().flatten() {
+        for note in entries {
+            let note = match note {
+                Ok(note) => note,
+                Err(error) => {
+                    notes.unread = Some(error);
+                    break;
+                }
+            };
             let name = note.file_name();
             let place = name.to_str().and_then(|name| name.split_once('.'));
             let (Some((pid, number)), Ok(target)) = (place, fs::read_link(note.path())) else {

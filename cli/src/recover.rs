@@ -54,10 +54,10 @@ pub(crate) fn run(arguments: &Recover) -> Result<Outcome> {
         })
         .collect();
     let done = sealing::seal_all(jobs);
-    sealing::report(&done);
     if !arguments.summary.no_summary {
         summarise::add(&summarise::completed(&done), None);
     }
+    sealing::report(&done);
     if done.iter().any(|done| done.result.is_err()) {
         return Err(Failure::new("not every trace could be completed"));
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
@@ -11,6 +12,7 @@ use omptrace_timeline::halves;
 use omptrace_trace_format::{Diagnostic, InDoubt, Reader, SealError, Sealed, Severity, seal};
 use serde_json::Value;
 
+use crate::descriptors::Limit;
 use crate::message;
 use crate::progress;
 use crate::temp_files;
@@ -39,17 +41,24 @@ pub(crate) struct Done {
     pub(crate) nameless: Vec<(String, symbols::Problem)>,
 }
 
+/// Descriptors that completing a trace takes, with those of what its names are looked up in.
+const DESCRIPTORS: usize = 16;
+
 /// Completes all traces; the results are in the order of the jobs.
 pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
     let bar = progress::chunks("completing");
-    let done = in_parallel(jobs, |job| {
+    let seal = |job: Job| {
         let mut nameless = Vec::new();
         Done {
             result: seal_one(&job, &mut nameless, &bar),
             trace: job.trace,
             nameless,
         }
-    });
+    };
+    let done = match Limit::is_enough_for(DESCRIPTORS) {
+        true => in_parallel(jobs, seal),
+        false => jobs.into_iter().map(seal).collect(),
+    };
     bar.finish_and_clear();
     done
 }
@@ -118,7 +127,7 @@ pub(crate) fn report(done: &[Done]) {
             message::counted(sealed.streams.into(), "thread"),
             samples(&[sealed]),
             lost(&[sealed]),
-            message::bytes(sealed.bytes)
+            message::bytes(bytes_of(trace, sealed))
         ));
     }
     let files = sealed().count();
@@ -132,7 +141,11 @@ pub(crate) fn report(done: &[Done]) {
             message::counted(events, "event"),
             samples(&sealed().map(|(_, sealed)| sealed).collect::<Vec<_>>()),
             lost(&sealed().map(|(_, sealed)| sealed).collect::<Vec<_>>()),
-            message::bytes(sealed().map(|(_, sealed)| sealed.bytes).sum())
+            message::bytes(
+                sealed()
+                    .map(|(trace, sealed)| bytes_of(trace, sealed))
+                    .sum()
+            )
         ));
     }
     for (trace, sealed) in sealed() {
@@ -153,6 +166,11 @@ pub(crate) fn report(done: &[Done]) {
             ));
         }
     }
+}
+
+/// The size of the file, which may have got a summary since.
+fn bytes_of(trace: &Path, sealed: &Sealed) -> u64 {
+    fs::metadata(trace).map_or(sealed.bytes, |file| file.len())
 }
 
 /// Reports modules whose functions have no names, each once for all traces.

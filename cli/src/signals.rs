@@ -2,9 +2,9 @@
 //!
 //! All unsafe code of setting them is here.
 
-use std::io::{self, Read};
+use std::cell::UnsafeCell;
+use std::io;
 use std::mem::{self, MaybeUninit};
-use std::os::fd::IntoRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
@@ -96,19 +96,19 @@ pub(crate) extern "C" fn survive(_signal: libc::c_int) {}
 
 /// Has `clean` called, in a thread of its own, when a signal asks this process to end. Then the signal ends it.
 ///
+/// The thread waits at a semaphore, which takes no descriptor: they may be few.
+///
 /// # Errors
-/// There is no thread to be had, or no pipe. Signals end the process as ever.
+/// There is no thread to be had, or no semaphore. Signals end the process as ever.
 pub(crate) fn clean_before_end(clean: fn()) -> io::Result<()> {
-    let (mut notes, sender) = io::pipe()?;
+    // SAFETY: valid memory that nothing else uses yet; its content is a semaphore from here on, and stays one.
+    check(unsafe { libc::sem_init(NOTED.0.get(), 0, 0) })?;
     thread::Builder::new().spawn(move || {
-        let mut signal = [0];
-        if notes.read_exact(&mut signal).is_ok() {
-            clean();
-            end_by(signal[0].into());
-        }
+        // SAFETY: a semaphore, as said above. A signal may interrupt the wait.
+        while unsafe { libc::sem_wait(NOTED.0.get()) } != 0 {}
+        clean();
+        end_by(NOTE.load(Ordering::SeqCst));
     })?;
-    // It stays open: a handler may come at any time.
-    NOTES.store(sender.into_raw_fd(), Ordering::SeqCst);
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
         mem::forget(Handler::install(signal, note)?);
     }
@@ -138,12 +138,31 @@ extern "C" fn report_that_we_survive(_signal: libc::c_int) {
     );
 }
 
-/// The pipe that [`note`] writes to.
-static NOTES: AtomicI32 = AtomicI32::new(-1);
+/// The signal that [`note`] was called for.
+static NOTE: AtomicI32 = AtomicI32::new(0);
 
+/// Posted by [`note`].
+static NOTED: Semaphore = Semaphore(UnsafeCell::new(
+    // SAFETY: a union of bytes, for which zeros are valid.
+    unsafe { MaybeUninit::zeroed().assume_init() },
+));
+
+struct Semaphore(UnsafeCell<libc::sem_t>);
+
+// SAFETY: its functions may be called by any thread.
+unsafe impl Sync for Semaphore {}
+
+/// Sequentially consistent, as is the load by the thread that the semaphore wakes.
 extern "C" fn note(signal: libc::c_int) {
-    // Signals have numbers up to 64.
-    write(NOTES.load(Ordering::SeqCst), &[signal as u8]);
+    NOTE.store(signal, Ordering::SeqCst);
+    // SAFETY: `sem_post` is async-signal-safe, and the semaphore was made before the handler was installed; it fails only where
+    // it was posted more often than anybody can count. `__errno_location` returns this thread's `errno`.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        libc::sem_post(NOTED.0.get());
+        *errno = before;
+    }
 }
 
 fn end_by(signal: libc::c_int) {

@@ -78,7 +78,7 @@ impl Sources {
                 of_each: vec![(None, summary)],
             });
         }
-        descriptors::allow_most();
+        let _ = descriptors::allow_most();
         let is_alone = paths.len() == 1;
         let of_each = paths.iter().zip(summaries).map(|(path, summary)| {
             let is_usable = |summary: &Summary| {

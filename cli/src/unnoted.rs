@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -20,6 +21,8 @@ pub(crate) struct Unnoted {
     pub(crate) sessions: Vec<Session>,
     /// Files of another user that came during the run, and that may be its traces.
     pub(crate) unreadable: Vec<PathBuf>,
+    /// Where traces of the run may be that nobody could look at, and why. The first of all.
+    pub(crate) unseen: Option<(PathBuf, io::Error)>,
 }
 
 /// Clocks of file systems may be behind ours; files that are older than this are none of the run.
@@ -47,9 +50,11 @@ pub(crate) fn find(
     };
     let pattern = Path::new(pattern);
     let name = pattern.file_name().unwrap_or_default();
+    let mut unnoted = Unnoted::default();
     let folders = folders(pattern.parent().unwrap_or(Path::new("/")));
     let files = folders.iter().flat_map(|folder| {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let entries = fs::read_dir(folder).map_err(|error| unnoted.miss(folder, error));
+        let entries = entries.into_iter().flatten().flatten();
         entries.map(|entry| entry.path())
     });
     let mut paths: Vec<PathBuf> = files
@@ -60,7 +65,6 @@ pub(crate) fn find(
         .collect();
     paths.sort();
     paths.dedup();
-    let mut unnoted = Unnoted::default();
     for trace in paths {
         match Reader::open(&trace) {
             Ok(reader) if is_of_run(&reader, registry) => {
@@ -72,15 +76,25 @@ pub(crate) fn find(
                 });
             }
             Err(OpenError::Io(error))
-                if error.kind() == std::io::ErrorKind::PermissionDenied
+                if error.kind() == io::ErrorKind::PermissionDenied
                     && trace.file_name().is_some_and(|file| may_be(file, name)) =>
             {
                 unnoted.unreadable.push(trace);
             }
+            Err(OpenError::Io(error)) => unnoted.miss(&trace, error),
             _ => {}
         }
     }
     unnoted
+}
+
+impl Unnoted {
+    fn miss(&mut self, path: &Path, error: io::Error) {
+        // What is not there has no traces.
+        if error.kind() != io::ErrorKind::NotFound {
+            self.unseen.get_or_insert((path.to_owned(), error));
+        }
+    }
 }
 
 fn is_of_run(reader: &Reader, registry: &Path) -> bool {

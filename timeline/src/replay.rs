@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use omptrace_symbols::Table;
 use omptrace_trace_format::checkpoint::Packed;
-use omptrace_trace_format::metadata::Metadata;
+use omptrace_trace_format::metadata::{Metadata, Record};
 use omptrace_trace_format::{Diagnostic, Reader, Severity};
 
 use crate::devices::{DeviceReport, Devices, Survey, device_name};
@@ -670,7 +670,11 @@ pub fn lifetime(reader: &Reader, start: Ns) -> Lifetime {
     let zero = i64::try_from(reader.clock().start_raw_ns()).unwrap_or(0);
     let on_timeline = |raw_ns: i64| raw_ns.saturating_sub(zero).saturating_add(start);
     let reading = |raw_ns: Option<u64>| i64::try_from(raw_ns?).ok().map(on_timeline);
-    let record = metadata.record.as_ref();
+    // Older versions of `record` did not know where the process had another clock, as in a time namespace: by that, tracing
+    // began before the process did.
+    let is_by_this_clock =
+        |record: &&Record| reading(record.started_raw_ns).is_none_or(|it| it <= start);
+    let record = metadata.record.as_ref().filter(is_by_this_clock);
     let seen = record.and_then(|record| reading(record.started_raw_ns));
     let reported = metadata.process.as_ref();
     let reported = reported.and_then(|process| process.started_raw_ns.map(on_timeline));

@@ -3,10 +3,10 @@
 //! A process id alone proves nothing: ids are used again, a container has its own, and another host has others. What is
 //! seen here is therefore put together from the process, the lock that the tracer holds, and the mapping of the spool.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::{fmt, io};
 
 use nix::errno::Errno;
 use nix::sys::signal::kill;
@@ -227,10 +227,49 @@ fn see(pid: u32, started_then: u64) -> Seen {
     };
     match started(pid) {
         Some(now) if now == started_then => Seen::Present,
+        // Starts are given by the clock of who asks: another one than that of the process says nothing.
+        Some(_) if has_other_clock(pid) => Seen::Hidden,
         Some(_) => Seen::Gone,
+        None if cannot_be_asked(pid) => Seen::Hidden,
         None if fs::exists(format!("/proc/{pid}")).unwrap_or(false) => Seen::Gone,
         None if is_there() => Seen::Hidden,
         None => Seen::Gone,
+    }
+}
+
+/// Whether the process is in another time namespace than this one.
+fn has_other_clock(pid: u32) -> bool {
+    let clock = |process: &str| fs::metadata(format!("/proc/{process}/ns/time")).map(|it| it.ino());
+    matches!(
+        (clock(&pid.to_string()), clock("self")),
+        (Ok(its), Ok(own)) if its != own
+    )
+}
+
+/// Whether the system says nothing of a process that may be there: descriptors have run out, or may not be had.
+fn cannot_be_asked(pid: u32) -> bool {
+    let asked = File::open(format!("/proc/{pid}/stat"));
+    asked.is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
+}
+
+/// How far `CLOCK_MONOTONIC_RAW` of process `pid` is ahead of this process's, in nanoseconds; `None` where it cannot be seen.
+pub(crate) fn clock_ahead(pid: u32, metadata: &Metadata) -> Option<i64> {
+    if place(metadata) != Place::Here {
+        return None;
+    }
+    let offset = |process: &str| -> Option<i64> {
+        let offsets = fs::read_to_string(format!("/proc/{process}/timens_offsets")).ok()?;
+        let mut offsets = offsets.lines().map(str::split_ascii_whitespace);
+        let mut of_clock =
+            offsets.find_map(|mut words| (words.next() == Some("monotonic")).then_some(words))?;
+        let seconds: i64 = of_clock.next()?.parse().ok()?;
+        let ns: i64 = of_clock.next()?.parse().ok()?;
+        seconds.checked_mul(1_000_000_000)?.checked_add(ns)
+    };
+    if has_other_clock(pid) {
+        offset(&pid.to_string())?.checked_sub(offset("self")?)
+    } else {
+        Some(0)
     }
 }
 

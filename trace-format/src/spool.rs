@@ -22,10 +22,23 @@ const MAX_PLACES: usize = 16 << 10;
 /// Linux's; anything else in their place is damage.
 const ERROR_NUMBERS: RangeInclusive<u64> = 1..=4095;
 
-/// The spool's path where the user asked for no other folder: beside the trace.
+/// The spool's path where the user asked for no other folder: beside the trace, with its name. Of a name that leaves no room
+/// in a file's name for the ending, and for a number where that is taken, the begin is taken.
 pub fn default_path(trace: &Path) -> PathBuf {
-    let mut name = trace.file_name().unwrap_or_default().to_os_string();
-    name.push(".spool");
+    const ENDING: &str = ".spool";
+    const MAX_NAME: usize = 255 - ENDING.len() - ".10000".len();
+
+    let name = trace.file_name().unwrap_or_default().as_bytes();
+    let mut most = name.len();
+    if name.len() + ENDING.len() > 255 {
+        most = MAX_NAME;
+        // Bytes that begin no letter of UTF-8.
+        while most > 0 && name[most] & 0xc0 == 0x80 {
+            most -= 1;
+        }
+    }
+    let mut name = std::ffi::OsStr::from_bytes(&name[..most]).to_os_string();
+    name.push(ENDING);
     trace.with_file_name(name)
 }
 

@@ -20,7 +20,7 @@ use serde_json::json;
 
 use crate::failure::{Failure, Result};
 use crate::message;
-use crate::process::raw_ns;
+use crate::process::{Now, raw_ns};
 use crate::sealing::{self, Job};
 
 /// Words that are read of the spool at a time: more are passed over.
@@ -97,6 +97,8 @@ pub(super) struct Watched {
     follower: Follower,
     names: Table,
     known_codes: usize,
+    /// How far the program's clock is ahead of ours.
+    ahead_ns: i64,
     /// When the spool was read last.
     polled: Option<Instant>,
     /// Words per event, of those that were read.
@@ -113,7 +115,9 @@ impl Watched {
         let follower = Follower::open(trace).map_err(|error| {
             Failure::because(format!("cannot read {}", trace.display()), &error)
         })?;
+        let now = Now::read();
         Ok(Watched {
+            ahead_ns: follower.clock_ahead((now.raw_ns, now.realtime_ns)),
             follower,
             names: Table::default(),
             known_codes: 0,
@@ -122,6 +126,11 @@ impl Watched {
             events: 0,
             ended: None,
         })
+    }
+
+    /// The program's `CLOCK_MONOTONIC_RAW`.
+    fn now(&self) -> u64 {
+        raw_ns().saturating_add_signed(self.ahead_ns)
     }
 
     pub(super) fn is_running(&self) -> bool {
@@ -167,7 +176,7 @@ impl Watched {
         let interval = ns(choice.interval);
         let begin = self
             .follower
-            .ticks_at(raw_ns().saturating_sub(interval.cast_unsigned()));
+            .ticks_at(self.now().saturating_sub(interval.cast_unsigned()));
         let bounds = Bounds {
             keep_from: begin,
             most_words: MAX_WORDS,
@@ -190,7 +199,7 @@ impl Watched {
     fn look_at_spool(&mut self, choice: &Choice, most_events: usize) -> Result<Look> {
         let (polled, passed) = self.poll(choice)?;
         let interval = ns(choice.interval);
-        let now = raw_ns();
+        let now = self.now();
         let until = self.follower.ticks_at(now).max(self.follower.newest());
         let begin = self
             .follower
@@ -343,7 +352,7 @@ impl Watched {
             Failure::because(format!("cannot read {path}"), &error)
         })?;
         let reader = self.follower.reader();
-        let now = raw_ns().saturating_sub(ns(last).cast_unsigned());
+        let now = self.now().saturating_sub(ns(last).cast_unsigned());
         let from = match self.is_running() {
             true => self.follower.ticks_at(now),
             false => 0,
@@ -377,6 +386,8 @@ impl Watched {
 fn free_name(reader: &Reader) -> Result<PathBuf> {
     let stem = reader.path().file_stem().unwrap_or_default();
     let stem = stem.to_string_lossy();
+    // What is added must have room in a file's name.
+    let stem = &stem[..stem.floor_char_boundary(220)];
     (1..1000)
         .map(|number| PathBuf::from(format!("{stem}.top-{number}.omptrace")))
         .find(|path| !path.exists())

@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 use crate::block::FileHeader;
 use crate::event::{Event, Flush};
 use crate::field::{Address, Id};
+use crate::liveness;
 use crate::reader::{Ending, OpenError, Reader, Record};
 use crate::spool::SpoolEntry;
 use crate::writer::metadata_block;
@@ -135,7 +136,26 @@ impl Follower {
         self.codes.len()
     }
 
-    /// The time of `CLOCK_MONOTONIC_RAW`, in raw ticks.
+    /// How far `CLOCK_MONOTONIC_RAW` of the program is ahead of this process's, in nanoseconds: each time namespace has its own
+    /// (time_namespaces(7)). `now` are this process's readings of it and of `CLOCK_REALTIME`, which all have in common.
+    pub fn clock_ahead(&self, now: (u64, u64)) -> i64 {
+        let reader = &self.reader;
+        liveness::clock_ahead(reader.header().pid, reader.metadata()).unwrap_or_else(|| {
+            // In another container. The wall clock is corrected now and then, by less.
+            const CORRECTED_NS: u64 = 1_000_000_000;
+            let between = |(raw_ns, realtime_ns): (u64, u64)| raw_ns.wrapping_sub(realtime_ns);
+            let clock = reader.clock();
+            let theirs = between((clock.start_raw_ns(), clock.start_realtime_ns()));
+            let ahead = theirs.wrapping_sub(between(now)).cast_signed();
+            if ahead.unsigned_abs() < CORRECTED_NS {
+                0
+            } else {
+                ahead
+            }
+        })
+    }
+
+    /// The time of the program's `CLOCK_MONOTONIC_RAW`, in raw ticks.
     pub fn ticks_at(&self, raw_ns: u64) -> u64 {
         let clock = self.reader.clock();
         let near = self.streams.values().map(Followed::clock);

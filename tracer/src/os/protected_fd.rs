@@ -11,8 +11,10 @@
 //! ([`ProtectedFd::move_up`]): a test that opens 80 files met it between question and use. What is left is a program that
 //! closes everything again while a file is being opened anew, for a moment by the lowest number.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
@@ -258,17 +260,26 @@ fn is_no_place_for_files(path: &Path) -> bool {
     found.is_ok_and(|kind| !kind.is_file() && !kind.is_dir() && !kind.is_symlink())
 }
 
-/// `app.omptrace`, `app.2.omptrace`, `app.3.omptrace`, ...
+/// `app.omptrace`, `app.2.omptrace`, `app.3.omptrace`, ... What would be too long for a file is cut before the number.
 fn numbered(path: &Path, number: u32) -> PathBuf {
+    const MAX_NAME: usize = 255;
+
     if number == 1 {
         return path.to_path_buf();
     }
-    let mut name = path.file_stem().unwrap_or_default().to_os_string();
-    name.push(format!(".{number}"));
+    let mut end = OsString::from(format!(".{number}"));
     if let Some(extension) = path.extension() {
-        name.push(".");
-        name.push(extension);
+        end.push(".");
+        end.push(extension);
     }
+    let stem = path.file_stem().unwrap_or_default().as_bytes();
+    let mut most = MAX_NAME.saturating_sub(end.len()).min(stem.len());
+    // Bytes that begin no letter of UTF-8.
+    while most > 0 && most < stem.len() && stem[most] & 0xc0 == 0x80 {
+        most -= 1;
+    }
+    let mut name = OsStr::from_bytes(&stem[..most]).to_os_string();
+    name.push(end);
     path.with_file_name(name)
 }
 
@@ -292,5 +303,14 @@ mod tests {
             .collect();
         assert_eq!(names, ["a.b.omptrace", "a.b.2.omptrace", "a.b.3.omptrace"]);
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_long_name_has_room_for_its_number() {
+        let name = |path: &str| numbered(Path::new(path), 10).display().to_string();
+        let long = format!("{}.omptrace", "ä".repeat(123));
+        assert_eq!(long.len(), 255);
+        assert_eq!(name(&long), format!("{}.10.omptrace", "ä".repeat(121)));
+        assert_eq!(name("a.omptrace"), "a.10.omptrace");
     }
 }

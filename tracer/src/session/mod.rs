@@ -40,6 +40,7 @@ use omptrace_settings::value::{Compress, Folder, Keep};
 use omptrace_trace_format::Metadata;
 use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::metadata::Lock;
+use omptrace_trace_format::spool::default_path;
 use serde::Serialize;
 
 use crate::config::Config;
@@ -389,11 +390,12 @@ impl Session {
 
 /// The spool's path: beside the trace, or in the folder that the user chose.
 fn spool_path(config: &Config, output: &Output) -> PathBuf {
-    let mut name = output.path().file_name().unwrap_or_default().to_os_string();
-    name.push(".spool");
+    let beside = default_path(output.path());
     match &config.spool {
-        Some(Folder(folder)) => system::absolute(&folder.join(name)),
-        None => output.path().with_file_name(name),
+        Some(Folder(folder)) => {
+            system::absolute(&folder.join(beside.file_name().unwrap_or_default()))
+        }
+        None => beside,
     }
 }
 

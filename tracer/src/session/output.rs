@@ -289,28 +289,71 @@ pub(crate) struct Names<'a> {
     pub(crate) start: &'a str,
 }
 
+/// The longest name of a trace: file systems take 255 bytes. Numbers where the name is taken, of the trace and of its spool, and
+/// the spool's ending come on top.
+const MAX_NAME: usize = 255 - ".10000".len() * 2 - ".spool".len();
+
 impl Names<'_> {
-    /// The file name of `pattern`. A `%` before any other letter stays as it is.
+    /// The file name of `pattern`. A `%` before any other letter stays as it is. Where the name would be too long for a file,
+    /// those of the program and of the host are cut.
     pub(crate) fn expand(&self, pattern: &OsStr) -> OsString {
+        let (program, host) = (self.program.len(), self.host.len());
+        let (mut name, folder) = self.with_lengths(pattern, program, host);
+        let too_long = |name: &[u8]| (name.len() - folder).saturating_sub(MAX_NAME);
+        for program in (0..program).rev() {
+            if too_long(&name) == 0 {
+                break;
+            }
+            name = self.with_lengths(pattern, program, host).0;
+        }
+        for host in (0..host).rev() {
+            if too_long(&name) == 0 {
+                break;
+            }
+            name = self.with_lengths(pattern, 0, host).0;
+        }
+        OsString::from_vec(name)
+    }
+
+    /// The name with as many bytes of program and host at most in its last part, and where that begins.
+    fn with_lengths(&self, pattern: &OsStr, program: usize, host: usize) -> (Vec<u8>, usize) {
+        let pattern = pattern.as_bytes();
+        let slash = pattern.iter().rposition(|byte| *byte == b'/');
+        let file = slash.map_or(0, |slash| slash + 1);
         let mut name = Vec::new();
-        let mut rest = pattern.as_bytes().iter();
-        while let Some(byte) = rest.next() {
-            match (byte, rest.clone().next()) {
-                (b'%', Some(b'e')) => name.extend(self.program.as_bytes()),
-                (b'%', Some(b'h')) => name.extend(self.host.as_bytes()),
+        let mut folder = 0;
+        let mut at = 0;
+        while let Some(byte) = pattern.get(at) {
+            if at == file {
+                folder = name.len();
+            }
+            let most = |length: usize| if at < file { usize::MAX } else { length };
+            match (byte, pattern.get(at + 1)) {
+                (b'%', Some(b'e')) => name.extend(begin_of(self.program, most(program)).bytes()),
+                (b'%', Some(b'h')) => name.extend(begin_of(self.host, most(host)).bytes()),
                 (b'%', Some(b'p')) => name.extend(self.pid.to_string().as_bytes()),
                 (b'%', Some(b'r')) => name.extend(self.rank.unwrap_or(0).to_string().as_bytes()),
                 (b'%', Some(b't')) => name.extend(self.start.as_bytes()),
                 (b'%', Some(b'%')) => name.push(b'%'),
                 (byte, _) => {
                     name.push(*byte);
+                    at += 1;
                     continue;
                 }
             }
-            rest.next();
+            at += 2;
         }
-        OsString::from_vec(name)
+        (name, folder)
     }
+}
+
+/// At most so many bytes of the text, of whole letters.
+fn begin_of(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 #[cfg(test)]
@@ -332,5 +375,35 @@ mod tests {
             expand(b"out\xff/%h-%r-%t-100%%-%x%"),
             b"out\xff/node7-3-20260131T235959-100%-%x%"
         );
+    }
+
+    #[test]
+    fn names_that_are_too_long_for_a_file_are_cut() {
+        let (program, host) = ("ä".repeat(127), "node7".repeat(12));
+        let names = Names {
+            program: &program,
+            host: &host,
+            pid: 4711,
+            rank: None,
+            start: "20260131T235959",
+        };
+        let file = |pattern: &str| {
+            let path = names.expand(OsStr::new(pattern)).into_string().unwrap();
+            path.rsplit('/').next().unwrap().to_owned()
+        };
+        for (pattern, end) in [
+            ("/a/%e.%p.omptrace", ".4711.omptrace"),
+            ("%e-%e.%h.%p", ".4711"),
+            ("%h%h%h%h%h-%p", "-4711"),
+        ] {
+            let name = file(pattern);
+            assert!((200..=MAX_NAME).contains(&name.len()), "{name}");
+            assert!(name.ends_with(end), "{name}");
+        }
+        // A folder is there by its whole name, and what is short stays.
+        let path = names.expand(OsStr::new("/%e/%p")).into_string().unwrap();
+        assert_eq!(path, format!("/{program}/4711"));
+        // Nothing of such a name can be left out.
+        assert_eq!(file(&"x".repeat(300)).len(), 300);
     }
 }

@@ -1,0 +1,96 @@
+//! Libraries that another user cannot load: a program that runs as one, by `sudo` or `setpriv`, comes to no folder that is closed
+//! to others, as a home folder mostly is.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Programs that run another one as another user.
+const CHANGERS: &[&str] = &[
+    "su",
+    "sudo",
+    "doas",
+    "runuser",
+    "setpriv",
+    "gosu",
+    "chpst",
+    "setuidgid",
+];
+
+/// What of the way to `library` others cannot pass, or read: a folder, or the library itself.
+pub(crate) fn closed_part(library: &Path) -> Option<PathBuf> {
+    let is_closed = |path: &&Path| {
+        let Ok(found) = fs::metadata(path) else {
+            return false;
+        };
+        let needed = if found.is_dir() { 0o001 } else { 0o004 };
+        found.permissions().mode() & needed == 0
+    };
+    // The outermost.
+    let parts: Vec<&Path> = library.ancestors().filter(is_closed).collect();
+    parts.last().map(|part| part.to_path_buf())
+}
+
+/// Whether the command names a program that changes the user, also within the text that a shell shall run.
+pub(crate) fn changes_user(command: &[OsString]) -> bool {
+    command.iter().any(|argument| {
+        let text = argument.to_string_lossy();
+        let is_end = |letter: char| letter.is_whitespace() || ";|&()'\"`".contains(letter);
+        text.split(is_end).any(|word| {
+            let name = word.rsplit('/').next().unwrap_or_default();
+            CHANGERS.contains(&name)
+        })
+    })
+}
+
+/// Words about the closed part, and what to do.
+pub(crate) fn words(library: &Path, closed: &Path) -> (String, String) {
+    let (closed, library) = (closed.display(), library.display());
+    (
+        format!(
+            "another user, as whom the program may have run, cannot load {library}: {closed} is closed to others"
+        ),
+        format!(
+            "install omptrace where all may read it, as in /usr/local, or open the way: chmod o+rx {closed}; the folder of the \
+             trace must be open to that user, too"
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+
+    use super::*;
+
+    #[test]
+    fn what_is_closed_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let set =
+            |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        set(folder.path(), 0o755);
+        let inner = folder.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        let library = inner.join("lib.so");
+        fs::write(&library, "").unwrap();
+        set(&inner, 0o755);
+        set(&library, 0o644);
+        assert_eq!(closed_part(&library), None);
+        set(&library, 0o640);
+        assert_eq!(closed_part(&library), Some(library.clone()));
+        set(&inner, 0o750);
+        assert_eq!(closed_part(&library), Some(inner));
+    }
+
+    #[test]
+    fn a_change_of_the_user_is_seen_in_scripts() {
+        let changes = |words: &[&str]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            changes_user(&words)
+        };
+        assert!(changes(&["/usr/bin/sudo", "-u", "nobody", "app"]));
+        assert!(changes(&["sh", "-c", "cd x; exec setpriv --reuid=1 ./app"]));
+        assert!(!changes(&["./app", "--sudoku", "result"]));
+    }
+}
