@@ -192,6 +192,38 @@ fn the_trace_of_a_process_of_another_user_is_found() {
     }
 }
 
+/// As where the product lies below root's home. Who is not root cannot run a program as another user.
+#[test]
+fn a_tracer_that_another_user_cannot_load_is_reported() {
+    let traces = Traces::folder();
+    fs::set_permissions(traces.path(), fs::Permissions::from_mode(0o755)).expect("our folder");
+    let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
+    fs::copy(&program, traces.path().join("app")).expect("it can be copied");
+    let closed = traces.path().join("closed");
+    fs::create_dir(&closed).expect("a folder");
+    let tool = closed.join("libomptrace.so");
+    fs::copy(tool_library(), &tool).expect("it can be copied");
+    let tool = tool.to_str().expect("UTF-8");
+    open_folder(&traces.path().join("out"));
+    // SAFETY: no arguments, and it cannot fail.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    for (mode, is_closed) in [(0o700, true), (0o755, false)] {
+        fs::set_permissions(&closed, fs::Permissions::from_mode(mode)).expect("our folder");
+        if !is_root {
+            continue;
+        }
+        let script = "exec setpriv --reuid=65534 --regid=65534 --clear-groups ./app 2 4";
+        let output = record(
+            &traces,
+            ["--tool", tool, "-o", "out/", "--", "sh", "-c", script],
+        );
+        let said = said(&output);
+        assert_eq!(said.contains("nothing was traced"), is_closed, "{said}");
+        let words = format!("{} is closed to others", closed.display());
+        assert_eq!(said.contains(&words), is_closed, "{said}");
+    }
+}
+
 /// Scripts that run `$1` so that its file is gone when it has ended.
 const GOING: &[(&str, &str)] = &[
     (

@@ -1,11 +1,14 @@
 //! Summaries that `record` and `recover` put into traces, and what is said of the ranks of a job.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use omptrace_analysis::check;
 use omptrace_tests::env::{Compiler, compile, omptrace_program};
 use omptrace_tests::trace::{Traces, info, omptrace};
+use omptrace_trace_format::{Reader, Severity};
 use serde_json::Value;
 
 /// Records a program of the tests as this rank of a job.
@@ -134,4 +137,58 @@ fn ranks_that_died_or_are_missing_are_reported() {
     let text = String::from_utf8(text.stdout).expect("UTF-8");
     assert!(text.contains("no trace of rank 3"), "{text}");
     assert!(text.contains("killed, or not finished: rank 4"), "{text}");
+}
+
+/// Whatever part of a recorded trace is damaged: header, metadata, events, summary, checkpoints, index.
+#[test]
+fn no_flipped_bit_of_a_recorded_trace_is_sound() {
+    let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
+    let traces = Traces::folder();
+    let trace = traces.path().join("x.omptrace");
+    let program = [program.as_os_str(), "2".as_ref(), "4".as_ref()];
+    record(&trace, &[], &program, 0);
+    let is_sound = |trace: &Path| {
+        let Ok(reader) = Reader::open(trace) else {
+            return false;
+        };
+        let findings = check(&reader);
+        findings
+            .iter()
+            .all(|finding| finding.severity == Severity::Note)
+    };
+    assert!(is_sound(&trace));
+    assert!(summary_bytes(&trace) > 0);
+    let file = fs::read(&trace).expect("our file");
+    let damaged = traces.path().join("damaged.omptrace");
+    for (number, at) in (0..file.len()).step_by(23).enumerate() {
+        let mut bytes = file.clone();
+        bytes[at] ^= 1 << (number % 8);
+        fs::write(&damaged, &bytes).expect("our file");
+        assert!(!is_sound(&damaged), "byte {at} of {}", file.len());
+    }
+}
+
+/// What `record` and `info` say of a file is so.
+#[test]
+fn the_size_of_a_trace_is_that_of_its_file() {
+    let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
+    let traces = Traces::folder();
+    let trace = traces.path().join("x.omptrace");
+    let program = [program.as_os_str(), "2".as_ref(), "10".as_ref()];
+    let said = record(&trace, &[], &program, 0);
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    let bytes = fs::metadata(&trace).expect("our file").len() as f64;
+    let number = |line: &str| {
+        line.strip_suffix(" kB")?
+            .rsplit(' ')
+            .next()?
+            .parse::<f64>()
+            .ok()
+    };
+    let kb = said.lines().find_map(number).expect("a size in kB");
+    assert!((kb * 1000.0 - bytes).abs() < 0.05 * bytes, "{said} {bytes}");
+    let info = info(&trace);
+    let events = info["events"].as_u64().expect("a number") as f64;
+    let per_event = info["size"]["bytes_per_event"].as_f64().expect("a number");
+    assert!((per_event * events - bytes).abs() < 0.05 * bytes, "{info}");
 }

@@ -451,6 +451,105 @@ fn convert_overwrites_its_own_outputs_and_no_trace() {
     }
 }
 
+/// Files that hold events by other names, and by links: none is replaced, whatever command is told to.
+#[test]
+fn no_output_takes_the_place_of_a_file_with_events() {
+    let folder = folder_with_trace("no_output_takes_the_place_of_events");
+    let at = |name: &str| folder.join(name);
+    let trace = fs::read(at("made.omptrace")).unwrap();
+    fs::write(at("other"), &trace).unwrap();
+    symlink("other", at("link")).unwrap();
+    fs::hard_link(at("made.omptrace"), at("second-name.json")).unwrap();
+    let spool = FileHeader::of_spool(SESSION, u32::MAX, 16 << 10, b"/a.omptrace");
+    fs::write(at("k.omptrace.spool"), spool.encode()).unwrap();
+    // The first byte is damaged, which recover sees past.
+    let mut damaged = trace.clone();
+    damaged[0] ^= 1;
+    fs::write(at("damaged.omptrace"), &damaged).unwrap();
+    // The first part of a series, and a part of an archive.
+    fs::write(at("part-001.json"), &trace).unwrap();
+    run(omptrace(&folder).args(["convert", "made.omptrace", "--to", "otf2", "-o", "archive"]));
+    fs::write(at("archive/traces/9.evt"), &trace).unwrap();
+
+    let before = files_below(&folder);
+    let outputs = [
+        "made.omptrace",
+        "other",
+        "link",
+        "second-name.json",
+        "k.omptrace.spool",
+        "damaged.omptrace",
+    ];
+    let commands: &[&[&str]] = &[
+        &["stats", "made.omptrace", "--talp"],
+        &["convert", "made.omptrace", "--to", "chrome", "-o"],
+        &["convert", "made.omptrace", "--to", "text", "-o"],
+        &["convert", "made.omptrace", "--to", "otf2", "-o"],
+        &["convert", "made.omptrace", "--to", "parquet", "-o"],
+        &["report", "made.omptrace", "-o"],
+        &["report", "made.omptrace", "--md", "-o"],
+    ];
+    let mut tried: Vec<Vec<&str>> = Vec::new();
+    for command in commands {
+        tried.extend(outputs.map(|output| [*command, &[output]].concat()));
+    }
+    let convert = ["convert", "made.omptrace", "--to"];
+    tried.push(
+        [
+            &convert[..],
+            &["chrome", "--split", "1k", "-o", "part.json"],
+        ]
+        .concat(),
+    );
+    tried.push([&convert[..], &["otf2", "-o", "archive"]].concat());
+    for arguments in tried {
+        let said = run(omptrace(&folder).args(&arguments));
+        assert_eq!(said.status, Some(2), "{arguments:?}: {}", said.stderr);
+        assert!(files_below(&folder) == before, "{arguments:?}");
+    }
+}
+
+/// A pipe is written to, stdout goes on where it is, and an error names what the user has named.
+#[test]
+fn outputs_that_are_no_files_are_written_and_errors_name_what_was_asked_for() {
+    let folder = folder_with_trace("outputs_that_are_no_files");
+    let script = "set -e
+        text() { \"$0\" convert made.omptrace --to text -o \"$1\"; }
+        text out.txt
+        mkfifo pipe; cat pipe > by-pipe & text pipe; wait
+        echo first > appended; text /dev/stdout >> appended
+        \"$0\" stats made.omptrace --talp talp.json > table
+        \"$0\" stats made.omptrace --talp /dev/stdout > both";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_omptrace")]);
+    let said = run(shell.current_dir(&folder));
+    assert_eq!(said.status, Some(0), "{}", said.stderr);
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    assert_eq!(read("by-pipe"), read("out.txt"));
+    assert_eq!(read("appended"), format!("first\n{}", read("out.txt")));
+    assert_eq!(read("both"), read("talp.json") + &read("table"));
+    let convert = ["convert", "made.omptrace", "--to"];
+    for (arguments, output) in [
+        ([&convert[..], &["text", "-o"]].concat(), "none/x"),
+        ([&convert[..], &["otf2", "-o"]].concat(), "none/x"),
+        ([&convert[..], &["parquet", "-o"]].concat(), "none/x"),
+        (
+            [&convert[..], &["chrome", "--split", "1k", "-o"]].concat(),
+            "none/x",
+        ),
+        (vec!["report", "made.omptrace", "-o"], "none/x"),
+        (vec!["stats", "made.omptrace", "--talp"], "none/x"),
+        (vec!["report", "made.omptrace", "-o"], "/dev/full"),
+        (vec!["stats", "made.omptrace", "--talp"], "/dev/full"),
+    ] {
+        let said = run(omptrace(&folder).args(&arguments).arg(output));
+        assert_eq!(said.status, Some(2), "{arguments:?}");
+        let words = format!("error: cannot write {output}");
+        assert!(said.stderr.starts_with(&words), "{}", said.stderr);
+        assert!(!said.stderr.contains(".omptrace-"), "{}", said.stderr);
+    }
+}
+
 /// Every file below a folder, with its content.
 fn files_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();

@@ -1,6 +1,8 @@
 //! `omptrace record` on real programs as users have them: built by GCC, in Python, in scripts; and what it says.
 
+mod clocks;
 mod libgomp;
+mod limits;
 mod old_runtimes;
 mod processes;
 mod python;

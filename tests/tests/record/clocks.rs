@@ -1,0 +1,109 @@
+//! Programs that read other clocks than `record`: a container that was moved, and times that are faked.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use omptrace_tests::env::{Compiler, compile, omptrace_program};
+use omptrace_tests::trace::{Traces, info, omptrace};
+
+use crate::{ended_well, record, recording};
+
+/// More than a short program takes, on any machine.
+const LONG_S: u64 = 60;
+
+/// `unshare` into a time namespace whose clocks are this many seconds ahead. Who is not root gets one with a user namespace.
+fn elsewhere(seconds: i64) -> Vec<String> {
+    // SAFETY: no arguments, and it cannot fail.
+    let kind = match unsafe { libc::geteuid() } {
+        0 => "-T",
+        _ => "-rT",
+    };
+    let seconds = seconds.to_string();
+    let words = [
+        "unshare",
+        kind,
+        "--monotonic",
+        &seconds,
+        "--boottime",
+        &seconds,
+    ];
+    words.map(str::to_owned).to_vec()
+}
+
+#[track_caller]
+fn is_short(trace: &Path) {
+    let info = info(trace);
+    let ns = info["duration_ns"].as_u64().expect("a duration");
+    assert!(ns < LONG_S * 1_000_000_000, "{info}");
+    let checked = omptrace([Path::new("check"), trace]);
+    assert_eq!(checked.status.code(), Some(0), "{checked:?}");
+}
+
+#[test]
+fn a_clock_that_is_behind_or_ahead_makes_no_run_long() {
+    for compiler in [Compiler::Clang22, Compiler::Gcc] {
+        let program = compile("tests/programs/tasks.c", compiler, &[]);
+        let program = [program.as_os_str(), "2".as_ref(), "4".as_ref()];
+        for seconds in [-200, 200, -2, 2] {
+            let traces = Traces::folder();
+            let elsewhere = elsewhere(seconds);
+            let words = ["--libgomp", "observe", "--"].map(OsStr::new).into_iter();
+            let elsewhere = elsewhere.iter().map(OsStr::new);
+            record(&traces, words.chain(elsewhere).chain(program));
+            is_short(&traces.only());
+        }
+    }
+}
+
+#[test]
+fn a_faked_time_around_record_makes_no_run_long() {
+    for compiler in [Compiler::Clang22, Compiler::Gcc] {
+        let program = compile("tests/programs/tasks.c", compiler, &[]);
+        for shift in ["-15d", "+15d", "+0 x100"] {
+            let traces = Traces::folder();
+            let mut command = Command::new("faketime");
+            command
+                .args(["-f", shift])
+                .arg(omptrace_program())
+                .args(["record", "--libgomp", "observe", "-o", "x.omptrace", "--"])
+                .arg(&program)
+                .args(["2", "4"])
+                .current_dir(traces.path());
+            ended_well(&mut command);
+            is_short(&traces.only());
+        }
+    }
+}
+
+/// Process starts are given by the clock of who asks: such a process is not gone, and its trace is not to be taken.
+#[test]
+fn a_program_by_another_clock_is_seen_to_run() {
+    let traces = Traces::folder();
+    let program = compile("tests/programs/kill_me.c", Compiler::Clang22, &[]);
+    let elsewhere = elsewhere(-200);
+    let options = ["-o", "x.omptrace", "--"].map(OsStr::new).into_iter();
+    let words = elsewhere.iter().map(OsStr::new);
+    let words = words.chain([program.as_os_str(), "finished".as_ref()]);
+    let mut command = recording(&traces, options.chain(words));
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("it can be run");
+    let mut stdout = child.stdout.take().expect("a pipe");
+    let mut ready = [0; 5];
+    stdout
+        .read_exact(&mut ready)
+        .expect("it says that it is ready");
+    let trace = traces.path().join("x.omptrace");
+    while !trace.exists() {
+        std::thread::yield_now();
+    }
+    let recovered = omptrace([Path::new("recover"), &trace]);
+    let top = omptrace([OsStr::new("top"), "--once".as_ref(), trace.as_os_str()]);
+    // SAFETY: `record` is our child, and forwards the signal.
+    unsafe { libc::kill(child.id().cast_signed(), libc::SIGTERM) };
+    child.wait().expect("it can be waited for");
+    let said = String::from_utf8_lossy(&recovered.stderr);
+    assert!(said.contains("still running"), "{said}");
+    assert!(top.status.success(), "{top:?}");
+}
