@@ -7,9 +7,9 @@ use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ompt_sys::*;
 
@@ -137,10 +137,10 @@ pub(crate) unsafe extern "C-unwind" fn copy(to: *mut c_void, from: *mut c_void) 
     }
 }
 
-/// The tasks whose event may still be fulfilled.
-static EVENTS: LazyLock<Mutex<HashMap<usize, &'static Task>>> = LazyLock::new(Mutex::default);
+/// The tasks whose event may still be fulfilled. No hash map, whose first key is a system call that a filter may refuse.
+static EVENTS: Mutex<BTreeMap<usize, &'static Task>> = Mutex::new(BTreeMap::new());
 
-fn events() -> MutexGuard<'static, HashMap<usize, &'static Task>> {
+fn events() -> MutexGuard<'static, BTreeMap<usize, &'static Task>> {
     EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -14,6 +14,9 @@ pub enum Fault {
     /// Where a tool wants `dependences`, it writes behind the array if an undeferred task or a taskwait has a
     /// `mutexinoutset` or `inoutset` dependence. Measured on LLVM 13 to 22 and Intel 2021 to 2026.
     WritesBehindDependences,
+    /// Where a tool wants `error`, it measures the message of an `error` directive that has none. LLVM 16 and 19 do; what is
+    /// older crashes without a tool, too; Intel's of 2026 does not.
+    WantsMessageOfError,
     /// A flush of a device's records is the last one for each buffer that is not full. What it gets later comes when it is full,
     /// and never if it does not get full. AMD's, whose version is LLVM's. Seen with AMD's code of 2022 to 2026.
     FlushesBufferOnce,
@@ -31,6 +34,7 @@ const FAULTS_OF_LLVM: &[Fault] = &[
     Fault::CrashesWithoutFirstThread,
     Fault::WantsTaskwaitDataEmpty,
     Fault::WritesBehindDependences,
+    Fault::WantsMessageOfError,
     Fault::FlushesBufferOnce,
 ];
 

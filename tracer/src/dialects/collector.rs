@@ -200,7 +200,7 @@ fn begin(api: *mut c_void) -> Result<(), String> {
     // All events begin at once, so that none ends that did not begin.
     Request::new(OMP_REQ_PAUSE).make(function);
     let results = register_all(function, &events);
-    prepared.begin(describe(api), results);
+    prepared.begin(describe(api), results, BTreeMap::new());
     Request::new(OMP_REQ_RESUME).make(function);
     Ok(())
 }

@@ -113,7 +113,11 @@ fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, Strin
         .name()
         .and_then(|name| results.get(name))
         .is_some_and(|end| ["sometimes", "always"].contains(&&*end.meaning));
-    prepared.begin(lookup.describe(DIALECT, version, 0), results);
+    prepared.begin(
+        lookup.describe(DIALECT, version, 0),
+        results,
+        BTreeMap::new(),
+    );
     start::finalize_is_due(ends);
     Ok(true)
 }

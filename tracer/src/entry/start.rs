@@ -24,7 +24,7 @@ use crate::dialects::thread_state;
 use crate::entry::libgomp;
 use crate::entry::preload;
 use crate::os::clock;
-use crate::os::containment::contained;
+use crate::os::containment::{contained, report_panics};
 use crate::os::loader;
 use crate::os::lock::Mutex;
 use crate::os::log::warning;
@@ -32,6 +32,7 @@ use crate::os::system;
 use crate::quirks::join_barrier;
 use crate::quirks::lock_after_exit;
 use crate::quirks::undeferred;
+use crate::quirks::withheld;
 use crate::samples;
 use crate::session::control;
 use crate::session::fork;
@@ -156,6 +157,7 @@ fn report_second_runtime(version: &str) {
 
 /// The settings, where the program shall be traced.
 pub(crate) fn configured() -> Option<Config> {
+    report_panics();
     // One runtime may have two interfaces, and a process two runtimes: the first that was found is traced.
     if session::is_in_progress() {
         return None;
@@ -189,7 +191,12 @@ fn begin(
     prepared.session.devices.of_runtime(&start.runtime_version);
     let mut results = BTreeMap::new();
     // A thread's begin and end are always needed: they open and close its stream.
-    let wanted = |name| events.contains(&name) || ["thread_begin", "thread_end"].contains(&name);
+    let mut withheld = withheld::callbacks(&start.runtime_version, &insisted);
+    withheld.retain(|name, _| events.contains(&name.as_str()));
+    let wanted = |name| {
+        let is_asked = events.contains(&name) && !withheld.contains_key(name);
+        is_asked || ["thread_begin", "thread_end"].contains(&name)
+    };
     let states = events.contains(&thread_state::NAME);
     thread_state::read_by(lookup.get_state().filter(|_| states));
     let sampling = match prepared.session.config.sample {
@@ -246,7 +253,7 @@ fn begin(
         libgomp::look_up_max_threads(lookup.address());
     }
     let runtime = lookup.describe(dialect.name(), &start.runtime_version, start.omp_version);
-    prepared.begin(runtime, results);
+    prepared.begin(runtime, results, withheld);
     finalize_is_due(true);
     Ok(())
 }
@@ -275,9 +282,16 @@ impl Prepared {
     }
 
     /// Records from now on what `runtime` reports, of which `callbacks` were registered.
-    pub(crate) fn begin(self, runtime: Runtime, callbacks: BTreeMap<String, Registration>) {
+    /// Those of `withheld` were not, for the reasons given.
+    pub(crate) fn begin(
+        self,
+        runtime: Runtime,
+        callbacks: BTreeMap<String, Registration>,
+        withheld: BTreeMap<String, String>,
+    ) {
         let clock = clock::describe(self.first, self.uncertainty);
-        let facts = metadata::runtime(runtime, callbacks, clock);
+        let mut facts = metadata::runtime(runtime, callbacks, clock);
+        facts.withheld = withheld;
         self.session.report_runtime(facts);
         self.session.begin();
     }

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use crate::os::lock::{Mutex, Semaphore};
 use crate::os::system;
+use crate::os::unwatched::Unwatched;
 
 /// Bytes of the stack of such a thread: what packs chunks has its buffers on the heap.
 const STACK_BYTES: usize = 2 << 20;
@@ -64,6 +65,7 @@ impl<T: Send> HelperThread<T> {
     ) -> io::Result<()> {
         let run = move || {
             if self.begin() {
+                let _unwatched = Unwatched::begin();
                 let left = catch_unwind(AssertUnwindSafe(work));
                 *self.phase.lock() = Phase::Ended(left.ok().flatten());
                 self.ended.post();

@@ -21,7 +21,6 @@ use std::time::Duration;
 
 use ompt_sys::{ompt_callbacks_t, ompt_set_callback_t};
 use omptrace_runtimes::Fault;
-use omptrace_trace_format::Metadata;
 
 use crate::hot::recorder;
 use crate::hot::tls;
@@ -133,10 +132,7 @@ fn take_back(watch: &Watch) {
     // Release; pairs with Acquire in `task_is_created` and above.
     STATE.store(TAKEN, Ordering::Release);
     if let Some(session) = session::of_this_process() {
-        session.write_metadata(&Metadata {
-            withheld: [("dependences".to_owned(), WHY.to_owned())].into(),
-            ..Metadata::default()
-        });
+        session.report_withheld("dependences", WHY);
     }
 }
 

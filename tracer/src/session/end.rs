@@ -80,13 +80,14 @@ impl Session {
             self.lost.load(Ordering::Relaxed),
         );
         let raw_ns = system::clock_ns(libc::CLOCK_MONOTONIC_RAW);
+        let end = End {
+            how: how.to_owned(),
+            streams,
+            lost,
+            raw_ns: Some(raw_ns),
+        };
         self.write_metadata(&Metadata {
-            end: Some(End {
-                how: how.to_owned(),
-                streams,
-                lost,
-                raw_ns: Some(raw_ns),
-            }),
+            end: Some(end),
             failure: self.failure().map(|failure| failure.to_string()),
             ..Metadata::default()
         });

@@ -66,6 +66,9 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// One session.
 #[derive(Debug)]
 pub(crate) struct Session {
+    /// The one before it: see [`KEPT`].
+    #[expect(dead_code, reason = "it only keeps the session reachable")]
+    earlier: Option<&'static Session>,
     /// The process that it belongs to.
     pub(crate) pid: u32,
     /// The CPUs that it may use.
@@ -104,6 +107,8 @@ pub(crate) struct Session {
 }
 
 static CURRENT: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
+/// The newest session. All are kept for good, as a thread may be using one that has ended.
+static KEPT: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
 /// Numbers given to streams of this process, also over several sessions: ids stay unique.
 static STREAMS: AtomicU32 = AtomicU32::new(0);
 
@@ -260,7 +265,10 @@ impl Session {
         if let Some(Folder(folder)) = &config.registry {
             metadata::register(folder, output.path());
         }
-        Ok(Box::leak(Box::new(Session {
+        // Relaxed: it is followed by nobody but LeakSanitizer, which counts as lost what no static leads to.
+        let session = Box::leak(Box::new(Session {
+            // SAFETY: null or a leaked box.
+            earlier: unsafe { KEPT.load(Ordering::Relaxed).as_ref() },
             pid,
             cpus: system::affinity(),
             devices: Devices::new(config.device_buffer.0, &config.cupti),
@@ -285,7 +293,10 @@ impl Session {
             asked_runtime: AtomicBool::new(false),
             runtime: OnceLock::new(),
             messages: Mutex::default(),
-        })))
+        }));
+        // Relaxed: as above.
+        KEPT.store(session, Ordering::Relaxed);
+        Ok(session)
     }
 
     fn install(&'static self) -> &'static Session {
@@ -368,6 +379,17 @@ impl Session {
                 ..Metadata::default()
             });
         }
+    }
+
+    /// Says that a callback is not recorded any more, and why, beside what was withheld from the start.
+    pub(crate) fn report_withheld(&self, callback: &str, why: &str) {
+        let before = self.runtime.get().map(|facts| facts.withheld.clone());
+        let mut withheld = before.unwrap_or_default();
+        withheld.insert(callback.to_owned(), why.to_owned());
+        self.write_metadata(&Metadata {
+            withheld,
+            ..Metadata::default()
+        });
     }
 
     /// Writes what is known of the runtime.
