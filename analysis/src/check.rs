@@ -18,8 +18,8 @@ pub fn check(reader: &Reader) -> Vec<Finding> {
         findings(process)
     });
     findings.extend(of_recording(reader));
-    let withheld = reader.metadata().withheld.iter();
-    findings.extend(withheld.map(|(callback, why)| Finding {
+    let taken_back = reader.metadata().taken_back();
+    findings.extend(taken_back.map(|(callback, why)| Finding {
         severity: Severity::Note,
         name: "withheld_callback",
         text: format!("{callback}: {why}"),

@@ -28,6 +28,8 @@ pub(crate) struct Native {
     pub(crate) rpath: Vec<String>,
     /// `DT_RUNPATH`: searched after it; takes DT_RPATH out of force.
     pub(crate) runpath: Vec<String>,
+    /// `PT_TLS`: the most that its thread-local storage takes, with what its alignment may cost.
+    pub(crate) thread_local_bytes: u64,
 }
 
 /// Reads a file's headers and dynamic section; `None` where it is no ELF file.
@@ -174,6 +176,10 @@ fn native(data: &ReadCache<File>) -> object::Result<Native> {
     for segment in header.program_headers(endian, data)? {
         if let Some(path) = segment.interpreter(endian, data)? {
             native.loader = Some(String::from_utf8_lossy(path).into_owned());
+        }
+        if segment.p_type(endian) == elf::PT_TLS {
+            let (bytes, align) = (segment.p_memsz(endian), segment.p_align(endian));
+            native.thread_local_bytes = bytes.saturating_add(align);
         }
     }
     let table = sections.dynamic_table(endian, data)?;

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use clap::Args;
 
 use crate::arguments::{Libgomp, Tracer, WhenLibgomp};
+use crate::beside;
 use crate::failure::{Outcome, Result};
 use crate::find_tracer;
 use crate::libgomp::{self, Decision};
@@ -45,6 +46,10 @@ pub(crate) fn run(arguments: &Env) -> Result<Outcome> {
         _ => libgomp::decide(&arguments.libgomp, &library, &[], &Loader::new())?,
     };
     let preloaded = preload::libraries(&decision, &library, arguments.tracer.preload);
+    let audits = matches!(decision, Decision::ObserveBy(_)) && arguments.libgomp.audit;
+    for (name, value) in beside::additions(&preloaded, audits, &[], &Loader::new()) {
+        lines.push(prepend(name, OsStr::new(&value)));
+    }
     for library in preloaded.into_iter().rev() {
         lines.push(prepend("LD_PRELOAD", preload::named(library)?));
     }

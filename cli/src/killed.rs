@@ -15,6 +15,14 @@ const OF_FAULTS: &[c_int] = &[
     libc::SIGSEGV,
 ];
 
+/// The cause of a death by SIGSYS, and what to do.
+const OF_FILTER: (&str, &str) = (
+    "the program forbids itself system calls (a seccomp filter that kills): the tracer, or the library that observes libgomp, made \
+     one that the program does not make itself",
+    "let the filter answer with an error (SECCOMP_RET_ERRNO) where it kills, and tracing ends without harm; or let it allow what \
+     the manual lists under \"Programs that allow themselves few system calls\"",
+);
+
 /// Whether a fault of code ended the program.
 pub(crate) fn is_fault(end: End) -> bool {
     OF_FAULTS.iter().any(|signal| is_of(end, *signal))
@@ -27,12 +35,15 @@ fn is_of(end: End, signal: c_int) -> bool {
 
 /// Remedies to try after this end; none where it shows no fault.
 pub(crate) fn hints(end: End) -> Vec<&'static str> {
+    if is_of(end, libc::SIGSYS) {
+        return vec![OF_FILTER.0, OF_FILTER.1];
+    }
     if !is_fault(end) {
         return Vec::new();
     }
     let mut hints = vec![
         "run it without omptrace: whether tracing contributes cannot be seen from the signal",
-        "if it lives then, leave out the events at which runtimes are known to crash: --events default,-dependences; \
+        "if it lives then, leave out the events at which runtimes are known to crash: --events default,-dependences,-error; \
          then --events default,-task,-mutex; then --events parallel",
     ];
     if is_of(end, libc::SIGABRT) {
@@ -51,6 +62,11 @@ mod tests {
             assert!(hints(End::Signal(signal)).is_empty());
         }
         assert!(hints(End::Exit(1)).is_empty());
+        let filtered = hints(End::Signal(libc::SIGSYS)).join("\n");
+        assert!(
+            filtered.contains("forbids itself system calls")
+                && !is_fault(End::Signal(libc::SIGSYS))
+        );
         for end in [End::Signal(libc::SIGABRT), End::Exit(128 + libc::SIGABRT)] {
             let aborted = hints(end).join("\n");
             assert!(aborted.contains("run it without omptrace"));

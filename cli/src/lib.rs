@@ -33,6 +33,7 @@
 mod answer;
 mod apart;
 mod arguments;
+mod beside;
 mod check;
 mod closed;
 mod convert;

@@ -72,8 +72,9 @@ pub(crate) fn decide(
 
 /// libgomp is observed where a program needs it, or is an interpreter whose packages may.
 ///
-/// Only one runtime of a process can be traced. So where a program has LLVM's or Intel's runtime beside libgomp, or the user
-/// names one, that takes libgomp's place. It must have all that the program calls.
+/// Only one runtime of a process can be traced. So where a program needs LLVM's or Intel's runtime beside libgomp, or the user
+/// names one, that takes libgomp's place. It must have all that the program calls. A runtime among an interpreter's packages is
+/// no sign: most programs never load it.
 fn automatic(
     named: Option<&Path>,
     tracer: &Path,
@@ -87,7 +88,7 @@ fn automatic(
     }
     let beside = match named {
         Some(named) => Some(named.to_owned()),
-        None => runtime_beside(programs),
+        None => runtimes_needed(programs).find(|path| runtime::can_stand_in_for_libgomp(path)),
     };
     let lacks = match beside {
         Some(beside) => match stand_in(Some(&beside), programs, loader)? {
@@ -174,12 +175,15 @@ fn choose(named: Option<&Path>, programs: &[Program], loader: &Loader) -> Result
     Ok(runtime_beside(programs).or_else(|| runtime::stand_in_for_libgomp(loader)))
 }
 
+/// The runtimes that the programs need.
+fn runtimes_needed(programs: &[Program]) -> impl Iterator<Item = PathBuf> {
+    let needed = programs.iter().flat_map(Program::runtimes);
+    needed.filter_map(|needed| fs::canonicalize(needed.path.as_ref()?).ok())
+}
+
 /// A runtime of LLVM's or Intel's that a program needs beside libgomp, or that is among the packages of an interpreter.
 fn runtime_beside(programs: &[Program]) -> Option<PathBuf> {
-    let needed = programs
-        .iter()
-        .flat_map(Program::runtimes)
-        .filter_map(|needed| fs::canonicalize(needed.path.as_ref()?).ok());
+    let needed = runtimes_needed(programs);
     let interpreters = programs.iter().filter(|program| program.runs_packages());
     needed
         .chain(interpreters.flat_map(packages::runtimes))

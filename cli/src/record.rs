@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::apart;
 use crate::arguments::{Libgomp, Tracer, WhenLibgomp};
+use crate::beside;
 use crate::closed;
 use crate::descriptors::{self, Limit};
 use crate::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
@@ -127,7 +128,8 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     let is_replaced = matches!(decision, Decision::ReplaceBy(_));
     let needs_tool = !is_replaced && programs.iter().any(Program::needs_preloaded_tool);
     let looks_for_runtimes = arguments.tracer.preload || needs_tool;
-    let preload = match &*preload::libraries(&decision, &library, looks_for_runtimes) {
+    let libraries = preload::libraries(&decision, &library, looks_for_runtimes);
+    let preload = match &*libraries {
         [] => None,
         libraries => Some(Preload::new(libraries)?),
     };
@@ -137,6 +139,9 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
             .map(|preload| ("LD_PRELOAD", preload.value())),
     );
     let audited = audited(&arguments.libgomp, &decision, preload.as_ref());
+    let is_audited = audited.is_some();
+    let additions = beside::additions(&libraries, is_audited, &programs, &loader);
+    variables.extend(additions.into_iter().map(beside::joined));
     variables.extend(audited.map(|path| ("LD_AUDIT", prepended([path], "LD_AUDIT"))));
     for program in &programs {
         for (remark, remedy) in diagnosis::remarks_on(program, preload.is_some(), &loader) {
@@ -174,6 +179,9 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     }
     for hint in killed::hints(ran.end) {
         message::hint(hint);
+    }
+    if is_audited && ran.end == End::Exit(NOT_LOADED) {
+        message::hint(AUDIT_NEEDS_ROOM);
     }
     if let Some(hint) = diagnosis::hint_at_death(ran.end, &decision, &programs, &loader) {
         message::hint(&hint);
@@ -371,6 +379,13 @@ fn report_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp)
         }
     }
 }
+
+/// The status of a program that the loader could not load.
+const NOT_LOADED: i32 = 127;
+
+/// What is to be done where the loader cannot load a program because another library audits.
+const AUDIT_NEEDS_ROOM: &str = "if the loader says \"cannot allocate memory in static TLS block\": with --audit, libraries have \
+    little room for thread-local storage. Give more by GLIBC_TUNABLES=glibc.rtld.optional_static_tls=100000, or leave out --audit";
 
 /// A runtime that comes late may have no room left for the thread-local storage of a tool.
 const HOW_TOOLS_ARE_FOUND: &str = "see how the runtime looks for tools: set OMP_TOOL_VERBOSE_INIT=stderr; where it finds the \

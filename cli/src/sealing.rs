@@ -187,7 +187,7 @@ pub(crate) fn report_nameless(done: &[Done]) {
     }
 }
 
-/// Reports callbacks that the tracer left out to keep a program unharmed, and selections with one end of a pair, each once for
+/// Reports callbacks that the tracer took back to keep a program unharmed, and selections with one end of a pair, each once for
 /// all traces.
 pub(crate) fn report_withheld(done: &[Done]) {
     /// Of the ranks of a large job, the first ones show what there is to see.
@@ -198,7 +198,7 @@ pub(crate) fn report_withheld(done: &[Done]) {
         .take(MAX_TRACES)
         .filter_map(|done| Reader::open(&done.trace).ok())
         .flat_map(|reader| {
-            let withheld = reader.metadata().withheld.iter();
+            let withheld = reader.metadata().taken_back();
             let withheld = withheld.map(|(callback, why)| format!("{callback}: {why}"));
             withheld
                 .chain(halves(reader.metadata()))

@@ -94,6 +94,13 @@ impl Metadata {
         ))
     }
 
+    /// The callbacks that were registered and taken back while the program ran, so that events are missing; and why. Others that
+    /// are withheld were never registered: most programs have nothing that they would report.
+    pub fn taken_back(&self) -> impl Iterator<Item = (&String, &String)> {
+        let withheld = self.withheld.iter();
+        withheld.filter(|(callback, _)| self.callbacks.contains_key(*callback))
+    }
+
     /// Leaves the rows of the event table that this version does not know.
     pub(crate) fn forget_known_rows(&mut self) {
         let known = event::schema();

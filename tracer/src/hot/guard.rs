@@ -5,7 +5,5 @@ use crate::os::containment::contained;
 
 /// Runs what a callback does, contained: a panic, which was reported, turns tracing off.
 pub(crate) fn guarded<T>(f: impl FnOnce() -> T) -> Option<T> {
-    contained(f)
-        .inspect_err(|_| Mode::Off.set())
-        .ok()
+    contained(f).inspect_err(|_| Mode::Off.set()).ok()
 }
