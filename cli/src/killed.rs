@@ -16,12 +16,12 @@ const OF_FAULTS: &[c_int] = &[
 ];
 
 /// The cause of a death by SIGSYS, and what to do.
-const OF_FILTER: (&str, &str) = (
-    "the program forbids itself system calls (a seccomp filter that kills): the tracer, or the library that observes libgomp, made \
-     one that the program does not make itself",
+const OF_FILTER: [&str; 2] = [
+    "the program forbids itself system calls (a seccomp filter that kills); run it without omptrace: where it lives then, the tracer \
+     made a system call that the program does not make itself",
     "let the filter answer with an error (SECCOMP_RET_ERRNO) where it kills, and tracing ends without harm; or let it allow what \
-     the manual lists under \"Programs that allow themselves few system calls\"",
-);
+     the manual lists under \"System calls\"",
+];
 
 /// Whether a fault of code ended the program.
 pub(crate) fn is_fault(end: End) -> bool {
@@ -36,7 +36,7 @@ fn is_of(end: End, signal: c_int) -> bool {
 /// Remedies to try after this end; none where it shows no fault.
 pub(crate) fn hints(end: End) -> Vec<&'static str> {
     if is_of(end, libc::SIGSYS) {
-        return vec![OF_FILTER.0, OF_FILTER.1];
+        return OF_FILTER.into();
     }
     if !is_fault(end) {
         return Vec::new();
