@@ -296,7 +296,7 @@ impl Library {
 }
 
 /// The table by which symbols are found.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 enum Hashes {
     /// GNU's.
     Gnu(*const u32),
@@ -305,7 +305,7 @@ enum Hashes {
 }
 
 /// The symbols that a loaded library defines.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Symbols {
     base: usize,
     symbols: *const libc::Elf64_Sym,
@@ -313,6 +313,11 @@ pub(crate) struct Symbols {
     versions: Option<*const u16>,
     hashes: Hashes,
 }
+
+// SAFETY: as of `Library`.
+unsafe impl Send for Symbols {}
+// SAFETY: as above.
+unsafe impl Sync for Symbols {}
 
 impl Symbols {
     /// The address of the function of this name, as `dlsym` finds it. Allocates nothing, and calls nothing.

@@ -25,8 +25,10 @@ macro_rules! functions {
     ($( fn $name:ident($($type:ty),*) $(-> $result:ty)?; )*) => {
         /// A runtime that defines GOMP's entry points.
         pub(crate) struct Libgomp {
-            /// Its libraries: the one that has most of it, and others that may have what that lacks.
-            libraries: Vec<Candidate>,
+            /// Its library.
+            library: Candidate,
+            /// Where its functions are looked for: the library, or all of the global scope.
+            scope: Vec<Symbols>,
             /// It stays loaded until the process ends.
             is_kept: AtomicBool,
             /// It was unloaded all the same: it was found while that was under way.
@@ -42,13 +44,12 @@ macro_rules! functions {
         }
 
         impl Libgomp {
-            /// The one that these libraries are. `is_kept`: they are never unloaded.
-            fn of(libraries: Vec<Candidate>, is_kept: bool) -> Box<Libgomp> {
-                let first = &libraries[0];
+            /// The one of this library, with the functions of the first in `scope` that defines them. `is_kept`: it is never
+            /// unloaded.
+            fn of(library: Candidate, scope: Vec<Symbols>, is_kept: bool) -> Box<Libgomp> {
                 // SAFETY: a library that is loaded, for it serves a caller.
-                let has_ompt = unsafe { first.has_ompt() };
-                let symbols: Vec<Symbols> = libraries.iter().filter_map(|one| one.module.library.symbols()).collect();
-                let find = |name: &CStr| symbols.iter().find_map(|one| one.function(name));
+                let has_ompt = unsafe { library.has_ompt() };
+                let find = |name: &CStr| scope.iter().find_map(|one| one.function(name));
                 let version = release::of(|name| find(name).is_some());
                 let mut gomp = Box::<Libgomp>::new_uninit();
                 let made = gomp.as_mut_ptr();
@@ -72,7 +73,8 @@ macro_rules! functions {
                     (&raw mut (*made).with_old_locks).write(OnceLock::new());
                     (&raw mut (*made).is_kept).write(AtomicBool::new(is_kept));
                     (&raw mut (*made).is_gone).write(AtomicBool::new(false));
-                    (&raw mut (*made).libraries).write(libraries);
+                    (&raw mut (*made).library).write(library);
+                    (&raw mut (*made).scope).write(scope);
                     gomp.assume_init()
                 }
             }
@@ -316,8 +318,8 @@ impl Libgomp {
         if let Some(found) = self.with_old_locks.get() {
             return found;
         }
-        let library = self.libraries[0].module.library;
-        let mut gomp = Libgomp::of(self.libraries.clone(), true);
+        let library = self.library.module.library;
+        let mut gomp = Libgomp::of(self.library.clone(), self.scope.clone(), true);
         replace_locks! {
             gomp, library, old_locks::VERSION,
             omp_init_lock omp_init_lock_ omp_destroy_lock omp_destroy_lock_ omp_set_lock omp_set_lock_
@@ -330,7 +332,7 @@ impl Libgomp {
     }
 
     fn is_of(&self, library: Library) -> bool {
-        self.libraries[0].module.library == library
+        self.library.module.library == library
     }
 
     /// Keeps it loaded until the process ends, for its functions are known by their addresses. This asks the loader: only a
@@ -341,13 +343,11 @@ impl Libgomp {
             return;
         }
         let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-        for candidate in &self.libraries {
-            // SAFETY: the loader's own name of a loaded library.
-            let handle = unsafe { libc::dlopen(candidate.module.name, flags) };
-            if !handle.is_null() {
-                // SAFETY: the handle from above; the library stays all the same.
-                unsafe { unload::close(handle) };
-            }
+        // SAFETY: the loader's own name of a loaded library.
+        let handle = unsafe { libc::dlopen(self.library.module.name, flags) };
+        if !handle.is_null() {
+            // SAFETY: the handle from above; the library stays all the same.
+            unsafe { unload::close(handle) };
         }
     }
 }
@@ -394,15 +394,15 @@ impl Candidate {
             || unsafe { release::looks_for_tools(library.base, &*self.headers) }
     }
 
-    /// Whether it has all of an older runtime, and not only a few functions.
-    fn is_whole(&self) -> bool {
+    /// Whether it has more than a few functions.
+    pub(crate) fn is_whole(&self) -> bool {
         self.module.library.function(c"GOMP_parallel").is_some()
     }
 }
 
 impl core::fmt::Debug for Libgomp {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Libgomp({:#x})", self.libraries[0].module.library.base)
+        write!(f, "Libgomp({:#x})", self.library.module.library.base)
     }
 }
 
@@ -665,7 +665,7 @@ pub(crate) fn forget_unloaded() {
     }
     let is_gone = |address: usize| Module::of_code(address).is_none();
     for gomp in from(any()) {
-        if is_gone(gomp.libraries[0].module.place.start) {
+        if is_gone(gomp.library.module.place.start) {
             gomp.is_gone.store(true, Ordering::Relaxed);
         }
     }
@@ -684,10 +684,11 @@ pub(crate) fn forget_unloaded() {
 
 /// The libgomp that the loader would have bound the caller to: the global scope's, else that of the caller's own module.
 fn search(address: usize, caller: Option<&Module>) -> &'static Libgomp {
-    let first = &start::get().libgomp;
-    if let Some(whole) = first.first() {
-        let known = of_library(whole.module.library, any());
-        return known.unwrap_or_else(|| add(Libgomp::of(first.clone(), true)));
+    let start = start::get();
+    if let Some(library) = &start.libgomp {
+        let known = of_library(library.module.library, any());
+        return known
+            .unwrap_or_else(|| add(Libgomp::of(library.clone(), start.behind.clone(), true)));
     }
     let mut candidates = Vec::new();
     loaded::each(|module, headers| {
@@ -704,7 +705,8 @@ fn search(address: usize, caller: Option<&Module>) -> &'static Libgomp {
     };
     if let Some(found) = found {
         let known = of_library(found.module.library, any());
-        return known.unwrap_or_else(|| add(Libgomp::of(vec![found.clone()], false)));
+        let scope = found.module.library.symbols().into_iter().collect();
+        return known.unwrap_or_else(|| add(Libgomp::of(found.clone(), scope, false)));
     }
     // Nothing can serve the call.
     eprintln!("libomptgomp: no libgomp is loaded that could serve the caller at {address:#x}");
@@ -749,12 +751,6 @@ fn by_default(candidates: &[Candidate]) -> Option<&Candidate> {
     found.or_else(|| all.next())
 }
 
-/// Puts the candidate first that has the most of a runtime.
-pub(crate) fn in_order(mut candidates: Vec<Candidate>) -> Vec<Candidate> {
-    candidates.sort_by_key(|candidate| !candidate.is_whole());
-    candidates
-}
-
 /// Adds a libgomp to those found. Another thread may have done so meanwhile: then its one serves, and no list has both.
 fn add(gomp: Box<Libgomp>) -> &'static Libgomp {
     let gomp = Box::into_raw(gomp);
@@ -764,7 +760,7 @@ fn add(gomp: Box<Libgomp>) -> &'static Libgomp {
         let known = unsafe { last.as_ref() };
         // SAFETY: from `into_raw`, and nothing else has it yet.
         unsafe {
-            if let Some(other) = of_library((&(*gomp).libraries)[0].module.library, known) {
+            if let Some(other) = of_library((*gomp).library.module.library, known) {
                 drop(Box::from_raw(gomp));
                 return other;
             }

@@ -6,7 +6,7 @@ use core::ptr;
 
 use ompt_sys::*;
 
-use crate::thread::{Call, Thread};
+use crate::thread::{self, Call, Thread};
 use crate::tool::MUTEX_IMPLEMENTATION;
 
 /// No hint (OpenMP 5.2, 15.1).
@@ -73,8 +73,12 @@ impl Thread {
     }
 }
 
+/// Nothing of a thread that has not begun: it has acquired nothing that a tool knows of.
 #[inline(always)]
 fn report_released(kind: ompt_mutex_t, wait_id: ompt_wait_id_t, code: *const c_void) {
+    if thread::existing().is_none() {
+        return;
+    }
     report!(
         ompt_callback_mutex_released as ompt_callback_mutex_t,
         kind,

@@ -189,7 +189,11 @@ unsafe extern "C-unwind" fn member(team: *mut c_void) {
             thread.report_late_end();
             (thread, false)
         }
-        None => (thread::begin(ompt_thread_worker, gomp), false),
+        None => match thread::begin(ompt_thread_worker, gomp) {
+            Some(thread) => (thread, false),
+            // SAFETY: the region's function and its data.
+            None => return unsafe { function(team.argument.get()) },
+        },
     };
     let task = begin_implicit_task(thread, team, gomp);
     let here = 0u8;

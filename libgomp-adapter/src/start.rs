@@ -4,14 +4,17 @@
 use core::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::libgomp::{self, Candidate};
+use crate::elf::Symbols;
+use crate::libgomp::Candidate;
 use crate::{loaded, tool};
 
 /// The global scope, as it is at the begin.
 #[derive(Debug, Default)]
 pub(crate) struct Start {
-    /// The libraries behind this one that are a libgomp, or have parts of one.
-    pub(crate) libgomp: Vec<Candidate>,
+    /// The libgomp behind this library.
+    pub(crate) libgomp: Option<Candidate>,
+    /// The symbols of all libraries behind this one.
+    pub(crate) behind: Vec<Symbols>,
     /// The first `ompt_start_tool`.
     pub(crate) tool: Option<usize>,
     /// How many libraries there are.
@@ -58,7 +61,7 @@ fn look() -> Start {
         return start;
     }
     // What is called here must be nothing that the program may replace, such as `memcpy`, by which a list grows.
-    let mut candidates = Vec::with_capacity(16);
+    let mut behind = Vec::with_capacity(64);
     let mut is_behind = false;
     loaded::each(|module, headers| {
         start.libraries += 1;
@@ -73,20 +76,32 @@ fn look() -> Start {
             start.tool = symbols.function(tool::START);
         }
         if is_behind {
-            candidates.extend(Candidate::of(module, headers));
+            behind.push(symbols);
+            // One that is whole goes before one that has a few functions.
+            let is_better = |found: &Candidate| {
+                let best = start.libgomp.as_ref();
+                best.is_none_or(|best| !best.is_whole() && found.is_whole())
+            };
+            if let Some(found) = Candidate::of(module, headers).filter(is_better) {
+                start.libgomp = Some(found);
+            }
         }
     });
-    start.libgomp = libgomp::in_order(candidates);
+    start.behind = behind;
     start
 }
 
 impl Start {
-    /// Whether libraries that were loaded later define this function.
-    pub(crate) fn is_defined_later(&self, name: &core::ffi::CStr) -> bool {
+    /// Whether libraries that were loaded later define this function, at other addresses than the `known` ones.
+    pub(crate) fn is_defined_later(&self, name: &core::ffi::CStr, known: &[usize]) -> bool {
         let (mut count, mut is_defined) = (0, false);
         loaded::each(|module, _| {
             count += 1;
-            is_defined |= count > self.libraries && module.library.function(name).is_some();
+            let found = module
+                .library
+                .function(name)
+                .filter(|_| count > self.libraries);
+            is_defined |= found.is_some_and(|found| !known.contains(&found));
         });
         is_defined
     }

@@ -40,8 +40,8 @@ pub(crate) struct Thread {
     initial: Option<&'static Task>,
 }
 
-/// Two words of the calling thread's, of initial-exec storage: the pointer to its [`Thread`], NULL before its begin, and whether it is
-/// [`Searching`].
+/// Three words of the calling thread's, of initial-exec storage: the pointer to its [`Thread`], NULL before its begin; whether it is
+/// [`Searching`]; the [`Thread`] as which it begins.
 mod place {
     use super::Thread;
 
@@ -51,8 +51,8 @@ mod place {
         ".hidden omptgomp_thread",
         ".globl omptgomp_thread",
         ".type omptgomp_thread,%object",
-        ".size omptgomp_thread,16",
-        "omptgomp_thread: .zero 16",
+        ".size omptgomp_thread,24",
+        "omptgomp_thread: .zero 24",
         ".popsection",
     );
 
@@ -90,6 +90,23 @@ mod place {
         place
     }
 
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(super) fn get() -> *const Thread {
+        let thread;
+        // SAFETY: reads the thread's own eight bytes; the linker fills in their offset.
+        unsafe {
+            core::arch::asm!(
+                "mov {t}, qword ptr [rip + omptgomp_thread@GOTTPOFF]",
+                "mov {t}, qword ptr fs:[{t}]",
+                t = out(reg) thread,
+                options(readonly, nostack, preserves_flags)
+            );
+        }
+        thread
+    }
+
+    #[cfg(target_arch = "aarch64")]
     #[inline(always)]
     pub(super) fn get() -> *const Thread {
         // SAFETY: the address is valid for as long as the thread runs, and only this thread uses it.
@@ -99,6 +116,11 @@ mod place {
     pub(super) fn set(thread: *const Thread) {
         // SAFETY: as in `get`.
         unsafe { *address() = thread }
+    }
+
+    pub(super) fn beginning() -> *mut *const Thread {
+        // SAFETY: the third word.
+        unsafe { address().add(2) }
     }
 
     pub(super) fn is_searching() -> *mut bool {
@@ -133,6 +155,12 @@ pub(crate) fn existing() -> Option<&'static Thread> {
     unsafe { place::get().as_ref() }
 }
 
+/// The calling thread as a tool knows it: also where it begins.
+pub(crate) fn of_tool() -> Option<&'static Thread> {
+    // SAFETY: as above.
+    existing().or_else(|| unsafe { (*place::beginning()).as_ref() })
+}
+
 /// An address that no other thread has meanwhile.
 pub(crate) fn address() -> usize {
     place::is_searching() as usize
@@ -155,10 +183,15 @@ unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
     end();
 }
 
-/// Begins the calling thread (OpenMP 5.2, 19.5.2.1), and the initial task of one that is not a worker.
+/// Begins the calling thread (OpenMP 5.2, 19.5.2.1), and the initial task of one that is not a worker. `None` where that is under
+/// way: the tool learns of the thread, and what it calls for that may be the program's, and may use OpenMP. It would begin again.
 #[cold]
 #[inline(never)]
-pub(crate) fn begin(kind: ompt_thread_t, gomp: &'static Libgomp) -> &'static Thread {
+pub(crate) fn begin(kind: ompt_thread_t, gomp: &'static Libgomp) -> Option<&'static Thread> {
+    // SAFETY: the thread's own word.
+    if !unsafe { *place::beginning() }.is_null() {
+        return None;
+    }
     let initial = (kind == ompt_thread_initial).then(|| {
         let (team, task): (&Team, &Task) = (Team::leaked(), Task::leaked());
         team.gomp.set(Some(gomp));
@@ -181,7 +214,8 @@ pub(crate) fn begin(kind: ompt_thread_t, gomp: &'static Libgomp) -> &'static Thr
         has_artificial_team: Cell::new(false),
         initial,
     }));
-    place::set(thread);
+    // SAFETY: as above.
+    unsafe { *place::beginning() = thread };
     if let Some(key) = KEY.get() {
         // SAFETY: the key exists; any value that is not NULL has the destructor called.
         unsafe { libc::pthread_setspecific(*key, ptr::from_ref(thread).cast()) };
@@ -202,7 +236,10 @@ pub(crate) fn begin(kind: ompt_thread_t, gomp: &'static Libgomp) -> &'static Thr
             ompt_task_initial.0 as c_int,
         );
     }
-    thread
+    place::set(thread);
+    // SAFETY: as above.
+    unsafe { *place::beginning() = ptr::null() };
+    Some(thread)
 }
 
 /// Lets the calling thread of a forked child begin as the child's first, when it next uses OpenMP. It has none of the
@@ -402,7 +439,7 @@ impl Call {
                 thread.gomp.set(self.gomp);
                 Some(thread)
             }
-            None => Some(begin(ompt_thread_initial, self.gomp)),
+            None => begin(ompt_thread_initial, self.gomp),
         }
     }
 }

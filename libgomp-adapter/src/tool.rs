@@ -152,11 +152,13 @@ fn load_all(list: &OsStr) -> Vec<usize> {
 /// The first tool that wants to be used: the program's own, else the first of `OMP_TOOL_LIBRARIES` (OpenMP 5.2, 19.2.2).
 fn find() -> Option<*mut ompt_start_tool_result_t> {
     let start = start::get();
+    let loaded = LOADED.get();
+    let known = loaded.map_or(&[][..], |(_, functions)| functions);
     let of_program = start.tool.or_else(|| {
         // The loader knows whether the library is of the global scope.
         // SAFETY: a string.
         let find = || unsafe { libc::dlsym(libc::RTLD_DEFAULT, START.as_ptr()) as usize };
-        let found = if start.is_defined_later(START) {
+        let found = if start.is_defined_later(START, known) {
             find()
         } else {
             0
@@ -167,7 +169,7 @@ fn find() -> Option<*mut ompt_start_tool_result_t> {
         return Some(tool);
     }
     let libraries = env::var_os(LIBRARIES)?;
-    match LOADED.get() {
+    match loaded {
         Some((loaded, found)) if *loaded == libraries => found.iter().copied().find_map(ask),
         _ => load_all(&libraries).into_iter().find_map(ask),
     }
@@ -307,7 +309,7 @@ unsafe extern "C" fn get_callback(
 }
 
 unsafe extern "C" fn get_thread_data() -> *mut ompt_data_t {
-    thread::existing().map_or(ptr::null_mut(), thread::Thread::data)
+    thread::of_tool().map_or(ptr::null_mut(), thread::Thread::data)
 }
 
 unsafe extern "C" fn get_parallel_info(
@@ -315,7 +317,7 @@ unsafe extern "C" fn get_parallel_info(
     parallel_data: *mut *mut ompt_data_t,
     team_size: *mut c_int,
 ) -> c_int {
-    let mut team = thread::existing()
+    let mut team = thread::of_tool()
         .and_then(thread::Thread::current)
         .and_then(|task| task.team.get());
     for _ in 0..ancestor_level {
@@ -338,7 +340,7 @@ unsafe extern "C" fn get_task_info(
     parallel_data: *mut *mut ompt_data_t,
     thread_num: *mut c_int,
 ) -> c_int {
-    let mut task = thread::existing().and_then(thread::Thread::current);
+    let mut task = thread::of_tool().and_then(thread::Thread::current);
     for _ in 0..ancestor_level {
         task = task.and_then(|task| task.parent.get());
     }
@@ -379,7 +381,7 @@ unsafe extern "C" fn get_task_memory(
 }
 
 unsafe extern "C" fn get_state(wait_id: *mut ompt_wait_id_t) -> c_int {
-    let Some(thread) = thread::existing() else {
+    let Some(thread) = thread::of_tool() else {
         return ompt_state_undefined.0 as c_int;
     };
     // SAFETY: NULL or a place of the tool's (OpenMP 5.2, 19.6.1.12).
@@ -478,7 +480,7 @@ unsafe extern "C" fn finalize_tool() {
 
 /// The libgomp that answers the tool's questions.
 fn gomp() -> Option<&'static Libgomp> {
-    match thread::existing() {
+    match thread::of_tool() {
         Some(thread) => Some(thread.gomp.get()),
         None => libgomp::any(),
     }
