@@ -217,7 +217,9 @@ fn memcheck(subject: &'static Subject, folder: &Path) -> Result<Sanitizer> {
 }
 
 fn build_for_memcheck(subject: &Subject, folder: &Path, flags: &[&str]) -> Result<PathBuf> {
-    run(rustc(subject, folder).arg("--").args(flags))?;
+    run(rustc(subject, folder)
+        .args(["--", "--cfg=omptrace_memory_is_watched"])
+        .args(flags))?;
     Ok(folder.join("debug"))
 }
 

@@ -2,6 +2,7 @@
 
 mod archer;
 mod ends;
+mod within;
 
 use std::collections::BTreeSet;
 use std::env;

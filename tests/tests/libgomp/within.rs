@@ -1,0 +1,100 @@
+//! Calls of OpenMP from within others: from constructors, while the loader holds its lock, and from functions of the program's that
+//! the adapter calls.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use omptrace_tests::env::count_tool;
+
+use super::{adapted, compiled, output};
+
+/// The program, which is killed where it hangs.
+fn limited(program: &Path) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--signal=KILL", "60"]).arg(program);
+    command
+}
+
+/// Runs a command alone, behind the adapter without a tool, and with a tool that counts: each time with the same outcome.
+#[track_caller]
+fn is_the_same(command: impl Fn() -> Command, status: i32, what: &str) {
+    let alone = output(&mut command());
+    assert_eq!(
+        alone.status.code(),
+        Some(status),
+        "{what}, alone: {alone:?}"
+    );
+    let disabled = output(adapted(command().env("OMP_TOOL", "disabled")));
+    assert_eq!(disabled, alone, "{what}, without a tool");
+    let counted = output(adapted(command().env("OMP_TOOL_LIBRARIES", count_tool())));
+    let printed = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(
+        counted.status, alone.status,
+        "{what}, with a tool: {counted:?}"
+    );
+    assert!(
+        printed(&counted).contains(&printed(&alone)),
+        "{what}, with a tool: {counted:?}"
+    );
+}
+
+#[test]
+fn constructors_and_their_threads_use_openmp_while_the_loader_is_locked() {
+    let library = compiled("constructors.c", &["-shared", "-fPIC"]);
+    let host = compiled("constructors_host.c", &["-ldl"]);
+    for when in ["opened", "closed"] {
+        for thread in [None, Some("ON_A_THREAD")] {
+            for before in [None, Some("BEFORE")] {
+                for deepbind in [None, Some("DEEPBIND")] {
+                    let command = || {
+                        let mut command = limited(&host);
+                        command.arg(&library).env("WHEN", when);
+                        let variables = [thread, before, deepbind];
+                        command.envs(variables.into_iter().flatten().map(|name| (name, "1")));
+                        command
+                    };
+                    is_the_same(
+                        command,
+                        6,
+                        &format!("{when} {thread:?} {before:?} {deepbind:?}"),
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn any_construct_may_be_the_first_while_the_loader_is_locked() {
+    let library = compiled("constructors.c", &["-shared", "-fPIC"]);
+    let host = compiled("constructors_host.c", &["-ldl"]);
+    for first in [
+        "region2", "lock", "critical", "task", "single", "loops", "teams",
+    ] {
+        let command = || {
+            let mut command = limited(&host);
+            command.arg(&library).env("WHEN", "opened");
+            command.env("ON_A_THREAD", "1").env("FIRST", first);
+            command
+        };
+        is_the_same(command, 6, first);
+    }
+}
+
+#[test]
+fn functions_that_the_adapter_calls_may_be_the_programs_and_use_openmp() {
+    for how in ["-DHOW=0", "-DHOW=1", "-DHOW=2"] {
+        for replaced in ["-DMALLOC", "-DOTHERS"] {
+            let flags = [
+                "-O1",
+                "-fno-builtin",
+                "-fno-tree-loop-distribute-patterns",
+                how,
+                replaced,
+                "-ldl",
+            ];
+            let program = compiled("own_functions.c", &flags);
+            is_the_same(|| limited(&program), 7, &format!("{how} {replaced}"));
+        }
+    }
+}
