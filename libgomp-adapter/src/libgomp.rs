@@ -28,7 +28,7 @@ macro_rules! functions {
             /// Its library.
             library: Candidate,
             /// Where its functions are looked for: the library, or all of the global scope.
-            scope: Vec<Symbols>,
+            scope: &'static [Symbols],
             /// It stays loaded until the process ends.
             is_kept: AtomicBool,
             /// It was unloaded all the same: it was found while that was under way.
@@ -46,7 +46,7 @@ macro_rules! functions {
         impl Libgomp {
             /// The one of this library, with the functions of the first in `scope` that defines them. `is_kept`: it is never
             /// unloaded.
-            fn of(library: Candidate, scope: Vec<Symbols>, is_kept: bool) -> Box<Libgomp> {
+            fn of(library: Candidate, scope: &'static [Symbols], is_kept: bool) -> Box<Libgomp> {
                 // SAFETY: a library that is loaded, for it serves a caller.
                 let has_ompt = unsafe { library.has_ompt() };
                 let find = |name: &CStr| scope.iter().find_map(|one| one.function(name));
@@ -319,7 +319,7 @@ impl Libgomp {
             return found;
         }
         let library = self.library.module.library;
-        let mut gomp = Libgomp::of(self.library.clone(), self.scope.clone(), true);
+        let mut gomp = Libgomp::of(self.library.clone(), self.scope, true);
         replace_locks! {
             gomp, library, old_locks::VERSION,
             omp_init_lock omp_init_lock_ omp_destroy_lock omp_destroy_lock_ omp_set_lock omp_set_lock_
@@ -491,7 +491,7 @@ pub(crate) fn keep_all() {
     from(any()).for_each(Libgomp::keep);
 }
 
-/// The program may hold a lock of its own in this call, and take it in what it has in the place of the C library's functions. So
+/// The program may hold a lock of its own in this call. What it has in the place of the C library's functions may take the same lock. So
 /// nothing of the C library is called here, except where several libgomps may serve.
 #[cold]
 #[inline(never)]
@@ -687,8 +687,7 @@ fn search(address: usize, caller: Option<&Module>) -> &'static Libgomp {
     let start = start::get();
     if let Some(library) = &start.libgomp {
         let known = of_library(library.module.library, any());
-        return known
-            .unwrap_or_else(|| add(Libgomp::of(library.clone(), start.behind.clone(), true)));
+        return known.unwrap_or_else(|| add(Libgomp::of(library.clone(), &start.behind, true)));
     }
     let mut candidates = Vec::new();
     loaded::each(|module, headers| {
@@ -705,8 +704,10 @@ fn search(address: usize, caller: Option<&Module>) -> &'static Libgomp {
     };
     if let Some(found) = found {
         let known = of_library(found.module.library, any());
-        let scope = found.module.library.symbols().into_iter().collect();
-        return known.unwrap_or_else(|| add(Libgomp::of(found.clone(), scope, false)));
+        return known.unwrap_or_else(|| {
+            let scope: Vec<Symbols> = found.module.library.symbols().into_iter().collect();
+            add(Libgomp::of(found.clone(), scope.leak(), false))
+        });
     }
     // Nothing can serve the call.
     eprintln!("libomptgomp: no libgomp is loaded that could serve the caller at {address:#x}");

@@ -1,6 +1,6 @@
 //! The libraries that the process has loaded.
 //!
-//! A thread that calls OpenMP must not wait for the loader: another one may hold the loader's lock while it runs a library's
+//! A thread that calls OpenMP must not wait for the loader. Another one may hold the loader's lock: it runs a library's
 //! constructor, which waits for this thread. So nothing here is asked of `dladdr`, `dlsym` or `dlopen`. `_dl_find_object` (glibc
 //! 2.35) takes no lock. `dl_iterate_phdr` takes one that no constructor's thread holds.
 

@@ -1,5 +1,5 @@
-//! What the global scope holds when the process begins, before the program's own code runs: no thread waits for the loader then,
-//! and nothing of it is ever unloaded.
+//! What the global scope holds when the process begins, before the program's own code runs. No thread waits for the loader then.
+//! Nothing of it is ever unloaded.
 
 use core::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -40,8 +40,8 @@ pub(crate) struct Thread {
     initial: Option<&'static Task>,
 }
 
-/// Three words of the calling thread's, of initial-exec storage: the pointer to its [`Thread`], NULL before its begin; whether it is
-/// [`Searching`]; the [`Thread`] as which it begins.
+/// Three words of the calling thread's, of initial-exec storage. The first is the pointer to its [`Thread`], NULL before its begin. The
+/// second says whether it is [`Searching`]. The third is the [`Thread`] as which it begins.
 mod place {
     use super::Thread;
 
@@ -184,7 +184,7 @@ unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
 }
 
 /// Begins the calling thread (OpenMP 5.2, 19.5.2.1), and the initial task of one that is not a worker. `None` where that is under
-/// way: the tool learns of the thread, and what it calls for that may be the program's, and may use OpenMP. It would begin again.
+/// way: the tool learns of the thread, and calls functions that may be the program's and use OpenMP. It would begin again.
 #[cold]
 #[inline(never)]
 pub(crate) fn begin(kind: ompt_thread_t, gomp: &'static Libgomp) -> Option<&'static Thread> {
