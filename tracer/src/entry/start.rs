@@ -28,6 +28,7 @@ use crate::os::containment::{contained, report_panics};
 use crate::os::loader;
 use crate::os::lock::Mutex;
 use crate::os::log::warning;
+use crate::os::stack;
 use crate::os::system;
 use crate::quirks::join_barrier;
 use crate::quirks::lock_after_exit;
@@ -89,7 +90,7 @@ pub(crate) extern "C" fn ompt_start_tool(
         });
         (&raw const RESULT.0).cast_mut()
     };
-    contained(start).unwrap_or(null_mut())
+    contained(|| stack::with_much(start)).unwrap_or(null_mut())
 }
 
 /// The runtime is ready (OpenMP 5.2, 19.5.1.1); 0: no tracing.
@@ -101,6 +102,12 @@ unsafe extern "C" fn initialize(
     second: usize,
     third: usize,
 ) -> c_int {
+    let start = || initialize_traced(lookup, second, third);
+    contained(|| stack::with_much(start)).unwrap_or(0)
+}
+
+/// [`initialize`], with much stack.
+fn initialize_traced(lookup: ompt_function_lookup_t, second: usize, third: usize) -> c_int {
     let Some(dialect) = Dialect::of_initialize(&RESULT.0, second, third) else {
         warning!("this OpenMP runtime's tools interface is of an unknown generation: not traced");
         return 0;
@@ -303,7 +310,9 @@ pub(crate) fn program_uses_openmp(session: &Session) {
     if let Some(lookup) = Lookup::current()
         && session.shall_ask_runtime()
     {
-        session.write_metadata(&metadata::processors(lookup, libgomp::replaced()));
+        stack::with_much(|| {
+            session.write_metadata(&metadata::processors(lookup, libgomp::replaced()));
+        });
     }
 }
 
@@ -340,13 +349,14 @@ fn runtime_comes_later() -> bool {
 pub(crate) fn end(how: &str) {
     finalize_is_due(false);
     // What a panic leaves is what a kill leaves: the reader takes the spool in.
-    let _ = contained(|| {
+    let end = || {
         collector::end();
         session::finish(how);
         thread_state::read_by(None);
         samples::ask_by(None);
         Lookup::forget();
-    });
+    };
+    let _ = contained(|| stack::with_much(end));
 }
 
 /// The program ends, or the library goes. `finalize` has not come, and never will where the program called `exit` inside a

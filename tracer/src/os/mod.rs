@@ -11,6 +11,7 @@
 //! | [`protected_fd`] | files whose descriptors the program may close |
 //! | [`helper_thread`] | the tracer's own threads, which may have to begin and end under the loader's lock |
 //! | [`loader`] | which library holds an address, without the loader's lock |
+//! | [`stack`] | a stack of our own, for threads that have a small one |
 //! | [`module_file`] | sends the files of modules to `omptrace record` |
 //! | [`emergency_alloc`] | memory where the program has none left |
 //! | [`usage`], [`perf`] | counts that the kernel and the processor keep of a thread |
@@ -29,6 +30,7 @@ pub(crate) mod module_file;
 pub(crate) mod perf;
 pub(crate) mod protected_fd;
 pub(crate) mod sanitizer;
+pub(crate) mod stack;
 pub(crate) mod system;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod timer;

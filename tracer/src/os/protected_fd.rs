@@ -25,9 +25,13 @@ use crate::os::system::{self, FileId};
 
 /// The lowest number that we ask for: beyond what programs have open that close what they do not know.
 pub(crate) const HIGH: RawFd = 1000;
-/// The lowest number that we ask for where [`HIGH`] is refused or takes too long. A process begins with room for 64. To make
-/// room in a process that has threads waits until each processor has been through the scheduler (15 ms).
+/// The lowest number that we ask for where [`HIGH`] is refused or takes too long. A process begins with room for [`ROOM`].
 pub(crate) const LOWEST: RawFd = 48;
+/// The descriptors that a process has room for when it begins. To make more room in a process that has threads waits until
+/// each processor has been through the scheduler (15 ms).
+const ROOM: RawFd = 64;
+/// The lowest number that is no standard stream's.
+const FIRST: RawFd = 3;
 
 /// Names tried when one is taken.
 const MAX_NAMES: u32 = 10_000;
@@ -72,11 +76,7 @@ impl ProtectedFd {
     }
 
     fn create_new(path: PathBuf) -> io::Result<ProtectedFd> {
-        let numbers: &[RawFd] = match system::has_one_thread() {
-            true => &[HIGH, LOWEST],
-            false => &[LOWEST],
-        };
-        let file = out_of_the_way(system::create_new(&path)?, numbers);
+        let file = out_of_the_way(system::create_new(&path)?, system::has_one_thread());
         Ok(ProtectedFd {
             path,
             id: system::file_id(file.as_fd())?,
@@ -200,7 +200,7 @@ impl ProtectedFd {
         if system::file_id(file.as_fd())? != self.id {
             return Err(io::Error::other("another file has its name"));
         }
-        Ok(out_of_the_way(file, &[HIGH, LOWEST]))
+        Ok(out_of_the_way(file, true))
     }
 
     /// Gives the file a number beyond the program's, where the process may have that many. Takes milliseconds at times.
@@ -242,10 +242,24 @@ impl Drop for ProtectedFd {
     }
 }
 
-/// Moves the file to the first of these numbers that is to be had, or the next that is free.
-fn out_of_the_way(file: OwnedFd, numbers: &[RawFd]) -> OwnedFd {
-    let mut numbers = numbers.iter();
-    match numbers.find_map(|lowest| system::duplicate_from(file.as_fd(), *lowest).ok()) {
+/// Moves the file to [`HIGH`], if it `may_make_room`, or the next number that is free; else to the highest number that is free
+/// in the room that there is, and within the process's limit.
+fn out_of_the_way(file: OwnedFd, may_make_room: bool) -> OwnedFd {
+    let end = (ROOM as u64).min(system::descriptor_limit()) as RawFd;
+    let at_least = |number| system::duplicate_from(file.as_fd(), number).ok();
+    let exactly = |number| match at_least(number)? {
+        moved if moved.as_raw_fd() == number => Some(moved),
+        other => {
+            system::close(other);
+            None
+        }
+    };
+    let moved = may_make_room
+        .then(|| at_least(HIGH))
+        .flatten()
+        .or_else(|| (FIRST..end).rev().find_map(exactly))
+        .filter(|moved| moved.as_raw_fd() > file.as_raw_fd());
+    match moved {
         Some(moved) => {
             system::close(file);
             moved

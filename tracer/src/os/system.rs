@@ -346,7 +346,7 @@ pub(crate) fn open_memory(base: *mut u8, len: usize) -> io::Result<()> {
 }
 
 /// Not 4 KiB everywhere.
-fn page_bytes() -> usize {
+pub(crate) fn page_bytes() -> usize {
     // SAFETY: no pointers.
     unsafe { libc::getauxval(libc::AT_PAGESZ) as usize }
 }
@@ -487,7 +487,7 @@ pub(crate) fn map_zeroed(len: usize) -> io::Result<*mut u8> {
     map(len, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, None)
 }
 
-/// Gives back what [`map_zeroed`] made, and nobody uses.
+/// Gives back what [`map_zeroed`] or [`map_private`] made, and nobody uses.
 pub(crate) fn unmap(memory: *mut u8, len: usize) {
     // SAFETY: the caller's own mapping.
     let _ = unsafe { kernel::call(libc::SYS_munmap, [memory.addr(), len]) };
@@ -515,6 +515,16 @@ pub(crate) fn thread_id() -> i32 {
 pub(crate) fn process_id() -> u32 {
     // SAFETY: no arguments.
     unsafe { kernel::call(libc::SYS_getpid, []) }.map_or(0, |id| id as u32)
+}
+
+/// Whether the calling thread is the one that the process began with.
+pub(crate) fn is_initial_thread() -> bool {
+    thread_id() as u32 == process_id()
+}
+
+/// The most descriptors that the process may have open: all have lower numbers.
+pub(crate) fn descriptor_limit() -> u64 {
+    limit(libc::RLIMIT_NOFILE)
 }
 
 /// The calling thread's name.

@@ -24,6 +24,7 @@ use crate::hot::recorder::{self, Mode, Recorder};
 use crate::hot::tls;
 use crate::os::clock::{self, Stopwatch};
 use crate::os::containment::contained;
+use crate::os::stack;
 use crate::os::system;
 use crate::quirks::lock_after_exit;
 use crate::quirks::undeferred;
@@ -250,6 +251,7 @@ pub(crate) fn wake_up() {
     // AcqRel; several threads of a child may wake it up: one does.
     if STARTED_FOR.swap(pid, Ordering::AcqRel) != pid {
         // Relaxed: stored when the child had one thread.
-        session::start_in_child(WAS_PAUSED.load(Ordering::Relaxed));
+        let is_paused = WAS_PAUSED.load(Ordering::Relaxed);
+        stack::with_much(|| session::start_in_child(is_paused));
     }
 }

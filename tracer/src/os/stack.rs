@@ -1,0 +1,167 @@
+//! A stack of our own, for work that needs more than a thread of the program may have.
+//!
+//! The first thread that uses OpenMP starts the tracer, and may have a stack of `PTHREAD_STACK_MIN`, most of which the
+//! runtime uses. The thread stays the same: it is the runtime's, and the process may be one that must have a single thread.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::thread;
+
+use crate::os::system;
+
+/// Its size. Pages that are never used are never there.
+const BYTES: usize = 1 << 20;
+
+/// Runs `f` with much stack: the initial thread's, or another one where the calling thread is not that. Where there is no
+/// memory for it, on the thread's.
+pub(crate) fn with_much<T>(f: impl FnOnce() -> T) -> T {
+    if system::is_initial_thread() {
+        return f();
+    }
+    let Some(stack) = Stack::new() else {
+        return f();
+    };
+    stack.run(f)
+}
+
+struct Stack {
+    base: *mut u8,
+}
+
+impl Stack {
+    fn new() -> Option<Stack> {
+        let base = system::map_private(BYTES).ok()?;
+        let stack = Stack { base };
+        // Its lowest page stays closed, whatever is mapped below.
+        let guard = system::page_bytes();
+        system::open_memory(base.wrapping_add(guard), BYTES - guard).ok()?;
+        Some(stack)
+    }
+
+    fn run<F: FnOnce() -> T, T>(&self, f: F) -> T {
+        struct Call<F, T> {
+            f: Option<F>,
+            result: MaybeUninit<thread::Result<T>>,
+        }
+        unsafe extern "C" fn call<F: FnOnce() -> T, T>(data: *mut c_void) {
+            // SAFETY: `run` passes a call that is its own.
+            let call = unsafe { &mut *data.cast::<Call<F, T>>() };
+            if let Some(f) = call.f.take() {
+                call.result.write(catch_unwind(AssertUnwindSafe(f)));
+            }
+        }
+        let mut data = Call {
+            f: Some(f),
+            result: MaybeUninit::uninit(),
+        };
+        // SAFETY: the function takes this call, and no panic leaves it; the memory is a stack that nobody else uses, and its
+        // end is aligned to a page.
+        unsafe {
+            switch(
+                (&raw mut data).cast(),
+                call::<F, T>,
+                self.base.wrapping_add(BYTES),
+            );
+        }
+        // SAFETY: `call` has run, with an `f` in place.
+        match unsafe { data.result.assume_init() } {
+            Ok(result) => result,
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        system::unmap(self.base, BYTES);
+    }
+}
+
+/// Calls `function(data)` on the stack that ends at `end`.
+///
+/// # Safety
+/// No panic leaves the function; the stack is valid, and aligned to 16 bytes.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn switch(
+    data: *mut c_void,
+    function: unsafe extern "C" fn(*mut c_void),
+    end: *mut u8,
+) {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset rbp, -16",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "mov rsp, rdx",
+        "call rsi",
+        "mov rsp, rbp",
+        "pop rbp",
+        ".cfi_def_cfa rsp, 8",
+        "ret",
+        ".cfi_endproc",
+    );
+}
+
+/// Calls `function(data)` on the stack that ends at `end`.
+///
+/// # Safety
+/// No panic leaves the function; the stack is valid, and aligned to 16 bytes.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn switch(
+    data: *mut c_void,
+    function: unsafe extern "C" fn(*mut c_void),
+    end: *mut u8,
+) {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "stp x29, x30, [sp, #-16]!",
+        ".cfi_def_cfa_offset 16",
+        ".cfi_offset x29, -16",
+        ".cfi_offset x30, -8",
+        "mov x29, sp",
+        ".cfi_def_cfa_register x29",
+        "mov sp, x2",
+        "blr x1",
+        "mov sp, x29",
+        "ldp x29, x30, [sp], #16",
+        ".cfi_def_cfa sp, 0",
+        "ret",
+        ".cfi_endproc",
+    );
+}
+
+/// Calls `function(data)`, on the thread's stack: the instructions of other processors are not known here.
+///
+/// # Safety
+/// As of the function.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+unsafe fn switch(data: *mut c_void, function: unsafe extern "C" fn(*mut c_void), _: *mut u8) {
+    // SAFETY: by this function's contract.
+    unsafe { function(data) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_and_panics_come_back_from_another_stack() {
+        let here = 0_u8;
+        let here = (&raw const here).addr();
+        // The tests' threads are not the initial one.
+        let (there, sum) = with_much(|| {
+            let numbers = [3_u64; 50_000];
+            let numbers = std::hint::black_box(&numbers);
+            (numbers.as_ptr().addr(), numbers.iter().sum::<u64>())
+        });
+        assert_eq!(sum, 150_000);
+        assert!(there.abs_diff(here) > BYTES / 4);
+        let panic = catch_unwind(|| with_much(|| panic!("within")));
+        assert_eq!(panic.unwrap_err().downcast_ref(), Some(&"within"));
+    }
+}
