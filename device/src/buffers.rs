@@ -12,7 +12,7 @@ const MAX_BYTES: usize = 64 << 20;
 /// No buffer is smaller, unless the user wants that. A record takes up to 112 bytes, and a runtime that finds no room for one
 /// may write through a null pointer.
 const MIN_BYTES: usize = 512;
-/// A buffer takes at most one of this many parts of the memory left, so that no size that a user asks for leaves others without.
+/// A buffer takes at most one of this many parts of the memory left. So no size that a user asks for leaves others without.
 const PART: usize = 8;
 /// The same where less than half is left. A runtime may keep a buffer for each pair of a thread and a device, for good, also of
 /// threads that have ended.

@@ -332,7 +332,7 @@ fn no_flush_at_end() -> Option<String> {
     })
 }
 
-/// A device wants a buffer (OpenMP 5.2, 19.5.2.23). It always gets one, also in a child and after the end of a session: AMD's
+/// A device wants a buffer (OpenMP 5.2, 19.5.2.23). It always gets one, also in a child and after the end of a session. AMD's
 /// runtime writes through the null pointer where it gets none.
 unsafe extern "C" fn request(
     device_num: c_int,

@@ -37,7 +37,7 @@ impl Scrap {
 
     /// A place and its size: a free one, else one that another device has.
     pub(super) fn lend(&self) -> (usize, usize) {
-        let with_next = |taken: u64| (taken != u64::MAX).then(|| taken | taken + 1);
+        let with_next = |taken: u64| (taken != u64::MAX).then(|| taken | (taken + 1));
         // Relaxed, here and below: nothing else is read by it.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
         let place = match self.taken.fetch_update(success, failure, with_next) {

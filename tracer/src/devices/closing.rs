@@ -2,8 +2,8 @@
 //!
 //! LLVM's runtime forgets the program's regions, and closes devices, while other threads use them. Who comes back into it then crashes
 //! the program. The longer the end takes, the surer that is, and a tool takes time at the end. So threads are held in their
-//! callbacks, where they do not use the runtime: at their target regions from `exit` on, and at all operations from the first
-//! `device_finalize` after it. `exit` waits for a moment until they are there. In `device_finalize` that would be too late: who is
+//! callbacks, where they do not use the runtime. From `exit` on that is at their target regions, and from the first
+//! `device_finalize` after it at all operations. `exit` waits for a moment until they are there. In `device_finalize` that would be too late: who is
 //! still in the runtime then is lost, and only a fast end helps.
 //!
 //! A program may also join its threads in `exit`. So nobody is held for long, nor when the thread that ends the program goes on with

@@ -211,7 +211,7 @@ fn request_records(devices: &[Arc<Traced>]) {
     }
 }
 
-/// Has devices flushed where one got no buffer, so that some come back. Called on threads of the program, in callbacks in which
+/// Has devices flushed where one got no buffer, so that some come back. Called on threads of the program. In these callbacks,
 /// the runtime holds no lock of a buffer.
 pub(crate) fn flush_where_needed() {
     let Some(session) = session::of_this_process() else {
