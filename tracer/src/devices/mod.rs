@@ -203,8 +203,8 @@ fn stop(session: &'static Session, devices: &[Arc<Traced>], reason: State) {
     }
 }
 
-/// Has these devices deliver what they have. Each flush may wait for a pass of the runtime's over all buffers, and return before the
-/// last records are delivered: one more waits for all.
+/// Has these devices deliver what they have. Each flush may wait for a pass of the runtime's over all buffers. It may return before
+/// the last records are delivered, and one more waits for all.
 fn request_records(devices: &[Arc<Traced>]) {
     for traced in devices.iter().chain(devices.last()) {
         traced.tracer.flush();
