@@ -196,14 +196,13 @@ fn work_off(jobs: Vec<Job>) -> Result<()> {
         while let Some(job) = next() {
             job.run().map_err(|error| error.to_string())?;
         }
-        Ok(())
+        Ok::<(), String>(())
     };
     thread::scope(|scope| {
         let workers: Vec<_> = (0..SIDE_BY_SIDE).map(|_| scope.spawn(work)).collect();
         workers
             .into_iter()
-            .map(|worker| worker.join().expect("it does not panic"))
-            .collect::<std::result::Result<(), String>>()
+            .try_for_each(|worker| worker.join().expect("it does not panic"))
     })?;
     Ok(())
 }
