@@ -623,7 +623,13 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
             Test::Compiles(&["cc", "-Wl,--no-as-needed", "-lotf2"], OTF2),
             Test::Runs(&["/usr/bin/python3", "-c", "import otf2"]),
         ]),
-        source: Source::Apt(&["otf2-tools", "python3-otf2", "libotf2-trace-dev"]),
+        // The module needs `six`, and its package does not say so.
+        source: Source::Apt(&[
+            "otf2-tools",
+            "python3-otf2",
+            "python3-six",
+            "libotf2-trace-dev",
+        ]),
     },
     Requirement {
         name: "otf2",

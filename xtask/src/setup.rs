@@ -122,7 +122,7 @@ fn announce(packages: &Packages, missing: &[&Requirement]) {
         .filter(|requirement| matches!(requirement.source, Source::Cargo(_)))
         .count();
     eprintln!(
-        "That takes about {} minutes on two processors, at 10 MB/s.",
+        "That takes {} minutes or so on two processors, at 10 MB/s.",
         minutes(plan.download + download, plan.disk + disk, programs)
     );
 }
@@ -134,7 +134,7 @@ fn minutes(download: u32, disk: u32, programs: usize) -> u32 {
     let programs = u32::try_from(programs)
         .unwrap_or(u32::MAX)
         .saturating_mul(100);
-    seconds.max(programs).div_ceil(60)
+    seconds.max(programs).div_ceil(60).max(1)
 }
 
 /// Programs of crates.io.
