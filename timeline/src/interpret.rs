@@ -777,13 +777,23 @@ impl<'t, 's> Interpreter<'t, 's> {
     fn in_task(&mut self, thread: usize, time: Ns, region: Id, task: Id) {
         let is_it = |frame: &Frame| frame.is_task() && frame.key == task.0;
         if !self.threads[thread].stack().last().is_some_and(is_it) {
-            self.end_above_task(thread, time, region, task);
+            self.end_above_task(thread, time, region, task, false);
+        }
+    }
+
+    /// `task` has created another one. Only a parallel region of its own has ended for certain, not a task that runs above:
+    /// LLVM's runtime divides a taskloop by tasks of its own, and says that the loop's task encountered what these create.
+    #[inline]
+    fn creates_task(&mut self, thread: usize, time: Ns, task: Id) {
+        let is_it = |frame: &Frame| frame.is_task() && frame.key == task.0;
+        if !self.threads[thread].stack().last().is_some_and(is_it) {
+            self.end_above_task(thread, time, Id::NULL, task, true);
         }
     }
 
     /// In a serialized region that an explicit task encounters, LLVM passes that region with the implicit task of the
     /// region around. So where the event names the innermost region, a task outside of that is no sign of anything.
-    fn end_above_task(&mut self, thread: usize, time: Ns, region: Id, task: Id) {
+    fn end_above_task(&mut self, thread: usize, time: Ns, region: Id, task: Id, tasks_go_on: bool) {
         let inside = self.threads[thread].innermost_member_of(region);
         let from = inside.unwrap_or_default();
         let stack = self.threads[thread].stack();
@@ -797,10 +807,11 @@ impl<'t, 's> Interpreter<'t, 's> {
         let own = index + 1..self.threads[thread].task_end(index);
         let is_parallel =
             |frame: &Frame| matches!(frame.construct, Construct::Parallel | Construct::Teams);
-        let depth = stack[own.clone()]
-            .iter()
-            .position(is_parallel)
-            .map_or(own.end, |inside| own.start + inside);
+        let of_parallel = stack[own.clone()].iter().position(is_parallel);
+        if of_parallel.is_none() && tasks_go_on {
+            return;
+        }
+        let depth = of_parallel.map_or(own.end, |inside| own.start + inside);
         if depth < stack.len() {
             self.threads[thread].close_unended(self.stage, time, depth);
         }

@@ -12,7 +12,7 @@ impl Interpreter<'_, '_> {
         }
         let runs_now = self.dialect.tasks_created_when_they_run;
         if !runs_now {
-            self.in_task(thread, time, Id::NULL, e.encountering_task_data);
+            self.creates_task(thread, time, e.encountering_task_data);
             self.note_base(thread, e.encountering_task_data);
         }
         if !self.selection.tasks {
