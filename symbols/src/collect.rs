@@ -42,11 +42,12 @@ impl Seen {
                 seen.modules
                     .insert((Instance::of(module), path, start, end));
             }
-            let code = record.event.code();
-            let slot = code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT_BITS);
-            if recent[slot as usize] != code {
-                recent[slot as usize] = code;
-                seen.return_addresses.insert(code);
+            for code in record.event.codes() {
+                let slot = code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT_BITS);
+                if recent[slot as usize] != code {
+                    recent[slot as usize] = code;
+                    seen.return_addresses.insert(code);
+                }
             }
             if let Some(stack) = record.event.stack() {
                 seen.of_stacks.extend(stack.return_addresses());

@@ -275,6 +275,16 @@ macro_rules! events {
                 }
             }
 
+            /// The code addresses of the event, 0 where there is none: `codeptr_ra`, and where the section lies that a thread begins.
+            #[inline]
+            pub fn codes(&self) -> [u64; 2] {
+                let section = match self {
+                    Event::Dispatch(e) if e.kind == ompt_sys::ompt_dispatch_section => e.instance.0,
+                    _ => 0,
+                };
+                [self.code(), section]
+            }
+
             /// The event's code address (`codeptr_ra`); 0 where it has none.
             #[inline]
             pub fn code(&self) -> u64 {

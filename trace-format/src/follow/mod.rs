@@ -341,11 +341,11 @@ impl Follower {
                 chunks.pass_over();
             }
             for record in stream.events() {
-                self.codes.insert(record.event.code());
+                self.codes.extend(record.event.codes());
                 chunks.push(record);
             }
             for open in &prefix {
-                self.codes.insert(open.event.code());
+                self.codes.extend(open.event.codes());
             }
             if stream.is_of_thread() && stream.newest() <= until {
                 last.take().iter().for_each(|last| chunks.push(last));
