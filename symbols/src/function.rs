@@ -11,11 +11,40 @@ pub(super) enum Function {
     Lambda,
 }
 
+/// Begin what OpenMP compilers put behind the name of the function that they made something of: `main.omp_outlined_debug__.3`,
+/// `.omp_task_entry..5` (Clang), `main._omp_fn.0` (GCC), `_QQmain..omp_par` (flang).
+const OF_OPENMP: [&str; 5] = [".omp_", "._omp_", "..omp_", ".omp.", ".ompvariant"];
+
+/// The words that compilers put behind the name of a part, a copy or a specialization of a function.
+const OF_COPIES: [&str; 10] = [
+    "cold",
+    "default",
+    "hot",
+    "ifunc",
+    "localalias",
+    "resolver",
+    "unlikely",
+    "warm",
+    "__uniq",
+    "cfi_jt",
+];
+
+/// Further ones, which have a number: `f.constprop.0`, `f.llvm.7`.
+const OF_NUMBERED_COPIES: [&str; 8] = [
+    "clone",
+    "constprop",
+    "isra",
+    "llvm",
+    "lto_priv",
+    "part",
+    "simdclone",
+    "specialized",
+];
+
 /// Reads a linkage name.
 ///
-/// C, C++ and Fortran have no dots in names. Compilers mark with them what they made of a function. Parallel regions
-/// are `main.omp_outlined_debug__` (LLVM), `main._omp_fn.0` (GCC) and `_QQmain..omp_par` (flang). Parts and
-/// specializations are `f.part.0`, `f.constprop.1` and `f.cold`.
+/// In C, C++ and Fortran, only what a compiler made of a function has a dot in its name. Other languages (Go, Julia, OCaml) and
+/// labels of assembly have dots in names. So only what compilers are known to add is left out.
 pub(super) fn function(linkage_name: &str) -> Function {
     if let Ok(rust) = rustc_demangle::try_demangle(linkage_name) {
         return Function::Named(format!("{rust:#}"));
@@ -27,10 +56,41 @@ pub(super) fn function(linkage_name: &str) -> Function {
         return Function::Lambda;
     }
     let of_device = offloaded(linkage_name).map_or(linkage_name, |(function, _)| function);
-    match of_device.split('.').next() {
-        None | Some("") => Function::MovedOut,
-        Some(name) => Function::Named(demangled(name)),
+    match as_written(of_device) {
+        "" => Function::MovedOut,
+        name => Function::Named(demangled(name)),
     }
+}
+
+/// A linkage name without what compilers add.
+fn as_written(name: &str) -> &str {
+    // No name that is mangled as C++ wants it has a dot.
+    if name.starts_with("_Z") {
+        return name.split('.').next().unwrap_or(name);
+    }
+    let marks = OF_OPENMP.iter().filter_map(|mark| name.find(mark));
+    let mut name = marks.min().map_or(name, |at| &name[..at]);
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    while let Some((function, last)) = name.rsplit_once('.') {
+        let numbered = function.rsplit_once('.').filter(|_| is_number(last));
+        name = match numbered {
+            Some((function, word)) if OF_NUMBERED_COPIES.contains(&word) || is_copy(word) => {
+                function
+            }
+            None if is_copy(last) => function,
+            _ => break,
+        };
+    }
+    name
+}
+
+/// Whether a compiler put that word, which may have a number behind it, at the end of a name.
+fn is_copy(word: &str) -> bool {
+    // Of functions that are compiled for several processors (`target_clones`).
+    let is_of_processor = ["arch_", "avx", "sse"]
+        .iter()
+        .any(|name| word.starts_with(name));
+    OF_COPIES.contains(&word) || is_of_processor
 }
 
 /// Whether a linkage name is Rust's.
@@ -143,6 +203,17 @@ mod tests {
             ("_QQmain..omp_par", "_QQmain"),
             ("_ZN4heat4Grid4stepEv.omp_outlined", "heat::Grid::step()"),
             ("solve.constprop.0", "solve"),
+            ("solve.part.0.isra.1.cold", "solve"),
+            ("solve.cold.3", "solve"),
+            ("solve.llvm.1234567", "solve"),
+            ("solve.lto_priv.0", "solve"),
+            ("solve.localalias", "solve"),
+            ("solve.avx2.0", "solve"),
+            ("solve.arch_x86_64_v3", "solve"),
+            ("solve.default.1", "solve"),
+            ("solve.resolver", "solve"),
+            ("solve._omp_fn.0.constprop.1", "solve"),
+            ("_ZL5solvev.__uniq.77.llvm.5", "solve()"),
             ("__omp_offloading_fd00_a1b2_main_l12", "main"),
             (
                 "__omp_offloading_fd00_a1b2__ZN4heat4stepEv_l7.omp_outlined",
@@ -163,6 +234,28 @@ mod tests {
         ] {
             assert_eq!(function(linkage_name), Function::MovedOut, "{linkage_name}");
         }
+    }
+
+    #[test]
+    fn names_with_dots_of_their_own_are_kept() {
+        for name in [
+            "runtime.alpha",
+            "runtime.beta",
+            "main.main.func1.1",
+            "main.init.0",
+            "main.(*T).Step",
+            "runtime.cold.func1",
+            "github.com/a/b.part",
+            "camlFoo.bar_123",
+            "julia_step.12",
+            "a.part_two",
+            ".alpha",
+        ] {
+            let named = Function::Named(name.to_owned());
+            assert_eq!(function(name), named, "{name}");
+        }
+        let of_go = Function::Named("main.step".to_owned());
+        assert_eq!(function("main.step._omp_fn.0"), of_go);
     }
 
     #[test]
