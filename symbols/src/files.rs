@@ -14,6 +14,7 @@ use object::{Object, ObjectSection};
 use super::Options;
 use super::instance::Instance;
 use super::problem::Problem;
+use super::vdso;
 
 /// Where distributions put debug files.
 const SYSTEM_DEBUG_DIR: &str = "/usr/lib/debug";
@@ -89,6 +90,11 @@ impl Files {
 
 /// The module's file, where it is the one that was traced.
 fn own_file(instance: &Instance, path: &Path) -> Result<Vec<u8>, Problem> {
+    if vdso::name(&instance.path).is_some() {
+        let is_it = |bytes: &Vec<u8>| build_id(bytes).is_some_and(|id| id == instance.build_id);
+        let bytes = vdso::of_this_process().filter(|_| !instance.build_id.is_empty());
+        return bytes.filter(is_it).ok_or(Problem::Missing);
+    }
     let found = fs::metadata(path).map_err(|_| Problem::Missing)?;
     // Asked before it is opened: to open a pipe would wait for its writer.
     if !found.is_file() {

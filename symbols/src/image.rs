@@ -12,6 +12,7 @@ use super::files::{Files, MAX_BYTES};
 use super::function::{Function, function, is_of_rust};
 use super::runtime;
 use super::table::{Caller, MAX_CALLERS, Place};
+use super::unwind;
 
 pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
 type Sections<'d> = gimli::DwarfSections<Cow<'d, [u8]>>;
@@ -54,7 +55,21 @@ pub(super) fn places(files: &Files, code: Code, offsets: &[u64]) -> Vec<Place> {
         code,
         calls: module.as_ref().map(Calls::of).unwrap_or_default(),
     };
-    offsets.iter().map(|offset| image.place(*offset)).collect()
+    let places = offsets.iter().map(|offset| image.place(*offset));
+    let mut places: Vec<Place> = places.collect();
+    if let Some(module) = &module
+        && places.iter().any(is_nameless)
+    {
+        let functions = unwind::functions(module);
+        let nameless = places.iter_mut().filter(|place| is_nameless(place));
+        nameless.for_each(|place| place.function_start = unwind::begin(&functions, place.offset));
+    }
+    places
+}
+
+/// Whether no symbol holds the place.
+fn is_nameless(place: &Place) -> bool {
+    place.function.is_none() && place.function_start.is_none()
 }
 
 fn parse(bytes: &Option<Vec<u8>>) -> Option<object::File<'_>> {

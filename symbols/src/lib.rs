@@ -36,6 +36,8 @@ mod problem;
 mod runtime;
 mod stored;
 mod table;
+mod unwind;
+mod vdso;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -10,6 +10,7 @@ use omptrace_trace_format::field::Address;
 use super::function::without_parameters;
 use super::instance::{Instance, file_name};
 use super::problem::Problem;
+use super::vdso;
 
 /// The names of a trace's code addresses, by module.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,7 +37,7 @@ pub(super) struct Place {
     /// The address as the module's file has it; that of the call, which is one less than the return address.
     pub(super) offset: u64,
     pub(super) function: Option<String>,
-    /// Where the function begins, where the symbol table says.
+    /// Where the function begins, where the symbol table says; of code in no symbol's, where the unwind information does.
     pub(super) function_start: Option<u64>,
     pub(super) source: Option<(String, u32)>,
     /// The function is a runtime's, linked into the program.
@@ -87,7 +88,7 @@ pub struct Symbol<'t> {
     pub module: Cow<'t, str>,
     /// The return address as the module's file has it: what `objdump` shows.
     pub offset: u64,
-    /// The return address's distance from its function's begin, where the symbol table says.
+    /// The return address's distance from its function's begin, where the symbol table says, or the unwind information.
     pub function_offset: Option<u64>,
     /// The address is in the OpenMP runtime: the enclosing construct's shows where the program is.
     pub in_runtime: bool,
@@ -100,6 +101,11 @@ pub struct Symbol<'t> {
 }
 
 impl Symbol<'_> {
+    /// The function's begin as the module's file has it, where that is known; else the address itself.
+    pub fn begin(&self) -> u64 {
+        self.offset.wrapping_sub(self.function_offset.unwrap_or(0))
+    }
+
     /// How much is known of the address.
     pub fn quality(&self) -> Quality {
         match (self.line, self.function) {
@@ -228,7 +234,10 @@ impl Table {
             function: place.and_then(|place| place.function.as_deref()),
             file: source.map(|(file, _)| file.as_str()),
             line: source.map(|(_, line)| *line),
-            module: module.path.lossy(),
+            module: match module.path.lossy() {
+                path if vdso::name(&path).is_some() => file_name(&path).to_owned().into(),
+                path => path,
+            },
             offset,
             function_offset: place
                 .and_then(|place| place.function_start)

@@ -72,7 +72,7 @@ fn look_up(stage: &mut Stage<'_>, address: u64) -> Vec<Code> {
     let flush = symbol.is_behind_fence.then_some(RuntimeActivity::Flush);
     let name = |function: Option<&str>| match function {
         Some(function) => without_parameters(function).to_owned(),
-        None => format!("{library}+{:#x}", symbol.offset),
+        None => format!("{library}+{:#x}", symbol.begin()),
     };
     let innermost = (
         name(symbol.function),
