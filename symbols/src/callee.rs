@@ -86,6 +86,23 @@ impl<'d> Calls<'d> {
         }
     }
 
+    /// Whether the call that returns to `return_address` launches the kernel of a target construct, in the code of LLVM's
+    /// compilers.
+    pub(super) fn launches_kernel(&self, return_address: u64, symbols: &[TextSymbol<'_>]) -> bool {
+        let is_launch =
+            |name: &str| name.starts_with("__tgt_target") && !name.starts_with("__tgt_target_data");
+        match self.callee(return_address) {
+            Some(Callee::Imported(name)) => is_launch(name),
+            Some(Callee::At(address)) => {
+                let first = symbols.partition_point(|symbol| symbol.start < address);
+                let there = symbols[first..].iter();
+                let mut there = there.take_while(|symbol| symbol.start == address);
+                there.any(|symbol| is_launch(symbol.name))
+            }
+            None => false,
+        }
+    }
+
     /// Whether the instruction before `address` is a memory fence.
     pub(super) fn is_behind_fence(&self, address: u64) -> bool {
         FENCES.iter().any(|fence| {

@@ -1,6 +1,7 @@
 //! The places of a module's addresses, from its files.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use addr2line::Context;
 use addr2line::gimli::{self, EndianSlice, RunTimeEndian};
@@ -9,7 +10,7 @@ use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 use super::callee::Calls;
 use super::enclosing::Functions;
 use super::files::{Files, MAX_BYTES};
-use super::function::{Function, function, is_of_rust};
+use super::function::{Function, function, is_of_rust, kernel};
 use super::runtime;
 use super::table::{Caller, MAX_CALLERS, Place};
 use super::unwind;
@@ -54,6 +55,11 @@ pub(super) fn places(files: &Files, code: Code, offsets: &[u64]) -> Vec<Place> {
         functions: Functions::default(),
         code,
         calls: module.as_ref().map(Calls::of).unwrap_or_default(),
+        kernels: [&debug, &module]
+            .into_iter()
+            .flatten()
+            .flat_map(kernels)
+            .collect(),
     };
     let places = offsets.iter().map(|offset| image.place(*offset));
     let mut places: Vec<Place> = places.collect();
@@ -120,6 +126,16 @@ fn text_symbols<'d>(file: &object::File<'d>) -> Vec<TextSymbol<'d>> {
     }
 }
 
+/// Function and line of each target construct of which the program has a kernel.
+fn kernels(file: &object::File<'_>) -> Vec<(String, u32)> {
+    let kernels = file.symbols().filter_map(|symbol| {
+        let name = symbol.name().ok()?;
+        // Data that belongs to the kernel has a mark in front: `.__omp_offloading_1_2_main_l4.region_id`.
+        kernel(&name[name.find("__omp_offloading_")?..])
+    });
+    kernels.collect()
+}
+
 /// A module's files, ready to be asked.
 struct Image<'d> {
     symbols: Vec<TextSymbol<'d>>,
@@ -127,6 +143,7 @@ struct Image<'d> {
     functions: Functions,
     code: Code,
     calls: Calls<'d>,
+    kernels: BTreeSet<(String, u32)>,
 }
 
 /// A function, perhaps an inlined one, at an address: its linkage name, and the line there.
@@ -165,12 +182,50 @@ impl Image<'_> {
             Some(name) => self.function(offset, &name, place.source.as_ref()),
             None => None,
         };
+        if place.source.is_none()
+            && let Some(function) = &place.function
+        {
+            place.source = self.target_construct(offset, function);
+        }
         for (linkage_name, source) in frames.take(MAX_CALLERS) {
             let function =
                 linkage_name.and_then(|name| self.function(offset, &name, source.as_ref()));
             place.callers.push(Caller { function, source });
         }
         place
+    }
+
+    /// The line of the target construct in `function` whose kernel is launched at `offset`. Clang up to 19 gives that call no line,
+    /// but the kernel's name has the construct's. Where the function has several, it is the one between the lines around.
+    fn target_construct(&self, offset: u64, function: &str) -> Option<(String, u32)> {
+        let of_function = self.kernels.iter().filter(|(of, _)| of == function);
+        let lines: Vec<u32> = of_function.map(|(_, line)| *line).collect();
+        let return_address = offset.wrapping_add(1);
+        if lines.is_empty() || !self.calls.launches_kernel(return_address, &self.symbols) {
+            return None;
+        }
+        let symbol = self.symbol(offset)?;
+        let context = self.context.as_ref()?;
+        let rows = context.find_location_range(symbol.start, symbol.end).ok()?;
+        let rows = rows.filter_map(|(address, _, row)| {
+            Some((address, row.file?, row.line.filter(|line| *line != 0)?))
+        });
+        let mut rows: Vec<(u64, &str, u32)> = rows.collect();
+        // A function begins in its own file; code of others is inlined behind that.
+        let file = rows.first()?.1;
+        rows.retain(|(_, of, _)| *of == file);
+        let line = match lines[..] {
+            [line] => line,
+            _ => {
+                let after = rows.partition_point(|(address, ..)| *address <= offset);
+                let (before, after) = (rows[..after].last()?.2, rows.get(after)?.2);
+                let is_between =
+                    |line: &u32| (before.min(after)..=before.max(after)).contains(line);
+                let mut between = lines.into_iter().filter(is_between);
+                between.next().filter(|_| between.next().is_none())?
+            }
+        };
+        Some((file.to_owned(), line))
     }
 
     /// The function that holds `offset`.

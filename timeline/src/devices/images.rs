@@ -57,6 +57,12 @@ impl Images {
         }
     }
 
+    /// Whether `function` has target constructs.
+    pub(crate) fn has(&self, function: &str) -> bool {
+        let mut functions = self.functions.values();
+        functions.any(|in_line| in_line.contains(function))
+    }
+
     /// The function whose target construct is in `line`, where there is one only.
     pub(crate) fn function(&self, line: u32) -> Option<&str> {
         let functions = self.functions.get(&line)?;

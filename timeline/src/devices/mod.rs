@@ -658,7 +658,13 @@ fn kernel_label(
         });
     };
     let line = source.line.as_ref().map(|(_, line)| *line);
-    let of_image = || Some(images.function(line?)?.to_owned());
+    let of_image = || match line {
+        Some(line) => images.function(line).map(str::to_owned),
+        None => source
+            .function
+            .clone()
+            .filter(|function| images.has(function)),
+    };
     let name = match function.or_else(of_image) {
         Some(function) => format!("kernel {function} @{text}"),
         None => format!("kernel @{text}"),
