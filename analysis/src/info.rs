@@ -542,8 +542,24 @@ fn sampling_lines(sampling: &Sampling) -> Vec<String> {
         "asked for each {period} ms of processor time ({})",
         sampling.clock
     );
-    let problems = sampling.problems.iter().cloned();
+    let problems = once_each(&sampling.problems);
     std::iter::once(asked).chain(problems).collect()
+}
+
+/// Each problem once, in the order of the first, with how often it occurred: tracers up to 0.2.0 tell of one again and again.
+fn once_each(problems: &[String]) -> Vec<String> {
+    let mut counts: Vec<(&String, usize)> = Vec::new();
+    for problem in problems {
+        match counts.iter_mut().find(|(known, _)| *known == problem) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((problem, 1)),
+        }
+    }
+    let line = |(problem, count): (&String, usize)| match count {
+        1 => problem.clone(),
+        count => format!("{problem} ({count} times)"),
+    };
+    counts.into_iter().map(line).collect()
 }
 
 fn device_lines(info: &DeviceInfo) -> Vec<String> {
@@ -558,7 +574,7 @@ fn device_lines(info: &DeviceInfo) -> Vec<String> {
         &device.r#type
     };
     let mut lines = vec![format!("{kind}, {records}")];
-    lines.extend(device.problems.iter().cloned());
+    lines.extend(once_each(&device.problems));
     let counts = &device.counts;
     lines.extend(
         counts
