@@ -626,3 +626,14 @@ fn stream_line(stream: &StreamInfo) -> String {
     }
     line
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_is_shown_once() {
+        let problems = ["b", "a", "b", "b"].map(str::to_owned);
+        assert_eq!(once_each(&problems), ["b (3 times)", "a"]);
+    }
+}

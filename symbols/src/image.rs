@@ -364,6 +364,96 @@ int region(void) {
     }
 
     #[test]
+    fn stripped_code_has_the_begin_of_its_function() {
+        const SOURCE: &str = "volatile long sum;
+static __attribute__((noinline)) void first(void) { sum++; }
+static __attribute__((noinline)) void second(void) { first(); sum++; }
+void both(void) { first(); second(); }
+";
+        let whole = compiled("gcc", "-O1", SOURCE);
+        let file = parse(&whole.module).expect("an ELF file");
+        let symbols = text_symbols(&file);
+        let folder = tempfile::tempdir().expect("a folder");
+        let library = folder.path().join("p.so");
+        std::fs::write(&library, whole.module.as_ref().expect("bytes")).expect("a file");
+        let done = Command::new("strip").arg("-s").arg(&library).status();
+        assert!(done.is_ok_and(|status| status.success()));
+        let stripped = Files {
+            module: Some(std::fs::read(&library).expect("the library")),
+            ..Files::default()
+        };
+        for name in ["first", "second"] {
+            let symbol = symbols.iter().find(|symbol| symbol.name == name);
+            let symbol = symbol.expect("a function");
+            let offsets: Vec<u64> = (symbol.start..symbol.end).collect();
+            for place in places(&stripped, Code::Calls, &offsets) {
+                let known = (place.function.as_deref(), place.function_start);
+                assert_eq!(known, (None, Some(symbol.start)), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_vdso_has_names() {
+        let files = Files {
+            module: Some(crate::vdso::of_this_process().expect("a vDSO")),
+            ..Files::default()
+        };
+        let file = parse(&files.module).expect("an ELF file");
+        let symbols = text_symbols(&file);
+        let symbol = symbols
+            .iter()
+            .find(|symbol| symbol.name.ends_with("clock_gettime"));
+        let start = symbol.expect("a clock").start;
+        let place = places(&files, Code::Calls, &[start]).remove(0);
+        let function = place.function.expect("a name");
+        assert!(function.ends_with("clock_gettime"), "{function}");
+    }
+
+    #[test]
+    fn the_launch_of_a_kernel_without_a_line_has_that_of_its_construct() {
+        /// Launches as Clang 19's code does: at line 0, between lines 4 and 6, and 8 and 10.
+        const SOURCE: &str = "volatile long sum;
+void __tgt_target_kernel(void);
+void region(void) {
+  sum = 4;
+#line 0
+  __tgt_target_kernel();
+#line 6
+  sum = 6;
+
+  sum = 8;
+#line 0
+  __tgt_target_kernel();
+#line 10
+  sum = 10;
+}
+";
+        let kernel = |line: u32| format!("void __omp_offloading_1_2_region_l{line}(void) {{}}\n");
+        let lines = |kernels: &[u32]| -> Vec<u32> {
+            let kernels: String = kernels.iter().map(|line| kernel(*line)).collect();
+            let files = compiled("clang-14", "-O1", &(SOURCE.to_owned() + &kernels));
+            let file = parse(&files.module).expect("an ELF file");
+            let symbols = text_symbols(&file);
+            let calls = Calls::of(&file);
+            let region = symbols.iter().find(|symbol| symbol.name == "region");
+            let region = region.expect("a function");
+            let offsets = region.start..region.end;
+            let launches = offsets.filter(|offset| calls.launches_kernel(offset + 1, &symbols));
+            let launches: Vec<u64> = launches.collect();
+            assert_eq!(launches.len(), 2);
+            let places = places(&files, Code::Calls, &launches).into_iter();
+            places.filter_map(|place| Some(place.source?.1)).collect()
+        };
+        assert_eq!(lines(&[5, 9]), [5, 9]);
+        // Both, as far as anybody can say, of the only one.
+        assert_eq!(lines(&[5]), [5, 5]);
+        assert!(lines(&[]).is_empty());
+        // Two of them lie where only one can be.
+        assert_eq!(lines(&[5, 6, 9]), [9]);
+    }
+
+    #[test]
     fn inlined_code_has_the_functions_that_it_is_inlined_into() {
         const SOURCE: &str = "volatile long sum;
 static inline __attribute__((always_inline)) void inner(void) { sum++; }

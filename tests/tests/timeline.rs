@@ -314,6 +314,7 @@ const PROGRAMS: &[(&str, &[&str])] = &[
     ("tests/programs/nearly_everything.c", &["3", "5"]),
     ("tests/programs/tasks.c", &["2", "8"]),
     ("tests/programs/task_paths.c", &["2", "5"]),
+    ("tests/programs/divided_taskloop.c", &[]),
     ("tests/programs/locks.c", &["2", "50"]),
     ("tests/programs/nested.c", &["2", "2", "5"]),
     ("tests/programs/control_tool.c", &["2", "5"]),
