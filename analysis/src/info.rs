@@ -546,7 +546,7 @@ fn sampling_lines(sampling: &Sampling) -> Vec<String> {
     std::iter::once(asked).chain(problems).collect()
 }
 
-/// Each problem once, in the order of the first, with how often it occurred: tracers up to 0.2.0 tell of one again and again.
+/// Each problem once, in the order of the first, with how often it occurred: tracers up to 0.2.0 repeat them.
 fn once_each(problems: &[String]) -> Vec<String> {
     let mut counts: Vec<(&String, usize)> = Vec::new();
     for problem in problems {

@@ -781,8 +781,8 @@ impl<'t, 's> Interpreter<'t, 's> {
         }
     }
 
-    /// `task` has created another one. Only a parallel region of its own has ended for certain, not a task that runs above:
-    /// LLVM's runtime divides a taskloop by tasks of its own, and says that the loop's task encountered what these create.
+    /// `task` has created another one. Only a parallel region of its own has ended for certain, not a task that runs above.
+    /// LLVM's runtime divides a taskloop by tasks of its own. It says that the loop's task encountered what these create.
     #[inline]
     fn creates_task(&mut self, thread: usize, time: Ns, task: Id) {
         let is_it = |frame: &Frame| frame.is_task() && frame.key == task.0;
