@@ -1,6 +1,7 @@
 //! Programs in production crash, fork under load, get signals, run out of disk, live in sandboxes, and share the
 //! runtime with other tools. The program never notices the tracer, and nothing is lost silently.
 
+mod callbacks;
 mod children;
 mod disks;
 mod ends;
@@ -8,6 +9,7 @@ mod files;
 mod limits;
 mod other_tools;
 mod permissions;
+mod sanitizers;
 mod settings;
 mod signals;
 
