@@ -301,6 +301,49 @@ fn what_is_loaded_apart_is_observed_by_audit() {
     );
 }
 
+/// glibc takes the room of libraries that audit from that of the program's own.
+#[test]
+fn audit_leaves_room_for_thread_local_storage() {
+    let large = compile(
+        "tests/programs/large_storage.c",
+        Compiler::Gcc,
+        &["-shared", "-fPIC", "-fno-openmp"],
+    );
+    let program = compile("tests/programs/hello.c", Compiler::Gcc, &[]);
+    let linked = compile(
+        "tests/programs/hello.c",
+        Compiler::Gcc,
+        &["-Wl,--no-as-needed", large.to_str().expect("a text")],
+    );
+    let by_shell = "LD_PRELOAD=$1:$LD_PRELOAD exec \"$0\"";
+    for (command, preloaded) in [
+        (vec![linked.as_os_str()], None),
+        (vec![program.as_os_str()], Some(&large)),
+        (
+            vec![
+                "sh".as_ref(),
+                "-c".as_ref(),
+                by_shell.as_ref(),
+                program.as_os_str(),
+                large.as_os_str(),
+            ],
+            None,
+        ),
+    ] {
+        let traces = Traces::folder();
+        let mut recorded = Command::new(omptrace_program());
+        recorded
+            .args(["record", "--audit", "--"])
+            .args(&command)
+            .env("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")
+            .envs(preloaded.map(|library| ("LD_PRELOAD", library)))
+            .current_dir(traces.path());
+        let output = ended_well(&mut recorded);
+        let traced = traces.all_files();
+        assert_eq!(traced.len(), 1, "{command:?}: {output:?}");
+    }
+}
+
 #[test]
 fn observes_libgomp_itself_where_that_is_asked_for() {
     let program = compile("tests/programs/nearly_everything.c", Compiler::Gcc, &[]);

@@ -64,6 +64,13 @@ fn python_whose_environment_has_a_runtime() {
     let output = ended_well(&mut command);
     assert_eq!(output.stdout, b"checksum 6\n", "{output:?}");
     assert_eq!(counts(&dump(&traces.only()))["parallel_begin"], 3);
+    // The file is no sign that the program runs on it.
+    assert!(
+        said(&output).contains("observes GCC's libgomp"),
+        "{output:?}"
+    );
+    let version = info(&traces.only())["runtime"]["version"].to_string();
+    assert!(version.contains("libgomp of GCC"), "{version}");
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use omptrace_tests::env::{Compiler, compile, failing_calls, runtime, tool_library};
+use omptrace_tests::env::{
+    Compiler, compile, failing_calls, omptrace_program, runtime, tool_library,
+};
 use omptrace_tests::trace::{Traces, count, dump, dump_with_warnings, info};
 
 use crate::{all_regions, one_line, program, regions, run};
@@ -33,6 +35,40 @@ fn a_program_of_one_thread_stays_one() {
             assert_eq!(count(&events, "parallel_begin"), regions + 1);
             assert_eq!(count(&events, "parallel_end"), regions + 1);
         }
+    }
+}
+
+/// What the filter does not know ends tracing, in a line of the tracer's: the standard library's words about a panic are not
+/// among them. Where the filter kills, `record` says so.
+#[test]
+fn a_program_that_forbids_itself_system_calls_is_traced_until_then() {
+    for compiler in [Compiler::Gcc, Compiler::Clang22] {
+        let program = compile("tests/programs/filtered.c", compiler, &[]);
+        let record = |how: &str| {
+            let traces = Traces::folder();
+            let output = Command::new(omptrace_program())
+                .args(["record", "--quiet", "-o"])
+                .arg(traces.path().join("%p.omptrace"))
+                .arg("--")
+                .arg(&program)
+                .arg(how)
+                .env("LD_LIBRARY_PATH", runtime("llvm-19"))
+                .output()
+                .expect("omptrace can be run");
+            traces.only();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            (output, said)
+        };
+        let (output, said) = record("refuse");
+        assert_eq!(output.status.code(), Some(4), "{compiler:?}: {said}");
+        assert_eq!(output.stdout, b"threads 40002\n");
+        assert!(said.contains("tracing was turned off"), "{said}");
+        for word in ["panicked", "backtrace", "internal error"] {
+            assert!(!said.contains(word), "{compiler:?}: {said}");
+        }
+        let (output, said) = record("kill");
+        assert_eq!(output.status.code(), Some(128 + 31), "{compiler:?}: {said}");
+        assert!(said.contains("forbids itself system calls"), "{said}");
     }
 }
 

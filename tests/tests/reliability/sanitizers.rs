@@ -183,12 +183,14 @@ fn thread_sanitizer_reports_nothing_of_the_tracer() {
                 .arg(&program)
                 .arg("well")
                 .env("TSAN_OPTIONS", "exitcode=5"));
-            let said = String::from_utf8_lossy(&recorded.stderr)
-                .replace("libomptgomp.so observes GCC's libgomp", "");
-            assert!(
-                !said.contains("libompt"),
-                "{compiler:?} {options:?}: {said}"
-            );
+            // The adapter calls the runtime, and so is in the stacks of its races.
+            let said = String::from_utf8_lossy(&recorded.stderr);
+            let is_ours = |line: &str| {
+                let summary = line.contains("SUMMARY") && line.contains("libompt");
+                summary || line.contains("(libomptrace.so+")
+            };
+            let ours: Vec<&str> = said.lines().filter(|line| is_ours(line)).collect();
+            assert!(ours.is_empty(), "{compiler:?} {options:?}: {said}");
             assert_eq!(recorded.status.code(), Some(5), "{said}");
             assert_eq!(recorded.stdout, b"threads 1000\n");
             traces.only();

@@ -6,7 +6,7 @@
 //! | [`lock`] | mutex and semaphore over futex(2) |
 //! | [`clock`] | the time of an event; it is on the hot path |
 //! | [`containment`] | keeps panics, cancellation and changes of `errno` from the program |
-//! | [`unwatched`] | keeps sanitizers of the program from judging the tracer |
+//! | [`unwatched`] | keeps sanitizers of the program from checking the tracer |
 //! | [`log`] | one line on stderr |
 //! | [`protected_fd`] | files whose descriptors the program may close |
 //! | [`helper_thread`] | the tracer's own threads, which may have to begin and end under the loader's lock |

@@ -1,6 +1,6 @@
 //! The sanitizers that the program was built with look away while the tracer works.
 //!
-//! They take the place of functions of the C library, and judge who calls them by what instrumented code did before. The
+//! They take the place of functions of the C library, and check who calls them by what instrumented code did before. The
 //! tracer is not instrumented. So MemorySanitizer takes each text that we wrote for uninitialized, and ends the program over
 //! it. ThreadSanitizer knows none of our orderings. LeakSanitizer follows no pointers in memory that we mapped ourselves, and
 //! reports what we keep on purpose as a leak of the program. Each has functions for code like ours. The loader finds them
