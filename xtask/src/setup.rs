@@ -213,8 +213,12 @@ impl Job {
             Job::Unpack(wanted) => unpack(wanted),
             Job::Pip { folder, modules } => {
                 let folder = tools().join(folder);
+                if folder.exists() {
+                    // What another version needed must not stay.
+                    fs::remove_dir_all(&folder)?;
+                }
                 run(pip("install")
-                    .args(["--upgrade", "--target"])
+                    .arg("--target")
                     .arg(&folder)
                     .args(*modules))?;
                 fs::write(folder.join(MODULES), modules.join(" "))?;
