@@ -151,17 +151,17 @@ unsafe extern "C" fn visit<F: FnMut(&Module, &[libc::Elf64_Phdr])>(
         (&*info, headers, &mut *f.cast::<F>())
     };
     let base = info.dlpi_addr as usize;
-    let mut place = usize::MAX..0;
+    let (mut start, mut end) = (usize::MAX, 0);
     for header in headers
         .iter()
         .filter(|header| header.p_type == libc::PT_LOAD)
     {
         let begin = base.wrapping_add(header.p_vaddr as usize);
-        place.start = place.start.min(begin);
-        place.end = place.end.max(begin.wrapping_add(header.p_memsz as usize));
+        start = start.min(begin);
+        end = end.max(begin.wrapping_add(header.p_memsz as usize));
     }
     if let Some(library) = Library::of_headers(base, headers) {
-        let name = info.dlpi_name;
+        let (place, name) = (start..end, info.dlpi_name);
         f(
             &Module {
                 library,
