@@ -162,11 +162,14 @@ fn only_programs_that_need_it_have_the_tracer_preloaded() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (library, _) = old_runtime(COLLECTOR, folder.path(), true);
     std::fs::write(folder.path().join("x.c"), SOURCE).expect("written");
+    let libomp = runtime("llvm-19");
+    let of_libomp = ["-L", "-Wl,-rpath,"].map(|flag| format!("{flag}{}", libomp.display()));
     for (words, expected) in [
         (
             vec![
                 "-Wl,--no-as-needed",
-                "-L/usr/lib/llvm-19/lib",
+                &*of_libomp[0],
+                &*of_libomp[1],
                 "-l:libomp.so.5",
             ],
             "no",
