@@ -309,13 +309,13 @@ fn audit_leaves_room_for_thread_local_storage() {
         Compiler::Gcc,
         &["-shared", "-fPIC", "-fno-openmp"],
     );
-    let program = compile("tests/programs/hello.c", Compiler::Gcc, &[]);
+    let program = compile("tests/programs/nested.c", Compiler::Gcc, &[]);
     let linked = compile(
-        "tests/programs/hello.c",
+        "tests/programs/nested.c",
         Compiler::Gcc,
         &["-Wl,--no-as-needed", large.to_str().expect("a text")],
     );
-    let by_shell = "LD_PRELOAD=$1:$LD_PRELOAD exec \"$0\"";
+    let by_shell = "LD_PRELOAD=$1:$LD_PRELOAD exec \"$0\" 2 2 2";
     for (command, preloaded) in [
         (vec![linked.as_os_str()], None),
         (vec![program.as_os_str()], Some(&large)),
@@ -335,6 +335,7 @@ fn audit_leaves_room_for_thread_local_storage() {
         recorded
             .args(["record", "--audit", "--"])
             .args(&command)
+            .args(["2", "2", "2"])
             .env("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")
             .envs(preloaded.map(|library| ("LD_PRELOAD", library)))
             .current_dir(traces.path());

@@ -160,7 +160,7 @@ static KEPT: AtomicPtr<Kept> = AtomicPtr::new(null_mut());
 fn keep(cache: Cache) -> *mut Cache {
     let next = null_mut();
     let kept = Box::into_raw(Box::new(Kept { cache, next }));
-    // Relaxed, as below: nobody follows the list but LeakSanitizer, when threads stand still.
+    // Relaxed, as below: nobody follows the list but LeakSanitizer.
     let mut first = KEPT.load(Ordering::Relaxed);
     loop {
         // SAFETY: just made, and nobody else's yet.
