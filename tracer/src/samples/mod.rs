@@ -44,7 +44,7 @@ use crate::os::helper_thread::HelperThread;
 use crate::os::lock::Mutex;
 use crate::os::log::warning;
 use crate::os::perf::Ticker;
-use crate::os::{system, timer};
+use crate::os::{stack, system, timer};
 use crate::session::Session;
 pub(crate) use creators::{OF_REGIONS, OF_TASKS};
 use drain::Drain;
@@ -171,11 +171,11 @@ impl Samples {
         thread_ends(stream);
         // Acquire; pairs with Release in `begin`.
         if self.is_on.load(Ordering::Acquire) {
-            self.sample_thread(session, stream);
+            stack::with_much(|| self.sample_thread(session, stream));
         }
     }
 
-    /// Samples the calling thread from now on. It needs much stack, which threads that are not sampled may not have.
+    /// Samples the calling thread from now on.
     #[cold]
     #[inline(never)]
     fn sample_thread(&self, session: &'static Session, stream: &Stream) {
