@@ -123,7 +123,9 @@ impl EventCounts {
 impl ProcessReport {
     /// Words about everything that is missing or repaired, each with how bad it is; empty for a sound trace.
     pub fn notes(&self) -> Vec<(Severity, String)> {
-        let lost = self.losses().map(|(severity, _, text)| (severity, text));
+        // What a summary says has the losses, too.
+        let losses = self.losses().filter(|_| self.summarised.is_empty());
+        let lost = losses.map(|(severity, _, text)| (severity, text));
         let diagnostics = self
             .diagnostics
             .iter()
@@ -280,5 +282,19 @@ mod tests {
         assert_eq!(severities(Ending::Running, 1), [Warning, Warning]);
         assert_eq!(severities(Ending::Ended, 0), [Note, Warning]);
         assert_eq!(severities(Ending::DidNotFinish, 0), [Warning, Warning]);
+    }
+
+    #[test]
+    fn what_a_summary_says_is_said_once() {
+        let said = (
+            Severity::Warning,
+            "events were lost while tracing (3)".to_owned(),
+        );
+        let report = ProcessReport {
+            lost: 3,
+            summarised: vec![said.clone()],
+            ..ProcessReport::default()
+        };
+        assert_eq!(report.notes(), [said]);
     }
 }
