@@ -25,7 +25,7 @@ pub(crate) struct Unnoted {
     pub(crate) unseen: Option<(PathBuf, io::Error)>,
 }
 
-/// Clocks of file systems may be behind ours; files that are older than this are none of the run.
+/// Clocks of file systems may be behind ours, by more where [`behind`] shows it; files that are older than this are none of the run.
 const MAX_SKEW: Duration = Duration::from_secs(60);
 
 /// The most files that are looked at: an output may lie where much else is written.
@@ -38,20 +38,21 @@ pub(crate) fn find(
     noted: &[Session],
     since: SystemTime,
 ) -> Unnoted {
+    let pattern = Path::new(pattern);
     let noted_paths: BTreeSet<PathBuf> = noted
         .iter()
         .filter_map(|session| fs::canonicalize(&session.trace).ok())
         .collect();
-    let oldest = since.checked_sub(MAX_SKEW);
+    let folders = folders(pattern.parent().unwrap_or(Path::new("/")));
+    let behind = folders.iter().find_map(|folder| behind(folder));
+    let oldest = since.checked_sub(MAX_SKEW.saturating_add(behind.unwrap_or_default()));
     let is_new = |path: &Path| {
         let file = fs::metadata(path).ok().filter(fs::Metadata::is_file);
         let changed = file.and_then(|file| file.modified().ok());
         changed.is_some_and(|changed| oldest.is_none_or(|oldest| changed >= oldest))
     };
-    let pattern = Path::new(pattern);
     let name = pattern.file_name().unwrap_or_default();
     let mut unnoted = Unnoted::default();
-    let folders = folders(pattern.parent().unwrap_or(Path::new("/")));
     let files = folders.iter().flat_map(|folder| {
         let entries = fs::read_dir(folder).map_err(|error| unnoted.miss(folder, error));
         let entries = entries.into_iter().flatten().flatten();
@@ -95,6 +96,15 @@ impl Unnoted {
             self.unseen.get_or_insert((path.to_owned(), error));
         }
     }
+}
+
+/// How far the clock that gives files their times is behind ours: it may be a server's, and ours one that is made up (faketime(1)).
+fn behind(folder: &Path) -> Option<Duration> {
+    let now = SystemTime::now();
+    // Has no name, or loses it at once.
+    let probe = tempfile::tempfile_in(folder).ok()?;
+    let theirs = probe.metadata().ok()?.modified().ok()?;
+    now.duration_since(theirs).ok()
 }
 
 fn is_of_run(reader: &Reader, registry: &Path) -> bool {
