@@ -5,7 +5,10 @@
 //!                        | per module, in parallel
 //!                     files: the file that was traced, with its debug files; none where it has changed since
 //!                        |
+//!                        |  vdso: functions that the kernel puts into processes, which have no file
+//!                        |
 //!                     image: DWARF, else the symbol table --function--> names as the programmer wrote them
+//!                        |  unwind: where functions begin that have no symbol
 //!                        |  perf_map: code in no module, which the program made
 //!                        v
 //!                     Table --stored--> JSON in the trace's metadata
