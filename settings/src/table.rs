@@ -180,7 +180,7 @@ settings! {
         variable: "OMPTRACE_DEVICE_BUFFER",
         default: "64K",
         recorded: true,
-        meaning: "Size of the buffers that devices write their records to; up to 64M of them. The last ones are smaller.",
+        meaning: "Size of the buffers that devices write their records to; up to 64M of them. None takes more than an eighth of what is left.",
         option: None,
     }
     cupti: Cupti {
