@@ -1,4 +1,4 @@
-//! Libraries that another user cannot load: a program that runs as one, by `sudo` or `setpriv`, comes to no folder that is closed
+//! Libraries that another user cannot load. A program may run as one, by `sudo` or `setpriv`. It comes to no folder that is closed
 //! to others, as a home folder mostly is.
 
 use std::ffi::OsString;

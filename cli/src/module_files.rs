@@ -125,7 +125,7 @@ impl Keeping {
     }
 }
 
-/// How many files are kept where a process may have so many descriptors.
+/// How many files are kept where a process may have this many descriptors.
 fn most_files(limit: Option<u64>) -> usize {
     let left = limit.unwrap_or(u64::MAX).saturating_sub(OTHERS);
     usize::try_from(left).map_or(MAX_FILES, |left| left.min(MAX_FILES))

@@ -119,7 +119,7 @@ pub(crate) fn processor_ns() -> u64 {
     nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// By the system itself, as the tracer asks: libraries that are preloaded to fake the time stand in for libc's function.
+/// By the system itself, as the tracer asks: libraries that are preloaded to fake the time replace libc's function.
 fn nanoseconds(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,

@@ -15,9 +15,9 @@ use crate::process::{End, Ran};
 pub(crate) struct Seen {
     /// How it ended.
     pub(crate) end: End,
-    /// Its start and its end; `None` where they cannot be told by the trace's clock.
+    /// Its start and its end; `None` where they cannot be given by the trace's clock.
     pub(crate) life: Option<(u64, u64)>,
-    /// The energy that the machine used meanwhile; none where nobody can tell when.
+    /// The energy that the machine used meanwhile; none where it cannot be known when.
     pub(crate) energy: Vec<Energy>,
 }
 

@@ -158,7 +158,7 @@ unsafe impl Sync for Semaphore {}
 /// Sequentially consistent, as is the load by the thread that the semaphore wakes.
 extern "C" fn note(signal: libc::c_int) {
     NOTE.store(signal, Ordering::SeqCst);
-    // SAFETY: `sem_post` is async-signal-safe, and the semaphore was made before the handler was installed; it fails only where
+    // SAFETY: `sem_post` is async-signal-safe, and the semaphore was made before the handler was installed. It fails only where
     // it was posted more often than anybody can count. `__errno_location` returns this thread's `errno`.
     unsafe {
         let errno = libc::__errno_location();

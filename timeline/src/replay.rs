@@ -670,7 +670,7 @@ pub fn lifetime(reader: &Reader, start: Ns) -> Lifetime {
     let zero = i64::try_from(reader.clock().start_raw_ns()).unwrap_or(0);
     let on_timeline = |raw_ns: i64| raw_ns.saturating_sub(zero).saturating_add(start);
     let reading = |raw_ns: Option<u64>| i64::try_from(raw_ns?).ok().map(on_timeline);
-    // Older versions of `record` did not know where the process had another clock, as in a time namespace: by that, tracing
+    // Older versions of `record` did not know where the process had another clock, as in a time namespace. By that, tracing
     // began before the process did.
     let is_by_this_clock =
         |record: &&Record| reading(record.started_raw_ns).is_none_or(|it| it <= start);

@@ -22,8 +22,8 @@ const MAX_PLACES: usize = 16 << 10;
 /// Linux's; anything else in their place is damage.
 const ERROR_NUMBERS: RangeInclusive<u64> = 1..=4095;
 
-/// The spool's path where the user asked for no other folder: beside the trace, with its name. Of a name that leaves no room
-/// in a file's name for the ending, and for a number where that is taken, the begin is taken.
+/// The spool's path where the user asked for no other folder: beside the trace, with its name. A long name may leave no
+/// room for the ending, and for a number where the whole is taken: then it is cut.
 pub fn default_path(trace: &Path) -> PathBuf {
     const ENDING: &str = ".spool";
     const MAX_NAME: usize = 255 - ENDING.len() - ".10000".len();

@@ -451,7 +451,7 @@ fn convert_overwrites_its_own_outputs_and_no_trace() {
     }
 }
 
-/// Files that hold events by other names, and by links: none is replaced, whatever command is told to.
+/// Files that hold events by other names, and by links: none is replaced, whatever command is asked to.
 #[test]
 fn no_output_takes_the_place_of_a_file_with_events() {
     let folder = folder_with_trace("no_output_takes_the_place_of_events");

@@ -242,7 +242,7 @@ impl Drop for ProtectedFd {
     }
 }
 
-/// Moves the file to [`HIGH`], if it `may_make_room`, or the next number that is free; else to the highest number that is free
+/// Moves the file to [`HIGH`], if it `may_make_room`, or the next number that is free. Else moves it to the highest number that is free
 /// in the room that there is, and within the process's limit.
 fn out_of_the_way(file: OwnedFd, may_make_room: bool) -> OwnedFd {
     let end = (ROOM as u64).min(system::descriptor_limit()) as RawFd;

@@ -55,7 +55,7 @@ impl Stack {
             f: Some(f),
             result: MaybeUninit::uninit(),
         };
-        // SAFETY: the function takes this call, and no panic leaves it; the memory is a stack that nobody else uses, and its
+        // SAFETY: the function takes this call, and no panic leaves it. The memory is a stack that nobody else uses, and its
         // end is aligned to a page.
         unsafe {
             switch(

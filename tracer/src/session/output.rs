@@ -347,7 +347,7 @@ impl Names<'_> {
     }
 }
 
-/// At most so many bytes of the text, of whole letters.
+/// At most this many bytes of the text, of whole letters.
 fn begin_of(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
     while !text.is_char_boundary(end) {
