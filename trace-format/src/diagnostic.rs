@@ -93,7 +93,7 @@ kinds! {
         "# blocks of a kind that this version does not know are damaged";
     BytesBetween Warning "bytes_between"
         "# bytes between blocks are no block; readers pass them over";
-    SpoolUnchecked Warning "spool_unchecked"
+    SpoolUnchecked Note "spool_unchecked"
         "# chunks are in the spool alone, where damage cannot be seen; omptrace recover adds them to the trace";
     MetadataDamaged Warning "metadata_damaged"
         "a metadata block is damaged and was ignored";

@@ -220,7 +220,7 @@ fn bytes_between_blocks_are_noticed() {
 
 /// A spool has no check sums, so that no flip in it can be seen: that is said.
 #[test]
-fn chunks_in_a_spool_are_never_called_sound() {
+fn that_chunks_lie_in_a_spool_alone_is_noted() {
     let trace = Trace::new().spooled(chunk(1, 0), ChunkState::FULL, &words(1, 0));
     let reader = Reader::open(&trace.write()).unwrap();
     let kinds: Vec<_> = reader
