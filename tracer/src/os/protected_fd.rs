@@ -247,12 +247,16 @@ impl Drop for ProtectedFd {
 fn out_of_the_way(file: OwnedFd, may_make_room: bool) -> OwnedFd {
     let end = (ROOM as u64).min(system::descriptor_limit()) as RawFd;
     let at_least = |number| system::duplicate_from(file.as_fd(), number).ok();
-    let exactly = |number| match at_least(number)? {
-        moved if moved.as_raw_fd() == number => Some(moved),
-        other => {
-            system::close(other);
-            None
+    let exactly = |number| {
+        // A number beyond those in use may need a larger table, for which all threads wait.
+        let moved = (!system::is_open(number))
+            .then(|| at_least(number))
+            .flatten()?;
+        if moved.as_raw_fd() == number {
+            return Some(moved);
         }
+        system::close(moved);
+        None
     };
     let moved = may_make_room
         .then(|| at_least(HIGH))

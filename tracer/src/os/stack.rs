@@ -10,32 +10,46 @@ use std::thread;
 
 use crate::os::system;
 
-/// Its size. Pages that are never used are never there.
-const BYTES: usize = 1 << 20;
+/// Sizes to be tried: as much as a thread has by default, since a tool that follows ours runs there, too. Pages that are
+/// never used are never there.
+const BYTES: [usize; 2] = [8 << 20, 1 << 20];
 
-/// Runs `f` with much stack: the initial thread's, or another one where the calling thread is not that. Where there is no
-/// memory for it, on the thread's.
+/// So much of the initial thread's stack may be used already.
+const MAX_USED: usize = 512 << 10;
+
+/// Runs `f` with much stack: the initial thread's, or another one where the calling thread is on a stack that is not that.
+/// Where there is no memory for it, on the thread's.
 pub(crate) fn with_much<T>(f: impl FnOnce() -> T) -> T {
-    if system::is_initial_thread() {
+    if is_initial_stack() {
         return f();
     }
-    let Some(stack) = Stack::new() else {
+    let Some(stack) = BYTES.into_iter().find_map(Stack::new) else {
         return f();
     };
     stack.run(f)
 }
 
+/// Whether this is the upper end of the stack that the process began with. The initial thread of a child has the stack of the
+/// thread that forked; a program may give its threads other ones, as `makecontext` does.
+fn is_initial_stack() -> bool {
+    // SAFETY: it only reads what the kernel has passed. The random bytes lie above the first frame.
+    let top = unsafe { libc::getauxval(libc::AT_RANDOM) } as usize;
+    let here = (&raw const top).addr();
+    top.checked_sub(here).is_some_and(|used| used < MAX_USED)
+}
+
 struct Stack {
     base: *mut u8,
+    bytes: usize,
 }
 
 impl Stack {
-    fn new() -> Option<Stack> {
-        let base = system::map_private(BYTES).ok()?;
-        let stack = Stack { base };
+    fn new(bytes: usize) -> Option<Stack> {
+        let base = system::map_private(bytes).ok()?;
+        let stack = Stack { base, bytes };
         // Its lowest page stays closed, whatever is mapped below.
         let guard = system::page_bytes();
-        system::open_memory(base.wrapping_add(guard), BYTES - guard).ok()?;
+        system::open_memory(base.wrapping_add(guard), bytes - guard).ok()?;
         Some(stack)
     }
 
@@ -61,7 +75,7 @@ impl Stack {
             switch(
                 (&raw mut data).cast(),
                 call::<F, T>,
-                self.base.wrapping_add(BYTES),
+                self.base.wrapping_add(self.bytes),
             );
         }
         // SAFETY: `call` has run, with an `f` in place.
@@ -74,7 +88,7 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        system::unmap(self.base, BYTES);
+        system::unmap(self.base, self.bytes);
     }
 }
 
@@ -160,7 +174,7 @@ mod tests {
             (numbers.as_ptr().addr(), numbers.iter().sum::<u64>())
         });
         assert_eq!(sum, 150_000);
-        assert!(there.abs_diff(here) > BYTES / 4);
+        assert!(there.abs_diff(here) > BYTES[1] / 4);
         let panic = catch_unwind(|| with_much(|| panic!("within")));
         assert_eq!(panic.unwrap_err().downcast_ref(), Some(&"within"));
     }

@@ -465,6 +465,12 @@ pub(crate) fn duplicate_from(file: BorrowedFd<'_>, lowest: RawFd) -> io::Result<
     Ok(unsafe { OwnedFd::from_raw_fd(new as RawFd) })
 }
 
+/// Whether a descriptor has this number.
+pub(crate) fn is_open(number: RawFd) -> bool {
+    // SAFETY: a plain system call, which changes nothing.
+    unsafe { kernel::call(libc::SYS_fcntl, [number as usize, libc::F_GETFD as usize]) }.is_ok()
+}
+
 /// Zeroed private memory that a child of fork finds zeroed again.
 ///
 /// # Errors
@@ -515,11 +521,6 @@ pub(crate) fn thread_id() -> i32 {
 pub(crate) fn process_id() -> u32 {
     // SAFETY: no arguments.
     unsafe { kernel::call(libc::SYS_getpid, []) }.map_or(0, |id| id as u32)
-}
-
-/// Whether the calling thread is the one that the process began with.
-pub(crate) fn is_initial_thread() -> bool {
-    thread_id() as u32 == process_id()
 }
 
 /// The most descriptors that the process may have open: all have lower numbers.
