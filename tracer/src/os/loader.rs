@@ -4,7 +4,7 @@
 //! wait for a team of threads meanwhile, none of which may ask for that lock. `dl_iterate_phdr` has another one, which
 //! constructors do not hold.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs;
 use std::mem::transmute;
 use std::ptr::null_mut;
@@ -53,9 +53,16 @@ pub(crate) fn prepare() {
     FIND_OBJECT.store(function, Ordering::Relaxed);
 }
 
-/// Where the `.eh_frame_hdr` of the module at `pc` lies, 0 where there is none. `None` where the C library cannot be asked
-/// without a lock. Signal handlers may call it.
-pub(crate) fn unwind_header_of(pc: u64) -> Option<u64> {
+/// The beginning of glibc's `struct link_map`, which `<link.h>` shows.
+#[repr(C)]
+struct LinkMap {
+    addr: usize,
+    name: *const c_char,
+}
+
+/// What is known of the module at `pc` without a lock: nothing where there is none. `None` where the C library cannot be
+/// asked so. Signal handlers may call it.
+fn find_object(pc: usize) -> Option<Option<FoundObject>> {
     // Relaxed: see `prepare`.
     let function = FIND_OBJECT.load(Ordering::Relaxed);
     // SAFETY: null, or glibc's function of this name and type, which may be called in signal handlers.
@@ -70,9 +77,16 @@ pub(crate) fn unwind_header_of(pc: u64) -> Option<u64> {
     };
     // SAFETY: as above; `found` is valid for writing.
     match unsafe { find(pc as *mut c_void, &raw mut found) } {
-        0 => Some(found.eh_frame as u64),
-        _ => Some(0),
+        0 => Some(Some(found)),
+        _ => Some(None),
     }
+}
+
+/// Where the `.eh_frame_hdr` of the module at `pc` lies, 0 where there is none. `None` where the C library cannot be asked
+/// without a lock. Signal handlers may call it.
+pub(crate) fn unwind_header_of(pc: u64) -> Option<u64> {
+    let found = find_object(pc as usize)?;
+    Some(found.map_or(0, |found| found.eh_frame as u64))
 }
 
 /// A library, or the program.
@@ -82,8 +96,19 @@ struct Found {
     name: Vec<u8>,
 }
 
-/// The library that holds `address`.
+/// The library that holds `address`. It asks without a lock where it can: a thread that forks meanwhile would leave the
+/// lock of `dl_iterate_phdr` taken in the child.
 fn at(address: *const c_void) -> Option<Found> {
+    if let Some(found) = find_object(address as usize) {
+        let found = found?;
+        let link_map = found.link_map.cast::<LinkMap>();
+        // SAFETY: the loader keeps the structure for as long as the module is loaded, as the caller's address is.
+        let name = unsafe { link_map.as_ref() }?.name;
+        return Some(Found {
+            base: found.map_start as usize,
+            name: copied(name),
+        });
+    }
     struct Search {
         address: usize,
         found: Option<Found>,
@@ -113,13 +138,7 @@ fn at(address: *const c_void) -> Option<Found> {
         if !is_here {
             return 0;
         }
-        let name = match info.dlpi_name.is_null() {
-            true => Vec::new(),
-            // SAFETY: a C string of the loader, copied at once.
-            false => unsafe { CStr::from_ptr(info.dlpi_name) }
-                .to_bytes()
-                .to_vec(),
-        };
+        let name = copied(info.dlpi_name);
         search.found = Some(Found { base, name });
         1
     }
@@ -130,6 +149,15 @@ fn at(address: *const c_void) -> Option<Found> {
     // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
     search.found
+}
+
+/// A name that the loader has for a module.
+fn copied(name: *const c_char) -> Vec<u8> {
+    match name.is_null() {
+        true => Vec::new(),
+        // SAFETY: a C string of the loader, copied at once.
+        false => unsafe { CStr::from_ptr(name) }.to_bytes().to_vec(),
+    }
 }
 
 /// Where the library that holds `address` begins in memory.
