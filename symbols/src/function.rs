@@ -78,6 +78,8 @@ fn as_written(name: &str) -> &str {
                 function
             }
             None if is_copy(last) => function,
+            // A function inside another one, by GCC: gfortran's internal procedures are many, and have the number always.
+            None if is_number(last) && !function.starts_with("julia_") => function,
             _ => break,
         };
     }
@@ -256,6 +258,13 @@ mod tests {
         }
         let of_go = Function::Named("main.step".to_owned());
         assert_eq!(function("main.step._omp_fn.0"), of_go);
+    }
+
+    #[test]
+    fn functions_inside_others_have_no_number() {
+        for name in ["work.0", "work.0._omp_fn.0", "work.12.constprop.0"] {
+            assert_eq!(function(name), Function::Named("work".to_owned()), "{name}");
+        }
     }
 
     #[test]
