@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use omptrace_tests::env::{Compiler, compile, omptrace_program, program_on, runtime};
 use omptrace_tests::trace::{Traces, count, dump, info, omptrace};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// The runtimes that report the task of a taskwait, and abort if a tool wrote to it.
 const RUNTIMES: &[&str] = &[
@@ -84,7 +84,9 @@ fn dependences_are_recorded_up_to_the_first_undeferred_task_and_beyond_for_who_n
         command.env("OMPTRACE_EVENTS", "default,dependences");
         let events = lives(&traces, &mut command, "checksum 9\n");
         assert_eq!(count(&events, "dependences"), 18, "{name}");
-        assert_eq!(info(&traces.only())["withheld"], json!({}));
+        // LLVM's runtime is not asked for `error`.
+        let withheld = info(&traces.only())["withheld"].clone();
+        assert_eq!(withheld["dependences"], Value::Null, "{name}: {withheld}");
     }
 }
 
