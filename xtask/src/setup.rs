@@ -217,10 +217,7 @@ impl Job {
                     // What another version needed must not stay.
                     fs::remove_dir_all(&folder)?;
                 }
-                run(pip("install")
-                    .arg("--target")
-                    .arg(&folder)
-                    .args(*modules))?;
+                run(pip("install").arg("--target").arg(&folder).args(*modules))?;
                 fs::write(folder.join(MODULES), modules.join(" "))?;
                 Ok(())
             }

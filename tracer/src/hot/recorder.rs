@@ -128,13 +128,17 @@ pub(crate) struct Recorder {
 /// The header in place of a chunk's, where there is no chunk: nobody writes it, and no length is below a limit of 0.
 static NONE: Header = Header([const { AtomicU64::new(0) }; CHUNK_HEADER_WORDS]);
 
-// SAFETY: what is not atomic is read and written by the recorder's own thread alone, with two exceptions. Of `IDLE`,
-// which many threads have, nothing is written: it is never ready, and the cold path takes another recorder. Who ends a session reads and writes the recorders of other threads, when none of them is on the cold
+// SAFETY: what is not atomic is read and written by the recorder's own thread alone, with two exceptions. Of `IDLE` and
+// `OURS`, which many threads have, nothing is written: they are never ready, and the cold path uses neither. Who ends a session reads and writes the recorders of other threads, when none of them is on the cold
 // path any more (`Session::end`, `lockfree::gate`).
 unsafe impl Sync for Recorder {}
 
 /// The recorder of threads that have none: always full.
 pub(crate) static IDLE: Recorder = Recorder::new();
+
+/// The recorder of threads that do the tracer's own work: always full, and no other one takes its place. What the tracer
+/// calls may be functions of the program's that use OpenMP, such as `malloc`. Those events are not the program's.
+pub(crate) static OURS: Recorder = Recorder::new();
 
 impl Recorder {
     const fn new() -> Recorder {
@@ -153,9 +157,14 @@ impl Recorder {
         }
     }
 
-    /// True of [`IDLE`].
+    /// True of [`IDLE`] and [`OURS`], which are no thread's own.
     pub(crate) fn is_idle(&self) -> bool {
-        std::ptr::eq(self, &IDLE)
+        std::ptr::eq(self, &IDLE) || self.is_ours()
+    }
+
+    /// True of [`OURS`].
+    pub(crate) fn is_ours(&self) -> bool {
+        std::ptr::eq(self, &OURS)
     }
 
     /// Records what `row` makes of the callback's arguments if all of it is predicted: one word, and next to nothing to

@@ -86,10 +86,16 @@ pub(crate) fn leave() {
         return;
     }
     recorder.close();
+    // The events of a signal handler would be taken for our own.
+    system::without_signals(|| end_recorder(recorder));
+}
+
+/// Ends the stream of the calling thread's recorder, which is busy, and gives it back.
+fn end_recorder(recorder: &'static Recorder) {
+    tls::begin_own_work();
     recorder.stream.collecting.end();
     samples::thread_ends(&recorder.stream);
     counters::thread_ends(&recorder.stream);
-    tls::set_recorder(None);
     // Else whoever ends the session finds the chunk where it is.
     if Mode::current() != Mode::Off {
         if let Some(session) = session::current().filter(|session| session.owns(recorder)) {
@@ -99,6 +105,7 @@ pub(crate) fn leave() {
     }
     recorder.stream.busy.leave(false);
     recorder.give_back();
+    tls::set_recorder(None);
 }
 
 /// Lets `f` put events on a stream that is no thread's; its lock keeps everybody else out.
@@ -175,10 +182,11 @@ fn lose(stream: &Stream) {
     stream.lose(clock::ticks(), session);
 }
 
-/// The thread's recorder, a new one where it has none; its stream has a number.
+/// The thread's recorder, a new one where it has none; its stream has a number. None where the thread does our own work.
 fn recorder_of_this_thread() -> Option<&'static Recorder> {
     match tls::recorder() {
         recorder if recorder.stream.number.get() != 0 => Some(recorder),
+        recorder if recorder.is_ours() => None,
         // A signal handler that has events, too, would take another one.
         _ => system::without_signals(new_recorder_of_this_thread),
     }
@@ -186,23 +194,32 @@ fn recorder_of_this_thread() -> Option<&'static Recorder> {
 
 /// A recorder for a thread that has none, unless a signal handler has got it one.
 fn new_recorder_of_this_thread() -> Option<&'static Recorder> {
-    let mut recorder = tls::recorder();
-    if recorder.stream.number.get() == 0 {
-        // A thread that is new to us; or the child of a fork, whose recorder was wiped.
-        fork::notice();
-        if recorder.is_idle() || !recorder.claim() {
-            recorder = recorder::take()?;
-        }
-        if !recorder.begin_stream(session::next_stream()) {
-            recorder.give_back();
-            return None;
-        }
-        recorder.put_nowhere(|state, _, _| {
-            state.reset(recorder.stream.first_id());
-            None
-        });
-        tls::set_recorder(Some(recorder));
+    let recorder = tls::recorder();
+    if recorder.stream.number.get() != 0 {
+        return Some(recorder);
     }
+    tls::begin_own_work();
+    let recorder = begin_recorder(recorder);
+    tls::set_recorder(recorder);
+    recorder
+}
+
+/// A recorder with a new stream: `last`, which the thread had, where that is possible.
+fn begin_recorder(last: &'static Recorder) -> Option<&'static Recorder> {
+    // A thread that is new to us; or the child of a fork, whose recorder was wiped.
+    fork::notice();
+    let recorder = match !last.is_idle() && last.claim() {
+        true => last,
+        false => recorder::take()?,
+    };
+    if !recorder.begin_stream(session::next_stream()) {
+        recorder.give_back();
+        return None;
+    }
+    recorder.put_nowhere(|state, _, _| {
+        state.reset(recorder.stream.first_id());
+        None
+    });
     Some(recorder)
 }
 

@@ -3,7 +3,7 @@
 //! `thread_local!` in a shared library goes through `__tls_get_addr` (measured: 22 instructions per event more).
 //! Eight bytes of initial-exec storage fit the surplus that the C library keeps for libraries loaded at run time.
 
-use crate::hot::recorder::{IDLE, Recorder};
+use crate::hot::recorder::{IDLE, OURS, Recorder};
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod place {
@@ -102,11 +102,16 @@ mod place {
 /// The thread's recorder; [`IDLE`], which is always full, on a thread that has none.
 #[inline(always)]
 pub(crate) fn recorder() -> &'static Recorder {
-    // SAFETY: the pointer is `IDLE` or a recorder that stays mapped until its own thread sets another one.
+    // SAFETY: the pointer is `IDLE`, `OURS` or a recorder that stays mapped until its own thread sets another one.
     unsafe { &*place::get() }
 }
 
 /// Makes `recorder` the thread's; `None` takes the thread's recorder away.
 pub(crate) fn set_recorder(recorder: Option<&'static Recorder>) {
     place::set(recorder.map_or(&raw const IDLE, |recorder| recorder));
+}
+
+/// What the thread does from now on is the tracer's own work, until [`set_recorder`].
+pub(crate) fn begin_own_work() {
+    place::set(&raw const OURS);
 }

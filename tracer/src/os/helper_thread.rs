@@ -129,12 +129,15 @@ type Work = Box<dyn FnOnce() + Send>;
 fn spawn(name: &'static CStr, work: Work) -> io::Result<()> {
     extern "C" fn begin(start: *mut c_void) -> *mut c_void {
         // SAFETY: made by `spawn` for this thread alone.
-        let (name, work) = *unsafe { Box::from_raw(start.cast::<(&CStr, Work)>()) };
-        system::name_thread(name);
-        work();
+        let mut start = unsafe { Box::from_raw(start.cast::<(&CStr, Option<Work>)>()) };
+        system::name_thread(start.0);
+        // The work says first that the thread is ours. Only then may memory be given back: `free` may be the program's.
+        if let Some(work) = start.1.take() {
+            work();
+        }
         null_mut()
     }
-    let start = Box::into_raw(Box::new((name, work)));
+    let start = Box::into_raw(Box::new((name, Some(work))));
     let error = system::without_signals(|| match create(begin, start.cast(), STACK_BYTES) {
         // All thread-local storage of the program's libraries is a part of the stack. It may be more than that.
         libc::EINVAL => create(begin, start.cast(), 0),

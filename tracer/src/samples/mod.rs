@@ -40,6 +40,7 @@ use omptrace_trace_format::metadata::{Metadata, Sampling};
 
 use crate::dialects::runtime::Lookup;
 use crate::hot::stream::Stream;
+use crate::hot::tls;
 use crate::os::helper_thread::HelperThread;
 use crate::os::lock::Mutex;
 use crate::os::log::warning;
@@ -160,7 +161,10 @@ impl Samples {
         self.signal.store(signal, Ordering::Relaxed);
         code::refresh();
         self.drain.lock().begin();
-        let drain = move || self.run(session);
+        let drain = move || {
+            tls::begin_own_work();
+            self.run(session)
+        };
         self.thread
             .start(c"omptrace-samples", drain)
             .map_err(|error| format!("cannot start a thread that writes them: {error}"))

@@ -5,6 +5,7 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::hot::tls;
 use crate::os::helper_thread::HelperThread;
 use crate::os::lock::Semaphore;
 use crate::os::log::warning;
@@ -69,13 +70,16 @@ impl Listener {
             thread: HelperThread::new(),
             stop: AtomicBool::new(false),
         }));
-        let listen = || loop {
-            ASKED.wait(None);
-            // Acquire; pairs with Release in `stop`.
-            if listener.stop.load(Ordering::Acquire) {
-                return None;
+        let listen = || {
+            tls::begin_own_work();
+            loop {
+                ASKED.wait(None);
+                // Acquire; pairs with Release in `stop`.
+                if listener.stop.load(Ordering::Acquire) {
+                    return None;
+                }
+                session.write_kept();
             }
-            session.write_kept();
         };
         listener
             .thread

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use omptrace_trace_format::codec::Packer;
 
+use crate::hot::tls;
 use crate::lockfree::bell::Bell;
 use crate::lockfree::pace::Pace;
 use crate::os::clock::Stopwatch;
@@ -85,7 +86,10 @@ impl Writer {
         {
             return;
         }
-        let run = move || self.run(session);
+        let run = move || {
+            tls::begin_own_work();
+            self.run(session)
+        };
         match self.thread.start(c"omptrace-writer", run) {
             Ok(()) => self.state.store(RUNNING, ours),
             Err(error) => warning!(
