@@ -63,8 +63,7 @@ pub(super) fn find(
 fn archer() -> Option<(String, StartTool)> {
     const ARCHER: &str = "libarcher.so";
 
-    // SAFETY: a constant of the loader.
-    if unsafe { loader::symbol(libc::RTLD_DEFAULT, c"__tsan_init") }.is_null() {
+    if !loader::is_defined_elsewhere(c"__tsan_init") {
         return None;
     }
     let runtime = loader::library_of(Lookup::current()?.address())?;
@@ -124,6 +123,10 @@ fn tool_in(library: &OsStr) -> Result<Option<(String, StartTool)>, String> {
 
 /// The next `ompt_start_tool` of the program behind this library's, as that of a tool that the program is linked to.
 fn next_in_program() -> Option<(String, StartTool)> {
+    // Else the loader's lock is taken for nothing, which a thread may hold that waits for this one.
+    if !loader::is_defined_elsewhere(START_TOOL) {
+        return None;
+    }
     // SAFETY: a constant of the loader.
     foreign(unsafe { loader::symbol(libc::RTLD_NEXT, START_TOOL) })
 }

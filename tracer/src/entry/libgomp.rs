@@ -116,7 +116,12 @@ fn are_equal(one: &libc::cpu_set_t, other: &libc::cpu_set_t) -> bool {
 static REPLACED: Mutex<Option<OfLibgomp>> = Mutex::new(None);
 
 /// A runtime starts, which may have taken libgomp's place.
-pub(crate) fn before_runtime() {
+pub(crate) fn before_runtime(version: &str) {
+    if version.starts_with("libgomp") {
+        // That is in its own place. What follows takes the loader's lock, and a thread of a constructor's may have made the
+        // program's first call.
+        return;
+    }
     unbind();
     // Before the runtime binds the thread, too.
     *REPLACED.lock() = ask_replaced();

@@ -76,9 +76,9 @@ pub(crate) extern "C" fn ompt_start_tool(
     runtime_version: *const c_char,
 ) -> *mut ompt_start_tool_result_t {
     let start = || {
-        libgomp::before_runtime();
         // SAFETY: the runtime passes a C string of its own.
         let runtime_version = unsafe { runtime::text(runtime_version) };
+        libgomp::before_runtime(&runtime_version);
         report_second_runtime(&runtime_version);
         let Some(config) = configured() else {
             return null_mut();

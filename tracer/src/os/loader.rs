@@ -160,6 +160,101 @@ fn copied(name: *const c_char) -> Vec<u8> {
     }
 }
 
+/// Whether a module besides this library defines the symbol, or may do so: it has no hash table of the usual kind.
+pub(crate) fn is_defined_elsewhere(name: &CStr) -> bool {
+    struct Search<'n> {
+        name: &'n CStr,
+        found: bool,
+    }
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        search: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid structure, and `search` is the one below.
+        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+        // SAFETY: as in `at`.
+        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        let own = (&raw const FIND_OBJECT) as usize;
+        let is_own = headers.iter().any(|header| {
+            let begin = info.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
+            header.p_type == libc::PT_LOAD && own.wrapping_sub(begin) < header.p_memsz as usize
+        });
+        let mut all = headers.iter();
+        if let Some(dynamic) = all.find(|header| header.p_type == libc::PT_DYNAMIC)
+            && !is_own
+        {
+            let base = info.dlpi_addr as usize;
+            let dynamic = base.wrapping_add(dynamic.p_vaddr as usize);
+            // SAFETY: the dynamic section of a module that the loader has.
+            search.found |= unsafe { defines(base, dynamic as *const Dynamic, search.name) };
+        }
+        c_int::from(search.found)
+    }
+    let mut search = Search { name, found: false };
+    // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    search.found
+}
+
+/// An entry of a dynamic section: tag and value.
+type Dynamic = [usize; 2];
+
+/// Whether the module at `base` defines the symbol, by its GNU hash table; true where it has none.
+///
+/// # Safety
+/// The module is loaded, and `dynamic` its dynamic section.
+unsafe fn defines(base: usize, mut dynamic: *const Dynamic, name: &CStr) -> bool {
+    const NULL: usize = 0;
+    const STRTAB: usize = 5;
+    const SYMTAB: usize = 6;
+    const GNU_HASH: usize = 0x6fff_fef5;
+    let (mut strings, mut symbols, mut table) = (0, 0, 0);
+    loop {
+        // SAFETY: the section ends with `NULL`.
+        let [tag, value] = unsafe { *dynamic };
+        // Some loaders write the address here, others leave what lies in the file.
+        let address = if value < base { base + value } else { value };
+        match tag {
+            NULL => break,
+            STRTAB => strings = address,
+            SYMTAB => symbols = address,
+            GNU_HASH => table = address,
+            _ => {}
+        }
+        dynamic = dynamic.wrapping_add(1);
+    }
+    if strings == 0 || symbols == 0 || table == 0 {
+        return true;
+    }
+    // SAFETY: all that is read lies in the module's hash table, which is made so that this search ends.
+    let word = |at: usize| unsafe { *(table as *const u32).wrapping_add(at) };
+    let [buckets, first, filter_words] = [0, 1, 2].map(|at| word(at) as usize);
+    let bucket_words = 4 + filter_words * (size_of::<usize>() / size_of::<u32>());
+    let hash = name.to_bytes().iter().fold(5381_u32, |hash, byte| {
+        hash.wrapping_mul(33).wrapping_add((*byte).into())
+    });
+    if buckets == 0 {
+        return false;
+    }
+    let mut number = word(bucket_words + hash as usize % buckets) as usize;
+    while number >= first {
+        let entry = word(bucket_words + buckets + number - first);
+        // SAFETY: a symbol that the table names, and its name.
+        let is_it = entry | 1 == hash | 1
+            && unsafe {
+                let symbol = &*(symbols as *const libc::Elf64_Sym).wrapping_add(number);
+                symbol.st_shndx != 0
+                    && CStr::from_ptr((strings + symbol.st_name as usize) as *const _) == name
+            };
+        if is_it || entry & 1 != 0 {
+            return is_it;
+        }
+        number += 1;
+    }
+    false
+}
+
 /// Where the library that holds `address` begins in memory.
 pub(crate) fn base_of(address: *const c_void) -> Option<usize> {
     at(address).map(|found| found.base)
@@ -188,6 +283,16 @@ mod tests {
         let library = library_of(libc::getpid as *const c_void).unwrap();
         assert!(library.contains("libc"), "{library}");
         assert_eq!(library_of(std::ptr::null()), None);
+    }
+
+    #[test]
+    fn a_symbol_of_another_library_is_found_by_its_hash() {
+        for name in [c"malloc", c"pthread_create", c"dl_iterate_phdr"] {
+            assert!(is_defined_elsewhere(name), "{name:?}");
+        }
+        for name in [c"omptrace_no_such_symbol", c"__tsan_init", c""] {
+            assert!(!is_defined_elsewhere(name), "{name:?}");
+        }
     }
 
     static PROBE: u8 = 0;
