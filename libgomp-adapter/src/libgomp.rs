@@ -342,13 +342,7 @@ impl Libgomp {
         if self.is_kept.swap(true, Ordering::Relaxed) {
             return;
         }
-        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-        // SAFETY: the loader's own name of a loaded library.
-        let handle = unsafe { libc::dlopen(self.library.module.name, flags) };
-        if !handle.is_null() {
-            // SAFETY: the handle from above; the library stays all the same.
-            unsafe { unload::close(handle) };
-        }
+        self.library.keep();
     }
 }
 
@@ -392,6 +386,17 @@ impl Candidate {
         library.function(c"__kmpc_fork_call").is_some()
             // SAFETY: by the caller's promise, also for the headers.
             || unsafe { release::looks_for_tools(library.base, &*self.headers) }
+    }
+
+    /// Keeps it loaded until the process ends.
+    fn keep(&self) {
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+        // SAFETY: the loader's own name of a loaded library.
+        let handle = unsafe { libc::dlopen(self.module.name, flags) };
+        if !handle.is_null() {
+            // SAFETY: the handle from above; the library stays all the same.
+            unsafe { unload::close(handle) };
+        }
     }
 
     /// Whether it has more than a few functions.
@@ -486,9 +491,19 @@ fn of_library(library: Library, first: Option<&'static Libgomp>) -> Option<&'sta
     from(first).find(|gomp| gomp.is_of(library))
 }
 
-/// Keeps all libgomps found loaded until the process ends. The calling thread is about to unload a library.
+/// Keeps all libgomps loaded until the process ends. The calling thread is about to unload a library, whose destructor may be
+/// the first to call one. Then it would be too late, and its threads would run on in code that is gone.
 pub(crate) fn keep_all() {
     from(any()).for_each(Libgomp::keep);
+    let mut others = Vec::new();
+    loaded::each(|module, headers| {
+        let is_known = module.library.is_own() || of_library(module.library, any()).is_some();
+        let is_of_llvm = || module.library.function(c"__kmpc_fork_call").is_some();
+        if !is_known && !is_of_llvm() {
+            others.extend(Candidate::of(module, headers));
+        }
+    });
+    others.iter().for_each(Candidate::keep);
 }
 
 /// The program may hold a lock of its own in this call. What it has in the place of the C library's functions may take the same lock. So
