@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use ompt_sys::*;
 
@@ -19,6 +19,16 @@ mod flag {
 /// GCC's number of the default device.
 const DEFAULT_DEVICE: c_int = -1;
 
+/// How many devices libgomp has; 0 before the first construct for devices.
+static DEVICES: AtomicI32 = AtomicI32::new(0);
+
+/// How many devices libgomp has, as far as the program made it look. libgomp loads its plugins where it is asked first: a tool's
+/// question shall not do so.
+pub(crate) fn known_devices() -> c_int {
+    // Relaxed: a number alone.
+    DEVICES.load(Ordering::Relaxed)
+}
+
 /// The device's number in OpenMP, which the tool knows from now on; the host's where libgomp runs the construct there.
 fn number(gomp: &Libgomp, device: c_int) -> c_int {
     // SAFETY: libgomp's functions, without arguments.
@@ -28,6 +38,8 @@ fn number(gomp: &Libgomp, device: c_int) -> c_int {
             real!(gomp, omp_get_default_device)(),
         )
     };
+    // Relaxed: as above.
+    DEVICES.store(count, Ordering::Relaxed);
     let device = if device == DEFAULT_DEVICE {
         default
     } else {

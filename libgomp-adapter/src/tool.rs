@@ -13,7 +13,7 @@ use std::sync::{Once, OnceLock};
 use ompt_sys::*;
 
 use crate::libgomp::{self, Libgomp};
-use crate::{callbacks, devices, parallel, release, sanitizer, start, thread};
+use crate::{callbacks, devices, parallel, release, sanitizer, start, target, thread};
 
 /// OpenMP 5.2, as `_OPENMP` says it.
 const OPENMP_VERSION: c_uint = 202_111;
@@ -545,10 +545,7 @@ unsafe extern "C" fn get_proc_id() -> c_int {
 }
 
 unsafe extern "C" fn get_num_devices() -> c_int {
-    gomp()
-        .and_then(|gomp| gomp.omp_get_num_devices)
-        // SAFETY: libgomp's function, without arguments.
-        .map_or(0, |function| unsafe { function() })
+    target::known_devices()
 }
 
 unsafe extern "C" fn get_target_info(
