@@ -12,6 +12,7 @@ mod permissions;
 mod sanitizers;
 mod settings;
 mod signals;
+mod within;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
