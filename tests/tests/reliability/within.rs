@@ -1,5 +1,5 @@
-//! Programs that use OpenMP where a tool must not wait or call back: while the loader holds its lock, and in functions that the tracer
-//! calls.
+//! Programs that use OpenMP where a tool must not wait or call back. The loader holds its lock meanwhile, or the tracer itself
+//! calls the function.
 
 use std::process::Command;
 
