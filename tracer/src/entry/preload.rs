@@ -37,13 +37,8 @@ static CONSTRUCTOR: extern "C" fn() = {
             IS_GLOBAL.store(true, Ordering::Relaxed);
             collector::look_in(global_scope());
         }
-        // What was not found left a text behind, for the program's `dlerror`. The first call takes the
-        // text, the second one frees it.
-        // SAFETY: no arguments; the texts are not read.
-        unsafe {
-            libc::dlerror();
-            libc::dlerror();
-        }
+        // What was not found by other ways left a text behind.
+        loader::forget_error();
     }
     constructor
 };

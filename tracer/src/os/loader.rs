@@ -23,10 +23,25 @@ pub(crate) unsafe fn symbol(scope: *mut c_void, name: &CStr) -> *mut c_void {
     found
 }
 
-/// Leaves no error of ours for the program's `dlerror`.
+/// Leaves no error of ours for the program's `dlerror`. The first call takes the text, the second one frees it.
 pub(crate) fn forget_error() {
-    // SAFETY: it forgets the thread's error when it has given it.
-    unsafe { libc::dlerror() };
+    // SAFETY: no arguments; the texts are not read.
+    unsafe {
+        libc::dlerror();
+        libc::dlerror();
+    }
+}
+
+/// The program headers of a module; none where the loader gives no table.
+///
+/// # Safety
+/// `dl_iterate_phdr` passes `info`, and is running.
+pub(crate) unsafe fn program_headers(info: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
+    if info.dlpi_phdr.is_null() {
+        return &[];
+    }
+    // SAFETY: the loader keeps the program headers of a loaded module mapped.
+    unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) }
 }
 
 /// `struct dl_find_object` of glibc.
@@ -120,8 +135,8 @@ fn at(address: *const c_void) -> Option<Found> {
     ) -> c_int {
         // SAFETY: the loader passes a valid structure, and `search` is the one below.
         let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-        // SAFETY: the loader keeps the program headers of a loaded module mapped.
-        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        // SAFETY: as the loader passes it.
+        let headers = unsafe { program_headers(info) };
         let loads = headers
             .iter()
             .filter(|header| header.p_type == libc::PT_LOAD);
@@ -173,8 +188,8 @@ pub(crate) fn is_defined_elsewhere(name: &CStr) -> bool {
     ) -> c_int {
         // SAFETY: the loader passes a valid structure, and `search` is the one below.
         let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-        // SAFETY: as in `at`.
-        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        // SAFETY: as the loader passes it.
+        let headers = unsafe { program_headers(info) };
         let own = (&raw const FIND_OBJECT) as usize;
         let is_own = headers.iter().any(|header| {
             let begin = info.dlpi_addr.wrapping_add(header.p_vaddr) as usize;

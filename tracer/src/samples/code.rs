@@ -177,8 +177,8 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, found: *mut 
 /// # Safety
 /// The loader holds its lock, and lists this module.
 unsafe fn code_of(info: &libc::dl_phdr_info) -> Option<Found> {
-    // SAFETY: the loader keeps the program headers of a loaded module mapped.
-    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+    // SAFETY: as the loader passes it.
+    let headers = unsafe { loader::program_headers(info) };
     let place = |header: &libc::Elf64_Phdr| {
         let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
         start..start.wrapping_add(header.p_memsz)

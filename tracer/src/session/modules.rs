@@ -15,6 +15,7 @@ use omptrace_settings::value::Keep;
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange, Text};
 
+use crate::os::loader;
 use crate::os::lock::Mutex;
 use crate::os::module_file;
 use crate::os::system;
@@ -220,8 +221,8 @@ fn loaded_at(code: u64) -> Option<Option<Loaded>> {
     ) -> c_int {
         // SAFETY: the loader passes a valid structure, and `search` is the one below.
         let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-        // SAFETY: the loader keeps the program headers of a loaded module mapped.
-        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        // SAFETY: as the loader passes it.
+        let headers = unsafe { loader::program_headers(info) };
         let loads = || {
             headers
                 .iter()
