@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
+use omptrace_common::printable::printable;
 use omptrace_trace_format::metadata::{Counting, Device, Record, Sampling};
 use omptrace_trace_format::{Ending, Finding, Reader, Stream};
 use serde::Serialize;
@@ -462,7 +463,7 @@ impl fmt::Display for Info {
     }
 }
 
-/// Writes words and what they are; leaves out what is empty.
+/// Writes words and what they are, each on a line of its own whatever a trace has in it; leaves out what is empty.
 struct Lines<'a, 'f>(&'a mut fmt::Formatter<'f>);
 
 impl Lines<'_, '_> {
@@ -470,7 +471,7 @@ impl Lines<'_, '_> {
         if text.is_empty() {
             Ok(())
         } else {
-            writeln!(self.0, "{word:<17} {text}")
+            writeln!(self.0, "{:<17} {}", printable(word), printable(text))
         }
     }
 

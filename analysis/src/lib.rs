@@ -24,4 +24,5 @@ pub use stats::{
     PlaceMemory, PlaceTransfers, ProcessStats, RECORDED, Ranks, SampledTime, Stats, TeamStats,
     ThreadStats, Times, Transfers,
 };
-pub use table::{Layout, Style, bytes, counted, percent, time, with_commas};
+pub use omptrace_common::printable::{is_unprintable, printable};
+pub use table::{Layout, Style, bytes, counted, markdown, percent, time, with_commas};

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
+use omptrace_common::printable::printable;
+
 /// Letters that the names are given at least: columns are left out for them.
 const MIN_FOR_NAMES: usize = 28;
 
@@ -108,11 +110,24 @@ pub(crate) fn letters(text: &str) -> usize {
     text.chars().count()
 }
 
+fn one_line(text: String) -> String {
+    match printable(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(shown) => shown,
+    }
+}
+
 impl Table {
     pub(crate) fn new(heading: &'static str, columns: &[Column]) -> Table {
+        let mut columns = columns.to_vec();
+        for column in &mut columns {
+            if let Cow::Owned(heading) = &mut column.heading {
+                *heading = one_line(std::mem::take(heading));
+            }
+        }
         Table {
             heading,
-            columns: columns.to_vec(),
+            columns,
             rows: Vec::new(),
         }
     }
@@ -121,16 +136,21 @@ impl Table {
         self.row_above(name, cells, None);
     }
 
-    /// A row with words on a line below it.
+    /// A row with words on a line below it. Names come from traces: whatever could drive a terminal or break a line is shown
+    /// as an escape.
     pub(crate) fn row_above(
         &mut self,
         name: String,
         cells: impl IntoIterator<Item = String>,
         below: Option<String>,
     ) {
-        let cells: Vec<String> = cells.into_iter().collect();
+        let cells: Vec<String> = cells.into_iter().map(one_line).collect();
         debug_assert_eq!(cells.len(), self.columns.len());
-        self.rows.push(Row { name, cells, below });
+        self.rows.push(Row {
+            name: one_line(name),
+            cells,
+            below: below.map(one_line),
+        });
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -267,26 +287,76 @@ impl Table {
     }
 }
 
-/// A name as a cell of Markdown: its blanks in front stay, and nothing in it is markup.
-fn markdown(name: &str) -> String {
-    let inner = name.trim_start_matches(' ');
-    let mut cell = "&nbsp;".repeat(letters(name) - letters(inner));
-    for letter in inner.chars() {
-        if matches!(letter, '|' | '<' | '*' | '_' | '`' | '[' | '\\') {
-            cell.push('\\');
+/// Text in Markdown, as a cell, a paragraph or a title: its blanks in front stay, it stays on its line, and nothing in it is
+/// markup. Code hosts also make mentions, references and links of plain words, with or without a backslash, but not of
+/// code: such words become code.
+pub fn markdown(text: &str) -> String {
+    let text = printable(text);
+    let inner = text.trim_start_matches(' ');
+    let mut escaped = "&nbsp;".repeat(letters(&text) - letters(inner));
+    for (index, word) in inner.split(' ').enumerate() {
+        if index > 0 {
+            escaped.push(' ');
         }
-        cell.push(letter);
+        if !is_linked(word) {
+            escape_word(&mut escaped, word, index == 0);
+        } else if word.contains(['`', '|', '\\']) {
+            // It cannot be code in a cell. Characters without a width tear it apart.
+            let torn = word.split_inclusive(['@', '#', ':', '.']);
+            for (index, piece) in torn.enumerate() {
+                if index > 0 {
+                    escaped += "&#8203;";
+                }
+                escape_word(&mut escaped, piece, index == 0);
+            }
+        } else {
+            escaped.extend(["`", word, "`"]);
+        }
     }
-    cell
+    escaped
 }
 
-/// Writes words on as many lines as they take, with `blanks` blanks in front.
+/// Whether code hosts make a link of a word: a mention, the number of a ticket, an address.
+fn is_linked(word: &str) -> bool {
+    let comes_before = |mark: char, is_name: fn(char) -> bool| {
+        let mut behind = word.split(mark).skip(1);
+        behind.any(|name| name.starts_with(is_name))
+    };
+    comes_before('@', |letter| letter.is_alphanumeric())
+        || comes_before('#', |letter| letter.is_ascii_digit())
+        || word.contains("://")
+        || word.to_ascii_lowercase().contains("www.")
+}
+
+fn escape_word(escaped: &mut String, word: &str, is_first: bool) {
+    for (index, letter) in word.char_indices() {
+        let is_markup = match letter {
+            '|' | '<' | '*' | '_' | '`' | '[' | '\\' | '&' | '~' => true,
+            // Between two of them, some hosts read mathematics.
+            '$' => !word[index..].starts_with("$omp"),
+            // At the begin of a line.
+            '#' | '>' | '+' | '-' | '=' | ':' => is_first && index == 0,
+            _ => false,
+        };
+        if is_markup {
+            escaped.push('\\');
+        }
+        escaped.push(letter);
+    }
+}
+
+/// Writes words on as many lines as they take, with `indent` blanks in front. What could drive a terminal or break a line is
+/// shown as an escape; in Markdown, nothing in the words is markup.
 pub(crate) fn write_wrapped(
     f: &mut fmt::Formatter<'_>,
     words: &str,
     indent: usize,
     layout: &Layout,
 ) -> fmt::Result {
+    let words = match layout.style {
+        Style::Text => printable(words),
+        Style::Markdown => Cow::Owned(markdown(words)),
+    };
     let width = layout.width.unwrap_or(usize::MAX).saturating_sub(indent);
     let width = width.max(1);
     let mut line = String::new();
@@ -492,6 +562,38 @@ mod tests {
             "\n| construct | count | min | max |\n| --- | ---: | ---: | ---: |\n\
              | &nbsp;&nbsp;a\\|b\\_c<br>schedule \\* | 7 | 1 ns | 2 ns |\n\n"
         );
+    }
+
+    #[test]
+    fn names_stay_on_their_lines() {
+        let mut table = table(&[("a\n\x1b[2Jb", ["7", "1\r", "2 ns"])]);
+        table.rows[0].below = None;
+        table.row_above(
+            "c".to_owned(),
+            [(); 3].map(|()| String::new()),
+            Some("d\n1. forged".to_owned()),
+        );
+        assert_eq!(
+            Shown(table, Layout::default()).to_string(),
+            "construct   count  min   max\na\\n\\x1b[2Jb      7  1\\r  2 ns\nc\n  d\\n1. forged\n"
+        );
+    }
+
+    #[test]
+    fn nothing_in_a_name_is_markdown() {
+        let cases = [
+            ("app<img src=x> &lt;b>", "app\\<img src=x> \\&lt;b>"),
+            ("[l](u) ~~x~~ $y$", "\\[l](u) \\~\\~x\\~\\~ \\$y\\$"),
+            ("!$omp parallel @a.c:3", "!$omp parallel `@a.c:3`"),
+            ("@all #12 a@b.c #if", "`@all` `#12` `a@b.c` #if"),
+            ("https://a.b www.c.d", "`https://a.b` `www.c.d`"),
+            ("@a`b", "@&#8203;a\\`b"),
+            ("x|@y", "x\\|@&#8203;y"),
+            ("# a\n# b", "\\# a\\\\n# b"),
+        ];
+        for (name, escaped) in cases {
+            assert_eq!(markdown(name), escaped);
+        }
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! `omptrace check`: whether traces and archives are sound.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use omptrace_analysis::check;
+use omptrace_analysis::{check, printable};
 use omptrace_trace_format::Finding;
 use omptrace_trace_format::Severity;
 use otf2_archive::check_archive;
@@ -15,7 +15,7 @@ use crate::answer::AnswerOptions;
 use crate::failure::{Failure, Outcome, Result};
 use crate::inputs::{self, Tally};
 use crate::loader::files_in;
-use crate::message;
+use crate::{message, streams};
 
 /// `omptrace check`.
 #[derive(Args, Debug)]
@@ -64,9 +64,11 @@ pub(crate) fn run(arguments: &Check) -> Result<Outcome> {
             }
         }
     }
-    arguments
-        .answer
-        .print_all(&mut io::stdout().lock(), answers)?;
+    if arguments.answer.is_json() {
+        let mut stdout = streams::data();
+        arguments.answer.print_all(&mut stdout, answers)?;
+        stdout.flush()?;
+    }
     tally.finish()?;
     Ok(outcome)
 }
@@ -105,15 +107,17 @@ impl Checked {
     }
 
     fn print(&self) -> Result<()> {
-        let width = message::columns(&io::stdout());
-        let mut stdout = io::stdout().lock();
-        for finding in &self.findings {
-            let line = format!("{}: {finding}", self.input.display());
-            writeln!(stdout, "{}", message::folded(&line, width, Some(4)))?;
+        let width = message::columns(&streams::stdout());
+        let mut stdout = streams::text();
+        let input = self.input.display();
+        let findings = self.findings.iter();
+        let findings = findings.map(|finding| format!("{input}: {finding}"));
+        let sound = self.is_sound.then(|| format!("{input}: sound"));
+        for line in findings.chain(sound) {
+            let line = message::folded(&printable(&line), width, Some(4));
+            writeln!(stdout, "{line}")?;
         }
-        if self.is_sound {
-            writeln!(stdout, "{}: sound", self.input.display())?;
-        }
+        stdout.flush()?;
         Ok(())
     }
 }

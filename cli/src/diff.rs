@@ -1,6 +1,6 @@
 //! `omptrace diff`: two sets of runs, compared.
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,7 +10,7 @@ use crate::answer::{AnswerOptions, Limit};
 use crate::arguments::DebugDirs;
 use crate::failure::{Failure, Outcome, Result};
 use crate::sources::SourceOptions;
-use crate::{message, runs, units};
+use crate::{message, runs, streams, units};
 
 /// `omptrace diff`.
 #[derive(Args, Debug)]
@@ -73,17 +73,19 @@ pub(crate) fn run(arguments: &Diff) -> Result<Outcome> {
         conditions: arguments.fail_on.clone(),
     };
     let diff = compare::Diff::of(&before, &after, &options);
-    let mut stdout = BufWriter::new(io::stdout().lock());
     if arguments.answer.is_json() {
+        let mut stdout = streams::data();
         arguments.answer.print(&mut stdout, &diff)?;
+        stdout.flush()?;
     } else {
+        let mut stdout = streams::text();
         let shown = Shown {
             all: arguments.answer.limit() == Limit::All,
         };
         let layout = message::layout(arguments.answer.rows(), arguments.md);
         write!(stdout, "{}", diff.text(layout, shown))?;
+        stdout.flush()?;
     }
-    stdout.flush()?;
     Ok(match diff.failed[..] {
         [] => Outcome::Success,
         _ => Outcome::Findings,

@@ -24,6 +24,7 @@ use crate::offloading::Offloading;
 use crate::probe::{self, Grants};
 use crate::program::Program;
 use crate::runtime;
+use crate::streams;
 
 /// `omptrace doctor`.
 #[derive(Args, Debug)]
@@ -156,15 +157,18 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
         problems,
     };
 
-    let width = message::columns(&io::stdout());
-    let mut stdout = io::stdout().lock();
+    let width = message::columns(&streams::stdout());
     if arguments.answer.is_json() {
+        let mut stdout = streams::data();
         arguments.answer.print(&mut stdout, &report)?;
+        stdout.flush()?;
     } else {
+        let mut stdout = streams::text();
         let mut text = Vec::new();
         report.write(&mut text)?;
         let text = message::folded(&String::from_utf8_lossy(&text), width, None);
         write!(stdout, "{text}")?;
+        stdout.flush()?;
     }
     let refused = report
         .program

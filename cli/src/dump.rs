@@ -11,7 +11,7 @@ use omptrace_viewer_export::{dump_json, dump_text};
 use crate::answer::{AnswerLines, AnswerOptions};
 use crate::failure::{Outcome, Result};
 use crate::inputs;
-use crate::message;
+use crate::{message, streams};
 
 /// `omptrace dump`.
 #[derive(Args, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Dump {
 pub(crate) fn run(arguments: &Dump) -> Result<Outcome> {
     let reader = inputs::open(&arguments.input)?;
     let found = if arguments.answer.is_json() {
-        let lines = AnswerLines::new(&arguments.answer, Box::new(io::stdout()));
+        let lines = AnswerLines::new(&arguments.answer, streams::data());
         let lines = Arc::new(Mutex::new(lines));
         let found = dump_json(&reader, Box::new(Shared(Arc::clone(&lines))))?;
         lines
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Dump) -> Result<Outcome> {
             .finish()?;
         found
     } else {
-        dump_text(&reader, Box::new(io::stdout()))?
+        dump_text(&reader, Box::new(streams::text()))?
     };
     for diagnostic in reader.diagnostics().iter().chain(&found) {
         if diagnostic.severity > Severity::Note {

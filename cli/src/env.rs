@@ -1,7 +1,7 @@
 //! `omptrace env`: the variables that `record` would set, for the scripts of batch systems.
 
 use std::ffi::OsStr;
-use std::io::{self, Write};
+use std::io::Write;
 
 use clap::Args;
 
@@ -13,6 +13,7 @@ use crate::libgomp::{self, Decision};
 use crate::loader::Loader;
 use crate::message;
 use crate::preload;
+use crate::streams;
 
 /// `omptrace env`.
 #[derive(Args, Debug)]
@@ -56,10 +57,11 @@ pub(crate) fn run(arguments: &Env) -> Result<Outcome> {
     if let (Decision::ObserveBy(adapter), true) = (&decision, arguments.libgomp.audit) {
         lines.push(prepend("LD_AUDIT", preload::named(adapter)?));
     }
-    let mut stdout = io::stdout().lock();
+    let mut stdout = streams::data();
     for line in lines {
         writeln!(stdout, "{line}")?;
     }
+    stdout.flush()?;
     Ok(Outcome::Success)
 }
 

@@ -1,19 +1,18 @@
 //! `omptrace info`: what traces hold.
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::Args;
-use omptrace_analysis::Info as Summary;
+use omptrace_analysis::{Info as Summary, printable};
 use omptrace_viewer_export::splits;
 use serde::Serialize;
 
 use crate::answer::AnswerOptions;
 use crate::failure::{Outcome, Result};
 use crate::inputs::{self, Tally};
-use crate::message;
-use crate::units;
+use crate::{message, streams, units};
 
 /// `omptrace info`.
 #[derive(Args, Debug)]
@@ -46,8 +45,8 @@ pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
     if let Some(max_bytes) = arguments.splits.and_then(NonZero::new) {
         return list_parts(arguments, max_bytes);
     }
-    let width = message::columns(&io::stdout());
-    let mut stdout = BufWriter::new(io::stdout().lock());
+    let width = message::columns(&streams::stdout());
+    let mut stdout = streams::text();
     let mut tally = Tally::default();
     let mut is_first = true;
     let mut answers = Vec::new();
@@ -67,8 +66,12 @@ pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
             write!(stdout, "{text}")?;
         }
     }
-    arguments.answer.print_all(&mut stdout, answers)?;
     stdout.flush()?;
+    if arguments.answer.is_json() {
+        let mut stdout = streams::data();
+        arguments.answer.print_all(&mut stdout, answers)?;
+        stdout.flush()?;
+    }
     tally.finish()?;
     Ok(Outcome::Success)
 }
@@ -94,19 +97,23 @@ fn list_parts(arguments: &Info, max_bytes: NonZero<u64>) -> Result<Outcome> {
         bytes: part.bytes,
     });
     let parts: Vec<PartAnswer> = parts.collect();
-    let mut stdout = BufWriter::new(io::stdout().lock());
     if arguments.answer.is_json() {
+        let mut stdout = streams::data();
         arguments.answer.print_all(&mut stdout, parts)?;
+        stdout.flush()?;
     } else {
+        let mut stdout = streams::text();
         for part in &parts {
-            let (trace, size) = (part.trace.display(), message::bytes(part.bytes));
+            let (trace, size) = (part.trace.display().to_string(), message::bytes(part.bytes));
             writeln!(
                 stdout,
-                "{:<12} {size:>8}  rows {:<8} of {trace}",
-                part.part, part.rows
+                "{:<12} {size:>8}  rows {:<8} of {}",
+                part.part,
+                part.rows,
+                printable(&trace)
             )?;
         }
+        stdout.flush()?;
     }
-    stdout.flush()?;
     Ok(Outcome::Success)
 }

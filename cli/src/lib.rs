@@ -15,6 +15,7 @@
 //! convert     makes an export (output_path, or replace_folder) with the format's options (format_flags), less of it where asked for (units); view hands one to
 //!             Perfetto's UI (serve)
 //! message     texts for people: width, folding, quoting
+//! streams     stdout and stderr, behind what keeps names from driving a terminal
 //! temp_files  what goes away when a signal ends the program (signals)
 //! top         what a running program does now, from its trace and spool
 //! report      a page of the answers, with the program's sources; the crate `report` lays it out
@@ -86,6 +87,7 @@ mod settings;
 mod signals;
 mod sources;
 mod stats;
+mod streams;
 mod summarise;
 mod symbolize;
 mod temp_files;
@@ -171,7 +173,7 @@ commands! {
 pub fn main() -> ExitCode {
     if std::env::args_os().len() <= 1 {
         // A closed stderr is no failure.
-        let _ = std::io::stderr().write_all(arguments::FIRST_STEPS.as_bytes());
+        let _ = streams::stderr().write_all(arguments::FIRST_STEPS.as_bytes());
         return ExitCode::from(failure::FAILURE);
     }
     let result = Arguments::parse().command.run();

@@ -9,6 +9,7 @@ use clap_mangen::Man as Page;
 use crate::arguments::Arguments;
 use crate::failure::{Outcome, Result};
 use crate::settings;
+use crate::streams;
 
 /// `omptrace man`.
 #[derive(Args, Debug)]
@@ -41,8 +42,14 @@ pub(crate) fn page(_: &Man) -> Result<Outcome> {
         page.extend(section(command)?);
     }
     man.render_version_section(&mut page)?;
-    io::stdout().lock().write_all(&page)?;
+    write(&page)?;
     Ok(Outcome::Success)
+}
+
+fn write(text: &[u8]) -> io::Result<()> {
+    let mut stdout = streams::data();
+    stdout.write_all(text)?;
+    stdout.flush()
 }
 
 /// A command's sections, each one level below a section of its own.
@@ -79,7 +86,7 @@ pub(crate) fn completions(arguments: &Completions) -> Result<Outcome> {
     if arguments.shell == Shell::Bash {
         text = with_lists(&String::from_utf8_lossy(&text)).into_bytes();
     }
-    io::stdout().lock().write_all(&text)?;
+    write(&text)?;
     Ok(Outcome::Success)
 }
 

@@ -2,32 +2,34 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use omptrace_analysis::{Layout, Style};
+use omptrace_common::printable::{is_unprintable, printable};
+
+use crate::streams;
 
 /// A plain line of ours among the program's own.
 pub(crate) fn note(text: &str) {
-    say(format_args!("omptrace: {text}"));
+    say("omptrace", text);
 }
 
 /// Something that makes the trace less than it could be.
 pub(crate) fn warning(text: &str) {
-    say(format_args!("{}: {text}", paint("warning", "1;33")));
+    say(&paint("warning", "1;33"), text);
 }
 
 /// Why a command could not do its work.
 pub(crate) fn error(text: &str) {
-    say(format_args!("{}: {text}", paint("error", "1;31")));
+    say(&paint("error", "1;31"), text);
 }
 
 /// Prints what to do next.
 pub(crate) fn hint(text: &str) {
-    say(format_args!("{}: {text}", paint("hint", "1;36")));
+    say(&paint("hint", "1;36"), text);
 }
 
 /// The letters of a line: as `COLUMNS` says, else as many as the terminal has; `None` where neither says, as in a pipe.
@@ -43,7 +45,7 @@ pub(crate) fn layout(top: Option<usize>, md: bool) -> Layout {
     /// The letters of a line where the width is unknown, as in a pipe or a file.
     const USUAL_COLUMNS: usize = 80;
 
-    let width = columns(&io::stdout()).unwrap_or(USUAL_COLUMNS);
+    let width = columns(&streams::stdout()).unwrap_or(USUAL_COLUMNS);
     Layout {
         // Paragraphs of Markdown are as wide as their page.
         width: (!md).then_some(width),
@@ -85,15 +87,15 @@ pub(crate) fn folded(text: &str, width: Option<usize>, hang: Option<usize>) -> S
     folded
 }
 
-/// Says a line. Where it cannot be written - a terminal that is gone, a full disk - the work goes on all the same. Its
+/// Says a line that begins with what it is. Names in the text neither break the line nor drive the terminal. Where it cannot be written - a terminal that is gone, a full disk - the work goes on all the same. Its
 /// result and its status are what count.
-fn say(line: fmt::Arguments<'_>) {
-    let mut line = line.to_string();
+fn say(kind: &str, text: &str) {
+    let mut line = format!("{kind}: {}", printable(text));
     // A command is to be copied in one piece.
     if !line.contains("omptrace ") {
-        line = folded(&line, columns(&io::stderr()), Some(10));
+        line = folded(&line, columns(&streams::stderr()), Some(10));
     }
-    let _unheard = writeln!(io::stderr(), "{line}");
+    let _unheard = writeln!(streams::stderr(), "{line}");
 }
 
 /// `text` in an ANSI style, where stderr is a terminal whose user wants colours (<https://no-color.org>).
@@ -102,7 +104,7 @@ fn paint(text: &str, style: &str) -> String {
     let colours = *COLOURS.get_or_init(|| {
         let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = env::var_os("TERM").is_some_and(|value| value == "dumb");
-        io::stderr().is_terminal() && !refused && !dumb
+        streams::stderr().is_terminal() && !refused && !dumb
     });
     if colours {
         format!("\x1b[{style}m{text}\x1b[0m")
@@ -149,9 +151,9 @@ pub(crate) fn bytes(value: u64) -> String {
     }
 }
 
-/// A word as `sh` reads it: quoted where that is needed.
+/// A word as `sh` reads it: quoted where that is needed, and printable.
 pub(crate) fn shell_word(word: &OsStr) -> String {
-    let Some(text) = word.to_str() else {
+    let Some(text) = word.to_str().filter(|text| !text.contains(is_unprintable)) else {
         return printed(word.as_encoded_bytes());
     };
     let plain = |character: char| {
@@ -168,7 +170,7 @@ pub(crate) fn shell_word(word: &OsStr) -> String {
     }
 }
 
-/// Bytes that are no text, as `sh` makes them: POSIX has no `$'...'`. A command's last line breaks are cut off, so they follow.
+/// Bytes that are no text, or cannot be printed, as `sh` makes them: POSIX has no `$'...'`. A command's last line breaks are cut off, so they follow.
 fn printed(bytes: &[u8]) -> String {
     let end = bytes.iter().rposition(|byte| *byte != b'\n');
     let (inside, line_breaks) = bytes.split_at(end.map_or(0, |last| last + 1));

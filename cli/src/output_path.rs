@@ -13,7 +13,7 @@ use omptrace_trace_format::kind_of;
 use tempfile::NamedTempFile;
 
 use crate::failure::{Failure, Result};
-use crate::temp_files;
+use crate::{streams, temp_files};
 
 /// Where the output goes.
 pub(crate) enum Target {
@@ -87,7 +87,7 @@ impl Target {
     /// It cannot be opened.
     pub(crate) fn writer(&self) -> io::Result<Box<dyn Write + Send>> {
         Ok(match self {
-            Target::Stdout => Box::new(io::stdout()),
+            Target::Stdout => streams::data(),
             // A file that is open already goes on where it ends.
             Target::Special(path) => Box::new(match path.is_file() {
                 true => File::options().append(true).open(path)?,
@@ -171,7 +171,7 @@ fn behind_links(path: &Path) -> PathBuf {
 
 /// Whether the file is what stdout goes to: it is written through that, behind what is there.
 fn is_stdout(file: &fs::Metadata) -> bool {
-    let stdout = io::stdout().as_fd().try_clone_to_owned();
+    let stdout = streams::stdout().as_fd().try_clone_to_owned();
     let stdout = stdout.and_then(|stdout| File::from(stdout).metadata());
     stdout.is_ok_and(|stdout| (stdout.dev(), stdout.ino()) == (file.dev(), file.ino()))
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use omptrace_analysis::answers::Finding;
-use omptrace_analysis::{percent, time};
+use omptrace_analysis::{percent, printable, time};
 use serde_json::{Value, json};
 
 /// Which of them.
@@ -23,12 +23,14 @@ pub(crate) fn text(format: ProblemFormat, findings: &[Finding], duration_ns: u64
     match format {
         ProblemFormat::Sarif => format!("{:#}\n", sarif(findings, duration_ns)),
         ProblemFormat::Lines => findings.iter().fold(String::new(), |mut lines, finding| {
+            let mut text = String::new();
             if let Some(file) = &finding.place.file {
                 let line = finding.place.line.unwrap_or(1);
-                let _ = write!(lines, "{file}:{line}: ");
+                let _ = write!(text, "{file}:{line}: ");
             }
             let message = message(finding, duration_ns);
-            let _ = writeln!(lines, "warning: {message} [{}]", finding.id);
+            let _ = write!(text, "warning: {message} [{}]", finding.id);
+            let _ = writeln!(lines, "{}", printable(&text));
             lines
         }),
     }

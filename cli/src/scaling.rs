@@ -1,6 +1,6 @@
 //! `omptrace scaling`: how a program scales.
 
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,7 +10,7 @@ use crate::answer::AnswerOptions;
 use crate::arguments::DebugDirs;
 use crate::failure::{Outcome, Result};
 use crate::sources::SourceOptions;
-use crate::{message, runs};
+use crate::{message, runs, streams};
 
 /// `omptrace scaling`.
 #[derive(Args, Debug)]
@@ -56,13 +56,15 @@ pub(crate) fn run(arguments: &Scaling) -> Result<Outcome> {
         arguments.source.from,
     )?;
     let scaling = compare::Scaling::of(&runs, arguments.weak);
-    let mut stdout = BufWriter::new(io::stdout().lock());
     if arguments.answer.is_json() {
+        let mut stdout = streams::data();
         arguments.answer.print(&mut stdout, &scaling)?;
+        stdout.flush()?;
     } else {
+        let mut stdout = streams::text();
         let layout = message::layout(None, arguments.md);
         write!(stdout, "{}", scaling.text(layout))?;
+        stdout.flush()?;
     }
-    stdout.flush()?;
     Ok(Outcome::Success)
 }

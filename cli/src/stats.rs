@@ -1,6 +1,6 @@
 //! `omptrace stats`: where the time went, in numbers.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use crate::output_path::Target;
 use crate::problems::{self, ProblemFormat};
 use crate::sources::{SourceOptions, Sources, Wanted};
 use crate::windows::hint_at_checkpoints;
-use crate::{csv, message, units};
+use crate::{csv, message, streams, units};
 
 /// `omptrace stats`.
 #[derive(Args, Debug)]
@@ -136,16 +136,18 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
             .and_then(|()| target.finish())
             .map_err(cannot_write(file))?;
     }
-    let mut stdout = BufWriter::new(io::stdout().lock());
     let by = arguments.by;
     if let Some(format) = arguments.format {
         let answers = &stats.answers;
         let text = problems::text(format, &answers.findings, answers.duration_ns);
-        write!(stdout, "{text}")?;
-        stdout.flush()?;
+        match format {
+            ProblemFormat::Sarif => print(streams::data(), &text)?,
+            ProblemFormat::Lines => print(streams::text(), &text)?,
+        }
         report_gaps(&report);
         return Ok(Outcome::Success);
     }
+    let mut stdout = streams::data();
     match by {
         Some(by) if arguments.csv => {
             csv::write(&mut stdout, &rows(&stats, by, &arguments.answer)?)?
@@ -172,12 +174,17 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
         by => {
             let layout = message::layout(arguments.answer.rows(), arguments.md);
             let text = text(&stats, by, layout, arguments.answer.limit());
-            write!(stdout, "{text}")?;
+            print(streams::text(), &text)?;
         }
     }
     stdout.flush()?;
     report_gaps(&report);
     Ok(Outcome::Success)
+}
+
+fn print(mut out: impl Write, text: &str) -> io::Result<()> {
+    out.write_all(text.as_bytes())?;
+    out.flush()
 }
 
 /// The failure where the selection matches nothing.

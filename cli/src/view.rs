@@ -23,6 +23,7 @@ use crate::message;
 use crate::output_path::has_events;
 use crate::packages;
 use crate::serve::{HOSTED_UI, Server, Start, UI_PORT, Ui, Way};
+use crate::streams;
 use crate::sources::{ReadFrom, Sources, Wanted};
 
 /// `omptrace view`.
@@ -116,7 +117,9 @@ pub(crate) fn run(arguments: &View) -> Result<Outcome> {
     if arguments.no_browser || !open_browser(&address) {
         print_address(server.port());
     }
-    writeln!(io::stdout(), "{address}")?;
+    let mut stdout = streams::text();
+    writeln!(stdout, "{address}")?;
+    stdout.flush()?;
     let fetched = server
         .run(PATIENCE)
         .map_err(|error| Failure::because("cannot hand the trace over", &error))?;

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
+use omptrace_analysis::is_unprintable;
+
 /// Letters of a name that is shown; longer ones are cut.
 const MAX_LETTERS: usize = 160;
 
@@ -19,18 +21,12 @@ impl Display for Text<'_> {
                 '\'' => f.write_str("&#39;")?,
                 '\n' | '\t' => f.write_char(letter)?,
                 // Whatever turns the direction of writing, or cannot be seen, could feign other text.
-                letter if letter.is_control() || is_direction(letter) => {
-                    f.write_char('\u{fffd}')?
-                }
+                letter if is_unprintable(letter) => f.write_char('\u{fffd}')?,
                 letter => f.write_char(letter)?,
             }
         }
         Ok(())
     }
-}
-
-fn is_direction(letter: char) -> bool {
-    matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A name, cut where it is very long.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use omptrace_analysis::{Layout, Style};
+use omptrace_analysis::{Layout, Style, markdown, printable};
 
 use crate::Report;
 
@@ -39,7 +39,7 @@ fn with_rows(report: &Report<'_>, rows: usize) -> String {
     let _infallible = write!(
         text,
         "# {}\n\n{}",
-        one_line(&report.title),
+        markdown(&report.title),
         report.stats.tables(layout)
     );
     if let Some(diff) = report.diff {
@@ -69,8 +69,9 @@ fn with_rows(report: &Report<'_>, rows: usize) -> String {
     text
 }
 
+/// A line of code between lines of three backquotes.
 fn one_line(text: &str) -> String {
-    text.replace(['\n', '\r'], " ").replace("```", "'''")
+    printable(text).replace("```", "'''")
 }
 
 /// Text between backquotes, whatever is in it.

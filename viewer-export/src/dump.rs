@@ -8,6 +8,7 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
+use omptrace_common::printable::printable;
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::field::{Dependence, Id, Value};
 use omptrace_trace_format::{Diagnostic, Reader, Record};
@@ -129,7 +130,7 @@ fn json_dependence(out: &mut Vec<u8>, dependence: &Dependence) {
 /// Time, stream and event in columns, then the arguments.
 fn text_line(out: &mut Vec<u8>, reader: &Reader, stream: u32, record: &Record) {
     let ns = reader.clock().ns(record.ticks);
-    let name = name(reader, &record.event);
+    let name = printable(name(reader, &record.event));
     out.extend_from_slice(format!("{ns:>15} {stream:>4} {name:<20}").as_bytes());
     record.event.visit(&mut |name, value| {
         out.push(b' ');
@@ -147,6 +148,7 @@ fn text_value(out: &mut Vec<u8>, reader: &Reader, value: &Value<'_>) {
         Value::Enum(_, Some(name)) => out.extend_from_slice(name.as_bytes()),
         Value::Enum(number, None) => json::hex(out, number.into()),
         Value::Flags(number, names) => text_flags(out, number, names),
+        Value::Text(Some(bytes)) => json::printable_string(out, &String::from_utf8_lossy(bytes)),
         _ => json_value(out, reader, value),
     }
 }

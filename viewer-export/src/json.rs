@@ -1,5 +1,7 @@
 //! The few pieces of JSON that are written by hand, into a byte buffer, since exports write millions of them.
 
+use omptrace_common::printable::printable;
+
 use crate::digits::put;
 
 /// Appends a decimal number.
@@ -41,6 +43,14 @@ pub(crate) fn hex_string(out: &mut Vec<u8>, value: u64) {
 pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     escape(out, text);
+    out.push(b'"');
+}
+
+/// Appends a string with its quotes, for people.
+pub(crate) fn printable_string(out: &mut Vec<u8>, text: &str) {
+    let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+    out.push(b'"');
+    out.extend_from_slice(printable(&quoted).as_bytes());
     out.push(b'"');
 }
 

@@ -8,9 +8,12 @@
 //!    0.000011000    end !$omp parallel @stencil+0x1234  = 9.000 us
 //! ```
 //!
-//! A region in which nothing happened takes one line, any other takes one for its begin and one for its end.
+//! A region in which nothing happened takes one line, any other takes one for its begin and one for its end. Names are
+//! printable: they neither break lines nor drive a terminal.
 
 use std::io;
+
+use omptrace_common::printable::printable;
 
 use crate::json;
 use crate::output::Output;
@@ -132,7 +135,7 @@ fn arguments(out: &mut Vec<u8>, arguments: &[Argument<'_>]) {
             Value::Uint(number) => json::uint(out, number),
             Value::Int(number) => json::int(out, number),
             Value::Hex(number) => json::hex(out, number),
-            Value::Text(text) => json::string(out, text),
+            Value::Text(text) => json::printable_string(out, text),
         }
     }
 }
@@ -143,13 +146,13 @@ impl Text {
         let gap = if self.processes.is_empty() { "" } else { "\n" };
         self.processes.push(section);
         self.append(section, |out| {
-            out.extend_from_slice(format!("{gap}process {}\n", process.name).as_bytes());
+            out.extend_from_slice(format!("{gap}process {}\n", printable(&process.name)).as_bytes());
         });
     }
 
     fn location(&mut self, location: &Location) {
         let section = self.sections.add();
-        let name = location.name.clone();
+        let name = printable(&location.name).into_owned();
         let title = match location.kind {
             LocationKind::Thread { os_tid, .. } if os_tid > 0 => {
                 format!("\n{name} (thread {os_tid})\n")
@@ -166,12 +169,16 @@ impl Text {
     }
 
     fn region(&mut self, region: &Region) {
-        self.regions.push(region.name.clone());
+        self.regions.push(printable(&region.name).into_owned());
     }
 
     fn counter(&mut self, counter: &Counter) {
         let section = self.sections.add();
-        let title = format!("\n{} {}\n", counter.unit, counter.name);
+        let title = format!(
+            "\n{} {}\n",
+            printable(&counter.unit),
+            printable(&counter.name)
+        );
         self.append(section, |out| out.extend_from_slice(title.as_bytes()));
         self.counters.push(section);
     }
@@ -257,7 +264,7 @@ impl Text {
     #[inline(never)]
     fn interval(&mut self, interval: &Interval<'_>) {
         self.whole_line(interval.track, interval.begin, 0, |out| {
-            out.extend_from_slice(interval.name.as_bytes());
+            out.extend_from_slice(printable(interval.name).as_bytes());
             arguments(out, interval.arguments);
             duration(out, interval.end.abs_diff(interval.begin));
         });
@@ -278,7 +285,7 @@ impl Text {
             return;
         };
         self.append(*section, |out| {
-            out.extend_from_slice(format!("! {text}\n").as_bytes())
+            out.extend_from_slice(format!("! {}\n", printable(text)).as_bytes())
         });
     }
 

@@ -11,6 +11,7 @@ use super::screen::{self, View};
 use super::watch::{Choice, Look, Watched};
 use crate::failure::{Failure, Result};
 use crate::process::processor_ns;
+use crate::streams;
 
 /// The shortest time from one look to the next: ten in a second.
 const MIN_PERIOD: Duration = Duration::from_millis(100);
@@ -27,7 +28,7 @@ const SAVED: Duration = Duration::from_secs(10);
 /// # Errors
 /// There is no terminal, or the traces cannot be read.
 pub(super) fn run(choice: &Choice, watched: &mut Vec<Watched>) -> Result<()> {
-    if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
+    if !streams::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::new("there is no terminal to draw on")
             .hint("print one look: omptrace top --once"));
     }

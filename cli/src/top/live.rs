@@ -21,6 +21,7 @@ use super::watch::{Choice, Watched};
 use crate::failure::{Failure, Result};
 use crate::process;
 use crate::recorded_traces;
+use crate::streams;
 
 /// How often one looks for the first trace.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -41,7 +42,7 @@ impl Live {
     /// The program would use the terminal too, or there is none.
     pub(crate) fn start(registry: PathBuf) -> Result<Live> {
         let uses_terminal =
-            io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
+            io::stdin().is_terminal() || streams::stdout().is_terminal() || streams::stderr().is_terminal();
         if uses_terminal {
             return Err(Failure::new(
                 "with --live, the terminal is the screen's: the program's input and output must go elsewhere",

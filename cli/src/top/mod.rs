@@ -11,7 +11,7 @@ mod screen;
 mod text;
 mod watch;
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::thread;
@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::answer::AnswerOptions;
 use crate::arguments::DebugDirs;
 use crate::failure::{Outcome, Result};
-use crate::{message, units};
+use crate::{message, streams, units};
 pub(crate) use live::Live;
 use watch::{Choice, Look, Watched};
 
@@ -105,11 +105,13 @@ fn once(arguments: &Top, choice: &Choice, watched: &mut [Watched]) -> Result<Out
         schema: SCHEMA,
         processes: looks.collect::<Result<Vec<Look>>>()?,
     };
-    let mut stdout = io::stdout().lock();
     if arguments.answer.is_json() {
+        let mut stdout = streams::data();
         arguments.answer.print(&mut stdout, &looks)?;
+        stdout.flush()?;
     } else {
-        let width = message::columns(&stdout);
+        let mut stdout = streams::text();
+        let width = message::columns(&streams::stdout());
         let rows = arguments.answer.rows().unwrap_or(text::USUAL_ROWS);
         for (number, look) in looks.processes.iter().enumerate() {
             if number > 0 {
@@ -117,7 +119,7 @@ fn once(arguments: &Top, choice: &Choice, watched: &mut [Watched]) -> Result<Out
             }
             write!(stdout, "{}", text::of(look, width, rows))?;
         }
+        stdout.flush()?;
     }
-    stdout.flush()?;
     Ok(Outcome::Success)
 }

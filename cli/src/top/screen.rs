@@ -10,6 +10,8 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 
+use omptrace_common::printable::printable;
+
 use super::text::{self, LETTERS, bar};
 use super::watch::Look;
 
@@ -142,7 +144,10 @@ fn titled(title: &str) -> Block<'_> {
 }
 
 fn draw_head(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
-    let mut lines: Vec<Line<'_>> = text::head(look).into_iter().map(Line::from).collect();
+    let mut lines: Vec<Line<'_>> = text::head(look)
+        .iter()
+        .map(|line| Line::from(printable(line).into_owned()))
+        .collect();
     if let Some(first) = lines.first_mut() {
         first.style = Style::new().add_modifier(Modifier::BOLD);
         if view.processes > 1 {
@@ -224,7 +229,7 @@ fn draw_regions(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
     regions.sort_by_key(|region| std::cmp::Reverse(view.sort.key(region)));
     let lines: Vec<Line<'_>> = regions
         .into_iter()
-        .map(|region| Line::from(text::region(region)))
+        .map(|region| Line::from(printable(&text::region(region)).into_owned()))
         .collect();
     let title = format!("regions by {}: time, visits, useful", view.sort.name());
     frame.render_widget(Paragraph::new(lines).block(titled(&title)), area);
@@ -251,7 +256,7 @@ fn draw_waits(frame: &mut Frame<'_>, area: Rect, look: &Look) {
     let locks: Vec<Line<'_>> = look
         .blocked
         .iter()
-        .map(|row| Line::from(text::lock(row)))
+        .map(|row| Line::from(printable(&text::lock(row)).into_owned()))
         .collect();
     frame.render_widget(
         Paragraph::new(locks).block(titled("locks: waited, lock, where")),

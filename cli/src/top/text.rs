@@ -6,6 +6,7 @@ use omptrace_analysis::answers::{
     Accounting, Blame, Blocked, Cause, Efficiency, RegionAnswer, ThreadGlance,
 };
 use omptrace_analysis::{counted, time};
+use omptrace_common::printable::printable;
 
 use super::watch::{Look, State, per_second};
 use crate::message;
@@ -50,7 +51,7 @@ pub(super) fn of(look: &Look, width: Option<usize>, rows: usize) -> String {
     lines.extend(look.notes.iter().map(|note| format!("note: {note}")));
     let lines = lines
         .iter()
-        .map(|line| message::folded(line, Some(width), Some(2)));
+        .map(|line| message::folded(&printable(line), Some(width), Some(2)));
     let mut text: String = lines.map(|line| line + "\n").collect();
     if look.window_begin_ns.is_none() {
         return text + "nothing is known of the interval: no event came\n";
@@ -231,8 +232,9 @@ fn more(text: &mut String, all: usize, rows: usize) {
     }
 }
 
-/// The line, without what there is no room for.
+/// The line, printable, without what there is no room for.
 pub(super) fn cut(line: &str, width: usize) -> String {
+    let line = &*printable(line);
     match line.char_indices().nth(width) {
         Some((end, _)) => line[..end].to_owned(),
         None => line.to_owned(),
