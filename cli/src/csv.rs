@@ -1,17 +1,21 @@
-//! Rows of JSON as CSV, by RFC 4180.
+//! Rows of JSON as CSV, by RFC 4180. Cells of text that a spreadsheet would run as formulas (CWE-1236) have a `'` in front, as OWASP
+//! says.
 
 use std::io::{self, Write};
 
 use serde_json::Value;
 
 /// Writes `rows`, each an object, below the names of their fields. Fields of an object inside have both names, with a dot.
+/// Where there are no rows, the names are those of `sample`.
 ///
 /// # Errors
 /// `out` cannot be written to.
-pub(crate) fn write(out: &mut dyn Write, rows: &[Value]) -> io::Result<()> {
+pub(crate) fn write(out: &mut dyn Write, rows: &[Value], sample: &Value) -> io::Result<()> {
     let rows: Vec<Vec<(String, String)>> = rows.iter().map(fields).collect();
+    let sample = fields(sample);
     let mut names: Vec<&str> = Vec::new();
-    for (name, _) in rows.iter().flatten() {
+    let of_sample = sample.iter().filter(|_| rows.is_empty());
+    for (name, _) in rows.iter().flatten().chain(of_sample) {
         if !names.contains(&name.as_str()) {
             names.push(name);
         }
@@ -49,9 +53,32 @@ fn fields(row: &Value) -> Vec<(String, String)> {
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => text.clone(),
+        Value::String(text) => guarded(text),
         Value::Array(elements) => elements.iter().map(cell).collect::<Vec<_>>().join("; "),
         other => other.to_string(),
+    }
+}
+
+/// Text that no spreadsheet takes for a formula. Numbers are not text.
+fn guarded(text: &str) -> String {
+    let begins_formulas = |letter| {
+        matches!(
+            letter,
+            '=' | '+'
+                | '-'
+                | '@'
+                | '\t'
+                | '\r'
+                | '\n'
+                | '\u{ff1d}'
+                | '\u{ff0b}'
+                | '\u{ff0d}'
+                | '\u{ff20}'
+        )
+    };
+    match text.starts_with(begins_formulas) {
+        true => format!("'{text}"),
+        false => text.to_owned(),
     }
 }
 
@@ -75,10 +102,32 @@ mod tests {
             json!({ "name": "c", "ns": null, "list": ["d", "e"] }),
         ];
         let mut out = Vec::new();
-        write(&mut out, &rows).expect("it is written");
+        write(&mut out, &rows, &json!({ "other": 0 })).expect("it is written");
         assert_eq!(
             String::from_utf8(out).expect("UTF-8"),
             "name,ns,of.x,list\r\n\"a, \"\"b\"\"\",1,2.5,\r\nc,,,d; e\r\n"
+        );
+    }
+
+    #[test]
+    fn a_table_without_rows_has_its_names() {
+        let mut out = Vec::new();
+        let sample = json!({ "name": "", "of": { "x": 0 } });
+        write(&mut out, &[], &sample).expect("it is written");
+        assert_eq!(out, b"name,of.x\r\n");
+    }
+
+    #[test]
+    fn text_is_no_formula() {
+        let texts = ["=1+1", "+1", "-x", "@SUM(A1)", "\tx", "\r=1", "a=1", ""];
+        let rows = texts.map(|text| json!({ "text": text, "list": [text], "ns": -1.5 }));
+        let mut out = Vec::new();
+        write(&mut out, &rows, &json!({})).expect("it is written");
+        assert_eq!(
+            String::from_utf8(out).expect("UTF-8"),
+            "text,list,ns\r\n'=1+1,'=1+1,-1.5\r\n'+1,'+1,-1.5\r\n'-x,'-x,-1.5\r\n\
+             '@SUM(A1),'@SUM(A1),-1.5\r\n'\tx,'\tx,-1.5\r\n\"'\r=1\",\"'\r=1\",-1.5\r\n\
+             a=1,a=1,-1.5\r\n,,-1.5\r\n"
         );
     }
 }

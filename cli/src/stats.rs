@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use omptrace_analysis::{By, Layout, NoAnswer, Options, Stats as Numbers};
+use omptrace_analysis::answers::RegionAnswer;
+use omptrace_analysis::{
+    By, ConstructStats, CounterStats, DeviceStats, FunctionStats, Layout, LockStats, NoAnswer,
+    Options, PhaseStats, ProcessStats, Stats as Numbers, ThreadStats,
+};
 use omptrace_common::thread_pool::limit_threads;
 use omptrace_timeline::sink::Ns;
 use serde_json::{Value, json};
@@ -59,7 +63,7 @@ pub(crate) struct Stats {
     #[arg(long, value_name = "FILE")]
     pub(crate) talp: Option<PathBuf>,
     /// Only a part of the time, as in 2.0s..2.5s, ..10ms or 2s..; analysed alone
-    #[arg(long, value_name = "FROM..TO", value_parser = units::window)]
+    #[arg(long, value_name = "FROM..TO", value_parser = units::window, allow_hyphen_values = true)]
     pub(crate) window: Option<(Ns, Ns)>,
     /// Only the time in which a thread was in this phase of the program's, or 'recording on'; analysed alone
     #[arg(long, value_name = "NAME")]
@@ -150,7 +154,8 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
     let mut stdout = streams::data();
     match by {
         Some(by) if arguments.csv => {
-            csv::write(&mut stdout, &rows(&stats, by, &arguments.answer)?)?
+            let sample = empty_row(by).map_err(io::Error::from)?;
+            csv::write(&mut stdout, &rows(&stats, by, &arguments.answer)?, &sample)?
         }
         Some(by) if arguments.answer.is_json() => {
             let answers = &stats.answers;
@@ -225,6 +230,21 @@ fn rows(stats: &Numbers, by: By, answer: &AnswerOptions) -> Result<Vec<Value>> {
         answer.rows()
     };
     Ok(rows.into_iter().take(top.unwrap_or(usize::MAX)).collect())
+}
+
+/// A row of a table without content, for the names of its fields.
+fn empty_row(by: By) -> serde_json::Result<Value> {
+    match by {
+        By::Construct | By::Task => serde_json::to_value(ConstructStats::default()),
+        By::Region => serde_json::to_value(RegionAnswer::default()),
+        By::Function => serde_json::to_value(FunctionStats::default()),
+        By::Counter => serde_json::to_value(CounterStats::default()),
+        By::Thread => serde_json::to_value(ThreadStats::default()),
+        By::Lock => serde_json::to_value(LockStats::default()),
+        By::Device => serde_json::to_value(DeviceStats::default()),
+        By::Process => serde_json::to_value(ProcessStats::default()),
+        By::Phase => serde_json::to_value(PhaseStats::default()),
+    }
 }
 
 /// All tables, or one of them. Where nobody says how long they may be, those of large traces are shortened.
