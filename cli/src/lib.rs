@@ -18,7 +18,7 @@
 //! streams     stdout and stderr, behind what keeps names from driving a terminal
 //! temp_files  what goes away when a signal ends the program (signals)
 //! top         what a running program does now, from its trace and spool
-//! report      a page of the answers, with the program's sources; the crate `report` lays it out
+//! report      a page of the answers, with the program's sources (source_files); the crate `report` lays it out
 //! diff, scaling
 //!             compare runs, which are traces or answers (runs)
 //! recover, symbolize, stats, info, dump, check
@@ -85,6 +85,7 @@ mod seen;
 pub mod serve;
 mod settings;
 mod signals;
+mod source_files;
 mod sources;
 mod stats;
 mod streams;

@@ -1,7 +1,6 @@
 //! `omptrace report`: answers as a page to hand on, or as Markdown.
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -17,13 +16,12 @@ use crate::convert::report_gaps;
 use crate::failure::{Failure, Outcome, Result};
 use crate::output_path::Target;
 use crate::sealing::typed;
+use crate::source_files::Roots;
 use crate::sources::{MAX_REPLAYED, ReadFrom, SourceOptions, Sources, Wanted};
 use crate::{inputs, message, runs};
 
 /// Source files that are read.
 const MAX_FILES: usize = 24;
-/// Bytes of a source file that are read: a longer one was not written by a person.
-const MAX_FILE: u64 = 4 << 20;
 /// Traces of which the page says where they come from, each.
 const MAX_INFOS: usize = 16;
 
@@ -55,8 +53,12 @@ pub(crate) struct Report {
     /// Markdown of at most 64 KiB, for tickets and for summaries of CI
     #[arg(long)]
     pub(crate) md: bool,
+    /// A directory with sources of the program: files in it may be shown, also where the program was built elsewhere. More
+    /// than one can be given [default: the current directory, or the checkout that it lies in; never hidden files]
+    #[arg(long = "source", value_name = "DIR")]
+    pub(crate) source_dirs: Vec<PathBuf>,
     /// No lines of the program's sources
-    #[arg(long)]
+    #[arg(long, conflicts_with = "source_dirs")]
     pub(crate) no_source: bool,
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
@@ -114,7 +116,7 @@ pub(crate) fn run(arguments: &Report) -> Result<Outcome> {
     let names = names.join(" ");
     let sources = match arguments.no_source || arguments.md {
         true => None,
-        false => Some(sources(&stats, &overview, &infos)),
+        false => Some(sources(&arguments.source_dirs, &stats, &overview, &infos)?),
     };
     let page = Page {
         title: title(&infos, traces.len()),
@@ -189,36 +191,50 @@ fn title(infos: &[Info], traces: usize) -> String {
     }
 }
 
-/// The program's sources, as far as they are where they were when it was built.
-fn sources(stats: &Stats, overview: &Overview, infos: &[Info]) -> Vec<SourceFile> {
-    let files = Page::files(stats, overview);
-    let files = files.into_iter().take(MAX_FILES);
-    files
-        .filter_map(|path| {
-            let folders = infos.iter().map(|info| Path::new(&info.program.directory));
-            let candidates = std::iter::once(Path::new("")).chain(folders);
-            let mut read = candidates.filter_map(|folder| source(&folder.join(&path)));
-            let (text, changed) = read.next()?;
-            let is_newer = infos
-                .iter()
-                .filter_map(|info| DateTime::parse_from_rfc3339(&info.start).ok())
-                .any(|began| changed > SystemTime::from(began));
-            Some(SourceFile {
-                path,
-                lines: text.lines().map(str::to_owned).collect(),
-                is_newer,
-            })
-        })
-        .collect()
-}
-
-/// A file's text, and when it was changed; `None` where it is no text of a person's length.
-fn source(path: &Path) -> Option<(String, SystemTime)> {
-    // Opening a pipe would wait for its writer.
-    let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    let mut text = Vec::new();
-    let file = File::open(path).ok()?;
-    file.take(MAX_FILE).read_to_end(&mut text).ok()?;
-    let changed = metadata.modified().ok()?;
-    Some((String::from_utf8_lossy(&text).into_owned(), changed))
+/// The program's sources, as far as they may be shown and are where they were when it was built.
+///
+/// # Errors
+/// A directory that the user named is not there.
+fn sources(
+    named: &[PathBuf],
+    stats: &Stats,
+    overview: &Overview,
+    infos: &[Info],
+) -> Result<Vec<SourceFile>> {
+    let roots = Roots::new(named)
+        .map_err(|error| Failure::because("cannot find a directory of --source", &error))?;
+    let directories: Vec<&Path> = infos
+        .iter()
+        .map(|info| Path::new(&info.program.directory))
+        .collect();
+    let mut files = Vec::new();
+    let mut outside = None;
+    for path in Page::files(stats, overview).into_iter().take(MAX_FILES) {
+        let Some(found) = roots.find(Path::new(&path), &directories) else {
+            outside = outside.or_else(|| roots.missing(Path::new(&path), &directories));
+            continue;
+        };
+        let is_newer = infos
+            .iter()
+            .filter_map(|info| DateTime::parse_from_rfc3339(&info.start).ok())
+            .any(|began| found.changed > SystemTime::from(began));
+        files.push(SourceFile {
+            path,
+            found: found.path.display().to_string(),
+            lines: found.text.lines().map(str::to_owned).collect(),
+            is_newer,
+        });
+    }
+    if !files.is_empty() {
+        let names: Vec<&str> = files.iter().map(|file| &*file.found).collect();
+        message::note(&format!("with lines of {}", names.join(", ")));
+    }
+    if let Some(directory) = outside {
+        message::hint(&format!(
+            "sources in {} are not shown, since the page is to be handed on; --source {} shows them",
+            directory.display(),
+            message::shell_word(directory.as_os_str())
+        ));
+    }
+    Ok(files)
 }

@@ -234,6 +234,7 @@ mod tests {
         };
         let files = (0..24)
             .map(|index| SourceFile {
+                found: String::new(),
                 path: place(index).file.unwrap_or_default(),
                 lines: vec!["<\"&>".repeat(2_000); 6_000],
                 is_newer: true,

@@ -10,6 +10,8 @@ use omptrace_analysis::answers::{Accounting, Cause, Overview, Place};
 pub struct SourceFile {
     /// Its path, as the traces have it.
     pub path: String,
+    /// Its path on this machine, below the directory whose sources are shown.
+    pub found: String,
     /// Its lines.
     pub lines: Vec<String>,
     /// Whether it was changed after the program ran.

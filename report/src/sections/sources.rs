@@ -19,6 +19,7 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
     section(out, "source", "Source", lead);
     let total = report.stats.answers.accounting.total().max(1);
     let mut room = limits.lines;
+    let mut held = Vec::new();
     for path in source::files(&by_line) {
         let lines = &by_line[&path];
         let Some(file) = files.iter().find(|file| file.path == path) else {
@@ -34,6 +35,7 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
             continue;
         }
         room -= shown.len();
+        held.push(format!("<code>{}</code>", Text(&short(&file.found))));
         let _ = write!(out, "<h3><code>{}</code></h3>", Text(&short(&path)));
         if file.is_newer {
             *out += "<p class=warn>This file was changed after the program ran: its lines may have moved.</p>";
@@ -73,6 +75,13 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
         }
         *out += "</tbody></table></div>";
     }
+    if !held.is_empty() {
+        let _ = write!(
+            out,
+            "<p class=more>This page holds lines of these files of the machine that it was made on: {}</p>",
+            held.join(", ")
+        );
+    }
     let missing: Vec<String> = by_line
         .keys()
         .filter(|path| !files.iter().any(|file| file.path == **path))
@@ -82,7 +91,7 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
     if !missing.is_empty() {
         let _ = write!(
             out,
-            "<p class=more>Not found on this machine: {}</p>",
+            "<p class=more>Not shown, since they are not among the sources that <code>report</code> found or may show: {}</p>",
             missing.join(", ")
         );
     }
