@@ -61,8 +61,8 @@ pub(crate) struct Convert {
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
-    /// Several files in the order of time, each complete by itself and of about this size, as in 500M. OUT gets -001,
-    /// -002 and so on before its extension
+    /// For chrome and perfetto: several files in the order of time, each complete by itself and of about this size, as in
+    /// 500M; of *.gz, that is the size before compression. OUT gets -001, -002 and so on before its extension
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) split: Option<u64>,
     /// For parquet: only part I of N, every N-th process, or a part of a large one where N is more than there are. Parts
@@ -143,6 +143,18 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
                 true => "--part 1/4 exports a part of the rows",
                 false => "--window 2.0s..2.5s exports a part of the time",
             }));
+        }
+        (Some(_), None) if !arguments.to.can_be_split() => {
+            let can = FORMATS.iter().filter(|format| format.can_be_split());
+            let can: Vec<&str> = can.map(|format| format.name).collect();
+            return Err(Failure::new(format!(
+                "{} is one file and cannot be split",
+                arguments.to.name
+            ))
+            .hint(format!(
+                "--split is for {}; --window 2.0s..2.5s exports a part of the time",
+                can.join(" and ")
+            )));
         }
         (Some(limit_bytes), None) => conversion.to_series(&output, limit_bytes, &readers)?,
         (None, None) => conversion.to_one(&output, &readers)?,

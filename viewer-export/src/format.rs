@@ -199,6 +199,11 @@ impl Format {
         matches!(self.kind, Kind::Tables { .. })
     }
 
+    /// Whether a series of files can be made, each complete by itself. Other formats keep all until the end, or are folders.
+    pub fn can_be_split(&self) -> bool {
+        self.has_shares()
+    }
+
     /// Whether several sinks can write a file of this format.
     pub(crate) fn has_shares(&self) -> bool {
         matches!(self.kind, Kind::Records { .. })
