@@ -50,9 +50,50 @@ pub fn run_name(inputs: &[&Reader]) -> String {
     let name = name.split('.').next().unwrap_or_default();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let name = name.replace(|c| !is_plain(c), "_");
-    match start {
+    let name = match start {
         Some(start) => format!("{name}-{}", start / 1_000_000_000),
         None => name,
+    };
+    match check_run_name(&name) {
+        Ok(()) => name,
+        Err(_) => format!("run-{name}"),
+    }
+}
+
+/// Checks a run's name. It is the value of a Hive partition, of which readers guess the type: what looks like a number, a date
+/// or a truth value would become one, so that `007` and `7` were the same run, and the name of Hive's own is NULL.
+///
+/// # Errors
+/// Why it cannot be a run's name.
+pub fn check_run_name(name: &str) -> Result<(), &'static str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let is_word = |word: &&str| name.eq_ignore_ascii_case(word);
+    let shape: String = name
+        .chars()
+        .map(|c| if c.is_ascii_digit() { '0' } else { c })
+        .collect();
+    let is_number = name.parse::<f64>().is_ok()
+        || !name.contains(|c: char| c.is_ascii_alphabetic())
+        || shape.starts_with("0x")
+        || shape.starts_with("0X");
+    let is_date = ["0000-00-00T", "0000-00-00t", "00000000T", "00000000t"]
+        .iter()
+        .any(|begin| shape.starts_with(begin));
+    if name.is_empty() {
+        Err("a run's name is not empty")
+    } else if !name.chars().all(is_plain) {
+        Err("a name has letters, digits, `.`, `-` and `_` only")
+    } else if ["__HIVE_DEFAULT_PARTITION__", "null", "none"]
+        .iter()
+        .any(is_word)
+    {
+        Err("readers take this name for none")
+    } else if is_number || is_date || ["true", "false"].iter().any(is_word) {
+        Err(
+            "readers take this name for a number, a date or a truth value; begin it with a word, as in run-7",
+        )
+    } else {
+        Ok(())
     }
 }
 

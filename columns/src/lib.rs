@@ -23,6 +23,6 @@ mod table;
 mod tasks;
 mod teams;
 
-pub use dataset::{Options, SCHEMA_FILE, export, run_name};
+pub use dataset::{Options, SCHEMA_FILE, check_run_name, export, run_name};
 pub use schema::{Column, Kind, SCHEMA_VERSION, TABLES, TableSchema};
 pub use share::{JobPart, splits};

@@ -36,8 +36,13 @@ impl FormatOptions {
 
     /// The value of an option.
     pub(crate) fn get<'a>(&'a self, option: &'a FormatOption) -> &'a str {
+        self.given(option).unwrap_or(option.default)
+    }
+
+    /// The value that was set.
+    pub(crate) fn given(&self, option: &FormatOption) -> Option<&str> {
         let given = self.0.iter().find(|(name, _)| *name == option.name);
-        given.map_or(option.default, |(_, value)| value)
+        given.map(|(_, value)| &**value)
     }
 }
 

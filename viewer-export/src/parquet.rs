@@ -18,7 +18,7 @@ const RUN: FormatOption = FormatOption {
     value_name: "NAME",
     values: &[],
     default: "",
-    help: "the run's name in the data set: letters, digits, `.`, `-` and `_` [default: the first trace's name and its start, \
+    help: "the run's name in the data set: letters, digits, `.`, `-` and `_`, and nothing that reads as a number or a date [default: the first trace's name and its start, \
         in seconds since 1970]",
 };
 
@@ -52,15 +52,16 @@ pub(crate) fn export(
     folder: &Path,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> io::Result<Report> {
-    let run = options.format.get(&RUN);
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    if !run.chars().all(is_plain) {
-        let what = format!("--run {run}: a name has letters, digits, `.`, `-` and `_` only");
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    let run = options.format.given(&RUN);
+    if let Some(run) = run {
+        columns::check_run_name(run).map_err(|why| {
+            let what = format!("--run {run:?}: {why}");
+            io::Error::new(io::ErrorKind::InvalidInput, what)
+        })?;
     }
     let options = columns::Options {
         symbols: options.symbols.clone(),
-        run: (!run.is_empty()).then(|| run.to_owned()),
+        run: run.map(str::to_owned),
         part: options.part,
         sums_only: options.format.get(&SUMS_ONLY) == ON,
         events: options.format.get(&RAW_EVENTS) == ON,

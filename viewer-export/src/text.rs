@@ -146,7 +146,9 @@ impl Text {
         let gap = if self.processes.is_empty() { "" } else { "\n" };
         self.processes.push(section);
         self.append(section, |out| {
-            out.extend_from_slice(format!("{gap}process {}\n", printable(&process.name)).as_bytes());
+            out.extend_from_slice(
+                format!("{gap}process {}\n", printable(&process.name)).as_bytes(),
+            );
         });
     }
 
