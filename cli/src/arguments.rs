@@ -130,7 +130,7 @@ impl DebugDirs {
 #[command(next_help_heading = "Less of a large trace")]
 pub(crate) struct Part {
     /// A part of the time, as in 2.0s..2.5s, ..10ms or 2s..; what is longer is cut
-    #[arg(long, value_name = "FROM..TO", value_parser = units::window)]
+    #[arg(long, value_name = "FROM..TO", value_parser = units::window, allow_hyphen_values = true)]
     pub(crate) window: Option<(Ns, Ns)>,
     /// These threads: a number (0 is the first of a process), the operating system's id, or a part of the name, as in
     /// 'worker 3'. It can be given several times

@@ -26,14 +26,16 @@ pub(crate) fn nanoseconds(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A part of the timeline: `2.0s..2.5s`, `..2.5s`, `2s..`.
+/// A part of the timeline: `2.0s..2.5s`, `..2.5s`, `2s..`, `-5ms..2s`. It begins at 0, when the tracer did, unless it says otherwise.
 ///
 /// # Errors
 /// It is none, or ends before it begins.
 pub(crate) fn window(text: &str) -> Result<(Ns, Ns), String> {
-    let time = |text: &str, open: Ns| match text {
-        "" => Ok(open),
-        text => nanoseconds(text).map(|ns| Ns::try_from(ns).unwrap_or(open)),
+    // What was before the tracer is below 0.
+    let time = |text: &str, open: Ns| match text.strip_prefix('-') {
+        _ if text.is_empty() => Ok(open),
+        Some(before) => nanoseconds(before).map(|ns| -Ns::try_from(ns).unwrap_or(Ns::MAX)),
+        None => nanoseconds(text).map(|ns| Ns::try_from(ns).unwrap_or(open)),
     };
     let Some((begin, end)) = text.split_once("..") else {
         return Err("write it as 2.0s..2.5s, ..2.5s or 2s..".to_owned());
@@ -113,7 +115,11 @@ mod tests {
         assert_eq!(window("2.0s..2.5s"), Ok((2_000_000_000, 2_500_000_000)));
         assert_eq!(window("..1ms"), Ok((0, 1_000_000)));
         assert_eq!(window("1ms.."), Ok((1_000_000, Ns::MAX)));
-        for wrong in ["1s", "2s..1s", "1s..1s", "a..b"] {
+        assert_eq!(window("-6ms..1ms"), Ok((-6_000_000, 1_000_000)));
+        assert_eq!(window("-6ms..-1ns"), Ok((-6_000_000, -1)));
+        for wrong in [
+            "--1s..2s", "-1s..-2s", "-..1s", "1s", "2s..1s", "1s..1s", "a..b",
+        ] {
             assert!(window(wrong).is_err(), "{wrong}");
         }
     }
