@@ -18,11 +18,11 @@ mod window;
 
 pub use check::check;
 pub use info::Info;
+pub use omptrace_common::printable::{is_unprintable, printable};
 pub use stats::{
     Analysed, By, ConstructStats, CounterStats, DeviceStats, DeviceUse, FlameFrame, FlameGraph,
     FunctionStats, Input, LockStats, LoopStats, NoAnswer, Options, Outlier, PhaseStats,
     PlaceMemory, PlaceTransfers, ProcessStats, RECORDED, Ranks, SampledTime, Stats, TeamStats,
     ThreadStats, Times, Transfers,
 };
-pub use omptrace_common::printable::{is_unprintable, printable};
 pub use table::{Layout, Style, bytes, counted, markdown, percent, time, with_commas};

@@ -1,13 +1,11 @@
 //! `omptrace check`: whether traces and archives are sound.
 
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use omptrace_analysis::{check, printable};
-use omptrace_trace_format::Finding;
-use omptrace_trace_format::Severity;
+use omptrace_trace_format::{Finding, Severity, open_regular};
 use otf2_archive::check_archive;
 use serde::Serialize;
 
@@ -76,7 +74,7 @@ pub(crate) fn run(arguments: &Check) -> Result<Outcome> {
 /// # Errors
 /// The file cannot be read at all, which is no finding.
 fn readable(anchor: &Path) -> Result<()> {
-    File::open(anchor)
+    open_regular(anchor)
         .map(drop)
         .map_err(|error| Failure::because(format!("cannot read {}", anchor.display()), &error))
 }

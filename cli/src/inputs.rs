@@ -1,6 +1,7 @@
 //! Inputs: traces, and folders of them.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::{OpenError, Reader};
@@ -9,7 +10,8 @@ use crate::descriptors;
 use crate::failure::{Failure, Result};
 use crate::loader::files_in;
 
-/// The traces that the inputs name: a file is one, a folder means every `*.omptrace` in it, by name.
+/// The traces that the inputs name: a file is one, a folder means every file `*.omptrace` in it, by name. Pipes and devices in
+/// it are none: nobody named them, and they may have no end.
 ///
 /// # Errors
 /// A folder cannot be read, or has no trace.
@@ -29,7 +31,8 @@ pub(crate) fn traces(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
                     &error,
                 )
             })?;
-            let inside = files_in(input, is_trace);
+            let mut inside = files_in(input, is_trace);
+            inside.retain(|path| fs::metadata(path).map_or(true, |found| found.is_file()));
             if inside.is_empty() {
                 return Err(Failure::new(format!(
                     "there is no *.omptrace in the folder {}",
@@ -54,13 +57,13 @@ pub(crate) fn open(trace: &Path) -> Result<Reader> {
         let OpenError::Io(error) = error else {
             return failure;
         };
+        if error.kind() == ErrorKind::NotSeekable {
+            return failure.hint("a trace is read from any place: write it to a file first");
+        }
         match error.raw_os_error() {
             Some(libc::EMFILE) => failure.hint(
                 "traces stay open while they are read: name fewer, or raise the limit (ulimit -Hn)",
             ),
-            Some(libc::ESPIPE) => {
-                failure.hint("a trace is read from any place: write it to a file first")
-            }
             _ => failure,
         }
     })

@@ -1,13 +1,16 @@
 //! Runs to compare: traces, folders of a run's traces, and answers that `stats --json` printed.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use omptrace_analysis::Stats;
 use omptrace_analysis::answers::{Answers, SCHEMA};
 use omptrace_analysis::compare::{FunctionTime, Run};
 use omptrace_common::thread_pool::in_parallel;
+use omptrace_trace_format::open_regular;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -44,8 +47,8 @@ pub(crate) fn refuse_options(after: &[PathBuf]) -> Result<()> {
 
 fn read_one(path: &Path, debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Run> {
     let name = path.display().to_string();
-    let run = if is_json(path) {
-        from_json(path)?
+    let run = if let Some(text) = json(path)? {
+        from_json(path, &text)?
     } else {
         let wanted = match debug_dirs.is_any() {
             true => Wanted::Events,
@@ -63,12 +66,66 @@ fn read_one(path: &Path, debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Run> 
     Ok(run)
 }
 
-/// Whether a file holds JSON: its first letter is that of an object. Traces begin otherwise.
-fn is_json(path: &Path) -> bool {
-    let mut first = [0; 64];
-    let read = File::open(path).and_then(|mut file| file.read(&mut first));
-    let text = first.iter().take(read.unwrap_or(0));
-    text.copied().find(|byte| !byte.is_ascii_whitespace()) == Some(b'{')
+/// The text of a file that holds JSON: its first letter is that of an object. Traces begin otherwise, and folders are read as
+/// traces are. A pipe, as of `<(omptrace stats --json --all app.omptrace)`, can be read only once.
+///
+/// # Errors
+/// It cannot be read, or is a pipe without JSON.
+fn json(path: &Path) -> Result<Option<Vec<u8>>> {
+    /// Blanks in front of the object that are read of a file that may be a large trace.
+    const BEGIN_BYTES: u64 = 64;
+
+    let is_pipe = fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
+    let failed =
+        |error: io::Error| Failure::because(format!("cannot read {}", path.display()), &error);
+    let mut text = Vec::new();
+    let mut file = match is_pipe {
+        true => open_pipe(path, &mut text).map_err(failed)?,
+        false => match open_regular(path) {
+            Ok(file) => file,
+            // Whoever opens it as a trace says why.
+            Err(_) => return Ok(None),
+        },
+    };
+    let begin = file.by_ref().take(BEGIN_BYTES).read_to_end(&mut text);
+    begin.map_err(failed)?;
+    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first == Some(&b'{') {
+        file.read_to_end(&mut text).map_err(failed)?;
+        return Ok(Some(text));
+    }
+    match is_pipe {
+        true => Err(Failure::new(format!(
+            "the pipe {} has no JSON of omptrace stats",
+            path.display()
+        ))
+        .hint("a trace is read from any place: write it to a file first")),
+        false => Ok(None),
+    }
+}
+
+/// Opens a pipe that somebody writes to. `begin` gets its first byte, where that has come.
+///
+/// # Errors
+/// Nobody writes to it: to wait for a writer might take for ever.
+fn open_pipe(path: &Path, begin: &mut Vec<u8>) -> io::Result<File> {
+    let mut file = File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
+    let mut first = [0];
+    match file.read(&mut first) {
+        Ok(0) => return Err(io::Error::other("nobody writes to this pipe")),
+        Ok(_) => begin.extend(first),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+        Err(error) => return Err(error),
+    }
+    // SAFETY: it only takes a flag from a descriptor that is open. O_NONBLOCK is the only one of its status flags that can
+    // be set here.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, 0) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(file),
+    }
 }
 
 /// The fields that are needed of the answers of `stats --json`.
@@ -85,12 +142,10 @@ struct Printed {
     left_out: Map<String, Value>,
 }
 
-fn from_json(path: &Path) -> Result<Run> {
+fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
     let name = path.display();
     let no_answers = "omptrace stats --json --all prints answers that can be compared";
-    let text =
-        fs::read(path).map_err(|error| Failure::because(format!("cannot read {name}"), &error))?;
-    let value: Value = serde_json::from_slice(&text)
+    let value: Value = serde_json::from_slice(text)
         .map_err(|error| Failure::because(format!("{name} is no JSON"), &error))?;
     match value["schema"].as_u64() {
         Some(schema) if schema > SCHEMA.into() => {

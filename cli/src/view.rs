@@ -23,8 +23,8 @@ use crate::message;
 use crate::output_path::has_events;
 use crate::packages;
 use crate::serve::{HOSTED_UI, Server, Start, UI_PORT, Ui, Way};
-use crate::streams;
 use crate::sources::{ReadFrom, Sources, Wanted};
+use crate::streams;
 
 /// `omptrace view`.
 #[derive(Args, Debug)]

@@ -135,11 +135,17 @@ mod tests {
     #[test]
     fn what_drives_a_terminal_is_shown() {
         let cases = [
-            ("plain \u{e4}\u{4e2d}\u{1f600}", "plain \u{e4}\u{4e2d}\u{1f600}"),
+            (
+                "plain \u{e4}\u{4e2d}\u{1f600}",
+                "plain \u{e4}\u{4e2d}\u{1f600}",
+            ),
             ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
             ("two\nlines\r\tx\0\x7f", "two\\nlines\\r\\tx\\x00\\x7f"),
             ("\u{9b}2J", "\\x9b2J"),
-            ("a\u{202e}b\u{2028}\u{feff}", "a\\u{202e}b\\u{2028}\\u{feff}"),
+            (
+                "a\u{202e}b\u{2028}\u{feff}",
+                "a\\u{202e}b\\u{2028}\\u{feff}",
+            ),
         ];
         for (name, shown) in cases {
             assert_eq!(printable(name), shown);

@@ -1,12 +1,12 @@
 //! What a file is, by its content: whoever is about to replace a file asks whether it holds events.
 
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::block::{BLOCK_MAGIC, CHUNK_MAGIC, FILE_MAGIC, INDEX_MAGIC, SPOOL_MAGIC};
+use crate::regular::open_regular;
 use crate::scan::read_up_to;
 
 /// A file that holds events, which cannot be made again.
@@ -36,7 +36,7 @@ const BEGIN_BYTES: usize = 64 << 10;
 /// # Errors
 /// The file cannot be read: it may be anything.
 pub fn kind_of(path: &Path) -> io::Result<Option<FileKind>> {
-    let file = File::open(path)?;
+    let file = open_regular(path)?;
     let mut begin = Vec::new();
     read_up_to(&file, &mut begin, 0, BEGIN_BYTES)?;
     for (magic, kind) in [

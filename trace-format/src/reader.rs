@@ -22,6 +22,7 @@ pub use crate::events::{Events, Record};
 use crate::limits::Limits;
 use crate::liveness::{self, Doubt, Liveness};
 use crate::metadata::Metadata;
+use crate::regular::open_regular;
 use crate::scan::{
     Block, Blocks, INDEX_ENTRY_BYTES, between, checked_payload, find_blocks, read_block, read_up_to,
 };
@@ -122,7 +123,7 @@ impl Reader {
     /// Like [`Reader::open`].
     pub fn open_with(path: &Path, limits: Limits) -> Result<Reader, OpenError> {
         let mut diagnostics = Diagnostics::new(limits.max_diagnostics);
-        let file = File::open(path)?;
+        let file = open_regular(path)?;
         let header = read_header(&file)?;
         let session = header.as_ref().ok().map(|header| header.session);
         let spool_path = match &header {

@@ -185,6 +185,10 @@ fn replace(
 /// Takes the lock of those who seal the trace; `None` where such locks cannot be had.
 pub(crate) fn lock_trace(path: &Path) -> Result<Option<File>, SealError> {
     let since = Instant::now();
+    // A pipe or a device is no trace, which whoever reads it says.
+    if !fs::metadata(path).is_ok_and(|found| found.is_file()) {
+        return Ok(None);
+    }
     loop {
         let Ok(file) = OpenOptions::new().read(true).write(true).open(path) else {
             return Ok(None);

@@ -14,6 +14,7 @@ use crate::block::{
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
 use crate::limits::Limits;
 use crate::lock::is_same_entry;
+use crate::regular::open_regular;
 use crate::scan::read_up_to;
 
 const HEADER_BYTES: usize = CHUNK_HEADER_WORDS * 8;
@@ -85,7 +86,9 @@ impl Spool {
         let beside = trace.with_file_name(named.file_name()?);
         let mut is_damaged = false;
         for path in [&*beside, &*default_path(trace), named] {
-            let Ok(file) = File::open(path) else { continue };
+            let Ok(file) = open_regular(path) else {
+                continue;
+            };
             let spool = Spool::read(file, path.to_path_buf(), session, limits, diagnostics);
             if spool.is_some() {
                 if fs::canonicalize(path).ok() != fs::canonicalize(named).ok() {

@@ -3,7 +3,7 @@
 //! Who wants summaries of thousands of traces reads the file's header, its last bytes and that block, and nothing else.
 //! [Checkpoints](crate::checkpoint) come of the same analysis, and lie before it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -15,6 +15,7 @@ use crate::block::{
 use crate::checkpoint;
 use crate::codec::{pack_text, unpack_text};
 use crate::reader::{OpenError, Reader};
+use crate::regular::open_regular;
 use crate::scan::{
     Block, INDEX_ENTRY_BYTES, INDEX_TAIL_BYTES, checked_payload, last_indexed, read_block,
     read_up_to,
@@ -49,11 +50,7 @@ impl Packed {
 /// # Errors
 /// The file cannot be read.
 pub fn read(path: &Path) -> io::Result<Option<Packed>> {
-    // To open a pipe would take its writer from who reads it next.
-    if !fs::metadata(path)?.is_file() {
-        return Ok(None);
-    }
-    let file = File::open(path)?;
+    let file = open_regular(path)?;
     let mut bytes = Vec::new();
     read_up_to(&file, &mut bytes, 0, SEALED_HEADER_BYTES)?;
     let Ok(header) = FileHeader::decode(&bytes, FILE_MAGIC) else {

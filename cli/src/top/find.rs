@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::block::{FILE_MAGIC, FileHeader, SPOOL_MAGIC};
+use omptrace_trace_format::open_regular;
 
 use crate::failure::{Failure, Result};
 use crate::inputs;
@@ -133,7 +134,7 @@ fn shared_file(line: &[u8]) -> Option<&[u8]> {
 
 /// The trace that `file` is, or whose spool it is.
 fn trace_of(file: &Path) -> Option<PathBuf> {
-    let opened = File::open(file).ok()?;
+    let opened = open_regular(file).ok()?;
     let mut page = vec![0; omptrace_trace_format::block::FILE_HEADER_BYTES];
     opened.read_exact_at(&mut page, 0).ok()?;
     if FileHeader::decode(&page, FILE_MAGIC).is_ok() {

@@ -41,8 +41,9 @@ impl Live {
     /// # Errors
     /// The program would use the terminal too, or there is none.
     pub(crate) fn start(registry: PathBuf) -> Result<Live> {
-        let uses_terminal =
-            io::stdin().is_terminal() || streams::stdout().is_terminal() || streams::stderr().is_terminal();
+        let uses_terminal = io::stdin().is_terminal()
+            || streams::stdout().is_terminal()
+            || streams::stderr().is_terminal();
         if uses_terminal {
             return Err(Failure::new(
                 "with --live, the terminal is the screen's: the program's input and output must go elsewhere",

@@ -1,9 +1,11 @@
 //! Files of an archive, record by record, one chunk in memory at a time.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+
+use omptrace_trace_format::open_regular;
 
 use crate::encoding::{Bytes, Field, Full};
 use crate::records::{
@@ -17,6 +19,12 @@ const CHUNK_BYTES: std::ops::RangeInclusive<u64> = (256 << 10)..=(16 << 20);
 #[derive(Debug)]
 pub(super) struct Damage(pub(super) String);
 
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// The content of an archive's anchor.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Anchor {
@@ -29,7 +37,7 @@ pub(super) struct Anchor {
 impl Anchor {
     /// Reads the file `path`.
     pub(super) fn read(path: &Path) -> Result<Anchor, Damage> {
-        let bytes = std::fs::read(path).map_err(|error| damage(path, 0, &error.to_string()))?;
+        let bytes = read(path).map_err(|error| damage(path, 0, &error.to_string()))?;
         let bad = |what: &str| damage(path, 0, what);
         let [CHUNK_HEADER, order, ref rest @ ..] = bytes[..] else {
             return Err(bad("is no anchor"));
@@ -103,7 +111,7 @@ impl Records {
     /// Opens a file; `has_times` distinguishes events from definitions.
     pub(super) fn open(path: &Path, chunk_bytes: usize, has_times: bool) -> io::Result<Records> {
         Ok(Records {
-            file: File::open(path)?,
+            file: open_regular(path)?,
             path: path.to_owned(),
             chunk_bytes,
             chunk: Vec::new(),
