@@ -331,7 +331,13 @@ fn is_linked(word: &str) -> bool {
 fn escape_word(escaped: &mut String, word: &str, is_first: bool) {
     for (index, letter) in word.char_indices() {
         let is_markup = match letter {
-            '|' | '<' | '*' | '_' | '`' | '[' | '\\' | '&' | '~' => true,
+            // Within a word it stresses nothing.
+            '_' => {
+                let is_in_word = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
+                let behind = word[index + 1..].chars().next();
+                !is_in_word(word[..index].chars().next_back()) || !is_in_word(behind)
+            }
+            '|' | '<' | '*' | '`' | '[' | '\\' | '&' | '~' => true,
             // Between two of them, some hosts read mathematics.
             '$' => !word[index..].starts_with("$omp"),
             // At the begin of a line.
@@ -560,7 +566,7 @@ mod tests {
         assert_eq!(
             Shown(table, layout).to_string(),
             "\n| construct | count | min | max |\n| --- | ---: | ---: | ---: |\n\
-             | &nbsp;&nbsp;a\\|b\\_c<br>schedule \\* | 7 | 1 ns | 2 ns |\n\n"
+             | &nbsp;&nbsp;a\\|b_c<br>schedule \\* | 7 | 1 ns | 2 ns |\n\n"
         );
     }
 
@@ -575,7 +581,8 @@ mod tests {
         );
         assert_eq!(
             Shown(table, Layout::default()).to_string(),
-            "construct   count  min   max\na\\n\\x1b[2Jb      7  1\\r  2 ns\nc\n  d\\n1. forged\n"
+            "construct    count  min   max\na\\n\\x1b[2Jb      7  1\\r  2 ns\n\
+             c          \n  d\\n1. forged\n"
         );
     }
 
@@ -583,6 +590,7 @@ mod tests {
     fn nothing_in_a_name_is_markdown() {
         let cases = [
             ("app<img src=x> &lt;b>", "app\\<img src=x> \\&lt;b>"),
+            ("_a_ b_c _d", "\\_a\\_ b_c \\_d"),
             ("[l](u) ~~x~~ $y$", "\\[l](u) \\~\\~x\\~\\~ \\$y\\$"),
             ("!$omp parallel @a.c:3", "!$omp parallel `@a.c:3`"),
             ("@all #12 a@b.c #if", "`@all` `#12` `a@b.c` #if"),

@@ -41,9 +41,8 @@ pub(crate) fn short(name: &str) -> String {
 pub(crate) fn json(value: &serde_json::Value) -> String {
     let text = value.to_string();
     let text = text.replace('<', "\\u003c").replace('>', "\\u003e");
-    // Line ends of JavaScript that JSON does not escape.
-    text.replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
+    // What JSON does not escape: line ends of JavaScript, too.
+    text.replace(is_unprintable, "\u{fffd}")
 }
 
 /// A share, 0 to 1, as `24.1 %`.
@@ -62,8 +61,11 @@ mod tests {
             escaped,
             "&lt;b onclick=&#39;x&#39;&gt;&quot;&amp;\u{fffd}\u{fffd}"
         );
-        let value = serde_json::json!({ "name": "</script><!--" });
-        assert_eq!(json(&value), r#"{"name":"\u003c/script\u003e\u003c!--"}"#);
+        let value = serde_json::json!({ "name": "</script><!--\n\u{202e}\u{2028}" });
+        assert_eq!(
+            json(&value),
+            "{\"name\":\"\\u003c/script\\u003e\\u003c!--\\n\u{fffd}\u{fffd}\"}"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod answers;
 mod doctor;
 mod earlier_versions;
 mod help;
+mod hostile_names;
 mod libgomp;
 mod manual;
 mod old_runtimes;

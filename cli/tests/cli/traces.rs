@@ -385,7 +385,7 @@ fn a_window_behind_the_end_is_reported() {
                     "convert",
                     "made.omptrace",
                     "--to",
-                    "text",
+                    "chrome",
                     "--window",
                     window,
                 ])
@@ -401,7 +401,7 @@ fn a_window_behind_the_end_is_reported() {
 fn a_series_does_not_go_to_stdout() {
     let folder = folder_with_trace("a_series_does_not_go_to_stdout");
     let before = names_in(&folder);
-    let options = ["--to", "text", "--split", "20K", "-o", "-"];
+    let options = ["--to", "chrome", "--split", "20K", "-o", "-"];
     let said = run(omptrace(&folder)
         .args(["convert", "made.omptrace"])
         .args(options));
@@ -636,7 +636,7 @@ fn a_conversion_that_a_signal_ends_leaves_nothing() {
     let is_unfinished = |name: &str| name.starts_with(".omptrace-");
     for (options, signal) in [
         ("--to chrome -o new", libc::SIGINT),
-        ("--to text --split 100K -o new", libc::SIGHUP),
+        ("--to chrome --split 100K -o new", libc::SIGHUP),
         ("--to otf2 -o new", libc::SIGTERM),
         ("--to otf2 -o there", libc::SIGQUIT),
     ] {
