@@ -22,7 +22,7 @@ pub(crate) use regions::endpoint;
 pub use regions::schedule;
 pub(crate) use samples::Samples;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ompt_sys as ompt;
 use omptrace_trace_format::clock::{ClockMap, Stretch};
@@ -74,6 +74,10 @@ pub(crate) struct Interpreter<'t, 's> {
     repeated_forks: RepeatedForks,
     /// Ids of regions and of tasks of all kinds.
     given_ids: GivenIds,
+    /// The regions that LLVM's runtime forks for what members of leagues execute, and their tasks: see
+    /// [`Self::is_body_of_league`].
+    bodies_of_leagues: BTreeMap<u64, Option<u64>>,
+    tasks_of_leagues: BTreeSet<u64>,
     /// Tasks that ran without an id.
     unset_tasks: u64,
     /// Tasks that ran before they were created, or never were.
@@ -295,6 +299,8 @@ impl<'t, 's> Interpreter<'t, 's> {
             joins: Vec::new(),
             repeated_forks: RepeatedForks::default(),
             given_ids: GivenIds::default(),
+            bodies_of_leagues: BTreeMap::new(),
+            tasks_of_leagues: BTreeSet::new(),
             unset_tasks: 0,
             unannounced_tasks: 0,
             finished_tasks: tr2::FinishedTasks::default(),

@@ -29,7 +29,7 @@ use crate::answers::{Answers, Finding, NotPredicted, OtherThreads, Part, TaskReg
 use crate::stats::{CounterSums, FunctionSums, PhaseStats, Phases, Stats, Summarised, Sums};
 
 /// The version of the analysis: that of the program, and a number that grows with each change between two releases.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/5");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/6");
 
 /// Intervals of phases in a summary, at most. A process with more has its sums there, and its phases in its events only.
 const MAX_INTERVALS: usize = 512;

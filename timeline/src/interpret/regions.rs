@@ -9,6 +9,9 @@ impl Interpreter<'_, '_> {
             return;
         }
         self.in_task(thread, time, Id::NULL, e.encountering_task_data);
+        if self.is_body_of_league(thread, e) {
+            return;
+        }
         self.note_base(thread, e.encountering_task_data);
         self.count_thread(thread, time);
         if !self.selection.regions {
@@ -48,9 +51,38 @@ impl Interpreter<'_, '_> {
         }
     }
 
+    /// Whether the region is none of the program's: LLVM's runtime forks one of a single thread, without a code address, for what
+    /// each member of a league executes (llvm-project #64894). It is the member's own task that executes it.
+    fn is_body_of_league(&mut self, thread: usize, e: &ParallelBegin) -> bool {
+        if !self.dialect.region_in_league
+            || e.codeptr_ra != Address(0)
+            || e.requested_parallelism != 1
+        {
+            return false;
+        }
+        let is_it = self.threads[thread].stack().last().is_some_and(|top| {
+            let team = top.team().and_then(|team| self.teams.get(&team.0));
+            top.construct == Construct::InitialTask
+                && top.key == e.encountering_task_data.0
+                && team.is_some_and(|team| team.construct == Construct::Teams)
+        });
+        if is_it && let Some(region) = e.parallel_data.known() {
+            self.given_ids.insert(region);
+            self.bodies_of_leagues.insert(region, None);
+        }
+        is_it
+    }
+
     /// All members end now: those that have reported it, and those that will do so late, or never.
     #[inline(never)]
     pub(super) fn parallel_end(&mut self, thread: usize, time: Ns, e: &ParallelEnd) {
+        if let Some(task) = self.bodies_of_leagues.remove(&e.parallel_data.0) {
+            // Its task has ended, whether that was reported or not.
+            if let Some(task) = task {
+                self.tasks_of_leagues.remove(&task);
+            }
+            return;
+        }
         if !self.selection.regions {
             return self.repair(thread, time, Cause::CounterpartLeftOut);
         }
@@ -149,6 +181,11 @@ impl Interpreter<'_, '_> {
         if let Some(task) = e.task_data.known() {
             self.given_ids.insert(task);
         }
+        if let Some(task) = self.bodies_of_leagues.get_mut(&e.parallel_data.0) {
+            *task = e.task_data.known();
+            self.tasks_of_leagues.extend(*task);
+            return;
+        }
         let mut index = e.index;
         let mut is_numbered = true;
         let mut forked = None;
@@ -236,6 +273,9 @@ impl Interpreter<'_, '_> {
     #[inline(never)]
     pub(super) fn implicit_task_end(&mut self, thread: usize, time: Ns, e: &ImplicitTaskEnd) {
         if self.dialect.league_tasks_without_begin && e.task_data == Id::UNSET {
+            return;
+        }
+        if self.tasks_of_leagues.remove(&e.task_data.0) {
             return;
         }
         let is_it = |frame: &&Frame| frame.is_task() && frame.key == e.task_data.0;

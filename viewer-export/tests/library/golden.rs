@@ -143,6 +143,7 @@ golden! {
     single_without_end
     single_in_nested_serialized
     taskloop_in_single
+    league_body
     league_without_begin
     cancelled_in_draft
     left_in_draft
