@@ -265,7 +265,7 @@ impl Table {
         let (shown, _, _) = self.fit(&Layout::default());
         write!(f, "\n| {} |", self.heading)?;
         for column in &shown {
-            write!(f, " {} |", self.columns[*column].heading)?;
+            write!(f, " {} |", markdown(&self.columns[*column].heading))?;
         }
         write!(f, "\n| --- |")?;
         for _ in &shown {

@@ -11,9 +11,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::Reader;
+use omptrace_trace_format::liveness::boot;
 
 /// The names of `calls`, in order, that the map of the trace's process knows. None where the map is another's: it has another
-/// owner than the trace, or was written before the process began.
+/// owner than the trace, or was written before the process began, or the trace is not of this boot of this machine. Whoever
+/// hands on a made-up trace does not know the number of the boot, and gets no names of a process of the reader's.
 pub(super) fn names(reader: &Reader, calls: &[u64]) -> BTreeMap<u64, String> {
     let path = PathBuf::from(format!("/tmp/perf-{}.map", reader.header().pid));
     if calls.is_empty() || !is_of_process(&path, reader).unwrap_or(false) {
@@ -33,7 +35,12 @@ fn is_of_process(path: &Path, reader: &Reader) -> io::Result<bool> {
     let before_session = started.map_or(0, |started| clock.start_raw_ns().saturating_sub(started));
     let began_ns = clock.start_realtime_ns().saturating_sub(before_session);
     let written_ns = i128::from(file.mtime()) * 1_000_000_000 + i128::from(file.mtime_nsec());
-    Ok(file.is_file() && file.uid() == trace.uid() && written_ns >= i128::from(began_ns))
+    let machine = reader.metadata().machine.as_ref();
+    let is_of_this_boot = machine.is_some_and(|machine| machine.boot == boot());
+    Ok(is_of_this_boot
+        && file.is_file()
+        && file.uid() == trace.uid()
+        && written_ns >= i128::from(began_ns))
 }
 
 /// The names that the lines of `map` give to addresses of `calls`, which are in order.

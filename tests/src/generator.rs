@@ -40,8 +40,6 @@ pub struct Target {
     pub left_out: &'static [(Feature, &'static str)],
     /// The counts that it does not report, and that a trace need not have.
     pub unreported: &'static [&'static str],
-    /// It reports a region of one thread in each team of a league.
-    has_regions_in_leagues: bool,
 }
 
 /// Code of clang on LLVM's runtime.
@@ -66,7 +64,6 @@ pub const CLANG: Target = Target {
         ),
     ],
     unreported: &[],
-    has_regions_in_leagues: true,
 };
 
 /// Code of clang on another runtime, none of which was tried with all that LLVM 19 can do.
@@ -83,7 +80,6 @@ pub const CLANG_ELSEWHERE: Target = Target {
         ),
     ],
     unreported: &[],
-    has_regions_in_leagues: false,
 };
 
 /// Code of GCC on LLVM's runtime, which `omptrace record --libomp` puts in libgomp's place.
@@ -109,7 +105,6 @@ pub const GCC_ON_LLVM: Target = Target {
     ],
     // GCC makes loops and sections of its own, and LLVM's functions for GCC do not know explicit barriers.
     unreported: &["loops", "sections", "barriers", "taskloops"],
-    has_regions_in_leagues: true,
 };
 
 /// Code of GCC, which `omptrace record` observes on libgomp.
@@ -119,7 +114,6 @@ pub const GCC: Target = Target {
     // GCC makes static loops and sections of its own, and calls one function for explicit and implicit barriers. To libgomp,
     // waits for dependences are taskwaits.
     unreported: &["loops", "sections", "barriers", "taskloops", "taskwaits"],
-    has_regions_in_leagues: false,
 };
 
 /// The counts of a program, in the order in which it prints them.
@@ -299,12 +293,7 @@ impl Writer<'_> {
     fn teams(&mut self) {
         self.count("leagues");
         self.line("#pragma omp teams num_teams(2) thread_limit(2)");
-        self.block(|writer| {
-            if writer.target.has_regions_in_leagues {
-                writer.count("regions");
-            }
-            writer.some_work();
-        });
+        self.block(Writer::some_work);
     }
 
     /// A statement that all threads of a team execute.
