@@ -112,12 +112,12 @@ fn names_neither_drive_a_terminal_nor_forge_lines() {
                     .lines()
                     .find(|line| line.trim_start().starts_with("FORGED"));
                 assert_eq!(forged, None, "{command:?}");
-                if command.contains(&"--md") {
-                    let tag = text
-                        .lines()
-                        .find(|line| line.replace("\\<img", "").contains("<img"));
-                    assert_eq!(tag.filter(|tag| !tag.contains('`')), None, "{command:?}");
-                }
+            }
+            if command.contains(&"--md") {
+                let is_tag = |line: &&str| {
+                    line.replace("\\<img", "").contains("<img") && !line.contains('`')
+                };
+                assert_eq!(said.stdout.lines().find(is_tag), None, "{command:?}");
             }
         }
         let page = fs::read_to_string(folder.join("page.html")).unwrap();
