@@ -1,5 +1,7 @@
 //! Finds out which commit the program is built from, for `omptrace --version`.
 
+#![expect(clippy::disallowed_macros, reason = "cargo reads what is printed")]
+
 use std::env;
 use std::fs;
 use std::process::Command;

@@ -287,9 +287,9 @@ impl Table {
     }
 }
 
-/// Text in Markdown, as a cell, a paragraph or a title: its blanks in front stay, it stays on its line, and nothing in it is
-/// markup. Code hosts also make mentions, references and links of plain words, with or without a backslash, but not of
-/// code: such words become code.
+/// Text in Markdown, as a cell, a paragraph or a title. Its blanks in front stay, it stays on its line, and nothing in it is
+/// markup. Code hosts also make mentions, references and links of plain words, whatever is escaped in them. They make none
+/// of code, so such words become code.
 pub fn markdown(text: &str) -> String {
     let text = printable(text);
     let inner = text.trim_start_matches(' ');

@@ -62,7 +62,7 @@ pub(crate) struct Convert {
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
     /// For chrome and perfetto: several files in the order of time, each complete by itself and of about this size, as in
-    /// 500M; of *.gz, that is the size before compression. OUT gets -001, -002 and so on before its extension
+    /// 500M. The size is that before compression. OUT gets -001, -002 and so on before its extension
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) split: Option<u64>,
     /// For parquet: only part I of N, every N-th process, or a part of a large one where N is more than there are. Parts

@@ -60,8 +60,8 @@ pub fn run_name(inputs: &[&Reader]) -> String {
     }
 }
 
-/// Checks a run's name. It is the value of a Hive partition, of which readers guess the type: what looks like a number, a date
-/// or a truth value would become one, so that `007` and `7` were the same run, and the name of Hive's own is NULL.
+/// Checks a run's name. It is the value of a Hive partition, and readers guess the type of those. What looks like a number, a
+/// date or a truth value would become one, so that `007` and `7` were the same run. `__HIVE_DEFAULT_PARTITION__` is NULL.
 ///
 /// # Errors
 /// Why it cannot be a run's name.

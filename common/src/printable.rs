@@ -1,6 +1,6 @@
-//! Names as people may see them. Names come from programs and their files, and traces are handed on: control characters in
-//! them would drive the terminal of whoever reads, a line break would forge a line, and marks of the writing direction would
-//! make one text look like another. They become escapes, such as `\x1b`, `\n` and `\u{202e}`.
+//! Names as people may see them. Names come from programs and their files, and traces are handed on. Control characters in
+//! them would drive the reader's terminal, and a line break would forge a line. Marks of the writing direction would make one
+//! text look like another. They become escapes, such as `\x1b`, `\n` and `\u{202e}`.
 //!
 //! ```text
 //! name --> printable --> table, line, message --> Printable --> terminal
@@ -11,9 +11,9 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Whether a character is shown as an escape: control characters with line breaks and tabs, marks of the writing direction,
-/// separators of lines and paragraphs, and characters without a shape, which could hide text. The joiners that scripts and
-/// emoji need are not among them.
+/// Whether a character is shown as an escape. These are control characters, also line breaks and tabs, marks of the writing
+/// direction, and separators of lines and paragraphs. Characters without a shape, which could hide text, are escapes, too, but
+/// for the joiners that scripts and emoji need.
 pub fn is_unprintable(character: char) -> bool {
     character.is_control()
         || matches!(

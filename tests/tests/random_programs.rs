@@ -58,7 +58,7 @@ fn construct(event: &Value) -> Option<&'static str> {
     let begins = text("endpoint") == "begin";
     Some(match (text("event"), text("kind"), text("work_type")) {
         ("parallel_begin", ..) if flags() & 0x4000_0000 != 0 => "leagues",
-        // LLVM's runtime forks one for each member of a league, which is none of the program's.
+        // LLVM's runtime forks one for each member of a league, which is not one of the program's.
         ("parallel_begin", ..) if text("codeptr_ra") == "0x0" => return None,
         ("parallel_begin", ..) => "regions",
         // An explicit task, not the one of a taskwait.

@@ -178,7 +178,7 @@ impl Text {
         let section = self.sections.add();
         let title = format!(
             "\n{} {}\n",
-            printable(&counter.unit),
+            printable(counter.unit),
             printable(&counter.name)
         );
         self.append(section, |out| out.extend_from_slice(title.as_bytes()));

@@ -1,5 +1,5 @@
-//! Traces are handed on, and whoever wrote one chose the names in it: none drives a terminal, forges a line or markup, or makes a
-//! command read a file of its reader's.
+//! Traces are handed on, and whoever wrote one chose the names in it. None drives a terminal, or forges a line or markup, or
+//! makes a command read a file of its reader's.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::support::{Said, folder, omptrace, run};
 
-/// What each name gets: it clears the screen, by both ways of saying so, goes back to the line's begin, turns the direction of
-/// writing, and begins a line.
+/// The end of each name. It clears the screen in two ways, goes back to the line's begin, turns the direction of writing, and
+/// begins a line.
 const DRIVES: &str = "\x1b[2J\u{9b}2J\r\u{202e}\nFORGED|<img>";
 /// Words of the metadata that readers compare with those they know.
 const KNOWN_WORDS: &[&str] = &[

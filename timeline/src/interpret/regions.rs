@@ -51,8 +51,8 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    /// Whether the region is none of the program's: LLVM's runtime forks one of a single thread, without a code address, for what
-    /// each member of a league executes (llvm-project #64894). It is the member's own task that executes it.
+    /// Whether the region is the runtime's. LLVM's forks one of a single thread, without a code address, for what each member of a
+    /// league executes (llvm-project #64894). It is the member's own task that executes it.
     fn is_body_of_league(&mut self, thread: usize, e: &ParallelBegin) -> bool {
         if !self.dialect.region_in_league
             || e.codeptr_ra != Address(0)
