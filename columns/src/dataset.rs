@@ -231,3 +231,38 @@ fn write_schema(folder: &Path) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut file, &schema)?;
     file.write_all(b"\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_have_names_that_stay_text() {
+        for name in ["run-7", "app-1764108000", "8d37020", "a.b_c", "T1", "e5"] {
+            assert_eq!(check_run_name(name), Ok(()), "{name}");
+        }
+        for name in [
+            "",
+            "7",
+            "007",
+            "1.5",
+            "1e3",
+            "0x1F",
+            "inf",
+            "NaN",
+            "2026-11-28",
+            "2026-11-28T07",
+            "20261128T070000",
+            "true",
+            "False",
+            "null",
+            "None",
+            "__HIVE_DEFAULT_PARTITION__",
+            "-",
+            "a/b",
+            "a b",
+        ] {
+            assert!(check_run_name(name).is_err(), "{name}");
+        }
+    }
+}

@@ -398,6 +398,26 @@ fn a_window_behind_the_end_is_reported() {
 }
 
 #[test]
+fn formats_of_one_file_are_not_split() {
+    let folder = folder_with_trace("formats_of_one_file_are_not_split");
+    for format in ["text", "folded", "pprof", "firefox"] {
+        let options = ["--to", format, "--split", "20K", "-o", "x"];
+        let said = run(omptrace(&folder)
+            .args(["convert", "made.omptrace"])
+            .args(options));
+        assert_eq!(said.status, Some(2), "{format}");
+        // Whether it has samples is another question.
+        let words = ["cannot be split", "has no samples"];
+        assert!(
+            words.iter().any(|words| said.stderr.contains(words)),
+            "{}",
+            said.stderr
+        );
+        assert_eq!(names_in(&folder).len(), 2, "{format}");
+    }
+}
+
+#[test]
 fn a_series_does_not_go_to_stdout() {
     let folder = folder_with_trace("a_series_does_not_go_to_stdout");
     let before = names_in(&folder);
