@@ -1,22 +1,9 @@
 //! Libraries that another user cannot load. A program may run as one, by `sudo` or `setpriv`. It comes to no folder that is closed
 //! to others, as a home folder mostly is.
 
-use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-
-/// Programs that run another one as another user.
-const CHANGERS: &[&str] = &[
-    "su",
-    "sudo",
-    "doas",
-    "runuser",
-    "setpriv",
-    "gosu",
-    "chpst",
-    "setuidgid",
-];
 
 /// What of the way to `library` others cannot pass, or read: a folder, or the library itself.
 pub(crate) fn closed_part(library: &Path) -> Option<PathBuf> {
@@ -30,18 +17,6 @@ pub(crate) fn closed_part(library: &Path) -> Option<PathBuf> {
     // The outermost.
     let parts: Vec<&Path> = library.ancestors().filter(is_closed).collect();
     parts.last().map(|part| part.to_path_buf())
-}
-
-/// Whether the command names a program that changes the user, also within the text that a shell shall run.
-pub(crate) fn changes_user(command: &[OsString]) -> bool {
-    command.iter().any(|argument| {
-        let text = argument.to_string_lossy();
-        let is_end = |letter: char| letter.is_whitespace() || ";|&()'\"`".contains(letter);
-        text.split(is_end).any(|word| {
-            let name = word.rsplit('/').next().unwrap_or_default();
-            CHANGERS.contains(&name)
-        })
-    })
 }
 
 /// Words about the closed part, and what to do.
@@ -81,16 +56,5 @@ mod tests {
         assert_eq!(closed_part(&library), Some(library.clone()));
         set(&inner, 0o750);
         assert_eq!(closed_part(&library), Some(inner));
-    }
-
-    #[test]
-    fn a_change_of_the_user_is_seen_in_scripts() {
-        let changes = |words: &[&str]| {
-            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-            changes_user(&words)
-        };
-        assert!(changes(&["/usr/bin/sudo", "-u", "nobody", "app"]));
-        assert!(changes(&["sh", "-c", "cd x; exec setpriv --reuid=1 ./app"]));
-        assert!(!changes(&["./app", "--sudoku", "result"]));
     }
 }

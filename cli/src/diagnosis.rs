@@ -50,6 +50,10 @@ pub(crate) const INSTALL_LIBOMP: &str = "install LLVM's OpenMP runtime (Debian, 
 /// The way to give libgomp a tools interface where a program keeps it.
 const OBSERVE: &str = "record with --libgomp observe, and libomptgomp.so gives it one";
 
+/// The way to reach programs that are built by GCC, where they are started by others.
+pub(crate) const KEEP_PRELOAD: &str = "LD_PRELOAD names the libraries that observe libgomp: where a launcher or a script sets or \
+     clears it, keep what it holds, or start the program behind that by: omptrace record -- PROGRAM";
+
 /// The way to record a program although LLVM's runtime lacks some of what it calls.
 pub(crate) const INSIST: &str = "record with --libgomp observe, and it is traced on libgomp itself (or insist with --libgomp \
      replace: it then runs on two runtimes at once, so its results may be wrong, and it may crash)";
@@ -119,8 +123,8 @@ impl Diagnosis {
                 format!("{path} is a script ({interpreter}); each program that it starts counts for itself"),
             )
             .remedy(format!(
-                "ask `omptrace doctor` about the program that uses OpenMP; if it was built by GCC, record with --libgomp \
-                 observe; {WITH_AN_OLD_RUNTIME}"
+                "ask `omptrace doctor` about the program that uses OpenMP; {}; {WITH_AN_OLD_RUNTIME}",
+                of_gcc(libgomp)
             )),
             Kind::Static { openmp: true } => Diagnosis::new(
                 Traceable::No,
@@ -151,13 +155,21 @@ impl Diagnosis {
                 runtimes,
                 openmp_inside,
                 ..
-            } if runtimes.is_empty() => without_runtime(program, *openmp_inside),
+            } if runtimes.is_empty() => without_runtime(program, *openmp_inside, libgomp),
             Kind::Dynamic { .. } => with_runtimes(program, libgomp),
         }
     }
 }
 
-fn without_runtime(program: &Program, openmp_inside: bool) -> Diagnosis {
+/// What becomes of programs and libraries of GCC that come into play later.
+fn of_gcc(libgomp: &Decision) -> &'static str {
+    match libgomp {
+        Decision::ObserveBy(_) => KEEP_PRELOAD,
+        _ => "if it was built by GCC, record with --libgomp observe",
+    }
+}
+
+fn without_runtime(program: &Program, openmp_inside: bool, libgomp: &Decision) -> Diagnosis {
     let path = program.path.display();
     if openmp_inside && runtime::has_tools_interface(&program.path) {
         Diagnosis::new(
@@ -183,8 +195,8 @@ fn without_runtime(program: &Program, openmp_inside: bool) -> Diagnosis {
             ),
         )
         .remedy(format!(
-            "if it uses OpenMP, compile and link it with -fopenmp; if it starts programs or loads libraries built by GCC, \
-             record with --libgomp observe; {WITH_AN_OLD_RUNTIME}"
+            "if it uses OpenMP, compile and link it with -fopenmp; {}; {WITH_AN_OLD_RUNTIME}",
+            of_gcc(libgomp)
         ))
     }
 }

@@ -1,12 +1,11 @@
 //! `omptrace doctor`: what can be traced here, and what prevents it.
 
 use std::env;
-use std::ffi::OsStr;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use omptrace_trace_format::metadata::Counting;
 use serde::Serialize;
 
@@ -23,6 +22,7 @@ use crate::message;
 use crate::offloading::Offloading;
 use crate::probe::{self, Grants};
 use crate::program::Program;
+use crate::record;
 use crate::runtime;
 use crate::streams;
 
@@ -33,11 +33,17 @@ Exit status: 0 all is well, 1 something keeps programs from being traced, 2 fail
 
 Examples:
   omptrace doctor
-  omptrace doctor ./app")]
+  omptrace doctor ./app
+  omptrace doctor -- mpirun -n 4 ./app --size 100")]
 pub(crate) struct Doctor {
-    /// Say whether this program can be traced, and how
-    #[arg(value_name = "PROGRAM")]
-    pub(crate) program: Option<OsString>,
+    /// Say whether this program can be traced, and how. Like `record`, it takes the whole command: what follows the program are
+    /// the program's arguments, among which there may be another program, as behind `mpirun`
+    #[arg(
+        value_name = "PROGRAM",
+        trailing_var_arg = true,
+        value_hint = ValueHint::CommandWithArguments
+    )]
+    pub(crate) program: Vec<OsString>,
     /// How much of the answer.
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,
@@ -125,9 +131,13 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
         .into_iter()
         .map(|path| examine(path, &tool))
         .collect();
-    let program = match &arguments.program {
-        Some(word) => Some(verdict_of(word, arguments, &loader)?),
-        None => None,
+    let programs = match &*arguments.program {
+        [] => Vec::new(),
+        command => programs_of(command, &loader)?,
+    };
+    let program = match programs.is_empty() {
+        true => None,
+        false => Some(verdict_of(&programs, arguments, &loader)?),
     };
 
     let mut problems: Vec<Remark> = diagnosis::refusals_in_environment()
@@ -136,16 +146,13 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
         .collect();
     problems.extend(refused_by_all(&runtimes, &tool));
     problems.extend(full_disks());
-    let remarks = match arguments.program.as_ref() {
-        Some(word) => Program::find(word, &loader).map_or_else(Vec::new, |program| {
-            // The verdict names a tool of the program's own.
-            diagnosis::remarks_on(&program, true, &loader)
-        }),
-        None => Vec::new(),
-    };
-    let remarks = remarks
-        .into_iter()
-        .map(|(what, remedy)| Remark { what, remedy });
+    let remarks = programs.iter().flat_map(|program| {
+        // The verdict names a tool of the program's own.
+        diagnosis::remarks_on(program, true, &loader)
+    });
+    let remarks: Vec<Remark> = remarks
+        .map(|(what, remedy)| Remark { what, remedy })
+        .collect();
     let report = Report {
         notes: notes(&loader, &tool).into_iter().chain(remarks).collect(),
         tool,
@@ -197,24 +204,38 @@ fn examine(path: PathBuf, tool: &Path) -> Runtime {
     }
 }
 
-fn verdict_of(word: &OsStr, arguments: &Doctor, loader: &Loader) -> Result<Verdict> {
-    let program = Program::find(word, loader).ok_or_else(|| {
-        Failure::new(format!(
+/// The programs of a command, as `record` sees them.
+fn programs_of(command: &[OsString], loader: &Loader) -> Result<Vec<Program>> {
+    let programs = record::programs(command, loader);
+    let first = &command[0];
+    // Without it, those among its arguments are not started.
+    match Program::find(first, loader) {
+        Some(_) => Ok(programs),
+        None => Err(Failure::new(format!(
             "{}: there is no program of that name",
-            word.display()
+            first.display()
         ))
-        .hint("give its path, as in ./app")
-    })?;
+        .hint("give its path, as in ./app")),
+    }
+}
+
+/// The verdict on the first program with OpenMP, behind launchers; else on the last that is named.
+fn verdict_of(programs: &[Program], arguments: &Doctor, loader: &Loader) -> Result<Verdict> {
+    let mut with_openmp = programs.iter().filter(|program| program.has_openmp());
+    let program = with_openmp
+        .next()
+        .or(programs.last())
+        .expect("there is one");
     let options = Libgomp {
         libomp: arguments.libomp.clone(),
         ..Libgomp::default()
     };
     // Without the tracer's library there is no adapter beside it.
     let library = find_tracer::find(arguments.tool.as_deref()).unwrap_or_default();
-    let decision = libgomp::decide(&options, &library, std::slice::from_ref(&program), loader)?;
-    let mut diagnosis = Diagnosis::of(&program, &decision);
+    let decision = libgomp::decide(&options, &library, programs, loader)?;
+    let mut diagnosis = Diagnosis::of(program, &decision);
     if matches!(diagnosis.traceable, Traceable::Yes | Traceable::Observed)
-        && let Some((reason, remedy)) = diagnosis::refusal_by_own_tool(&program, false, loader)
+        && let Some((reason, remedy)) = diagnosis::refusal_by_own_tool(program, false, loader)
     {
         diagnosis = Diagnosis {
             traceable: Traceable::No,
@@ -222,10 +243,14 @@ fn verdict_of(word: &OsStr, arguments: &Doctor, loader: &Loader) -> Result<Verdi
             remedy: Some(remedy),
         };
     }
-    let command = format!("omptrace record -- {}", message::shell_word(word));
+    let words = arguments
+        .program
+        .iter()
+        .map(|word| message::shell_word(word).to_string());
+    let command = format!("omptrace record -- {}", words.collect::<Vec<_>>().join(" "));
     Ok(Verdict {
         command: (diagnosis.traceable != Traceable::No).then_some(command),
-        path: program.path,
+        path: program.path.clone(),
         diagnosis,
     })
 }

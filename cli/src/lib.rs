@@ -37,6 +37,7 @@ mod arguments;
 mod beside;
 mod check;
 mod closed;
+mod command_words;
 mod convert;
 mod csv;
 mod descriptors;

@@ -70,7 +70,8 @@ pub(crate) fn decide(
     }
 }
 
-/// libgomp is observed where a program needs it, or is an interpreter whose packages may.
+/// libgomp is observed where a program needs it, is an interpreter whose packages may, or shows no runtime at all: a shell, a
+/// script or `make` starts other programs, and what is preloaded reaches these.
 ///
 /// Only one runtime of a process can be traced. So where a program needs LLVM's or Intel's runtime beside libgomp, or the user
 /// names one, that takes libgomp's place. It must have all that the program calls. A runtime among an interpreter's packages is
@@ -84,7 +85,11 @@ fn automatic(
     let needed = programs.iter().any(Program::needs_libgomp);
     let possible = programs.iter().any(Program::runs_packages);
     if !needed && !possible {
-        return Ok(Decision::Keep);
+        let may_start_others = !programs.is_empty() && !programs.iter().any(Program::has_openmp);
+        return Ok(match observe(tracer) {
+            Ok(observed) if may_start_others => observed,
+            _ => Decision::Keep,
+        });
     }
     let beside = match named {
         Some(named) => Some(named.to_owned()),

@@ -2,8 +2,11 @@
 //!
 //! Every program that a recorded one starts inherits the variable. So it names the libraries by way of a folder with
 //! `$LIB`, for which each loader puts the name of its own folders. glibc's loader of this machine comes to the libraries.
-//! That of 32-bit programs comes to an empty library, as it complains of one that is missing. musl's takes `$LIB` as it
-//! is, finds nothing, and goes on; it would end the program over a library made for glibc.
+//! That of another machine, which an emulator runs, and of 32-bit programs comes to an empty library, as it complains of one
+//! that is missing. musl's takes `$LIB` as it is, finds nothing, and goes on; it would end the program over a library made for
+//! glibc.
+//!
+//! A program may run as another user, who cannot read a library in a closed folder. Of such a library there is a copy.
 //!
 //! `LD_PRELOAD` separates by spaces and colons, and has no way to quote them. The folder is reached by links, so what lies
 //! in a folder with one of them in its name can be preloaded, too.
@@ -18,6 +21,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::closed::closed_part;
 use crate::failure::{Failure, Result};
 use crate::find_tracer;
 use crate::libgomp::Decision;
@@ -73,10 +77,67 @@ const LIB64: &[&str] = if cfg!(target_arch = "aarch64") {
 
 /// In its 32-bit loaders: Debian's, and that of its packages for 64-bit machines; Red Hat's and SUSE's.
 const LIB32: &[&str] = if cfg!(target_arch = "aarch64") {
-    &[]
+    &["lib/arm-linux-gnueabihf", "lib/arm-linux-gnueabi"]
 } else {
     &["lib/i386-linux-gnu", "lib32", "lib"]
 };
+
+/// A machine, as ELF has it: the number, the flags of the calling convention that its loader insists on, and whether addresses have
+/// 64 bits and numbers the high byte first.
+#[derive(Clone, Copy)]
+struct Machine {
+    number: u16,
+    flags: u32,
+    is_64: bool,
+    is_big_endian: bool,
+}
+
+const fn little(number: u16, is_64: bool) -> Machine {
+    with_flags(number, is_64, 0)
+}
+
+const fn with_flags(number: u16, is_64: bool, flags: u32) -> Machine {
+    Machine {
+        number,
+        flags,
+        is_64,
+        is_big_endian: false,
+    }
+}
+
+const MACHINE_32: Machine = if cfg!(target_arch = "aarch64") {
+    with_flags(40, false, 0x0500_0000)
+} else {
+    little(3, false)
+};
+
+/// The values in the loaders of other machines, as Debian's libraries for emulators and cross compilers have them.
+const OF_OTHERS: &[(&str, Machine)] = &[
+    ("lib/aarch64-linux-gnu", little(183, true)),
+    ("lib/arm-linux-gnueabi", with_flags(40, false, 0x0500_0000)),
+    (
+        "lib/arm-linux-gnueabihf",
+        with_flags(40, false, 0x0500_0000),
+    ),
+    ("lib/i386-linux-gnu", little(3, false)),
+    ("lib/loongarch64-linux-gnu", with_flags(258, true, 0x43)),
+    ("lib/mips64el-linux-gnuabi64", little(8, true)),
+    ("lib/mipsel-linux-gnu", little(8, false)),
+    ("lib/powerpc64le-linux-gnu", with_flags(21, true, 2)),
+    ("lib/riscv64-linux-gnu", with_flags(243, true, 4)),
+    (
+        "lib/s390x-linux-gnu",
+        Machine {
+            number: 22,
+            flags: 0,
+            is_64: true,
+            is_big_endian: true,
+        },
+    ),
+    ("lib/x86_64-linux-gnu", little(62, true)),
+    ("lib/x86_64-linux-gnux32", little(62, false)),
+    ("libx32", little(62, false)),
+];
 
 impl Preload {
     /// Makes the folder.
@@ -149,32 +210,56 @@ fn can_be_preloaded(name: &OsStr) -> bool {
 fn linked(root: &Path, library: &Path) -> io::Result<PathBuf> {
     let name = library.file_name().unwrap_or(library.as_os_str());
     let folder = library.parent().unwrap_or(Path::new("/"));
-    let libs = lib32().map(|lib| (lib, false));
-    let lib64 = LIB64
-        .iter()
-        .filter(|lib| !lib32().any(|taken| taken == **lib));
-    let libs: Vec<_> = libs.chain(lib64.map(|lib| (*lib, true))).collect();
+    let libs: Vec<(&str, Option<Machine>)> = lib32()
+        .map(|lib| (lib, Some(MACHINE_32)))
+        .chain(LIB64.iter().map(|lib| (*lib, None)))
+        .chain(
+            OF_OTHERS
+                .iter()
+                .map(|(lib, machine)| (*lib, Some(*machine))),
+        )
+        .collect();
+    let is_closed = closed_part(library).is_some();
     let plain = if can_be_preloaded(name) {
         name
     } else {
         OsStr::new("preloaded.so")
     };
+    let is_taken =
+        |number: usize, lib: &str| libs[..number].iter().any(|(before, _)| *before == lib);
+    let mut places: Vec<_> = libs
+        .iter()
+        .enumerate()
+        .filter(|(number, (lib, _))| !is_taken(*number, lib))
+        .collect();
     // A link to the folder: a library finds others beside itself. `lib` comes last, as it is part of other names.
-    for (lib, is_native) in libs.into_iter().rev() {
+    places.sort_by_key(|(_, (lib, _))| std::cmp::Reverse(lib.len()));
+    for (_, (lib, other)) in places {
         let place = root.join(lib);
-        if is_native && plain == name && !place.exists() {
+        if other.is_none() && plain == name && !is_closed && !place.exists() {
             fs::create_dir_all(place.parent().unwrap_or(root))?;
             symlink(folder, &place)?;
             continue;
         }
         fs::create_dir_all(&place)?;
-        if is_native {
-            symlink(library, place.join(plain))?;
-        } else {
-            fs::write(place.join(plain), nothing())?;
+        let file = place.join(plain);
+        match other {
+            Some(machine) => fs::write(file, nothing(*machine))?,
+            None if is_closed => copy_for_all(library, root, &file)?,
+            None => symlink(library, file)?,
         }
     }
     Ok(root.join("$LIB").join(plain))
+}
+
+/// Copies the library into `root`, once, and names the copy `file`.
+fn copy_for_all(library: &Path, root: &Path, file: &Path) -> io::Result<()> {
+    let copy = root.join("copy");
+    if !copy.exists() {
+        fs::copy(library, &copy)?;
+        fs::set_permissions(&copy, Permissions::from_mode(0o755))?;
+    }
+    fs::hard_link(copy, file)
 }
 
 /// The values of [`LIB32`] that 32-bit loaders have here: `lib` is a 64-bit loader's where `lib64` is no folder of its own.
@@ -185,33 +270,85 @@ fn lib32() -> impl Iterator<Item = &'static str> {
     LIB32.iter().copied().filter(has_own)
 }
 
-/// A library for 32-bit x86 that has nothing in it, and does nothing.
-fn nothing() -> Vec<u8> {
-    const HEADER: u32 = 52;
-    const SEGMENT: u32 = 32;
-    const DYNAMIC: u32 = HEADER + 3 * SEGMENT;
-    const DYNAMIC_BYTES: u32 = 5 * 8;
-    /// A symbol without name, whose first byte also is the table of names.
-    const SYMBOLS: u32 = DYNAMIC + DYNAMIC_BYTES;
-    const BYTES: u32 = SYMBOLS + 16;
+/// A library for a machine that has nothing in it, and does nothing.
+fn nothing(machine: Machine) -> Vec<u8> {
+    let Machine {
+        number,
+        flags,
+        is_64,
+        is_big_endian,
+    } = machine;
+    let mut bytes: Vec<u8> = Vec::new();
+    let mut put = |value: u64, size: usize| {
+        let le = value.to_le_bytes();
+        let part = le[..size].iter().copied();
+        match is_big_endian {
+            true => bytes.extend(part.rev()),
+            false => bytes.extend(part),
+        }
+    };
+    let word = if is_64 { 8 } else { 4 };
+    let of = |of_64: u64, of_32: u64| if is_64 { of_64 } else { of_32 };
+    let (header, segment, symbol) = (of(64, 52), of(56, 32), of(24, 16));
+    const SEGMENTS: u64 = 3;
+    const ENTRIES: u64 = 5;
+    let dynamic = header + SEGMENTS * segment;
+    let dynamic_bytes = ENTRIES * 2 * word as u64;
+    // A symbol without name, whose first byte also is the table of names.
+    let symbols = dynamic + dynamic_bytes;
+    let all = symbols + symbol;
 
-    let halves = |low: u16, high: u16| u32::from(low) | u32::from(high) << 16;
-    // ELF, 32 bits, little-endian, version 1.
-    let mut words = vec![0x464c_457f, 0x0001_0101, 0, 0];
-    // ET_DYN for EM_386, version 1; no entry, segments behind the header, no sections.
-    words.extend([halves(3, 3), 1, 0, HEADER, 0, 0]);
-    words.extend([halves(52, 32), halves(3, 40), 0]);
-    let segment =
-        |kind, at: u32, bytes, flags, align| [kind, at, at, at, bytes, bytes, flags, align];
-    const READ_WRITE: u32 = 6;
-    words.extend(segment(1, 0, BYTES, READ_WRITE, 0x1000));
-    words.extend(segment(2, DYNAMIC, DYNAMIC_BYTES, READ_WRITE, 4));
-    // PT_GNU_STACK: without it the loader would make stacks executable.
-    words.extend(segment(0x6474_e551, 0, 0, READ_WRITE, 16));
+    // Version 1 of ELF.
+    for byte in [
+        0x7f,
+        b'E'.into(),
+        b'L'.into(),
+        b'F'.into(),
+        of(2, 1),
+        1 + u64::from(is_big_endian),
+        1,
+    ] {
+        put(byte, 1);
+    }
+    (0..9).for_each(|_| put(0, 1));
+    // ET_DYN.
+    put(3, 2);
+    put(number.into(), 2);
+    put(1, 4);
+    // No entry, segments behind the header, no sections.
+    for value in [0, header, 0] {
+        put(value, word);
+    }
+    put(flags.into(), 4);
+    for value in [header, segment, SEGMENTS, of(64, 40), 0, 0] {
+        put(value, 2);
+    }
+    const READ_WRITE: u64 = 6;
+    let segments = [
+        (1, 0, all, 0x1_0000),
+        (2, dynamic, dynamic_bytes, word as u64),
+        // PT_GNU_STACK: without it the loader would make stacks executable.
+        (0x6474_e551, 0, 0, 16),
+    ];
+    for (kind, at, bytes, align) in segments {
+        put(kind, 4);
+        if is_64 {
+            put(READ_WRITE, 4);
+        }
+        for value in [at, at, at, bytes, bytes] {
+            put(value, word);
+        }
+        if !is_64 {
+            put(READ_WRITE, 4);
+        }
+        put(align, word);
+    }
     // DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_SYMENT, DT_NULL.
-    words.extend([5, SYMBOLS, 6, SYMBOLS, 10, 1, 11, 16, 0, 0]);
-    words.extend([0; 4]);
-    words.into_iter().flat_map(u32::to_le_bytes).collect()
+    for value in [5, symbols, 6, symbols, 10, 1, 11, symbol, 0, 0] {
+        put(value, word);
+    }
+    (0..symbol).for_each(|_| put(0, 1));
+    bytes
 }
 
 /// Whether a process has the folder in the environment that it was started with, as far as that may be read.
@@ -249,6 +386,7 @@ mod tests {
         let library = folder.path().join("a b").join("libx.so");
         fs::create_dir(library.parent().unwrap()).unwrap();
         fs::write(&library, "x").unwrap();
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
         let root = folder.path().join("0");
         let path = linked(&root, &library).unwrap();
         assert_eq!(path, root.join("$LIB/libx.so"));
@@ -256,9 +394,35 @@ mod tests {
         assert_eq!(found(LIB64[0]), b"x");
         assert_eq!(found("lib64"), b"x");
         for lib in lib32() {
-            assert_eq!(found(lib), nothing(), "{lib}");
+            assert_eq!(found(lib), nothing(MACHINE_32), "{lib}");
         }
+        assert_eq!(
+            found("lib/s390x-linux-gnu").len(),
+            nothing(OF_OTHERS[9].1).len()
+        );
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn another_user_can_read_a_library_of_a_closed_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let closed = folder.path().join("closed");
+        fs::create_dir(&closed).unwrap();
+        fs::write(closed.join("libx.so"), "x").unwrap();
+        fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
+        let root = folder.path().join("0");
+        linked(&root, &closed.join("libx.so")).unwrap();
+        let found = root.join(LIB64[0]).join("libx.so");
+        assert!(!fs::symlink_metadata(&found).unwrap().is_symlink());
+        assert!(
+            fs::canonicalize(&found)
+                .unwrap()
+                .starts_with(fs::canonicalize(&root).unwrap())
+        );
+        assert_eq!(
+            fs::metadata(&found).unwrap().permissions().mode() & 0o777,
+            0o755
+        );
     }
 
     #[test]

@@ -96,6 +96,19 @@ impl Program {
         )
     }
 
+    /// Whether it needs an OpenMP runtime, or has one in its own file.
+    pub(crate) fn has_openmp(&self) -> bool {
+        match &self.kind {
+            Kind::Dynamic {
+                runtimes,
+                openmp_inside,
+                needs_preloaded_tool,
+            } => !runtimes.is_empty() || *openmp_inside || *needs_preloaded_tool,
+            Kind::Static { openmp } => *openmp,
+            _ => false,
+        }
+    }
+
     /// The OpenMP runtimes that it needs.
     pub(crate) fn runtimes(&self) -> &[RuntimeNeeded] {
         match &self.kind {

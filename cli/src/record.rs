@@ -1,7 +1,9 @@
 //! `omptrace record`: runs a program with the tracer, then completes its traces.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -17,6 +19,7 @@ use crate::apart;
 use crate::arguments::{Libgomp, Tracer, WhenLibgomp};
 use crate::beside;
 use crate::closed;
+use crate::command_words::Words;
 use crate::descriptors::{self, Limit};
 use crate::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
 use crate::energy::{Meter, POWERCAP};
@@ -65,7 +68,7 @@ Examples:
   omptrace record ./app --size 100
   omptrace record -o traces/ --events default,flush -- ./app
   omptrace record -o 'app.%r.omptrace' -- mpirun -n 4 ./app
-  omptrace record --libgomp observe -- ./run.sh
+  omptrace record -- ./run.sh
   omptrace record --live ./app < /dev/null > app.out 2>&1"
 )]
 pub(crate) struct Record {
@@ -124,7 +127,9 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         // Nothing will be traced, so nothing need run on another runtime.
         _ => Decision::Keep,
     };
-    report_decision(&decision, &programs, arguments.libgomp.libgomp);
+    if refusals.is_empty() {
+        report_decision(&decision, &programs, arguments.libgomp.libgomp);
+    }
     let is_replaced = matches!(decision, Decision::ReplaceBy(_));
     let needs_tool = !is_replaced && programs.iter().any(Program::needs_preloaded_tool);
     let looks_for_runtimes = arguments.tracer.preload || needs_tool;
@@ -219,8 +224,10 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
             Some(reason) => message::note(&reason),
             // Said above.
             None if is_any_apart || !unnoted.unreadable.is_empty() => {}
-            None if report_closed(&arguments.program, &library) => {}
-            None => report_likely_reason(&programs, ran.end, &decision, &loader),
+            None if report_closed(&arguments.program, &programs, &library) => {}
+            None => {
+                report_likely_reason(&arguments.program, &programs, ran.end, &decision, &loader)
+            }
         }
     } else {
         if let Some(reason) = &notes.unread {
@@ -303,7 +310,7 @@ fn report_unnoted(unnoted: &Unnoted) {
 
 /// The program to start, then those that can be seen among its arguments: `mpirun -n 4 ./app`, `numactl python x.py`,
 /// and `srun lmp`, where the first does not use OpenMP itself.
-fn programs(command: &[OsString], loader: &Loader) -> Vec<Program> {
+pub(crate) fn programs(command: &[OsString], loader: &Loader) -> Vec<Program> {
     let (first, others) = command.split_first().expect("clap requires a program");
     let mut programs: Vec<Program> = Program::find(first, loader).into_iter().collect();
     let may_launch = programs.iter().all(|first| first.runtimes().is_empty());
@@ -335,20 +342,19 @@ fn audited<'a>(
 }
 
 fn report_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
-    let is_unknown =
-        |program: &Program| Diagnosis::of(program, decision).traceable == Traceable::Unknown;
+    // Said before a long run that may be traced in vain.
+    let is_any_seen = programs
+        .iter()
+        .any(|program| program.has_openmp() || program.runs_packages());
+    let is_unknown = when == WhenLibgomp::Auto && !programs.is_empty() && !is_any_seen;
     match decision {
-        // Said before a long run that may be traced in vain.
-        Decision::Keep
-            if when == WhenLibgomp::Auto
-                && !programs.is_empty()
-                && programs.iter().all(is_unknown) =>
-        {
-            message::note(
-                "no OpenMP runtime can be seen before the run; programs and libraries of GCC that come into play later are \
-                 traced with --libgomp observe only",
-            );
-        }
+        Decision::Keep if is_unknown => message::note(
+            "no OpenMP runtime can be seen before the run; programs and libraries of GCC that come into play later are not \
+             traced, as libomptgomp.so is not installed beside the tracer",
+        ),
+        Decision::ObserveBy(_) if is_unknown => message::note(
+            "no OpenMP runtime can be seen before the run; programs that are started later are traced, those of GCC on libgomp",
+        ),
         Decision::Keep => {}
         Decision::ObserveBy(adapter) => message::note(&format!(
             "{} observes GCC's libgomp: static loops, masked regions and atomics are inlined by GCC and cannot be seen",
@@ -420,11 +426,35 @@ fn start(
         }
         (ran, _) => ran,
     };
-    ran.map_err(|error| {
-        let not_found = error.kind() == io::ErrorKind::NotFound;
-        Failure::because(format!("cannot run {}", command[0].display()), &error)
-            .status(if not_found { 127 } else { 126 })
-    })
+    ran.map_err(|error| cannot_run(&command[0], &error))
+}
+
+/// Why a program cannot be started, with a way out where its file is there.
+fn cannot_run(word: &OsStr, error: &io::Error) -> Failure {
+    let not_found = error.kind() == io::ErrorKind::NotFound;
+    let failure = Failure::because(format!("cannot run {}", word.display()), error);
+    let failure = failure.status(if not_found { 127 } else { 126 });
+    let path = Path::new(word);
+    match fs::metadata(path) {
+        // A word without a directory is looked for in those of PATH.
+        Ok(file) if file.is_file() && !word.as_encoded_bytes().contains(&b'/') => {
+            let named = message::shell_path(&Path::new(".").join(path));
+            failure.hint(match file.permissions().mode() & 0o111 {
+                0 => format!("{named} is in this directory, but is not executable: chmod +x {named}"),
+                _ => format!("the program in this directory is {named}"),
+            })
+        }
+        Ok(file) if file.is_dir() => failure.hint("name a program: this is a directory"),
+        Ok(file) if file.permissions().mode() & 0o111 == 0 => {
+            let named = message::shell_path(path);
+            failure.hint(format!("it is not executable: chmod +x {named}"))
+        }
+        // The kernel says so of the interpreter in the first line, and of the loader.
+        Ok(_) if not_found => failure.hint(
+            "the file is there: what is missing is its interpreter, which the first line of a script names, or its loader",
+        ),
+        _ => failure,
+    }
 }
 
 /// Why there may be traces that nobody saw: an error of looking for them does not say that there are none.
@@ -514,8 +544,9 @@ fn additions(arguments: &Record, seen: Option<Seen>, decision: &Decision) -> Val
 }
 
 /// Where the program ran as another user, and that one cannot load the tracer: says so.
-fn report_closed(command: &[OsString], library: &Path) -> bool {
-    let closed = closed::closed_part(library).filter(|_| closed::changes_user(command));
+fn report_closed(command: &[OsString], programs: &[Program], library: &Path) -> bool {
+    let changes_user = || Words::of(command, programs).change_user();
+    let closed = closed::closed_part(library).filter(|_| changes_user());
     let Some(closed) = closed else {
         return false;
     };
@@ -525,7 +556,13 @@ fn report_closed(command: &[OsString], library: &Path) -> bool {
     true
 }
 
-fn report_likely_reason(programs: &[Program], end: End, decision: &Decision, loader: &Loader) {
+fn report_likely_reason(
+    command: &[OsString],
+    programs: &[Program],
+    end: End,
+    decision: &Decision,
+    loader: &Loader,
+) {
     if let Some((refusal, remedy)) = diagnosis::refusals_in_environment().into_iter().next() {
         message::note(&format!("likely reason: {refusal}"));
         message::hint(&remedy);
@@ -540,6 +577,15 @@ fn report_likely_reason(programs: &[Program], end: End, decision: &Decision, loa
         return;
     }
     let diagnosis = Diagnosis::of(program, decision);
+    let is_preloaded = matches!(decision, Decision::ObserveBy(_) | Decision::ReplaceBy(_));
+    let needs_preload = is_preloaded && diagnosis.traceable != Traceable::Yes;
+    let cannot = diagnosis.traceable == Traceable::No && program.has_openmp();
+    let obstacle = Words::of(command, programs).obstacle(needs_preload);
+    if let Some((reason, remedy)) = obstacle.filter(|_| !cannot) {
+        message::note(&format!("likely reason: {reason}"));
+        message::hint(remedy);
+        return;
+    }
     let path = program.path.display();
     let (reason, remedy) = match (diagnosis.traceable, decision) {
         (Traceable::Yes | Traceable::Observed | Traceable::Replaced, _)
@@ -550,7 +596,14 @@ fn report_likely_reason(programs: &[Program], end: End, decision: &Decision, loa
                 None,
             )
         }
-        (Traceable::Yes | Traceable::Observed | Traceable::Replaced, _) => (
+        // libgomp has no words about tools.
+        (Traceable::Observed, _) => (
+            format!(
+                "{path} could have been traced, but ran no OpenMP construct that libgomp is called for, or LD_PRELOAD did not reach it"
+            ),
+            Some(format!("{}; {WHERE_ELSE}", diagnosis::KEEP_PRELOAD)),
+        ),
+        (Traceable::Yes | Traceable::Replaced, _) => (
             format!(
                 "{path} could have been traced, but ran no OpenMP construct, or its runtime did not load the tracer"
             ),

@@ -13,9 +13,17 @@ const _: () = {
     #[unsafe(no_mangle)]
     #[unsafe(naked)]
     unsafe extern "C-unwind" fn omp_control_tool(_: c_int, _: c_int, _: *mut c_void) -> c_int {
-        core::arch::naked_asm!(append_call_site!(a, b, c), sym control)
+        core::arch::naked_asm!(
+            concat!(pass_on!(), append_call_site!(a, b, c)),
+            sym control,
+            passed_on = sym omp_control_tool::PASSED_ON,
+        )
     }
 };
+
+mod omp_control_tool {
+    passed_on!(omp_control_tool);
+}
 
 unsafe extern "C-unwind" fn control(
     command: c_int,

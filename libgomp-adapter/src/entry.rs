@@ -5,7 +5,8 @@
 //! They are two further arguments where these fit into registers ([`entry!`]). Else all arguments are in memory
 //! ([`entry_in_memory!`]).
 
-use core::ffi::c_void;
+use core::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Where the program called an entry point.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +84,121 @@ macro_rules! entry {
             }
         }
     };
+}
+
+/// The instructions that go on in another runtime's function, where there is one at the begin of `{passed_on}`.
+#[cfg(target_arch = "x86_64")]
+macro_rules! pass_on {
+    () => {
+        "mov r11, [rip + {passed_on}]\n test r11, r11\n jz 2f\n jmp r11\n 2:\n "
+    };
+}
+
+/// The instructions that go on in another runtime's function, where there is one at the begin of `{passed_on}`.
+#[cfg(target_arch = "aarch64")]
+macro_rules! pass_on {
+    () => {
+        "adrp x16, {passed_on}\n ldr x16, [x16, :lo12:{passed_on}]\n cbz x16, 2f\n br x16\n 2:\n "
+    };
+}
+
+/// Like [`entry!`], for functions of OpenMP's own, which other runtimes define, too. Where such a runtime comes behind this library, it
+/// sees the call as the program made it: it reports the return address itself.
+macro_rules! entry_of_openmp {
+    (fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?, $call:ident => $body:block) => {
+        const _: () = {
+            // SAFETY: OpenMP has a function of this name and signature, which this one replaces.
+            #[unsafe(no_mangle)]
+            #[unsafe(naked)]
+            unsafe extern "C-unwind" fn $name($(_: $type),*) $(-> $result)? {
+                core::arch::naked_asm!(
+                    concat!(pass_on!(), append_call_site!($($argument),*)),
+                    sym $name::body,
+                    passed_on = sym $name::PASSED_ON,
+                )
+            }
+        };
+
+        // The module gives the body a name in stacks.
+        mod $name {
+            #[allow(unused_imports, reason = "of what the other functions need")]
+            use super::*;
+
+            passed_on!($name);
+
+            pub(super) unsafe extern "C-unwind" fn body(
+                $($argument: $type,)*
+                return_address: *const core::ffi::c_void,
+                frame: *mut core::ffi::c_void,
+            ) $(-> $result)? {
+                let $call = $crate::thread::Call::enter($crate::entry::CallSite { return_address, frame });
+                $body
+            }
+        }
+    };
+}
+
+/// Defines `PASSED_ON`, where the function `NAME` of this library may go on.
+macro_rules! passed_on {
+    ($name:ident) => {
+        #[used]
+        #[unsafe(link_section = "omptgomp_passed_on")]
+        pub(super) static PASSED_ON: $crate::entry::PassedOn = $crate::entry::PassedOn::new(
+            match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes())
+            {
+                Ok(name) => name,
+                Err(_) => panic!("a name has no NUL"),
+            },
+        );
+    };
+}
+
+/// A function of OpenMP's that is defined here, and the function of the runtime behind this library that it goes on in, if any.
+#[repr(C)]
+pub(crate) struct PassedOn {
+    /// NULL where it goes on here. Must be first: the instructions of [`pass_on!`] read it.
+    function: AtomicPtr<c_void>,
+    name: *const c_char,
+}
+
+// SAFETY: the name is a string that is never changed.
+unsafe impl Sync for PassedOn {}
+
+impl PassedOn {
+    pub(crate) const fn new(name: &'static CStr) -> PassedOn {
+        PassedOn {
+            function: AtomicPtr::new(core::ptr::null_mut()),
+            name: name.as_ptr(),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &'static CStr {
+        // SAFETY: from a string of this library's.
+        unsafe { CStr::from_ptr(self.name) }
+    }
+
+    /// Lets calls go on there.
+    pub(crate) fn set(&self, function: usize) {
+        // Relaxed: set before the program's own code runs, and the function is that of a library that stays loaded.
+        self.function
+            .store(function as *mut c_void, Ordering::Relaxed);
+    }
+
+    /// All of them.
+    pub(crate) fn all() -> &'static [PassedOn] {
+        unsafe extern "C" {
+            // The linker defines both: the begin and the end of the section.
+            #[link_name = "__start_omptgomp_passed_on"]
+            static BEGIN: PassedOn;
+            #[link_name = "__stop_omptgomp_passed_on"]
+            static END: PassedOn;
+        }
+        // SAFETY: the section has values of this type only, one behind the other, for as long as the library is loaded.
+        unsafe {
+            let (begin, end) = (&raw const BEGIN, &raw const END);
+            core::slice::from_raw_parts(begin, end.offset_from_unsigned(begin))
+        }
+    }
 }
 
 /// The arguments of a call as the instructions of [`entry_in_memory!`] store them.

@@ -377,11 +377,16 @@ impl Candidate {
         })
     }
 
+    /// The function of this name, if it defines one.
+    pub(crate) fn function(&self, name: &CStr) -> Option<usize> {
+        self.module.library.function(name)
+    }
+
     /// Whether it has OMPT itself: GCC's runtime finds a tool itself once it has OMPT; so do LLVM's and Intel's.
     ///
     /// # Safety
     /// It is loaded, and stays so meanwhile.
-    unsafe fn has_ompt(&self) -> bool {
+    pub(crate) unsafe fn has_ompt(&self) -> bool {
         let library = self.module.library;
         library.function(c"__kmpc_fork_call").is_some()
             // SAFETY: by the caller's promise, also for the headers.

@@ -205,35 +205,35 @@ macro_rules! locks {
         $init:ident, $destroy:ident, $set:ident, $unset:ident, $test:ident,
         $init_nest:ident, $destroy_nest:ident, $set_nest:ident, $unset_nest:ident, $test_nest:ident
     ) => {
-        entry! {
+        entry_of_openmp! {
             fn $init(lock: *mut c_void), call => {
                 // SAFETY: the program's own call; so below.
                 unsafe { real!(call.gomp, $init)(lock) };
                 report_init(&call, ompt_mutex_lock, lock);
             }
         }
-        entry! {
+        entry_of_openmp! {
             fn $init_nest(lock: *mut c_void), call => {
                 // SAFETY: as above.
                 unsafe { real!(call.gomp, $init_nest)(lock) };
                 report_init(&call, ompt_mutex_nest_lock, lock);
             }
         }
-        entry! {
+        entry_of_openmp! {
             fn $destroy(lock: *mut c_void), call => {
                 // SAFETY: as above.
                 unsafe { real!(call.gomp, $destroy)(lock) };
                 report_destroy(&call, ompt_mutex_lock, lock);
             }
         }
-        entry! {
+        entry_of_openmp! {
             fn $destroy_nest(lock: *mut c_void), call => {
                 // SAFETY: as above.
                 unsafe { real!(call.gomp, $destroy_nest)(lock) };
                 report_destroy(&call, ompt_mutex_nest_lock, lock);
             }
         }
-        entry! {
+        entry_of_openmp! {
             fn $set(lock: *mut c_void), call => {
                 let real = real!(call.gomp, $set);
                 let Some(thread) = call.observed() else {
@@ -246,7 +246,7 @@ macro_rules! locks {
                 thread.acquired(ompt_mutex_lock, lock as ompt_wait_id_t, call.code);
             }
         }
-        entry! {
+        entry_of_openmp! {
             fn $unset(lock: *mut c_void), call => {
                 // SAFETY: as above.
                 unsafe { real!(call.gomp, $unset)(lock) };
@@ -255,7 +255,7 @@ macro_rules! locks {
                 }
             }
         }
-        entry! {
+        entry_of_openmp! {
             fn $test(lock: *mut c_void) -> c_int, call => {
                 let real = real!(call.gomp, $test);
                 let Some(thread) = call.observed() else {
@@ -273,7 +273,7 @@ macro_rules! locks {
                 has_it
             }
         }
-        entry! {
+        entry_of_openmp! {
             fn $set_nest(lock: *mut c_void), call => {
                 let real = real!(call.gomp, $set_nest);
                 let Some(thread) = call.observed() else {
@@ -289,7 +289,7 @@ macro_rules! locks {
                 thread.acquired_nestable(ompt_mutex_nest_lock, lock as ompt_wait_id_t, depth, call.code);
             }
         }
-        entry! {
+        entry_of_openmp! {
             fn $test_nest(lock: *mut c_void) -> c_int, call => {
                 let real = real!(call.gomp, $test_nest);
                 let Some(thread) = call.observed() else {
@@ -307,7 +307,7 @@ macro_rules! locks {
                 depth
             }
         }
-        entry! {
+        entry_of_openmp! {
             fn $unset_nest(lock: *mut c_void), call => {
                 let real = real!(call.gomp, $unset_nest);
                 if !call.is_active() {

@@ -5,6 +5,7 @@ use core::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::elf::Symbols;
+use crate::entry::PassedOn;
 use crate::libgomp::Candidate;
 use crate::{loaded, tool};
 
@@ -63,6 +64,7 @@ fn look() -> Start {
     // What is called here must be nothing that the program may replace, such as `memcpy`, by which a list grows.
     let mut behind = Vec::with_capacity(64);
     let mut is_behind = false;
+    let mut runtimes = Vec::with_capacity(16);
     loaded::each(|module, headers| {
         start.libraries += 1;
         if module.library.is_own() {
@@ -77,18 +79,41 @@ fn look() -> Start {
         }
         if is_behind {
             behind.push(symbols);
-            // One that is whole goes before one that has a few functions.
-            let is_better = |found: &Candidate| {
-                let best = start.libgomp.as_ref();
-                best.is_none_or(|best| !best.is_whole() && found.is_whole())
+            let Some(found) = Candidate::of(module, headers) else {
+                return;
             };
-            if let Some(found) = Candidate::of(module, headers).filter(is_better) {
+            if runtimes.len() < runtimes.capacity() {
+                runtimes.push(found.clone());
+            }
+            // One that is whole goes before one that has a few functions.
+            let best = start.libgomp.as_ref();
+            if best.is_none_or(|best| !best.is_whole() && found.is_whole()) {
                 start.libgomp = Some(found);
             }
         }
     });
+    pass_on(&runtimes);
     start.behind = behind;
     start
+}
+
+/// Lets functions of OpenMP's go on in the runtime that is the first to define them, if that reports itself. Without a libgomp, another
+/// one has nothing that could be reported here.
+fn pass_on(runtimes: &[Candidate]) {
+    // SAFETY: libraries that are there when the process begins stay loaded.
+    let has_ompt = |runtime: &Candidate| unsafe { runtime.has_ompt() };
+    let is_gnu = |runtime: &Candidate| runtime.is_whole() && !has_ompt(runtime);
+    let has_libgomp = runtimes.iter().any(is_gnu);
+    for entry in PassedOn::all() {
+        let mut defining = runtimes
+            .iter()
+            .filter_map(|runtime| Some((runtime, runtime.function(entry.name())?)));
+        if let Some((runtime, function)) = defining.next()
+            && (!has_libgomp || has_ompt(runtime))
+        {
+            entry.set(function);
+        }
+    }
 }
 
 impl Start {

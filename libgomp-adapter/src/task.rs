@@ -354,7 +354,7 @@ fn fulfill(call: &Call, event: usize) {
     }
 }
 
-entry! {
+entry_of_openmp! {
     fn omp_fulfill_event(event: usize), call => {
         fulfill(&call, event);
         // SAFETY: the program's own call.
@@ -362,7 +362,7 @@ entry! {
     }
 }
 
-entry! {
+entry_of_openmp! {
     fn omp_fulfill_event_(event: *mut usize), call => {
         // SAFETY: Fortran passes the address of the event; the program's own call.
         unsafe {

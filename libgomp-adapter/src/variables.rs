@@ -8,7 +8,7 @@ use core::ffi::c_int;
 /// Functions that pass on what they are called with.
 macro_rules! setters {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {$(
-        entry! {
+        entry_of_openmp! {
             fn $name($($argument: $type),*), call => {
                 call.observed();
                 // SAFETY: the program's own call.

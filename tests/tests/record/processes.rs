@@ -1,10 +1,12 @@
 //! Programs of several processes: scripts, children of other kinds, ranks of MPI.
 
 use std::ffi::OsStr;
-use std::process::Command;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output};
 
-use omptrace_tests::env::{Compiler, compile, root};
-use omptrace_tests::trace::{Traces, chrome_events, counts, dump, info};
+use omptrace_tests::env::{Compiler, compile, omptrace_program, root};
+use omptrace_tests::trace::{Traces, chrome_events, convert, counts, dump, info};
 use serde_json::Value;
 
 use crate::{ended_well, record, recording, said};
@@ -68,7 +70,74 @@ fn children_that_cannot_take_what_is_preloaded_run_as_they_do_alone() {
             .lines()
             .filter(|line| !line.starts_with("omptrace: "));
         assert_eq!(from_others.next(), None, "{child:?}");
+
+        // A shell's children, too: what they need is not known before the run.
+        let script = format!("{} 2>err; exit $?", child.display());
+        let traces = Traces::folder();
+        let recorded = by_default(&traces, ["sh", "-c", &script]);
+        assert!(recorded.stdout.ends_with(b"hello\n"), "{recorded:?}");
+        let err = fs::read_to_string(traces.path().join("err")).expect("a file");
+        assert_eq!(err, "", "{child:?}");
     }
+}
+
+/// Runs a command under `omptrace record` without options; it must end well.
+fn by_default<'a>(traces: &Traces, command: impl IntoIterator<Item = &'a str>) -> Output {
+    let mut record = Command::new(omptrace_program());
+    record.args(["record", "--"]).args(command);
+    ended_well(record.current_dir(traces.path()))
+}
+
+#[test]
+fn programs_that_others_start_are_traced() {
+    const SOURCE: &str = "tests/programs/locks.c";
+    for compiler in [Compiler::Gcc, Compiler::Clang22] {
+        let program = compile(SOURCE, compiler, &[]);
+        let call = format!("{} 2 10", program.display());
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let script = folder.path().join("run.sh");
+        fs::write(&script, format!("#!/bin/sh\n{call}\n")).expect("a file");
+        fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("it is ours");
+        let makefile = folder.path().join("Makefile");
+        fs::write(&makefile, format!("test:\n\t{call}\n")).expect("a file");
+        let [script, makefile] = [&script, &makefile].map(|path| path.to_str().expect("text"));
+        for command in [
+            &[script][..],
+            &["sh", "-c", &format!("{call}; exit $?")],
+            &["env", "A=1", "sh", script],
+            &["make", "-f", makefile, "test"],
+        ] {
+            let traces = Traces::folder();
+            by_default(&traces, command.iter().copied());
+            let trace = traces.only();
+            assert_eq!(counts(&dump(&trace))["parallel_begin"], 1, "{command:?}");
+            // The functions that both compilers call are those of the program's runtime, and the places the program's own.
+            let text = traces.path().join("text");
+            convert(&trace, "text", &text, &[]);
+            let text = fs::read_to_string(text).expect("a file");
+            let locks = text.lines().filter(|line| line.contains("omp_init_lock"));
+            let locks: Vec<_> = locks.collect();
+            assert_eq!(locks.len(), 3, "{command:?}: {text}");
+            assert!(
+                locks.iter().all(|line| line.contains("@locks.c:")),
+                "{command:?}: {locks:?}"
+            );
+        }
+    }
+}
+
+/// Each runtime has a function for the program's own words to the tool.
+#[test]
+fn a_program_of_a_script_names_its_phases() {
+    let program = compile("tests/programs/control_tool.c", Compiler::Clang22, &[]);
+    let alone = Traces::folder();
+    let program = program.to_str().expect("text");
+    by_default(&alone, [program]);
+    let traces = Traces::folder();
+    by_default(&traces, ["sh", "-c", &format!("{program}; exit $?")]);
+    let controls = |traces: &Traces| counts(&dump(&traces.only())).get("control_tool").copied();
+    assert!(controls(&alone) > Some(0));
+    assert_eq!(controls(&traces), controls(&alone));
 }
 
 #[test]

@@ -108,6 +108,52 @@ fn nothing_traced_is_reported_with_the_reason() {
     assert!(traces.all_files().is_empty());
 }
 
+/// What the hint names is typed, and then the program is traced.
+#[test]
+fn the_remedy_where_the_tracer_was_kept_away_works() {
+    let program = compile("tests/programs/gcc_loops.c", Compiler::Gcc, &[]);
+    let (program, omptrace) = (program.display(), omptrace_program());
+    let record = format!("{} record --", omptrace.display());
+    for (start, reason) in [
+        ("env -i PATH=\"$PATH\"", "the environment"),
+        ("env LD_PRELOAD=", "LD_PRELOAD"),
+        ("unset LD_PRELOAD; ", "LD_PRELOAD"),
+    ] {
+        let traces = Traces::folder();
+        let run = |by: &str| {
+            let mut command = Command::new(&omptrace);
+            command.args(["record", "--", "sh", "-c"]);
+            command.arg(format!("{start} {by} {program}; exit $?"));
+            said(&ended_well(command.current_dir(traces.path())))
+        };
+        let words = run("");
+        assert!(
+            words.contains("likely reason: ") && words.contains(reason),
+            "{words}"
+        );
+        assert!(words.contains("by: omptrace record -- PROGRAM"), "{words}");
+        assert!(!words.contains("OMP_TOOL_VERBOSE_INIT"), "{words}");
+        assert!(traces.all_files().is_empty(), "{words}");
+        run(&record);
+        assert_eq!(traces.all_files().len(), 1, "{start}");
+    }
+    // A runtime without words about tools is not asked for them.
+    let traces = Traces::folder();
+    let idle = compile(
+        "tests/programs/hello.c",
+        Compiler::Gcc,
+        &["-Wl,--no-as-needed"],
+    );
+    let mut command = Command::new(&omptrace);
+    command
+        .args(["record", "--"])
+        .arg(idle)
+        .current_dir(traces.path());
+    let words = said(&ended_well(&mut command));
+    assert!(words.contains("ran no OpenMP construct"), "{words}");
+    assert!(!words.contains("OMP_TOOL_VERBOSE_INIT"), "{words}");
+}
+
 #[test]
 fn a_program_that_was_killed_too_early_is_distinguished() {
     let traces = Traces::folder();
