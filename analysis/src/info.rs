@@ -9,6 +9,7 @@ use omptrace_trace_format::{Ending, Finding, Reader, Stream};
 use serde::Serialize;
 
 use crate::check::{findings, of_recording};
+use crate::mpi;
 use crate::selection::SelectedThreads;
 use crate::stats::{Collector, ProcessStats};
 use omptrace_symbols::Table;
@@ -68,6 +69,9 @@ pub struct Info {
     pub messages: Vec<String>,
     /// Callbacks that the tracer did not ask for, since the runtime would have harmed the program: why.
     pub withheld: BTreeMap<String, String>,
+    /// What to know of serial time where the program uses MPI; left out where it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mpi_note: Option<String>,
     /// The flaws of the trace, the worst first.
     pub findings: Vec<Finding>,
 }
@@ -254,6 +258,7 @@ impl Info {
             size: size(reader, process.events),
             messages: metadata.messages.clone(),
             withheld: metadata.withheld.clone(),
+            mpi_note: mpi::is_used(reader).then(|| mpi::MPI_NOT_SEEN.to_owned()),
             findings: findings(&process)
                 .into_iter()
                 .chain(of_recording(reader))
@@ -261,6 +266,23 @@ impl Info {
         }
     }
 }
+
+impl Info {
+    /// How the program ended, in words: with the exit status that `record` saw, where the process has ended.
+    pub fn end_words(&self) -> String {
+        let status = self.record.as_ref().and_then(|record| record.exit_status);
+        match (&*self.ending, status) {
+            (ENDED, Some(status)) => format!("exited with status {status}"),
+            // Whether by exit or in another way, only who waited for it knows.
+            (ENDED, None) => "the program ended by itself".to_owned(),
+            (words, Some(status)) => format!("{words}; exit status {status}"),
+            (words, None) => words.to_owned(),
+        }
+    }
+}
+
+/// [`Info::ending`] of a process that the runtime told of its end.
+const ENDED: &str = "ended";
 
 fn program(reader: &Reader) -> ProgramInfo {
     let process = reader.metadata().process.clone().unwrap_or_default();
@@ -295,7 +317,7 @@ fn ending(reader: &Reader) -> String {
     let end = reader.metadata().end.as_ref().map_or("", |end| &end.how);
     match reader.ending() {
         Ending::Running => "still running".to_owned(),
-        Ending::Ended if end == "finalize" => "ended".to_owned(),
+        Ending::Ended if end == "finalize" => ENDED.to_owned(),
         Ending::Ended if end == "destructor" => {
             "ended by exit() without the runtime's finalize".to_owned()
         }
@@ -407,13 +429,13 @@ impl fmt::Display for Info {
         if let Some(serial) = &self.serial {
             lines.line("serial", &serial.words)?;
         }
-        lines.line("end", &self.ending)?;
+        if let Some(note) = &self.mpi_note {
+            lines.line("MPI", note)?;
+        }
+        lines.line("end", &self.end_words())?;
         lines.line("runtime", &runtime_line(&self.runtime))?;
         lines.line("library", &self.runtime.path)?;
         if let Some(record) = &self.record {
-            if let Some(status) = record.exit_status {
-                lines.line("exit status", &status.to_string())?;
-            }
             if let Some(library) = &record.libgomp_replaced_by {
                 lines.line("libgomp", &format!("replaced by {library}"))?;
             }

@@ -7,6 +7,7 @@ mod check;
 pub mod compare;
 mod gaps;
 mod info;
+mod mpi;
 mod segments;
 mod selection;
 mod stats;
@@ -18,6 +19,7 @@ mod window;
 
 pub use check::check;
 pub use info::Info;
+pub use mpi::MPI_NOT_SEEN;
 pub use omptrace_common::printable::{is_unprintable, printable};
 pub use stats::{
     Analysed, By, ConstructStats, CounterStats, DeviceStats, DeviceUse, FlameFrame, FlameGraph,

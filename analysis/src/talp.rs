@@ -9,6 +9,8 @@
 //! | device runtime | `target` |
 //! | scheduling | all other losses |
 //!
+//! Time in MPI is not recorded. Where a process uses MPI, what depends on it is `null`: the useful time and what MPI's calls took.
+//!
 //! A device is *useful* while a kernel runs, and *active* while a kernel runs or bytes move. What devices did not record is
 //! `null`, as is what devices did for one region.
 
@@ -48,6 +50,8 @@ impl Loss {
 
 /// The resources of a run: the fields that each region repeats.
 struct Resources {
+    /// A process uses MPI.
+    has_mpi: bool,
     threads: u32,
     ranks: usize,
     nodes: usize,
@@ -96,7 +100,7 @@ fn metrics(
     accounting: &Accounting,
     elapsed_ns: u64,
     visits: u64,
-    tasks: u64,
+    tasks: Option<u64>,
     devices: Option<DeviceTimes>,
 ) -> Value {
     let sum = |loss: Loss| {
@@ -116,6 +120,10 @@ fn metrics(
     let with_imbalance = with_serialisation + imbalance;
     let all = with_imbalance + scheduling;
     let of_devices = |value: &dyn Fn(DeviceTimes) -> Value| devices.map_or(Value::Null, value);
+    let without_mpi = |value: Value| match resources.has_mpi {
+        true => Value::Null,
+        false => value,
+    };
     let number = resources.devices as u64;
     let all_devices = elapsed_ns.saturating_mul(number);
     json!({
@@ -124,16 +132,16 @@ fn metrics(
         "numMpiRanks": resources.ranks,
         "numGpus": resources.devices,
         "avgCpus": resources.threads,
-        // Traces have no counters of the processor.
-        "cycles": 0.0,
-        "instructions": 0.0,
+        // Traces need not have counters of the processor.
+        "cycles": null,
+        "instructions": null,
         "numMeasurements": 1,
-        "numMpiCalls": 0,
+        "numMpiCalls": without_mpi(0.into()),
         "numOmpParallels": visits,
         "numOmpTasks": tasks,
         "elapsedTime": elapsed_ns,
-        "usefulTime": useful,
-        "mpiTime": 0,
+        "usefulTime": without_mpi(useful.into()),
+        "mpiTime": without_mpi(0.into()),
         "ompLoadImbalanceTime": imbalance,
         "ompSchedulingTime": scheduling,
         "ompSerializationTime": serialisation,
@@ -141,12 +149,12 @@ fn metrics(
         "gpuUsefulTime": of_devices(&|of| of.useful.into()),
         "gpuCommunicationTime": of_devices(&|of| (of.active - of.useful).into()),
         "gpuInactiveTime": of_devices(&|of| all_devices.saturating_sub(of.active).into()),
-        "parallelEfficiency": share(useful, all),
-        "mpiParallelEfficiency": 1.0,
-        "mpiCommunicationEfficiency": 1.0,
-        "mpiLoadBalance": 1.0,
-        "mpiLoadBalanceIn": 1.0,
-        "mpiLoadBalanceOut": 1.0,
+        "parallelEfficiency": without_mpi(share(useful, all).into()),
+        "mpiParallelEfficiency": without_mpi(1.0.into()),
+        "mpiCommunicationEfficiency": without_mpi(1.0.into()),
+        "mpiLoadBalance": without_mpi(1.0.into()),
+        "mpiLoadBalanceIn": without_mpi(1.0.into()),
+        "mpiLoadBalanceOut": without_mpi(1.0.into()),
         "ompParallelEfficiency": share(outside_openmp, all),
         "ompLoadBalance": share(with_serialisation, with_imbalance),
         "ompSchedulingEfficiency": share(with_imbalance, all),
@@ -165,6 +173,7 @@ impl Stats {
         let answers = &self.answers;
         let hosts: BTreeSet<&str> = self.processes.iter().map(|of| &*of.host).collect();
         let resources = Resources {
+            has_mpi: answers.mpi_note.is_some(),
             threads: answers.threads,
             ranks: self.processes.iter().filter(|of| of.rank.is_some()).count(),
             nodes: hosts.len().max(1),
@@ -172,7 +181,7 @@ impl Stats {
         };
         let devices = DeviceTimes::of(&self.device_use);
         let visits = answers.regions.iter().map(|region| region.visits).sum();
-        let tasks = self.threads.iter().filter_map(|thread| thread.tasks).sum();
+        let tasks = self.threads.iter().map(|thread| thread.tasks).sum();
         let mut regions = Map::new();
         let whole = metrics(
             &resources,
@@ -189,7 +198,8 @@ impl Stats {
                 &region.accounting,
                 region.duration_ns,
                 region.visits,
-                0,
+                // Tasks are counted by thread.
+                None,
                 // Without devices there is nothing unknown.
                 devices.filter(|_| self.device_use.is_empty()),
             );
@@ -261,6 +271,34 @@ mod tests {
             assert_eq!(share(name), 0.0, "{name}");
         }
         assert_eq!(share("deviceOffloadEfficiency"), 1.0);
+    }
+
+    #[test]
+    fn what_mpi_takes_is_not_known() {
+        let mut answers = Answers {
+            threads: 2,
+            duration_ns: 100,
+            mpi_note: Some(crate::mpi::MPI_NOT_SEEN.to_owned()),
+            ..Answers::default()
+        };
+        answers.accounting.add(Cause::Useful, 150);
+        answers.accounting.add(Cause::Lock, 50);
+        let stats = Stats {
+            answers,
+            ..Stats::default()
+        };
+        let talp = stats.talp("2026-01-01T00:00:00Z");
+        let global = talp["Application"]["Global"].as_object().expect("fields");
+        let of_mpi = global
+            .iter()
+            .filter(|(name, _)| name.to_lowercase().contains("mpi"));
+        for (name, value) in of_mpi.filter(|(name, _)| *name != "numMpiRanks") {
+            assert!(value.is_null(), "{name}: {value}");
+        }
+        for name in ["usefulTime", "parallelEfficiency", "cycles"] {
+            assert!(global[name].is_null(), "{name}");
+        }
+        assert_eq!(global["ompParallelEfficiency"], 0.75);
     }
 
     /// TALP's formulas. Of two devices, one runs kernels for 100 of 400 ns and the other for 300. Bytes move for 80 ns of each, for

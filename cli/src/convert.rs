@@ -40,7 +40,7 @@ use crate::windows::hint_at_checkpoints;
 Several inputs make one timeline: processes ordered by MPI rank, then by start, aligned by the clocks of their hosts.
 
 Examples:
-  omptrace convert app.omptrace --to perfetto -o app.pftrace    (open it at https://ui.perfetto.dev)
+  omptrace convert app.omptrace -o app.pftrace    (open it at https://ui.perfetto.dev)
   omptrace convert traces/ --to chrome -o job.json.gz
   omptrace convert app.omptrace --to otf2 -o app.otf2    (a folder; its anchor is app.otf2/traces.otf2)
   omptrace convert traces/ --to parquet -o job.tables    (tables for SQL, see docs/columns.md)
@@ -51,9 +51,9 @@ pub(crate) struct Convert {
     /// Traces, or folders of them
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// The format
+    /// The format [default: the one that OUT's name ends with, as in app.pftrace or app.json.gz]
     #[arg(long, value_name = "FORMAT", value_parser = format_names())]
-    pub(crate) to: &'static Format,
+    pub(crate) to: Option<&'static Format>,
     /// The file to write, compressed where its name ends with .gz; `-` is stdout. For otf2 and parquet, the folder [default: the first
     /// input's name with the format's extension]
     #[arg(short, long, value_name = "OUT")]
@@ -103,12 +103,13 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
     if let Some(jobs) = arguments.jobs {
         limit_threads(jobs);
     }
-    check_tables(arguments)?;
+    let format = format_of(arguments)?;
+    check_tables(arguments, format)?;
     let readers = inputs::open_all(&arguments.inputs)?;
-    check_samples(arguments.to, &readers)?;
+    check_samples(format, &readers)?;
     let output = match &arguments.output {
         Some(path) => path.clone(),
-        None => arguments.inputs[0].with_extension(arguments.to.extension),
+        None => arguments.inputs[0].with_extension(format.extension),
     };
     let symbols = arguments.debug_dirs.symbols();
     let mut selection = selection(&arguments.part, &readers)?;
@@ -118,7 +119,7 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
     }
     let conversion = Conversion {
         inputs,
-        format: arguments.to,
+        format,
         options: ConvertOptions {
             gzip: output
                 .extension()
@@ -132,17 +133,17 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
             ..ConvertOptions::default()
         },
     };
-    match (arguments.split, arguments.to.folder_parts()) {
+    match (arguments.split, format.folder_parts()) {
         (None, Some(parts)) => conversion.to_folder(&output, parts, &readers)?,
         (Some(_), Some(_)) => {
-            return Err(Failure::new(format!(
-                "{} is a folder and cannot be split",
-                arguments.to.name
-            ))
-            .hint(match arguments.to.is_tables() {
-                true => "--part 1/4 exports a part of the rows",
-                false => "--window 2.0s..2.5s exports a part of the time",
-            }));
+            return Err(
+                Failure::new(format!("{} is a folder and cannot be split", format.name)).hint(
+                    match format.is_tables() {
+                        true => "--part 1/4 exports a part of the rows",
+                        false => "--window 2.0s..2.5s exports a part of the time",
+                    },
+                ),
+            );
         }
         (Some(_), None) if !arguments.to.can_be_split() => {
             let can = FORMATS.iter().filter(|format| format.can_be_split());
@@ -162,13 +163,30 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
     Ok(Outcome::Success)
 }
 
+/// The format that is asked for, or that the output's name tells.
+///
+/// # Errors
+/// Neither names one.
+fn format_of(arguments: &Convert) -> Result<&'static Format> {
+    let of_name = || Format::by_extension(arguments.output.as_deref()?);
+    if let Some(format) = arguments.to.or_else(of_name) {
+        return Ok(format);
+    }
+    let problem = match &arguments.output {
+        Some(output) => format!("the name {} does not tell the format", output.display()),
+        None => "neither --to nor a name of the output tells the format".to_owned(),
+    };
+    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    Err(Failure::new(problem).hint(format!("--to takes {}", names.join(", "))))
+}
+
 /// Checks that tables are asked for where parts are, and that of tables nothing is selected: engines do that.
 ///
 /// # Errors
 /// Options do not go together.
-fn check_tables(arguments: &Convert) -> Result<()> {
-    let name = arguments.to.name;
-    if !arguments.to.is_tables() {
+fn check_tables(arguments: &Convert, format: &Format) -> Result<()> {
+    let name = format.name;
+    if !format.is_tables() {
         return match arguments.part_of {
             Some(_) => Err(
                 Failure::new(format!("--part is for parquet, not for {name}")).hint(

@@ -86,6 +86,13 @@ pub(crate) fn run(arguments: &Diff) -> Result<Outcome> {
         write!(stdout, "{}", diff.text(layout, shown))?;
         stdout.flush()?;
     }
+    if let Some(note) = before
+        .iter()
+        .chain(&after)
+        .find_map(|run| run.answers.mpi_note.as_ref())
+    {
+        message::note(note);
+    }
     Ok(match diff.failed[..] {
         [] => Outcome::Success,
         _ => Outcome::Findings,

@@ -438,7 +438,7 @@ fn cannot_run(word: &OsStr, error: &io::Error) -> Failure {
     match fs::metadata(path) {
         // A word without a directory is looked for in those of PATH.
         Ok(file) if file.is_file() && !word.as_encoded_bytes().contains(&b'/') => {
-            let named = message::shell_path(&Path::new(".").join(path));
+            let named = message::shell_word(Path::new(".").join(path).as_os_str());
             failure.hint(match file.permissions().mode() & 0o111 {
                 0 => format!("{named} is in this directory, but is not executable: chmod +x {named}"),
                 _ => format!("the program in this directory is {named}"),

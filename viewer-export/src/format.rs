@@ -181,6 +181,21 @@ impl Format {
         FORMATS.iter().find(|format| format.name == name)
     }
 
+    /// The format whose files have such a name, compressed or not: of two, that with the longer extension.
+    pub fn by_extension(path: &Path) -> Option<&'static Format> {
+        let plain = |name: &str| name.strip_suffix(".gz").unwrap_or(name).to_owned();
+        let name = path.file_name()?.to_str()?;
+        let is_compressed = name.ends_with(".gz");
+        let name = plain(name);
+        let is_of = |format: &&Format| {
+            let stem = name.strip_suffix(&plain(format.extension));
+            let fits = stem.is_some_and(|stem| stem.len() > 1 && stem.ends_with('.'));
+            fits && !(is_compressed && format.is_folder())
+        };
+        let formats = FORMATS.iter().filter(is_of);
+        formats.max_by_key(|format| format.extension.len())
+    }
+
     /// Whether the format is a folder of files.
     pub fn is_folder(&self) -> bool {
         self.folder_parts().is_some()
@@ -255,5 +270,37 @@ impl Format {
     fn is_not(&self, what: &str) -> io::Error {
         let text = format!("{} is not written into {what}", self.name);
         io::Error::new(io::ErrorKind::InvalidInput, text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_its_format() {
+        let of = |name: &str| Format::by_extension(Path::new(name)).map(|format| format.name);
+        for format in FORMATS {
+            assert_eq!(
+                of(&format!("out/app.{}", format.extension)),
+                Some(format.name)
+            );
+        }
+        assert_eq!(of("a.pftrace.gz"), Some("perfetto"));
+        assert_eq!(of("a.firefox.json.gz"), Some("firefox"));
+        assert_eq!(of("a.7.json.gz"), Some("chrome"));
+        assert_eq!(of("a.pb"), Some("pprof"));
+        for name in [
+            "-",
+            "a",
+            "json",
+            ".json",
+            "a.otf2.gz",
+            "a.gz",
+            "a.svg",
+            "a.json/..",
+        ] {
+            assert_eq!(of(name), None, "{name}");
+        }
     }
 }

@@ -16,8 +16,9 @@ use serde_json::{Map, Value};
 
 use devices::is_small_kernel;
 use rules::{
-    CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MIN_CHUNK_NS,
-    MIN_EDGE_NS, MIN_GAIN, MIN_GAIN_OF_FEW, MIN_REGION_NS, MIN_TASK_NS, TRACER_DISTURBS,
+    CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI,
+    MIN_CHUNK_NS, MIN_EDGE_NS, MIN_GAIN, MIN_GAIN_OF_FEW, MIN_REGION_NS, MIN_TASK_NS,
+    TRACER_DISTURBS,
 };
 
 use crate::answers::instances::MAX_INSTANCES;
@@ -143,6 +144,9 @@ pub(super) fn candidates(part: &Part, threads: u64, duration: u64) -> Vec<Candid
     candidates.extend(case.of_data_ops());
     let devices = part.overlaps.iter();
     candidates.extend(devices.filter_map(|device| case.of_device(device)));
+    if part.has_mpi {
+        candidates.retain(|candidate| !MAY_BE_MPI.contains(&&*candidate.finding.id));
+    }
     candidates.sort_by(|a, b| {
         let (a, b) = (&a.finding, &b.finding);
         (b.gain_ns, &a.id, &a.place).cmp(&(a.gain_ns, &b.id, &b.place))

@@ -92,6 +92,9 @@ pub struct Answers {
     pub replay_error_ns: Option<i64>,
     /// Causes that the runtime does not report, and why: their time is in the nearest cause that is certain.
     pub not_seen: Vec<NotSeen>,
+    /// What to know of useful time where a process uses MPI: time there counts as work. Left out where none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mpi_note: Option<String>,
 }
 
 /// Where something is in the program. Parts that are not known are `None`.

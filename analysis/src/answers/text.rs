@@ -177,6 +177,9 @@ impl Answers {
             time(self.duration_ns),
             shares[0]
         );
+        if let Some(note) = &self.mpi_note {
+            words += &format!(" ({note})");
+        }
         for (index, ((cause, ns), share)) in losses.iter().zip(&shares[1..]).enumerate() {
             if index == named {
                 break;

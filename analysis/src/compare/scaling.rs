@@ -24,6 +24,9 @@ pub struct Scaling {
     pub is_weak: bool,
     /// The numbers of threads, fewest first: each is compared with the first.
     pub columns: Vec<Column>,
+    /// What to know of useful time where a run uses MPI; left out where none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mpi_note: Option<String>,
     /// The causes of loss whose share grows from the first to the last column, the most first.
     pub growing: Vec<Growing>,
 }
@@ -94,6 +97,7 @@ impl Scaling {
             schema: SCHEMA,
             is_weak,
             columns,
+            mpi_note: runs.iter().find_map(|run| run.answers.mpi_note.clone()),
             growing,
         }
     }
@@ -240,8 +244,15 @@ impl Text<'_> {
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Text { scaling, layout } = self;
-        if let Some(words) = self.words() {
-            write_wrapped(f, &words, 0, layout)?;
+        let note = scaling
+            .mpi_note
+            .as_ref()
+            .map(|note| format!("note: {note}, so efficiencies are those of OpenMP alone"));
+        let words: Vec<String> = self.words().into_iter().chain(note).collect();
+        for words in &words {
+            write_wrapped(f, words, 0, layout)?;
+        }
+        if !words.is_empty() {
             writeln!(f)?;
         }
         let columns = &scaling.columns;
@@ -379,6 +390,15 @@ imbalance                       1.1   3.8  28.6
             "{text}"
         );
         assert!(shown(&[run(2, 1)]).starts_with("one number of threads does not show"));
+    }
+
+    #[test]
+    fn time_in_mpi_is_named_beside_the_efficiencies() {
+        let mut with_mpi = run(4, 2);
+        with_mpi.answers.mpi_note = Some(crate::mpi::MPI_NOT_SEEN.to_owned());
+        let text = shown(&[run(2, 1), with_mpi]);
+        assert!(text.contains("note: time in MPI is not seen"), "{text}");
+        assert!(!shown(&[run(2, 1)]).contains("MPI"));
     }
 
     #[test]

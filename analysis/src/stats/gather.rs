@@ -30,6 +30,7 @@ use segments::First;
 use crate::answers::{
     self, Gathered, Gathering, LevelCollector, Levels, Overview, Part, Plan, Predicted,
 };
+use crate::mpi;
 use crate::selection::SelectedThreads;
 use crate::stats::counting::{CounterCollector, CounterSums};
 use crate::stats::functions::{FunctionCollector, FunctionStats, FunctionSums};
@@ -703,7 +704,10 @@ impl<'a> Run<'a> {
             }
             None => self.replay_in(with_checkpoints, number, sinks),
         };
-        let (part, gathered) = answers.inner.finish_with_gathered();
+        let (mut part, gathered) = answers.inner.finish_with_gathered();
+        if reader.is_some_and(mpi::is_used) {
+            part.set_mpi();
+        }
         let mut sums = numbers.windowed.inner.sums();
         let process = report.processes.first();
         if is_whole && let Some(process) = process {

@@ -74,6 +74,7 @@ fn sample() -> Stats {
                 cause: Cause::Lock,
                 reason: String::new(),
             }],
+            mpi_note: Some(String::new()),
             ..Answers::default()
         },
         analysed: Some(Analysed {

@@ -439,6 +439,19 @@ impl Read for Content {
 mod tests {
     use super::*;
 
+    /// WCAG 2.1: 3.1.1, 1.3.1 and 4.1.3.
+    #[test]
+    fn the_page_can_be_read_aloud() {
+        for part in [
+            "<html lang=\"en\">",
+            "<main>",
+            "<h1>",
+            "id=\"state\" role=\"status\"",
+        ] {
+            assert!(PAGE.contains(part), "{part}");
+        }
+    }
+
     #[test]
     fn names_are_plain_in_addresses() {
         assert_eq!(plain("my app#1.pftrace"), "my_app_1.pftrace");

@@ -30,6 +30,45 @@ fn a_program_of_musl_cannot_take_what_is_for_glibc() {
 }
 
 #[test]
+fn a_whole_command_is_taken_as_record_takes_it() {
+    let folder = folder("a_whole_command_is_taken");
+    compile(
+        &folder,
+        "app",
+        "#include <omp.h>\nint main(void) { return omp_get_num_threads() - 1; }",
+        &["-fopenmp"],
+    );
+    for command in [
+        &["--", "./app", "-size", "1", "in file.png"][..],
+        &["./app", "--json"],
+        &["env", "A=1", "./app"],
+    ] {
+        let mut doctor = omptrace(&folder);
+        doctor
+            .args(["doctor", "--tool", "libomptrace.so"])
+            .args(command);
+        let said = run(doctor.env("COLUMNS", "500"));
+        let words = &said.stdout;
+        assert!(words.contains("Program ./app: "), "{words} {}", said.stderr);
+    }
+    let mut doctor = omptrace(&folder);
+    let command = [
+        "doctor",
+        "--tool",
+        "libomptrace.so",
+        "--",
+        "nowhere",
+        "./app",
+    ];
+    let said = run(doctor.args(command));
+    assert_eq!(said.status, Some(2), "{said:?}");
+    assert!(
+        said.stderr.contains("nowhere: there is no program"),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn a_program_of_nvidias_compilers_must_be_linked_for_tools() {
     let flags = ["-Wl,--no-as-needed", "-L.", "-lnvomp"];
     let remedy = "-mp=ompt";

@@ -12,6 +12,17 @@ use crate::support::folder;
 const BEGIN: &str = "<!-- variables: written by the test `the_manual_has_every_variable` -->\n";
 const END: &str = "<!-- end of variables -->\n";
 
+/// What was tried on real devices is said alike.
+#[test]
+fn the_documents_agree_on_devices() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for file in ["README.md", "docs/manual.md", "docs/devices.md"] {
+        let text = fs::read_to_string(root.join(file)).unwrap();
+        assert!(text.contains("H200"), "{file}");
+        assert!(!text.contains("has ever run on"), "{file}");
+    }
+}
+
 /// `OMPTRACE_BLESS=1` writes the table.
 #[test]
 fn the_manual_has_every_variable() {

@@ -19,6 +19,29 @@ fn passes_the_exit_status_on() {
 }
 
 #[test]
+fn a_program_that_cannot_be_run_has_a_way_out() {
+    let folder = folder("a_program_that_cannot_be_run_has_a_way_out");
+    compile(&folder, "app", "int main(void) { return 0; }", &[]);
+    fs::write(folder.join("text"), "#!/bin/sh\n").unwrap();
+    fs::write(folder.join("lost"), "#!/nowhere/sh\n").unwrap();
+    fs::set_permissions(folder.join("lost"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(folder.join("dir")).unwrap();
+    for (program, status, hint) in [
+        ("app", 127, "hint: the program in this directory is ./app"),
+        ("text", 127, "chmod +x ./text"),
+        ("./text", 126, "chmod +x"),
+        ("./lost", 127, "interpreter"),
+        ("./dir", 126, "this is a directory"),
+    ] {
+        let said = run(&mut record(&folder, &[], &[program]));
+        assert_eq!(said.status, Some(status), "{program}: {}", said.stderr);
+        assert!(said.stderr.contains(hint), "{program}: {}", said.stderr);
+    }
+    let said = run(&mut record(&folder, &[], &["no-such-program"]));
+    assert!(!said.stderr.contains("hint:"), "{}", said.stderr);
+}
+
+#[test]
 fn options_behind_the_program_are_its_own() {
     let folder = folder("options_behind_the_program_are_its_own");
     let words = ["--quiet", "-o", "x", "--", "--help"];

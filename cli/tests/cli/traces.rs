@@ -839,3 +839,45 @@ fn check_is_0_when_sound_1_with_findings_2_when_unreadable() {
     assert_eq!(said.status, Some(2));
     assert_eq!(said.stdout, cut.stdout);
 }
+
+/// Without `--to`, the output's name tells the format.
+#[test]
+fn the_name_of_the_output_tells_the_format() {
+    let folder = folder_with_trace("the_name_of_the_output_tells_the_format");
+    let convert = |output: &str| {
+        let mut command = omptrace(&folder);
+        run(command.args(["convert", "made.omptrace", "-o", output]))
+    };
+    for output in [
+        "a.pftrace",
+        "a.pftrace.gz",
+        "a.json",
+        "a.json.gz",
+        "a.txt",
+        "a.otf2",
+    ] {
+        let said = convert(output);
+        assert_eq!(said.status, Some(0), "{output}: {}", said.stderr);
+        assert!(folder.join(output).exists(), "{output}");
+    }
+    for output in ["-", "a.svg", "a"] {
+        let said = convert(output);
+        assert_eq!(said.status, Some(2), "{output}: {said:?}");
+        assert!(
+            said.stderr.contains("--to takes chrome, perfetto"),
+            "{}",
+            said.stderr
+        );
+    }
+    let said = run(omptrace(&folder).args(["convert", "made.omptrace"]));
+    assert!(said.stderr.contains("neither --to nor"), "{}", said.stderr);
+    for output in ["nowhere/a.json", "nowhere/a.otf2", "nowhere/a.tables"] {
+        let said = convert(output);
+        assert!(said.stderr.contains("nowhere"), "{output}: {}", said.stderr);
+        assert!(
+            !said.stderr.contains(".omptrace-"),
+            "{output}: {}",
+            said.stderr
+        );
+    }
+}

@@ -37,7 +37,8 @@ pub(crate) fn provenance(report: &Report<'_>) -> Vec<(String, String)> {
         ),
     });
     each("began", &|info| info.start.clone());
-    each("ended", &|info| info.ending.clone());
+    each("ended", &|info| info.end_words());
+    each("MPI", &|info| info.mpi_note.clone().unwrap_or_default());
     each("OpenMP runtime", &|info| info.runtime.version.clone());
     each("tools interface", &|info| info.runtime.dialect.clone());
     each("tracer", &|info| info.runtime.tracer.clone());

@@ -208,6 +208,59 @@ fn hosts_of_a_job_have_one_timeline() {
     );
 }
 
+/// What each answer says of a program whose time in MPI is not recorded.
+const MPI_NOT_SEEN: &str = "time in MPI is not seen and counts as work";
+
+/// The numbers say that they lack the time in MPI, nobody is told to parallelise a wait for other ranks, and what TALP would have
+/// measured is not known.
+fn each_answer_names_mpi(traces: &Traces) {
+    let talp = traces.path().join("talp.json");
+    let words = |arguments: &[&str]| {
+        let mut command = Command::new(omptrace_program());
+        let output = ended_well(command.args(arguments).current_dir(traces.path()));
+        let words = String::from_utf8(output.stdout).expect("text");
+        words.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for arguments in [
+        &["stats", "--talp", "talp.json", "."][..],
+        &["stats", "--by", "region", "."],
+        &["stats", "--from", "events", "."],
+        &["report", "--md", ".", "-o", "-"],
+        &["scaling", "rank0.omptrace", "."],
+        &["info", "."],
+    ] {
+        let words = words(arguments);
+        assert!(words.contains(MPI_NOT_SEEN), "{arguments:?}: {words}");
+        assert!(
+            !words.contains("serial code before !$omp parallel: parallelise"),
+            "{words}"
+        );
+    }
+    let stats: Value =
+        serde_json::from_str(&words(&["stats", "--json", "--all", "."])).expect("JSON");
+    let findings = stats["findings"].as_array().expect("a list");
+    for finding in findings {
+        let id = finding["id"].as_str().expect("an id");
+        assert!(
+            !["serial_part", "single_serialises"].contains(&id),
+            "{finding}"
+        );
+    }
+    let talp: Value = serde_json::from_slice(&fs::read(talp).expect("a file")).expect("JSON");
+    let global = &talp["Application"]["Global"];
+    assert_eq!(global["numMpiRanks"], 2);
+    for field in [
+        "mpiParallelEfficiency",
+        "mpiLoadBalance",
+        "mpiTime",
+        "numMpiCalls",
+        "usefulTime",
+        "parallelEfficiency",
+    ] {
+        assert!(global[field].is_null(), "{field}: {global}");
+    }
+}
+
 /// Real launchers of real MPI programs. The program is named without a folder, as users do, and nobody asks for libgomp to
 /// be replaced.
 #[test]
@@ -253,8 +306,11 @@ fn ranks_of_mpi_programs_are_traces_of_one_job() {
             let info = info(&trace);
             assert_eq!(info["program"]["rank"], rank, "{info}");
             assert_eq!(info["ending"], "ended");
+            assert_eq!(info["mpi_note"], MPI_NOT_SEEN, "{info}");
             assert_eq!(counts(&dump(&trace))["parallel_begin"], 30);
         }
+        assert!(said(&output).contains(MPI_NOT_SEEN), "{output:?}");
+        each_answer_names_mpi(&traces);
         assert_eq!(traces.all_files().len() as u64, RANKS, "{output:?}");
     }
 }

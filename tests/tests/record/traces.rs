@@ -32,6 +32,39 @@ fn code_in_a_folder_whose_name_is_no_text_has_names() {
 }
 
 #[test]
+fn info_and_the_page_say_how_the_program_ended() {
+    let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
+    let program = program.to_str().expect("UTF-8");
+    let in_shell = format!("{program} 2 4; exit 0");
+    for (command, words) in [
+        (&[program, "2", "4"][..], "exited with status 0"),
+        // `record` saw the shell's end only.
+        (&["sh", "-c", &in_shell], "the program ended by itself"),
+    ] {
+        let traces = Traces::folder();
+        let output = ["-o", "x.omptrace", "--"].iter().chain(command);
+        record(&traces, output);
+        let trace = traces.path().join("x.omptrace");
+        let printed = |arguments: &[&OsStr]| {
+            let output = omptrace_tests::trace::omptrace(arguments);
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        let info = printed(&["info".as_ref(), trace.as_os_str()]);
+        let end = info.lines().find(|line| line.starts_with("end "));
+        let end = end.expect("a line").split_whitespace().skip(1);
+        assert_eq!(end.collect::<Vec<_>>().join(" "), words, "{info}");
+        let page = printed(&[
+            "report".as_ref(),
+            "--md".as_ref(),
+            "-o".as_ref(),
+            "-".as_ref(),
+            trace.as_os_str(),
+        ]);
+        assert!(!page.contains("| ended | ended |"), "{page}");
+    }
+}
+
+#[test]
 fn folders_may_have_any_name() {
     let traces = Traces::folder();
     let folder = traces.path().join(OsStr::from_bytes(b"100 % \xff\n'"));

@@ -183,6 +183,15 @@ pub(super) const MAX_TRACER: f64 = 0.01;
 pub(super) const CHANCE_EXPLAINS: [&str; 3] =
     ["load_imbalance", "too_few_tasks", "dependence_chain"];
 
+/// The rules about one thread's work that others wait for. In a program that uses MPI, that may be a wait for other processes.
+pub(super) const MAY_BE_MPI: [&str; 5] = [
+    "serial_part",
+    "serial_function",
+    "single_serialises",
+    "region_in_single",
+    "single_creator",
+];
+
 /// Serial code at the program's begin or end that is shorter is the loader's and the runtime's.
 /// On a busy machine these take 50 to 150 ms.
 pub(super) const MIN_EDGE_NS: u64 = 250_000_000;

@@ -14,6 +14,7 @@ use crate::answers::{
     Accounting, Answers, Blame, Blocked, Cause, CriticalPath, Efficiency, NotSeen, PathRow, Place,
     RegionAnswer, SCHEMA, WhatIf, findings,
 };
+use crate::mpi::MPI_NOT_SEEN;
 
 /// Places whose work is tried twice as fast.
 const MAX_FASTER: usize = 3;
@@ -170,6 +171,7 @@ impl Part {
                 .into_iter()
                 .map(|(cause, reason)| NotSeen { cause, reason })
                 .collect(),
+            mpi_note: self.has_mpi.then(|| MPI_NOT_SEEN.to_owned()),
         }
     }
 }

@@ -199,6 +199,9 @@ pub(crate) struct Part {
     pub(super) serial: BTreeMap<Place, Around>,
     #[serde(with = "pairs")]
     not_seen: BTreeMap<Cause, String>,
+    /// A process uses MPI.
+    #[serde(default)]
+    pub(super) has_mpi: bool,
 }
 
 impl Part {
@@ -230,6 +233,7 @@ impl Part {
             self.places.entry(place).or_default().merge(sums);
         }
         self.max_useful = self.max_useful.max(other.max_useful);
+        self.has_mpi |= other.has_mpi;
         self.functions.merge(other.functions);
         if other.path.is_longer(&self.path) {
             self.path = other.path;
@@ -266,6 +270,11 @@ impl Part {
             moment.begin_ns = moment.begin_ns.saturating_add(ns);
             moment.end_ns = moment.end_ns.saturating_add(ns);
         }
+    }
+
+    /// A process uses MPI: its time there counts as work.
+    pub(crate) fn set_mpi(&mut self) {
+        self.has_mpi = true;
     }
 
     /// Whether nothing of any process was analysed.

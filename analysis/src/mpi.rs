@@ -1,0 +1,58 @@
+//! Whether a program uses MPI, of whose calls nothing is recorded.
+
+use omptrace_symbols::Table;
+use omptrace_trace_format::Reader;
+
+/// What is said beside the numbers of such a program.
+pub const MPI_NOT_SEEN: &str = "time in MPI is not seen and counts as work";
+
+/// Whether the process has a rank, or code of an MPI library is among its modules.
+pub(crate) fn is_used(reader: &Reader) -> bool {
+    let metadata = reader.metadata();
+    let has_rank = metadata
+        .process
+        .as_ref()
+        .is_some_and(|process| process.rank.is_some());
+    has_rank
+        || Table::from_metadata(metadata)
+            .is_some_and(|table| table.instances().any(|module| is_mpi(&module.path)))
+}
+
+/// Whether the file is one of the libraries of MPICH, Open MPI or Intel MPI, or of those with MPI's own ABI, by its name.
+fn is_mpi(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let rest = name
+        .strip_prefix("libmpi")
+        .or_else(|| name.strip_prefix("libpmpi"));
+    // `libmpir` is a library of numbers.
+    let parts = [".", "-", "_", "ch", "cxx", "f", "cf"];
+    rest.is_some_and(|rest| parts.iter().any(|part| rest.starts_with(part)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_mpi;
+
+    #[test]
+    fn libraries_of_mpi_are_known_by_name() {
+        for name in [
+            "/usr/lib/x86_64-linux-gnu/libmpi.so.40.30.4",
+            "libmpich.so.12",
+            "libmpi_abi.so.0",
+            "libmpi_usempif08.so.40",
+            "libmpifort.so.12",
+            "libmpicxx.so",
+            "/site-packages/mpich.libs/libmpi-0f3c.so.12",
+        ] {
+            assert!(is_mpi(name), "{name}");
+        }
+        for name in [
+            "libmpir.so.23",
+            "libmpc.so.3",
+            "libm.so.6",
+            "/opt/libmpi/libx.so",
+        ] {
+            assert!(!is_mpi(name), "{name}");
+        }
+    }
+}
