@@ -281,7 +281,7 @@ impl Info {
     }
 }
 
-/// [`Info::ending`] of a process that the runtime told of its end.
+/// [`Info::ending`] of a process whose runtime announced its end.
 const ENDED: &str = "ended";
 
 fn program(reader: &Reader) -> ProgramInfo {

@@ -1,8 +1,8 @@
 //! What a command and its scripts name that keeps the tracer from the programs that are started.
 //!
 //! The tracer reaches programs by variables of the environment and by files. Another root directory lacks the files, a cleared
-//! environment the variables, and another user may not read the files. Which of these happened cannot be seen after the run, but
-//! the words of the command, and of a script that it runs, show which is likely.
+//! environment the variables, and another user may not read the files. Which of these happened cannot be seen after the run.
+//! But the words of the command, and of a script that it runs, show which is likely.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -44,7 +44,7 @@ const ROOT_CHANGERS: &[&str] = &[
 pub(crate) struct Words(Vec<String>);
 
 impl Words {
-    /// Splits the command, and what shells are told to run, into words.
+    /// Splits the command, and what shells shall run, into words.
     pub(crate) fn of(command: &[OsString], programs: &[Program]) -> Words {
         let arguments = command
             .iter()

@@ -163,7 +163,7 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
     Ok(Outcome::Success)
 }
 
-/// The format that is asked for, or that the output's name tells.
+/// The format that is asked for, or else that of the output's name.
 ///
 /// # Errors
 /// Neither names one.
@@ -173,8 +173,8 @@ fn format_of(arguments: &Convert) -> Result<&'static Format> {
         return Ok(format);
     }
     let problem = match &arguments.output {
-        Some(output) => format!("the name {} does not tell the format", output.display()),
-        None => "neither --to nor a name of the output tells the format".to_owned(),
+        Some(output) => format!("the name {} names no format", output.display()),
+        None => "neither --to nor a name of the output names the format".to_owned(),
     };
     let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
     Err(Failure::new(problem).hint(format!("--to takes {}", names.join(", "))))

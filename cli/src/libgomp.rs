@@ -70,8 +70,8 @@ pub(crate) fn decide(
     }
 }
 
-/// libgomp is observed where a program needs it, is an interpreter whose packages may, or shows no runtime at all: a shell, a
-/// script or `make` starts other programs, and what is preloaded reaches these.
+/// libgomp is observed where a program needs it, or is an interpreter whose packages may. It is also observed where no program
+/// shows a runtime: a shell, a script or `make` starts others, and what is preloaded reaches these.
 ///
 /// Only one runtime of a process can be traced. So where a program needs LLVM's or Intel's runtime beside libgomp, or the user
 /// names one, that takes libgomp's place. It must have all that the program calls. A runtime among an interpreter's packages is

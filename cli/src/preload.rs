@@ -82,8 +82,7 @@ const LIB32: &[&str] = if cfg!(target_arch = "aarch64") {
     &["lib/i386-linux-gnu", "lib32", "lib"]
 };
 
-/// A machine, as ELF has it: the number, the flags of the calling convention that its loader insists on, and whether addresses have
-/// 64 bits and numbers the high byte first.
+/// A machine, as ELF has it. The flags are those of the calling convention that its loader insists on.
 #[derive(Clone, Copy)]
 struct Machine {
     number: u16,

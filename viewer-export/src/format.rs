@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_tells_its_format() {
+    fn a_name_has_a_format() {
         let of = |name: &str| Format::by_extension(Path::new(name)).map(|format| format.name);
         for format in FORMATS {
             assert_eq!(

@@ -840,10 +840,10 @@ fn check_is_0_when_sound_1_with_findings_2_when_unreadable() {
     assert_eq!(said.stdout, cut.stdout);
 }
 
-/// Without `--to`, the output's name tells the format.
+/// Without `--to`, the output's name decides.
 #[test]
-fn the_name_of_the_output_tells_the_format() {
-    let folder = folder_with_trace("the_name_of_the_output_tells_the_format");
+fn the_name_of_the_output_decides_the_format() {
+    let folder = folder_with_trace("the_name_of_the_output_decides_the_format");
     let convert = |output: &str| {
         let mut command = omptrace(&folder);
         run(command.args(["convert", "made.omptrace", "-o", output]))
