@@ -393,7 +393,7 @@ const NOT_LOADED: i32 = 127;
 const AUDIT_NEEDS_ROOM: &str = "if the loader says \"cannot allocate memory in static TLS block\": with --audit, libraries have \
     little room for thread-local storage. Give more by GLIBC_TUNABLES=glibc.rtld.optional_static_tls=100000, or leave out --audit";
 
-/// A runtime that comes late may have no room left for the thread-local storage of a tool.
+/// A runtime may look for tools elsewhere, or be unable to load one.
 const HOW_TOOLS_ARE_FOUND: &str = "see how the runtime looks for tools: set OMP_TOOL_VERBOSE_INIT=stderr; where it finds the \
     tracer and cannot load it, record with --preload";
 

@@ -12,6 +12,7 @@ mod permissions;
 mod sanitizers;
 mod settings;
 mod signals;
+mod storage;
 mod within;
 
 use std::path::{Path, PathBuf};

@@ -8,7 +8,6 @@
 //! parallel region it is. Asking may itself cause events, where a runtime takes a lock of its own to answer: those are not
 //! the program's, and left out.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::mem::{offset_of, size_of, transmute};
@@ -29,6 +28,7 @@ use omptrace_trace_format::metadata::{Registration, Runtime};
 use crate::entry::start::{self, Prepared};
 use crate::hot::guard::guarded;
 use crate::hot::slow_path;
+use crate::hot::tls;
 use crate::os::containment::contained;
 use crate::os::loader;
 use crate::os::log::warning;
@@ -48,11 +48,6 @@ static WHILE_ASKING: AtomicU64 = AtomicU64::new(0);
 
 /// Events of which the runtime did not say what the thread does, or in which region it is.
 static UNREPORTED: AtomicU64 = AtomicU64::new(0);
-
-thread_local! {
-    /// The thread is making a request.
-    static ASKS: Cell<bool> = const { Cell::new(false) };
-}
 
 /// The meaning of an event.
 #[derive(Clone, Copy, Debug)]
@@ -414,10 +409,12 @@ fn ask<const N: usize>(api: omp_collector_api_t, requests: [Request; N]) -> [Req
         requests,
         end: omp_collector_header_t::default(),
     };
-    ASKS.set(true);
+    // A callback meanwhile is not an event of the program's.
+    let recorder = tls::recorder();
+    tls::begin_own_work();
     // SAFETY: the runtime's function, with a list that ends in a size of 0, aligned for what is in it.
     unsafe { api((&raw mut list).cast()) };
-    ASKS.set(false);
+    tls::set_recorder(Some(recorder));
     list.requests
 }
 
@@ -428,7 +425,7 @@ unsafe extern "C" fn callback(event: OMP_COLLECTORAPI_EVENT) {
         if api.is_null() {
             return;
         }
-        if ASKS.get() {
+        if tls::recorder().is_ours() {
             // Relaxed: only the number counts.
             WHILE_ASKING.fetch_add(1, Ordering::Relaxed);
             return;

@@ -259,7 +259,7 @@ const TASKGROUP: ompt_sync_region_t = ompt_sync_region_taskgroup;
 
 /// Records the event that `row` makes: on the hot path, else on the cold one.
 fn put<R: CompactRow + Into<Event<'static>>>(row: impl Fn() -> R) {
-    if !tls::recorder().try_put(|_| row()) {
+    if !tls::recorder_if_near().try_put(|_| row()) {
         slow_path::compact(|_| row());
     }
 }

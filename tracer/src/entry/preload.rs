@@ -10,6 +10,7 @@ use crate::entry::isolated::{self, Way};
 use crate::entry::libgomp;
 use crate::os::clock;
 use crate::os::loader;
+use crate::os::thread_word;
 
 type Dlopen = unsafe extern "C" fn(name: *const c_char, flags: c_int) -> *mut c_void;
 
@@ -27,6 +28,7 @@ pub(crate) fn is_global() -> bool {
 #[used]
 static CONSTRUCTOR: extern "C" fn() = {
     extern "C" fn constructor() {
+        thread_word::prepare();
         loader::prepare();
         libgomp::prepare();
         clock::find_offset();

@@ -30,6 +30,7 @@ use crate::os::lock::Mutex;
 use crate::os::log::warning;
 use crate::os::stack;
 use crate::os::system;
+use crate::os::thread_word;
 use crate::quirks::join_barrier;
 use crate::quirks::lock_after_exit;
 use crate::quirks::undeferred;
@@ -167,6 +168,10 @@ pub(crate) fn configured() -> Option<Config> {
     report_panics();
     // One runtime may have two interfaces, and a process two runtimes: the first that was found is traced.
     if session::is_in_progress() {
+        return None;
+    }
+    if !thread_word::is_usable() {
+        warning!("the program uses all thread-specific keys (PTHREAD_KEYS_MAX): not traced");
         return None;
     }
     // The variables are the user's, the files would be written with the program's rights.

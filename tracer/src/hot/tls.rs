@@ -1,117 +1,40 @@
-//! The thread's recorder: one pointer of thread-local storage, without destructor, in the initial-exec model.
+//! The thread's recorder, by one word of the thread's ([`thread_word`]).
 //!
-//! `thread_local!` in a shared library goes through `__tls_get_addr` (measured: 22 instructions per event more).
-//! Eight bytes of initial-exec storage fit the surplus that the C library keeps for libraries loaded at run time.
+//! The word is the distance from [`IDLE`] to the recorder, so that zero, as in a thread that is new, means [`IDLE`].
 
 use crate::hot::recorder::{IDLE, OURS, Recorder};
-
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod place {
-    use super::{IDLE, Recorder};
-
-    core::arch::global_asm!(
-        ".pushsection .tdata,\"awT\",%progbits",
-        ".p2align 3",
-        ".hidden omptrace_recorder",
-        ".globl omptrace_recorder",
-        ".type omptrace_recorder,%object",
-        ".size omptrace_recorder,8",
-        "omptrace_recorder: .quad {idle}",
-        ".popsection",
-        idle = sym IDLE,
-    );
-
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    pub(super) fn get() -> *const Recorder {
-        let recorder;
-        // SAFETY: reads the thread's own eight bytes, declared above; the linker fills in their offset.
-        unsafe {
-            core::arch::asm!(
-                "mov {r}, qword ptr [rip + omptrace_recorder@GOTTPOFF]",
-                "mov {r}, qword ptr fs:[{r}]",
-                r = out(reg) recorder,
-                options(readonly, nostack, preserves_flags, pure)
-            );
-        }
-        recorder
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    pub(super) fn set(recorder: *const Recorder) {
-        // SAFETY: as in `get`; nothing else refers to these bytes.
-        unsafe {
-            core::arch::asm!(
-                "mov {t}, qword ptr [rip + omptrace_recorder@GOTTPOFF]",
-                "mov qword ptr fs:[{t}], {r}",
-                t = out(reg) _, r = in(reg) recorder,
-                options(nostack, preserves_flags)
-            );
-        }
-    }
-
-    #[cfg(target_arch = "aarch64")]
-    #[inline(always)]
-    fn address() -> *mut *const Recorder {
-        let place;
-        // SAFETY: computes the address of the thread's own eight bytes; the linker fills in their offset.
-        unsafe {
-            core::arch::asm!(
-                "adrp {o}, :gottprel:omptrace_recorder",
-                "ldr {o}, [{o}, :gottprel_lo12:omptrace_recorder]",
-                "mrs {p}, tpidr_el0",
-                "add {p}, {p}, {o}",
-                o = out(reg) _, p = out(reg) place,
-                options(readonly, nostack, preserves_flags, pure)
-            );
-        }
-        place
-    }
-
-    #[cfg(target_arch = "aarch64")]
-    #[inline(always)]
-    pub(super) fn get() -> *const Recorder {
-        // SAFETY: `address` is valid for as long as the thread runs, and only this thread uses it.
-        unsafe { *address() }
-    }
-
-    #[cfg(target_arch = "aarch64")]
-    pub(super) fn set(recorder: *const Recorder) {
-        // SAFETY: as in `get`.
-        unsafe { *address() = recorder }
-    }
-}
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod place {
-    use std::cell::Cell;
-
-    use super::{IDLE, Recorder};
-
-    thread_local! { static RECORDER: Cell<*const Recorder> = const { Cell::new(&raw const IDLE) } }
-
-    pub(super) fn get() -> *const Recorder {
-        RECORDER.get()
-    }
-
-    pub(super) fn set(recorder: *const Recorder) {
-        RECORDER.set(recorder);
-    }
-}
+use crate::os::thread_word;
 
 /// The thread's recorder; [`IDLE`], which is always full, on a thread that has none.
-#[inline(always)]
+#[inline]
 pub(crate) fn recorder() -> &'static Recorder {
-    // SAFETY: the pointer is `IDLE`, `OURS` or a recorder that stays mapped until its own thread sets another one.
-    unsafe { &*place::get() }
+    at(thread_word::get())
+}
+
+/// The same for the hot path of callbacks, where it is [`IDLE`] in programs with very many keys: every event is recorded on
+/// the cold path then.
+#[inline(always)]
+pub(crate) fn recorder_if_near() -> &'static Recorder {
+    at(thread_word::get_fast())
+}
+
+#[inline(always)]
+fn at(distance: usize) -> &'static Recorder {
+    // SAFETY: the sum is `IDLE`, `OURS` or a recorder that stays mapped until its own thread sets another one.
+    unsafe { &*(&raw const IDLE).wrapping_byte_add(distance) }
+}
+
+fn set(recorder: &'static Recorder) {
+    let start = &raw const IDLE as usize;
+    thread_word::set((std::ptr::from_ref(recorder) as usize).wrapping_sub(start));
 }
 
 /// Makes `recorder` the thread's; `None` takes the thread's recorder away.
 pub(crate) fn set_recorder(recorder: Option<&'static Recorder>) {
-    place::set(recorder.map_or(&raw const IDLE, |recorder| recorder));
+    set(recorder.unwrap_or(&IDLE));
 }
 
 /// What the thread does from now on is the tracer's own work, until [`set_recorder`].
 pub(crate) fn begin_own_work() {
-    place::set(&raw const OURS);
+    set(&OURS);
 }

@@ -5,6 +5,7 @@
 //! | [`kernel`], [`system`] | system calls that no other library can replace |
 //! | [`lock`] | mutex and semaphore over futex(2) |
 //! | [`clock`] | the time of an event; it is on the hot path |
+//! | [`thread_word`] | a word for each thread; it is on the hot path |
 //! | [`containment`] | keeps panics, cancellation and changes of `errno` from the program |
 //! | [`unwatched`] | keeps sanitizers of the program from checking the tracer |
 //! | [`log`] | one line on stderr |
@@ -32,6 +33,7 @@ pub(crate) mod protected_fd;
 pub(crate) mod sanitizer;
 pub(crate) mod stack;
 pub(crate) mod system;
+pub(crate) mod thread_word;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod timer;
 pub(crate) mod unwatched;

@@ -30,7 +30,7 @@ macro_rules! callbacks {
         pub(crate) unsafe extern "C" fn $name($($argument: $type),*) {
             callbacks!(@ warm surprised ($($argument: $type),*) |$state| $row);
             #[allow(unused_variables, reason = "rows without ids need no state")]
-            let done = tls::recorder().try_put_predicted(|$state: &State| {
+            let done = tls::recorder_if_near().try_put_predicted(|$state: &State| {
                 // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
                 #[allow(unused_unsafe, reason = "rows without pointers")]
                 unsafe { $row }
@@ -54,7 +54,7 @@ macro_rules! callbacks {
                 }
             }
             #[allow(unused_variables, reason = "rows without ids need no state")]
-            let done = tls::recorder().try_put_predicted(|$state: &State| {
+            let done = tls::recorder_if_near().try_put_predicted(|$state: &State| {
                 // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
                 unsafe { $row }
             });
@@ -78,7 +78,7 @@ macro_rules! callbacks {
                 }));
             }
             #[allow(unused_variables, reason = "rows without ids need no state")]
-            let done = tls::recorder().try_put(|$state: &State| {
+            let done = tls::recorder_if_near().try_put(|$state: &State| {
                 // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
                 #[allow(unused_unsafe, reason = "rows without pointers")]
                 unsafe { $row }
