@@ -1,9 +1,12 @@
 //! Callbacks whose registration alone changes what a runtime does: constructs with all left out that may be.
 
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use omptrace_tests::env::{Compiler, RUNTIMES, compile, libgomp_adapter, runtime};
-use omptrace_tests::trace::{Traces, info, omptrace};
+use omptrace_tests::env::{
+    Compiler, RUNTIMES, compile, count_tool, libgomp_adapter, program_on, runtime, tool_library,
+};
+use omptrace_tests::trace::{Traces, count, dump, info, omptrace};
 
 const SOURCE: &str = "tests/programs/bare_constructs.c";
 const GCC: &str = "libgomp";
@@ -95,5 +98,44 @@ fn errors_are_withheld_unless_they_are_asked_for_by_name() {
             info(&traces.only())["withheld"]["error"].is_null(),
             "{name}"
         );
+    }
+}
+
+/// Where LLVM's runtime keeps the thread's number in a place that it empties before it reports the thread's end, it passes pointers
+/// without a value.
+#[test]
+fn the_end_of_a_threads_initial_task_may_come_with_pointers_that_lead_anywhere() {
+    let tools = [tool_library(), count_tool()].map(PathBuf::into_os_string);
+    for runtime in RUNTIMES {
+        // Until LLVM 16 the program dies of mode 1 alone. Intel's takes a thread on the tracer's stack for another one.
+        let has_mode_1 = *runtime == "llvm-19";
+        let modes: &[&str] = if has_mode_1 {
+            &["1", "2", "3"]
+        } else {
+            &["2", "3"]
+        };
+        for mode in modes {
+            for behind in [false, true] {
+                let traces = Traces::folder();
+                let mut command = program_on(runtime, "foreign_pthreads.c", &["20", "2", "5"]);
+                traces.trace(command.env("KMP_GTID_MODE", mode));
+                if behind {
+                    command.env("OMP_TOOL_LIBRARIES", tools.join(":".as_ref()));
+                    command.env("COUNT_OUT", traces.path().join("counts"));
+                }
+                let output = command.output().expect("it can be run");
+                assert!(
+                    output.status.success(),
+                    "{runtime} {mode} {behind}: {output:?}"
+                );
+                let trace = traces.files().pop().expect("a trace");
+                assert_eq!(count(&dump(&trace), "parallel_begin"), 105, "{runtime}");
+                let checked = omptrace(["check".as_ref(), trace.as_os_str()]);
+                assert!(
+                    checked.status.success(),
+                    "{runtime} {mode} {behind}: {checked:?}"
+                );
+            }
+        }
     }
 }

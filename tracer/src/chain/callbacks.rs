@@ -11,6 +11,7 @@ use ompt_sys::*;
 
 use super::words;
 use crate::dialects::dialect::Function;
+use crate::quirks::initial_task;
 use crate::quirks::join_barrier;
 
 type Data = *mut ompt_data_t;
@@ -435,9 +436,15 @@ unsafe extern "C" fn implicit_task(
     index: c_uint,
     flags: c_int,
 ) {
-    // SAFETY: the arguments of this call.
+    let is_initial = ompt_task_flag_t(flags as u32).contains(ompt_task_initial);
+    let begins = endpoint == ompt_scope_begin;
+    let [parallel_data, task_data] = match is_initial && !begins {
+        true => initial_task::of_both(|known| known.at_end(parallel_data, task_data)),
+        false => [parallel_data, task_data],
+    };
+    // SAFETY: the arguments of this call, or the pointers of its begin.
     unsafe {
-        if endpoint == ompt_scope_begin {
+        if begins {
             words::create_where_empty(parallel_data);
             words::create(task_data);
         }
@@ -449,9 +456,12 @@ unsafe extern "C" fn implicit_task(
             index,
             flags
         ));
-        if endpoint != ompt_scope_begin {
+        if begins && is_initial {
+            initial_task::of_both(|known| known.begins(parallel_data, task_data));
+        }
+        if !begins {
             words::release(task_data);
-            if WANTS_EMPTY.load(Ordering::Relaxed) {
+            if WANTS_EMPTY.load(Ordering::Relaxed) && !is_initial {
                 join_barrier::implicit_task_ends(task_data);
             }
         }

@@ -8,6 +8,7 @@ use omptrace_trace_format::block::ClockPair;
 use crate::counters::Registers;
 use crate::lockfree::gate::Busy;
 use crate::lockfree::header::Header;
+use crate::quirks::initial_task::InitialTask;
 use crate::quirks::join_barrier::Joining;
 use crate::quirks::undeferred::Collecting;
 use crate::session::Session;
@@ -56,6 +57,10 @@ pub(crate) struct Stream {
     pub(crate) chunk_words: Cell<usize>,
     /// The implicit task that waits at the end of its region.
     pub(crate) joining: Joining,
+    /// The thread's initial task.
+    pub(crate) initial: InitialTask,
+    /// The same where there is a second tool, as the runtime has it.
+    pub(crate) initial_of_both: InitialTask,
     /// Whether the runtime may be collecting the dependences of a task that this thread created.
     pub(crate) collecting: Collecting,
     /// The session of the chunk; null before the first.
@@ -107,6 +112,8 @@ impl Stream {
             chunk: Cell::new(0),
             chunk_words: Cell::new(0),
             joining: Joining::new(),
+            initial: InitialTask::new(),
+            initial_of_both: InitialTask::new(),
             collecting: Collecting::new(),
             session: Cell::new(std::ptr::null()),
             busy: Busy(AtomicBool::new(false)),
@@ -192,6 +199,8 @@ impl Stream {
         self.is_announced.set(false);
         self.announced_regions.set(0);
         self.joining.forget();
+        self.initial.forget();
+        self.initial_of_both.forget();
         self.collecting.end();
         self.stale.set(false);
         self.take_lost(None);

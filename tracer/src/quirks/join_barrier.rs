@@ -23,7 +23,7 @@ use std::ptr::null_mut;
 use ompt_sys::{
     ompt_callback_t, ompt_data_t, ompt_scope_begin, ompt_scope_endpoint_t,
     ompt_sync_region_barrier_implicit, ompt_sync_region_barrier_implicit_parallel,
-    ompt_sync_region_t,
+    ompt_sync_region_t, ompt_task_flag_t, ompt_task_initial,
 };
 use omptrace_runtimes::Fault;
 
@@ -174,7 +174,9 @@ unsafe extern "C" fn implicit_task(
             index,
             flags,
         );
-        if endpoint != ompt_scope_begin {
+        // The runtime copies no data of an initial task.
+        let is_initial = ompt_task_flag_t(flags as u32).contains(ompt_task_initial);
+        if endpoint != ompt_scope_begin && !is_initial {
             implicit_task_ends(task_data);
         }
     }

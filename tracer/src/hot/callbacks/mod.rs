@@ -396,6 +396,19 @@ pub(crate) unsafe extern "C" fn implicit_task(
     index: c_uint,
     flags: c_int,
 ) {
+    if ompt_task_flag_t(flags as u32).contains(ompt_task_initial) {
+        // SAFETY: the arguments of this call.
+        return unsafe {
+            initial_task(
+                endpoint,
+                parallel_data,
+                task_data,
+                actual_parallelism,
+                index,
+                flags,
+            );
+        };
+    }
     // SAFETY: the arguments of this call.
     unsafe {
         if endpoint == ompt_scope_begin {
@@ -417,6 +430,37 @@ pub(crate) unsafe extern "C" fn implicit_task(
                 flags,
             );
         }
+    }
+}
+
+/// [`implicit_task`] for an initial task: the pointers of its end may lead anywhere.
+#[inline(never)]
+unsafe extern "C" fn initial_task(
+    endpoint: ompt_scope_endpoint_t,
+    parallel_data: Data,
+    task_data: Data,
+    actual_parallelism: c_uint,
+    index: c_uint,
+    flags: c_int,
+) {
+    let begins = endpoint == ompt_scope_begin;
+    let [region, task] = match begins {
+        true => [parallel_data, task_data],
+        false => tls::recorder()
+            .stream
+            .initial
+            .at_end(parallel_data, task_data),
+    };
+    let record = match begins {
+        true => implicit_task_begin,
+        false => implicit_task_end,
+    };
+    // SAFETY: the arguments of this call, or the pointers of its begin.
+    unsafe { record(endpoint, region, task, actual_parallelism, index, flags) };
+    let recorder = tls::recorder();
+    // Many threads have the one of those that are idle.
+    if begins && !recorder.is_idle() {
+        recorder.stream.initial.begins(region, task);
     }
 }
 
