@@ -20,13 +20,20 @@ const MAX_USED: usize = 512 << 10;
 /// Runs `f` with much stack: the initial thread's, or another one where the calling thread is on a stack that is not that.
 /// Where there is no memory for it, on the thread's.
 pub(crate) fn with_much<T>(f: impl FnOnce() -> T) -> T {
-    if is_initial_stack() {
+    if is_initial_stack() || stacks_are_threads() {
         return f();
     }
     let Some(stack) = BYTES.into_iter().find_map(Stack::new) else {
         return f();
     };
     stack.run(f)
+}
+
+/// Whether LLVM's or Intel's runtime is told to know a thread by its stack. It would take us for another thread, and later that
+/// thread for this one.
+fn stacks_are_threads() -> bool {
+    let mode = std::env::var_os("KMP_GTID_MODE");
+    mode.is_some_and(|mode| ["0", "1"].contains(&mode.to_string_lossy().trim()))
 }
 
 /// Whether this is the upper end of the stack that the process began with. The initial thread of a child has the stack of the
