@@ -4,6 +4,7 @@
 //! allocated here would come back as a call of an entry point. A checker of leaks would report what is kept on purpose.
 
 use core::alloc::{GlobalAlloc, Layout};
+use core::hint;
 use core::ptr::{self, null_mut};
 use std::alloc::System;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -26,10 +27,15 @@ struct Chunk {
 /// The newest chunk. Older ones are full.
 static CHUNK_IN_USE: AtomicPtr<Chunk> = AtomicPtr::new(null_mut());
 
-/// Pieces of each size that were given back. The first word of a piece points to the next one.
+/// Pieces of each size that were given back. The first word of a piece points to the next one. Any thread adds a piece, and
+/// only the one that has [`IS_USED`] takes pieces: all of them at once.
+static GIVEN_BACK: [AtomicPtr<u8>; SIZES] = [const { AtomicPtr::new(null_mut()) }; SIZES];
+/// Those of them that were taken, and are not in use.
 static FREE: [AtomicPtr<u8>; SIZES] = [const { AtomicPtr::new(null_mut()) }; SIZES];
-/// A thread uses [`FREE`]. Nobody waits for it: a forked child may find it set for good, and then takes new memory only.
+/// A thread uses [`FREE`]. Nobody waits for it for long: a forked child may find it set for good, and then takes new memory only.
 static IS_USED: AtomicBool = AtomicBool::new(false);
+/// How often a thread tries to get [`IS_USED`], which is used for a few instructions only.
+const ATTEMPTS: usize = 256;
 
 struct Memory;
 
@@ -52,9 +58,9 @@ unsafe impl GlobalAlloc for Memory {
         let Some(size) = piece(layout) else {
             return map(layout.size());
         };
-        match with_free(size, take) {
-            Some(free) if !free.is_null() => free,
-            _ => cut(size),
+        match take(size) {
+            free if free.is_null() => cut(size),
+            free => free,
         }
     }
 
@@ -68,16 +74,7 @@ unsafe impl GlobalAlloc for Memory {
             unsafe { unmap(memory, layout.size()) };
             return;
         };
-        // What cannot be put back now is not used again.
-        with_free(size, |first| {
-            // SAFETY: a piece that nobody uses, of at least a pointer's size.
-            unsafe {
-                memory
-                    .cast::<*mut u8>()
-                    .write(first.load(Ordering::Relaxed))
-            };
-            first.store(memory, Ordering::Relaxed);
-        });
+        give_back(size, memory);
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
@@ -115,25 +112,46 @@ fn piece(layout: Layout) -> Option<usize> {
     (size <= LARGEST).then(|| size.next_power_of_two())
 }
 
-/// What `f` makes of the list of free pieces, unless another thread uses the lists.
-fn with_free<T>(size: usize, f: impl FnOnce(&AtomicPtr<u8>) -> T) -> Option<T> {
-    // Acquire: pairs with the release below.
-    if IS_USED.swap(true, Ordering::Acquire) {
-        return None;
-    }
-    let made = f(&FREE[(size / SMALLEST).trailing_zeros() as usize]);
-    // Release: pairs with the acquire above.
-    IS_USED.store(false, Ordering::Release);
-    Some(made)
+/// The place of this size in the lists.
+fn place_of(size: usize) -> usize {
+    (size / SMALLEST).trailing_zeros() as usize
 }
 
-/// Takes the first free piece; NULL where there is none.
-fn take(first: &AtomicPtr<u8>) -> *mut u8 {
-    let piece = first.load(Ordering::Relaxed);
+/// Lets the piece be used again.
+fn give_back(size: usize, piece: *mut u8) {
+    let list = &GIVEN_BACK[place_of(size)];
+    let mut next = list.load(Ordering::Relaxed);
+    loop {
+        // SAFETY: a piece that nobody uses, of at least a pointer's size.
+        unsafe { piece.cast::<*mut u8>().write(next) };
+        // Release: pairs with the acquire in `take`.
+        match list.compare_exchange_weak(next, piece, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(other) => next = other,
+        }
+    }
+}
+
+/// Takes a piece that was given back; NULL where there is none, or another thread is here.
+fn take(size: usize) -> *mut u8 {
+    // Acquire: pairs with the release below.
+    let is_ours = |_| !IS_USED.swap(true, Ordering::Acquire);
+    if !(0..ATTEMPTS).inspect(|_| hint::spin_loop()).any(is_ours) {
+        return null_mut();
+    }
+    let place = place_of(size);
+    let mut piece = FREE[place].load(Ordering::Relaxed);
+    if piece.is_null() {
+        // Acquire: pairs with the release in `give_back`.
+        piece = GIVEN_BACK[place].swap(null_mut(), Ordering::Acquire);
+    }
     if !piece.is_null() {
         // SAFETY: a free piece, which holds the pointer to the next one.
-        first.store(unsafe { piece.cast::<*mut u8>().read() }, Ordering::Relaxed);
+        let next = unsafe { piece.cast::<*mut u8>().read() };
+        FREE[place].store(next, Ordering::Relaxed);
     }
+    // Release: pairs with the acquire above.
+    IS_USED.store(false, Ordering::Release);
     piece
 }
 
@@ -229,4 +247,25 @@ unsafe fn system_call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> usize {
         );
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_back_while_another_thread_takes_is_used_again() {
+        // No other test uses pieces of this size.
+        let layout = Layout::from_size_align(LARGEST, 8).unwrap();
+        // SAFETY: given back once, with the layout that it was allocated with.
+        unsafe {
+            let piece = MEMORY.alloc(layout);
+            IS_USED.store(true, Ordering::Relaxed);
+            MEMORY.dealloc(piece, layout);
+            let other = MEMORY.alloc(layout);
+            IS_USED.store(false, Ordering::Relaxed);
+            assert_ne!(other, piece);
+            assert_eq!(MEMORY.alloc(layout), piece);
+        }
+    }
 }
