@@ -217,8 +217,9 @@ pub struct Runtime {
 pub struct Processors {
     /// `ompt_get_num_procs`.
     pub num_procs: i32,
-    /// `ompt_get_num_devices`.
-    pub num_devices: i32,
+    /// `ompt_get_num_devices`; `None` where the runtime does not know them yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub num_devices: Option<i32>,
     /// The processors of each place, `ompt_get_place_proc_ids`.
     pub places: Vec<Vec<i32>>,
     /// `omp_get_max_threads`, where the program was outside of regions and a libgomp was replaced.

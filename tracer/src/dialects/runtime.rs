@@ -283,12 +283,15 @@ impl Lookup {
         crate::entry::libgomp::max_threads()
     }
 
-    /// Devices; on a thread that has begun.
-    pub(crate) fn num_devices(self) -> i32 {
+    /// Devices; on a thread that has begun. `None` behind the adapter for libgomp before the first construct for a device: libgomp
+    /// would load its plugins to count them.
+    pub(crate) fn num_devices(self) -> Option<i32> {
         // SAFETY: OpenMP 5.2, 19.6.1.17.
         let entry: Option<ompt_get_num_devices_t> = unsafe { self.entry(c"ompt_get_num_devices") };
         // SAFETY: no arguments.
-        entry.map_or(0, |get| unsafe { get() })
+        let count = entry.map(|get| unsafe { get() })?;
+        let is_known = count != 0 || !crate::entry::libgomp::is_adapter(self.address());
+        is_known.then_some(count)
     }
 
     /// The processors of each place; on a thread that has begun.

@@ -188,7 +188,7 @@ fn is_replaced(address: *const c_void) -> bool {
 }
 
 /// Whether the code at `address` is that of the library which observes libgomp, and calls it.
-fn is_adapter(address: *const c_void) -> bool {
+pub(crate) fn is_adapter(address: *const c_void) -> bool {
     let path = loader::library_of(address).unwrap_or_default();
     path.ends_with("/libomptgomp.so")
 }
