@@ -106,6 +106,11 @@ impl Target {
             Target::Stdout | Target::Special(_) => Ok(None),
             Target::File { unfinished, path } => {
                 refuse_to_replace(&path, &[]).map_err(io::Error::other)?;
+                // A pipe or a device has got the name meanwhile.
+                if fs::metadata(&path).is_ok_and(|there| !there.is_file()) {
+                    let what = format!("{} is no longer a file", path.display());
+                    return Err(io::Error::other(what));
+                }
                 let file = unfinished.persist(path).map_err(|error| error.error)?;
                 Ok(Some(file.metadata()?.len()))
             }
@@ -210,6 +215,21 @@ mod tests {
         write(&to_nothing, "made").unwrap();
         assert_eq!(fs::read_to_string(&new).unwrap(), "made");
         assert!([link, to_nothing].iter().all(|link| link.is_symlink()));
+    }
+
+    #[test]
+    fn a_pipe_that_has_got_the_name_meanwhile_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let target = match Target::open(&path, &[]) {
+            Ok(target) => target,
+            Err(failure) => panic!("{failure}"),
+        };
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let error = target.finish().unwrap_err().to_string();
+        assert!(error.ends_with("is no longer a file"), "{error}");
+        assert!(!fs::metadata(&path).unwrap().is_file());
     }
 
     #[test]
