@@ -8,7 +8,7 @@ use omptrace_tests::trace::{Traces, count, dump};
 
 use crate::{number, program, run};
 
-/// glibc keeps 1,664 bytes for the static storage of all libraries that are loaded at run time, and a library with one variable
+/// glibc keeps 1,664 bytes for the static storage of all libraries that are loaded at run time. A library with one variable
 /// of the initial-exec model takes static storage for all its variables.
 #[test]
 fn the_tracer_takes_at_most_16_bytes_of_static_storage() {
@@ -68,8 +68,8 @@ fn libraries_that_are_loaded_later_have_the_room_that_they_have_alone() {
 
 #[test]
 fn a_program_may_use_any_number_of_keys() {
-    // None; some that report regions when a thread ends; all that lie in a thread's descriptor; the same with values of keys that
-    // are deleted; nearly all that there are.
+    // No key. Some keys, whose destructors use OpenMP. All that lie in a thread's descriptor. The same, deleted while threads have
+    // values of them. Nearly all that there are.
     for [keys, deleted] in [[0, 0], [30, 0], [40, 0], [40, 40], [1000, 0]] {
         let [keys, deleted] = [keys, deleted].map(|number: usize| number.to_string());
         let traces = Traces::folder();

@@ -11,8 +11,8 @@ pub(crate) fn recorder() -> &'static Recorder {
     at(thread_word::get())
 }
 
-/// The same for the hot path of callbacks, where it is [`IDLE`] in programs with very many keys: every event is recorded on
-/// the cold path then.
+/// The same for the hot path of callbacks. In programs with very many keys it is [`IDLE`], and every event is recorded on the
+/// cold path.
 #[inline(always)]
 pub(crate) fn recorder_if_near() -> &'static Recorder {
     at(thread_word::get_fast())

@@ -29,7 +29,7 @@ pub(crate) fn with_much<T>(f: impl FnOnce() -> T) -> T {
     stack.run(f)
 }
 
-/// Whether LLVM's or Intel's runtime is told to know a thread by its stack. It would take us for another thread, and later that
+/// Whether LLVM's or Intel's runtime knows a thread by its stack, as the user may ask for. It would take us for another thread, and later that
 /// thread for this one.
 fn stacks_are_threads() -> bool {
     let mode = std::env::var_os("KMP_GTID_MODE");

@@ -6,7 +6,7 @@
 //! instructions per event, takes a lock and calls the program's `malloc`.
 //!
 //! So the word belongs to a POSIX key (`pthread_key_create`). glibc keeps the words of the first 32 keys within the thread's
-//! descriptor, each behind a number that says of which use of the key it is:
+//! descriptor. Before each is a number, which says of which use of the key the word is:
 //!
 //! ```text
 //! pthread_self() -> struct pthread { ... specific_1stblock: [{ seq, data }; 32] ... }

@@ -1,7 +1,7 @@
 //! The end of an initial task, for which LLVM's runtime may pass pointers that lead anywhere.
 //!
-//! When a thread of the program's own ends, the runtime asks itself for the thread's task and region, and passes on what it was
-//! told. With `KMP_GTID_MODE` of 0 to 2 it no longer knows the thread by then, so that both pointers have no value. Therefore the
+//! When a thread of the program's own ends, the runtime looks up the thread's task and region, and passes the result
+//! on. With `KMP_GTID_MODE` of 0 to 2 it no longer knows the thread by then, so that both pointers have no value. Therefore the
 //! pointers of the begin are kept, and taken at the end.
 
 use std::cell::Cell;
