@@ -23,6 +23,10 @@
 //! **A line is right or it is not given.** A file is used only where its build id, or else its size and its time of
 //! modification, are those that the tracer saw. Files that could not be used are reported as a [`Problem`].
 //!
+//! **One file has one name.** Debug information has a header by as many paths as there are ways to include it (`a/../inc.h`, `./inc.h`);
+//! the table has it by one ([`normalised`]). Files of one name in several folders are shown with as many folders as tell them apart
+//! ([`FileNames`]).
+//!
 //! The names can be stored in the trace ([`Table::to_json`]), which keeps them when it is copied to another machine, or
 //! when the program is rebuilt.
 #![forbid(unsafe_code)]
@@ -34,6 +38,7 @@ mod files;
 mod function;
 mod image;
 mod instance;
+mod paths;
 mod perf_map;
 mod problem;
 mod runtime;
@@ -56,6 +61,7 @@ use table::ModuleSymbols;
 
 pub use function::{kernel, kernel_function, without_parameters};
 pub use instance::Instance;
+pub use paths::{FileNames, normalised};
 pub use problem::Problem;
 pub use runtime::is_openmp_runtime;
 pub use stored::KEY;

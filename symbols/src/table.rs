@@ -9,6 +9,7 @@ use omptrace_trace_format::field::Address;
 
 use super::function::without_parameters;
 use super::instance::{Instance, file_name};
+use super::paths::{FileNames, normalised};
 use super::problem::Problem;
 use super::vdso;
 
@@ -18,6 +19,8 @@ pub struct Table {
     modules: Vec<ModuleSymbols>,
     /// By the address of the call, functions that the program made while it ran.
     made: BTreeMap<u64, String>,
+    /// The names of the source files for people.
+    file_names: FileNames,
 }
 
 /// The names of one module's addresses.
@@ -82,6 +85,8 @@ pub struct Symbol<'t> {
     pub function: Option<&'t str>,
     /// The source file, with its folder where the debug information has it.
     pub file: Option<&'t str>,
+    /// The file's name for people: without its folders, but for those that tell it apart from others of the trace.
+    pub file_name: Option<&'t str>,
     /// The line in the source file, from 1.
     pub line: Option<u32>,
     /// The module's path.
@@ -118,8 +123,13 @@ impl Symbol<'_> {
 
 impl fmt::Display for Symbol<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.file, self.line, self.function, self.function_offset) {
-            (Some(file), Some(line), ..) => write!(f, "{}:{line}", file_name(file)),
+        match (
+            self.file_name,
+            self.line,
+            self.function,
+            self.function_offset,
+        ) {
+            (Some(file), Some(line), ..) => write!(f, "{file}:{line}"),
             (_, _, Some(function), offset) => {
                 f.write_str(without_parameters(function))?;
                 offset.map_or(Ok(()), |offset| write!(f, "+{offset:#x}"))
@@ -187,8 +197,27 @@ impl Table {
         modules.dedup_by(|a, b| a.instance == b.instance);
         for module in &mut modules {
             module.places.sort_by_key(|place| place.offset);
+            for place in &mut module.places {
+                let callers = place.callers.iter_mut();
+                let sources = callers.filter_map(|caller| caller.source.as_mut());
+                for (file, _) in sources.chain(&mut place.source) {
+                    *file = normalised(file);
+                }
+            }
         }
-        Table { modules, made }
+        let mut table = Table {
+            modules,
+            made,
+            file_names: FileNames::default(),
+        };
+        table.name_files();
+        table
+    }
+
+    fn name_files(&mut self) {
+        let places = self.modules.iter().flat_map(|module| &module.places);
+        let files = places.filter_map(|place| Some(&*place.source.as_ref()?.0));
+        self.file_names = FileNames::of(files);
     }
 
     pub(super) fn made(&self) -> &BTreeMap<u64, String> {
@@ -220,6 +249,7 @@ impl Table {
                 Err(index) => self.modules.insert(index, module),
             }
         }
+        self.name_files();
     }
 
     /// The name of the return address `codeptr_ra`, which lies in `module`. Where the table does not have it, that is
@@ -233,6 +263,7 @@ impl Table {
         Symbol {
             function: place.and_then(|place| place.function.as_deref()),
             file: source.map(|(file, _)| file.as_str()),
+            file_name: source.map(|(file, _)| self.file_names.name(file)),
             line: source.map(|(_, line)| *line),
             module: match module.path.lossy() {
                 path if vdso::name(&path).is_some() => file_name(&path).to_owned().into(),
