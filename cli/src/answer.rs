@@ -1,28 +1,40 @@
-//! Answers for programs: JSON, cut to what was asked for and to a size that its readers take.
+//! Answers for programs: JSON, whole unless less was asked for.
 //!
 //! ```text
-//! value --select--> part --top, or MAX_BYTES--> shorter part, with what was left out --> a line
+//! value --select--> part --top, --max-bytes--> shorter part, with what was left out --> a line
 //! ```
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::num::NonZero;
 
 use clap::Args;
+use omptrace_analysis::answers::SCHEMA;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::failure::{Failure, Result};
+use crate::units;
 
-/// The longest answer where nobody says how long it may be.
-pub(crate) const MAX_BYTES: usize = 16 << 10;
-/// The bytes of it that the field `left_out` may take.
-const FOR_LEFT_OUT: usize = 2 << 10;
-/// The letters that a string keeps at least.
-const MIN_LETTERS: usize = 200;
 /// The key of what was left out.
 const LEFT_OUT: &str = "left_out";
-/// How to get it.
-const HOW: &str = "--all gives everything, --select PATH a part, --top N the first N of each list";
+
+/// An answer with the version of its fields, which all answers share.
+#[derive(Serialize)]
+pub(crate) struct WithSchema<A> {
+    schema: u32,
+    #[serde(flatten)]
+    answer: A,
+}
+
+impl<A> WithSchema<A> {
+    pub(crate) fn new(answer: A) -> WithSchema<A> {
+        WithSchema {
+            schema: SCHEMA,
+            answer,
+        }
+    }
+}
 
 /// How much of an answer is printed, and for whom.
 #[derive(Args, Clone, Debug, Default)]
@@ -34,22 +46,15 @@ pub(crate) struct AnswerOptions {
     /// in regions.line
     #[arg(long, value_name = "PATH")]
     pub(crate) select: Option<String>,
-    /// The first N of each list or table; 0 is all [default: as many as 16 KiB hold]
+    /// The first N of each list or table; 0 is all
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// All of it, however long
+    /// At most SIZE of JSON, as in 16K: as many of each list as there is room for
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes, conflicts_with_all = ["top", "all"])]
+    pub(crate) max_bytes: Option<u64>,
+    /// All rows of tables, however many. JSON has all unless --top or --max-bytes is given
     #[arg(long, conflicts_with = "top")]
     pub(crate) all: bool,
-}
-
-/// How much of lists is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Limit {
-    All,
-    /// The first rows of each list.
-    Rows(usize),
-    /// The bytes that fit.
-    Bytes,
 }
 
 impl AnswerOptions {
@@ -58,13 +63,9 @@ impl AnswerOptions {
         self.json || self.select.is_some()
     }
 
-    pub(crate) fn limit(&self) -> Limit {
-        match self.top {
-            _ if self.all => Limit::All,
-            Some(0) => Limit::All,
-            Some(rows) => Limit::Rows(rows),
-            None => Limit::Bytes,
-        }
+    /// Whether all rows of tables were asked for.
+    pub(crate) fn wants_all(&self) -> bool {
+        self.all || self.top == Some(0)
     }
 
     /// The rows of tables; `None` for all.
@@ -72,15 +73,30 @@ impl AnswerOptions {
         self.top.filter(|rows| *rows > 0)
     }
 
+    fn max_bytes(&self) -> Option<NonZero<u64>> {
+        NonZero::new(self.max_bytes?)
+    }
+
     /// Prints one answer, on a line.
     ///
     /// # Errors
-    /// The path that is selected is not there, or `out` cannot be written to.
+    /// The path that is selected is not there, the answer cannot be as short as it has to be, or `out` cannot be written to.
     pub(crate) fn print(&self, out: &mut dyn Write, answer: &impl Serialize) -> Result<()> {
-        self.print_all(out, std::iter::once(answer))
+        let mut value = serde_json::to_value(answer).map_err(io::Error::from)?;
+        if let Some(path) = &self.select {
+            value = select(&value, path)?;
+        }
+        if let Some(rows) = self.rows() {
+            value = first_rows(&value, rows);
+        }
+        if let Some(max_bytes) = self.max_bytes() {
+            value = fitted(value, max_bytes)?;
+        }
+        writeln!(out, "{value}")?;
+        Ok(())
     }
 
-    /// Prints several answers, a line for each: together no longer than one may be.
+    /// Prints several answers of a kind, a line for each.
     ///
     /// # Errors
     /// As for [`AnswerOptions::print`].
@@ -89,48 +105,58 @@ impl AnswerOptions {
         out: &mut dyn Write,
         answers: impl IntoIterator<Item = A>,
     ) -> Result<()> {
-        let mut values = Vec::new();
-        for answer in answers {
-            let value = serde_json::to_value(answer).map_err(io::Error::from)?;
-            values.push(match &self.select {
-                Some(path) => select(&value, path)?,
-                None => value,
-            });
-        }
-        let lines: Vec<String> = match self.limit() {
-            Limit::All => values.iter().map(Value::to_string).collect(),
-            Limit::Rows(rows) => {
-                let values = values.into_iter();
-                values
-                    .map(|value| first_rows(value, rows).to_string())
-                    .collect()
-            }
-            Limit::Bytes => lines_in(values, MAX_BYTES),
+        let Some(max_bytes) = self.max_bytes() else {
+            return answers
+                .into_iter()
+                .try_for_each(|answer| self.print(out, &answer));
         };
-        for line in lines {
-            writeln!(out, "{line}")?;
+        let mut lines = Vec::new();
+        for answer in answers {
+            let of_line = AnswerOptions {
+                max_bytes: None,
+                ..self.clone()
+            };
+            of_line.print(&mut lines, &answer)?;
+        }
+        let mut limited = AnswerLines::new(self, out);
+        // One answer has something to be shortened.
+        match lines.iter().filter(|byte| **byte == b'\n').count() {
+            1 => {
+                let value = serde_json::from_slice(&lines).map_err(io::Error::from)?;
+                writeln!(limited.out, "{}", fitted(value, max_bytes)?)?;
+            }
+            _ => {
+                limited.select = None;
+                limited.write_all(&lines)?;
+                limited.finish()?;
+            }
         }
         Ok(())
     }
 }
 
 /// Lines of JSON that come one after the other, too many to keep: the first ones that there is room for.
-pub(crate) struct AnswerLines {
-    out: Box<dyn Write + Send>,
-    limit: Limit,
+pub(crate) struct AnswerLines<W> {
+    out: W,
+    rows: Option<usize>,
+    max_bytes: Option<NonZero<u64>>,
     select: Option<String>,
     /// The begin of a line whose end has not come.
     begun: Vec<u8>,
     lines: usize,
-    bytes: usize,
+    bytes: u64,
     left_out: u64,
 }
 
-impl AnswerLines {
-    pub(crate) fn new(options: &AnswerOptions, out: Box<dyn Write + Send>) -> AnswerLines {
+impl<W: Write> AnswerLines<W> {
+    /// The longest line that counts others.
+    const FOR_LEFT_OUT: u64 = 64;
+
+    pub(crate) fn new(options: &AnswerOptions, out: W) -> AnswerLines<W> {
         AnswerLines {
             out,
-            limit: options.limit(),
+            rows: options.rows(),
+            max_bytes: options.max_bytes(),
             select: options.select.clone(),
             begun: Vec::new(),
             lines: 0,
@@ -145,7 +171,7 @@ impl AnswerLines {
     /// There is no room to write to.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         if self.left_out > 0 {
-            let rest = json!({ LEFT_OUT: { "lines": self.left_out, "how": HOW } });
+            let rest = json!({ LEFT_OUT: { "lines": self.left_out } });
             writeln!(self.out, "{rest}")?;
         }
         self.out.flush()
@@ -158,26 +184,26 @@ impl AnswerLines {
             select(&value, path).unwrap_or_default().to_string()
         });
         let line = selected.as_ref().map_or(line, String::as_bytes);
-        let has_room = match self.limit {
-            Limit::All => true,
-            Limit::Rows(rows) => self.lines < rows,
-            Limit::Bytes => self.bytes + line.len() + 1 + FOR_LEFT_OUT <= MAX_BYTES,
-        };
+        let bytes = self.bytes + line.len() as u64 + 1;
+        let has_room = self.rows.is_none_or(|rows| self.lines < rows)
+            && self
+                .max_bytes
+                .is_none_or(|max| bytes + Self::FOR_LEFT_OUT <= max.get());
         // What comes after a gap would look as if it followed.
         if !has_room || self.left_out > 0 {
             self.left_out += 1;
             return Ok(());
         }
         self.lines += 1;
-        self.bytes += line.len() + 1;
+        self.bytes = bytes;
         self.out.write_all(line)?;
         self.out.write_all(b"\n")
     }
 }
 
-impl Write for AnswerLines {
+impl<W: Write> Write for AnswerLines<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.limit == Limit::All && self.select.is_none() {
+        if self.rows.is_none() && self.max_bytes.is_none() && self.select.is_none() {
             self.out.write_all(bytes)?;
             return Ok(bytes.len());
         }
@@ -197,33 +223,6 @@ impl Write for AnswerLines {
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
-}
-
-/// `values` on lines that take at most `bytes` together. The last line counts those that have no room.
-fn lines_in(values: Vec<Value>, bytes: usize) -> Vec<String> {
-    let whole: Vec<String> = values.iter().map(Value::to_string).collect();
-    let length = |lines: &[String]| lines.iter().map(|line| line.len() + 1).sum::<usize>();
-    if length(&whole) <= bytes {
-        return whole;
-    }
-    let each = match values.len() {
-        1 => bytes - 1,
-        count => (bytes / count).max(FOR_LEFT_OUT),
-    };
-    let count = values.len();
-    let rest = |lines: usize| json!({ LEFT_OUT: { "lines": lines, "how": HOW } }).to_string();
-    let mut lines = Vec::new();
-    for value in values {
-        let line = fitted(value, each).to_string();
-        let is_last = lines.len() + 1 == count;
-        let for_rest = if is_last { 0 } else { rest(count).len() + 1 };
-        if length(&lines) + line.len() + 1 + for_rest > bytes {
-            lines.push(rest(count - lines.len()));
-            break;
-        }
-        lines.push(line);
-    }
-    lines
 }
 
 /// The part of `value` at a path such as `regions.file` or `findings.0`.
@@ -277,92 +276,37 @@ fn part(value: &Value, names: &[&str]) -> std::result::Result<Value, (String, Ve
     }
 }
 
-/// The number of rows left out, by the path of their list.
-type LeftOut = BTreeMap<String, u64>;
-
-/// `value` with the first rows of each list.
-fn first_rows(mut value: Value, rows: usize) -> Value {
-    let mut left_out = LeftOut::new();
+/// `value` with the first rows of each list, at any depth, and a field that counts what was left out, by the path of the list.
+fn first_rows(value: &Value, rows: usize) -> Value {
+    let (mut value, mut left_out) = (value.clone(), BTreeMap::new());
     cut_lists(&mut value, rows, "", &mut left_out);
-    with_left_out(value, &left_out)
-}
-
-/// `value` in at most `bytes`, or in little more where `bytes` are few.
-fn fitted(value: Value, bytes: usize) -> Value {
-    if value.to_string().len() <= bytes {
+    if left_out.is_empty() {
         return value;
     }
-    let bytes = bytes.saturating_sub(FOR_LEFT_OUT.min(bytes / 4));
-    // Short lists stay whole: each list has the same room.
-    let (mut low, mut high) = (0, bytes);
-    let mut best = None;
-    while low < high {
-        let room = (low + high).div_ceil(2);
-        let (shorter, left_out) = lists_in(&value, room);
-        if shorter.to_string().len() <= bytes {
-            best = Some((shorter, left_out));
-            low = room;
-        } else {
-            high = room - 1;
+    let said: Map<String, Value> = left_out
+        .iter()
+        .map(|(path, rows)| (path.clone(), json!(rows)))
+        .collect();
+    match value {
+        Value::Object(mut fields) => {
+            fields.insert(LEFT_OUT.to_owned(), Value::Object(said));
+            Value::Object(fields)
         }
-    }
-    let (mut value, mut left_out) = best.unwrap_or_else(|| lists_in(&value, 0));
-    // What is left is no list of the first level.
-    for rows in [8, 4, 2, 1, 0] {
-        if value.to_string().len() > bytes {
-            cut_lists(&mut value, rows, "", &mut left_out);
+        other => {
+            let rows = left_out.values().sum::<u64>();
+            json!({ "selected": other, LEFT_OUT: { "selected": rows } })
         }
-    }
-    if value.to_string().len() > bytes {
-        cut_strings(&mut value, &mut left_out);
-    }
-    if let Value::Object(fields) = &mut value {
-        drop_fields(fields, bytes, &mut left_out);
-    }
-    with_left_out(value, &left_out)
-}
-
-/// `value` with as many rows of each list at its first level as have room in `bytes`.
-fn lists_in(value: &Value, bytes: usize) -> (Value, LeftOut) {
-    let mut left_out = LeftOut::new();
-    let cut = |elements: &[Value], path: &str, left_out: &mut LeftOut| {
-        let mut used = 0;
-        let fits = |element: &&Value| {
-            used += element.to_string().len() + 1;
-            used <= bytes
-        };
-        let kept: Vec<Value> = elements.iter().take_while(fits).cloned().collect();
-        note(left_out, path, elements.len() - kept.len());
-        Value::Array(kept)
-    };
-    let value = match value {
-        Value::Array(elements) => cut(elements, "", &mut left_out),
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, field)| {
-                let field = match field {
-                    Value::Array(elements) => cut(elements, name, &mut left_out),
-                    other => other.clone(),
-                };
-                (name.clone(), field)
-            });
-            fields.collect()
-        }
-        other => other.clone(),
-    };
-    (value, left_out)
-}
-
-fn note(left_out: &mut LeftOut, path: &str, rows: usize) {
-    if rows > 0 {
-        *left_out.entry(path.to_owned()).or_default() += rows as u64;
     }
 }
 
-/// Leaves `rows` of each list, at any depth.
-fn cut_lists(value: &mut Value, rows: usize, path: &str, left_out: &mut LeftOut) {
+/// Leaves `rows` of each list.
+fn cut_lists(value: &mut Value, rows: usize, path: &str, left_out: &mut BTreeMap<String, u64>) {
     match value {
         Value::Array(elements) => {
-            note(left_out, path, elements.len().saturating_sub(rows));
+            let more = elements.len().saturating_sub(rows) as u64;
+            if more > 0 {
+                *left_out.entry(path.to_owned()).or_default() += more;
+            }
             elements.truncate(rows);
             for element in elements {
                 cut_lists(element, rows, path, left_out);
@@ -381,77 +325,44 @@ fn cut_lists(value: &mut Value, rows: usize, path: &str, left_out: &mut LeftOut)
     }
 }
 
-/// Cuts long strings, and counts their letters.
-fn cut_strings(value: &mut Value, left_out: &mut LeftOut) {
-    match value {
-        Value::String(text) => {
-            if let Some((end, _)) = text.char_indices().nth(MIN_LETTERS) {
-                note(left_out, "letters", text[end..].chars().count());
-                text.truncate(end);
-                text.push_str("...");
-            }
+/// `value` on a line of at most this many bytes: with as many rows of each list as there is room for.
+///
+/// # Errors
+/// It is longer even without the rows of its lists.
+fn fitted(value: Value, max_bytes: NonZero<u64>) -> Result<Value> {
+    let fits = |value: &Value| value.to_string().len() as u64 + 1 <= max_bytes.get();
+    if fits(&value) {
+        return Ok(value);
+    }
+    let mut shorter = first_rows(&value, 0);
+    if !fits(&shorter) {
+        return Err(Failure::new(format!(
+            "--max-bytes {max_bytes}: without the rows of its lists, the answer still has {} bytes",
+            shorter.to_string().len() + 1
+        ))
+        .hint("--select PATH prints a part of it"));
+    }
+    let (mut low, mut high) = (0, longest_list(&value));
+    while low + 1 < high {
+        let rows = low + (high - low) / 2;
+        let tried = first_rows(&value, rows);
+        match fits(&tried) {
+            true => (low, shorter) = (rows, tried),
+            false => high = rows,
         }
+    }
+    Ok(shorter)
+}
+
+/// The rows of the longest list.
+fn longest_list(value: &Value) -> usize {
+    match value {
         Value::Array(elements) => {
-            for element in elements {
-                cut_strings(element, left_out);
-            }
+            let inside = elements.iter().map(longest_list).max();
+            elements.len().max(inside.unwrap_or(0))
         }
-        Value::Object(fields) => {
-            for field in fields.values_mut() {
-                cut_strings(field, left_out);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Leaves the longest fields out until the others fit; their lengths are in bytes.
-fn drop_fields(fields: &mut Map<String, Value>, bytes: usize, left_out: &mut LeftOut) {
-    let mut lengths: Vec<(usize, String)> = fields
-        .iter()
-        .map(|(name, field)| (field.to_string().len(), name.clone()))
-        .collect();
-    lengths.sort_by(|a, b| b.cmp(a));
-    let mut length: usize = lengths
-        .iter()
-        .map(|(bytes, name)| bytes + name.len() + 4)
-        .sum();
-    for (of_field, name) in lengths {
-        if length <= bytes {
-            break;
-        }
-        fields.shift_remove(&name);
-        left_out.insert(format!("{name} (bytes)"), of_field as u64);
-        length -= of_field + name.len() + 4;
-    }
-}
-
-/// `value` with a field that says what was left out, and how to get it.
-fn with_left_out(value: Value, left_out: &LeftOut) -> Value {
-    /// Of many lists, the first ones show what there is.
-    const MAX_LISTS: usize = 20;
-
-    if left_out.is_empty() {
-        return value;
-    }
-    let mut said: Map<String, Value> = left_out
-        .iter()
-        .take(MAX_LISTS)
-        .map(|(path, rows)| (path.clone(), json!(rows)))
-        .collect();
-    if left_out.len() > MAX_LISTS {
-        said.insert("other lists".to_owned(), json!(left_out.len() - MAX_LISTS));
-    }
-    match value {
-        Value::Object(mut fields) => {
-            said.insert("how".to_owned(), json!(HOW));
-            fields.insert(LEFT_OUT.to_owned(), Value::Object(said));
-            Value::Object(fields)
-        }
-        other => {
-            let rows = left_out.values().sum::<u64>();
-            json!({ "selected": other, LEFT_OUT: { "selected": rows, "how": HOW } })
-        }
+        Value::Object(fields) => fields.values().map(longest_list).max().unwrap_or(0),
+        _ => 0,
     }
 }
 
@@ -472,61 +383,28 @@ mod tests {
     fn large() -> Value {
         let row = |index: usize| json!({ "name": format!("construct {index}"), "ns": index });
         json!({
-            "schema": 1,
+            "schema": 2,
             "few": (0..3).map(row).collect::<Vec<_>>(),
             "many": (0..10_000).map(row).collect::<Vec<_>>(),
-            "more": (0..20_000).map(row).collect::<Vec<_>>(),
+            "nested": { "more": (0..20_000).map(row).collect::<Vec<_>>() },
         })
     }
 
+    fn within(bytes: u64) -> AnswerOptions {
+        AnswerOptions {
+            max_bytes: Some(bytes),
+            ..AnswerOptions::default()
+        }
+    }
+
     #[test]
-    fn small_answers_are_whole() {
+    fn answers_are_whole_unless_less_is_asked_for() {
         let small = json!({ "a": [1, 2, 3], "b": null });
         let small = std::slice::from_ref(&small);
         assert_eq!(
             printed(&AnswerOptions::default(), small),
             "{\"a\":[1,2,3],\"b\":null}\n"
         );
-    }
-
-    #[test]
-    fn large_answers_fit_and_say_what_is_missing() {
-        let text = printed(&AnswerOptions::default(), &[large()]);
-        assert!(
-            text.len() <= MAX_BYTES && text.len() > MAX_BYTES / 2,
-            "{}",
-            text.len()
-        );
-        let answer = value(&text);
-        let rows = |list: &str| answer[list].as_array().expect("a list").len() as u64;
-        assert_eq!((&answer["schema"], rows("few")), (&json!(1), 3));
-        assert!(rows("many") > 100);
-        assert_eq!(answer["left_out"]["many"], json!(10_000 - rows("many")));
-        assert_eq!(answer["left_out"]["more"], json!(20_000 - rows("more")));
-        assert_eq!(answer["left_out"]["how"], HOW);
-    }
-
-    #[test]
-    fn whatever_is_long_is_cut() {
-        let long = "x".repeat(30_000);
-        let deep: Vec<Value> = (0..9_000).map(|index| json!([index])).collect();
-        let many: Map<String, Value> = (0..9_000)
-            .map(|index| (index.to_string(), json!(1)))
-            .collect();
-        for value in [
-            json!({ "text": long }),
-            json!({ "a": { "b": { "c": deep } } }),
-            json!([[deep.clone(), deep]]),
-            json!({ "fields": many }),
-            Value::Object(many),
-        ] {
-            let text = printed(&AnswerOptions::default(), &[value]);
-            assert!(text.len() <= MAX_BYTES, "{}", text.len());
-        }
-    }
-
-    #[test]
-    fn all_and_top_are_as_long_as_asked_for() {
         let all = AnswerOptions {
             all: true,
             ..AnswerOptions::default()
@@ -535,7 +413,7 @@ mod tests {
             top: Some(0),
             ..AnswerOptions::default()
         };
-        for answer in [all, zero] {
+        for answer in [AnswerOptions::default(), all, zero] {
             assert_eq!(value(&printed(&answer, &[large()])), large());
         }
         let two = AnswerOptions {
@@ -544,7 +422,35 @@ mod tests {
         };
         let answer = value(&printed(&two, &[large()]));
         assert_eq!(answer["few"].as_array().map(Vec::len), Some(2));
-        assert_eq!(answer["left_out"]["few"], 1);
+        assert_eq!(
+            answer["left_out"],
+            json!({ "few": 1, "many": 9_998, "nested.more": 19_998 })
+        );
+    }
+
+    #[test]
+    fn bytes_are_limited_and_what_is_missing_is_said() {
+        for bytes in [200, 1_000, 16 << 10, 1 << 20] {
+            let text = printed(&within(bytes), &[large()]);
+            let length = text.len() as u64;
+            assert!(
+                length <= bytes && (length > bytes / 2 || bytes > 500_000),
+                "{length}"
+            );
+            let answer = value(&text);
+            for (path, list, all) in [
+                ("many", &answer["many"], 10_000),
+                ("nested.more", &answer["nested"]["more"], 20_000),
+            ] {
+                let rows = list.as_array().expect("a list").len();
+                let left_out = answer["left_out"][path].as_u64().unwrap_or(0);
+                assert_eq!(rows as u64 + left_out, all, "{path}");
+            }
+        }
+        let mut out = Vec::new();
+        let failure = within(50).print(&mut out, &large()).unwrap_err();
+        assert!(failure.to_string().contains("still has"), "{failure}");
+        assert!(out.is_empty());
     }
 
     #[test]
@@ -572,17 +478,16 @@ mod tests {
     }
 
     #[test]
-    fn several_answers_share_the_room() {
-        let lines = vec![json!({ "list": (0..3_000).collect::<Vec<u32>>() }); 40];
-        let text = printed(&AnswerOptions::default(), &lines);
-        assert!(text.len() <= MAX_BYTES, "{}", text.len());
+    fn lines_are_limited_together() {
+        let lines = vec![json!({ "list": (0..300).collect::<Vec<u32>>() }); 40];
+        assert_eq!(
+            printed(&AnswerOptions::default(), &lines).lines().count(),
+            40
+        );
+        let text = printed(&within(10_000), &lines);
+        assert!(text.len() <= 10_000 && text.len() > 8_000, "{}", text.len());
         let last = value(text.lines().last().expect("a line"));
         let shown = text.lines().count() as u64 - 1;
         assert_eq!(last["left_out"]["lines"], json!(40 - shown));
-        let small = vec![json!({ "name": "x" }); 100];
-        assert_eq!(
-            printed(&AnswerOptions::default(), &small).lines().count(),
-            100
-        );
     }
 }

@@ -9,7 +9,7 @@ use omptrace_trace_format::{Finding, Severity, open_regular};
 use otf2_archive::check_archive;
 use serde::Serialize;
 
-use crate::answer::AnswerOptions;
+use crate::answer::{AnswerOptions, WithSchema};
 use crate::failure::{Failure, Outcome, Result};
 use crate::inputs::{self, Tally};
 use crate::loader::files_in;
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Check) -> Result<Outcome> {
         let checked = Checked::new(input, findings);
         outcome = outcome.max(checked.outcome());
         if arguments.answer.is_json() {
-            answers.push(checked);
+            answers.push(WithSchema::new(checked));
             return Ok(());
         }
         checked.print()

@@ -145,17 +145,17 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
                 ),
             );
         }
-        (Some(_), None) if !arguments.to.can_be_split() => {
+        (Some(_), None) if !format.can_be_split() => {
             let can = FORMATS.iter().filter(|format| format.can_be_split());
             let can: Vec<&str> = can.map(|format| format.name).collect();
-            return Err(Failure::new(format!(
-                "{} is one file and cannot be split",
-                arguments.to.name
-            ))
-            .hint(format!(
-                "--split is for {}; --window 2.0s..2.5s exports a part of the time",
-                can.join(" and ")
-            )));
+            return Err(
+                Failure::new(format!("{} is one file and cannot be split", format.name)).hint(
+                    format!(
+                        "--split is for {}; --window 2.0s..2.5s exports a part of the time",
+                        can.join(" and ")
+                    ),
+                ),
+            );
         }
         (Some(limit_bytes), None) => conversion.to_series(&output, limit_bytes, &readers)?,
         (None, None) => conversion.to_one(&output, &readers)?,

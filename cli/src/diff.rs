@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use omptrace_analysis::compare::{self, Condition, Shown};
 
-use crate::answer::{AnswerOptions, Limit};
+use crate::answer::AnswerOptions;
 use crate::arguments::DebugDirs;
 use crate::failure::{Failure, Outcome, Result};
 use crate::sources::SourceOptions;
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Diff) -> Result<Outcome> {
     } else {
         let mut stdout = streams::text();
         let shown = Shown {
-            all: arguments.answer.limit() == Limit::All,
+            all: arguments.answer.wants_all(),
         };
         let layout = message::layout(arguments.answer.rows(), arguments.md);
         write!(stdout, "{}", diff.text(layout, shown))?;

@@ -9,7 +9,7 @@ use clap::{Args, ValueHint};
 use omptrace_trace_format::metadata::Counting;
 use serde::Serialize;
 
-use crate::answer::AnswerOptions;
+use crate::answer::{AnswerOptions, WithSchema};
 use crate::arguments::Libgomp;
 use crate::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
 use crate::disk;
@@ -167,7 +167,9 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
     let width = message::columns(&streams::stdout());
     if arguments.answer.is_json() {
         let mut stdout = streams::data();
-        arguments.answer.print(&mut stdout, &report)?;
+        arguments
+            .answer
+            .print(&mut stdout, &WithSchema::new(&report))?;
         stdout.flush()?;
     } else {
         let mut stdout = streams::text();

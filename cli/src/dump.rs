@@ -18,12 +18,12 @@ use crate::{message, streams};
 #[command(after_help = "\
 With --json one object per line: stream, time_ns since the session's start, event (the callback's name in \
 OMPT), endpoint where there is one, and the arguments by their names in OMPT; ids and addresses are \
-hexadecimal strings. Without --all, it prints the first 16 KiB, and counts the lines that it leaves out.
+hexadecimal strings. --top and --max-bytes print the first lines, and count those that are left out.
 
 Examples:
   omptrace dump app.omptrace | less
   omptrace dump app.omptrace --json --top 20
-  omptrace dump app.omptrace --json --all | jq -r .event | sort | uniq -c")]
+  omptrace dump app.omptrace --json | jq -r .event | sort | uniq -c")]
 pub(crate) struct Dump {
     /// The trace
     #[arg(value_name = "INPUT")]
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Dump) -> Result<Outcome> {
 }
 
 /// The lines, also when the dump is at its end.
-struct Shared(Arc<Mutex<AnswerLines>>);
+struct Shared(Arc<Mutex<AnswerLines<Box<dyn Write + Send>>>>);
 
 impl Write for Shared {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

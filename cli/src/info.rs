@@ -9,7 +9,7 @@ use omptrace_analysis::{Info as Summary, printable};
 use omptrace_viewer_export::splits;
 use serde::Serialize;
 
-use crate::answer::AnswerOptions;
+use crate::answer::{AnswerOptions, WithSchema};
 use crate::failure::{Outcome, Result};
 use crate::inputs::{self, Tally};
 use crate::{message, streams, units};
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
         };
         let info = Summary::of(&reader);
         if arguments.answer.is_json() {
-            answers.push(info);
+            answers.push(WithSchema::new(info));
         } else {
             if !is_first {
                 writeln!(stdout)?;
@@ -99,7 +99,9 @@ fn list_parts(arguments: &Info, max_bytes: NonZero<u64>) -> Result<Outcome> {
     let parts: Vec<PartAnswer> = parts.collect();
     if arguments.answer.is_json() {
         let mut stdout = streams::data();
-        arguments.answer.print_all(&mut stdout, parts)?;
+        arguments
+            .answer
+            .print_all(&mut stdout, parts.into_iter().map(WithSchema::new))?;
         stdout.flush()?;
     } else {
         let mut stdout = streams::text();

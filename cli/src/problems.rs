@@ -5,8 +5,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use clap::ValueEnum;
-use omptrace_analysis::answers::Finding;
+use omptrace_analysis::answers::{Finding, RULES};
 use omptrace_analysis::{percent, printable, time};
+use omptrace_symbols::normalised;
 use serde_json::{Value, json};
 
 /// Which of them.
@@ -25,8 +26,7 @@ pub(crate) fn text(format: ProblemFormat, findings: &[Finding], duration_ns: u64
         ProblemFormat::Lines => findings.iter().fold(String::new(), |mut lines, finding| {
             let mut text = String::new();
             if let Some(file) = &finding.place.file {
-                let line = finding.place.line.unwrap_or(1);
-                let _ = write!(text, "{file}:{line}: ");
+                let _ = write!(text, "{file}:{}: ", line(finding));
             }
             let message = message(finding, duration_ns);
             let _ = write!(text, "warning: {message} [{}]", finding.id);
@@ -47,13 +47,44 @@ fn message(finding: &Finding, duration_ns: u64) -> String {
     )
 }
 
+/// The page that explains the rules.
+const HELP: &str = concat!(
+    env!("CARGO_PKG_REPOSITORY"),
+    "/blob/main/docs/analysis.md#findings"
+);
+
+/// Code hosts refuse a whole file in which a result has no location. A finding whose file is not known is a notification instead: they
+/// show none, and other readers show all.
 fn sarif(findings: &[Finding], duration_ns: u64) -> Value {
-    let rules: BTreeSet<&str> = findings.iter().map(|finding| &*finding.id).collect();
-    let rules: Vec<Value> = rules.iter().map(|id| json!({ "id": id })).collect();
-    let results: Vec<Value> = findings
-        .iter()
-        .map(|finding| result(finding, duration_ns))
-        .collect();
+    let ids: BTreeSet<&str> = findings.iter().map(|finding| &*finding.id).collect();
+    let ids: Vec<&str> = ids.into_iter().collect();
+    let rules: Vec<Value> = ids.iter().map(|id| rule(id)).collect();
+    let index = |finding: &Finding| ids.binary_search(&&*finding.id).unwrap_or_default();
+    let (mut results, mut notifications) = (Vec::new(), Vec::new());
+    for finding in findings {
+        let message = json!({ "text": message(finding, duration_ns) });
+        let properties = json!({
+            "gain_ns": finding.gain_ns,
+            "evidence": finding.evidence,
+            "position": finding.place.position,
+        });
+        match location(finding) {
+            Some(location) => results.push(json!({
+                "ruleId": finding.id,
+                "ruleIndex": index(finding),
+                "level": "warning",
+                "message": message,
+                "locations": [location],
+                "properties": properties,
+            })),
+            None => notifications.push(json!({
+                "associatedRule": { "id": finding.id, "index": index(finding) },
+                "level": "warning",
+                "message": message,
+                "properties": properties,
+            })),
+        }
+    }
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -64,32 +95,69 @@ fn sarif(findings: &[Finding], duration_ns: u64) -> Value {
                 "informationUri": env!("CARGO_PKG_REPOSITORY"),
                 "rules": rules,
             } },
+            "invocations": [{
+                "executionSuccessful": true,
+                "toolExecutionNotifications": notifications,
+            }],
+            "columnKind": "utf16CodeUnits",
             "results": results,
         }],
     })
 }
 
-fn result(finding: &Finding, duration_ns: u64) -> Value {
-    let mut result = json!({
-        "ruleId": finding.id,
-        "level": "warning",
-        "message": { "text": message(finding, duration_ns) },
-        "properties": { "gain_ns": finding.gain_ns, "evidence": finding.evidence },
-    });
-    if let Some(file) = &finding.place.file {
-        let mut place = json!({ "artifactLocation": { "uri": uri(file) } });
-        if let Some(line) = finding.place.line.filter(|line| *line > 0) {
-            place["region"] = json!({ "startLine": line });
-        }
-        result["locations"] = json!([{ "physicalLocation": place }]);
-    }
-    result
+/// A rule, with what code hosts show of it.
+fn rule(id: &str) -> Value {
+    let title = capitalised(&id.replace('_', " "));
+    let condition = RULES.iter().find(|(rule, _)| *rule == id);
+    let condition = capitalised(condition.map_or("", |(_, condition)| condition)) + ".";
+    let help = "The message of a result says what to try and how much wall time that saves.";
+    json!({
+        "id": id,
+        "shortDescription": { "text": format!("{title}.") },
+        "fullDescription": { "text": condition },
+        "help": {
+            "text": format!("{condition} {help} {HELP} has all rules."),
+            "markdown": format!("{condition} {help} See [all rules]({HELP})."),
+        },
+        "helpUri": HELP,
+        "defaultConfiguration": { "level": "warning" },
+        "properties": { "tags": ["performance", "openmp"] },
+    })
 }
 
-/// The file's address: below the current folder it is relative, so that it holds in every checkout.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// Where a finding is; `None` where its file is not known.
+fn location(finding: &Finding) -> Option<Value> {
+    let file = finding.place.file.as_deref()?;
+    Some(json!({ "physicalLocation": {
+        "artifactLocation": { "uri": uri(file) },
+        "region": { "startLine": line(finding) },
+    } }))
+}
+
+/// The line to show; the first where none is known, since code hosts require one.
+fn line(finding: &Finding) -> u32 {
+    finding.place.line.unwrap_or(1).max(1)
+}
+
+/// The file's address, without dot segments, which code hosts do not resolve. Below the current folder it is relative, so that it holds
+/// in every checkout.
 fn uri(file: &str) -> String {
     let folder = std::env::current_dir().unwrap_or_default();
-    let path = Path::new(file);
+    uri_from(&folder, file)
+}
+
+fn uri_from(folder: &Path, file: &str) -> String {
+    let mut path = normalised(file);
+    if path.starts_with("../") {
+        path = normalised(&folder.join(path).to_string_lossy());
+    }
+    let path = Path::new(&path);
     let relative = path.strip_prefix(folder).unwrap_or(path);
     let encoded = encoded(&relative.to_string_lossy());
     match relative.is_absolute() {
@@ -121,12 +189,7 @@ mod tests {
     fn finding(file: Option<&str>) -> Finding {
         Finding {
             id: "load_imbalance".to_owned(),
-            place: Place {
-                construct: "!$omp for".to_owned(),
-                file: file.map(str::to_owned),
-                line: file.map(|_| 35),
-                function: None,
-            },
+            place: Place::at("!$omp for", file, file.map(|_| 35), None),
             gain_ns: 121_000_000,
             text: "threads wait".to_owned(),
             evidence: serde_json::Map::new(),
@@ -144,16 +207,17 @@ mod tests {
         );
     }
 
+    fn run_of(findings: &[Finding]) -> Value {
+        let text = text(ProblemFormat::Sarif, findings, 1_000_000_000);
+        let mut sarif: Value = serde_json::from_str(&text).unwrap();
+        sarif["runs"][0].take()
+    }
+
+    /// Code hosts refuse the whole file for one result without a place.
     #[test]
-    fn sarif_has_places_and_rules() {
-        let findings = [finding(Some("/src/a b.c")), finding(None)];
-        let text = text(ProblemFormat::Sarif, &findings, 1_000_000_000);
-        let sarif: Value = serde_json::from_str(&text).unwrap();
-        let run = &sarif["runs"][0];
-        assert_eq!(
-            run["tool"]["driver"]["rules"],
-            json!([{ "id": "load_imbalance" }])
-        );
+    fn results_have_places_and_what_has_none_is_a_notification() {
+        let run = run_of(&[finding(Some("/src/a b.c")), finding(None)]);
+        assert_eq!(run["results"].as_array().map(Vec::len), Some(1));
         assert_eq!(
             run["results"][0]["locations"],
             json!([{ "physicalLocation": {
@@ -161,6 +225,54 @@ mod tests {
                 "region": { "startLine": 35 },
             } }])
         );
-        assert_eq!(run["results"][1].get("locations"), None);
+        let notifications = &run["invocations"][0]["toolExecutionNotifications"];
+        assert_eq!(
+            (
+                notifications.as_array().map(Vec::len),
+                &notifications[0]["associatedRule"],
+                &notifications[0]["message"]
+            ),
+            (
+                Some(1),
+                &json!({ "id": "load_imbalance", "index": 0 }),
+                &run["results"][0]["message"]
+            )
+        );
+        let mut whole_file = finding(Some("a.c"));
+        whole_file.place.line = None;
+        let place = &run_of(&[whole_file])["results"][0]["locations"][0]["physicalLocation"];
+        assert_eq!(place["region"], json!({ "startLine": 1 }));
+    }
+
+    #[test]
+    fn rules_have_descriptions() {
+        for (id, _) in RULES {
+            let rule = rule(id);
+            for field in ["shortDescription", "fullDescription", "help"] {
+                let text = rule[field]["text"].as_str().unwrap();
+                assert!(
+                    text.len() > 8 && text.contains('.'),
+                    "{id}: {field}: {text}"
+                );
+            }
+            assert!(rule["helpUri"].as_str().unwrap().starts_with("https://"));
+        }
+        let rules = &run_of(&[finding(None)])["tool"]["driver"]["rules"];
+        assert_eq!(rules[0]["id"], "load_imbalance");
+        assert_eq!(rules[0]["shortDescription"]["text"], "Load imbalance.");
+    }
+
+    #[test]
+    fn addresses_have_no_dot_segments() {
+        for (file, uri) in [
+            ("/src/build/../app/a.c", "app/a.c"),
+            ("/src/./a.c", "a.c"),
+            ("../lib/a.c", "file:///lib/a.c"),
+            ("../src/a.c", "a.c"),
+            ("x/../a.c", "a.c"),
+            ("/other/../a.c", "file:///a.c"),
+        ] {
+            assert_eq!(uri_from(Path::new("/src"), file), uri, "{file}");
+        }
     }
 }

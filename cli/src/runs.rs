@@ -144,7 +144,7 @@ struct Printed {
 
 fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
     let name = path.display();
-    let no_answers = "omptrace stats --json --all prints answers that can be compared";
+    let no_answers = "omptrace stats --json prints answers that can be compared";
     let value: Value = serde_json::from_slice(text)
         .map_err(|error| Failure::because(format!("{name} is no JSON"), &error))?;
     match value["schema"].as_u64() {
@@ -167,13 +167,13 @@ fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
     })?;
     if printed.left_out.contains_key("regions") {
         message::warning(&format!(
-            "{name} was cut, and lacks regions; print it with --all to compare all of them"
+            "{name} was cut, and lacks regions; print all of them to compare them"
         ));
     }
     let is_cut = printed.left_out.contains_key("functions");
     if is_cut {
         message::warning(&format!(
-            "{name} was cut, and lacks functions, which are not compared; print it with --all"
+            "{name} was cut, and lacks functions, which are not compared"
         ));
     }
     let left_out = printed.left_out.get("processes").and_then(Value::as_u64);

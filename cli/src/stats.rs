@@ -15,7 +15,7 @@ use omptrace_common::thread_pool::limit_threads;
 use omptrace_timeline::sink::Ns;
 use serde_json::{Value, json};
 
-use crate::answer::{AnswerOptions, Limit, MAX_BYTES};
+use crate::answer::AnswerOptions;
 use crate::arguments::DebugDirs;
 use crate::convert::{cannot_write, check_threads, report_gaps};
 use crate::failure::{Failure, Outcome, Result};
@@ -178,7 +178,7 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
         None if arguments.answer.is_json() => arguments.answer.print(&mut stdout, &stats)?,
         by => {
             let layout = message::layout(arguments.answer.rows(), arguments.md);
-            let text = text(&stats, by, layout, arguments.answer.limit());
+            let text = text(&stats, by, layout, arguments.answer.wants_all());
             print(streams::text(), &text)?;
         }
     }
@@ -248,13 +248,16 @@ fn empty_row(by: By) -> serde_json::Result<Value> {
 }
 
 /// All tables, or one of them. Where nobody says how long they may be, those of large traces are shortened.
-fn text(stats: &Numbers, by: Option<By>, layout: Layout, limit: Limit) -> String {
+fn text(stats: &Numbers, by: Option<By>, layout: Layout, wants_all: bool) -> String {
+    /// The longest text where nobody says how long it may be.
+    const MAX_BYTES: usize = 16 << 10;
+
     let of = |layout: Layout| match by {
         Some(by) => stats.table_by(by, layout).to_string(),
         None => stats.tables(layout).to_string(),
     };
     let all = of(layout);
-    if limit != Limit::Bytes || all.len() <= MAX_BYTES {
+    if wants_all || layout.top.is_some() || all.len() <= MAX_BYTES {
         return all;
     }
     let mut shortened = String::new();

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use omptrace_analysis::answers::{Accountant, Accounting, Answers, Cause, Place, State};
+use omptrace_analysis::answers::{Accountant, Accounting, Answers, Cause, Place, Position, State};
 use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::sink::{
     Arguments, Category, DeviceWork, Enter, Interval, Item, Link, Location, LocationId,
@@ -388,16 +388,18 @@ impl Columns {
         }
         table.finish(is_needed)?;
         let mut table = self.folders.table();
-        let places: Vec<Place> = self.regions.iter().map(Place::of).collect();
-        for (region, place) in self.regions.iter().zip(&places) {
+        let places = self.regions.iter().map(Place::of);
+        let places: Vec<(String, Place)> = places.map(with_construct).collect();
+        for (region, (construct, place)) in self.regions.iter().zip(&places) {
             table.push(PlaceRow {
                 place: number(region.id.0),
                 name: &region.name,
-                construct: &place.construct,
+                construct,
                 file: place.file.as_deref(),
                 line: place.line.map(number),
                 function: place.function.as_deref(),
                 category: Word(region.category.name()),
+                position: place.position.map(Position::name),
             });
         }
         table.finish(is_needed)
@@ -467,26 +469,29 @@ impl Columns {
         }
         table.finish(is_needed)?;
 
+        let blame_constructs = constructs(answers.blame.iter().map(|row| &row.place));
         let mut table = self.folders.table();
-        for blame in &answers.blame {
+        for (blame, construct) in answers.blame.iter().zip(&blame_constructs) {
             table.push(BlameRow {
                 cause: Word(blame.cause.name()),
-                construct: &blame.place.construct,
+                construct,
                 file: blame.place.file.as_deref(),
                 line: blame.place.line.map(number),
                 function: blame.place.function.as_deref(),
                 ns: signed(blame.ns),
+                position: blame.place.position.map(Position::name),
             });
         }
         table.finish(is_needed)?;
 
+        let region_constructs = constructs(answers.regions.iter().map(|row| &row.place));
         let mut table = self.folders.table();
-        for region in &answers.regions {
+        for (region, construct) in answers.regions.iter().zip(&region_constructs) {
             let all = region.accounting.iter();
             // A region without time keeps its visits.
             for (cause, ns) in all.filter(|(cause, ns)| *ns > 0 || *cause == Cause::Useful) {
                 table.push(RegionRow {
-                    construct: &region.place.construct,
+                    construct,
                     file: region.place.file.as_deref(),
                     line: region.place.line.map(number),
                     function: region.place.function.as_deref(),
@@ -494,19 +499,23 @@ impl Columns {
                     duration_ns: signed(region.duration_ns),
                     cause: Word(cause.name()),
                     ns: signed(ns),
+                    position: region.place.position.map(Position::name),
                 });
             }
         }
         table.finish(is_needed)?;
 
+        let rows = answers.critical_path.rows.iter();
+        let row_constructs = constructs(rows.map(|row| &row.place));
         let mut table = self.folders.table();
-        for row in &answers.critical_path.rows {
+        for (row, construct) in answers.critical_path.rows.iter().zip(&row_constructs) {
             table.push(PathRow {
-                construct: &row.place.construct,
+                construct,
                 file: row.place.file.as_deref(),
                 line: row.place.line.map(number),
                 function: row.place.function.as_deref(),
                 ns: signed(row.ns),
+                position: row.place.position.map(Position::name),
             });
         }
         table.finish(is_needed)
@@ -614,6 +623,16 @@ fn thread_row(location: &Location) -> ThreadRow<'_> {
 /// Numbers that count up from 0 stay below 2^31: the tables have 32 bits, signed.
 fn number(number: u32) -> i32 {
     number.cast_signed()
+}
+
+/// A place, with its construct as the programmer wrote it.
+fn with_construct(place: Place) -> (String, Place) {
+    (place.construct_name(), place)
+}
+
+/// The constructs of places, as the programmer wrote them.
+fn constructs<'p>(places: impl Iterator<Item = &'p Place>) -> Vec<String> {
+    places.map(Place::construct_name).collect()
 }
 
 fn signed(ns: u64) -> i64 {

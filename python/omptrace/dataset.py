@@ -10,7 +10,7 @@ from .program import TemporaryFolder
 from .program import run as run_program
 
 #: The newest version of the tables that this package knows. Newer ones only add to them.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 SCHEMA_FILE = "_schema.json"
 
 

@@ -21,7 +21,8 @@ def stats_of(job):
 
 
 def place(row):
-    return tuple(row.get(name) for name in ("construct", "file", "line", "function"))
+    construct = ("!$omp " if row["is_directive"] else "") + row["construct"]
+    return (construct, *(row[name] for name in ("file", "line", "function")))
 
 
 class Numbers(unittest.TestCase):

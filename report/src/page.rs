@@ -115,11 +115,14 @@ mod tests {
 
     /// Numbers of a program that is larger than any: long names, many of all.
     fn large() -> (Stats, Overview, Vec<SourceFile>) {
-        let place = |index: u32| Place {
-            construct: "!$omp parallel<&>".repeat(40),
-            file: Some(format!("/{}/{index}.c", "folder\"'<>&/".repeat(50))),
-            line: Some(index % 5_000 + 1),
-            function: Some("f<T>".repeat(100)),
+        let place = |index: u32| {
+            let file = format!("/{}/{index}.c", "folder\"'<>&/".repeat(50));
+            Place::at(
+                &"!$omp parallel<&>".repeat(40),
+                Some(&file),
+                Some(index % 5_000 + 1),
+                Some(&"f<T>".repeat(100)),
+            )
         };
         let mut stats = Stats::default();
         let answers = &mut stats.answers;

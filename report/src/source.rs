@@ -44,12 +44,8 @@ pub(crate) fn by_line(
 
 /// The file and the line of a construct. Serial code has the line of the region behind it, where no serial time was spent.
 fn line_of(place: &Place) -> Option<(&str, u32)> {
-    Some((place.file.as_deref()?, place.line?)).filter(|_| !is_serial(place))
-}
-
-/// Whether a place is code outside of parallel regions.
-pub(crate) fn is_serial(place: &Place) -> bool {
-    place.construct.starts_with("serial code")
+    let line = Some((place.file.as_deref()?, place.line?));
+    line.filter(|_| place.has_own_line() && !place.is_serial())
 }
 
 /// The files with their times, those with the most first.

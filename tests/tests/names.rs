@@ -485,3 +485,54 @@ fn a_line_of_a_caller_is_not_that_of_the_construct() {
         }
     }
 }
+
+/// One file is one place, whichever way debug information names it, and files of one name look different.
+#[test]
+fn files_are_known_by_their_paths_and_told_apart_by_their_names() {
+    let copy = copy_of("names_of_files.c", Compiler::Clang22, &["-O0"]);
+    let folder = copy.folder.path();
+    let record = ["record", "-o", "t.omptrace", "--", "./program"];
+    assert_eq!(omptrace(&record, folder).0, Some(0));
+    let (_, stats) = omptrace(&["stats", "--json", "t.omptrace"], folder);
+    let stats: serde_json::Value = serde_json::from_str(&stats).expect("JSON");
+    let regions = stats["regions"].as_array().expect("a list");
+    let mut found: Vec<(&str, u64, u64)> = regions
+        .iter()
+        .map(|row| {
+            assert_eq!(
+                (&row["construct"], &row["position"]),
+                (&json!("parallel"), &json!("at"))
+            );
+            let file = row["file"].as_str().expect("a file");
+            assert!(!file.contains("/."), "{file}");
+            let parts: Vec<_> = file.rmatch_indices('/').map(|(at, _)| at).collect();
+            let line = row["line"].as_u64().expect("a line");
+            (
+                &file[parts[1] + 1..],
+                line,
+                row["visits"].as_u64().expect("a number"),
+            )
+        })
+        .collect();
+    found.sort_unstable();
+    let one_file = found
+        .iter()
+        .filter(|(file, ..)| file.ends_with("/one_file.h"));
+    assert_eq!(
+        one_file
+            .map(|(_, line, visits)| (*line, *visits))
+            .collect::<Vec<_>>(),
+        [(100, 2)]
+    );
+    assert_eq!(
+        found
+            .iter()
+            .filter(|(file, ..)| file.ends_with("kernel.c"))
+            .collect::<Vec<_>>(),
+        [&("east/kernel.c", 7, 1), &("west/kernel.c", 7, 1)]
+    );
+    let text = text(folder);
+    for name in ["@east/kernel.c:7", "@west/kernel.c:7", "@one_file.h:100"] {
+        assert!(text.contains(&format!("!$omp parallel {name}")), "{text}");
+    }
+}

@@ -98,7 +98,7 @@ fn a_look_at_a_running_program_has_its_regions_and_threads() {
     let region = line_of(GOES_ON, "#pragma omp parallel");
     let process = at_last("a region in the last interval", || {
         let all = json(&["top", "--once", "--json", "--all", &program.pid()]);
-        assert_eq!(all["schema"], 1);
+        assert_eq!(all["schema"], 2);
         let process = all["processes"][0].clone();
         assert_eq!(process["state"], "running", "{process}");
         let mut regions = process["regions"].as_array().expect("a list").iter();

@@ -12,7 +12,7 @@ use ompt_sys as ompt;
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange};
 
-use crate::sink::{Category, Item, Region, RegionId, Sink, Source};
+use crate::sink::{Category, Item, Position, Region, RegionId, Sink, Source};
 use omptrace_common::fast_map::RecentMap;
 use omptrace_symbols::{Symbol, Table};
 
@@ -282,6 +282,15 @@ fn data_op_name(kind: ompt::ompt_target_data_op_t) -> String {
 /// The begin of OpenMP's constructs in names that Score-P's tools read.
 const SENTINEL: &str = "!$omp ";
 
+/// The name of a construct as answers have it, and whether it is an OpenMP directive: without the begin that names have for
+/// Score-P's tools.
+pub fn plain_name(name: &str) -> (&str, bool) {
+    match name.strip_prefix(SENTINEL) {
+        Some(directive) => (directive, true),
+        None => (name, false),
+    }
+}
+
 /// A region's name apart: the construct, and where it is, from ` @` or ` inside @` on; empty where that is not known.
 pub fn split_place(name: &str) -> (&str, &str) {
     let place = name.find(" inside @").or_else(|| name.find(" @"));
@@ -297,9 +306,8 @@ pub fn short_name(name: &str) -> &str {
 struct Place {
     /// The text that follows `@` in names.
     text: String,
-    source: Option<Source>,
-    /// The construct lies somewhere in what is at that place.
-    is_around: bool,
+    /// Nothing is known where the text is an address.
+    source: Source,
 }
 
 impl Place {
@@ -307,8 +315,10 @@ impl Place {
     fn around(&self) -> Place {
         Place {
             text: self.text.clone(),
-            source: None,
-            is_around: true,
+            source: Source {
+                position: Position::Inside,
+                ..self.source.clone()
+            },
         }
     }
 }
@@ -507,10 +517,14 @@ impl Names {
     ) -> RegionId {
         let (mut name, _) = construct.describe();
         if let Some(place) = &place {
-            let inside = if place.is_around { "inside " } else { "" };
+            let inside = match place.source.position {
+                Position::At => "",
+                Position::Inside => "inside ",
+            };
             name = format!("{name} {inside}@{}", place.text);
         }
-        let source = place.as_ref().and_then(|place| place.source.clone());
+        let source = place.as_ref().map(|place| place.source.clone());
+        let source = source.filter(Source::is_known);
         let region = self.intern(sink, construct, name, source);
         self.places[region.0 as usize] = place;
         region
@@ -557,19 +571,19 @@ impl Names {
         let Some(symbol) = self.symbol(codeptr_ra) else {
             return Some(Place {
                 text: format!("{:#x}", codeptr_ra.0),
-                source: None,
-                is_around: false,
+                source: Source::default(),
             });
         };
-        let source = Source {
-            function: symbol.function.map(str::to_owned),
-            line: symbol.file.map(str::to_owned).zip(symbol.line),
-        };
-        let is_around = symbol.is_around;
         (!symbol.in_runtime).then(|| Place {
             text: symbol.to_string(),
-            source: (source != Source::default() && !is_around).then_some(source),
-            is_around,
+            source: Source {
+                function: symbol.function.map(str::to_owned),
+                line: symbol.file.map(str::to_owned).zip(symbol.line),
+                position: match symbol.is_around {
+                    true => Position::Inside,
+                    false => Position::At,
+                },
+            },
         })
     }
 
@@ -579,7 +593,7 @@ impl Names {
         let place = self
             .place(codeptr_ra)
             .filter(|_| codeptr_ra != Address(0))?;
-        Some((place.text, place.source.unwrap_or_default()))
+        Some((place.text, place.source))
     }
 
     fn symbol_text(&self, codeptr_ra: Address) -> String {

@@ -38,10 +38,10 @@ mod wants;
 use std::io;
 
 pub use crate::Reports;
-pub use crate::names::{Construct, DeviceEvent, short_name, split_place};
+pub use crate::names::{Construct, DeviceEvent, plain_name, short_name, split_place};
 pub use definitions::{
-    Category, Counter, Lifetime, Location, LocationKind, Process, Region, Source, Summary,
-    ThreadRole,
+    Category, Counter, Lifetime, Location, LocationKind, Position, Process, Region, Source,
+    Summary, ThreadRole,
 };
 pub use ids::{CounterId, FunctionId, LocationId, LockId, ProcessId, RegionId, TaskId, TeamId};
 pub use item::{

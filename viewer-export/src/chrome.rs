@@ -33,7 +33,7 @@ use crate::text_cache::{ByWord, RecentTexts};
 use omptrace_timeline::sink::{
     Anchor, Argument, Arguments, Category, Count, Counter, DeviceWork, Enter, Instant, Interval,
     Item, Leave, Link, LinkKind, Location, LocationKind, Ns, Point, Process, ProcessId, Region,
-    Sink, Source, ThreadEvent, ThreadRole, Value, Wants, short_name,
+    Sink, Source, ThreadEvent, ThreadRole, Value, Wants, short_name, split_place,
 };
 
 /// The places of hidden helpers among a process's threads: behind what its devices did, and behind its locks.
@@ -341,10 +341,10 @@ fn name_and_category(name: &str, category: Category) -> Vec<u8> {
 impl Called {
     fn new(name: &str, category: Category, source: Option<&Source>) -> Called {
         let mut begin = name_and_category(name, category);
-        if let Some((file, line)) = source.and_then(|source| source.line.as_ref()) {
+        if source.and_then(Source::own_line).is_some() {
             begin.extend_from_slice(b",\"loc\":");
-            let file = file.rsplit('/').next().unwrap_or(file);
-            json::string(&mut begin, &format!("{file}:{line}"));
+            let place = split_place(name).1;
+            json::string(&mut begin, place.strip_prefix(" @").unwrap_or(place));
         }
         Called {
             begin: Constant::new(begin),

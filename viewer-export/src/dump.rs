@@ -1,9 +1,9 @@
 //! The raw facts of a trace: every event with its arguments, in the order of time, nothing interpreted.
 //!
-//! As text for people, or as one JSON object per line for programs. An object has `stream`, `time_ns` (since the session's
+//! As text for people, or as one JSON object per line for programs. An object has `schema`, `stream`, `time_ns` (since the session's
 //! start) and `event`. The arguments follow under their OMPT names, with `endpoint` where the event has one. Ids, addresses,
 //! flags and unknown enumerators are hex strings. An id is `null` for a null pointer and `"0x0"` for data that was
-//! never set.
+//! never set. Other numbers beyond 2^53, which many readers of JSON round, are decimal strings, and so are all times since 1970.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -33,6 +33,12 @@ pub fn dump_text(reader: &Reader, out: Box<dyn Write + Send>) -> io::Result<Vec<
 pub fn dump_json(reader: &Reader, out: Box<dyn Write + Send>) -> io::Result<Vec<Diagnostic>> {
     dump(reader, out, json_line)
 }
+
+/// The version of the fields of answers as JSON.
+const SCHEMA: u32 = 2;
+
+/// Numbers up to this are the same as doubles, which many readers of JSON make of them.
+const MAX_EXACT: u64 = 1 << 53;
 
 /// Writes one event.
 type WriteLine = fn(&mut Vec<u8>, &Reader, u32, &Record);
@@ -68,7 +74,9 @@ fn name<'n>(reader: &'n Reader, event: &Event<'_>) -> &'n str {
 }
 
 fn json_line(out: &mut Vec<u8>, reader: &Reader, stream: u32, record: &Record) {
-    out.extend_from_slice(b"{\"stream\":");
+    out.extend_from_slice(b"{\"schema\":");
+    json::uint(out, SCHEMA);
+    out.extend_from_slice(b",\"stream\":");
     json::uint(out, stream);
     out.extend_from_slice(b",\"time_ns\":");
     json::int(out, reader.clock().ns(record.ticks));
@@ -78,7 +86,14 @@ fn json_line(out: &mut Vec<u8>, reader: &Reader, stream: u32, record: &Record) {
         out.extend_from_slice(b",\"");
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"\":");
-        json_value(out, reader, &value);
+        let is_exact = |number: u64| number <= MAX_EXACT && name != "modified_ns";
+        match value {
+            Value::Uint(number) if !is_exact(number) => json::string(out, &number.to_string()),
+            Value::Int(number) if !is_exact(number.unsigned_abs()) => {
+                json::string(out, &number.to_string());
+            }
+            value => json_value(out, reader, &value),
+        }
     });
     out.push(b'}');
 }

@@ -85,31 +85,6 @@ impl FunctionName {
     }
 }
 
-impl Place {
-    /// A region's place; its construct is that which the programmer wrote, also of a wait for it.
-    pub fn of(region: &Region) -> Place {
-        let source = region.source.clone().unwrap_or_default();
-        let (construct, _) = split_place(&region.name);
-        let is_placed = source.function.is_some() || source.line.is_some();
-        // Without names, the address says where it is.
-        let construct = if is_placed { construct } else { &region.name };
-        let construct = construct.replacen(" (wake-up)", "", 1);
-        let construct = match region.construct {
-            Construct::SyncRegionWait(_) | Construct::MutexWait(_) => {
-                construct.replacen(" wait", "", 1)
-            }
-            _ => construct,
-        };
-        let (file, line) = source.line.unzip();
-        Place {
-            construct,
-            file,
-            line,
-            function: source.function,
-        }
-    }
-}
-
 /// The argument of that name; 0 where there is none.
 fn number(arguments: Arguments<'_>, name: &str) -> u64 {
     let mut numbers = arguments.iter().filter(|argument| argument.name == name);

@@ -25,7 +25,7 @@ use crate::answers::instances::MAX_INSTANCES;
 use crate::answers::part::{Part, PlaceSums, RegionPart};
 use crate::answers::plan::{Plan, Target};
 use crate::answers::what_if::Change;
-use crate::answers::{Answers, Cause, Finding, Moment, Place};
+use crate::answers::{Answers, Cause, Finding, Moment, Place, Position};
 use crate::sum::{Sum, sum};
 
 /// The facts that rules are applied to.
@@ -458,7 +458,8 @@ fn without_region_cost(place: &Place) -> Plan {
 fn at(place: &Place) -> String {
     match (place.source(), &place.function) {
         (Some(source), _) => format!("at {source}"),
+        _ if place.position == Some(Position::Inside) => format!("\"{}\"", place.long()),
         (None, Some(function)) => format!("in {function}"),
-        (None, None) => format!("\"{}\"", place.construct),
+        (None, None) => format!("\"{}\"", place.construct_name()),
     }
 }

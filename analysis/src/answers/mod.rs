@@ -15,6 +15,7 @@ mod observer;
 mod overview;
 mod part;
 mod path;
+mod place;
 mod plan;
 mod process;
 mod queues;
@@ -34,6 +35,7 @@ pub use overview::{
 };
 pub(crate) use overview::{Gathered, Gathering, LevelCollector, Levels};
 pub(crate) use part::Part;
+pub use place::{Place, Position};
 pub use states::{Accountant, Due, ProcessAccount, State};
 
 use std::sync::Arc;
@@ -47,7 +49,7 @@ use plan::Target;
 use serde::{Deserialize, Serialize};
 
 /// The version of the answers as JSON. It grows when a field changes its meaning or goes away.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// The answers of one or more traces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -95,19 +97,6 @@ pub struct Answers {
     /// What to know of useful time where a process uses MPI: time there counts as work. Left out where none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mpi_note: Option<String>,
-}
-
-/// Where something is in the program. Parts that are not known are `None`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
-    /// The construct, without its place: `!$omp parallel`, `serial part`.
-    pub construct: String,
-    /// The source file.
-    pub file: Option<String>,
-    /// The line in it.
-    pub line: Option<u32>,
-    /// The function.
-    pub function: Option<String>,
 }
 
 /// A function of the user's model of samples.
@@ -305,7 +294,7 @@ impl WhatIf {
             Target::Everything => Place::default(),
             Target::Place(place) => place.clone(),
             Target::Places(places) => places.first().cloned().unwrap_or_default(),
-            Target::Serial(before) => part::serial_place(None, before.as_ref()),
+            Target::Serial(before) => Place::serial(None, before.as_ref()),
         };
         WhatIf {
             change: plan.text.clone(),

@@ -50,31 +50,6 @@ impl Cause {
     }
 }
 
-impl Place {
-    /// `stencil.c:35`; without a line, as [`Place::long`].
-    pub fn short(&self) -> String {
-        self.source().unwrap_or_else(|| self.long())
-    }
-
-    /// `!$omp parallel @stencil.c:35`.
-    pub fn long(&self) -> String {
-        match self.source().or_else(|| self.function.clone()) {
-            Some(source) => format!("{} @{source}", self.construct),
-            None => self.construct.clone(),
-        }
-    }
-
-    /// The file without its folders, and the line.
-    pub(super) fn source(&self) -> Option<String> {
-        let file = self.file.as_deref()?;
-        let file = file.rsplit('/').next().unwrap_or(file);
-        Some(match self.line {
-            Some(line) => format!("{file}:{line}"),
-            None => file.to_owned(),
-        })
-    }
-}
-
 /// Shares of their sum in units of 1 / `whole`, rounded so that they add up to `whole`.
 pub(crate) fn rounded(values: &[u64], whole: u32) -> Vec<u32> {
     let sum: u128 = values.iter().map(|value| u128::from(*value)).sum();
@@ -153,11 +128,11 @@ impl Answers {
         }
     }
 
-    /// The place that at least half of a cause's time is due to, where there is one: `stencil.c:35`.
-    pub(crate) fn mostly_due_to(&self, cause: Cause) -> Option<String> {
+    /// The place that at least half of a cause's time is due to, where there is one.
+    pub(crate) fn mostly_due_to(&self, cause: Cause) -> Option<&Place> {
         let first = self.blamed_for(cause).max_by_key(|blame| blame.ns)?;
         let is_most = first.ns >= self.accounting[cause] / 2;
-        first.place.source().filter(|_| is_most)
+        is_most.then_some(&first.place)
     }
 
     /// Sums up in a sentence where the threads' time went; `None` of a trace without time.
@@ -517,12 +492,7 @@ mod tests {
     use crate::answers::{CriticalPath, NotSeen, PathRow};
 
     fn place(construct: &str, line: u32) -> Place {
-        Place {
-            construct: construct.to_owned(),
-            file: Some("/src/stencil.c".to_owned()),
-            line: Some(line),
-            function: Some("main".to_owned()),
-        }
+        Place::at(construct, Some("/src/stencil.c"), Some(line), Some("main"))
     }
 
     /// Four threads in 10 seconds.

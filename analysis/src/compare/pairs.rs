@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::answers::Place;
+use crate::answers::{Place, Position};
 
 /// Lines that a place may move within its function, beside what the whole function moves.
 const MAX_LINES: u64 = 20;
@@ -25,7 +25,7 @@ pub(crate) fn pairs(before: &[Place], after: &[Place]) -> Vec<Pair> {
         (by_file, false),
     ];
     for (key, may_move) in keys {
-        let mut groups: BTreeMap<[&str; 3], [Vec<usize>; 2]> = BTreeMap::new();
+        let mut groups: BTreeMap<[&str; 4], [Vec<usize>; 2]> = BTreeMap::new();
         for (index, place) in before.iter().enumerate() {
             if let (None, Some(key)) = (partner[index], key(place)) {
                 groups.entry(key).or_default()[0].push(index);
@@ -55,25 +55,33 @@ pub(crate) fn pairs(before: &[Place], after: &[Place]) -> Vec<Pair> {
 }
 
 /// The names that two places have in common that may belong together; `None` where a place has none.
-type Key = fn(&Place) -> Option<[&str; 3]>;
+type Key = fn(&Place) -> Option<[&str; 4]>;
 
 fn file(place: &Place) -> Option<&str> {
     let file = place.file.as_deref()?;
     Some(file.rsplit('/').next().unwrap_or(file))
 }
 
-fn by_function(place: &Place) -> Option<[&str; 3]> {
+/// A construct in what is at a line is not one at that line.
+fn how(place: &Place) -> &'static str {
+    match place.position {
+        Some(Position::Inside) => "inside",
+        _ => "",
+    }
+}
+
+fn by_function(place: &Place) -> Option<[&str; 4]> {
     let function = place.function.as_deref().unwrap_or_default();
     let file = file(place).unwrap_or_default();
-    Some([&place.construct, function, file])
+    Some([&place.construct, how(place), function, file])
 }
 
-fn by_file(place: &Place) -> Option<[&str; 3]> {
-    Some([&place.construct, "", file(place)?])
+fn by_file(place: &Place) -> Option<[&str; 4]> {
+    Some([&place.construct, how(place), "", file(place)?])
 }
 
-fn by_function_only(place: &Place) -> Option<[&str; 3]> {
-    Some([&place.construct, place.function.as_deref()?, ""])
+fn by_function_only(place: &Place) -> Option<[&str; 4]> {
+    Some([&place.construct, how(place), place.function.as_deref()?, ""])
 }
 
 /// Pairs lines, both sorted, so that order stays and distances are least. Where they are of one function, all may have
@@ -148,12 +156,12 @@ mod tests {
     use super::*;
 
     fn place(function: &str, line: u32) -> Place {
-        Place {
-            construct: "!$omp parallel".to_owned(),
-            file: Some("/old/a.c".to_owned()),
-            line: Some(line),
-            function: Some(function.to_owned()),
-        }
+        Place::at(
+            "!$omp parallel",
+            Some("/old/a.c"),
+            Some(line),
+            Some(function),
+        )
     }
 
     fn lines(old: &[u32], new: &[u32]) -> Vec<(Option<u32>, Option<u32>)> {
@@ -210,7 +218,7 @@ mod tests {
     #[test]
     fn constructs_are_not_mixed_up() {
         let mut after = place("main", 10);
-        after.construct = "!$omp teams".to_owned();
+        after.construct = "teams".to_owned();
         assert_eq!(
             pairs(&[place("main", 10)], &[after]),
             [(Some(0), None), (None, Some(0))]

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::answers::text::percents;
-use crate::answers::{Accounting, Cause, Efficiency, SCHEMA};
+use crate::answers::{Accounting, Cause, Efficiency, Place, SCHEMA};
 use crate::compare::Run;
 use crate::table::{self, Layout, Table, time, write_wrapped};
 
@@ -67,7 +67,7 @@ pub struct Growing {
     /// In the last.
     pub last: f64,
     /// The place that most of it is due to in the last column, where one is.
-    pub place: Option<String>,
+    pub place: Option<Place>,
 }
 
 fn quotient(one: u64, other: u64) -> Option<f64> {
@@ -179,7 +179,7 @@ fn growing(first: &Column, last: &Column, runs: &[&Run]) -> Vec<Growing> {
                 cause: *cause,
                 first,
                 last,
-                place,
+                place: place.cloned(),
             })
         })
         .collect();
@@ -231,7 +231,7 @@ impl Text<'_> {
             let cause = growing.cause.name().replace('_', " ");
             let separator = if index == 0 { ": " } else { ", " };
             words += &format!("{separator}{cause} grows by {points:.1} points");
-            let place = growing.place.as_ref();
+            let place = growing.place.as_ref().and_then(Place::source);
             words += &place.map_or_else(String::new, |place| format!(" at {place}"));
         }
         if self.scaling.growing.is_empty() {
@@ -317,12 +317,7 @@ mod tests {
         }
         answers.blame.push(Blame {
             cause: Cause::Imbalance,
-            place: Place {
-                construct: "!$omp for".to_owned(),
-                file: Some("a.c".to_owned()),
-                line: Some(35),
-                function: None,
-            },
+            place: Place::at("!$omp for", Some("a.c"), Some(35), None),
             ns: n * n * 100_000_000,
             functions: Vec::new(),
             no_sample_ns: None,

@@ -75,12 +75,12 @@ fn run(random: &mut Random, noise: Noise, planted: f64, line: u32) -> Run {
         answers.duration_ns += duration_ns;
         answers.accounting.merge(&accounting);
         answers.regions.push(RegionAnswer {
-            place: Place {
-                construct: "!$omp parallel".to_owned(),
-                file: Some("a.c".to_owned()),
-                line: Some(line + 10 * region),
-                function: Some("main".to_owned()),
-            },
+            place: Place::at(
+                "!$omp parallel",
+                Some("a.c"),
+                Some(line + 10 * region),
+                Some("main"),
+            ),
             visits: 1,
             duration_ns,
             accounting,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use ompt_sys as ompt;
 
+use crate::answers::Place;
 use crate::gaps::Gaps;
 use crate::selection::SelectedThreads;
 use crate::stats::account::{Account, Doing, Kind, Wait, outside};
@@ -259,11 +260,11 @@ impl Collector {
         if !has_time || !self.selected.is_all() && !self.lanes.iter().any(is_selected) {
             return Sums::default();
         }
-        let names: Vec<String> = self
-            .constructs
-            .iter()
-            .map(|construct| construct.sums.stats.name.clone())
-            .collect();
+        let names = self.constructs.iter().map(|construct| {
+            let stats = &construct.sums.stats;
+            (stats.name.clone(), stats.place.clone())
+        });
+        let names: Vec<(String, Place)> = names.collect();
         let constructs = self.constructs.into_iter();
         let constructs = constructs
             .filter(|construct| construct.sums.stats.times.count > 0 && !construct.is_chunk)
@@ -514,16 +515,12 @@ impl Collector {
     }
 
     fn region(&mut self, region: &Region) {
-        let source = region.source.clone().unwrap_or_default();
-        let (file, line) = source.line.unzip();
         self.constructs.push(Collected {
             sums: ConstructSums::of(
                 ConstructStats {
                     name: region.name.clone(),
                     category: region.category.name(),
-                    function: source.function,
-                    file,
-                    line,
+                    place: Place::of(region),
                     ..ConstructStats::default()
                 },
                 matches!(Kind::of(region), Kind::Parallel),

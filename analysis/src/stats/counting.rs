@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::answers::{Place, WorkCounts};
 use crate::selection::SelectedThreads;
 use crate::stats::add;
+use crate::summary::pairs;
 use crate::window::Windows;
 
 /// What the tracer does at a boundary is a tenth and more of what is counted in shorter visits.
@@ -23,8 +24,11 @@ const UNKNOWN: u64 = u64::MAX;
 /// What threads counted in a construct at one place, and in no other construct inside.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CounterStats {
-    /// The construct and its place.
-    pub construct: String,
+    /// Construct and place as timelines show them: `!$omp for @stencil.c:41`.
+    pub name: String,
+    /// The construct that the programmer wrote, also of a wait for it, and where it is.
+    #[serde(flatten)]
+    pub place: Place,
     /// How often threads came into it.
     pub visits: u64,
     /// The time in which the counters counted.
@@ -42,7 +46,7 @@ pub struct CounterStats {
 
 impl CounterStats {
     /// The sums of a construct, with what follows from them.
-    fn of(construct: String, sums: Sums) -> CounterStats {
+    fn of((name, place): Named, sums: Sums) -> CounterStats {
         let Sums {
             visits, ns, values, ..
         } = sums;
@@ -64,7 +68,8 @@ impl CounterStats {
         CounterStats {
             ipc: ratio(instructions, value("cycles")),
             ghz: ratio(value("cycles"), value("task-clock")),
-            construct,
+            name,
+            place,
             visits,
             counted_ns: ns,
             no_ratios,
@@ -73,24 +78,27 @@ impl CounterStats {
     }
 }
 
+/// A construct: its name for people, and its place.
+type Named = (String, Place);
+
 /// The sums of a construct.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Sums {
     visits: u64,
     ns: u64,
     values: BTreeMap<String, u64>,
-    /// Where it is, of a construct in which threads work and do not wait.
-    work: Option<Place>,
+    /// Threads work there, and do not wait.
+    is_work: bool,
 }
 
 impl Sums {
     /// What findings need, where the processor's counters were counted long enough.
-    fn work_counts(&self) -> Option<WorkCounts> {
-        let stats = CounterStats::of(String::new(), self.clone());
+    fn work_counts(&self, place: &Place) -> Option<WorkCounts> {
+        let stats = CounterStats::of(Named::default(), self.clone());
         let value = |name: &str| self.values.get(name).copied();
         stats.ipc?;
         Some(WorkCounts {
-            place: self.work.clone()?,
+            place: self.is_work.then(|| place.clone())?,
             ns: self.ns,
             instructions: value("instructions")?,
             cycles: value("cycles")?,
@@ -103,7 +111,8 @@ impl Sums {
 /// The sums of some processes, by construct. They merge in any order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CounterSums {
-    constructs: BTreeMap<String, Sums>,
+    #[serde(with = "pairs")]
+    constructs: BTreeMap<Named, Sums>,
     /// Counters were asked for.
     was_asked: bool,
     /// What could not be counted, and why.
@@ -120,11 +129,11 @@ impl CounterSums {
         }
     }
 
-    fn add(&mut self, construct: String, more: Sums) {
+    fn add(&mut self, construct: Named, more: Sums) {
         let sums = self.constructs.entry(construct).or_default();
         add(&mut sums.visits, more.visits);
         add(&mut sums.ns, more.ns);
-        sums.work = sums.work.take().or(more.work);
+        sums.is_work |= more.is_work;
         for (name, value) in more.values {
             add(sums.values.entry(name).or_default(), value);
         }
@@ -141,8 +150,8 @@ impl CounterSums {
     /// The constructs in which threads work, with what findings need.
     pub(crate) fn work_counts(&self) -> Vec<WorkCounts> {
         self.constructs
-            .values()
-            .filter_map(Sums::work_counts)
+            .iter()
+            .filter_map(|((_, place), sums)| sums.work_counts(place))
             .collect()
     }
 
@@ -169,7 +178,7 @@ pub(crate) struct CounterCollector {
     /// Threads so far.
     place: u32,
     /// The constructs, by region: several may have one name.
-    constructs: Vec<(String, Sums)>,
+    constructs: Vec<(Named, Sums)>,
     /// Outside of all regions.
     outside: Sums,
     /// The sums so far: what is known without the timeline.
@@ -219,10 +228,11 @@ impl CounterCollector {
             Category::User,
         ];
         let sums = Sums {
-            work: works.contains(&region.category).then(|| Place::of(region)),
+            is_work: works.contains(&region.category),
             ..Sums::default()
         };
-        self.constructs.push((region.name.clone(), sums));
+        let named = (region.name.clone(), Place::of(region));
+        self.constructs.push((named, sums));
     }
 
     fn is_outside(&self, time: i64) -> bool {
@@ -262,7 +272,8 @@ impl CounterCollector {
     /// The sums.
     pub(crate) fn sums(self) -> CounterSums {
         let mut sums = self.sums;
-        let outside = [("outside of regions".to_owned(), self.outside)];
+        let name = "outside of regions";
+        let outside = [((name.to_owned(), Place::new(name)), self.outside)];
         for (construct, of_region) in self.constructs.into_iter().chain(outside) {
             sums.add(construct, of_region);
         }
@@ -310,9 +321,9 @@ mod tests {
             visits,
             ns: 1,
             values: values.collect(),
-            work: None,
+            ..Sums::default()
         };
-        CounterStats::of("a loop".to_owned(), sums)
+        CounterStats::of(Named::default(), sums)
     }
 
     /// What a thread that is in a region of this category counts, from the process on.
@@ -340,6 +351,7 @@ mod tests {
             source: Some(Source {
                 function: Some("triad".to_owned()),
                 line: Some(("/src/stream.c".to_owned(), 20)),
+                ..Source::default()
             }),
         };
         let at = |time| Point {
@@ -373,12 +385,7 @@ mod tests {
     fn constructs_in_which_threads_work_are_for_findings() {
         let values = [3_000_000, 500_000, 10_000];
         let expected = WorkCounts {
-            place: Place {
-                construct: "!$omp for".to_owned(),
-                file: Some("/src/stream.c".to_owned()),
-                line: Some(20),
-                function: Some("triad".to_owned()),
-            },
+            place: Place::at("!$omp for", Some("/src/stream.c"), Some(20), Some("triad")),
             ns: 1_000_000,
             instructions: 500_000,
             cycles: 3_000_000,

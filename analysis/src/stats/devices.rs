@@ -7,9 +7,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::answers::Position;
 use crate::stats::add;
 use crate::summary::words::{self, Word};
 use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::FileNames;
 use omptrace_timeline::DeviceReport;
 use omptrace_timeline::sink::{DeviceWork, Interval, Ns, Source};
 
@@ -54,11 +56,49 @@ pub struct DeviceUse {
     pub memory: Vec<PlaceMemory>,
 }
 
+/// A line of the program. Parts that are not known are `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Site {
+    /// The source file.
+    pub file: Option<String>,
+    /// The line in it.
+    pub line: Option<u32>,
+    /// The function.
+    pub function: Option<String>,
+    /// Whether it is there.
+    pub position: Option<Position>,
+}
+
+impl Site {
+    fn of(source: &Source) -> Site {
+        let (file, line) = source.line.clone().unzip();
+        Site {
+            file,
+            line,
+            function: source.function.clone(),
+            position: source.is_known().then(|| source.position.into()),
+        }
+    }
+
+    /// The order of those with as many bytes: by their names.
+    fn order(&self) -> (Option<String>, &Site) {
+        (self.name(&FileNames::default()), self)
+    }
+
+    /// Its name for people: the file and the line, else the function; `None` where neither is known.
+    pub(crate) fn name(&self, file_names: &FileNames) -> Option<String> {
+        let line = self.file.as_deref().zip(self.line);
+        let line = line.map(|(file, line)| format!("{}:{line}", file_names.name(file)));
+        line.or_else(|| self.function.clone())
+    }
+}
+
 /// What one line of the program allocated.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlaceMemory {
-    /// Where the host asked for it, as in `app.c:12`, else the function; empty where neither is known.
-    pub place: String,
+    /// Where the host asked for it.
+    #[serde(flatten)]
+    pub site: Site,
     /// How often.
     pub allocations: u64,
     /// Bytes of it that were in use at once, at most.
@@ -68,8 +108,9 @@ pub struct PlaceMemory {
 /// Transfers of one line of the program, in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlaceTransfers {
-    /// Where the host asked for them, as in `app.c:12`, else the function; empty where neither is known.
-    pub place: String,
+    /// Where the host asked for them.
+    #[serde(flatten)]
+    pub site: Site,
     /// `to_device` or `from_device`.
     #[serde(deserialize_with = "words::word")]
     pub direction: Word,
@@ -205,10 +246,17 @@ impl Devices {
 }
 
 impl DeviceUse {
+    /// The names of its lines' files for people.
+    pub(crate) fn file_names(&self) -> FileNames {
+        let places = self.places.iter().map(|place| &place.site);
+        let sites = places.chain(self.memory.iter().map(|place| &place.site));
+        FileNames::of(sites.filter_map(|site| site.file.as_deref()))
+    }
+
     /// Takes over how much memory was in use.
     pub(super) fn set_memory(&mut self, report: &DeviceReport) {
         let of_place = |memory: &omptrace_timeline::MemoryOfPlace| PlaceMemory {
-            place: place_of(&memory.source),
+            site: Site::of(&memory.source),
             allocations: memory.allocations,
             peak_bytes: memory.peak_bytes,
         };
@@ -216,7 +264,7 @@ impl DeviceUse {
         self.memory = report.memory.iter().map(of_place).collect();
         self.memory.sort_by(|one, other| {
             let by_bytes = other.peak_bytes.cmp(&one.peak_bytes);
-            by_bytes.then_with(|| one.place.cmp(&other.place))
+            by_bytes.then_with(|| one.site.order().cmp(&other.site.order()))
         });
     }
 }
@@ -230,7 +278,9 @@ impl Device {
         let mut places = places.concat();
         places.sort_by(|one, other| {
             let by_bytes = other.bytes.cmp(&one.bytes);
-            by_bytes.then_with(|| (one.direction, &one.place).cmp(&(other.direction, &other.place)))
+            by_bytes.then_with(|| {
+                (one.direction, one.site.order()).cmp(&(other.direction, other.site.order()))
+            })
         });
         let (to_device, to) = to.stats();
         let (from_device, from) = from.stats();
@@ -267,7 +317,7 @@ impl Moved {
     fn at(&mut self, source: &Source, bytes: u64, ns: Option<u64>) {
         if !self.places.contains_key(source) {
             let new = PlaceTransfers {
-                place: place_of(source),
+                site: Site::of(source),
                 total_ns: Some(0),
                 ..PlaceTransfers::default()
             };
@@ -301,17 +351,6 @@ impl Moved {
             bytes_per_second: ns.and_then(|ns: u64| u64::try_from(rate(ns)).ok()),
         };
         (transfers, spans)
-    }
-}
-
-/// A place for people: the file without its folder and the line, else the function.
-fn place_of(source: &Source) -> String {
-    match (&source.line, &source.function) {
-        (Some((file, line)), _) => {
-            let file = file.rsplit('/').next().unwrap_or(file);
-            format!("{file}:{line}")
-        }
-        (None, function) => function.clone().unwrap_or_default(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use ompt_sys as ompt;
 
+use crate::answers::Place;
 use crate::stats::{LockStats, Times, add};
 use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::sink::{LockId, Ns, Process, split_place};
@@ -189,12 +190,12 @@ impl Locks {
     }
 
     /// The numbers of what was held or asked for in a process, numbered in the order in which they were met. `names` are
-    /// those of regions.
+    /// those of regions, with their places.
     pub(super) fn stats(
         self,
         process_id: u32,
         process: &Process,
-        names: &[String],
+        names: &[(String, Place)],
     ) -> Vec<LockStats> {
         let mut locks: Vec<_> = self.known.into_iter().collect();
         locks.retain(|((_, LockId(wait_id)), lock)| {
@@ -210,15 +211,16 @@ impl Locks {
             };
             let kind = kind_name(lock.kind);
             let place = lock.region.and_then(|region| names.get(region));
+            let place = place.filter(|(name, _)| !split_place(name).1.is_empty());
+            let (place_name, place) = place.cloned().unzip();
             LockStats {
                 process: process.name.clone(),
                 process_id,
                 name: format!("{kind} {wait_id:#x}"),
                 kind,
                 number,
-                place: place
-                    .filter(|name| !split_place(name).1.is_empty())
-                    .cloned(),
+                place,
+                place_name,
                 acquisitions: lock.acquisitions,
                 waits: reports_waits.then_some(lock.waits),
                 waiting_ns: reports_waits.then_some(lock.waiting_ns),

@@ -37,7 +37,7 @@ pub(crate) use collector::Collector;
 pub use counting::CounterStats;
 pub(crate) use counting::CounterSums;
 pub(crate) use devices::Devices;
-pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Transfers};
+pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Site, Transfers};
 pub use flame::{FlameFrame, FlameGraph};
 pub(crate) use functions::FunctionSums;
 pub use functions::{FunctionStats, SampledTime};
@@ -50,7 +50,7 @@ use rows::sums;
 pub(crate) use sums::Sums;
 pub use table::By;
 
-use crate::answers::{Accounting, Answers, Efficiency};
+use crate::answers::{Accounting, Answers, Efficiency, Place};
 use crate::summary::words::{self, Word};
 use omptrace_timeline::Reports;
 use omptrace_timeline::sink::{Ns, Process, ThreadRole};
@@ -343,19 +343,13 @@ impl Times {
 /// Numbers of one construct at one place in the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ConstructStats {
-    /// The construct and its place: `!$omp parallel @stencil.c:41`.
+    /// Construct and place as timelines show them: `!$omp parallel @stencil.c:41`, `!$omp taskwait wait @stencil.c:60`.
     pub name: String,
     /// The kind of construct.
     pub category: &'static str,
-    /// The function that it is in; left out where it is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub function: Option<String>,
-    /// The source file; left out where it is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The line in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
+    /// The construct that the programmer wrote, also of a wait for it, and where it is.
+    #[serde(flatten)]
+    pub place: Place,
     /// How often it occurred, and the times from begin to end; 0 for what has no duration.
     #[serde(flatten)]
     pub times: Times,
@@ -546,8 +540,11 @@ pub struct LockStats {
     pub kind: &'static str,
     /// Its number: the locks of a process in the order in which they were made or first asked for.
     pub number: usize,
-    /// Where it was made, or else first asked for or held: `omp_init_lock @locks.c:12`.
-    pub place: Option<String>,
+    /// Where it was made, or else first asked for or held.
+    pub place: Option<Place>,
+    /// That place as timelines show it: `omp_init_lock @locks.c:12`.
+    #[serde(skip)]
+    pub place_name: Option<String>,
     /// How often a thread got it. Where the runtime reports a release only, that counts.
     pub acquisitions: u64,
     /// How often another thread had it when a thread asked for it that got it; `None` where the runtime does not say.

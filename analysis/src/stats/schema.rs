@@ -100,9 +100,6 @@ fn sample() -> Stats {
             ..ProcessStats::default()
         }],
         constructs: vec![ConstructStats {
-            function: Some(String::new()),
-            file: Some(String::new()),
-            line: Some(0),
             team: Some(TeamStats::default()),
             schedule: Some(String::new()),
             of_loop: Some(LoopStats::default()),
@@ -118,6 +115,7 @@ fn sample() -> Stats {
         not_counted: vec![String::new()],
         threads: vec![ThreadStats::default()],
         locks: vec![LockStats {
+            place: Some(place()),
             times: Some(Times::default()),
             ..LockStats::default()
         }],

@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use omptrace_timeline::DeviceReport;
 use omptrace_timeline::schedule;
+use omptrace_timeline::sink::split_place;
 use omptrace_trace_format::Ending;
 use serde::{Deserialize, Serialize};
 
-use crate::answers::Accounting;
+use crate::answers::{Accounting, Place};
 use crate::stats::collector::OpenLoop;
 use crate::stats::histogram::Histogram;
 use crate::stats::wire::StoredSums;
@@ -29,14 +30,8 @@ pub(crate) struct Sums {
     pub(super) constructs: BTreeMap<Key, ConstructSums>,
 }
 
-/// Name, category, function, file and line of a construct.
-pub(super) type Key = (
-    String,
-    &'static str,
-    Option<String>,
-    Option<String>,
-    Option<u32>,
-);
+/// Name, category and place of a construct.
+pub(super) type Key = (String, &'static str, Place);
 
 /// The sums of one process.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -76,9 +71,7 @@ impl ConstructSums {
         let stats = ConstructStats {
             name: self.stats.name.clone(),
             category: self.stats.category,
-            function: self.stats.function.clone(),
-            file: self.stats.file.clone(),
-            line: self.stats.line,
+            place: self.stats.place.clone(),
             ..ConstructStats::default()
         };
         ConstructSums::of(stats, self.is_parallel)
@@ -106,17 +99,19 @@ impl ConstructSums {
 
     fn key(&self) -> Key {
         let stats = &self.stats;
-        (
-            stats.name.clone(),
-            stats.category,
-            stats.function.clone(),
-            stats.file.clone(),
-            stats.line,
-        )
+        // Two processes may need other folders to tell a file apart.
+        let name = match stats.place.position {
+            Some(_) => split_place(&stats.name).0,
+            None => &stats.name,
+        };
+        (name.to_owned(), stats.category, stats.place.clone())
     }
 
     pub(super) fn merge(&mut self, other: ConstructSums) {
         let (stats, more) = (&mut self.stats, other.stats);
+        if (more.name.len(), &more.name) > (stats.name.len(), &stats.name) {
+            stats.name = more.name;
+        }
         let has_whole = !self.durations.is_empty();
         stats
             .times

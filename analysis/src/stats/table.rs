@@ -244,7 +244,7 @@ fn counter_row(table: &mut Table, stats: &CounterStats, names: &[&str], has_rati
     }
     cells.extend(names.iter().map(value));
     let below = stats.no_ratios.clone().filter(|_| has_ratios);
-    table.row_above(short_name(&stats.construct).to_owned(), cells, below);
+    table.row_above(short_name(&stats.name).to_owned(), cells, below);
 }
 
 impl SampledTime {
@@ -310,7 +310,7 @@ fn lock_row(table: &mut Table, stats: &LockStats) {
     ];
     let address = stats.name.strip_prefix("lock ").unwrap_or(&stats.name);
     let name = format!("L{} {address}", stats.number);
-    table.row_above(name, cells, stats.place.clone());
+    table.row_above(name, cells, stats.place_name.clone());
 }
 
 const DEVICE: [Column; 5] = [
@@ -326,15 +326,14 @@ const TRANSFERS: [Column; 3] = [column("count", 1), column("moved", 0), column("
 /// The transfers for each line, of a device.
 fn transfer_rows(table: &mut Table, device: &DeviceUse, with_process: bool) {
     let name = device_name(device, with_process);
+    let file_names = device.file_names();
     for of_place in &device.places {
         let direction = match of_place.direction {
             "to_device" => "to",
             _ => "from",
         };
-        let place = match &of_place.place[..] {
-            "" => String::new(),
-            place => format!(" @{place}"),
-        };
+        let place = of_place.site.name(&file_names);
+        let place = place.map_or_else(String::new, |place| format!(" @{place}"));
         let cells = [
             of_place.count.to_string(),
             bytes(of_place.bytes),
@@ -349,11 +348,10 @@ const MEMORY: [Column; 2] = [column("allocations", 0), column("in use at once", 
 /// What each line allocated, of a device.
 fn memory_rows(table: &mut Table, device: &DeviceUse, with_process: bool) {
     let name = device_name(device, with_process);
+    let file_names = device.file_names();
     for of_place in &device.memory {
-        let place = match &of_place.place[..] {
-            "" => String::new(),
-            place => format!(" @{place}"),
-        };
+        let place = of_place.site.name(&file_names);
+        let place = place.map_or_else(String::new, |place| format!(" @{place}"));
         let cells = [of_place.allocations.to_string(), bytes(of_place.peak_bytes)];
         table.row(format!("on {name}{place}"), cells);
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::answers::Place;
 use crate::stats::histogram::Histogram;
 use crate::stats::sums::{ConstructSums, ProcessSums, Sums};
 use crate::stats::{
@@ -36,9 +37,7 @@ struct StoredConstruct {
     name: String,
     #[serde(deserialize_with = "words::word")]
     category: Word,
-    function: Option<String>,
-    file: Option<String>,
-    line: Option<u32>,
+    place: Place,
     times: StoredTimes,
     self_ns: u64,
     waiting_ns: Option<u64>,
@@ -59,7 +58,8 @@ struct StoredLock {
     #[serde(deserialize_with = "words::word")]
     kind: Word,
     number: usize,
-    place: Option<String>,
+    place: Option<Place>,
+    place_name: Option<String>,
     acquisitions: u64,
     waits: Option<u64>,
     waiting_ns: Option<u64>,
@@ -132,6 +132,7 @@ impl From<ProcessSums> for StoredProcess {
             kind: lock.kind,
             number: lock.number,
             place: lock.place,
+            place_name: lock.place_name,
             acquisitions: lock.acquisitions,
             waits: lock.waits,
             waiting_ns: lock.waiting_ns,
@@ -164,6 +165,7 @@ impl From<StoredProcess> for ProcessSums {
             kind: lock.kind,
             number: lock.number,
             place: lock.place,
+            place_name: lock.place_name,
             acquisitions: lock.acquisitions,
             waits: lock.waits,
             waiting_ns: lock.waiting_ns,
@@ -194,9 +196,7 @@ impl From<ConstructSums> for StoredConstruct {
         let ConstructStats {
             name,
             category,
-            function,
-            file,
-            line,
+            place,
             times,
             self_ns,
             waiting_ns,
@@ -207,9 +207,7 @@ impl From<ConstructSums> for StoredConstruct {
         StoredConstruct {
             name,
             category,
-            function,
-            file,
-            line,
+            place,
             times: times.into(),
             self_ns,
             waiting_ns,
@@ -227,9 +225,7 @@ impl From<StoredConstruct> for ConstructSums {
         let stats = ConstructStats {
             name: stored.name,
             category: stored.category,
-            function: stored.function,
-            file: stored.file,
-            line: stored.line,
+            place: stored.place,
             times: stored.times.into(),
             self_ns: stored.self_ns,
             waiting_ns: stored.waiting_ns,

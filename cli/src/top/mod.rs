@@ -18,6 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
+use omptrace_analysis::answers::SCHEMA;
 use serde::Serialize;
 
 use crate::answer::AnswerOptions;
@@ -27,8 +28,6 @@ use crate::{message, streams, units};
 pub(crate) use live::Live;
 use watch::{Choice, Look, Watched};
 
-/// The version of the JSON of `--once`. It grows when a field changes its meaning or goes away.
-const SCHEMA: u32 = 1;
 /// Events that a single look interprets: nobody waits for the next one.
 const MAX_EVENTS_OF_ONE_LOOK: usize = 1 << 20;
 

@@ -320,12 +320,7 @@ mod tests {
             of_region.add(Cause::Useful, 10);
             of_region.add(Cause::Barrier, lost);
             RegionAnswer {
-                place: Place {
-                    construct: "!$omp parallel".to_owned(),
-                    file: Some("a.c".to_owned()),
-                    line: Some(line),
-                    function: None,
-                },
+                place: Place::at("!$omp parallel", Some("a.c"), Some(line), None),
                 visits,
                 duration_ns: 7_000_000,
                 accounting: of_region,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use omptrace_analysis::ProcessStats;
 use omptrace_analysis::Stats;
-use omptrace_analysis::answers::{Answers, Cause, Place, RegionAnswer, SCHEMA};
+use omptrace_analysis::answers::{Answers, Blame, Cause, Place, RegionAnswer, SCHEMA};
 use serde_json::Value;
 
 use crate::support::{Said, folder, omptrace, run};
@@ -24,16 +24,18 @@ fn write_run(folder: &Path, name: &str, threads: u32, useful: u64, imbalance: u6
     answers.accounting.add(Cause::Imbalance, imbalance * ns);
     answers.efficiency.parallel = answers.accounting.share(Cause::Useful);
     answers.regions.push(RegionAnswer {
-        place: Place {
-            construct: "!$omp parallel".to_owned(),
-            file: Some("a.c".to_owned()),
-            line: Some(7),
-            function: Some("main".to_owned()),
-        },
+        place: Place::at("!$omp parallel", Some("a.c"), Some(7), Some("main")),
         visits: 1,
         duration_ns: answers.duration_ns,
         accounting: answers.accounting,
         efficiency: answers.efficiency,
+    });
+    answers.blame.push(Blame {
+        cause: Cause::Imbalance,
+        place: answers.regions[0].place.clone(),
+        ns: imbalance * ns,
+        functions: Vec::new(),
+        no_sample_ns: None,
     });
     let stats = Stats {
         answers,
@@ -45,7 +47,7 @@ fn write_run(folder: &Path, name: &str, threads: u32, useful: u64, imbalance: u6
 }
 
 /// A folder with two sets of runs: `b` loses a fifth more by imbalance than `a`.
-fn two_sets(test: &str) -> PathBuf {
+pub(crate) fn two_sets(test: &str) -> PathBuf {
     let folder = folder(test);
     for (index, noise) in [0, 3, 1, 2, 4].into_iter().enumerate() {
         write_run(&folder, &format!("a{index}.json"), 4, 800 + noise, 200);
@@ -57,6 +59,7 @@ fn two_sets(test: &str) -> PathBuf {
             400 + noise,
         );
     }
+    write_run(&folder, "more.json", 8, 400, 400);
     folder
 }
 
@@ -303,8 +306,8 @@ fn what_stats_is_to_select_must_be_there() {
 }
 
 #[test]
-fn no_answer_is_longer_than_16_kib_unless_asked_for() {
-    let folder = folder_with_trace("no_answer_is_longer_than_16_kib");
+fn json_is_complete_unless_less_is_asked_for() {
+    let folder = folder_with_trace("json_is_complete");
     let mut traces = Vec::new();
     for index in 0..300 {
         let name = format!("{index}.omptrace");
@@ -312,34 +315,95 @@ fn no_answer_is_longer_than_16_kib_unless_asked_for() {
         traces.push(name);
     }
     let traces = traces.join(" ");
-    for command in [
-        "stats",
-        "stats --json",
-        "info --json",
-        "check --json",
-        "stats --by process",
-    ] {
+    for command in ["stats --json", "info --json", "check --json"] {
         let answer = said(&folder, &format!("{command} {traces}"));
         // What is wrong with the made trace does not matter here.
         assert!(answer.status < Some(2), "{answer:?}");
-        assert!(
-            answer.stdout.len() <= 16 << 10,
-            "{command}: {}",
-            answer.stdout.len()
-        );
-        let is_said = ["\"left_out\":", "\nshortened; "]
-            .iter()
-            .any(|words| answer.stdout.contains(words));
-        assert!(is_said, "{command}: {}", answer.stdout);
+        assert!(answer.stdout.len() > 16 << 10, "{command}");
+        assert!(!answer.stdout.contains("left_out"), "{command}");
         for all in ["--all", "--top 0"] {
             let all = said(&folder, &format!("{command} {all} {traces}"));
-            assert!(all.stdout.len() > 16 << 10, "{command}");
-            assert!(!all.stdout.contains("left_out") && !all.stdout.contains("shortened"));
+            assert_eq!(all.stdout, answer.stdout, "{command}");
         }
+        let cut = said(&folder, &format!("{command} --max-bytes 12K {traces}"));
+        assert!(cut.stdout.len() <= 12_000, "{}", cut.stdout.len());
+        assert!(cut.stdout.contains("\"left_out\":"), "{}", cut.stdout);
     }
+    let table = said(&folder, &format!("stats --by process {traces}"));
+    assert!(table.stdout.len() <= 16 << 10, "{}", table.stdout.len());
+    assert!(table.stdout.contains("\nshortened; "), "{}", table.stdout);
     let check = json(&said(&folder, "check --json made.omptrace"));
     assert_eq!(
-        (check["is_sound"].is_boolean(), &check["input"]),
-        (true, &"made.omptrace".into())
+        (
+            &check["schema"],
+            check["is_sound"].is_boolean(),
+            &check["input"]
+        ),
+        (&SCHEMA.into(), true, &"made.omptrace".into())
     );
+}
+
+/// A region that ends a function has its caller's line. Between two builds, lines move.
+#[test]
+fn regions_inside_of_lines_are_compared() {
+    let folder = two_sets("regions_inside_of_lines_are_compared");
+    let moved = |name: &str, edit: &dyn Fn(&mut serde_json::Map<String, Value>)| {
+        let text = fs::read_to_string(folder.join("a0.json")).unwrap();
+        let mut run: Value = serde_json::from_str(&text).unwrap();
+        edit(run["regions"][0].as_object_mut().unwrap());
+        if !run["regions"][0]
+            .as_object()
+            .unwrap()
+            .contains_key("position")
+        {
+            run["schema"] = 1.into();
+            run.as_object_mut().unwrap().remove("blame");
+            run["blame"] = serde_json::json!([]);
+        }
+        fs::write(folder.join(name), run.to_string()).unwrap();
+    };
+    moved("before.json", &|region| {
+        region.insert("position".to_owned(), "inside".into());
+    });
+    moved("after.json", &|region| {
+        region.insert("position".to_owned(), "inside".into());
+        region.insert("line".to_owned(), 9.into());
+    });
+    // As schema 1 had it.
+    moved("old.json", &|region| {
+        region.insert(
+            "construct".to_owned(),
+            "!$omp parallel inside @a.c:5".into(),
+        );
+        for field in ["file", "line", "function"] {
+            region.insert(field.to_owned(), Value::Null);
+        }
+        for field in ["is_directive", "position"] {
+            region.remove(field);
+        }
+    });
+    let regions = |one: &str, other: &str| {
+        let answer = json(&said(&folder, &format!("diff --json {one} {other}")));
+        let rows = answer["rows"].as_array().unwrap().clone();
+        let rows = rows.into_iter().map(|row| row["region"].clone());
+        let mut regions: Vec<Value> = rows.filter(|region| !region.is_null()).collect();
+        regions.dedup();
+        regions
+    };
+    for before in ["before.json", "old.json"] {
+        let found = regions(before, "after.json");
+        let [region] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(
+            (&region["after"]["line"], &region["after"]["position"]),
+            (&9.into(), &"inside".into()),
+            "{region}"
+        );
+        assert_eq!(region["before"]["construct"], "parallel", "{region}");
+    }
+    // A construct that is at a line is another one.
+    assert_eq!(regions("a0.json", "after.json").len(), 2);
+    let text = said(&folder, "diff --all before.json after.json").stdout;
+    assert!(text.contains("!$omp parallel inside @a.c:7"), "{text}");
 }

@@ -8,6 +8,7 @@ mod doctor;
 mod earlier_versions;
 mod help;
 mod hostile_names;
+mod json_document;
 mod libgomp;
 mod manual;
 mod old_runtimes;

@@ -1,6 +1,7 @@
 //! Possible improvements, as cards.
 
 use super::*;
+use omptrace_analysis::answers::Position;
 
 /// The command that opens a moment in a viewer.
 pub(crate) fn view_command(view: &str, moment: &Moment) -> String {
@@ -38,7 +39,10 @@ pub(crate) fn findings(out: &mut String, report: &Report<'_>, limits: &Limits) {
             (share * 100.0).clamp(0.0, 100.0),
             Text(&finding.text)
         );
-        if let Some(function) = &finding.place.function {
+        // Where the line is not the construct's own, neither is the function.
+        if let Some(function) = &finding.place.function
+            && finding.place.position != Some(Position::Inside)
+        {
             let _ = write!(
                 out,
                 "<p class=note>in <code>{}</code></p>",

@@ -24,7 +24,6 @@ use crate::Report;
 use crate::group::{self, GROUPS};
 use crate::html::{Text, percent, short};
 use crate::limits::Limits;
-use crate::source;
 
 pub(crate) use blame::blame;
 pub(crate) use comparison::comparison;
@@ -193,7 +192,7 @@ fn thread_name(report: &Report<'_>, process: &str, thread: &str) -> String {
 
 /// A place in words. Serial code is named by the lines around it.
 fn place(place: &Place) -> String {
-    match source::is_serial(place) {
+    match place.is_serial() {
         true => short(&place.construct),
         false => short(&place.long()),
     }

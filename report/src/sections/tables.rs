@@ -54,7 +54,7 @@ pub(crate) fn tables(out: &mut String, report: &Report<'_>, limits: &Limits) {
         section(out, "locks", "Locks", "");
         let rows = stats.locks.iter().map(|lock| {
             vec![
-                Cell::Name(lock.place.clone().unwrap_or_else(|| lock.name.clone())),
+                Cell::Name(lock.place_name.clone().unwrap_or_else(|| lock.name.clone())),
                 Cell::Name(lock.kind.to_owned()),
                 Cell::count(lock.acquisitions),
                 Cell::known_count(lock.waits),

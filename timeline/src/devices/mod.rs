@@ -657,7 +657,7 @@ fn kernel_label(
             None => "kernel".into(),
         });
     };
-    let line = source.line.as_ref().map(|(_, line)| *line);
+    let line = source.own_line().map(|(_, line)| line);
     let of_image = || match line {
         Some(line) => images.function(line).map(str::to_owned),
         None => source

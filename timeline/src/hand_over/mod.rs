@@ -226,6 +226,7 @@ mod tests {
         let source = Source {
             function: Some("f".to_owned()),
             line: Some(("a.c".to_owned(), 9)),
+            ..Source::default()
         };
         sink.item(&Item::Start { realtime_ns: 10 });
         sink.item(&Item::Process(&Process {

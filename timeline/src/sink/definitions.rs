@@ -176,6 +176,31 @@ pub struct Source {
     pub function: Option<String>,
     /// The file, with its folder, and the line, from 1.
     pub line: Option<(String, u32)>,
+    /// How exact that is.
+    pub position: Position,
+}
+
+impl Source {
+    /// Whether anything is known.
+    pub fn is_known(&self) -> bool {
+        self.function.is_some() || self.line.is_some()
+    }
+
+    /// The file and the line of the construct itself: for formats that cannot say that a line is only near it.
+    pub fn own_line(&self) -> Option<(&str, u32)> {
+        let (file, line) = self.line.as_ref()?;
+        (self.position == Position::At).then_some((file, *line))
+    }
+}
+
+/// How exactly a place in the source is that of a construct.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Position {
+    /// It is there.
+    #[default]
+    At,
+    /// It is in the code at that line, or in a function that is called there: its own line is not known.
+    Inside,
 }
 
 /// A number that changes in the course of time.

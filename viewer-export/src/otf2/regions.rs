@@ -10,7 +10,9 @@ use ompt_sys as ompt;
 use super::options::Enums;
 use super::strings::Strings;
 use omptrace_common::fast_map::FastMap;
-use omptrace_timeline::sink::{Category, Construct, DeviceWork, Region, Source, split_place};
+use omptrace_timeline::sink::{
+    Category, Construct, DeviceWork, Position, Region, Source, split_place,
+};
 use otf2_archive::encoding::StringRef;
 use otf2_archive::records::{self, paradigm, role};
 
@@ -207,9 +209,10 @@ impl Definition<'_> {
             Canonical::Routine => own,
             Canonical::Unknown => name.trim_start_matches("!$omp "),
         };
-        let source = self.source;
-        let (file, line) = match source.and_then(|source| source.line.as_ref()) {
-            Some((file, line)) => (&file[..], *line),
+        // A line that the construct is only near to would be taken for its own.
+        let source = self.source.filter(|source| source.position == Position::At);
+        let (file, line) = match source.and_then(Source::own_line) {
+            Some((file, line)) => (file, line),
             // Score-P's words for what has no file; Scalasca looks for the first.
             None => match self.category {
                 Category::User | Category::Omptrace => ("", 0),

@@ -51,8 +51,8 @@ use omptrace_common::fast_map::Fold;
 use omptrace_timeline::MAX_SEGMENTS;
 use omptrace_timeline::sink::{
     Anchor, Argument, Arguments, Category, Count, Counter, Enter, Function, Instant, Interval,
-    Item, Leave, Link, Location, LocationKind, Ns, Point, Process, ProcessId, Region, RegionId,
-    Sample, Sink, ThreadRole, Wants, short_name,
+    Item, Leave, Link, Location, LocationKind, Ns, Point, Position, Process, ProcessId, Region,
+    RegionId, Sample, Sink, Source, ThreadRole, Wants, short_name,
 };
 use samples::SampleSequence;
 use schema::{
@@ -242,7 +242,9 @@ impl Perfetto {
             region.category,
             Category::ImplicitTask | Category::Sync | Category::Wait
         );
-        let source = region.source.as_ref().filter(|_| has_place).map(|source| {
+        // A line that the construct is only near to would be taken for its own.
+        let is_own = |source: &&Source| has_place && source.position == Position::At;
+        let source = region.source.as_ref().filter(is_own).map(|source| {
             self.sources += 1;
             self.strings.write_source(out, self.sources, source);
             self.sources

@@ -138,7 +138,7 @@ fn memory_is_that_of_the_mapped_arrays() {
     let lines = device.memory.iter();
     let lines: Vec<_> = lines.map(|of| (of.allocations, of.peak_bytes)).collect();
     assert_eq!(lines, [(1, 800), (4, 800)]);
-    assert_eq!(device.memory[0].place, "basic.c:17");
+    assert_eq!(device.memory[0].site.line, Some(17));
 
     // The most at once in a part of the run is not known.
     let part = omptrace_analysis::Options {

@@ -28,10 +28,10 @@ fn json_has_the_facts_of_each_event() {
          8 2 sync_region begin kind=99 task=-\n\
          9 1 control_tool command=64 text=a\"b\n",
     );
-    let expected = r#"{"stream":1,"time_ns":5,"event":"thread_begin","thread_type":"initial","thread_data":null}
-{"stream":1,"time_ns":7,"event":"implicit_task","endpoint":"begin","parallel_data":"0x0","task_data":"0x10000000001","actual_parallelism":0,"index":0,"flags":"0x1"}
-{"stream":2,"time_ns":8,"event":"sync_region","endpoint":"begin","kind":"0x63","parallel_data":null,"task_data":null,"codeptr_ra":"0x0"}
-{"stream":1,"time_ns":9,"event":"control_tool","command":64,"modifier":0,"arg":"0x0","text":"a\"b","codeptr_ra":"0x0"}
+    let expected = r#"{"schema":2,"stream":1,"time_ns":5,"event":"thread_begin","thread_type":"initial","thread_data":null}
+{"schema":2,"stream":1,"time_ns":7,"event":"implicit_task","endpoint":"begin","parallel_data":"0x0","task_data":"0x10000000001","actual_parallelism":0,"index":0,"flags":"0x1"}
+{"schema":2,"stream":2,"time_ns":8,"event":"sync_region","endpoint":"begin","kind":"0x63","parallel_data":null,"task_data":null,"codeptr_ra":"0x0"}
+{"schema":2,"stream":1,"time_ns":9,"event":"control_tool","command":64,"modifier":0,"arg":"0x0","text":"a\"b","codeptr_ra":"0x0"}
 "#;
     assert_eq!(dumped, expected);
 }

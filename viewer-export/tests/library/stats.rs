@@ -572,7 +572,7 @@ fn critical_regions_are_locks_with_a_place() {
     assert_eq!((critical.acquisitions, critical.waiting_ns), (2, Some(2)));
     assert_eq!(critical.times, Some(times([2, 28, 14, 8, 20])));
     assert_eq!(critical.name, "critical 0xc");
-    let place = critical.place.as_deref().expect("a place");
+    let place = critical.place_name.as_deref().expect("a place");
     assert!(place.starts_with("!$omp critical @"), "{place}");
     assert_eq!(of("lock").times, Some(times([1, 5, 5, 5, 5])));
 }

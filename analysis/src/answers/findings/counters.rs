@@ -77,12 +77,7 @@ mod tests {
     /// A loop of four threads that took one of the run's two seconds, with this many instructions in 12 billion cycles.
     fn counted(instructions: u64) -> WorkCounts {
         WorkCounts {
-            place: Place {
-                construct: "!$omp for".to_owned(),
-                file: Some("/src/stream.c".to_owned()),
-                line: Some(20),
-                function: None,
-            },
+            place: Place::at("!$omp for", Some("/src/stream.c"), Some(20), None),
             ns: 4 * SECOND,
             instructions,
             cycles: 12 * SECOND,

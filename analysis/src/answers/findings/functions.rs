@@ -86,12 +86,7 @@ fn finding(
 ) -> Finding {
     Finding {
         id: id.to_owned(),
-        place: Place {
-            construct: construct.to_owned(),
-            file: name.file.clone(),
-            line: None,
-            function: Some(name.function.clone()),
-        },
+        place: Place::at(construct, name.file.as_deref(), None, Some(&name.function)),
         gain_ns: 0,
         text,
         evidence: evidence(figures),

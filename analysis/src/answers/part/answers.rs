@@ -66,11 +66,8 @@ impl Part {
         // Processes that begin later or end earlier than others.
         let whole = duration.saturating_mul(threads);
         let missing = whole.saturating_sub(self.accounting.total());
-        let place = Place {
-            construct: "no process".to_owned(),
-            ..Place::default()
-        };
-        self.lose(Cause::Unobserved, place, missing);
+        self.lose(Cause::Unobserved, Place::new("no process"), missing);
+        let file_names = self.name_files();
         let last = self.lives.iter().map(|life| life.end).max();
         let replayed = replay.and_then(|(_, predicted)| predicted.ends.first());
         let replay_error_ns = replayed.map(|end| end - last.unwrap_or(*end));
@@ -144,7 +141,7 @@ impl Part {
             .map(|(plan, gain)| WhatIf::of(plan, *gain, duration))
             .collect();
         what_if.sort_by_key(|row| Reverse(row.gain_ns));
-        Answers {
+        let mut answers = Answers {
             schema: SCHEMA,
             threads: u32::try_from(threads).unwrap_or(u32::MAX),
             duration_ns: duration,
@@ -172,7 +169,14 @@ impl Part {
                 .map(|(cause, reason)| NotSeen { cause, reason })
                 .collect(),
             mpi_note: self.has_mpi.then(|| MPI_NOT_SEEN.to_owned()),
-        }
+        };
+        let places = answers.what_if.iter_mut().map(|row| &mut row.place);
+        let not_predicted = answers.not_predicted.iter_mut();
+        let places = places.chain(not_predicted.map(|row| &mut row.place));
+        let task_regions = answers.task_regions.iter_mut();
+        let places = places.chain(task_regions.map(|row| &mut row.place));
+        places.for_each(|place| place.name_file(&file_names));
+        answers
     }
 }
 

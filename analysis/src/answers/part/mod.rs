@@ -18,8 +18,9 @@ use crate::answers::{Accounting, Cause, FunctionName, Moment, Place};
 use crate::sum::{Sum, sum};
 use crate::summary::{pairs, words};
 use crate::window::Windows;
+use omptrace_symbols::FileNames;
 
-pub(super) use of_process::{Names, Outcome, place, serial_place};
+pub(super) use of_process::{Names, Outcome, place};
 
 /// When a process ran, and with how many threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -250,6 +251,51 @@ impl Part {
                 *known = reason;
             }
         }
+    }
+
+    /// Names the files of all places for people: each as the others require it. Processes of one program know different files, and the
+    /// names must not depend on who comes first. Gives the names.
+    pub(super) fn name_files(&mut self) -> FileNames {
+        let places = self.regions.keys().chain(self.places.keys());
+        let places = places.chain(self.requested.keys());
+        let places = places.chain(self.blame.keys().map(|(_, place)| place));
+        let places = places.chain(self.instances.keys().map(|(_, place)| place));
+        let places = places
+            .chain(self.path.places.keys())
+            .chain(self.serial.keys());
+        let around = self.serial.values();
+        let places = places.chain(around.flat_map(|(after, before)| after.iter().chain(before)));
+        let blocked = self.blocked.keys().flat_map(|key| {
+            let holder = key.holder.iter().map(|(_, place)| place);
+            holder.chain([&key.waiter.1])
+        });
+        let names = Place::file_names(places.chain(blocked));
+        let name = |mut place: Place| {
+            place.name_file(&names);
+            place
+        };
+        /// The map with other keys, which are equal to those that it had.
+        fn with_keys<K: Ord, V>(map: &mut BTreeMap<K, V>, key: impl Fn(K) -> K) {
+            let entries = std::mem::take(map).into_iter();
+            *map = entries.map(|(old, value)| (key(old), value)).collect();
+        }
+        with_keys(&mut self.regions, name);
+        with_keys(&mut self.places, name);
+        with_keys(&mut self.requested, name);
+        with_keys(&mut self.blame, |(cause, place)| (cause, name(place)));
+        with_keys(&mut self.instances, |(cause, place)| (cause, name(place)));
+        with_keys(&mut self.path.places, name);
+        with_keys(&mut self.serial, name);
+        for (after, before) in self.serial.values_mut() {
+            let places = after.iter_mut().chain(before);
+            places.for_each(|place| place.name_file(&names));
+        }
+        with_keys(&mut self.blocked, |key| BlockedBy {
+            holder: key.holder.map(|(thread, place)| (thread, name(place))),
+            waiter: (key.waiter.0, name(key.waiter.1)),
+            ..key
+        });
+        names
     }
 
     /// Times that were those in windows are those of the whole timeline.

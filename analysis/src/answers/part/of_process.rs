@@ -316,11 +316,7 @@ impl Part {
     }
 
     fn unobserved(&mut self, ns: u64) {
-        let place = Place {
-            construct: "nothing recorded".to_owned(),
-            ..Place::default()
-        };
-        self.lose(Cause::Unobserved, place, ns);
+        self.lose(Cause::Unobserved, Place::new("nothing recorded"), ns);
     }
 
     /// Where events make no sense, a thread's regions may lie before what was known of the others: idle time makes up for it.
@@ -328,7 +324,7 @@ impl Part {
         let whole = end.abs_diff(begin).saturating_mul(threads);
         let total = self.accounting.total();
         if total < whole {
-            let place = serial_place(None, None);
+            let place = Place::serial(None, None);
             self.lose(Cause::Serial, place, whole - total);
         }
         let mut rest = total.saturating_sub(whole);
@@ -383,7 +379,7 @@ impl Part {
 
 fn serial_between(regions: &Regions, (after, before): Between) -> Place {
     let place = |id: PlaceId| &regions.places[id as usize];
-    serial_place(after.map(place), before.map(place))
+    Place::serial(after.map(place), before.map(place))
 }
 
 /// The place of a number; those of serial code are in `serial`.
@@ -391,26 +387,6 @@ pub(in crate::answers) fn place(regions: &Regions, serial: &[Between], id: Place
     match id.checked_sub(SERIAL) {
         Some(number) => serial_between(regions, serial[number as usize]),
         None => regions.places[id as usize].clone(),
-    }
-}
-
-/// Serial code, named by the regions around it.
-pub(in crate::answers) fn serial_place(after: Option<&Place>, before: Option<&Place>) -> Place {
-    let name = |place: &Place| place.source().unwrap_or_else(|| place.construct.clone());
-    let construct = match (after, before) {
-        (Some(after), Some(before)) => {
-            format!("serial code from {} to {}", name(after), name(before))
-        }
-        (None, Some(before)) => format!("serial code before {}", name(before)),
-        (Some(after), None) => format!("serial code after {}", name(after)),
-        (None, None) => "serial code".to_owned(),
-    };
-    let at = before.or(after);
-    Place {
-        construct,
-        file: at.and_then(|place| place.file.clone()),
-        line: at.and_then(|place| place.line),
-        function: at.and_then(|place| place.function.clone()),
     }
 }
 
@@ -486,10 +462,7 @@ mod tests {
     }
 
     fn place_of(id: PlaceId) -> Place {
-        Place {
-            line: Some(100 - id),
-            ..Place::default()
-        }
+        Place::at("", None, Some(100 - id), None)
     }
 
     /// Of two that caused as much, the nanosecond goes to the same place, whatever its number.
