@@ -276,7 +276,7 @@ fn part(value: &Value, names: &[&str]) -> std::result::Result<Value, (String, Ve
     }
 }
 
-/// `value` with the first rows of each list, at any depth, and a field that counts what was left out, by the path of the list.
+/// `value` with the first rows of each list, at any depth. A field counts what was left out, by the path of the list.
 fn first_rows(value: &Value, rows: usize) -> Value {
     let (mut value, mut left_out) = (value.clone(), BTreeMap::new());
     cut_lists(&mut value, rows, "", &mut left_out);
@@ -330,7 +330,7 @@ fn cut_lists(value: &mut Value, rows: usize, path: &str, left_out: &mut BTreeMap
 /// # Errors
 /// It is longer even without the rows of its lists.
 fn fitted(value: Value, max_bytes: NonZero<u64>) -> Result<Value> {
-    let fits = |value: &Value| value.to_string().len() as u64 + 1 <= max_bytes.get();
+    let fits = |value: &Value| (value.to_string().len() as u64) < max_bytes.get();
     if fits(&value) {
         return Ok(value);
     }

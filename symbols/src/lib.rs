@@ -24,7 +24,7 @@
 //! modification, are those that the tracer saw. Files that could not be used are reported as a [`Problem`].
 //!
 //! **One file has one name.** Debug information has a header by as many paths as there are ways to include it (`a/../inc.h`, `./inc.h`);
-//! the table has it by one ([`normalised`]). Files of one name in several folders are shown with as many folders as tell them apart
+//! the table has it by one ([`normalised`]). Files of one name in several folders are shown with as many folders as distinguish them
 //! ([`FileNames`]).
 //!
 //! The names can be stored in the trace ([`Table::to_json`]), which keeps them when it is copied to another machine, or

@@ -1,8 +1,8 @@
-//! Paths of source files: one file has one name, and files of one name are told apart.
+//! Paths of source files: one file has one name, and files of one name are distinguished.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Folders that tell two files apart, at most. Stops paths of thousands of folders from being compared each with each.
+/// Folders that distinguish two files, at most. Stops paths of thousands of folders from being compared each with each.
 const MAX_FOLDERS: usize = 16;
 
 /// The path without `.`, `..` and empty parts, as the text says it: files are not asked. `..` stays where there is nothing before it
@@ -27,10 +27,10 @@ pub fn normalised(path: &str) -> String {
     format!("{root}{}", parts.join("/"))
 }
 
-/// The names of files for people: the last part of the path, with as many folders as it takes to tell two files apart.
+/// The names of files for people: the last part of the path, with as many folders as it takes to distinguish two files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileNames {
-    /// Those that the last part does not tell apart, by path.
+    /// Those that the last part does not distinguish, by path.
     longer: BTreeMap<String, String>,
 }
 
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_one_name_are_told_apart() {
+    fn files_of_one_name_are_distinguished() {
         let names = FileNames::of([
             "/p/a/kernel.c",
             "/p/b/kernel.c",

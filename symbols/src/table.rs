@@ -85,7 +85,7 @@ pub struct Symbol<'t> {
     pub function: Option<&'t str>,
     /// The source file, with its folder where the debug information has it.
     pub file: Option<&'t str>,
-    /// The file's name for people: without its folders, but for those that tell it apart from others of the trace.
+    /// The file's name for people: without its folders, but for those that distinguish it from others of the trace.
     pub file_name: Option<&'t str>,
     /// The line in the source file, from 1.
     pub line: Option<u32>,

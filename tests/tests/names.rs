@@ -488,7 +488,7 @@ fn a_line_of_a_caller_is_not_that_of_the_construct() {
 
 /// One file is one place, whichever way debug information names it, and files of one name look different.
 #[test]
-fn files_are_known_by_their_paths_and_told_apart_by_their_names() {
+fn files_are_known_by_their_paths_and_distinguished_by_their_names() {
     let copy = copy_of("names_of_files.c", Compiler::Clang22, &["-O0"]);
     let folder = copy.folder.path();
     let record = ["record", "-o", "t.omptrace", "--", "./program"];

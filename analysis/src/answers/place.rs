@@ -15,7 +15,7 @@ const SERIAL: &str = "serial code";
 #[serde(from = "PrintedPlace")]
 pub struct Place {
     /// The construct, in no language's spelling: `parallel`, `omp_set_lock`, `serial code before stencil.c:35`. Only where neither file
-    /// nor function is known, its code address stands behind: `parallel @app+0x1234`.
+    /// nor function is known, its code address is behind it: `parallel @app+0x1234`.
     pub construct: String,
     /// Whether the construct is a directive of OpenMP: `parallel`, but not `omp_set_lock`.
     pub is_directive: bool,
@@ -27,7 +27,7 @@ pub struct Place {
     pub function: Option<String>,
     /// How function, file and line are related to the construct.
     pub position: Option<Position>,
-    /// The file's name for people, where the last part of its path does not tell it apart from others. It is no part of what the
+    /// The file's name for people, where the last part of its path does not distinguish it from others. It is no part of what the
     /// place is.
     #[serde(skip)]
     file_name: Option<String>,

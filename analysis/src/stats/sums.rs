@@ -99,7 +99,7 @@ impl ConstructSums {
 
     fn key(&self) -> Key {
         let stats = &self.stats;
-        // Two processes may need other folders to tell a file apart.
+        // Two processes may need other folders to distinguish a file.
         let name = match stats.place.position {
             Some(_) => split_place(&stats.name).0,
             None => &stats.name,
