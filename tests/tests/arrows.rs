@@ -11,10 +11,6 @@ use omptrace_tests::generator;
 use omptrace_tests::trace::{Traced, Traces, convert};
 use omptrace_tests::viewers::{Rows, open_in_catapult, open_in_speedscope, query};
 
-#[allow(dead_code, reason = "what only the tests of the reader need")]
-#[path = "../../viewer-export/tests/library/fixture.rs"]
-mod fixture;
-
 /// An arrow of the text: the places that it leads from and to, with times in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Arrow {
@@ -199,7 +195,7 @@ fn arrows_of_rare_cases_lead_from_cause_to_effect() {
         let text = format!("viewer-export/tests/fixtures/{name}.trace");
         let text = fs::read_to_string(root().join(text)).expect("a fixture");
         let folder = tempfile::tempdir().expect("a temporary folder");
-        fixture::open(&text, folder.path());
+        omptrace_trace_builder::open(&text, folder.path());
         let mut files = fs::read_dir(folder.path()).expect("our folder");
         let trace = files.next().expect("a trace").expect("can be read").path();
         let arrows = expect_everywhere(&trace, folder.path(), name);

@@ -12,6 +12,7 @@ use otf2_archive::check_archive;
 
 use crate::faults::FAULTS_OF_TRACES;
 use crate::fixture;
+use crate::shared::Shared;
 
 /// Checks each item against the promises.
 #[derive(Default)]
@@ -487,7 +488,7 @@ fn nested_tasks(count: u64) -> String {
 fn converted(text: &str) -> (Vec<(&'static str, u64)>, usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let readers = fixture::open(text, folder.path());
-    let out = fixture::Shared::default();
+    let out = Shared::default();
     let report = omptrace_viewer_export::convert(
         &[&readers[0]],
         omptrace_viewer_export::Format::by_name("chrome").expect("a format"),

@@ -5,7 +5,8 @@ use omptrace_trace_format::Finding;
 use omptrace_trace_format::{Reader, Severity};
 use omptrace_viewer_export::{ConvertOptions, FORMATS, convert, dump_json, dump_text};
 
-use crate::fixture::{self, Shared};
+use crate::fixture;
+use crate::shared::Shared;
 
 fn with_trace<T>(text: &str, look: impl Fn(&Reader) -> T) -> T {
     let folder = tempfile::tempdir().expect("a folder");

@@ -11,7 +11,8 @@ use omptrace_timeline::why_no_samples;
 use omptrace_trace_format::Reader;
 use omptrace_viewer_export::{ConvertOptions, FORMATS, Format, convert};
 
-use crate::fixture::{self, Shared};
+use crate::fixture;
+use crate::shared::Shared;
 
 fn fixtures() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")

@@ -11,7 +11,7 @@ use omptrace_trace_format::Finding;
 use omptrace_trace_format::{Reader, Severity};
 use omptrace_viewer_export::{ConvertOptions, Format, convert, dump_json};
 
-use crate::fixture::Shared;
+use crate::shared::Shared;
 use crate::golden::is_as_reviewed;
 
 /// The program executes each section twice on three threads.

@@ -7,11 +7,13 @@ mod contract;
 mod device_traces;
 mod facts;
 mod faults;
-mod fixture;
 mod golden;
 mod historic;
 mod nvidia_devices;
 mod openuh;
 mod parts_of_runs;
+mod shared;
 mod stats;
 mod summaries;
+
+use omptrace_trace_builder as fixture;
