@@ -11,8 +11,15 @@
 #![forbid(unsafe_code)]
 
 pub mod callback;
+pub mod case;
+pub mod compare;
+pub mod generate;
+pub mod judge;
+pub mod known;
 pub mod program;
 pub mod random;
 pub mod run;
+pub mod shrink;
 pub mod simulate;
+pub mod truth;
 pub mod write;

@@ -1,0 +1,88 @@
+//! Cases: programs with the machines that execute them. The number of a case in a run of the test decides its family and its size.
+
+use std::fmt::{self, Display, Formatter};
+
+use crate::generate::{FAMILIES, Family, generate};
+use crate::program::{Kind, Program};
+use crate::random::Random;
+use crate::simulate::Machine;
+
+/// A program, and the machine that executes it.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "their names say it")]
+pub struct Case {
+    pub seed: u64,
+    pub family: &'static str,
+    pub program: Program,
+    pub machine: Machine,
+}
+
+impl Case {
+    /// The case of a seed, with programs of about `size` statements.
+    pub fn of_family(seed: u64, family: Family, size: usize) -> Case {
+        let mut random = Random::new(seed ^ 0x6d6f_6465_6c);
+        let threads = 2 + random.below(3) as usize;
+        let spare = 3 * (family.depth - 1);
+        let machine = Machine {
+            seed,
+            threads: threads + spare,
+            max_wake_up: if random.chance(70) { 0 } else { 50 },
+            is_first_come: random.chance(50),
+            reports_ends_late: random.chance(80),
+        };
+        let program = generate(seed, family, threads, size);
+        Case { seed, family: family.name, program, machine }
+    }
+
+    /// Case `seed`: the families take turns, and programs grow with the number of the turn in `turns`.
+    pub fn new(seed: u64, size: usize) -> Case {
+        let family = FAMILIES[(seed % FAMILIES.len() as u64) as usize];
+        Case::of_family(seed, family, size)
+    }
+
+    /// The constructs of the program, by which kinds of differences are known.
+    pub fn features(&self) -> Vec<&'static str> {
+        let mut features = Vec::new();
+        let mut add = |has: bool, name| {
+            if has {
+                features.push(name);
+            }
+        };
+        let program = &self.program;
+        let task = |test: fn(&crate::program::Task) -> bool| {
+            program.has(|kind| matches!(kind, Kind::Task(task) if test(task)))
+        };
+        add(!self.machine.reports_ends_late, "prompt ends");
+        add(program.depth() > 1, "nested");
+        add(program.has(|kind| matches!(kind, Kind::For { .. })), "for");
+        add(program.has(|kind| matches!(kind, Kind::Ordered { .. })), "ordered");
+        add(program.has(|kind| matches!(kind, Kind::Doacross { .. })), "doacross");
+        add(program.has(|kind| matches!(kind, Kind::Sections { .. })), "sections");
+        add(program.has(|kind| matches!(kind, Kind::Single { .. })), "single");
+        add(program.has(|kind| matches!(kind, Kind::Single { nowait: true, .. })), "single nowait");
+        add(program.has(|kind| matches!(kind, Kind::Masked { .. })), "masked");
+        add(program.has(|kind| matches!(kind, Kind::Exclusive { .. })), "mutex");
+        add(program.has(|kind| matches!(kind, Kind::For { reduction: Some(_), .. })), "reduction");
+        add(program.has(|kind| matches!(kind, Kind::Target { .. })), "target");
+        add(program.has(|kind| matches!(kind, Kind::Task(_) | Kind::Taskloop { .. })), "task");
+        add(task(|task| task.untied), "untied");
+        add(task(|task| task.undeferred || task.is_final), "undeferred");
+        add(task(|task| task.detach.is_some()), "detach");
+        add(task(|task| !task.depend.is_empty()), "depend");
+        add(task(|task| task.body.iter().any(|inner| matches!(inner.kind, Kind::Task(_)))), "grandchild");
+        add(program.has(|kind| matches!(kind, Kind::Taskwait { .. })), "taskwait");
+        add(program.has(|kind| matches!(kind, Kind::Taskwait { depend } if !depend.is_empty())), "taskwait depend");
+        add(program.has(|kind| matches!(kind, Kind::Taskgroup { .. } | Kind::Taskloop { .. })), "taskgroup");
+        add(program.has(|kind| matches!(kind, Kind::Taskyield)), "taskyield");
+        add(program.has(|kind| matches!(kind, Kind::CancelTaskgroup)), "cancel");
+        features
+    }
+}
+
+impl Display for Case {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Machine { threads, max_wake_up, is_first_come, reports_ends_late, .. } = self.machine;
+        writeln!(f, "seed {} of family \"{}\", on {threads} threads; wake-ups take up to {} ns; tasks begin {}; workers report ends {}", self.seed, self.family, max_wake_up.max(1), if is_first_come { "in order" } else { "in any order" }, if reports_ends_late { "late" } else { "promptly" })?;
+        write!(f, "{}", self.program)
+    }
+}

@@ -1,0 +1,173 @@
+//! Where the threads' time went: the intervals of each thread by cause, summed up.
+
+use std::collections::BTreeMap;
+
+use crate::program::{Code, MutexKind, Ns};
+use crate::run::{Activity, Barrier, Run, Span};
+
+/// A time of a thread with one cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names say it")]
+pub struct Interval {
+    pub begin: Ns,
+    pub end: Ns,
+    /// As `docs/analysis.md` names it; empty where the thread has nothing to do.
+    pub cause: &'static str,
+    pub place: Code,
+    pub team: usize,
+}
+
+/// The part of a run that is looked at.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The time from the first to before the second.
+    pub window: (Ns, Ns),
+    /// Only these threads; all where there are none.
+    pub threads: Vec<usize>,
+}
+
+impl Part {
+    /// The whole of `run`.
+    pub fn whole(run: &Run) -> Part {
+        Part { window: (0, run.end), threads: vec![] }
+    }
+
+    fn has(&self, thread: usize) -> bool {
+        self.threads.is_empty() || self.threads.contains(&thread)
+    }
+}
+
+/// Thread time by cause.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accounting {
+    /// N: the most threads that were busy at one time.
+    pub threads: u64,
+    /// T.
+    pub duration: Ns,
+    /// N x T by cause.
+    pub causes: BTreeMap<&'static str, Ns>,
+    /// What of it was the time of a thread, by thread.
+    pub by_thread: Vec<BTreeMap<&'static str, Ns>>,
+}
+
+impl Accounting {
+    /// The time of a cause.
+    pub fn of(&self, cause: &str) -> Ns {
+        self.causes.get(cause).copied().unwrap_or(0)
+    }
+
+    /// The useful time of the busiest thread.
+    pub fn largest(&self) -> Ns {
+        let useful = self.by_thread.iter().map(|own| own.get("useful").copied().unwrap_or(0));
+        useful.max().unwrap_or(0)
+    }
+}
+
+/// The time in which both are.
+pub fn overlap(one: (Ns, Ns), other: (Ns, Ns)) -> Ns {
+    one.1.min(other.1).saturating_sub(one.0.max(other.0))
+}
+
+/// Each thread's time by cause, without gaps.
+pub fn intervals(run: &Run) -> Vec<Vec<Interval>> {
+    let of_thread = |spans: &Vec<Span>| spans.iter().flat_map(|span| split(run, span)).collect();
+    run.spans.iter().map(of_thread).collect()
+}
+
+fn split(run: &Run, span: &Span) -> Vec<Interval> {
+    let doing = span.doing;
+    let cause = match doing.activity {
+        Activity::Barrier(number) => return split_barrier(run, span, &run.teams[doing.team].barriers[number]),
+        Activity::Idle => "",
+        Activity::Useful => "useful",
+        Activity::Fork => "fork",
+        Activity::Join => "join",
+        Activity::TaskWait => "task_wait",
+        Activity::Mutex(MutexKind::Critical, _) => "critical",
+        Activity::Mutex(MutexKind::Lock | MutexKind::NestLock, _) => "lock",
+        Activity::Mutex(MutexKind::Ordered, _) => "ordered",
+        Activity::Reduction => "reduction",
+        Activity::Target => "target",
+    };
+    let (begin, end) = (span.begin, span.end);
+    vec![Interval { begin, end, cause, place: doing.place, team: doing.team }]
+}
+
+/// A wait at a barrier: for members that have not arrived, then for tasks that others run, then for the barrier itself.
+fn split_barrier(run: &Run, span: &Span, barrier: &Barrier) -> Vec<Interval> {
+    let team = span.doing.team;
+    let arrived = barrier.all_arrived.unwrap_or(span.end).clamp(span.begin, span.end);
+    let over = barrier.released.unwrap_or(span.end).clamp(arrived, span.end);
+    let (mut times, mut running) = (vec![span.begin, arrived, over, span.end], 0);
+    let changes = &run.teams[team].running;
+    times.extend(changes.iter().map(|(time, _)| *time).filter(|time| (arrived..over).contains(time)));
+    times.sort_unstable();
+    times.dedup();
+    let ends = changes.iter().filter(|(time, by)| *by < 0 && *time <= over && *time > arrived);
+    let last_task = ends.map(|(time, _)| *time).max().unwrap_or(arrived);
+    let mut changes = changes.iter().peekable();
+    let mut parts = Vec::new();
+    for pair in times.windows(2) {
+        let (begin, end) = (pair[0], pair[1]);
+        while let Some((_, by)) = changes.next_if(|(time, _)| *time <= begin) {
+            running += by;
+        }
+        let cause = if end <= arrived {
+            "imbalance"
+        } else if begin < over && running > 0 {
+            "task_starvation"
+        } else if barrier.is_last && begin >= last_task {
+            "join"
+        } else {
+            "barrier"
+        };
+        parts.push(Interval { begin, end, cause, place: span.doing.place, team });
+    }
+    parts
+}
+
+/// N x T of a part, by cause.
+pub fn accounting(run: &Run, part: &Part) -> Accounting {
+    let mut accounting = Accounting { duration: overlap(part.window, (0, run.end)), ..Accounting::default() };
+    // Changes of the number of busy threads, and of that of open regions.
+    let mut changes: BTreeMap<Ns, (i64, i64)> = BTreeMap::new();
+    let mut change = |begin: Ns, end: Ns, threads: i64, regions: i64| {
+        let (begin, end) = (begin.max(part.window.0), end.min(part.window.1));
+        if begin < end {
+            let at = changes.entry(begin).or_default();
+            (at.0, at.1) = (at.0 + threads, at.1 + regions);
+            let at = changes.entry(end).or_default();
+            (at.0, at.1) = (at.0 - threads, at.1 - regions);
+        }
+    };
+    for (thread, intervals) in intervals(run).iter().enumerate() {
+        let mut own = BTreeMap::new();
+        for interval in intervals.iter().filter(|interval| part.has(thread) && !interval.cause.is_empty()) {
+            let ns = overlap((interval.begin, interval.end), part.window);
+            change(interval.begin, interval.end, 1, 0);
+            if ns > 0 {
+                *own.entry(interval.cause).or_default() += ns;
+                *accounting.causes.entry(interval.cause).or_default() += ns;
+            }
+        }
+        accounting.by_thread.push(own);
+    }
+    for team in run.teams.iter().skip(1) {
+        change(team.begin, team.end, 0, 1);
+    }
+    let mut busy = 0;
+    for (threads, _) in changes.values() {
+        busy += threads;
+        accounting.threads = accounting.threads.max(busy as u64);
+    }
+    let (mut busy, mut open, mut since) = (0, 0, part.window.0);
+    for (time, (threads, regions)) in &changes {
+        let rest = (accounting.threads - busy as u64) * (time - since);
+        if rest > 0 {
+            let cause = if open > 0 { "narrow_team" } else { "serial" };
+            *accounting.causes.entry(cause).or_default() += rest;
+        }
+        (busy, open, since) = (busy + threads, open + regions, *time);
+    }
+    accounting
+}

@@ -1,0 +1,103 @@
+//! Who keeps others waiting, moment by moment: at barriers those that have not arrived, or run tasks; in taskwaits those that run tasks;
+//! at a mutex whoever has it.
+
+use std::collections::BTreeMap;
+
+use crate::program::{Code, MutexKind, Ns};
+use crate::run::{Activity, Doing, Run};
+
+/// Thread time by cause and place. Parts of nanoseconds are shares of several threads.
+pub type Blame = BTreeMap<(&'static str, Code), f64>;
+
+/// What of it is charged where threads wait at barriers or for tasks.
+pub fn blame(run: &Run) -> Blame {
+    let mut blame = Blame::new();
+    for pair in moments(run).windows(2) {
+        let (begin, ns) = (pair[0], (pair[1] - pair[0]) as f64);
+        let now: Vec<Option<Doing>> = run.spans.iter().map(|spans| {
+            let index = spans.partition_point(|span| span.end <= begin);
+            spans.get(index).filter(|span| span.begin <= begin).map(|span| span.doing)
+        }).collect();
+        for team in 1..run.teams.len() {
+            if (run.teams[team].begin..run.teams[team].end).contains(&begin) {
+                at_barriers(run, team, &now, begin, ns, &mut blame);
+                in_taskwaits(run, team, &now, ns, &mut blame);
+            }
+        }
+        for doing in now.iter().flatten() {
+            for_mutex(run, *doing, begin, ns, &mut blame);
+        }
+    }
+    blame
+}
+
+/// The times at which anything changes.
+fn moments(run: &Run) -> Vec<Ns> {
+    let spans = run.spans.iter().flatten().flat_map(|span| [span.begin, span.end]);
+    let barriers = run.teams.iter().flat_map(|team| &team.barriers);
+    let barriers = barriers.flat_map(|barrier| [barrier.all_arrived, barrier.released]);
+    let holds = run.holds.iter().flat_map(|hold| [hold.begin, hold.end]);
+    let mut moments: Vec<Ns> = spans.chain(barriers.flatten()).chain(holds).collect();
+    moments.sort_unstable();
+    moments.dedup();
+    moments
+}
+
+fn at_barriers(run: &Run, team: usize, now: &[Option<Doing>], begin: Ns, ns: f64, blame: &mut Blame) {
+    let record = &run.teams[team];
+    let is_over = |number: usize| record.barriers[number].released.is_some_and(|over| over <= begin);
+    let Some(number) = (0..record.barriers.len()).find(|number| !is_over(*number)) else { return };
+    let own = |member: &usize| now[*member].filter(|doing| doing.team == team);
+    let waits = |member: &&usize| own(member).is_some_and(|doing| doing.activity == Activity::Barrier(number));
+    let waiting = record.members.iter().filter(waits).count() as f64;
+    if waiting == 0.0 {
+        return;
+    }
+    let is_late = |member: &&usize| own(member).is_none_or(|doing| doing.at_barrier != Some(number));
+    let late: Vec<&usize> = record.members.iter().filter(is_late).collect();
+    let (cause, causing) = if late.is_empty() {
+        let runs = |member: &&usize| own(member).is_some_and(|doing| doing.in_task);
+        ("task_starvation", record.members.iter().filter(runs).collect())
+    } else {
+        ("imbalance", late)
+    };
+    for member in &causing {
+        let doing = own(member).filter(|doing| doing.activity != Activity::Fork);
+        let place = doing.map_or(record.place, |doing| doing.place);
+        *blame.entry((cause, place)).or_default() += ns * waiting / causing.len() as f64;
+    }
+}
+
+fn in_taskwaits(run: &Run, team: usize, now: &[Option<Doing>], ns: f64, blame: &mut Blame) {
+    let members = run.teams[team].members.iter();
+    let own: Vec<Doing> = members.filter_map(|member| now[*member]).filter(|doing| doing.team == team).collect();
+    let waiting: Vec<&Doing> = own.iter().filter(|doing| doing.activity == Activity::TaskWait).collect();
+    let runs = |doing: &&Doing| doing.in_task && doing.activity != Activity::TaskWait;
+    let running: Vec<&Doing> = own.iter().filter(runs).collect();
+    if running.is_empty() {
+        for doing in waiting {
+            *blame.entry(("task_wait", doing.place)).or_default() += ns;
+        }
+        return;
+    }
+    for doing in &running {
+        let share = ns * waiting.len() as f64 / running.len() as f64;
+        *blame.entry(("task_wait", doing.place)).or_default() += share;
+    }
+}
+
+/// The place from which another thread has the mutex; where it is free, that from which it was held last while a region was open.
+fn for_mutex(run: &Run, doing: Doing, begin: Ns, ns: f64, blame: &mut Blame) {
+    let Activity::Mutex(kind, number) = doing.activity else { return };
+    let cause = match kind {
+        MutexKind::Critical => "critical",
+        MutexKind::Lock | MutexKind::NestLock => "lock",
+        MutexKind::Ordered => "ordered",
+    };
+    let region = &run.teams[run.outermost(doing.team)];
+    let holds = run.holds.iter().filter(|hold| hold.kind == kind && hold.number == number);
+    let holds = holds.filter(|hold| hold.begin <= begin && hold.end >= region.begin);
+    let last = holds.max_by_key(|hold| hold.end);
+    let place = last.map_or(doing.place, |hold| hold.place);
+    *blame.entry((cause, place)).or_default() += ns;
+}

@@ -1,0 +1,7 @@
+//! What is true of a run, by plain means.
+
+pub mod accounting;
+pub mod blame;
+pub mod path;
+pub mod replay;
+pub mod schedule;
