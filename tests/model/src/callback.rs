@@ -100,6 +100,8 @@ pub enum Callback {
     CancelTaskgroup { task: Id, code: Code },
     Target { scope: Scope, task: Id, target: Id, code: Code },
     TargetSubmit { scope: Scope, target: Id, operation: Id },
+    /// A phase of this name begins or ends.
+    Phase { scope: Scope, name: &'static str },
     /// Recording stops and starts again.
     Pause { stops: bool },
     /// So many events of the thread are lost since this time.

@@ -3,9 +3,18 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::generate::{FAMILIES, Family, generate};
-use crate::program::{Kind, Program};
+use crate::program::{Kind, Program, Schedule};
 use crate::random::Random;
 use crate::simulate::Machine;
+
+/// Seeds from which programs grow from small to large.
+const MILLION: u64 = 1_000_000;
+/// Seeds with programs of one size.
+const SEEDS_OF_A_SIZE: u64 = 56;
+/// Statements of the first programs, about.
+const SMALLEST: u64 = 2;
+/// Those of the largest.
+const LARGEST: u64 = 32;
 
 /// A program, and the machine that executes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,16 +37,17 @@ impl Case {
             threads: threads + spare,
             max_wake_up: if random.chance(70) { 0 } else { 50 },
             is_first_come: random.chance(50),
-            reports_ends_late: random.chance(80),
+            reports_ends_late: random.chance(95),
         };
         let program = generate(seed, family, threads, size);
         Case { seed, family: family.name, program, machine }
     }
 
-    /// Case `seed`: the families take turns, and programs grow with the number of the turn in `turns`.
-    pub fn new(seed: u64, size: usize) -> Case {
+    /// The case of a seed: the families take turns, and the first programs of each million seeds are small.
+    pub fn new(seed: u64) -> Case {
         let family = FAMILIES[(seed % FAMILIES.len() as u64) as usize];
-        Case::of_family(seed, family, size)
+        let size = SMALLEST + (seed % MILLION / SEEDS_OF_A_SIZE).min(LARGEST - SMALLEST);
+        Case::of_family(seed, family, size as usize)
     }
 
     /// The constructs of the program, by which kinds of differences are known.
@@ -53,8 +63,13 @@ impl Case {
             program.has(|kind| matches!(kind, Kind::Task(task) if test(task)))
         };
         add(!self.machine.reports_ends_late, "prompt ends");
+        add(program.widest() == 1, "one thread");
         add(program.depth() > 1, "nested");
         add(program.has(|kind| matches!(kind, Kind::For { .. })), "for");
+        let is_static = |kind: &Kind| matches!(kind, Kind::For { schedule: Schedule::Static, .. });
+        let is_in_turn = |kind: &Kind| matches!(kind, Kind::For { schedule: Schedule::StaticChunks(_), .. });
+        add(program.has(is_static), "static");
+        add(program.has(is_in_turn), "static chunks");
         add(program.has(|kind| matches!(kind, Kind::Ordered { .. })), "ordered");
         add(program.has(|kind| matches!(kind, Kind::Doacross { .. })), "doacross");
         add(program.has(|kind| matches!(kind, Kind::Sections { .. })), "sections");

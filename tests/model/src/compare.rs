@@ -167,7 +167,7 @@ fn regions(run: &Run, shown: &Value, comparison: &mut Comparison) {
         comparison.same("task_regions.span_ns", place, region.span, &row["span_ns"]);
     }
     for (place, region) in &truth {
-        if region.tasks > 0 && !with_tasks.contains(place) {
+        if region.tasks > 0 && region.work > 0 && !with_tasks.contains(place) {
             comparison.add("task_regions", Some(*place), format!("{} tasks", region.tasks), "no row".to_owned());
         }
     }
@@ -236,7 +236,8 @@ fn has_like_iterations(case: &Case) -> bool {
 fn other_threads(case: &Case, shown: &Value, comparison: &mut Comparison) {
     let mut predictions = rows(shown, "other_threads").peekable();
     let is_predicted = rows(shown, "not_predicted").next().is_none();
-    if predictions.peek().is_none() && is_predicted {
+    let has_regions = case.program.has(|kind| matches!(kind, Kind::Parallel { .. }));
+    if predictions.peek().is_none() && is_predicted && has_regions {
         comparison.add("other_threads", None, "rows, or a reason".to_owned(), "neither".to_owned());
     }
     for row in predictions {

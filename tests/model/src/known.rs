@@ -1,6 +1,6 @@
 //! The kinds of differences that are known, as data: `known.json` beside the sources.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::case::Case;
 use crate::compare::Difference;
@@ -14,12 +14,13 @@ pub struct Known {
     pub field: String,
     /// Constructs without which it does not occur.
     pub needs: Vec<String>,
-    /// The smallest seed and size at which it was found.
+    /// The smallest seed at which it was found.
     pub seed: u64,
-    pub size: usize,
     /// Its numbers there.
     pub expected: String,
     pub shown: String,
+    /// The smallest program that it was shrunk to, as pseudo-code, with what differs there.
+    pub program: Vec<String>,
 }
 
 impl Known {
@@ -40,9 +41,9 @@ impl Known {
             field: text("field"),
             needs: needs.filter_map(Value::as_str).map(str::to_owned).collect(),
             seed: row["seed"].as_u64().unwrap_or(0),
-            size: row["size"].as_u64().unwrap_or(0) as usize,
             expected: text("expected"),
             shown: text("shown"),
+            program: row["program"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
         }
     }
 
@@ -52,6 +53,25 @@ impl Known {
         let is_field = difference.field == self.field
             || self.field.strip_suffix('*').is_some_and(|begin| difference.field.starts_with(begin));
         is_field && self.needs.iter().all(|need| features.contains(&need.as_str()))
+    }
+
+    /// It as a row of the list.
+    pub fn row(&self) -> Value {
+        json!({
+            "kind": self.kind,
+            "field": self.field,
+            "needs": self.needs,
+            "seed": self.seed,
+            "expected": self.expected,
+            "shown": self.shown,
+            "program": self.program,
+        })
+    }
+
+    /// Whether what is left of a case after shrinking is of this kind, and of no other that prompt ends explain.
+    pub fn is_of(&self, small: &Case, difference: &Difference) -> bool {
+        let is_prompt = !small.machine.reports_ends_late;
+        self.explains(small, difference) && is_prompt == self.needs.iter().any(|need| need == "prompt ends")
     }
 
     /// Whether `difference` is that of the list.

@@ -120,6 +120,7 @@ fn simpler_kinds(kind: &Kind) -> Vec<Kind> {
         Kind::Taskwait { depend } if !depend.is_empty() => {
             simpler.push(Kind::Taskwait { depend: vec![] });
             simpler.push(Kind::Taskwait { depend: depend[1..].to_vec() });
+            simpler.push(Kind::Taskwait { depend: depend[..depend.len() - 1].to_vec() });
         }
         _ => {}
     }

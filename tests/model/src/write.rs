@@ -38,6 +38,15 @@ impl Dialect {
     }
 }
 
+/// How the recording of a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With the process.
+    Complete,
+    /// The process was killed; what came after this time is missing.
+    Killed(Ns),
+}
+
 /// One process in a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Process<'r> {
@@ -47,6 +56,8 @@ pub struct Process<'r> {
     pub start: Ns,
     /// What it did.
     pub run: &'r Run,
+    /// How its recording ended.
+    pub ending: Ending,
 }
 
 /// The text of the trace of `process`, as [`omptrace_trace_builder`] reads it.
@@ -54,10 +65,17 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
     let mut out = format!("process app pid={} start={}\n", process.pid, process.start);
     let version = dialect.version();
     let _ = writeln!(out, r#"metadata {{"runtime": {{"version": "{version}", "dialect": "5.x"}}}}"#);
+    let last = match process.ending {
+        Ending::Complete => Ns::MAX,
+        Ending::Killed(last) => {
+            out.push_str("metadata {\"end\": null}\n");
+            last
+        }
+    };
     let threads = process.run.spans.len();
     for thread in 0..threads {
         let _ = writeln!(out, "0 {} thread_info os_tid={} name=app", thread + 1, process.pid as usize + thread);
-        let own = process.run.callbacks.iter().filter(|(_, of, _)| *of == thread);
+        let own = process.run.callbacks.iter().filter(|(time, of, _)| *of == thread && *time <= last);
         let mut own: Vec<&(Ns, usize, Callback)> = own.filter(|(.., callback)| dialect.reports(callback)).collect();
         own.sort_by_key(|(time, ..)| *time);
         for (time, _, callback) in own {
@@ -225,6 +243,8 @@ fn line(callback: &Callback) -> String {
         Callback::TargetSubmit { scope: at, target, operation } => {
             format!("target_submit {} target={target} op={operation} teams=1", scope(*at))
         }
+        Callback::Phase { scope: Scope::Begin, name } => format!("control_tool command=64 text={name}"),
+        Callback::Phase { scope: Scope::End, name } => format!("control_tool command=65 text={name}"),
         Callback::Pause { stops } => format!("monitoring change={}", if *stops { 2 } else { 3 }),
         Callback::Lost { since, events } => format!("lost begin={since} events={events}"),
     }

@@ -1,12 +1,14 @@
 //! The answers of `omptrace stats` are those of the model, but for the differences in `known.json`.
 //!
-//! `OMPTRACE_TEST_SEED` and `OMPTRACE_TEST_PROGRAMS` try other programs; with `OMPTRACE_TEST_SIZE`, all have that size.
+//! `OMPTRACE_TEST_SEED` and `OMPTRACE_TEST_PROGRAMS` try other programs. `OMPTRACE_BLESS=1` looks for the known differences anew: it updates
+//! their numbers, and leaves out those that are not found.
+
+mod library;
 
 use std::collections::BTreeMap;
 use std::env;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -17,32 +19,14 @@ use omptrace_model::judge::Judge;
 use omptrace_model::known::Known;
 use omptrace_model::shrink::shrink;
 
+use library::{number, omptrace};
+
 /// Programs that are tried unless the user says otherwise.
 const PROGRAMS: u64 = 2000;
-/// Statements of the largest of them, about.
-const LARGEST: u64 = 32;
+/// Seeds among which each known difference occurs.
+const SEARCHED: u64 = 6000;
 /// Differences that are shrunk and shown.
-const SHOWN: usize = 12;
-
-/// The number that the user sets in a variable.
-fn number(variable: &str) -> Option<u64> {
-    let value = env::var(variable).ok()?;
-    Some(value.parse().unwrap_or_else(|_| panic!("{variable} is no number: {value}")))
-}
-
-/// The program `omptrace`, built where nobody says where it is.
-fn omptrace() -> PathBuf {
-    if let Some(folder) = env::var_os("OMPTRACE_TEST_BIN_DIR") {
-        return Path::new(&folder).join("omptrace");
-    }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--package=omptrace-cli"]).current_dir(&root);
-    assert!(build.status().expect("cargo runs").success(), "{build:?}");
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    target.join("debug/omptrace")
-}
+const SHOWN: usize = 30;
 
 /// What all threads of the test have found.
 #[derive(Default)]
@@ -52,11 +36,11 @@ struct Found {
     /// Programs with a known kind of difference, by the kind.
     known: BTreeMap<usize, u64>,
     /// Other differences, by field: how often, and the first case.
-    unknown: BTreeMap<String, (u64, Case, usize)>,
+    unknown: BTreeMap<String, (u64, Case)>,
     statements: u64,
 }
 
-fn look(judge: &Judge, case: &Case, size: usize, known: &[Known], found: &Mutex<Found>) {
+fn look(judge: &Judge, case: &Case, known: &[Known], found: &Mutex<Found>) {
     let verdict = judge.judge(case);
     let mut found = found.lock().expect("no thread panics");
     found.statements += case.program.len() as u64;
@@ -73,11 +57,11 @@ fn look(judge: &Judge, case: &Case, size: usize, known: &[Known], found: &Mutex<
         match known.iter().position(|known| known.explains(case, difference)) {
             Some(kind) => *found.known.entry(kind).or_default() += 1,
             None => {
-                let first = || (0, case.clone(), size);
+                let first = || (0, case.clone());
                 let of_field = found.unknown.entry(difference.field.clone()).or_insert_with(first);
                 of_field.0 += 1;
                 if case.program.len() < of_field.1.program.len() {
-                    (of_field.1, of_field.2) = (case.clone(), size);
+                    of_field.1 = case.clone();
                 }
             }
         }
@@ -85,7 +69,7 @@ fn look(judge: &Judge, case: &Case, size: usize, known: &[Known], found: &Mutex<
 }
 
 /// The smallest case with an unknown difference in a field, in words.
-fn shrunk(judge: &Judge, case: &Case, size: usize, field: &str, known: &[Known]) -> String {
+fn shrunk(judge: &Judge, case: &Case, field: &str, known: &[Known]) -> String {
     let is_unknown = |case: &Case, difference: &Difference| {
         difference.field == field && !known.iter().any(|known| known.explains(case, difference))
     };
@@ -96,7 +80,7 @@ fn shrunk(judge: &Judge, case: &Case, size: usize, field: &str, known: &[Known])
     let first = judge.judge(case).expect("it ended before");
     let small = shrink(case, differs);
     let verdict = judge.judge(&small).expect("it ended before");
-    let mut out = format!("== {field}: OMPTRACE_TEST_SEED={} OMPTRACE_TEST_SIZE={size} OMPTRACE_TEST_PROGRAMS=1\n", case.seed);
+    let mut out = format!("== {field}: OMPTRACE_TEST_SEED={} OMPTRACE_TEST_PROGRAMS=1\n", case.seed);
     for difference in first.differences.iter().filter(|of| of.field == field) {
         let _ = writeln!(out, "there: {difference}");
     }
@@ -108,7 +92,7 @@ fn shrunk(judge: &Judge, case: &Case, size: usize, field: &str, known: &[Known])
     if let Some(Difference { expected, shown, .. }) = first.differences.iter().find(|of| is_unknown(case, of)) {
         let needs = small.features();
         let seed = case.seed;
-        let row = serde_json::json!({"kind": "", "field": field, "needs": needs, "seed": seed, "size": size, "expected": expected, "shown": shown});
+        let row = serde_json::json!({"kind": "", "field": field, "needs": needs, "seed": seed, "expected": expected, "shown": shown});
         let _ = writeln!(out, "  for known.json: {row}");
     }
     out
@@ -118,7 +102,6 @@ fn shrunk(judge: &Judge, case: &Case, size: usize, field: &str, known: &[Known])
 fn answers_are_those_of_the_model() {
     let first = number("OMPTRACE_TEST_SEED").unwrap_or(1);
     let programs = number("OMPTRACE_TEST_PROGRAMS").unwrap_or(PROGRAMS);
-    let fixed_size = number("OMPTRACE_TEST_SIZE");
     println!("{programs} programs from OMPTRACE_TEST_SEED={first}");
     let (omptrace, known) = (omptrace(), Known::all());
     let (next, found) = (AtomicU64::new(0), Mutex::new(Found::default()));
@@ -139,8 +122,7 @@ fn answers_are_those_of_the_model() {
                     if index >= programs {
                         return;
                     }
-                    let size = fixed_size.unwrap_or(2 + LARGEST * index / programs) as usize;
-                    look(&judge, &Case::new(first + index, size), size, known, found);
+                    look(&judge, &Case::new(first + index), known, found);
                 }
             });
         }
@@ -154,19 +136,70 @@ fn answers_are_those_of_the_model() {
     for (field, (count, ..)) in &found.unknown {
         let _ = writeln!(text, "{field} differs in {count}");
     }
-    for (field, (_, case, size)) in found.unknown.iter().take(SHOWN) {
-        let _ = write!(text, "\n{}", shrunk(&judge("shrink"), case, *size, field, &known));
+    for (field, (_, case)) in found.unknown.iter().take(SHOWN) {
+        let _ = write!(text, "\n{}", shrunk(&judge("shrink"), case, field, &known));
     }
     assert!(found.unknown.is_empty(), "\n{text}");
+}
+
+/// Looks for the first seed of each known kind of difference, and writes the list anew.
+fn bless(judge: &Judge) {
+    let mut left = Known::all();
+    let mut found: Vec<(usize, Known)> = vec![];
+    let order: Vec<String> = left.iter().map(|known| format!("{} {}", known.kind, known.field)).collect();
+    for seed in 1..=SEARCHED {
+        if left.is_empty() {
+            break;
+        }
+        let case = Case::new(seed);
+        let Some(verdict) = judge.judge(&case) else { continue };
+        left.retain(|known| match blessed(judge, &case, &verdict.differences, known) {
+            None => true,
+            Some(blessed) => {
+                let name = format!("{} {}", known.kind, known.field);
+                let position = order.iter().position(|other| *other == name).unwrap_or(0);
+                found.push((position, blessed));
+                false
+            }
+        });
+    }
+    for known in left {
+        println!("not found: {} ({})", known.kind, known.field);
+    }
+    found.sort_by_key(|(position, _)| *position);
+    let rows: Vec<serde_json::Value> = found.iter().map(|(_, known)| known.row()).collect();
+    let text = serde_json::to_string_pretty(&rows).expect("JSON");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("known.json");
+    std::fs::write(path, text + "\n").expect("a writable file");
+}
+
+/// `known` with the numbers of a case, if the case differs in that way and what it is shrunk to does.
+fn blessed(judge: &Judge, case: &Case, differences: &[Difference], known: &Known) -> Option<Known> {
+    let difference = differences.iter().find(|of| known.explains(case, of))?;
+    let differs = |case: &Case| {
+        let verdict = judge.judge(case);
+        verdict.is_some_and(|verdict| verdict.differences.iter().any(|of| of.field == difference.field))
+    };
+    let small = shrink(case, differs);
+    let verdict = judge.judge(&small)?;
+    let here = verdict.differences.iter().find(|of| known.is_of(&small, of))?;
+    let mut program: Vec<String> = small.to_string().lines().map(str::to_owned).collect();
+    program.push(here.to_string());
+    let (seed, expected, shown) = (case.seed, difference.expected.clone(), difference.shown.clone());
+    Some(Known { seed, expected, shown, program, ..known.clone() })
 }
 
 #[test]
 fn each_known_difference_is_still_there() {
     let folder = tempfile::tempdir().expect("a folder");
     let judge = Judge { omptrace: omptrace(), folder: folder.path().to_owned() };
+    if env::var_os("OMPTRACE_BLESS").is_some() {
+        bless(&judge);
+        return;
+    }
     let mut text = String::new();
     for known in Known::all() {
-        let case = Case::new(known.seed, known.size);
+        let case = Case::new(known.seed);
         let verdict = judge.judge(&case).expect("it ended when it was found");
         let differences: Vec<&Difference> =
             verdict.differences.iter().filter(|of| known.explains(&case, of)).collect();

@@ -3,7 +3,7 @@
 use super::{Frame, Simulator, Wait};
 use crate::callback::{Callback, Id, Scope};
 use crate::program::{Code, MutexKind, Ns, Statement};
-use crate::run::{Activity, Edge, Hold};
+use crate::run::{Activity, Edge, Hold, PieceId};
 
 /// The id of a mutex in the trace.
 pub(super) fn mutex_id(kind: MutexKind, number: u64) -> Id {
@@ -109,7 +109,7 @@ impl<'p> Simulator<'p> {
         thread: usize,
         task: usize,
         (the_loop, iteration): (usize, usize),
-        (inside, code): (Ns, Code),
+        (inside, code, strand): (Ns, Code, PieceId),
     ) -> Option<bool> {
         let team = self.tasks[task].team;
         if *self.teams[team].turns.entry(the_loop).or_default() != iteration {
@@ -124,7 +124,7 @@ impl<'p> Simulator<'p> {
         if let Some(last) = state.releases.last().copied() {
             self.meet(time, thread, &[last], edge);
         }
-        self.tasks[task].frames.push(Frame::EndTurn { the_loop, iteration, code, is_doacross: false });
+        self.tasks[task].frames.push(Frame::EndTurn { the_loop, iteration, code, strand: Some(strand) });
         self.spend(time, thread, inside, Activity::Useful);
         Some(false)
     }
@@ -135,23 +135,26 @@ impl<'p> Simulator<'p> {
         thread: usize,
         task: usize,
         (the_loop, iteration): (usize, usize),
-        (code, is_doacross): (Code, bool),
+        (code, strand): (Code, Option<PieceId>),
     ) {
         let team = self.tasks[task].team;
         self.tasks[task].frames.pop();
-        if is_doacross {
+        let Some(strand) = strand else {
             let id = self.tasks[task].id;
             self.emit(time, thread, Callback::Doacross { task: id, is_source: true, iteration });
-        } else {
-            let (kind, mutex) = (MutexKind::Ordered, mutex_id(MutexKind::Ordered, team as u64));
-            self.emit(time, thread, Callback::MutexReleased { kind, mutex, code: code + 6 });
-            let piece = self.meet(time, thread, &[], Edge::Thread);
-            self.run.pieces[piece].releases = Some(code + 5);
-            let state = self.mutexes.entry((kind, team as u64)).or_default();
-            state.releases.push(piece);
-            let (begin, place) = (state.since, code + 5);
-            self.run.holds.push(Hold { begin, end: time, thread, kind, number: team as u64, place });
-        }
+            *self.teams[team].turns.entry(the_loop).or_default() += 1;
+            self.wake_team(time, team);
+            return;
+        };
+        let (kind, mutex) = (MutexKind::Ordered, mutex_id(MutexKind::Ordered, team as u64));
+        self.emit(time, thread, Callback::MutexReleased { kind, mutex, code: code + 6 });
+        let piece = self.meet(time, thread, &[], Edge::Thread);
+        self.run.pieces[piece].releases = Some(code + 5);
+        let state = self.mutexes.entry((kind, team as u64)).or_default();
+        state.releases.push(piece);
+        let (begin, place) = (state.since, code + 5);
+        self.run.holds.push(Hold { begin, end: time, thread, kind, number: team as u64, place });
+        self.end_strand(task, strand);
         *self.teams[team].turns.entry(the_loop).or_default() += 1;
         self.wake_team(time, team);
     }
@@ -180,7 +183,7 @@ impl<'p> Simulator<'p> {
             let id = self.tasks[task].id;
             self.emit(time, thread, Callback::Doacross { task: id, is_source: false, iteration: iteration - 1 });
         }
-        self.tasks[task].frames.push(Frame::EndTurn { the_loop, iteration, code, is_doacross: true });
+        self.tasks[task].frames.push(Frame::EndTurn { the_loop, iteration, code, strand: None });
         self.spend(time, thread, inside, Activity::Useful);
         Some(false)
     }

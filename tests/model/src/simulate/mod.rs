@@ -50,7 +50,7 @@ enum Wait {
     Predecessors { task: usize, code: Code },
     Group { group: usize, code: Code },
     Mutex { kind: MutexKind, number: u64, body: usize, code: Code },
-    Turn { the_loop: usize, iteration: usize, inside: Ns, code: Code },
+    Turn { the_loop: usize, iteration: usize, inside: Ns, code: Code, strand: PieceId },
     /// `depend(sink: i-1)`
     Sink { the_loop: usize, iteration: usize, inside: Ns, code: Code, since: Ns },
     /// A region that the task has opened.
@@ -65,10 +65,11 @@ enum Frame<'p> {
     Masked { code: Code, strand: PieceId },
     Group { group: usize, code: Code },
     Loop(Box<LoopFrame>),
-    OrderedLoop { own: VecDeque<(usize, Ns, Ns)>, the_loop: usize, code: Code, is_doacross: bool },
-    /// The work before the ordered region is done.
-    AskTurn { the_loop: usize, iteration: usize, inside: Ns, code: Code, is_doacross: bool },
-    EndTurn { the_loop: usize, iteration: usize, code: Code, is_doacross: bool },
+    OrderedLoop { own: VecDeque<(usize, Ns, Ns)>, the_loop: usize, code: Code, doacross: Option<PieceId> },
+    /// The work before the ordered region is done. The strand is where the member's own chain goes on; of a doacross
+    /// loop, that is with the loop.
+    AskTurn { the_loop: usize, iteration: usize, inside: Ns, code: Code, strand: Option<PieceId> },
+    EndTurn { the_loop: usize, iteration: usize, code: Code, strand: Option<PieceId> },
     Release { kind: MutexKind, number: u64, code: Code, is_nested: bool },
     /// A reduction's results are combined, then the loop's barrier comes.
     EndReduction { code: Code, is_nowait: bool },
@@ -376,7 +377,8 @@ impl<'p> Simulator<'p> {
             | Frame::Release { kind: MutexKind::Critical, code, .. } => Some(*code),
             Frame::Loop(frame) => Some(frame.code),
             Frame::EndReduction { code, .. } => Some(*code + 4),
-            Frame::EndTurn { code, is_doacross: false, .. } => Some(*code + 5),
+            // In an ordered region; a doacross loop has no strand of its own.
+            Frame::EndTurn { code, strand: Some(_), .. } => Some(*code + 5),
             _ => None,
         };
         task.frames.iter().rev().find_map(of_frame).unwrap_or(task.code)

@@ -48,7 +48,7 @@ impl<'p> Simulator<'p> {
         std::mem::replace(&mut self.tasks[task].current, since)
     }
 
-    fn end_strand(&mut self, task: usize, before: PieceId) {
+    pub(super) fn end_strand(&mut self, task: usize, before: PieceId) {
         let end = std::mem::replace(&mut self.tasks[task].current, before);
         let team = self.tasks[task].team;
         self.teams[team].task_ends.push(end);
@@ -133,7 +133,8 @@ impl<'p> Simulator<'p> {
                 let own = iterations.iter().enumerate().skip(index).step_by(members);
                 let own = own.map(|(number, (before, inside))| (number, *before, *inside)).collect();
                 let is_doacross = matches!(statement.kind, Kind::Doacross { .. });
-                self.tasks[task].frames.push(Frame::OrderedLoop { own, the_loop, code, is_doacross });
+                let doacross = if is_doacross { Some(self.strand(task)) } else { None };
+                self.tasks[task].frames.push(Frame::OrderedLoop { own, the_loop, code, doacross });
             }
             Kind::Single { body, nowait } => {
                 let number = self.worksharing(task);
@@ -271,9 +272,13 @@ impl<'p> Simulator<'p> {
                 self.tasks[task].wait = Some(Wait::Group { group, code });
             }
             Frame::Loop(frame) => return self.next_chunk(time, thread, task, *frame),
-            Frame::OrderedLoop { mut own, the_loop, code, is_doacross } => {
+            Frame::OrderedLoop { mut own, the_loop, code, doacross } => {
+                let is_doacross = doacross.is_some();
                 let Some((iteration, before, inside)) = own.pop_front() else {
                     self.tasks[task].frames.pop();
+                    if let Some(strand) = doacross {
+                        self.end_strand(task, strand);
+                    }
                     let (kind, scope) = (Work::LoopStatic, Scope::End);
                     self.emit(time, thread, Callback::Work { kind, scope, of, count: 0, code: code + 1 });
                     self.arrive(time, thread, task, Sync::WorksharingBarrier, code + 3);
@@ -288,24 +293,26 @@ impl<'p> Simulator<'p> {
                 if let Some(Frame::OrderedLoop { own: left, .. }) = self.tasks[task].frames.last_mut() {
                     *left = own;
                 }
-                let next = Frame::AskTurn { the_loop, iteration, inside, code, is_doacross };
+                let strand = if is_doacross { None } else { Some(self.strand(task)) };
+                let next = Frame::AskTurn { the_loop, iteration, inside, code, strand };
                 self.tasks[task].frames.push(next);
                 self.spend(time, thread, before, Activity::Useful);
                 return false;
             }
-            Frame::AskTurn { the_loop, iteration, inside, code, is_doacross } => {
+            Frame::AskTurn { the_loop, iteration, inside, code, strand } => {
                 self.tasks[task].frames.pop();
-                self.tasks[task].wait = Some(if is_doacross {
-                    Wait::Sink { the_loop, iteration, inside, code, since: time }
-                } else {
-                    let kind = program::MutexKind::Ordered;
-                    let mutex = mutex_id(kind, self.tasks[task].team as u64);
-                    self.emit(time, thread, Callback::MutexAcquire { kind, mutex, code: code + 5 });
-                    Wait::Turn { the_loop, iteration, inside, code }
+                self.tasks[task].wait = Some(match strand {
+                    None => Wait::Sink { the_loop, iteration, inside, code, since: time },
+                    Some(strand) => {
+                        let kind = program::MutexKind::Ordered;
+                        let mutex = mutex_id(kind, self.tasks[task].team as u64);
+                        self.emit(time, thread, Callback::MutexAcquire { kind, mutex, code: code + 5 });
+                        Wait::Turn { the_loop, iteration, inside, code, strand }
+                    }
                 });
             }
-            Frame::EndTurn { the_loop, iteration, code, is_doacross } => {
-                self.end_turn(time, thread, task, (the_loop, iteration), (code, is_doacross));
+            Frame::EndTurn { the_loop, iteration, code, strand } => {
+                self.end_turn(time, thread, task, (the_loop, iteration), (code, strand));
             }
             Frame::Release { kind, number, code, is_nested } => {
                 self.release_mutex(time, thread, task, (kind, number), (code, is_nested));
@@ -358,10 +365,16 @@ impl<'p> Simulator<'p> {
         }
         frame.reported = true;
         let ns = frame.iterations[start..start + iterations].iter().sum();
+        // Any thread could execute the chunk. Where a section ends, runtimes do not say.
+        let is_section = !frame.has_chunks;
+        let before = if is_section { None } else { Some(self.strand(task)) };
         if let Some(Frame::Loop(left)) = self.tasks[task].frames.last_mut() {
             **left = frame;
         }
         self.spend(time, thread, ns, Activity::Useful);
+        if let Some(before) = before {
+            self.end_strand(task, before);
+        }
         false
     }
 
@@ -391,8 +404,8 @@ impl<'p> Simulator<'p> {
             Wait::Mutex { kind, number, body, code } => {
                 self.take_mutex(time, thread, task, (kind, number), (body, code))
             }
-            Wait::Turn { the_loop, iteration, inside, code } => {
-                self.take_turn(time, thread, task, (the_loop, iteration), (inside, code))
+            Wait::Turn { the_loop, iteration, inside, code, strand } => {
+                self.take_turn(time, thread, task, (the_loop, iteration), (inside, code, strand))
             }
             Wait::Sink { the_loop, iteration, inside, code, since } => {
                 self.pass_sink(time, thread, task, (the_loop, iteration), (inside, code, since))

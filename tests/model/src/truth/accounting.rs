@@ -103,8 +103,11 @@ fn split_barrier(run: &Run, span: &Span, barrier: &Barrier) -> Vec<Interval> {
     times.extend(changes.iter().map(|(time, _)| *time).filter(|time| (arrived..over).contains(time)));
     times.sort_unstable();
     times.dedup();
-    let ends = changes.iter().filter(|(time, by)| *by < 0 && *time <= over && *time > arrived);
-    let last_task = ends.map(|(time, _)| *time).max().unwrap_or(arrived);
+    // The last task may end long after this part of the wait.
+    let released = barrier.released.unwrap_or(Ns::MAX);
+    let all_arrived = barrier.all_arrived.unwrap_or(0);
+    let ends = changes.iter().filter(|(time, by)| *by < 0 && *time <= released && *time > all_arrived);
+    let last_task = ends.map(|(time, _)| *time).max().unwrap_or(all_arrived);
     let mut changes = changes.iter().peekable();
     let mut parts = Vec::new();
     for pair in times.windows(2) {

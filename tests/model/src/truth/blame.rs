@@ -62,7 +62,9 @@ fn at_barriers(run: &Run, team: usize, now: &[Option<Doing>], begin: Ns, ns: f64
         ("imbalance", late)
     };
     for member in &causing {
-        let doing = own(member).filter(|doing| doing.activity != Activity::Fork);
+        // In a region inside, it is charged there.
+        let is_fork = |doing: &Doing| doing.activity == Activity::Fork && doing.team == record.outer.unwrap_or(0);
+        let doing = now[**member].filter(|doing| !is_fork(doing));
         let place = doing.map_or(record.place, |doing| doing.place);
         *blame.entry((cause, place)).or_default() += ns * waiting / causing.len() as f64;
     }

@@ -36,6 +36,8 @@ pub struct Region {
     pub span: Ns,
     /// Explicit tasks that were deferred.
     pub tasks: u64,
+    /// The members of its team, at most.
+    pub threads: u64,
 }
 
 /// The outermost regions, by place.
@@ -50,6 +52,7 @@ pub fn regions(run: &Run) -> BTreeMap<Code, Region> {
         }
         let own = |piece: &Piece| if piece.region == number { piece.useful } else { 0 };
         region.visits += 1;
+        region.threads = region.threads.max(team.members.len() as u64);
         region.duration += team.end - team.begin;
         region.work += run.pieces.iter().map(own).sum::<Ns>();
         let by_task = |edge| matches!(edge, Edge::Task | Edge::Meeting);

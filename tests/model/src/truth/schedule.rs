@@ -62,9 +62,8 @@ pub fn bounds(program: &Program, machine: &Machine, threads: usize) -> Option<Bo
     let regions = path::regions(&run);
     let in_regions: Ns = regions.values().map(|region| region.work).sum();
     let serial = whole.of("useful").saturating_sub(in_regions);
-    let n = threads as Ns;
-    let least: Ns = regions.values().map(|region| (region.work / n).max(region.span)).sum();
-    let most: Ns = regions.values().map(|region| region.work / n + region.span).sum();
+    let least: Ns = regions.values().map(|region| (region.work / region.threads).max(region.span)).sum();
+    let most: Ns = regions.values().map(|region| region.work / region.threads + region.span).sum();
     let holds = program.has(|kind| matches!(kind, Kind::Exclusive { .. } | Kind::Ordered { .. } | Kind::Doacross { .. }));
     let slack = run.end / 50 + 200;
     Some(Bounds {

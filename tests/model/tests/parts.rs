@@ -1,0 +1,251 @@
+//! Parts of runs, several processes, and other ways to the same numbers: windows, threads and phases are the model's own cuts; summaries,
+//! segments and any number of jobs give the same; tables have the same sums.
+//!
+//! `OMPTRACE_TEST_SEED` and `OMPTRACE_TEST_PROGRAMS` try other programs.
+
+mod library;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+
+use omptrace_analysis::{Options, Stats};
+use omptrace_model::callback::{Callback, Scope};
+use omptrace_model::case::Case;
+use omptrace_model::compare::compare_part;
+use omptrace_model::judge::{Judge, write_trace};
+use omptrace_model::program::Ns;
+use omptrace_model::random::Random;
+use omptrace_model::run::Run;
+use omptrace_model::simulate::simulate;
+use omptrace_model::truth::accounting::{Part, accounting};
+use omptrace_model::write::{Dialect, Ending, Process, text};
+use omptrace_trace_format::Reader;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
+use serde_json::Value;
+
+use library::{number, omptrace};
+
+/// Programs of each test unless the user says otherwise.
+const PROGRAMS: u64 = 150;
+
+fn whole<'r>(run: &'r Run) -> Process<'r> {
+    Process { pid: 10, start: 0, run, ending: Ending::Complete }
+}
+
+/// Calls `check` with the runs of many programs. What it returns are failures.
+fn each(check: impl Fn(&Judge, &Run, &mut Random) -> Vec<String>) {
+    let first = number("OMPTRACE_TEST_SEED").unwrap_or(1);
+    let programs = number("OMPTRACE_TEST_PROGRAMS").unwrap_or(PROGRAMS);
+    println!("{programs} programs from OMPTRACE_TEST_SEED={first}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let judge = Judge { omptrace: omptrace(), folder: folder.path().to_owned() };
+    let mut failures = vec![];
+    for index in 0..programs {
+        // Programs of all sizes.
+        let mut case = Case::new(first + index * 13);
+        // What prompt ends differ in is known.
+        case.machine.reports_ends_late = true;
+        let run = simulate(&case.program, &case.machine).filter(|run| run.end > 10);
+        let Some(run) = run else { continue };
+        let found = check(&judge, &run, &mut Random::new(case.seed));
+        failures.extend(found.into_iter().map(|failure| format!("{failure}\n{case}")));
+    }
+    assert!(failures.is_empty(), "{} differ, the first three:\n{}", failures.len(), failures[..failures.len().min(3)].join("\n"));
+}
+
+/// What differs between a part of `run` and what `stats` says with `options`.
+fn differs(judge: &Judge, run: &Run, part: &Part, options: &[&str]) -> Vec<String> {
+    let trace = judge.folder.join("part.omptrace");
+    write_trace(&text(&whole(run), Dialect::Llvm), &trace).expect("a writable folder");
+    match judge.stats(&[&trace], options) {
+        Ok(shown) => {
+            let differences = compare_part(run, part, &shown);
+            differences.iter().map(|difference| format!("{options:?}: {difference}")).collect()
+        }
+        Err(message) => vec![format!("{options:?}: {message}")],
+    }
+}
+
+/// A random time within `run`.
+fn window(run: &Run, random: &mut Random) -> (Ns, Ns) {
+    let begin = random.below(run.end - 1);
+    (begin, begin + 1 + random.below(run.end - begin))
+}
+
+#[test]
+fn windows_are_cuts_of_the_model() {
+    each(|judge, run, random| {
+        let window = window(run, random);
+        let option = format!("{}ns..{}ns", window.0, window.1);
+        differs(judge, run, &Part { window, threads: vec![] }, &["--window", &option])
+    });
+}
+
+#[test]
+fn threads_are_cuts_of_the_model() {
+    each(|judge, run, random| {
+        let thread = random.below(run.spans.len() as u64) as usize;
+        let part = Part { threads: vec![thread], ..Part::whole(run) };
+        differs(judge, run, &part, &["--thread", &thread.to_string()])
+    });
+}
+
+#[test]
+fn phases_are_cuts_of_the_model() {
+    each(|judge, run, random| {
+        let window = window(run, random);
+        let mut with_phase = run.clone();
+        for (time, scope) in [(window.0, Scope::Begin), (window.1, Scope::End)] {
+            // Behind what happens at that time.
+            with_phase.callbacks.push((time, 0, Callback::Phase { scope, name: "part" }));
+        }
+        // The last events of the initial thread end its stream.
+        if window.1 == run.end {
+            return vec![];
+        }
+        differs(judge, &with_phase, &Part { window, threads: vec![] }, &["--phase", "part"])
+    });
+}
+
+#[test]
+fn killed_processes_have_what_was_before() {
+    each(|judge, run, random| {
+        let (_, last) = window(run, random);
+        let before = run.callbacks.iter().map(|(time, ..)| *time).filter(|time| *time <= last);
+        let Some(end) = before.max().filter(|end| *end > 0) else { return vec![] };
+        let trace = judge.folder.join("killed.omptrace");
+        let process = Process { ending: Ending::Killed(last), ..whole(run) };
+        write_trace(&text(&process, Dialect::Llvm), &trace).expect("a writable folder");
+        let shown = match judge.stats(&[&trace], &[]) {
+            Ok(shown) => shown,
+            Err(message) => return vec![message],
+        };
+        let part = Part { window: (0, end), threads: vec![] };
+        let differences = compare_part(run, &part, &shown);
+        // Whether a barrier that was open is the last of its region, and when its tasks end, is known only later.
+        let is_sure = |field: &str| !["join", "barrier", "starvation"].iter().any(|end| field.ends_with(end));
+        let sure = differences.iter().filter(|of| is_sure(&of.field) && !of.field.starts_with("efficiency"));
+        sure.map(|difference| format!("killed at {last}: {difference}")).collect()
+    });
+}
+
+#[test]
+fn processes_in_turn_and_at_once_add_up() {
+    each(|judge, run, random| {
+        let start = if random.chance(50) { run.end } else { random.below(run.end) };
+        let traces = ["first", "second"].map(|name| judge.folder.join(format!("{name}.omptrace")));
+        for (trace, (pid, start)) in traces.iter().zip([(10, 0), (20, start)]) {
+            let process = Process { pid, start, ..whole(run) };
+            write_trace(&text(&process, Dialect::Llvm), trace).expect("a writable folder");
+        }
+        let shown = match judge.stats(&[&traces[0], &traces[1]], &[]) {
+            Ok(shown) => shown,
+            Err(message) => return vec![message],
+        };
+        let one = accounting(run, &Part::whole(run));
+        let threads = if start < run.end { 2 * one.threads } else { one.threads };
+        let duration = start + run.end;
+        let mut failures = vec![];
+        let mut check = |name: &str, expected: Ns, shown: &Value| {
+            if shown.as_u64().is_none_or(|shown| shown.abs_diff(expected) > 6) {
+                failures.push(format!("the second starts at {start}: {name}: expected {expected}, shown {shown}"));
+            }
+        };
+        check("threads", threads, &shown["threads"]);
+        check("duration_ns", duration, &shown["duration_ns"]);
+        for (name, value) in shown["accounting"].as_object().into_iter().flatten() {
+            let Some(cause) = name.strip_suffix("_ns").filter(|cause| *cause != "total") else { continue };
+            let expected = match cause {
+                "unobserved" => threads * duration - 2 * one.threads * run.end,
+                _ => 2 * one.of(cause),
+            };
+            check(name, expected, value);
+        }
+        failures
+    });
+}
+
+#[test]
+fn summaries_segments_and_jobs_give_the_same() {
+    each(|judge, run, _| {
+        let trace = judge.folder.join("same.omptrace");
+        write_trace(&text(&whole(run), Dialect::Llvm), &trace).expect("a writable folder");
+        let reader = Reader::open(&trace).expect("a trace");
+        let stats = |min_segment_events| {
+            let options = Options { min_segment_events, ..Options::default() };
+            let (stats, _) = Stats::with(&[&reader], &options).expect("nothing is selected");
+            serde_json::to_value(&stats).expect("JSON")
+        };
+        let mut failures = vec![];
+        if stats(None) != stats(Some(40)) {
+            failures.push("segments give other numbers".to_owned());
+        }
+        let one = judge.stats(&[&trace], &["--jobs", "1"]);
+        if one != judge.stats(&[&trace], &["--jobs", "8"]) {
+            failures.push("eight jobs give other numbers than one".to_owned());
+        }
+        let recovered = Command::new(&judge.omptrace).arg("recover").arg(&trace).output().expect("it runs");
+        if !recovered.status.success() {
+            failures.push(String::from_utf8_lossy(&recovered.stderr).into_owned());
+        }
+        if one != judge.stats(&[&trace], &[]) {
+            failures.push("the summary gives other numbers".to_owned());
+        }
+        failures
+    });
+}
+
+/// The sums of a table by thread and cause; those without a thread are those of thread -1.
+fn sums(table: &Path) -> BTreeMap<(i64, String), i64> {
+    let mut sums = BTreeMap::new();
+    let reader = SerializedFileReader::new(File::open(table).expect("a table")).expect("a table");
+    let columns: Vec<String> =
+        reader.metadata().file_metadata().schema().get_fields().iter().map(|field| field.name().to_owned()).collect();
+    let column = |name: &str| columns.iter().position(|other| other == name).expect("a column");
+    let (thread, cause, ns) = (column("thread"), column("cause"), column("ns"));
+    for row in reader.get_row_iter(None).expect("rows") {
+        let row = row.expect("a row");
+        let thread = row.get_int(thread).map_or(-1, i64::from);
+        let cause = row.get_string(cause).expect("a cause").clone();
+        *sums.entry((thread, cause)).or_default() += row.get_long(ns).expect("nanoseconds");
+    }
+    sums
+}
+
+#[test]
+fn tables_have_the_time_of_each_thread_by_cause() {
+    each(|judge, run, random| {
+        // A fifth of the programs: a conversion writes many files.
+        if !random.chance(20) {
+            return vec![];
+        }
+        let (trace, tables) = (judge.folder.join("table.omptrace"), judge.folder.join("tables"));
+        write_trace(&text(&whole(run), Dialect::Llvm), &trace).expect("a writable folder");
+        let mut convert = Command::new(&judge.omptrace);
+        convert.args(["convert", "--to", "parquet", "--run", "r", "-f", "-o"]).args([&tables, &trace]);
+        let output = convert.output().expect("it runs");
+        if !output.status.success() {
+            return vec![String::from_utf8_lossy(&output.stderr).into_owned()];
+        }
+        let shown = sums(&tables.join("table=accounting/run=r/process=0/part-0.parquet"));
+        let truth = accounting(run, &Part::whole(run));
+        let mut failures = vec![];
+        for (thread, causes) in truth.by_thread.iter().enumerate() {
+            let shown = |cause: &str| shown.get(&(thread as i64, cause.to_owned())).copied().unwrap_or(0);
+            for (cause, expected) in causes {
+                // The moment at which the last task has ended and the barrier is over.
+                if shown(cause).abs_diff(*expected as i64) > 3 {
+                    failures.push(format!("thread {thread}: {cause}: expected {expected}, in the table {}", shown(cause)));
+                }
+            }
+        }
+        let whole: i64 = shown.values().sum();
+        if whole != (truth.threads * truth.duration) as i64 {
+            failures.push(format!("N x T: expected {}, in the table {whole}", truth.threads * truth.duration));
+        }
+        failures
+    });
+}
