@@ -23,7 +23,7 @@ use omptrace_model::truth::accounting::{Part, accounting};
 use omptrace_model::write::{Dialect, Ending, Process, text};
 use omptrace_trace_format::Reader;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::RowAccessor;
+use parquet::record::{Row, RowAccessor};
 use serde_json::Value;
 
 use library::{number, omptrace};
@@ -33,6 +33,11 @@ const PROGRAMS: u64 = 150;
 
 fn whole<'r>(run: &'r Run) -> Process<'r> {
     Process { pid: 10, start: 0, run, ending: Ending::Complete }
+}
+
+/// The operating system's id of a thread: numbers of the timeline leave out those that never were in a team.
+fn os_tid(thread: usize) -> usize {
+    10 + thread
 }
 
 /// Calls `check` with the runs of many programs. What it returns are failures.
@@ -89,7 +94,7 @@ fn threads_are_cuts_of_the_model() {
     each(|judge, run, random| {
         let thread = random.below(run.spans.len() as u64) as usize;
         let part = Part { threads: vec![thread], ..Part::whole(run) };
-        differs(judge, run, &part, &["--thread", &thread.to_string()])
+        differs(judge, run, &part, &["--thread", &os_tid(thread).to_string()])
     });
 }
 
@@ -198,19 +203,31 @@ fn summaries_segments_and_jobs_give_the_same() {
     });
 }
 
-/// The sums of a table by thread and cause; those without a thread are those of thread -1.
-fn sums(table: &Path) -> BTreeMap<(i64, String), i64> {
-    let mut sums = BTreeMap::new();
+/// The rows of a table: what `of` makes of each, by the position of its columns.
+fn rows<T>(table: &Path, columns: [&str; 3], of: impl Fn(&Row, [usize; 3]) -> T) -> Vec<T> {
     let reader = SerializedFileReader::new(File::open(table).expect("a table")).expect("a table");
-    let columns: Vec<String> =
-        reader.metadata().file_metadata().schema().get_fields().iter().map(|field| field.name().to_owned()).collect();
-    let column = |name: &str| columns.iter().position(|other| other == name).expect("a column");
-    let (thread, cause, ns) = (column("thread"), column("cause"), column("ns"));
-    for row in reader.get_row_iter(None).expect("rows") {
-        let row = row.expect("a row");
-        let thread = row.get_int(thread).map_or(-1, i64::from);
+    let fields = reader.metadata().file_metadata().schema().get_fields().to_vec();
+    let position = |name: &str| fields.iter().position(|field| field.name() == name).expect("a column");
+    let positions = columns.map(position);
+    let rows = reader.get_row_iter(None).expect("rows");
+    rows.map(|row| of(&row.expect("a row"), positions)).collect()
+}
+
+/// The sums of the tables by the model's thread and cause; those without a thread are those of thread -1.
+fn sums(tables: &Path) -> BTreeMap<(i64, String), i64> {
+    let table = |name: &str| tables.join(format!("table={name}/run=r/process=0/part-0.parquet"));
+    let tids = rows(&table("threads"), ["thread", "os_tid", "kind"], |row, [thread, tid, _]| {
+        (row.get_int(thread).expect("a number"), row.get_long(tid).unwrap_or(0))
+    });
+    let tids: BTreeMap<i32, i64> = tids.into_iter().collect();
+    let accounted = rows(&table("accounting"), ["thread", "cause", "ns"], |row, [thread, cause, ns]| {
+        let thread = row.get_int(thread).ok().map_or(-1, |thread| tids[&thread] - os_tid(0) as i64);
         let cause = row.get_string(cause).expect("a cause").clone();
-        *sums.entry((thread, cause)).or_default() += row.get_long(ns).expect("nanoseconds");
+        ((thread, cause), row.get_long(ns).expect("nanoseconds"))
+    });
+    let mut sums = BTreeMap::new();
+    for (key, ns) in accounted {
+        *sums.entry(key).or_default() += ns;
     }
     sums
 }
@@ -224,13 +241,14 @@ fn tables_have_the_time_of_each_thread_by_cause() {
         }
         let (trace, tables) = (judge.folder.join("table.omptrace"), judge.folder.join("tables"));
         write_trace(&text(&whole(run), Dialect::Llvm), &trace).expect("a writable folder");
+        let _ = std::fs::remove_dir_all(&tables);
         let mut convert = Command::new(&judge.omptrace);
-        convert.args(["convert", "--to", "parquet", "--run", "r", "-f", "-o"]).args([&tables, &trace]);
+        convert.args(["convert", "--to", "parquet", "--run", "r", "-o"]).args([&tables, &trace]);
         let output = convert.output().expect("it runs");
         if !output.status.success() {
             return vec![String::from_utf8_lossy(&output.stderr).into_owned()];
         }
-        let shown = sums(&tables.join("table=accounting/run=r/process=0/part-0.parquet"));
+        let shown = sums(&tables);
         let truth = accounting(run, &Part::whole(run));
         let mut failures = vec![];
         for (thread, causes) in truth.by_thread.iter().enumerate() {

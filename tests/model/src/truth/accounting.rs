@@ -40,7 +40,7 @@ impl Part {
 /// Thread time by cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accounting {
-    /// N: the most threads that were busy at one time.
+    /// N: the most threads that were busy at one time, and at least 1.
     pub threads: u64,
     /// T.
     pub duration: Ns,
@@ -158,6 +158,8 @@ pub fn accounting(run: &Run, part: &Part) -> Accounting {
     for team in run.teams.iter().skip(1) {
         change(team.begin, team.end, 0, 1);
     }
+    changes.entry(part.window.1.min(run.end)).or_default();
+    accounting.threads = 1;
     let mut busy = 0;
     for (threads, _) in changes.values() {
         busy += threads;
