@@ -102,6 +102,22 @@ fn the_code_map_has_what_each_crate_uses() {
     assert!(arrows > 5, "only {arrows} arrows were found");
 }
 
+/// The model judges the analysis by means of its own.
+#[test]
+fn the_model_uses_nothing_that_it_judges() {
+    let used = used();
+    let mut reached = vec!["model"];
+    let mut at = 0;
+    while let Some(name) = reached.get(at) {
+        let more = used[*name].iter().map(String::as_str);
+        let more: Vec<&str> = more.filter(|other| !reached.contains(other)).collect();
+        reached.extend(more);
+        at += 1;
+    }
+    reached.sort_unstable();
+    assert_eq!(reached, ["model", "ompt-sys", "trace-builder", "trace-format"]);
+}
+
 /// What is packaged has the version of the crates.
 #[test]
 fn recipes_and_packages_have_the_version_of_the_crates() {

@@ -23,8 +23,10 @@ use library::{number, omptrace};
 
 /// Programs that are tried unless the user says otherwise.
 const PROGRAMS: u64 = 2000;
-/// Seeds among which each known difference occurs.
-const SEARCHED: u64 = 6000;
+/// Seeds among which each known difference is looked for.
+const SEARCHED: u64 = 2500;
+/// Cases that are shrunk to find one of a kind alone; then the first counts, with all that differs there.
+const ATTEMPTS: usize = 2;
 /// Differences that are shrunk and shown.
 const SHOWN: usize = 30;
 
@@ -146,6 +148,7 @@ fn answers_are_those_of_the_model() {
 fn bless(judge: &Judge) {
     let mut left = Known::all();
     let mut found: Vec<(usize, Known)> = vec![];
+    let mut tries: BTreeMap<usize, (usize, Known)> = BTreeMap::new();
     let order: Vec<String> = left.iter().map(|known| format!("{} {}", known.kind, known.field)).collect();
     for seed in 1..=SEARCHED {
         if left.is_empty() {
@@ -153,16 +156,23 @@ fn bless(judge: &Judge) {
         }
         let case = Case::new(seed);
         let Some(verdict) = judge.judge(&case) else { continue };
-        left.retain(|known| match blessed(judge, &case, &verdict.differences, known) {
-            None => true,
-            Some(blessed) => {
-                let name = format!("{} {}", known.kind, known.field);
-                let position = order.iter().position(|other| *other == name).unwrap_or(0);
-                found.push((position, blessed));
-                false
+        left.retain(|known| {
+            let name = format!("{} {}", known.kind, known.field);
+            let position = order.iter().position(|other| *other == name).unwrap_or(0);
+            let Some(first) = verdict.differences.iter().find(|of| known.explains(&case, of)) else { return true };
+            let tried = tries.entry(position).or_insert_with(|| (0, with_numbers(known, seed, first)));
+            tried.0 += 1;
+            match blessed(judge, &case, first, known) {
+                Some(blessed) => found.push((position, blessed)),
+                None if tried.0 < ATTEMPTS => return true,
+                None => found.push((position, tried.1.clone())),
             }
+            tries.remove(&position);
+            false
         });
     }
+    found.extend(tries.into_iter().map(|(position, (_, known))| (position, known)));
+    left.retain(|known| !found.iter().any(|(_, other)| (&other.kind, &other.field) == (&known.kind, &known.field)));
     for known in left {
         println!("not found: {} ({})", known.kind, known.field);
     }
@@ -173,9 +183,14 @@ fn bless(judge: &Judge) {
     std::fs::write(path, text + "\n").expect("a writable file");
 }
 
-/// `known` with the numbers of a case, if the case differs in that way and what it is shrunk to does.
-fn blessed(judge: &Judge, case: &Case, differences: &[Difference], known: &Known) -> Option<Known> {
-    let difference = differences.iter().find(|of| known.explains(case, of))?;
+/// `known` with the numbers of `difference`.
+fn with_numbers(known: &Known, seed: u64, difference: &Difference) -> Known {
+    let Difference { expected, shown, .. } = difference.clone();
+    Known { seed, expected, shown, program: vec![], ..known.clone() }
+}
+
+/// `known` with the numbers of a case, if what the case is shrunk to differs in that way.
+fn blessed(judge: &Judge, case: &Case, difference: &Difference, known: &Known) -> Option<Known> {
     let differs = |case: &Case| {
         let verdict = judge.judge(case);
         verdict.is_some_and(|verdict| verdict.differences.iter().any(|of| of.field == difference.field))
@@ -185,8 +200,7 @@ fn blessed(judge: &Judge, case: &Case, differences: &[Difference], known: &Known
     let here = verdict.differences.iter().find(|of| known.is_of(&small, of))?;
     let mut program: Vec<String> = small.to_string().lines().map(str::to_owned).collect();
     program.push(here.to_string());
-    let (seed, expected, shown) = (case.seed, difference.expected.clone(), difference.shown.clone());
-    Some(Known { seed, expected, shown, program, ..known.clone() })
+    Some(Known { program, ..with_numbers(known, case.seed, difference) })
 }
 
 #[test]
