@@ -75,35 +75,140 @@ pub struct TaskFlags {
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "OMPT's callbacks and arguments")]
 pub enum Callback {
-    ThreadBegin { is_initial: bool },
+    ThreadBegin {
+        is_initial: bool,
+    },
     ThreadEnd,
     InitialTask(Scope),
-    ParallelBegin { parallel: Id, task: Id, asked: usize, code: Code },
-    ParallelEnd { parallel: Id, task: Id, code: Code },
-    ImplicitTask { scope: Scope, parallel: Option<Id>, task: Id, size: usize, index: usize },
-    Work { kind: Work, scope: Scope, of: Context, count: usize, code: Code },
-    Chunk { of: Context, instance: Code, start: usize, iterations: usize },
-    Section { of: Context, instance: Code },
-    Masked { scope: Scope, of: Context, code: Code },
-    SyncRegion { kind: Sync, scope: Scope, of: Context, code: Code },
-    SyncWait { kind: Sync, scope: Scope, of: Context, code: Code },
-    Reduction { scope: Scope, of: Context, code: Code },
-    MutexAcquire { kind: MutexKind, mutex: Id, code: Code },
-    MutexAcquired { kind: MutexKind, mutex: Id, code: Code },
-    MutexReleased { kind: MutexKind, mutex: Id, code: Code },
-    NestLock { scope: Scope, mutex: Id, code: Code },
-    TaskCreate { task: Id, new: Id, flags: TaskFlags, has_dependences: bool, code: Code },
-    TaskSchedule { prior: Id, status: Status, next: Option<Id> },
-    Dependences { task: Id, list: Vec<(Access, u64)> },
-    Doacross { task: Id, is_source: bool, iteration: usize },
-    TaskDependence { before: Id, after: Id },
-    CancelTaskgroup { task: Id, code: Code },
-    Target { scope: Scope, task: Id, target: Id, code: Code },
-    TargetSubmit { scope: Scope, target: Id, operation: Id },
+    ParallelBegin {
+        parallel: Id,
+        task: Id,
+        asked: usize,
+        code: Code,
+    },
+    ParallelEnd {
+        parallel: Id,
+        task: Id,
+        code: Code,
+    },
+    ImplicitTask {
+        scope: Scope,
+        parallel: Option<Id>,
+        task: Id,
+        size: usize,
+        index: usize,
+    },
+    Work {
+        kind: Work,
+        scope: Scope,
+        of: Context,
+        count: usize,
+        code: Code,
+    },
+    Chunk {
+        of: Context,
+        instance: Code,
+        start: usize,
+        iterations: usize,
+    },
+    Section {
+        of: Context,
+        instance: Code,
+    },
+    Masked {
+        scope: Scope,
+        of: Context,
+        code: Code,
+    },
+    SyncRegion {
+        kind: Sync,
+        scope: Scope,
+        of: Context,
+        code: Code,
+    },
+    SyncWait {
+        kind: Sync,
+        scope: Scope,
+        of: Context,
+        code: Code,
+    },
+    Reduction {
+        scope: Scope,
+        of: Context,
+        code: Code,
+    },
+    MutexAcquire {
+        kind: MutexKind,
+        mutex: Id,
+        code: Code,
+    },
+    MutexAcquired {
+        kind: MutexKind,
+        mutex: Id,
+        code: Code,
+    },
+    MutexReleased {
+        kind: MutexKind,
+        mutex: Id,
+        code: Code,
+    },
+    NestLock {
+        scope: Scope,
+        mutex: Id,
+        code: Code,
+    },
+    TaskCreate {
+        task: Id,
+        new: Id,
+        flags: TaskFlags,
+        has_dependences: bool,
+        code: Code,
+    },
+    TaskSchedule {
+        prior: Id,
+        status: Status,
+        next: Option<Id>,
+    },
+    Dependences {
+        task: Id,
+        list: Vec<(Access, u64)>,
+    },
+    Doacross {
+        task: Id,
+        is_source: bool,
+        iteration: usize,
+    },
+    TaskDependence {
+        before: Id,
+        after: Id,
+    },
+    CancelTaskgroup {
+        task: Id,
+        code: Code,
+    },
+    Target {
+        scope: Scope,
+        task: Id,
+        target: Id,
+        code: Code,
+    },
+    TargetSubmit {
+        scope: Scope,
+        target: Id,
+        operation: Id,
+    },
     /// A phase of this name begins or ends.
-    Phase { scope: Scope, name: &'static str },
+    Phase {
+        scope: Scope,
+        name: &'static str,
+    },
     /// Recording stops and starts again.
-    Pause { stops: bool },
+    Pause {
+        stops: bool,
+    },
     /// So many events of the thread are lost since this time.
-    Lost { since: Ns, events: u64 },
+    Lost {
+        since: Ns,
+        events: u64,
+    },
 }

@@ -117,24 +117,54 @@ pub enum MutexKind {
 pub enum Kind {
     /// The program's own code.
     Work(Vec<Ns>),
-    Parallel { threads: usize, body: Vec<Statement> },
+    Parallel {
+        threads: usize,
+        body: Vec<Statement>,
+    },
     /// Each iteration's time. The reduction takes that time of each member.
-    For { schedule: Schedule, iterations: Vec<Ns>, nowait: bool, reduction: Option<Ns> },
+    For {
+        schedule: Schedule,
+        iterations: Vec<Ns>,
+        nowait: bool,
+        reduction: Option<Ns>,
+    },
     /// `schedule(static, 1)`: the time before the ordered region, and in it.
-    Ordered { iterations: Vec<(Ns, Ns)> },
+    Ordered {
+        iterations: Vec<(Ns, Ns)>,
+    },
     /// `schedule(static, 1) ordered(1)`: before `depend(sink: i-1)`, and from there to `depend(source)`.
-    Doacross { iterations: Vec<(Ns, Ns)> },
-    Sections { sections: Vec<Ns>, nowait: bool },
-    Single { body: Vec<Statement>, nowait: bool },
-    Masked { body: Vec<Statement> },
+    Doacross {
+        iterations: Vec<(Ns, Ns)>,
+    },
+    Sections {
+        sections: Vec<Ns>,
+        nowait: bool,
+    },
+    Single {
+        body: Vec<Statement>,
+        nowait: bool,
+    },
+    Masked {
+        body: Vec<Statement>,
+    },
     /// A critical region, or what is done with a lock held.
-    Exclusive { kind: MutexKind, number: u64, body: Vec<Statement> },
+    Exclusive {
+        kind: MutexKind,
+        number: u64,
+        body: Vec<Statement>,
+    },
     Barrier,
     Task(Task),
     /// A task for each statement.
-    Taskloop { body: Vec<Statement> },
-    Taskwait { depend: Dependences },
-    Taskgroup { body: Vec<Statement> },
+    Taskloop {
+        body: Vec<Statement>,
+    },
+    Taskwait {
+        depend: Dependences,
+    },
+    Taskgroup {
+        body: Vec<Statement>,
+    },
     Taskyield,
     /// A point at which an untied task may move to another thread.
     SchedulingPoint,
@@ -143,7 +173,9 @@ pub enum Kind {
     /// `cancel taskgroup`: tasks of the group that have not begun never do.
     CancelTaskgroup,
     /// A target construct whose host waits for the device.
-    Target { ns: Ns },
+    Target {
+        ns: Ns,
+    },
 }
 
 impl Statement {
@@ -303,7 +335,11 @@ fn depend(dependences: &Dependences) -> String {
 }
 
 fn pairs(iterations: &[(Ns, Ns)]) -> String {
-    list(iterations.iter().map(|(before, inside)| format!("{before} + {inside}")))
+    list(
+        iterations
+            .iter()
+            .map(|(before, inside)| format!("{before} + {inside}")),
+    )
 }
 
 fn line(kind: &Kind) -> String {
@@ -311,7 +347,12 @@ fn line(kind: &Kind) -> String {
         Kind::Work(times) if times.len() == 1 => format!("work({});", times[0]),
         Kind::Work(times) => format!("work_of_member({});", list(times)),
         Kind::Parallel { threads, .. } => format!("parallel num_threads({threads})"),
-        Kind::For { schedule, iterations, nowait, reduction } => {
+        Kind::For {
+            schedule,
+            iterations,
+            nowait,
+            reduction,
+        } => {
             let schedule = match schedule {
                 Schedule::Static => "static".to_owned(),
                 Schedule::StaticChunks(chunk) => format!("static, {chunk}"),
@@ -320,25 +361,47 @@ fn line(kind: &Kind) -> String {
             };
             let reduction = reduction.map_or(String::new(), |ns| format!(" reduction({ns})"));
             let nowait = clauses(&[(*nowait, "nowait")]);
-            format!("for schedule({schedule}){reduction}{nowait} work({});", list(iterations))
+            format!(
+                "for schedule({schedule}){reduction}{nowait} work({});",
+                list(iterations)
+            )
         }
         Kind::Ordered { iterations } => {
-            format!("for schedule(static, 1) ordered work + ordered work({});", pairs(iterations))
+            format!(
+                "for schedule(static, 1) ordered work + ordered work({});",
+                pairs(iterations)
+            )
         }
         Kind::Doacross { iterations } => format!(
             "for schedule(static, 1) ordered(1) work + work behind depend(sink: i-1) ({});",
             pairs(iterations)
         ),
         Kind::Sections { sections, nowait } => {
-            format!("sections{} work({});", clauses(&[(*nowait, "nowait")]), list(sections))
+            format!(
+                "sections{} work({});",
+                clauses(&[(*nowait, "nowait")]),
+                list(sections)
+            )
         }
         Kind::Single { nowait, .. } => format!("single{}", clauses(&[(*nowait, "nowait")])),
         Kind::Masked { .. } => "masked".to_owned(),
-        Kind::Exclusive { kind: MutexKind::Critical, number: 0, .. } => "critical".to_owned(),
-        Kind::Exclusive { kind: MutexKind::Critical, number, .. } => {
+        Kind::Exclusive {
+            kind: MutexKind::Critical,
+            number: 0,
+            ..
+        } => "critical".to_owned(),
+        Kind::Exclusive {
+            kind: MutexKind::Critical,
+            number,
+            ..
+        } => {
             format!("critical(name{number})")
         }
-        Kind::Exclusive { kind: MutexKind::NestLock, number, .. } => {
+        Kind::Exclusive {
+            kind: MutexKind::NestLock,
+            number,
+            ..
+        } => {
             format!("with nestable lock {number}")
         }
         Kind::Exclusive { number, .. } => format!("with lock {number}"),
@@ -354,7 +417,9 @@ fn line(kind: &Kind) -> String {
                 0 => String::new(),
                 priority => format!(" priority({priority})"),
             };
-            let detach = task.detach.map_or(String::new(), |event| format!(" detach(e{event})"));
+            let detach = task
+                .detach
+                .map_or(String::new(), |event| format!(" detach(e{event})"));
             format!("task{flags}{priority}{detach}{}", depend(&task.depend))
         }
         Kind::Taskloop { .. } => "taskloop grainsize(1), a task for each".to_owned(),

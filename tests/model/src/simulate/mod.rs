@@ -44,15 +44,44 @@ pub fn simulate(program: &Program, machine: &Machine) -> Option<Run> {
 /// What a task or a thread waits for.
 #[derive(Clone, Debug)]
 enum Wait {
-    Barrier { number: usize, kind: Sync, code: Code },
-    Taskwait { code: Code },
+    Barrier {
+        number: usize,
+        kind: Sync,
+        code: Code,
+    },
+    Taskwait {
+        code: Code,
+    },
     /// The tasks that the empty task of a `taskwait` with dependences depends on.
-    Predecessors { task: usize, code: Code },
-    Group { group: usize, code: Code },
-    Mutex { kind: MutexKind, number: u64, body: usize, code: Code },
-    Turn { the_loop: usize, iteration: usize, inside: Ns, code: Code, strand: PieceId },
+    Predecessors {
+        task: usize,
+        code: Code,
+    },
+    Group {
+        group: usize,
+        code: Code,
+    },
+    Mutex {
+        kind: MutexKind,
+        number: u64,
+        body: usize,
+        code: Code,
+    },
+    Turn {
+        the_loop: usize,
+        iteration: usize,
+        inside: Ns,
+        code: Code,
+        strand: PieceId,
+    },
     /// `depend(sink: i-1)`
-    Sink { the_loop: usize, iteration: usize, inside: Ns, code: Code, since: Ns },
+    Sink {
+        the_loop: usize,
+        iteration: usize,
+        inside: Ns,
+        code: Code,
+        since: Ns,
+    },
     /// A region that the task has opened.
     Region,
 }
@@ -60,20 +89,60 @@ enum Wait {
 /// Where a task is.
 #[derive(Clone, Debug)]
 enum Frame<'p> {
-    Block { body: &'p [Statement], next: usize },
-    Single { code: Code, is_nowait: bool, strand: PieceId },
-    Masked { code: Code, strand: PieceId },
-    Group { group: usize, code: Code },
+    Block {
+        body: &'p [Statement],
+        next: usize,
+    },
+    Single {
+        code: Code,
+        is_nowait: bool,
+        strand: PieceId,
+    },
+    Masked {
+        code: Code,
+        strand: PieceId,
+    },
+    Group {
+        group: usize,
+        code: Code,
+    },
     Loop(Box<LoopFrame>),
-    OrderedLoop { own: VecDeque<(usize, Ns, Ns)>, the_loop: usize, code: Code, doacross: Option<PieceId> },
+    OrderedLoop {
+        own: VecDeque<(usize, Ns, Ns)>,
+        the_loop: usize,
+        code: Code,
+        doacross: Option<PieceId>,
+    },
     /// The work before the ordered region is done. The strand is where the member's own chain goes on; of a doacross
     /// loop, that is with the loop.
-    AskTurn { the_loop: usize, iteration: usize, inside: Ns, code: Code, strand: Option<PieceId> },
-    EndTurn { the_loop: usize, iteration: usize, code: Code, strand: Option<PieceId> },
-    Release { kind: MutexKind, number: u64, code: Code, is_nested: bool },
+    AskTurn {
+        the_loop: usize,
+        iteration: usize,
+        inside: Ns,
+        code: Code,
+        strand: Option<PieceId>,
+    },
+    EndTurn {
+        the_loop: usize,
+        iteration: usize,
+        code: Code,
+        strand: Option<PieceId>,
+    },
+    Release {
+        kind: MutexKind,
+        number: u64,
+        code: Code,
+        is_nested: bool,
+    },
     /// A reduction's results are combined, then the loop's barrier comes.
-    EndReduction { code: Code, is_nowait: bool },
-    EndTarget { code: Code, target: Id },
+    EndReduction {
+        code: Code,
+        is_nowait: bool,
+    },
+    EndTarget {
+        code: Code,
+        target: Id,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -215,7 +284,10 @@ impl<'p> Simulator<'p> {
         let initial = Task {
             id: 1,
             is_implicit: true,
-            frames: vec![Frame::Block { body: &program.body, next: 0 }],
+            frames: vec![Frame::Block {
+                body: &program.body,
+                next: 0,
+            }],
             ..Task::default()
         };
         let mut simulator = Simulator {
@@ -233,7 +305,11 @@ impl<'p> Simulator<'p> {
             next_id: 1,
             machine,
         };
-        simulator.run.teams.push(TeamRecord { members: vec![0], asked: 1, ..TeamRecord::default() });
+        simulator.run.teams.push(TeamRecord {
+            members: vec![0],
+            asked: 1,
+            ..TeamRecord::default()
+        });
         simulator.piece(0, 0, vec![]);
         simulator
     }
@@ -242,7 +318,13 @@ impl<'p> Simulator<'p> {
     fn play(&mut self) -> bool {
         for thread in 0..self.threads.len() {
             self.does(thread, 0, Activity::Idle);
-            self.emit(0, thread, Callback::ThreadBegin { is_initial: thread == 0 });
+            self.emit(
+                0,
+                thread,
+                Callback::ThreadBegin {
+                    is_initial: thread == 0,
+                },
+            );
         }
         self.emit(0, 0, Callback::InitialTask(crate::callback::Scope::Begin));
         self.threads[0].tasks.push(0);
@@ -266,7 +348,11 @@ impl<'p> Simulator<'p> {
     }
 
     fn finish(mut self) -> Run {
-        self.run.spans = self.threads.into_iter().map(|thread| thread.spans).collect();
+        self.run.spans = self
+            .threads
+            .into_iter()
+            .map(|thread| thread.spans)
+            .collect();
         self.run
     }
 
@@ -304,10 +390,14 @@ impl<'p> Simulator<'p> {
         if let Some(goes_on) = self.end_wait(time, thread, task) {
             return goes_on;
         }
-        let Some(wait) = &self.tasks[task].wait else { return true };
+        let Some(wait) = &self.tasks[task].wait else {
+            return true;
+        };
         let activity = match wait {
             Wait::Barrier { number, .. } => Activity::Barrier(*number),
-            Wait::Taskwait { .. } | Wait::Predecessors { .. } | Wait::Group { .. } => Activity::TaskWait,
+            Wait::Taskwait { .. } | Wait::Predecessors { .. } | Wait::Group { .. } => {
+                Activity::TaskWait
+            }
             Wait::Mutex { kind, number, .. } => Activity::Mutex(*kind, *number),
             Wait::Turn { .. } => Activity::Mutex(MutexKind::Ordered, self.tasks[task].team as u64),
             Wait::Sink { .. } => Activity::Useful,
@@ -341,7 +431,10 @@ impl<'p> Simulator<'p> {
 
     fn context(&self, task: usize) -> Context {
         let task = &self.tasks[task];
-        Context { parallel: Some(self.teams[task.team].id), task: task.id }
+        Context {
+            parallel: Some(self.teams[task.team].id),
+            task: task.id,
+        }
     }
 
     fn wake_up_time(&mut self) -> Ns {
@@ -374,21 +467,37 @@ impl<'p> Simulator<'p> {
             | Frame::Masked { code, .. }
             | Frame::OrderedLoop { code, .. }
             | Frame::EndTarget { code, .. }
-            | Frame::Release { kind: MutexKind::Critical, code, .. } => Some(*code),
+            | Frame::Release {
+                kind: MutexKind::Critical,
+                code,
+                ..
+            } => Some(*code),
             Frame::Loop(frame) => Some(frame.code),
             Frame::EndReduction { code, .. } => Some(*code + 4),
             // In an ordered region; a doacross loop has no strand of its own.
-            Frame::EndTurn { code, strand: Some(_), .. } => Some(*code + 5),
+            Frame::EndTurn {
+                code,
+                strand: Some(_),
+                ..
+            } => Some(*code + 5),
             _ => None,
         };
-        task.frames.iter().rev().find_map(of_frame).unwrap_or(task.code)
+        task.frames
+            .iter()
+            .rev()
+            .find_map(of_frame)
+            .unwrap_or(task.code)
     }
 
     /// From now on the thread does this.
     fn does(&mut self, thread: usize, time: Ns, activity: Activity) {
         let tasks = &self.threads[thread].tasks;
         let innermost = tasks.last().copied();
-        let implicit = tasks.iter().rev().copied().find(|task| self.tasks[*task].is_implicit);
+        let implicit = tasks
+            .iter()
+            .rev()
+            .copied()
+            .find(|task| self.tasks[*task].is_implicit);
         let at_barrier = implicit.and_then(|task| match self.tasks[task].wait {
             Some(Wait::Barrier { number, .. }) => Some(number),
             _ => None,
@@ -417,7 +526,11 @@ impl<'p> Simulator<'p> {
                 return;
             }
             if begin < time {
-                thread.spans.push(Span { begin, end: time, doing: last });
+                thread.spans.push(Span {
+                    begin,
+                    end: time,
+                    doing: last,
+                });
             }
         }
         thread.doing = Some((time, doing));

@@ -11,12 +11,18 @@ use crate::run::{Activity, Edge, PieceId};
 /// The block of iterations of a member: first, count.
 fn block(len: usize, index: usize, members: usize) -> (usize, usize) {
     let (each, rest) = (len / members, len % members);
-    (index * each + index.min(rest), each + usize::from(index < rest))
+    (
+        index * each + index.min(rest),
+        each + usize::from(index < rest),
+    )
 }
 
 fn chunks(len: usize, chunk: usize) -> VecDeque<(usize, usize)> {
     let chunk = chunk.max(1);
-    (0..len).step_by(chunk).map(|start| (start, chunk.min(len - start))).collect()
+    (0..len)
+        .step_by(chunk)
+        .map(|start| (start, chunk.min(len - start)))
+        .collect()
 }
 
 fn guided(len: usize, members: usize) -> VecDeque<(usize, usize)> {
@@ -55,24 +61,43 @@ impl<'p> Simulator<'p> {
     }
 
     /// True where the thread's turn goes on.
-    pub(super) fn statement(&mut self, time: Ns, thread: usize, task: usize, statement: &'p Statement) -> bool {
-        let (team, index, code, of) =
-            (self.tasks[task].team, self.tasks[task].index, statement.code, self.context(task));
+    pub(super) fn statement(
+        &mut self,
+        time: Ns,
+        thread: usize,
+        task: usize,
+        statement: &'p Statement,
+    ) -> bool {
+        let (team, index, code, of) = (
+            self.tasks[task].team,
+            self.tasks[task].index,
+            statement.code,
+            self.context(task),
+        );
         let members = self.run.teams[team].members.len();
         match &statement.kind {
             Kind::Work(times) => {
                 self.spend(time, thread, of_member(times, index), Activity::Useful);
                 return false;
             }
-            Kind::Parallel { threads, body } => return self.fork(time, thread, task, *threads, body, code),
-            Kind::For { schedule, iterations, nowait, reduction } => {
+            Kind::Parallel { threads, body } => {
+                return self.fork(time, thread, task, *threads, body, code);
+            }
+            Kind::For {
+                schedule,
+                iterations,
+                nowait,
+                reduction,
+            } => {
                 let number = self.worksharing(task);
                 let len = iterations.len();
                 let mut own = VecDeque::new();
                 let mut shared = None;
                 let kind = match schedule {
                     Schedule::Static => {
-                        own.extend(Some(block(len, index, members)).filter(|(_, count)| *count > 0));
+                        own.extend(
+                            Some(block(len, index, members)).filter(|(_, count)| *count > 0),
+                        );
                         Work::LoopStatic
                     }
                     Schedule::StaticChunks(chunk) => {
@@ -89,73 +114,163 @@ impl<'p> Simulator<'p> {
                     }
                 };
                 let shared = shared.map(|chunks| {
-                    self.teams[team].shared_chunks.entry(number).or_insert(chunks);
+                    self.teams[team]
+                        .shared_chunks
+                        .entry(number)
+                        .or_insert(chunks);
                     number
                 });
-                self.emit(time, thread, Callback::Work { kind, scope: Scope::Begin, of, count: len, code });
-                self.tasks[task].frames.push(Frame::Loop(Box::new(LoopFrame {
-                    kind,
-                    own,
-                    shared,
-                    iterations: iterations.clone(),
-                    is_nowait: *nowait,
-                    reduction: *reduction,
-                    code,
-                    has_chunks: true,
-                    reported: false,
-                })));
+                self.emit(
+                    time,
+                    thread,
+                    Callback::Work {
+                        kind,
+                        scope: Scope::Begin,
+                        of,
+                        count: len,
+                        code,
+                    },
+                );
+                self.tasks[task]
+                    .frames
+                    .push(Frame::Loop(Box::new(LoopFrame {
+                        kind,
+                        own,
+                        shared,
+                        iterations: iterations.clone(),
+                        is_nowait: *nowait,
+                        reduction: *reduction,
+                        code,
+                        has_chunks: true,
+                        reported: false,
+                    })));
             }
             Kind::Sections { sections, nowait } => {
                 self.worksharing(task);
                 let len = sections.len();
                 let (start, count) = block(len, index, members);
                 let kind = Work::Sections;
-                self.emit(time, thread, Callback::Work { kind, scope: Scope::Begin, of, count: len, code });
+                self.emit(
+                    time,
+                    thread,
+                    Callback::Work {
+                        kind,
+                        scope: Scope::Begin,
+                        of,
+                        count: len,
+                        code,
+                    },
+                );
                 if count > 0 {
                     self.emit(time, thread, Callback::Section { of, instance: code });
                 }
-                self.tasks[task].frames.push(Frame::Loop(Box::new(LoopFrame {
-                    kind,
-                    own: (start..start + count).map(|section| (section, 1)).collect(),
-                    shared: None,
-                    iterations: sections.clone(),
-                    is_nowait: *nowait,
-                    reduction: None,
-                    code,
-                    has_chunks: false,
-                    reported: false,
-                })));
+                self.tasks[task]
+                    .frames
+                    .push(Frame::Loop(Box::new(LoopFrame {
+                        kind,
+                        own: (start..start + count).map(|section| (section, 1)).collect(),
+                        shared: None,
+                        iterations: sections.clone(),
+                        is_nowait: *nowait,
+                        reduction: None,
+                        code,
+                        has_chunks: false,
+                        reported: false,
+                    })));
             }
             Kind::Ordered { iterations } | Kind::Doacross { iterations } => {
                 let the_loop = self.worksharing(task);
                 let (kind, count) = (Work::LoopStatic, iterations.len());
-                self.emit(time, thread, Callback::Work { kind, scope: Scope::Begin, of, count, code });
+                self.emit(
+                    time,
+                    thread,
+                    Callback::Work {
+                        kind,
+                        scope: Scope::Begin,
+                        of,
+                        count,
+                        code,
+                    },
+                );
                 let own = iterations.iter().enumerate().skip(index).step_by(members);
-                let own = own.map(|(number, (before, inside))| (number, *before, *inside)).collect();
+                let own = own
+                    .map(|(number, (before, inside))| (number, *before, *inside))
+                    .collect();
                 let is_doacross = matches!(statement.kind, Kind::Doacross { .. });
-                let doacross = if is_doacross { Some(self.strand(task)) } else { None };
-                self.tasks[task].frames.push(Frame::OrderedLoop { own, the_loop, code, doacross });
+                let doacross = if is_doacross {
+                    Some(self.strand(task))
+                } else {
+                    None
+                };
+                self.tasks[task].frames.push(Frame::OrderedLoop {
+                    own,
+                    the_loop,
+                    code,
+                    doacross,
+                });
             }
             Kind::Single { body, nowait } => {
                 let number = self.worksharing(task);
                 if self.teams[team].taken_singles.contains(&number) {
                     let kind = Work::SingleOther;
-                    self.emit(time, thread, Callback::Work { kind, scope: Scope::Begin, of, count: 1, code });
-                    self.emit(time, thread, Callback::Work { kind, scope: Scope::End, of, count: 1, code });
+                    self.emit(
+                        time,
+                        thread,
+                        Callback::Work {
+                            kind,
+                            scope: Scope::Begin,
+                            of,
+                            count: 1,
+                            code,
+                        },
+                    );
+                    self.emit(
+                        time,
+                        thread,
+                        Callback::Work {
+                            kind,
+                            scope: Scope::End,
+                            of,
+                            count: 1,
+                            code,
+                        },
+                    );
                     if !nowait {
                         self.arrive(time, thread, task, Sync::WorksharingBarrier, code + 3);
                     }
                 } else {
                     self.teams[team].taken_singles.push(number);
                     let kind = Work::SingleExecutor;
-                    self.emit(time, thread, Callback::Work { kind, scope: Scope::Begin, of, count: 1, code });
+                    self.emit(
+                        time,
+                        thread,
+                        Callback::Work {
+                            kind,
+                            scope: Scope::Begin,
+                            of,
+                            count: 1,
+                            code,
+                        },
+                    );
                     let strand = self.strand(task);
-                    self.tasks[task].frames.push(Frame::Single { code, is_nowait: *nowait, strand });
+                    self.tasks[task].frames.push(Frame::Single {
+                        code,
+                        is_nowait: *nowait,
+                        strand,
+                    });
                     self.tasks[task].frames.push(Frame::Block { body, next: 0 });
                 }
             }
             Kind::Masked { body } if index == 0 => {
-                self.emit(time, thread, Callback::Masked { scope: Scope::Begin, of, code });
+                self.emit(
+                    time,
+                    thread,
+                    Callback::Masked {
+                        scope: Scope::Begin,
+                        of,
+                        code,
+                    },
+                );
                 let strand = self.strand(task);
                 self.tasks[task].frames.push(Frame::Masked { code, strand });
                 self.tasks[task].frames.push(Frame::Block { body, next: 0 });
@@ -172,8 +287,26 @@ impl<'p> Simulator<'p> {
             }
             Kind::Taskwait { .. } => {
                 let (kind, scope) = (Sync::Taskwait, Scope::Begin);
-                self.emit(time, thread, Callback::SyncRegion { kind, scope, of, code });
-                self.emit(time, thread, Callback::SyncWait { kind, scope, of, code });
+                self.emit(
+                    time,
+                    thread,
+                    Callback::SyncRegion {
+                        kind,
+                        scope,
+                        of,
+                        code,
+                    },
+                );
+                self.emit(
+                    time,
+                    thread,
+                    Callback::SyncWait {
+                        kind,
+                        scope,
+                        of,
+                        code,
+                    },
+                );
                 self.tasks[task].wait = Some(Wait::Taskwait { code });
             }
             Kind::Taskgroup { body } => {
@@ -201,11 +334,38 @@ impl<'p> Simulator<'p> {
             Kind::Target { ns } => {
                 let target = self.id();
                 let id = self.tasks[task].id;
-                self.emit(time, thread, Callback::Target { scope: Scope::Begin, task: id, target, code });
+                self.emit(
+                    time,
+                    thread,
+                    Callback::Target {
+                        scope: Scope::Begin,
+                        task: id,
+                        target,
+                        code,
+                    },
+                );
                 let operation = self.id();
-                self.emit(time, thread, Callback::TargetSubmit { scope: Scope::Begin, target, operation });
-                self.emit(time, thread, Callback::TargetSubmit { scope: Scope::End, target, operation });
-                self.tasks[task].frames.push(Frame::EndTarget { code, target });
+                self.emit(
+                    time,
+                    thread,
+                    Callback::TargetSubmit {
+                        scope: Scope::Begin,
+                        target,
+                        operation,
+                    },
+                );
+                self.emit(
+                    time,
+                    thread,
+                    Callback::TargetSubmit {
+                        scope: Scope::End,
+                        target,
+                        operation,
+                    },
+                );
+                self.tasks[task]
+                    .frames
+                    .push(Frame::EndTarget { code, target });
                 self.spend(time, thread, *ns, Activity::Target);
                 return false;
             }
@@ -215,27 +375,69 @@ impl<'p> Simulator<'p> {
 
     fn open_group(&mut self, time: Ns, thread: usize, task: usize, code: Code) -> usize {
         let (kind, scope, of) = (Sync::Taskgroup, Scope::Begin, self.context(task));
-        self.emit(time, thread, Callback::SyncRegion { kind, scope, of, code });
+        self.emit(
+            time,
+            thread,
+            Callback::SyncRegion {
+                kind,
+                scope,
+                of,
+                code,
+            },
+        );
         let group = self.groups.len();
         self.groups.push(Group::default());
         self.tasks[task].open_groups.push(group);
         group
     }
 
-    fn taskloop(&mut self, time: Ns, thread: usize, task: usize, tasks: &'p [Statement], code: Code) {
+    fn taskloop(
+        &mut self,
+        time: Ns,
+        thread: usize,
+        task: usize,
+        tasks: &'p [Statement],
+        code: Code,
+    ) {
         let group = self.open_group(time, thread, task, code);
         let (kind, of, count) = (Work::Taskloop, self.context(task), tasks.len());
-        self.emit(time, thread, Callback::Work { kind, scope: Scope::Begin, of, count, code });
+        self.emit(
+            time,
+            thread,
+            Callback::Work {
+                kind,
+                scope: Scope::Begin,
+                of,
+                count,
+                code,
+            },
+        );
         let clauses = program::Task::default();
         for body in tasks.chunks(1) {
             self.create(time, thread, task, (&clauses, body), code + 8);
         }
-        self.emit(time, thread, Callback::Work { kind, scope: Scope::End, of, count, code });
+        self.emit(
+            time,
+            thread,
+            Callback::Work {
+                kind,
+                scope: Scope::End,
+                of,
+                count,
+                code,
+            },
+        );
         self.tasks[task].frames.push(Frame::Group { group, code });
     }
 
     /// True where the thread's turn goes on.
-    pub(super) fn continue_frame(&mut self, time: Ns, thread: usize, task: usize, frame: Frame<'p>) -> bool {
+    pub(super) fn continue_frame(
+        &mut self,
+        time: Ns,
+        thread: usize,
+        task: usize,
+        frame: Frame<'p>,
+    ) -> bool {
         let of = self.context(task);
         match frame {
             Frame::Block { body, next } => {
@@ -248,11 +450,25 @@ impl<'p> Simulator<'p> {
                 }
                 return self.statement(time, thread, task, statement);
             }
-            Frame::Single { code, is_nowait, strand } => {
+            Frame::Single {
+                code,
+                is_nowait,
+                strand,
+            } => {
                 self.tasks[task].frames.pop();
                 self.end_strand(task, strand);
                 let (kind, scope) = (Work::SingleExecutor, Scope::End);
-                self.emit(time, thread, Callback::Work { kind, scope, of, count: 1, code });
+                self.emit(
+                    time,
+                    thread,
+                    Callback::Work {
+                        kind,
+                        scope,
+                        of,
+                        count: 1,
+                        code,
+                    },
+                );
                 if !is_nowait {
                     self.arrive(time, thread, task, Sync::WorksharingBarrier, code + 3);
                 } else {
@@ -262,17 +478,39 @@ impl<'p> Simulator<'p> {
             Frame::Masked { code, strand } => {
                 self.tasks[task].frames.pop();
                 self.end_strand(task, strand);
-                self.emit(time, thread, Callback::Masked { scope: Scope::End, of, code });
+                self.emit(
+                    time,
+                    thread,
+                    Callback::Masked {
+                        scope: Scope::End,
+                        of,
+                        code,
+                    },
+                );
                 self.does(thread, time, Activity::Useful);
             }
             Frame::Group { group, code } => {
                 self.tasks[task].frames.pop();
                 let (kind, scope) = (Sync::Taskgroup, Scope::Begin);
-                self.emit(time, thread, Callback::SyncWait { kind, scope, of, code });
+                self.emit(
+                    time,
+                    thread,
+                    Callback::SyncWait {
+                        kind,
+                        scope,
+                        of,
+                        code,
+                    },
+                );
                 self.tasks[task].wait = Some(Wait::Group { group, code });
             }
             Frame::Loop(frame) => return self.next_chunk(time, thread, task, *frame),
-            Frame::OrderedLoop { mut own, the_loop, code, doacross } => {
+            Frame::OrderedLoop {
+                mut own,
+                the_loop,
+                code,
+                doacross,
+            } => {
                 let is_doacross = doacross.is_some();
                 let Some((iteration, before, inside)) = own.pop_front() else {
                     self.tasks[task].frames.pop();
@@ -280,7 +518,17 @@ impl<'p> Simulator<'p> {
                         self.end_strand(task, strand);
                     }
                     let (kind, scope) = (Work::LoopStatic, Scope::End);
-                    self.emit(time, thread, Callback::Work { kind, scope, of, count: 0, code: code + 1 });
+                    self.emit(
+                        time,
+                        thread,
+                        Callback::Work {
+                            kind,
+                            scope,
+                            of,
+                            count: 0,
+                            code: code + 1,
+                        },
+                    );
                     self.arrive(time, thread, task, Sync::WorksharingBarrier, code + 3);
                     return true;
                 };
@@ -288,38 +536,103 @@ impl<'p> Simulator<'p> {
                 if !is_doacross || iteration < self.run.teams[self.tasks[task].team].members.len() {
                     let instance = 0x7000 + thread as Code;
                     let (start, iterations) = (iteration, 1);
-                    self.emit(time, thread, Callback::Chunk { of, instance, start, iterations });
+                    self.emit(
+                        time,
+                        thread,
+                        Callback::Chunk {
+                            of,
+                            instance,
+                            start,
+                            iterations,
+                        },
+                    );
                 }
-                if let Some(Frame::OrderedLoop { own: left, .. }) = self.tasks[task].frames.last_mut() {
+                if let Some(Frame::OrderedLoop { own: left, .. }) =
+                    self.tasks[task].frames.last_mut()
+                {
                     *left = own;
                 }
-                let strand = if is_doacross { None } else { Some(self.strand(task)) };
-                let next = Frame::AskTurn { the_loop, iteration, inside, code, strand };
+                let strand = if is_doacross {
+                    None
+                } else {
+                    Some(self.strand(task))
+                };
+                let next = Frame::AskTurn {
+                    the_loop,
+                    iteration,
+                    inside,
+                    code,
+                    strand,
+                };
                 self.tasks[task].frames.push(next);
                 self.spend(time, thread, before, Activity::Useful);
                 return false;
             }
-            Frame::AskTurn { the_loop, iteration, inside, code, strand } => {
+            Frame::AskTurn {
+                the_loop,
+                iteration,
+                inside,
+                code,
+                strand,
+            } => {
                 self.tasks[task].frames.pop();
                 self.tasks[task].wait = Some(match strand {
-                    None => Wait::Sink { the_loop, iteration, inside, code, since: time },
+                    None => Wait::Sink {
+                        the_loop,
+                        iteration,
+                        inside,
+                        code,
+                        since: time,
+                    },
                     Some(strand) => {
                         let kind = program::MutexKind::Ordered;
                         let mutex = mutex_id(kind, self.tasks[task].team as u64);
-                        self.emit(time, thread, Callback::MutexAcquire { kind, mutex, code: code + 5 });
-                        Wait::Turn { the_loop, iteration, inside, code, strand }
+                        self.emit(
+                            time,
+                            thread,
+                            Callback::MutexAcquire {
+                                kind,
+                                mutex,
+                                code: code + 5,
+                            },
+                        );
+                        Wait::Turn {
+                            the_loop,
+                            iteration,
+                            inside,
+                            code,
+                            strand,
+                        }
                     }
                 });
             }
-            Frame::EndTurn { the_loop, iteration, code, strand } => {
+            Frame::EndTurn {
+                the_loop,
+                iteration,
+                code,
+                strand,
+            } => {
                 self.end_turn(time, thread, task, (the_loop, iteration), (code, strand));
             }
-            Frame::Release { kind, number, code, is_nested } => {
+            Frame::Release {
+                kind,
+                number,
+                code,
+                is_nested,
+            } => {
                 self.release_mutex(time, thread, task, (kind, number), (code, is_nested));
             }
             Frame::EndReduction { code, is_nowait } => {
                 self.tasks[task].frames.pop();
-                self.emit(time, thread, Callback::Reduction { scope: Scope::End, of, code: code + 4 });
+                self.emit(
+                    time,
+                    thread,
+                    Callback::Reduction {
+                        scope: Scope::End,
+                        of,
+                        code: code + 4,
+                    },
+                );
                 self.does(thread, time, Activity::Useful);
                 if !is_nowait {
                     self.arrive(time, thread, task, Sync::WorksharingBarrier, code + 3);
@@ -328,7 +641,16 @@ impl<'p> Simulator<'p> {
             Frame::EndTarget { code, target } => {
                 self.tasks[task].frames.pop();
                 let id = self.tasks[task].id;
-                self.emit(time, thread, Callback::Target { scope: Scope::End, task: id, target, code });
+                self.emit(
+                    time,
+                    thread,
+                    Callback::Target {
+                        scope: Scope::End,
+                        task: id,
+                        target,
+                        code,
+                    },
+                );
                 self.does(thread, time, Activity::Useful);
             }
         }
@@ -339,15 +661,39 @@ impl<'p> Simulator<'p> {
         let (team, of, code) = (self.tasks[task].team, self.context(task), frame.code);
         let next = match frame.shared {
             None => frame.own.pop_front(),
-            Some(number) => self.teams[team].shared_chunks.get_mut(&number).and_then(VecDeque::pop_front),
+            Some(number) => self.teams[team]
+                .shared_chunks
+                .get_mut(&number)
+                .and_then(VecDeque::pop_front),
         };
         let Some((start, iterations)) = next else {
             self.tasks[task].frames.pop();
             let (kind, scope) = (frame.kind, Scope::End);
-            self.emit(time, thread, Callback::Work { kind, scope, of, count: 0, code: code + 1 });
+            self.emit(
+                time,
+                thread,
+                Callback::Work {
+                    kind,
+                    scope,
+                    of,
+                    count: 0,
+                    code: code + 1,
+                },
+            );
             if let Some(ns) = frame.reduction {
-                self.emit(time, thread, Callback::Reduction { scope: Scope::Begin, of, code: code + 4 });
-                self.tasks[task].frames.push(Frame::EndReduction { code, is_nowait: frame.is_nowait });
+                self.emit(
+                    time,
+                    thread,
+                    Callback::Reduction {
+                        scope: Scope::Begin,
+                        of,
+                        code: code + 4,
+                    },
+                );
+                self.tasks[task].frames.push(Frame::EndReduction {
+                    code,
+                    is_nowait: frame.is_nowait,
+                });
                 self.spend(time, thread, ns, Activity::Reduction);
                 return false;
             }
@@ -361,13 +707,26 @@ impl<'p> Simulator<'p> {
         let instance = 0x7000 + thread as Code;
         // Of a static loop, runtimes report the first chunk of each thread.
         if frame.has_chunks && !(frame.reported && frame.shared.is_none()) {
-            self.emit(time, thread, Callback::Chunk { of, instance, start, iterations });
+            self.emit(
+                time,
+                thread,
+                Callback::Chunk {
+                    of,
+                    instance,
+                    start,
+                    iterations,
+                },
+            );
         }
         frame.reported = true;
         let ns = frame.iterations[start..start + iterations].iter().sum();
         // Any thread could execute the chunk. Where a section ends, runtimes do not say.
         let is_section = !frame.has_chunks;
-        let before = if is_section { None } else { Some(self.strand(task)) };
+        let before = if is_section {
+            None
+        } else {
+            Some(self.strand(task))
+        };
         if let Some(Frame::Loop(left)) = self.tasks[task].frames.last_mut() {
             **left = frame;
         }
@@ -382,7 +741,9 @@ impl<'p> Simulator<'p> {
     pub(super) fn end_wait(&mut self, time: Ns, thread: usize, task: usize) -> Option<bool> {
         match self.tasks[task].wait.clone()? {
             Wait::Region => None,
-            Wait::Barrier { number, kind, code } => self.end_barrier(time, thread, task, (number, kind, code)),
+            Wait::Barrier { number, kind, code } => {
+                self.end_barrier(time, thread, task, (number, kind, code))
+            }
             Wait::Taskwait { code } => {
                 if self.tasks[task].children > 0 {
                     return None;
@@ -401,23 +762,71 @@ impl<'p> Simulator<'p> {
                 Some(true)
             }
             Wait::Predecessors { task: empty, .. } => self.end_wait_for(time, thread, task, empty),
-            Wait::Mutex { kind, number, body, code } => {
-                self.take_mutex(time, thread, task, (kind, number), (body, code))
-            }
-            Wait::Turn { the_loop, iteration, inside, code, strand } => {
-                self.take_turn(time, thread, task, (the_loop, iteration), (inside, code, strand))
-            }
-            Wait::Sink { the_loop, iteration, inside, code, since } => {
-                self.pass_sink(time, thread, task, (the_loop, iteration), (inside, code, since))
-            }
+            Wait::Mutex {
+                kind,
+                number,
+                body,
+                code,
+            } => self.take_mutex(time, thread, task, (kind, number), (body, code)),
+            Wait::Turn {
+                the_loop,
+                iteration,
+                inside,
+                code,
+                strand,
+            } => self.take_turn(
+                time,
+                thread,
+                task,
+                (the_loop, iteration),
+                (inside, code, strand),
+            ),
+            Wait::Sink {
+                the_loop,
+                iteration,
+                inside,
+                code,
+                since,
+            } => self.pass_sink(
+                time,
+                thread,
+                task,
+                (the_loop, iteration),
+                (inside, code, since),
+            ),
         }
     }
 
-    fn end_sync(&mut self, time: Ns, thread: usize, task: usize, (kind, code): (Sync, Code), ends: &[PieceId]) {
+    fn end_sync(
+        &mut self,
+        time: Ns,
+        thread: usize,
+        task: usize,
+        (kind, code): (Sync, Code),
+        ends: &[PieceId],
+    ) {
         let (scope, of) = (Scope::End, self.context(task));
         self.tasks[task].wait = None;
-        self.emit(time, thread, Callback::SyncWait { kind, scope, of, code });
-        self.emit(time, thread, Callback::SyncRegion { kind, scope, of, code });
+        self.emit(
+            time,
+            thread,
+            Callback::SyncWait {
+                kind,
+                scope,
+                of,
+                code,
+            },
+        );
+        self.emit(
+            time,
+            thread,
+            Callback::SyncRegion {
+                kind,
+                scope,
+                of,
+                code,
+            },
+        );
         self.meet(time, thread, ends, Edge::Meeting);
         self.does(thread, time, Activity::Useful);
     }

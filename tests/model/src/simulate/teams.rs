@@ -17,15 +17,27 @@ impl<'p> Simulator<'p> {
         code: Code,
     ) -> bool {
         let is_free = |other: &Thread| {
-            let is_idle = other.doing.is_some_and(|(_, doing)| doing.activity == Activity::Idle);
+            let is_idle = other
+                .doing
+                .is_some_and(|(_, doing)| doing.activity == Activity::Idle);
             is_idle && other.tasks.is_empty() && other.joins.is_none()
         };
-        let free = (0..self.threads.len()).filter(|other| *other != thread && is_free(&self.threads[*other]));
+        let free = (0..self.threads.len())
+            .filter(|other| *other != thread && is_free(&self.threads[*other]));
         let mut members = vec![thread];
         members.extend(free.take(asked.saturating_sub(1)));
         let id = self.id();
         let encountering = self.tasks[task].id;
-        self.emit(time, thread, Callback::ParallelBegin { parallel: id, task: encountering, asked, code });
+        self.emit(
+            time,
+            thread,
+            Callback::ParallelBegin {
+                parallel: id,
+                task: encountering,
+                asked,
+                code,
+            },
+        );
         let team = self.teams.len();
         self.teams.push(Team {
             id,
@@ -66,8 +78,21 @@ impl<'p> Simulator<'p> {
         self.report_end(time, thread);
         let id = self.id();
         let fork = self.teams[team].fork;
-        let (size, parallel) = (self.run.teams[team].members.len(), Some(self.teams[team].id));
-        self.emit(time, thread, Callback::ImplicitTask { scope: Scope::Begin, parallel, task: id, size, index });
+        let (size, parallel) = (
+            self.run.teams[team].members.len(),
+            Some(self.teams[team].id),
+        );
+        self.emit(
+            time,
+            thread,
+            Callback::ImplicitTask {
+                scope: Scope::Begin,
+                parallel,
+                task: id,
+                size,
+                index,
+            },
+        );
         let task = self.tasks.len();
         self.tasks.push(Task {
             id,
@@ -76,7 +101,10 @@ impl<'p> Simulator<'p> {
             team,
             index,
             current: fork,
-            frames: vec![Frame::Block { body: self.teams[team].body, next: 0 }],
+            frames: vec![Frame::Block {
+                body: self.teams[team].body,
+                next: 0,
+            }],
             ..Task::default()
         });
         self.threads[thread].tasks.push(task);
@@ -92,20 +120,77 @@ impl<'p> Simulator<'p> {
         }
     }
 
-    fn leave_region(&mut self, time: Ns, thread: usize, task: u64, size: usize, index: usize, code: Code) {
-        let of = crate::callback::Context { parallel: None, task };
+    fn leave_region(
+        &mut self,
+        time: Ns,
+        thread: usize,
+        task: u64,
+        size: usize,
+        index: usize,
+        code: Code,
+    ) {
+        let of = crate::callback::Context {
+            parallel: None,
+            task,
+        };
         let (kind, scope) = (Sync::ParallelBarrier, Scope::End);
-        self.emit(time, thread, Callback::SyncWait { kind, scope, of, code });
-        self.emit(time, thread, Callback::SyncRegion { kind, scope, of, code });
-        self.emit(time, thread, Callback::ImplicitTask { scope, parallel: None, task, size, index });
+        self.emit(
+            time,
+            thread,
+            Callback::SyncWait {
+                kind,
+                scope,
+                of,
+                code,
+            },
+        );
+        self.emit(
+            time,
+            thread,
+            Callback::SyncRegion {
+                kind,
+                scope,
+                of,
+                code,
+            },
+        );
+        self.emit(
+            time,
+            thread,
+            Callback::ImplicitTask {
+                scope,
+                parallel: None,
+                task,
+                size,
+                index,
+            },
+        );
     }
 
     pub(super) fn arrive(&mut self, time: Ns, thread: usize, task: usize, kind: Sync, code: Code) {
         let (team, of) = (self.tasks[task].team, self.context(task));
         let number = self.tasks[task].barriers;
         self.tasks[task].barriers += 1;
-        self.emit(time, thread, Callback::SyncRegion { kind, scope: Scope::Begin, of, code });
-        self.emit(time, thread, Callback::SyncWait { kind, scope: Scope::Begin, of, code });
+        self.emit(
+            time,
+            thread,
+            Callback::SyncRegion {
+                kind,
+                scope: Scope::Begin,
+                of,
+                code,
+            },
+        );
+        self.emit(
+            time,
+            thread,
+            Callback::SyncWait {
+                kind,
+                scope: Scope::Begin,
+                of,
+                code,
+            },
+        );
         let arrivals = [
             (self.threads[thread].current, Edge::Thread),
             (self.tasks[task].current, Edge::Task),
@@ -129,7 +214,9 @@ impl<'p> Simulator<'p> {
     /// The team's last barrier is over where all have arrived and no task is left.
     pub(super) fn release_barrier(&mut self, time: Ns, thread: usize, team: usize) {
         let outstanding = self.teams[team].outstanding;
-        let Some(barrier) = self.run.teams[team].barriers.last() else { return };
+        let Some(barrier) = self.run.teams[team].barriers.last() else {
+            return;
+        };
         if barrier.all_arrived.is_none() || barrier.release.is_some() || outstanding > 0 {
             return;
         }
@@ -153,7 +240,10 @@ impl<'p> Simulator<'p> {
     ) -> Option<bool> {
         let team = self.tasks[task].team;
         let release = self.run.teams[team].barriers[number].release?;
-        let (is_master, size) = (thread == self.teams[team].master, self.run.teams[team].members.len());
+        let (is_master, size) = (
+            thread == self.teams[team].master,
+            self.run.teams[team].members.len(),
+        );
         let is_last = kind == Sync::ParallelBarrier;
         if is_last && is_master && self.teams[team].workers_gone + 1 < size {
             return None;
@@ -161,8 +251,26 @@ impl<'p> Simulator<'p> {
         self.tasks[task].wait = None;
         if !is_last {
             let (of, scope) = (self.context(task), Scope::End);
-            self.emit(time, thread, Callback::SyncWait { kind, scope, of, code });
-            self.emit(time, thread, Callback::SyncRegion { kind, scope, of, code });
+            self.emit(
+                time,
+                thread,
+                Callback::SyncWait {
+                    kind,
+                    scope,
+                    of,
+                    code,
+                },
+            );
+            self.emit(
+                time,
+                thread,
+                Callback::SyncRegion {
+                    kind,
+                    scope,
+                    of,
+                    code,
+                },
+            );
             self.leave_barrier(time, thread, release);
             self.does(thread, time, Activity::Useful);
             return Some(true);
@@ -200,10 +308,22 @@ impl<'p> Simulator<'p> {
         self.tasks[around].current = self.threads[thread].current;
         let (parallel, task) = (self.teams[team].id, self.tasks[around].id);
         let code = self.run.teams[team].place;
-        self.emit(time, thread, Callback::ParallelEnd { parallel, task, code });
+        self.emit(
+            time,
+            thread,
+            Callback::ParallelEnd {
+                parallel,
+                task,
+                code,
+            },
+        );
         self.run.teams[team].end = time;
         for member in self.run.teams[team].members.clone() {
-            let activity = if member == thread { Activity::Useful } else { Activity::Idle };
+            let activity = if member == thread {
+                Activity::Useful
+            } else {
+                Activity::Idle
+            };
             self.does(member, time, activity);
         }
     }
@@ -220,7 +340,11 @@ impl<'p> Simulator<'p> {
             if let Some((begin, doing)) = thread.doing.take()
                 && begin < time
             {
-                thread.spans.push(crate::run::Span { begin, end: time, doing });
+                thread.spans.push(crate::run::Span {
+                    begin,
+                    end: time,
+                    doing,
+                });
             }
         }
     }

@@ -24,7 +24,10 @@ pub fn replay(run: &Run, change: Change) -> Ns {
     let mut ends: Vec<Ns> = Vec::with_capacity(run.pieces.len());
     for piece in &run.pieces {
         let before = || piece.before.iter().filter(|(_, edge)| *edge != Edge::Task);
-        let recorded = before().map(|(other, _)| run.pieces[*other].end).max().unwrap_or(0);
+        let recorded = before()
+            .map(|(other, _)| run.pieces[*other].end)
+            .max()
+            .unwrap_or(0);
         let waited = match change {
             Change::WithoutOverhead if piece.is_overhead => 0,
             _ => piece.begin - recorded,
@@ -37,7 +40,9 @@ pub fn replay(run: &Run, change: Change) -> Ns {
 }
 
 fn is_dropped(before: &Piece, edge: Edge, change: Change) -> bool {
-    let Change::WithoutMutex(place) = change else { return false };
+    let Change::WithoutMutex(place) = change else {
+        return false;
+    };
     matches!(edge, Edge::Mutex | Edge::FreeMutex) && before.releases == Some(place)
 }
 
