@@ -102,9 +102,9 @@ fn the_code_map_has_what_each_crate_uses() {
     assert!(arrows > 5, "only {arrows} arrows were found");
 }
 
-/// The model judges the analysis by means of its own.
+/// The model checks the analysis by means of its own.
 #[test]
-fn the_model_uses_nothing_that_it_judges() {
+fn the_model_uses_nothing_that_it_checks() {
     let used = used();
     let mut reached = vec!["model"];
     let mut at = 0;
@@ -115,7 +115,10 @@ fn the_model_uses_nothing_that_it_judges() {
         at += 1;
     }
     reached.sort_unstable();
-    assert_eq!(reached, ["model", "ompt-sys", "trace-builder", "trace-format"]);
+    assert_eq!(
+        reached,
+        ["model", "ompt-sys", "trace-builder", "trace-format"]
+    );
 }
 
 /// What is packaged has the version of the crates.

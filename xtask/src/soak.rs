@@ -16,7 +16,7 @@ pub(crate) struct Soak {
     /// How many random programs of each compiler are compared with their traces
     #[arg(long, default_value_t = 500)]
     programs: u32,
-    /// How many programs in virtual time judge the answers of `stats`
+    /// How many programs in virtual time check the answers of `stats`
     #[arg(long, default_value_t = 100_000)]
     model_programs: u32,
     /// Another number gives other moments, and other programs
@@ -55,7 +55,10 @@ pub(crate) fn run_all(arguments: &Soak, install: bool) -> Result<()> {
         .env("OMPTRACE_TEST_SEED", first.to_string()))?;
     for name in ["model", "parts"] {
         run(test(name)
-            .env("OMPTRACE_TEST_PROGRAMS", arguments.model_programs.to_string())
+            .env(
+                "OMPTRACE_TEST_PROGRAMS",
+                arguments.model_programs.to_string(),
+            )
             .env("OMPTRACE_TEST_SEED", first.to_string()))?;
     }
     run(test("samples").env("OMPTRACE_TEST_SIGNALS", arguments.signals.to_string()))?;

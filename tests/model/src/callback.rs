@@ -206,7 +206,7 @@ pub enum Callback {
     Pause {
         stops: bool,
     },
-    /// So many events of the thread are lost since this time.
+    /// Events of the thread are lost: their number, and since when.
     Lost {
         since: Ns,
         events: u64,

@@ -29,7 +29,7 @@ pub struct Case {
 impl Case {
     /// The case of a seed, with programs of about `size` statements.
     pub fn of_family(seed: u64, family: Family, size: usize) -> Case {
-        let mut random = Random::new(seed ^ 0x6d6f_6465_6c);
+        let mut random = Random::new(seed ^ 0x006d_6f64_656c);
         let threads = 2 + random.below(3) as usize;
         let spare = 3 * (family.depth - 1);
         let machine = Machine {

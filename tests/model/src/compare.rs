@@ -167,7 +167,7 @@ fn times(run: &Run, part: &Part, shown: &Value, comparison: &mut Comparison) {
     }
     for (name, expected) in shares {
         let share = shown["efficiency"][name].as_f64().unwrap_or(f64::NAN);
-        if expected.is_finite() && !((share - expected).abs() < 1e-4) {
+        if expected.is_finite() && (share.is_nan() || (share - expected).abs() >= 1e-4) {
             comparison.add(
                 &format!("efficiency.{name}"),
                 None,

@@ -32,9 +32,9 @@ pub struct Statement {
 pub enum Schedule {
     /// One block for each thread.
     Static,
-    /// Chunks of so many iterations, in turn.
+    /// Chunks of this many iterations, in turn.
     StaticChunks(usize),
-    /// Chunks of so many iterations, to whoever comes.
+    /// Chunks of this many iterations, to whoever comes.
     Dynamic(usize),
     /// Chunks that become smaller, to whoever comes.
     Guided,

@@ -1,5 +1,5 @@
-//! What a simulated execution leaves behind: what each thread did when, the graph of its pieces of work, and the callbacks that a
-//! runtime would have made.
+//! What a simulated execution leaves behind. That is what each thread did when, the graph of its pieces of work, and the callbacks that
+//! a runtime would have made.
 
 use crate::callback::Callback;
 use crate::program::{Code, MutexKind, Ns};

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use omptrace_model::case::Case;
+use omptrace_model::checker::Checker;
 use omptrace_model::compare::Difference;
-use omptrace_model::judge::Judge;
 use omptrace_model::known::Known;
 use omptrace_model::shrink::shrink;
 
@@ -24,9 +24,9 @@ use library::{number, omptrace};
 /// Programs that are tried unless the user says otherwise.
 const PROGRAMS: u64 = 2000;
 /// Seeds among which each known difference is looked for.
-const SEARCHED: u64 = 2500;
+const SEARCHED: u64 = 9000;
 /// Cases that are shrunk to find one of a kind alone; then the first counts, with all that differs there.
-const ATTEMPTS: usize = 2;
+const ATTEMPTS: usize = 6;
 /// Differences that are shrunk and shown.
 const SHOWN: usize = 30;
 
@@ -42,8 +42,8 @@ struct Found {
     statements: u64,
 }
 
-fn look(judge: &Judge, case: &Case, known: &[Known], found: &Mutex<Found>) {
-    let verdict = judge.judge(case);
+fn look(checker: &Checker, case: &Case, known: &[Known], found: &Mutex<Found>) {
+    let verdict = checker.check(case);
     let mut found = found.lock().expect("no thread panics");
     found.statements += case.program.len() as u64;
     let Some(verdict) = verdict else {
@@ -77,17 +77,17 @@ fn look(judge: &Judge, case: &Case, known: &[Known], found: &Mutex<Found>) {
 }
 
 /// The smallest case with an unknown difference in a field, in words.
-fn shrunk(judge: &Judge, case: &Case, field: &str, known: &[Known]) -> String {
+fn shrunk(checker: &Checker, case: &Case, field: &str, known: &[Known]) -> String {
     let is_unknown = |case: &Case, difference: &Difference| {
         difference.field == field && !known.iter().any(|known| known.explains(case, difference))
     };
     let differs = |case: &Case| {
-        let verdict = judge.judge(case);
+        let verdict = checker.check(case);
         verdict.is_some_and(|verdict| verdict.differences.iter().any(|of| is_unknown(case, of)))
     };
-    let first = judge.judge(case).expect("it ended before");
+    let first = checker.check(case).expect("it ended before");
     let small = shrink(case, differs);
-    let verdict = judge.judge(&small).expect("it ended before");
+    let verdict = checker.check(&small).expect("it ended before");
     let mut out = format!(
         "== {field}: OMPTRACE_TEST_SEED={} OMPTRACE_TEST_PROGRAMS=1\n",
         case.seed
@@ -125,10 +125,10 @@ fn answers_are_those_of_the_model() {
     let (omptrace, known) = (omptrace(), Known::all());
     let (next, found) = (AtomicU64::new(0), Mutex::new(Found::default()));
     let folder = tempfile::tempdir().expect("a folder");
-    let judge = |name: &str| {
+    let checker = |name: &str| {
         let folder = folder.path().join(name);
         std::fs::create_dir_all(&folder).expect("a folder");
-        Judge {
+        Checker {
             omptrace: omptrace.clone(),
             folder,
         }
@@ -137,7 +137,7 @@ fn answers_are_those_of_the_model() {
         thread::available_parallelism().map_or(1, |count| count.get().min(programs as usize));
     thread::scope(|scope| {
         for thread in 0..threads {
-            let judge = judge(&thread.to_string());
+            let checker = checker(&thread.to_string());
             let (next, found, known) = (&next, &found, &known);
             scope.spawn(move || {
                 loop {
@@ -145,7 +145,7 @@ fn answers_are_those_of_the_model() {
                     if index >= programs {
                         return;
                     }
-                    look(&judge, &Case::new(first + index), known, found);
+                    look(&checker, &Case::new(first + index), known, found);
                 }
             });
         }
@@ -163,13 +163,17 @@ fn answers_are_those_of_the_model() {
         let _ = writeln!(text, "{field} differs in {count}");
     }
     for (field, (_, case)) in found.unknown.iter().take(SHOWN) {
-        let _ = write!(text, "\n{}", shrunk(&judge("shrink"), case, field, &known));
+        let _ = write!(
+            text,
+            "\n{}",
+            shrunk(&checker("shrink"), case, field, &known)
+        );
     }
     assert!(found.unknown.is_empty(), "\n{text}");
 }
 
 /// Looks for the first seed of each known kind of difference, and writes the list anew.
-fn bless(judge: &Judge) {
+fn bless(checker: &Checker) {
     let mut left = Known::all();
     let mut found: Vec<(usize, Known)> = vec![];
     let mut tries: BTreeMap<usize, (usize, Known)> = BTreeMap::new();
@@ -182,7 +186,7 @@ fn bless(judge: &Judge) {
             break;
         }
         let case = Case::new(seed);
-        let Some(verdict) = judge.judge(&case) else {
+        let Some(verdict) = checker.check(&case) else {
             continue;
         };
         left.retain(|known| {
@@ -199,7 +203,7 @@ fn bless(judge: &Judge) {
                 .entry(position)
                 .or_insert_with(|| (0, with_numbers(known, seed, first)));
             tried.0 += 1;
-            match blessed(judge, &case, first, known) {
+            match blessed(checker, &case, first, known) {
                 Some(blessed) => found.push((position, blessed)),
                 None if tried.0 < ATTEMPTS => return true,
                 None => found.push((position, tried.1.clone())),
@@ -243,9 +247,14 @@ fn with_numbers(known: &Known, seed: u64, difference: &Difference) -> Known {
 }
 
 /// `known` with the numbers of a case, if what the case is shrunk to differs in that way.
-fn blessed(judge: &Judge, case: &Case, difference: &Difference, known: &Known) -> Option<Known> {
+fn blessed(
+    checker: &Checker,
+    case: &Case,
+    difference: &Difference,
+    known: &Known,
+) -> Option<Known> {
     let differs = |case: &Case| {
-        let verdict = judge.judge(case);
+        let verdict = checker.check(case);
         verdict.is_some_and(|verdict| {
             verdict
                 .differences
@@ -254,7 +263,7 @@ fn blessed(judge: &Judge, case: &Case, difference: &Difference, known: &Known) -
         })
     };
     let small = shrink(case, differs);
-    let verdict = judge.judge(&small)?;
+    let verdict = checker.check(&small)?;
     let here = verdict
         .differences
         .iter()
@@ -270,18 +279,18 @@ fn blessed(judge: &Judge, case: &Case, difference: &Difference, known: &Known) -
 #[test]
 fn each_known_difference_is_still_there() {
     let folder = tempfile::tempdir().expect("a folder");
-    let judge = Judge {
+    let checker = Checker {
         omptrace: omptrace(),
         folder: folder.path().to_owned(),
     };
     if env::var_os("OMPTRACE_BLESS").is_some() {
-        bless(&judge);
+        bless(&checker);
         return;
     }
     let mut text = String::new();
     for known in Known::all() {
         let case = Case::new(known.seed);
-        let verdict = judge.judge(&case).expect("it ended when it was found");
+        let verdict = checker.check(&case).expect("it ended when it was found");
         let differences: Vec<&Difference> = verdict
             .differences
             .iter()

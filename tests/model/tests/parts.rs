@@ -1,5 +1,5 @@
-//! Parts of runs, several processes, and other ways to the same numbers: windows, threads and phases are the model's own cuts; summaries,
-//! segments and any number of jobs give the same; tables have the same sums.
+//! Parts of runs, several processes, and other ways to the same numbers. Windows, threads and phases are the model's own cuts. Summaries,
+//! segments and any number of jobs give the same. Tables have the same sums.
 //!
 //! `OMPTRACE_TEST_SEED` and `OMPTRACE_TEST_PROGRAMS` try other programs.
 
@@ -13,8 +13,8 @@ use std::process::Command;
 use omptrace_analysis::{Options, Stats};
 use omptrace_model::callback::{Callback, Scope};
 use omptrace_model::case::Case;
+use omptrace_model::checker::{Checker, write_trace};
 use omptrace_model::compare::compare_part;
-use omptrace_model::judge::{Judge, write_trace};
 use omptrace_model::program::Ns;
 use omptrace_model::random::Random;
 use omptrace_model::run::Run;
@@ -46,12 +46,12 @@ fn os_tid(thread: usize) -> usize {
 }
 
 /// Calls `check` with the runs of many programs. What it returns are failures.
-fn each(check: impl Fn(&Judge, &Run, &mut Random) -> Vec<String>) {
+fn each(check: impl Fn(&Checker, &Run, &mut Random) -> Vec<String>) {
     let first = number("OMPTRACE_TEST_SEED").unwrap_or(1);
     let programs = number("OMPTRACE_TEST_PROGRAMS").unwrap_or(PROGRAMS);
     println!("{programs} programs from OMPTRACE_TEST_SEED={first}");
     let folder = tempfile::tempdir().expect("a folder");
-    let judge = Judge {
+    let checker = Checker {
         omptrace: omptrace(),
         folder: folder.path().to_owned(),
     };
@@ -63,7 +63,7 @@ fn each(check: impl Fn(&Judge, &Run, &mut Random) -> Vec<String>) {
         case.machine.reports_ends_late = true;
         let run = simulate(&case.program, &case.machine).filter(|run| run.end > 10);
         let Some(run) = run else { continue };
-        let found = check(&judge, &run, &mut Random::new(case.seed));
+        let found = check(&checker, &run, &mut Random::new(case.seed));
         failures.extend(
             found
                 .into_iter()
@@ -79,10 +79,10 @@ fn each(check: impl Fn(&Judge, &Run, &mut Random) -> Vec<String>) {
 }
 
 /// What differs between a part of `run` and what `stats` says with `options`.
-fn differs(judge: &Judge, run: &Run, part: &Part, options: &[&str]) -> Vec<String> {
-    let trace = judge.folder.join("part.omptrace");
+fn differs(checker: &Checker, run: &Run, part: &Part, options: &[&str]) -> Vec<String> {
+    let trace = checker.folder.join("part.omptrace");
     write_trace(&text(&whole(run), Dialect::Llvm), &trace).expect("a writable folder");
-    match judge.stats(&[&trace], options) {
+    match checker.stats(&[&trace], options) {
         Ok(shown) => {
             let differences = compare_part(run, part, &shown);
             differences
@@ -102,11 +102,11 @@ fn window(run: &Run, random: &mut Random) -> (Ns, Ns) {
 
 #[test]
 fn windows_are_cuts_of_the_model() {
-    each(|judge, run, random| {
+    each(|checker, run, random| {
         let window = window(run, random);
         let option = format!("{}ns..{}ns", window.0, window.1);
         differs(
-            judge,
+            checker,
             run,
             &Part {
                 window,
@@ -119,14 +119,14 @@ fn windows_are_cuts_of_the_model() {
 
 #[test]
 fn threads_are_cuts_of_the_model() {
-    each(|judge, run, random| {
+    each(|checker, run, random| {
         let thread = random.below(run.spans.len() as u64) as usize;
         let part = Part {
             threads: vec![thread],
             ..Part::whole(run)
         };
         differs(
-            judge,
+            checker,
             run,
             &part,
             &["--thread", &os_tid(thread).to_string()],
@@ -136,7 +136,7 @@ fn threads_are_cuts_of_the_model() {
 
 #[test]
 fn phases_are_cuts_of_the_model() {
-    each(|judge, run, random| {
+    each(|checker, run, random| {
         let window = window(run, random);
         let mut with_phase = run.clone();
         for (time, scope) in [(window.0, Scope::Begin), (window.1, Scope::End)] {
@@ -155,7 +155,7 @@ fn phases_are_cuts_of_the_model() {
             return vec![];
         }
         differs(
-            judge,
+            checker,
             &with_phase,
             &Part {
                 window,
@@ -168,7 +168,7 @@ fn phases_are_cuts_of_the_model() {
 
 #[test]
 fn killed_processes_have_what_was_before() {
-    each(|judge, run, random| {
+    each(|checker, run, random| {
         let (_, last) = window(run, random);
         let before = run
             .callbacks
@@ -178,13 +178,13 @@ fn killed_processes_have_what_was_before() {
         let Some(end) = before.max().filter(|end| *end > 0) else {
             return vec![];
         };
-        let trace = judge.folder.join("killed.omptrace");
+        let trace = checker.folder.join("killed.omptrace");
         let process = Process {
             ending: Ending::Killed(last),
             ..whole(run)
         };
         write_trace(&text(&process, Dialect::Llvm), &trace).expect("a writable folder");
-        let shown = match judge.stats(&[&trace], &[]) {
+        let shown = match checker.stats(&[&trace], &[]) {
             Ok(shown) => shown,
             Err(message) => return vec![message],
         };
@@ -208,10 +208,10 @@ fn killed_processes_have_what_was_before() {
 }
 
 /// What `stats` says of `run` in a dialect differs from `truth` by cause.
-fn accounted(judge: &Judge, run: &Run, dialect: Dialect, truth: &Accounting) -> Vec<String> {
-    let trace = judge.folder.join("accounted.omptrace");
+fn accounted(checker: &Checker, run: &Run, dialect: Dialect, truth: &Accounting) -> Vec<String> {
+    let trace = checker.folder.join("accounted.omptrace");
     write_trace(&text(&whole(run), dialect), &trace).expect("a writable folder");
-    let shown = match judge.stats(&[&trace], &[]) {
+    let shown = match checker.stats(&[&trace], &[]) {
         Ok(shown) => shown,
         Err(message) => return vec![message],
     };
@@ -219,7 +219,10 @@ fn accounted(judge: &Judge, run: &Run, dialect: Dialect, truth: &Accounting) -> 
     let fields = shown["accounting"].as_object().into_iter().flatten();
     for (name, value) in fields.filter(|(name, _)| *name != "total_ns") {
         let expected = truth.of(name.trim_end_matches("_ns"));
-        if value.as_u64().is_none_or(|shown| shown.abs_diff(expected) > 3) {
+        if value
+            .as_u64()
+            .is_none_or(|shown| shown.abs_diff(expected) > 3)
+        {
             failures.push(format!("{name}: expected {expected}, shown {value}"));
         }
     }
@@ -236,11 +239,17 @@ fn serial_time(run: &Run, random: &mut Random) -> Option<(Ns, Ns)> {
 
 #[test]
 fn pauses_are_unobserved_on_all_threads() {
-    each(|judge, run, random| {
-        let Some((begin, end)) = serial_time(run, random) else { return vec![] };
+    each(|checker, run, random| {
+        let Some((begin, end)) = serial_time(run, random) else {
+            return vec![];
+        };
         let mut paused = run.clone();
-        paused.callbacks.push((begin, 0, Callback::Pause { stops: true }));
-        paused.callbacks.push((end, 0, Callback::Pause { stops: false }));
+        paused
+            .callbacks
+            .push((begin, 0, Callback::Pause { stops: true }));
+        paused
+            .callbacks
+            .push((end, 0, Callback::Pause { stops: false }));
         let mut truth = accounting(run, &Part::whole(run));
         let ns = end - begin;
         *truth.causes.entry("useful").or_default() -= ns;
@@ -248,44 +257,60 @@ fn pauses_are_unobserved_on_all_threads() {
             *truth.causes.entry("serial").or_default() -= ns * (truth.threads - 1);
         }
         truth.causes.insert("unobserved", ns * truth.threads);
-        let failures = accounted(judge, &paused, Dialect::Llvm, &truth);
-        failures.into_iter().map(|failure| format!("paused {begin}..{end}: {failure}")).collect()
+        let failures = accounted(checker, &paused, Dialect::Llvm, &truth);
+        failures
+            .into_iter()
+            .map(|failure| format!("paused {begin}..{end}: {failure}"))
+            .collect()
     });
 }
 
 #[test]
 fn time_of_lost_events_is_unobserved() {
-    each(|judge, run, random| {
-        let Some((begin, end)) = serial_time(run, random) else { return vec![] };
+    each(|checker, run, random| {
+        let Some((begin, end)) = serial_time(run, random) else {
+            return vec![];
+        };
         let mut lossy = run.clone();
-        lossy.callbacks.push((end, 0, Callback::Lost { since: begin, events: 3 }));
+        lossy.callbacks.push((
+            end,
+            0,
+            Callback::Lost {
+                since: begin,
+                events: 3,
+            },
+        ));
         let mut truth = accounting(run, &Part::whole(run));
         *truth.causes.entry("useful").or_default() -= end - begin;
         truth.causes.insert("unobserved", end - begin);
-        let failures = accounted(judge, &lossy, Dialect::Llvm, &truth);
-        failures.into_iter().map(|failure| format!("lost {begin}..{end}: {failure}")).collect()
+        let failures = accounted(checker, &lossy, Dialect::Llvm, &truth);
+        failures
+            .into_iter()
+            .map(|failure| format!("lost {begin}..{end}: {failure}"))
+            .collect()
     });
 }
 
 #[test]
 fn what_libgomp_hides_counts_for_the_code_around() {
-    each(|judge, run, _| {
+    each(|checker, run, _| {
         let mut truth = accounting(run, &Part::whole(run));
         let reduction = truth.causes.remove("reduction").unwrap_or(0);
         *truth.causes.entry("useful").or_default() += reduction;
-        accounted(judge, run, Dialect::Libgomp, &truth)
+        accounted(checker, run, Dialect::Libgomp, &truth)
     });
 }
 
 #[test]
 fn processes_in_turn_and_at_once_add_up() {
-    each(|judge, run, random| {
+    each(|checker, run, random| {
         let start = if random.chance(50) {
             run.end
         } else {
             random.below(run.end)
         };
-        let traces = ["first", "second"].map(|name| judge.folder.join(format!("{name}.omptrace")));
+        let traces =
+            ["first", "second"].map(|name| checker.folder.join(format!("{name}.omptrace")));
         for (trace, (pid, start)) in traces.iter().zip([(10, 0), (20, start)]) {
             let process = Process {
                 pid,
@@ -294,7 +319,7 @@ fn processes_in_turn_and_at_once_add_up() {
             };
             write_trace(&text(&process, Dialect::Llvm), trace).expect("a writable folder");
         }
-        let shown = match judge.stats(&[&traces[0], &traces[1]], &[]) {
+        let shown = match checker.stats(&[&traces[0], &traces[1]], &[]) {
             Ok(shown) => shown,
             Err(message) => return vec![message],
         };
@@ -334,8 +359,8 @@ fn processes_in_turn_and_at_once_add_up() {
 
 #[test]
 fn summaries_segments_and_jobs_give_the_same() {
-    each(|judge, run, _| {
-        let trace = judge.folder.join("same.omptrace");
+    each(|checker, run, _| {
+        let trace = checker.folder.join("same.omptrace");
         write_trace(&text(&whole(run), Dialect::Llvm), &trace).expect("a writable folder");
         let reader = Reader::open(&trace).expect("a trace");
         let stats = |min_segment_events| {
@@ -350,11 +375,11 @@ fn summaries_segments_and_jobs_give_the_same() {
         if stats(None) != stats(Some(40)) {
             failures.push("segments give other numbers".to_owned());
         }
-        let one = judge.stats(&[&trace], &["--jobs", "1"]);
-        if one != judge.stats(&[&trace], &["--jobs", "8"]) {
+        let one = checker.stats(&[&trace], &["--jobs", "1"]);
+        if one != checker.stats(&[&trace], &["--jobs", "8"]) {
             failures.push("eight jobs give other numbers than one".to_owned());
         }
-        let recovered = Command::new(&judge.omptrace)
+        let recovered = Command::new(&checker.omptrace)
             .arg("recover")
             .arg(&trace)
             .output()
@@ -362,7 +387,7 @@ fn summaries_segments_and_jobs_give_the_same() {
         if !recovered.status.success() {
             failures.push(String::from_utf8_lossy(&recovered.stderr).into_owned());
         }
-        if one != judge.stats(&[&trace], &[]) {
+        if one != checker.stats(&[&trace], &[]) {
             failures.push("the summary gives other numbers".to_owned());
         }
         failures
@@ -425,18 +450,18 @@ fn sums(tables: &Path) -> BTreeMap<(i64, String), i64> {
 
 #[test]
 fn tables_have_the_time_of_each_thread_by_cause() {
-    each(|judge, run, random| {
+    each(|checker, run, random| {
         // A fifth of the programs: a conversion writes many files.
         if !random.chance(20) {
             return vec![];
         }
         let (trace, tables) = (
-            judge.folder.join("table.omptrace"),
-            judge.folder.join("tables"),
+            checker.folder.join("table.omptrace"),
+            checker.folder.join("tables"),
         );
         write_trace(&text(&whole(run), Dialect::Llvm), &trace).expect("a writable folder");
         let _ = std::fs::remove_dir_all(&tables);
-        let mut convert = Command::new(&judge.omptrace);
+        let mut convert = Command::new(&checker.omptrace);
         convert
             .args(["convert", "--to", "parquet", "--run", "r", "-o"])
             .args([&tables, &trace]);

@@ -157,6 +157,8 @@ struct LoopFrame {
     code: Code,
     has_chunks: bool,
     reported: bool,
+    /// Where the member's own chain goes on behind a static loop.
+    strand: Option<PieceId>,
 }
 
 /// The tasks that last accessed a variable: the last set of the same access, and the set before.

@@ -143,6 +143,7 @@ impl<'p> Simulator<'p> {
                         code,
                         has_chunks: true,
                         reported: false,
+                        strand: None,
                     })));
             }
             Kind::Sections { sections, nowait } => {
@@ -176,6 +177,7 @@ impl<'p> Simulator<'p> {
                         code,
                         has_chunks: false,
                         reported: false,
+                        strand: None,
                     })));
             }
             Kind::Ordered { iterations } | Kind::Doacross { iterations } => {
@@ -668,6 +670,9 @@ impl<'p> Simulator<'p> {
         };
         let Some((start, iterations)) = next else {
             self.tasks[task].frames.pop();
+            if let Some(strand) = frame.strand {
+                self.end_strand(task, strand);
+            }
             let (kind, scope) = (frame.kind, Scope::End);
             self.emit(
                 time,
@@ -720,19 +725,22 @@ impl<'p> Simulator<'p> {
         }
         frame.reported = true;
         let ns = frame.iterations[start..start + iterations].iter().sum();
-        // Any thread could execute the chunk. Where a section ends, runtimes do not say.
-        let is_section = !frame.has_chunks;
-        let before = if is_section {
-            None
-        } else {
-            Some(self.strand(task))
-        };
+        // Any thread could execute the chunk, or all that the thread has of a static loop, of which runtimes report the first chunk only.
+        // Where a section ends, they do not say at all.
+        let is_static = frame.shared.is_none();
+        if frame.has_chunks && frame.strand.is_none() {
+            frame.strand = Some(self.strand(task));
+        }
+        let strand = frame.strand.filter(|_| !is_static);
+        if !is_static {
+            frame.strand = None;
+        }
         if let Some(Frame::Loop(left)) = self.tasks[task].frames.last_mut() {
             **left = frame;
         }
         self.spend(time, thread, ns, Activity::Useful);
-        if let Some(before) = before {
-            self.end_strand(task, before);
+        if let Some(strand) = strand {
+            self.end_strand(task, strand);
         }
         false
     }

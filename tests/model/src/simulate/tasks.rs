@@ -226,8 +226,8 @@ impl<'p> Simulator<'p> {
         self.wake_team(time, team);
     }
 
-    /// A ready task that a thread may run while its task `waiting` waits: by the task scheduling constraint, a tied one must descend from
-    /// every suspended tied task of the thread, of which the innermost descends from the others.
+    /// A ready task that a thread may run while its task `waiting` waits. By the task scheduling constraint, a tied one must descend
+    /// from every suspended tied task of the thread. The innermost of these descends from the others.
     pub(super) fn pick(&mut self, thread: usize, waiting: usize) -> Option<usize> {
         let team = self.tasks[waiting].team;
         let suspended = self.threads[thread]

@@ -1,5 +1,5 @@
-//! Who keeps others waiting, moment by moment: at barriers those that have not arrived, or run tasks; in taskwaits those that run tasks;
-//! at a mutex whoever has it.
+//! Who keeps others waiting, moment by moment. At barriers, it is those that have not arrived, or run tasks. In taskwaits, it is those that
+//! run tasks; at a mutex, whoever has it.
 
 use std::collections::BTreeMap;
 

@@ -15,7 +15,7 @@ use crate::write::{Dialect, Ending, Process, text};
 
 /// The program under test, and where its inputs are put.
 #[derive(Clone, Debug)]
-pub struct Judge {
+pub struct Checker {
     /// The program `omptrace`.
     pub omptrace: PathBuf,
     /// A folder for traces.
@@ -31,9 +31,9 @@ pub struct Verdict {
     pub differences: Vec<Difference>,
 }
 
-impl Judge {
-    /// Judges the answers to one case; `None` where its program waits for itself, or takes no time.
-    pub fn judge(&self, case: &Case) -> Option<Verdict> {
+impl Checker {
+    /// Checks the answers to one case; `None` where its program waits for itself, or takes no time.
+    pub fn check(&self, case: &Case) -> Option<Verdict> {
         let run = simulate(&case.program, &case.machine).filter(|run| run.end > 0)?;
         let text = text(
             &Process {
