@@ -13,6 +13,7 @@
 //! `docs/columns.md` describes the tables; [`SCHEMA_VERSION`] is its version.
 #![forbid(unsafe_code)]
 
+mod cells;
 mod dataset;
 mod events;
 mod process;
@@ -23,6 +24,7 @@ mod table;
 mod tasks;
 mod teams;
 
+pub use cells::Kind;
 pub use dataset::{Options, SCHEMA_FILE, check_run_name, export, run_name};
-pub use schema::{Column, Kind, SCHEMA_VERSION, TABLES, TableSchema};
+pub use schema::{Column, SCHEMA_VERSION, TABLES, TableSchema};
 pub use share::{JobPart, splits};

@@ -12,10 +12,11 @@ use omptrace_timeline::sink::{
 };
 use parquet::data_type::ByteArray;
 
+use crate::cells::Word;
 use crate::samples::Functions;
 use crate::schema::*;
 use crate::share::Share;
-use crate::table::{Table, Word};
+use crate::table::Table;
 use crate::tasks::Tasks;
 use crate::teams::{Holds, Teams};
 

@@ -3,8 +3,8 @@
 use omptrace_timeline::sink::{Function, RuntimeActivity, Sample, StackFrame};
 use parquet::data_type::ByteArray;
 
+use crate::cells::Word;
 use crate::schema::SampleRow;
-use crate::table::Word;
 
 /// The functions of a process, by number. Their words are shared by all rows.
 #[derive(Debug, Default)]

@@ -4,35 +4,10 @@
 
 use parquet::data_type::ByteArray;
 
-use crate::table::{Buffer, Cell, Word};
+use crate::cells::{Buffer, Cell, Kind, Word};
 
 /// The version of the tables. It grows with each column or table that is added, and `docs/columns.md` says what was.
 pub const SCHEMA_VERSION: u32 = 3;
-
-/// What a column holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// 32 bits, signed.
-    Int32,
-    /// 64 bits, signed.
-    Int64,
-    /// True or false.
-    Bool,
-    /// UTF-8.
-    Text,
-}
-
-impl Kind {
-    /// The name in docs: that of SQL.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Int32 => "INTEGER",
-            Kind::Int64 => "BIGINT",
-            Kind::Bool => "BOOLEAN",
-            Kind::Text => "VARCHAR",
-        }
-    }
-}
 
 /// A column.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,8 @@
 use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::sink::{LockId, Ns, TeamId};
 
+use crate::cells::Word;
 use crate::schema::{LockRow, TeamRow};
-use crate::table::Word;
 
 /// The teams that there are.
 #[derive(Debug, Default)]
