@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 
 use ompt_sys::{self as ompt, *};
 
+use crate::announced::Announced;
 use crate::problem::Problem;
-use crate::provider::Announced;
 use crate::record::Record;
 use crate::tracer::{BufferSource, Completion, DeviceTracer, Format, Setup};
 use entry_points::EntryPoints;
