@@ -3,9 +3,9 @@
 use ompt_sys as ompt;
 use omptrace_trace_format::field::Address;
 
-use crate::Manner;
 use crate::causes::Causes;
 use crate::functions::Functions;
+use crate::manner::Manner;
 use crate::names::{Construct, Names};
 use crate::repair::Repairs;
 use crate::sink::{

@@ -3,7 +3,7 @@
 use omptrace_trace_format::metadata::Record;
 
 use crate::emitter::Stage;
-use crate::interpret::SessionClock;
+use crate::session_clock::SessionClock;
 use crate::sink::Ns;
 
 /// Shows the power of each zone, from each reading to the next.

@@ -6,7 +6,7 @@
 use omptrace_trace_format::Reader;
 use omptrace_trace_format::event::{Event, Module};
 
-use crate::locations::ThreadIntroduction;
+use crate::thread_introduction::ThreadIntroduction;
 use omptrace_symbols::is_openmp_runtime;
 
 /// Marks those of `threads` that are hidden helpers; `main` is none.

@@ -25,7 +25,6 @@ pub(crate) use samples::Samples;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ompt_sys as ompt;
-use omptrace_trace_format::clock::{ClockMap, Stretch};
 use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id, MonitoringChange};
 use omptrace_trace_format::metadata::{Metadata, Schema};
@@ -41,6 +40,7 @@ use crate::locks::{Acquisition, Locks};
 use crate::names::{Construct, DeviceEvent};
 use crate::repair::{Cause, Repairs};
 use crate::sampling::SampleSums;
+use crate::session_clock::SessionClock;
 use crate::sink::{
     Anchor, Argument, Awaited, Category, Interval, Item, LinkKind, LocationKind, LockId, Ns,
     RegionId, TaskId, TeamId, ThreadEvent, Value, argument,
@@ -99,30 +99,6 @@ pub(crate) struct Interpreter<'t, 's> {
     lost: u64,
     /// The tracer's own table of events, which may have more than this program's.
     schema: &'t [Schema],
-}
-
-/// Times of a session as times of the timeline.
-#[derive(Clone, Copy)]
-pub(crate) struct SessionClock<'t> {
-    pub(crate) map: &'t ClockMap,
-    /// The session's start on the timeline.
-    pub(crate) start: Ns,
-}
-
-impl SessionClock<'_> {
-    pub(crate) fn time(&self, ticks: u64) -> Ns {
-        self.on_timeline(self.map.ns(ticks))
-    }
-
-    /// The time at this distance, in nanoseconds, from the session's start.
-    pub(crate) fn on_timeline(&self, ns: i64) -> Ns {
-        self.start.saturating_add(ns).max(0)
-    }
-
-    /// The part of the map that holds `ticks`, with times of the timeline.
-    pub(crate) fn stretch(&self, ticks: u64) -> Stretch {
-        self.map.stretch(ticks).on_timeline(self.start)
-    }
 }
 
 /// A parallel region that has not ended.

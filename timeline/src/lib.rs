@@ -27,6 +27,7 @@ mod helpers;
 mod interpret;
 mod locations;
 mod locks;
+mod manner;
 mod merge;
 mod names;
 pub mod null_sink;
@@ -36,25 +37,29 @@ mod report;
 mod reports;
 mod sampling;
 mod segments;
+mod session_clock;
 pub mod sink;
 mod stream;
 mod tasks;
 mod thread;
+mod thread_introduction;
 
 pub use devices::{ClockSource, DeviceClockReport, DeviceReport, MemoryOfPlace};
 pub use dialect::Dialect;
 pub use event_selection::halves;
 pub use hand_over::{KeptArguments, handed_over};
 pub use interpret::{may_have_checkpoints, schedule};
+pub use locations::display_order;
 pub(crate) use locations::introductions;
-pub use locations::{ThreadIntroduction, display_order};
+pub use manner::Manner;
 pub use merge::records_in_order;
 pub use repair::{Cause, Place, Repair, Repairs};
 pub use replay::{
-    Manner, Start, Timeline, alignment_note, lifetime, origin, process_name, replay, replay_with,
+    Start, Timeline, alignment_note, lifetime, origin, process_name, replay, replay_with,
     uncertainty,
 };
 pub use report::{EventCounts, ProcessReport, Report};
 pub use reports::Reports;
 pub use sampling::{SampleSums, why_no_samples};
 pub use segments::{FromSegment, MAX_SEGMENTS, MAX_STREAMS, MIN_SEGMENT_EVENTS, Segments};
+pub use thread_introduction::{FirstRegion, Membership, ThreadIntroduction};

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use omptrace_trace_format::reader::Reader;
 use omptrace_trace_format::{Diagnostic, Record};
 
-use crate::interpret::SessionClock;
+use crate::session_clock::SessionClock;
 use crate::stream::{Batches, Decoding, Extent, Portion, Timed};
 
 /// Calls `visit` with the number of the stream and the record of each event, in the order of time, until it breaks.

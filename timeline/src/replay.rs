@@ -13,17 +13,20 @@ use crate::devices::{DeviceReport, Devices, Survey, device_name};
 use crate::emitter::Stage;
 use crate::energy;
 use crate::interpret::collector::repeated_forks;
-use crate::interpret::{Interpreter, Recorder, Restart, Samples, SessionClock};
-use crate::locations::{ThreadIntroduction, display_order, introductions};
+use crate::interpret::{Interpreter, Recorder, Restart, Samples};
+use crate::locations::{display_order, introductions};
+use crate::manner::Manner;
 use crate::merge::Merge;
 use crate::repair::Cause;
 use crate::report::{EventCounts, ProcessReport, Report, is_overwritten};
 use crate::reports::Reports;
 use crate::sampling::SampleSums;
 use crate::segments::Segments;
+use crate::session_clock::SessionClock;
 use crate::sink::{Item, Lifetime, LocationKind, Ns, Process, ProcessId, Sink, Summary};
 use crate::stream::{Decoding, Extent};
 use crate::thread::Thread;
+use crate::thread_introduction::ThreadIntroduction;
 
 /// Events between two looks at progress and at the sink's state.
 const STEP: u64 = 1 << 14;
@@ -35,37 +38,6 @@ const STEP: u64 = 1 << 14;
 /// names that the traces brought along.
 pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(u64)) -> Report {
     replay_with(inputs, &Table::stored, Manner::default(), sink, progress)
-}
-
-/// How to interpret.
-#[derive(Clone, Copy, Debug)]
-pub struct Manner {
-    /// Show each chunk of a loop that is not static.
-    pub chunks: bool,
-    /// Leave out what lies in more regions than these.
-    pub max_depth: Option<usize>,
-    /// Let another thread decode.
-    pub ahead: bool,
-    /// Count the events of each stream by name: see [`ProcessReport::counts`].
-    pub counts: bool,
-    /// Only the time from the first to before the second is wanted. Where the trace has checkpoints, what is long before is not
-    /// read, nor is what comes after. What is wanted is the same as it is without; the sink leaves out the rest.
-    pub window: Option<(Ns, Ns)>,
-    /// Make checkpoints, with this many events from one to the next: see [`ProcessReport::checkpoints`].
-    pub checkpoints: Option<u64>,
-}
-
-impl Default for Manner {
-    fn default() -> Manner {
-        Manner {
-            chunks: false,
-            max_depth: None,
-            ahead: omptrace_common::thread_pool::processors() > 1,
-            counts: false,
-            window: None,
-            checkpoints: None,
-        }
-    }
 }
 
 /// Like [`replay`], with the names that `symbols` gives.

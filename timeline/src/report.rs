@@ -8,10 +8,10 @@ use omptrace_trace_format::event::Event;
 use omptrace_trace_format::{Diagnostic, DiagnosticKind, Ending, Severity};
 
 use crate::devices::DeviceReport;
-use crate::locations::ThreadIntroduction;
 use crate::repair::{Cause, Repair, Repairs};
 use crate::sampling::SampleSums;
 use crate::sink::Ns;
+use crate::thread_introduction::ThreadIntroduction;
 
 /// The number of modules with the same problem that are listed one by one.
 const FEW_MODULES: usize = 3;

@@ -15,10 +15,11 @@ use std::ops::Range;
 use omptrace_trace_format::Reader;
 
 use crate::interpret::{Restart, may_have_checkpoints};
-use crate::locations::{ThreadIntroduction, introductions};
+use crate::locations::introductions;
 use crate::report::is_overwritten;
 use crate::reports::Reports;
 use crate::sink::{Item, Sink, ThreadRole, Wants};
+use crate::thread_introduction::ThreadIntroduction;
 
 /// Events of a segment, at least: to begin one costs as much as to interpret some thousand.
 pub const MIN_SEGMENT_EVENTS: u64 = 1 << 14;

@@ -13,7 +13,8 @@ use omptrace_trace_format::event::Event;
 use omptrace_trace_format::reader::{Events, Reader, Record, Stream};
 
 use crate::dialect::Dialect;
-use crate::interpret::{SessionClock, endpoint};
+use crate::interpret::endpoint;
+use crate::session_clock::SessionClock;
 use crate::sink::Ns;
 
 /// Events of a batch: as many as spare most of the hand-overs and stay in a processor's cache.

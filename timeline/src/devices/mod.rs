@@ -30,8 +30,8 @@ pub use clock::{ClockSource, DeviceClockReport};
 pub(crate) use survey::Survey;
 
 use crate::emitter::Stage;
-use crate::interpret::SessionClock;
 use crate::repair::Cause;
+use crate::session_clock::SessionClock;
 use crate::sink::{CounterId, LocationKind, Ns, Point, Source};
 use host::{HostOperation, HostOperations, Observed, Regions, TargetRegion, Unrecorded};
 use images::Images;

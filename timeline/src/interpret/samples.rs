@@ -24,8 +24,8 @@ use omptrace_trace_format::event::{Context, Sample as Taken};
 use omptrace_trace_format::field::{Stack, StackEnd};
 
 use super::*;
-use crate::locations::ThreadIntroduction;
 use crate::sink::{FunctionKind, Point, RuntimeActivity, Sample, StackFrame};
+use crate::thread_introduction::ThreadIntroduction;
 use code::{BelongsTo, Code, Codes};
 
 /// The most frames of a stack in the user's model. Stops tasks that create one another without end.

@@ -4,10 +4,11 @@ use omptrace_trace_format::checkpoint::Checkpoint;
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::{Reader, Record};
 
-use super::super::{Interpreter, SessionClock};
+use super::super::Interpreter;
 use super::{Head, VERSION, between_regions};
 use crate::given_ids::GivenIds;
 use crate::repair::{Cause, Place, Repair};
+use crate::session_clock::SessionClock;
 use crate::sink::{Ns, ThreadRole};
 
 /// A checkpoint that this program can begin at.
