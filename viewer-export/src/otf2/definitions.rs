@@ -7,6 +7,7 @@ use std::hash::Hasher;
 use std::io;
 
 use super::Otf2;
+use super::process_times::ProcessTimes;
 use super::properties::{self, Property};
 use super::streams::{Member, WINDOW};
 use omptrace_common::fast_map::Fold;
@@ -42,31 +43,6 @@ const RMA_ONLY: u8 = 2;
 const SEVERITY_MEDIUM: u8 = 2; // OTF2_MarkerSeverity
 const MAPPING_COMM: u8 = 6; // OTF2_MappingType
 const SCOPE_LOCATION_GROUP: u8 = 2; // OTF2_MarkerScope
-
-/// When a process was seen.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ProcessTimes {
-    pub(super) first: u64,
-    pub(super) last: u64,
-}
-
-impl Default for ProcessTimes {
-    fn default() -> ProcessTimes {
-        ProcessTimes {
-            first: u64::MAX,
-            last: 0,
-        }
-    }
-}
-
-impl ProcessTimes {
-    /// There is an event.
-    #[inline]
-    pub(super) fn extend(&mut self, time: u64) {
-        self.first = self.first.min(time);
-        self.last = self.last.max(time);
-    }
-}
 
 /// Words to the reader.
 pub(super) struct Note {

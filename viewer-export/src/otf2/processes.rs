@@ -4,7 +4,7 @@ use otf2_archive::encoding::TypedValue;
 use otf2_archive::records::{ProgramBegin, ProgramEnd, role};
 
 use super::Otf2;
-use super::definitions::ProcessTimes;
+use super::process_times::ProcessTimes;
 use super::tasks::Task;
 
 /// The exit status that is not known.

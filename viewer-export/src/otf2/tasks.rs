@@ -2,7 +2,6 @@
 //! Number 0 is the thread's implicit task.
 
 use super::teams::TeamId;
-use super::threads::Thread;
 use omptrace_common::fast_map::FastMap;
 
 /// A task of a thread.
@@ -27,17 +26,9 @@ pub(super) struct TaskName {
 pub(super) struct Tasks(FastMap<u64, TaskName>);
 
 impl Tasks {
-    /// The thread creates a task.
-    pub(super) fn create(&mut self, thread: &mut Thread, task: u64) -> TaskName {
-        let place = thread.membership();
-        place.created += 1;
-        let name = TaskName {
-            team: place.team,
-            creating_thread: place.index,
-            generation: place.created,
-        };
+    /// The explicit task with this number in the trace is called `name`.
+    pub(super) fn create(&mut self, task: u64, name: TaskName) {
         self.0.insert(task, name);
-        name
     }
 
     /// The name of an explicit task; `None` where its creation is not in the trace.

@@ -98,6 +98,16 @@ impl Membership {
             generation: 0,
         }
     }
+
+    /// The name of the next task that the thread creates there.
+    fn next_task(&mut self) -> TaskName {
+        self.created += 1;
+        TaskName {
+            team: self.team,
+            creating_thread: self.index,
+            generation: self.created,
+        }
+    }
 }
 
 impl Thread {
@@ -180,7 +190,8 @@ impl Thread {
         time: u64,
         task: u64,
     ) -> TaskName {
-        let name = tasks.create(self, task);
+        let name = self.membership().next_task();
+        tasks.create(task, name);
         self.team_event(teams, time, name.team, |team| ThreadTaskCreate {
             team,
             creating_thread: name.creating_thread,
