@@ -27,7 +27,7 @@ use std::io;
 use crate::digits::{Pieces, ShortText, put};
 use crate::json;
 use crate::output::Output;
-use crate::shard::Share;
+use crate::share::Share;
 use crate::system_ids::SystemIds;
 use crate::text_cache::{ByWord, RecentTexts};
 use omptrace_timeline::sink::{

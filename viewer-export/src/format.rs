@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::parquet;
 use crate::perfetto::{self, Perfetto};
 use crate::pprof::Pprof;
-use crate::shard::Share;
+use crate::share::Share;
 use crate::text::Text;
 use omptrace_timeline::sink::Sink;
 

@@ -14,6 +14,7 @@
 //! Exporters see only [items](omptrace_timeline::sink::Item), interpretation sees only events. Nothing here prints.
 #![forbid(unsafe_code)]
 
+mod buffers;
 mod chrome;
 mod digits;
 mod dump;
@@ -32,10 +33,11 @@ mod protobuf;
 mod rotate;
 mod sections;
 mod segments;
-mod shard;
+mod share;
 mod system_ids;
 mod text;
 mod text_cache;
+mod turns;
 
 use std::io::{self, Write};
 use std::num::NonZero;
@@ -49,10 +51,12 @@ use omptrace_timeline::{self as timeline, KeptArguments, Report, Timeline, hande
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;
 
+use buffers::Writer;
 use omptrace_timeline::sink::Sink;
-use output::{ByteCount, Output, Writer};
+use output::{ByteCount, Output};
 use rotate::Split;
-use shard::{Share, Turns, shares_for};
+use share::{Share, shares_for};
+use turns::Turns;
 
 pub use dump::{dump_json, dump_text};
 pub use format::{FORMATS, Format};

@@ -8,16 +8,11 @@ use std::thread::{self, JoinHandle};
 
 use flate2::{Compression, GzBuilder, write::GzEncoder};
 
-use crate::shard::Turns;
-
-/// Bytes that are collected before they are written.
-const BUFFER_BYTES: usize = 256 << 10;
+use crate::buffers::{BUFFER_BYTES, Writer, new_buffer};
+use crate::turns::Turns;
 
 /// Buffers that wait for the thread that writes.
 const BUFFERS_UNDER_WAY: usize = 2;
-
-/// The receiving end of an export.
-pub(crate) type Writer = Box<dyn Write + Send>;
 
 /// A buffer in front of a writer. The first error is kept, and everything after it dropped.
 pub(crate) struct Output {
@@ -121,11 +116,6 @@ impl Output {
             },
         }
     }
-}
-
-/// With room for what goes beyond before it is drained.
-pub(crate) fn new_buffer() -> Vec<u8> {
-    Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 8)
 }
 
 /// Compresses what is written into `target`, without a modification time: equal exports are equal files.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::format::Format;
 use crate::output::{ByteCount, Output};
-use crate::shard::Share;
+use crate::share::Share;
 use omptrace_timeline::filter::{Filtered, KeptArguments, Window};
 use omptrace_timeline::sink::{
     Arguments, Count, Counter, Enter, Function, Interval, Item, Link, Location, Ns, Point, Process,

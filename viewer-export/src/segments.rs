@@ -8,8 +8,10 @@ use omptrace_timeline::{FromSegment, MAX_STREAMS, MIN_SEGMENT_EVENTS, Report, Se
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;
 
-use crate::output::{ByteCount, Output, Writer};
-use crate::shard::{MAX_SHARES, Share, Turns};
+use crate::buffers::Writer;
+use crate::output::{ByteCount, Output};
+use crate::share::{MAX_SHARES, Share};
+use crate::turns::Turns;
 use crate::{ConvertOptions, Format, of_part, replay};
 
 /// The segments that a file is written in. It is that of one process, all of it, in a format that has segments.

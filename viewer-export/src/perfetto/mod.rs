@@ -42,7 +42,7 @@ use std::io;
 
 use crate::output::Output;
 use crate::protobuf as pb;
-use crate::shard::{MAX_SHARES, Share};
+use crate::share::{MAX_SHARES, Share};
 use crate::system_ids::SystemIds;
 use crate::text_cache::RecentTexts;
 use intern::Strings;
