@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::Result;
 use crate::process::root;
 
+use super::case::Case;
 use super::instructions::Instructions;
-use super::programs::Case;
 use super::tools::{EMPTY, FLOOR};
 
 /// By how much a figure may grow, and that of the floor shrink. The floor is no code of ours, so the measurement

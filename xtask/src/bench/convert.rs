@@ -18,8 +18,9 @@ use crate::Result;
 use crate::omptrace::{omptrace, release};
 use crate::process::{command, output};
 
+use super::case::Case;
 use super::machine;
-use super::programs::Case;
+use super::programs;
 use super::runs::{self, Used};
 use super::spread::median;
 use super::tools::{OMPTRACE, Tools};
@@ -120,7 +121,7 @@ pub(super) fn measure(
     events: Option<u64>,
 ) -> Result<CaseReport> {
     let longer = events.map_or(LONGER, |events| events.div_ceil(case.events.max(1)));
-    let case = &case.with_count(case.count * longer, tools)?;
+    let case = &programs::with_count(case, case.count * longer, tools)?;
     let ours = tools.iter().find(|tool| tool.name == OMPTRACE);
     let tool = ours.ok_or("the tracer is not among the tools")?;
     runs::measure(case, tool)?;

@@ -7,7 +7,7 @@ use crate::Result;
 use crate::omptrace::omptrace;
 use crate::process::output;
 
-use super::programs::Case;
+use super::case::Case;
 use super::runs::{output_folder, trace};
 use super::tools::{Leaves, Tool};
 

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::Result;
 use crate::process::output;
 
+use super::case::Case;
 use super::folder;
-use super::programs::Case;
+use super::programs;
 use super::runs;
 use super::tools::{EMPTY, Tool, Tools};
 
@@ -41,7 +42,7 @@ pub(super) fn per_event(
     if case.threads > 1 || !case.program.fine {
         return Ok(BTreeMap::new());
     }
-    let [small, large] = PARTS.map(|part| case.with_count(case.count / part, tools));
+    let [small, large] = PARTS.map(|part| programs::with_count(case, case.count / part, tools));
     let (small, large) = (small?, large?);
     let slope = |tool: &Tool| -> Result<Instructions> {
         let (few, many) = (count(&small, tool)?, count(&large, tool)?);

@@ -16,6 +16,7 @@
 //! [`tools::FLOOR`], on the same machine in the same minutes.
 
 mod baseline;
+mod case;
 mod convert;
 mod disk;
 mod gcc;
@@ -40,7 +41,8 @@ use crate::requirements::Purpose;
 use crate::setup;
 
 use baseline::Cases;
-use programs::{Case, Programs};
+use case::Case;
+use programs::Programs;
 use report::{CaseReport, Report};
 use tools::{Left, Tools};
 

@@ -6,21 +6,10 @@ use crate::Result;
 use crate::process::{command, root, run};
 use crate::requirements::openmp_flags;
 
+use super::case::{Case, Program};
 use super::machine;
 use super::runs;
 use super::tools::Tools;
-
-/// A program of `benches/programs`.
-#[derive(Debug)]
-pub(super) struct Program {
-    pub(super) name: &'static str,
-    /// The number of times that it executes its construct on one thread, to raise some two million events in some 0.1 s.
-    count: u64,
-    /// The number of times on all processors, where a construct takes longer.
-    team_count: u64,
-    /// Whether it is all constructs and no work: the goals for costs per event are about these.
-    pub(super) fine: bool,
-}
 
 /// EPCC's constructs, and a program as people have them.
 const PROGRAMS: &[Program] = &[
@@ -44,46 +33,6 @@ const fn fine(name: &'static str, count: u64, team_count: u64) -> Program {
         count,
         team_count,
         fine: true,
-    }
-}
-
-impl Program {
-    /// Whether its instructions depend on how fast it runs. Regions that begin some microseconds after each other
-    /// make the tracer ask for modules, and under callgrind all do.
-    pub(super) fn depends_on_time(&self) -> bool {
-        self.name == "parallel"
-    }
-}
-
-/// A program on a number of threads.
-#[derive(Debug)]
-pub(super) struct Case<'a> {
-    pub(super) program: &'a Program,
-    pub(super) executable: PathBuf,
-    pub(super) threads: usize,
-    pub(super) count: u64,
-    /// Events that `count` raises, as the counting tool has them.
-    pub(super) events: u64,
-}
-
-impl Case<'_> {
-    /// Such as `tasks/2`.
-    pub(super) fn name(&self) -> String {
-        format!("{}/{}", self.program.name, self.threads)
-    }
-
-    /// The case with another count.
-    ///
-    /// # Errors
-    /// The counting tool cannot be run.
-    pub(super) fn with_count(&self, count: u64, tools: &Tools) -> Result<Case<'_>> {
-        let mut case = Case {
-            executable: self.executable.clone(),
-            count,
-            ..*self
-        };
-        case.events = runs::events(&case, tools)?;
-        Ok(case)
     }
 }
 
@@ -141,4 +90,18 @@ impl Programs {
         }
         Ok(cases)
     }
+}
+
+/// The case with another count.
+///
+/// # Errors
+/// The counting tool cannot be run.
+pub(super) fn with_count<'a>(case: &Case<'a>, count: u64, tools: &Tools) -> Result<Case<'a>> {
+    let mut other = Case {
+        executable: case.executable.clone(),
+        count,
+        ..*case
+    };
+    other.events = runs::events(&other, tools)?;
+    Ok(other)
 }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::case::Case;
 use super::instructions::Instructions;
 use super::machine;
-use super::programs::Case;
 use super::spread::{Spread, median};
 use super::tools::{EMPTY, FLOOR, FLOOR_WRITE, Left, OMPTRACE, OMPTRACE_OFF};
 

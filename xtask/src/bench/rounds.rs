@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::Result;
 
-use super::programs::Case;
+use super::case::Case;
 use super::report::ToolReport;
 use super::runs::{self, Sample};
 use super::spread::{Spread, median};

@@ -11,9 +11,9 @@ use serde::Deserialize;
 use crate::Result;
 use crate::process::output;
 
+use super::case::Case;
 use super::folder;
 use super::lttng::Session;
-use super::programs::Case;
 use super::tools::{Leaves, Tool, Tools};
 
 /// The times of one run.
