@@ -10,7 +10,8 @@ Times are in nanoseconds since the job's start. docs/columns.md describes the ta
 """
 
 from .dataset import Dataset, Report, open
-from .program import ProgramError, Recording, program, record
+from .program import ProgramError, program
+from .recording import Recording, record
 
 __all__ = ["Dataset", "ProgramError", "Recording", "Report", "open", "program", "record"]
 __version__ = "0.2.0"
