@@ -5,28 +5,11 @@
 //! have a row for each difference in `timeline`'s `dialect`.
 #![forbid(unsafe_code)]
 
+mod runtime;
 mod table;
 
-pub use table::{Fault, RUNTIMES};
-
-/// The maker of a runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vendor {
-    /// LLVM's `libomp`, and those that AMD and others make of it.
-    Llvm,
-    /// Intel's `libiomp5`.
-    Intel,
-    /// GCC's `libgomp`.
-    Gnu,
-    /// NVIDIA's `libnvomp`.
-    Nvidia,
-    /// Sun's and Oracle's `libmtsk`.
-    Oracle,
-    /// OpenUH's `libopenmp`.
-    OpenUh,
-    /// This project's runtime for tests.
-    Reference,
-}
+pub use runtime::{Fault, InstallFolder, Runtime, Vendor};
+pub use table::RUNTIMES;
 
 impl Vendor {
     /// Whether the library at `path` is a runtime of this vendor, by its file name: see [`Runtime::of_library`].
@@ -35,44 +18,6 @@ impl Vendor {
         let runtime = name.and_then(|name| Runtime::of_library(str::from_utf8(name).ok()?));
         runtime.is_some_and(|runtime| runtime.vendor == self)
     }
-}
-
-/// A runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Runtime {
-    /// Its maker.
-    pub vendor: Vendor,
-    /// The vendor's name.
-    pub name: &'static str,
-    /// The names of its library, each without what begins at a point or a hyphen.
-    pub libraries: &'static [&'static str],
-    /// The names of libraries that belong to it and are no runtime themselves.
-    pub parts: &'static [&'static str],
-    /// How the version begins that it passes to `ompt_start_tool`.
-    pub version: Option<&'static str>,
-    /// Faults that some of its versions have. LLVM's runtime has had the same version text in all of them.
-    pub faults: &'static [Fault],
-    /// The least time to hand out a chunk of a dynamic loop, in nanoseconds, without a tracer.
-    pub chunk_cost_ns: u64,
-    /// Whether programs that GCC built may run on it.
-    pub has_entries_of_libgomp: bool,
-    /// Where it is installed, other than in the loader's folders.
-    pub folders: &'static [InstallFolder],
-    /// The remark of `doctor` where the library has no tools interface.
-    pub without_interface: &'static str,
-    /// The remedy where a program's library has no tools interface.
-    pub remedy: &'static str,
-}
-
-/// The folders `ROOT/PREFIX*/INSIDE`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InstallFolder {
-    /// Where the releases are. A `~` is the user's home, `%m` the machine's architecture.
-    pub root: &'static str,
-    /// How the folder of a release begins.
-    pub prefix: &'static str,
-    /// Where in it the library is.
-    pub inside: &'static str,
 }
 
 impl Runtime {

@@ -1,26 +1,6 @@
-//! The table of runtimes, and their faults. A runtime that becomes known is a row here.
+//! The table of runtimes. A runtime that becomes known is a row here.
 
-use crate::{InstallFolder, Runtime, Vendor};
-
-/// A fault of a runtime that the tracer must know so that the traced program comes to no harm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// Once its first thread has ended, it crashes at the end of a `critical` if a tool wants `mutex_released`. Measured on
-    /// LLVM 13 to 21 and Intel 2021.
-    CrashesWithoutFirstThread,
-    /// It aborts at a taskwait with dependences if a tool's data is in a certain place. Taskwaits share the place with the
-    /// implicit tasks of workers. Measured on LLVM 13 to 22 and Intel 2021 to 2026. Earlier ones report no such task.
-    WantsTaskwaitDataEmpty,
-    /// Where a tool wants `dependences`, it writes behind the array if an undeferred task or a taskwait has a
-    /// `mutexinoutset` or `inoutset` dependence. Measured on LLVM 13 to 22 and Intel 2021 to 2026.
-    WritesBehindDependences,
-    /// Where a tool wants `error`, it measures the message of an `error` directive that has none. LLVM 16 and 19 do; what is
-    /// older crashes without a tool, too; Intel's of 2026 does not.
-    WantsMessageOfError,
-    /// A flush of a device's records is the last one for each buffer that is not full. What it gets later comes when it is full,
-    /// and never if it does not get full. AMD's, whose version is LLVM's. Seen with AMD's code of 2022 to 2026.
-    FlushesBufferOnce,
-}
+use crate::runtime::{Fault, InstallFolder, Runtime, Vendor};
 
 /// The faults of Intel's runtime, which derives from the same code as LLVM's.
 const FAULTS_OF_INTEL: &[Fault] = &[

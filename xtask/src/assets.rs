@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use crate::Result;
 use crate::process::{self, root, target};
 use crate::requirements::{Purpose, npm};
+use crate::result::Result;
 use crate::setup;
 
 /// Files of a package, and their names beside our own.

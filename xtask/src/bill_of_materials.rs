@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::Result;
 use crate::process::{cargo, output};
+use crate::result::Result;
 
 /// The packages of the workspace that a release is made of.
 const RELEASED: [&str; 3] = [

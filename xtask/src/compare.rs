@@ -6,9 +6,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::Result;
 use crate::omptrace::{build, release};
 use crate::process::target;
+use crate::result::Result;
 
 /// Compares runs of GCC's programs on libgomp with those that `libomptgomp.so` observes.
 #[derive(Debug, clap::Args)]

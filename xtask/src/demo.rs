@@ -1,9 +1,9 @@
 //! The newcomer's first command: from nothing to a timeline.
 
-use crate::Result;
 use crate::omptrace::{build, omptrace, release, trace_example};
 use crate::process::{self, target};
 use crate::requirements::Purpose;
+use crate::result::Result;
 use crate::setup;
 
 /// Traces the stencil example and the one that offloads, and says how to look at the results.

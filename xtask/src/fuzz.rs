@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Result;
 use crate::process::{cargo, command, host, root, run};
+use crate::result::Result;
 
 /// The targets: the binaries of `fuzz/Cargo.toml`.
 const TARGETS: &[&str] = &["read", "unpack", "metadata", "convert", "seal"];

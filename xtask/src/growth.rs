@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::Result;
 use crate::process::{cargo, command, output, root, run, target};
+use crate::result::Result;
 
 /// The crates that must compile: all that a user installs, and the reference runtime.
 const CHECKED: &[&str] = &["omptrace-tracer", "omptrace-cli", "ompt-reference-runtime"];

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::Result;
 use crate::omptrace::{build, release};
 use crate::process::{command, output};
+use crate::result::Result;
 
 /// Where a shell looks for completions, below the prefix.
 const COMPLETIONS: &[(&str, &str)] = &[

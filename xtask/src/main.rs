@@ -26,6 +26,7 @@ mod omptrace;
 mod process;
 mod prose;
 mod requirements;
+mod result;
 mod runtimes;
 mod sanitize;
 mod screenshots;
@@ -40,9 +41,6 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use requirements::Purpose;
-
-/// Errors here are read by a person at a terminal; nothing matches on their kind.
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "What a newcomer and CI run", version)]

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Result;
 use crate::process::{cargo, command, root, run, target};
 use crate::requirements::{openmp_flags, tools};
+use crate::result::Result;
 
 /// The folder that the release build of the program and, beside it, of the library lie in.
 pub(crate) fn release() -> PathBuf {

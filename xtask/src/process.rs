@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use crate::Result;
+use crate::result::Result;
 
 /// The folder of the workspace.
 pub(crate) fn root() -> &'static Path {

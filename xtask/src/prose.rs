@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::Result;
 use crate::process::{command, output, root};
+use crate::result::Result;
 
 /// A forbidden word, its other forms, and what to write instead. A form that ends in `_` is how a constant's name begins.
 const WORDS: [(&[&str], &str); 14] = [

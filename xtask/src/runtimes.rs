@@ -3,10 +3,10 @@
 use std::fs::canonicalize;
 use std::path::PathBuf;
 
-use crate::Result;
 use crate::omptrace::{build, release};
 use crate::process::{cargo, run};
 use crate::requirements::Purpose;
+use crate::result::Result;
 use crate::setup;
 
 /// Tests whether older or newer runtimes that you have are traced as they should be.

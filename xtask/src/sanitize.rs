@@ -9,10 +9,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Result;
 use crate::omptrace::{build, release};
 use crate::process::{End, PATIENCE, cargo, command, host, output, run, run_watched, target};
 use crate::requirements::Purpose;
+use crate::result::Result;
 use crate::setup;
 
 /// A library that is checked, by tests of `tests/tests`.

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::Result;
 use crate::omptrace::{build, omptrace, trace_example};
 use crate::process::{self, root, target};
 use crate::requirements::{Purpose, node, tools};
+use crate::result::Result;
 use crate::setup;
 
 /// The examples that have a picture named after them, with arguments. They make a run of which one still sees

@@ -10,11 +10,11 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 
-use crate::Result;
 use crate::process::{cargo, command, output, run, succeeds, succeeds_with_input};
 use crate::requirements::{
     MODULES, Package, Purpose, REQUIREMENTS, Requirement, Source, Unpack, npm, tools,
 };
+use crate::result::Result;
 
 /// Things that are downloaded and unpacked at a time.
 const SIDE_BY_SIDE: usize = 4;

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::Result;
 use crate::links::{links, resolved};
 use crate::process::{command, root, run, target};
 use crate::requirements::{Purpose, tools};
+use crate::result::Result;
 use crate::setup;
 
 /// Pages that lie elsewhere than in `docs/`, and their names in the site.

@@ -1,10 +1,10 @@
 //! Tests that take hours: the same as always, many times over.
 
-use crate::Result;
 use crate::fuzz::{self, Fuzz};
 use crate::omptrace::{build, release};
 use crate::process::{cargo, run};
 use crate::requirements::Purpose;
+use crate::result::Result;
 use crate::setup;
 
 /// Kills, runs random programs, fuzzes and runs the tests of what is rare for hours.

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::process::Command;
 
-use crate::Result;
 use crate::omptrace::{build, release};
 use crate::process::{End, PATIENCE, cargo, command, run_watched};
 use crate::requirements::{Purpose, nextest, tools};
+use crate::result::Result;
 use crate::setup;
 
 /// So much of what a failed check printed is repeated at the end.

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
 use crate::process::root;
+use crate::result::Result;
 
 use super::case::Case;
 use super::instructions::Instructions;

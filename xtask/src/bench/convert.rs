@@ -14,9 +14,9 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::Result;
 use crate::omptrace::{omptrace, release};
 use crate::process::{command, output};
+use crate::result::Result;
 
 use super::case::Case;
 use super::machine;

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::Result;
 use crate::omptrace::omptrace;
 use crate::process::output;
+use crate::result::Result;
 
 use super::case::Case;
 use super::runs::{output_folder, trace};

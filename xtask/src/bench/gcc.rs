@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Result;
 use crate::omptrace::release;
 use crate::process::{command, output, root, run};
+use crate::result::Result;
 
 use super::tools::Tools;
 

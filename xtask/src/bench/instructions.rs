@@ -9,8 +9,8 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Result;
 use crate::process::output;
+use crate::result::Result;
 
 use super::case::Case;
 use super::folder;

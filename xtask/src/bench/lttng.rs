@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::Result;
 use crate::process::{output, succeeds};
+use crate::result::Result;
 
 /// How long the daemon may take to start.
 const PATIENCE: Duration = Duration::from_secs(10);

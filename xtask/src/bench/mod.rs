@@ -34,10 +34,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::Result;
 use crate::omptrace::build;
 use crate::process::{self, cargo, target};
 use crate::requirements::Purpose;
+use crate::result::Result;
 use crate::setup;
 
 use baseline::Cases;

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Result;
 use crate::process::{command, root, run};
 use crate::requirements::openmp_flags;
+use crate::result::Result;
 
 use super::case::{Case, Program};
 use super::machine;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Result;
+use crate::result::Result;
 
 use super::case::Case;
 use super::report::ToolReport;

@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 
 use serde::Deserialize;
 
-use crate::Result;
 use crate::process::output;
+use crate::result::Result;
 
 use super::case::Case;
 use super::folder;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::Result;
 use crate::omptrace::release;
 use crate::process::{command, root, run, succeeds};
 use crate::requirements::openmp_flags;
+use crate::result::Result;
 
 /// All callbacks, which do nothing: costs are counted from here.
 pub(super) const EMPTY: &str = "empty";

@@ -17,9 +17,9 @@ use std::process::Command;
 
 use clap::Args;
 
-use crate::Result;
 use crate::process::{cargo, command, host, output, root, run, succeeds, target};
 use crate::requirements::{Purpose, tools};
+use crate::result::Result;
 use crate::{bill_of_materials, install, setup};
 
 /// The oldest glibc that the files run on, major and minor: that of RHEL 7 and of `manylinux_2_17`.

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::{GLIBC, artefact, file_name, folder};
-use crate::Result;
 use crate::process::{command, host, output, root, run, target};
 use crate::requirements::tools;
+use crate::result::Result;
 
 /// The releases of Debian, oldest first: glibc 2.31 and 2.36.
 const RELEASES: [&str; 2] = ["bullseye", "bookworm"];
