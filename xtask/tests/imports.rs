@@ -2,7 +2,8 @@
 //!
 //! An import is a `use`, or a path in code that begins with `crate`, `super`, or a module in scope. It leads to the file that defines
 //! the name, through those that export it again. Methods are not seen: whoever has a value may call them. A file that takes
-//! all of its parent in (`use super::*`) continues it, and counts as one with it. Code of tests is left out.
+//! all of its parent in (`use super::*`) continues it, and counts as one with it. Who exports names of its own parts again does
+//! not import them, unless its code has them. Code of tests is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,6 +17,7 @@ use syn::{Item, UseTree};
 struct Import {
     path: Vec<String>,
     name: Option<String>,
+    is_exported: bool,
 }
 
 /// A module of a crate: a file, or a part of one.
@@ -114,7 +116,7 @@ impl Crate {
                 }
                 Item::Use(import) => {
                     let imports = &mut self.modules[number].imports;
-                    flatten(&import.tree, &mut Vec::new(), imports);
+                    flatten(import, imports);
                 }
                 _ => {
                     let mut code = Code::default();
@@ -209,19 +211,34 @@ impl Crate {
         units
     }
 
+    /// Whether a module is a part of `around`.
+    fn is_within(&self, mut module: usize, around: usize) -> bool {
+        while module != around && module != 0 {
+            module = self.modules[module].parent;
+        }
+        module == around
+    }
+
     /// The units that each imports.
     fn edges(&self) -> BTreeMap<usize, BTreeSet<usize>> {
         let units = self.units();
         let mut edges: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for (number, module) in self.modules.iter().enumerate() {
             let own = units[module.file];
-            let imports = module.imports.iter().map(|import| &import.path);
-            for path in imports.chain(&module.paths) {
-                if let Some(target) = self.resolve(number, path, 0) {
-                    let target = units[self.modules[target].file];
-                    if target != own {
-                        edges.entry(own).or_default().insert(target);
-                    }
+            let imports = module.imports.iter().filter_map(|import| {
+                let target = self.resolve(number, &import.path, 0)?;
+                let again = import.is_exported && self.is_within(target, number);
+                (!again).then_some(target)
+            });
+            let named = module.paths.iter().filter_map(|path| match &path[..] {
+                // A variable may be called as a module is.
+                [name] => self.imported(number, name, 0),
+                path => self.resolve(number, path, 0),
+            });
+            for target in imports.chain(named) {
+                let target = units[self.modules[target].file];
+                if target != own {
+                    edges.entry(own).or_default().insert(target);
                 }
             }
         }
@@ -272,7 +289,7 @@ struct Code {
 
 impl<'c> Visit<'c> for Code {
     fn visit_path(&mut self, path: &'c syn::Path) {
-        if path.leading_colon.is_none() && path.segments.len() > 1 {
+        if path.leading_colon.is_none() {
             self.paths.push(
                 path.segments
                     .iter()
@@ -284,7 +301,7 @@ impl<'c> Visit<'c> for Code {
     }
 
     fn visit_item_use(&mut self, import: &'c syn::ItemUse) {
-        flatten(&import.tree, &mut Vec::new(), &mut self.imports);
+        flatten(import, &mut self.imports);
     }
 
     fn visit_macro(&mut self, called: &'c syn::Macro) {
@@ -323,10 +340,9 @@ impl Code {
                     colons += 1
                 }
                 other => {
-                    if path.len() > 1 {
+                    if !path.is_empty() {
                         self.paths.push(std::mem::take(&mut path));
                     }
-                    path.clear();
                     colons = 0;
                     match other {
                         TokenTree::Ident(word) => path.push(word.to_string()),
@@ -336,14 +352,21 @@ impl Code {
                 }
             }
         }
-        if path.len() > 1 {
+        if !path.is_empty() {
             self.paths.push(path);
         }
     }
 }
 
-/// Adds the imports of a tree.
-fn flatten(tree: &UseTree, path: &mut Vec<String>, into: &mut Vec<Import>) {
+/// Adds what a `use` imports.
+fn flatten(import: &syn::ItemUse, into: &mut Vec<Import>) {
+    if import.leading_colon.is_none() {
+        let is_exported = !matches!(import.vis, syn::Visibility::Inherited);
+        flatten_tree(&import.tree, &mut Vec::new(), is_exported, into);
+    }
+}
+
+fn flatten_tree(tree: &UseTree, path: &mut Vec<String>, is_exported: bool, into: &mut Vec<Import>) {
     let with = |path: &[String], name: &syn::Ident| {
         let mut path = path.to_vec();
         // `use a::{self}`
@@ -352,33 +375,30 @@ fn flatten(tree: &UseTree, path: &mut Vec<String>, into: &mut Vec<Import>) {
         }
         path
     };
-    match tree {
+    let (path, name) = match tree {
         UseTree::Path(part) => {
             path.push(part.ident.to_string());
-            flatten(&part.tree, path, into);
+            flatten_tree(&part.tree, path, is_exported, into);
             path.pop();
+            return;
+        }
+        UseTree::Group(group) => {
+            let trees = group.items.iter();
+            return trees.for_each(|tree| flatten_tree(tree, path, is_exported, into));
         }
         UseTree::Name(named) => {
             let path = with(path, &named.ident);
             let name = path.last().cloned();
-            into.push(Import { path, name });
+            (path, name)
         }
-        UseTree::Rename(named) => {
-            let name = Some(named.rename.to_string());
-            into.push(Import {
-                path: with(path, &named.ident),
-                name,
-            });
-        }
-        UseTree::Glob(_) => into.push(Import {
-            path: path.clone(),
-            name: None,
-        }),
-        UseTree::Group(group) => group
-            .items
-            .iter()
-            .for_each(|tree| flatten(tree, path, into)),
-    }
+        UseTree::Rename(named) => (with(path, &named.ident), Some(named.rename.to_string())),
+        UseTree::Glob(_) => (path.clone(), None),
+    };
+    into.push(Import {
+        path,
+        name,
+        is_exported,
+    });
 }
 
 fn attributes(item: &Item) -> &[syn::Attribute] {
