@@ -9,6 +9,9 @@ use std::process::Command;
 
 use crate::process::{command, target};
 
+/// Where the programs that make releases lie, below the folder of tools.
+pub(crate) const RELEASE_FOLDER: &str = "release";
+
 /// The purpose of a thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
@@ -734,7 +737,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         purpose: Purpose::Release,
         test: Test::Unpacked,
         source: Source::Pip {
-            folder: crate::dist::FOLDER,
+            folder: RELEASE_FOLDER,
             modules: &[
                 "cargo-zigbuild==0.24.1",
                 "ziglang==0.17.1",

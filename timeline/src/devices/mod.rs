@@ -10,8 +10,10 @@
 mod clock;
 mod host;
 mod images;
+mod queue_kind;
 mod queues;
 mod record;
+mod sum;
 mod survey;
 
 use std::collections::BTreeMap;
@@ -36,8 +38,10 @@ use crate::sink::{CounterId, LocationKind, Ns, Point, Source};
 use host::{HostOperation, HostOperations, Observed, Regions, TargetRegion, Unrecorded};
 use images::Images;
 use omptrace_common::fast_map::FastMap;
+use queue_kind::QueueKind;
 use queues::{Label, Placed, Queue};
 use record::{DataOp, DeviceWork, Work};
+use sum::Sum;
 
 /// The facts that a device's timeline was made of.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -69,67 +73,6 @@ pub struct MemoryOfPlace {
     pub allocations: u64,
     /// Bytes of it that were in use at once, at most.
     pub peak_bytes: u64,
-}
-
-/// The kinds of work that have tracks of their own, in the order of display.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum QueueKind {
-    Kernels,
-    ToDevice,
-    FromDevice,
-    WithinDevice,
-    Memory,
-    OtherOperations,
-    Hardware(u64),
-}
-
-impl QueueKind {
-    fn of(work: &Work, device_num: i32) -> QueueKind {
-        let op = match work {
-            Work::Kernel { .. } => return QueueKind::Kernels,
-            Work::Native { hwid, .. } => return QueueKind::Hardware(*hwid),
-            Work::DataOp(op) => op,
-        };
-        match op.kind() {
-            _ if op.is_of_memory() => QueueKind::Memory,
-            // Whatever a runtime calls it: LLVM's says that it is from the device.
-            _ if op.src_device_num >= 0 && op.src_device_num == op.dest_device_num => {
-                QueueKind::WithinDevice
-            }
-            ompt::ompt_target_data_transfer_to_device => QueueKind::ToDevice,
-            ompt::ompt_target_data_transfer_from_device => QueueKind::FromDevice,
-            ompt::ompt_target_data_transfer | ompt::ompt_target_data_transfer_rect
-                if op.dest_device_num == device_num =>
-            {
-                QueueKind::ToDevice
-            }
-            ompt::ompt_target_data_transfer | ompt::ompt_target_data_transfer_rect => {
-                QueueKind::FromDevice
-            }
-            _ => QueueKind::OtherOperations,
-        }
-    }
-
-    fn name(self) -> String {
-        match self {
-            QueueKind::Kernels => "kernels".into(),
-            QueueKind::ToDevice => "transfers to device".into(),
-            QueueKind::FromDevice => "transfers from device".into(),
-            QueueKind::WithinDevice => "transfers within device".into(),
-            QueueKind::Memory => "memory".into(),
-            QueueKind::OtherOperations => "other operations".into(),
-            QueueKind::Hardware(hwid) => format!("hardware {hwid:#x}"),
-        }
-    }
-
-    /// The name of its counter of bytes per second.
-    fn rate(self, device: &str) -> Option<String> {
-        match self {
-            QueueKind::ToDevice => Some(format!("to {device}")),
-            QueueKind::FromDevice => Some(format!("from {device}")),
-            _ => None,
-        }
-    }
 }
 
 /// The devices of a process.
@@ -736,19 +679,5 @@ impl Memory {
     fn of_places(&self) -> Vec<MemoryOfPlace> {
         let reports = self.places.iter().map(|place| place.report.clone());
         reports.collect()
-    }
-}
-
-/// The sum of a counter whose changes a trace may state as it likes. It is exact; a counter shows it between 0 and
-/// its largest value.
-#[derive(Debug, Default)]
-struct Sum(i128);
-
-impl Sum {
-    /// Adds a change, and returns what the counter shows.
-    fn add(&mut self, change: i64) -> i64 {
-        // A trace cannot have the 2^64 changes that it takes to come near the limit.
-        self.0 = self.0.saturating_add(change.into());
-        i64::try_from(self.0.max(0)).unwrap_or(i64::MAX)
     }
 }

@@ -7,8 +7,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
+use super::queue_kind::QueueKind;
 use super::record::{DataOp, Work};
-use super::{QueueKind, Sum};
+use super::sum::Sum;
 use crate::emitter::Stage;
 use crate::repair::Cause;
 use crate::sink::{

@@ -11,6 +11,7 @@
 //! published length says which of its words are whole. The work is bounded. Where more events come than the caller wants to
 //! read, each stream goes on in its newest chunk.
 
+mod bounds;
 mod encoder;
 mod open;
 mod save;
@@ -29,6 +30,7 @@ use crate::liveness;
 use crate::reader::{Ending, OpenError, Reader, Record};
 use crate::spool::SpoolEntry;
 use crate::writer::metadata_block;
+pub use bounds::Bounds;
 use encoder::Encoder;
 pub use save::save;
 use stream::Followed;
@@ -46,17 +48,6 @@ const NOT_IN_EXCERPTS: &[&str] = &[
 ];
 /// Chunks at the end of a stream that nobody writes any more.
 const END_CHUNKS: usize = 2;
-
-/// The bounds of a poll.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// Events before this time, in raw ticks, are of no interest but for what they began.
-    pub keep_from: u64,
-    /// Where more words than these are new, older chunks are passed over.
-    pub most_words: u64,
-    /// Events that are kept of each stream.
-    pub most_events: usize,
-}
 
 /// The sums of a poll.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

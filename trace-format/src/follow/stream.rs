@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::mem::discriminant;
 
-use super::Bounds;
+use super::bounds::Bounds;
 use super::open::{Open, Opens};
 use crate::block::{Chunk, ClockPair};
 use crate::event::{DecodeError, Event, TICK_SHIFT, decode_into};

@@ -44,12 +44,6 @@ const SEVERITY_MEDIUM: u8 = 2; // OTF2_MarkerSeverity
 const MAPPING_COMM: u8 = 6; // OTF2_MappingType
 const SCOPE_LOCATION_GROUP: u8 = 2; // OTF2_MarkerScope
 
-/// Words to the reader.
-pub(super) struct Note {
-    pub(super) process: u32,
-    pub(super) text: String,
-}
-
 impl Otf2 {
     /// Writes what the events refer to, and the anchor.
     ///

@@ -22,6 +22,7 @@
 mod attributes;
 mod definitions;
 mod items;
+mod note;
 pub(crate) mod options;
 mod process_times;
 mod processes;
@@ -37,7 +38,7 @@ use std::io;
 use std::path::Path;
 
 use attributes::Attributes;
-use definitions::Note;
+use note::Note;
 use omptrace_timeline::sink::{Item, LocationId, Point, Process, Sink, Summary, Wants};
 use options::Otf2Options;
 use otf2_archive::archive::Archive;

@@ -13,7 +13,7 @@ use crate::process::output;
 use crate::result::Result;
 
 use super::case::Case;
-use super::folder;
+use super::folder::folder;
 use super::programs;
 use super::runs;
 use super::tools::{EMPTY, Tool, Tools};

@@ -19,6 +19,7 @@ mod baseline;
 mod case;
 mod convert;
 mod disk;
+mod folder;
 mod gcc;
 mod instructions;
 mod lttng;
@@ -35,13 +36,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::omptrace::build;
-use crate::process::{self, cargo, target};
+use crate::process::{self, cargo};
 use crate::requirements::Purpose;
 use crate::result::Result;
 use crate::setup;
 
 use baseline::Cases;
 use case::Case;
+use folder::folder;
 use programs::Programs;
 use report::{CaseReport, Report};
 use tools::{Left, Tools};
@@ -70,11 +72,6 @@ pub(crate) struct Bench {
     /// Only cases whose name has this in it; names are like `tasks/2`, a program and its threads
     #[arg(long, value_name = "NAME", default_value = "")]
     filter: String,
-}
-
-/// The folder in which everything is built and run.
-fn folder() -> PathBuf {
-    target().join("bench")
 }
 
 /// Measures, prints, and compares.

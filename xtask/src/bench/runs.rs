@@ -12,7 +12,7 @@ use crate::process::output;
 use crate::result::Result;
 
 use super::case::Case;
-use super::folder;
+use super::folder::folder;
 use super::lttng::Session;
 use super::tools::{Leaves, Tool, Tools};
 

@@ -18,7 +18,7 @@ use std::process::Command;
 use clap::Args;
 
 use crate::process::{cargo, command, host, output, root, run, succeeds, target};
-use crate::requirements::{Purpose, tools};
+use crate::requirements::{Purpose, RELEASE_FOLDER, tools};
 use crate::result::Result;
 use crate::{bill_of_materials, install, setup};
 
@@ -188,7 +188,7 @@ impl Release {
     }
 
     fn build(&self) -> Result<()> {
-        let tools = tools().join(FOLDER);
+        let tools = tools().join(RELEASE_FOLDER);
         // The same bytes wherever it is built.
         let flags = format!(
             "--remap-path-prefix={}=/omptrace --remap-path-prefix={}=/cargo -Clink-arg=-Wl,--build-id=0x{}",
@@ -286,7 +286,7 @@ impl Release {
         run(command("python3", ["packaging/wheel/build.py"])
             .args([&tree(), &folder()])
             .arg(platform)
-            .env("PYTHONPATH", tools().join(FOLDER))
+            .env("PYTHONPATH", tools().join(RELEASE_FOLDER))
             .env("SOURCE_DATE_EPOCH", &self.time))
     }
 
@@ -314,7 +314,7 @@ impl Release {
     /// A program that makes packages, in the folder whose `Cargo.toml` says what they consist of.
     fn packager(&self, name: &str) -> Command {
         let none: [&str; 0] = [];
-        let mut command = command(tools().join(FOLDER).join("bin").join(name), none);
+        let mut command = command(tools().join(RELEASE_FOLDER).join("bin").join(name), none);
         command
             .current_dir(root().join("packaging"))
             .env("CARGO_TARGET_DIR", target().join("dist/packages"))
@@ -356,9 +356,6 @@ fn set_build_id(file: &Path, id: [u8; 20]) -> Result<()> {
     fs::write(file, content)?;
     Ok(())
 }
-
-/// Where the programs that make releases lie, below the folder of tools.
-pub(crate) const FOLDER: &str = "release";
 
 fn cargo_home() -> PathBuf {
     let named = std::env::var_os("CARGO_HOME").map(PathBuf::from);

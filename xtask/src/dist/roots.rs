@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use super::{GLIBC, artefact, file_name, folder};
 use crate::process::{command, host, output, root, run, target};
-use crate::requirements::tools;
+use crate::requirements::{RELEASE_FOLDER, tools};
 use crate::result::Result;
 
 /// The releases of Debian, oldest first: glibc 2.31 and 2.36.
@@ -117,7 +117,7 @@ fn example() -> Result<PathBuf> {
     let (major, minor) = GLIBC;
     let target = host()?.replace("-unknown", "");
     run(command(
-        tools().join(super::FOLDER).join("ziglang/zig"),
+        tools().join(RELEASE_FOLDER).join("ziglang/zig"),
         ["cc", "-target"],
     )
     .arg(format!("{target}.{major}.{minor}"))
