@@ -10,7 +10,7 @@ use otf2_archive::encoding::{Full, LocationRef, TypedValue};
 use otf2_archive::events::EventFile;
 use otf2_archive::records::{BufferFlush, role};
 
-use super::definitions::Note;
+use super::note::Note;
 use super::streams::Direction;
 use super::tasks::Task;
 use super::teams::TeamId;
