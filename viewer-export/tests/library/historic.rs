@@ -11,8 +11,8 @@ use omptrace_trace_format::Finding;
 use omptrace_trace_format::{Reader, Severity};
 use omptrace_viewer_export::{ConvertOptions, Format, convert, dump_json};
 
-use crate::shared::Shared;
 use crate::golden::is_as_reviewed;
+use crate::shared::Shared;
 
 /// The program executes each section twice on three threads.
 const REPETITIONS: u64 = 2;
