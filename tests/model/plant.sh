@@ -21,7 +21,7 @@ faults=(
     "waits are no part of the span|process/graph.rs|s/now.max(children), children/now, children/"
     "a schedule ends with any of its strands|process/schedule.rs|s/Some(end) => last = last.max(end)/Some(end) => last = end/"
     "each task is blamed for all waits|process/mod.rs|s/f64::from(self.waiting) \/ f64::from(self.running)/f64::from(self.waiting)/"
-    "regions are visited twice|process/mod.rs|s/visits.at(team.region) += 1/visits.at(team.region) += 2/"
+    "regions are visited twice|part/of_process.rs|s/visits: region.visits,/visits: region.visits * 2,/"
 )
 
 missed=0
