@@ -333,13 +333,14 @@ int region(void) {
   return 0; }
 ";
 
-    /// The library that `compiler` makes of the source.
+    /// The library that `compiler` makes of the source. It is never run, and the runtime need not be where the linker looks.
     fn compiled(compiler: &str, optimization: &str, source: &str) -> Files {
         let folder = tempfile::tempdir().expect("a folder");
         let (file, library) = (folder.path().join("p.c"), folder.path().join("p.so"));
         std::fs::write(&file, source).expect("a writable folder");
         let done = Command::new(compiler)
-            .args(["-g", optimization, "-fopenmp", "-fPIC", "-shared", "-o"])
+            .args(["-g", optimization, "-fopenmp", "-fPIC"])
+            .args(["-shared", "-nodefaultlibs", "-o"])
             .args([&library, &file])
             .output()
             .unwrap_or_else(|error| panic!("{compiler}: {error}"));

@@ -203,6 +203,9 @@ fn a_tracer_that_another_user_cannot_load_is_reported() {
     fs::create_dir(&closed).expect("a folder");
     let tool = closed.join("libomptrace.so");
     fs::copy(tool_library(), &tool).expect("it can be copied");
+    // The user cannot reach a runtime below root's home either.
+    let libomp = runtime("llvm-19").join("libomp.so.5");
+    fs::copy(libomp, traces.path().join("libomp.so.5")).expect("it can be copied");
     let tool = tool.to_str().expect("UTF-8");
     open_folder(&traces.path().join("out"));
     // SAFETY: no arguments, and it cannot fail.
@@ -212,7 +215,8 @@ fn a_tracer_that_another_user_cannot_load_is_reported() {
         if !is_root {
             continue;
         }
-        let script = "exec setpriv --reuid=65534 --regid=65534 --clear-groups ./app 2 4";
+        let script = "export LD_LIBRARY_PATH=$PWD; \
+                      exec setpriv --reuid=65534 --regid=65534 --clear-groups ./app 2 4";
         let output = record(
             &traces,
             ["--tool", tool, "-o", "out/", "--", "sh", "-c", script],
