@@ -32,7 +32,7 @@ causes! {
     Serial "serial": "The thread has nothing to do: no parallel region is open.";
     NarrowTeam "narrow_team": "The thread has nothing to do: the open regions have fewer threads than were busy at the busiest time.";
     Fork "fork": "The region has begun and the thread's implicit task has not.";
-    Join "join": "The thread waits at the region's end after its last member has arrived and its last task has ended.";
+    Join "join": "The thread waits at the region's end after its last member has arrived and its last task has ended, or has left the region before it ends.";
     Imbalance "imbalance": "The thread waits at a barrier for a member that has not arrived.";
     Barrier "barrier": "The thread is in a barrier at which all members have arrived and no task runs.";
     TaskWait "task_wait": "The thread waits in a taskwait or at a taskgroup's end and runs no task.";
