@@ -23,6 +23,11 @@ def _duckdb():
     return duckdb
 
 
+def lacks_position(table, columns):
+    """Whether the queries need a column of a table that data sets of older versions do not have."""
+    return table in WITH_POSITION and "position" not in columns
+
+
 def open(path, run=None, options=()):
     """The tables of traces.
 
@@ -60,14 +65,16 @@ class Dataset:
         for table in self.schema["tables"]:
             name = table["name"]
             if any(self.folder.glob(f"table={name}/run=*/process=*/*.parquet")):
-                self._create_table(name)
+                columns = [column["name"] for column in table["columns"]]
+                self._create_table(name, lacks_position(name, columns))
         for view in queries.possible(self.tables):
             self.connection.execute(f"CREATE VIEW {view} AS {queries.query(view)}")
 
-    def _create_table(self, name):
+    def _create_table(self, name, lacks_position):
+        added = ", CAST(NULL AS VARCHAR) AS position" if lacks_position else ""
         files = str(self.folder / f"table={name}" / "*" / "*" / "*.parquet").replace("'", "''")
         self.connection.execute(
-            f"""CREATE VIEW {name} AS SELECT * EXCLUDE ("table") FROM read_parquet('{files}',
+            f"""CREATE VIEW {name} AS SELECT * EXCLUDE ("table"){added} FROM read_parquet('{files}',
             hive_partitioning=true, union_by_name=true, hive_types={{'run': VARCHAR, 'process': INTEGER}})"""
         )
         self.tables.append(name)

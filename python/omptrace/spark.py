@@ -15,7 +15,7 @@ import uuid
 from pathlib import Path
 
 from . import sql as queries
-from .dataset import SCHEMA_FILE
+from .dataset import SCHEMA_FILE, lacks_position
 from .program import program as find_program
 
 
@@ -89,6 +89,8 @@ def _columns(table):
     """The columns of a table as Spark writes types, with those of its folders."""
     types = {"INTEGER": "INT", "BIGINT": "BIGINT", "BOOLEAN": "BOOLEAN", "VARCHAR": "STRING"}
     columns = [f"`{column['name']}` {types[column['type']]}" for column in table["columns"]]
+    if lacks_position(table["name"], [column["name"] for column in table["columns"]]):
+        columns.append("`position` STRING")
     return ", ".join([*columns, "`run` STRING", "`process` INT"])
 
 

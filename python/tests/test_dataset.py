@@ -22,7 +22,7 @@ def stats_of(job):
 
 def place(row):
     construct = ("!$omp " if row["is_directive"] else "") + row["construct"]
-    return (construct, *(row[name] for name in ("file", "line", "function")))
+    return (construct, *(row[name] for name in ("file", "line", "function", "position")))
 
 
 class Numbers(unittest.TestCase):
@@ -70,7 +70,7 @@ class Numbers(unittest.TestCase):
     def test_regions(self):
         for data, stats in self.each():
             rows = data.sql(
-                """SELECT construct, file, line, function, visits, duration_ns, total_ns, useful_ns
+                """SELECT construct, file, line, function, position, visits, duration_ns, total_ns, useful_ns
                 FROM job_regions"""
             ).fetchall()
             sums = [(row, row["accounting"]) for row in stats["regions"]]
@@ -102,7 +102,7 @@ class Numbers(unittest.TestCase):
 
     def test_critical_path(self):
         for data, stats in self.each():
-            rows = data.sql("SELECT construct, file, line, function, ns FROM job_critical_path").fetchall()
+            rows = data.sql("SELECT construct, file, line, function, position, ns FROM job_critical_path").fetchall()
             expected = {(*place(row), row["ns"]) for row in stats["critical_path"]["rows"]}
             self.assertEqual(set(rows), expected)
 

@@ -86,7 +86,7 @@ class Spark(unittest.TestCase):
             for cause, ns in stats["accounting"].items():
                 if cause != "total_ns":
                     self.assertEqual(sums.get(cause.removesuffix("_ns"), 0), ns, cause)
-            names = ("cause", "construct", "file", "line", "function", "ns")
+            names = ("cause", "construct", "file", "line", "function", "position", "ns")
             blame = {tuple(row[name] for name in names) for row in omptrace.spark.blame(self.spark, out).collect()}
             for row in stats["blame"]:
                 row["construct"] = ("!$omp " if row["is_directive"] else "") + row["construct"]

@@ -225,6 +225,16 @@ pub fn count(events: &[Value], name: &str) -> usize {
     events.iter().filter(|event| event["event"] == name).count()
 }
 
+/// How many regions LLVM's runtime forked for what members of leagues execute: they are none of the program's, and not shown.
+pub fn regions_of_leagues(events: &[Value]) -> u64 {
+    let is_one = |event: &&Value| {
+        event["event"] == "parallel_begin"
+            && event["codeptr_ra"] == "0x0"
+            && event["requested_parallelism"] == 1
+    };
+    events.iter().filter(is_one).count() as u64
+}
+
 /// Removes what LLVM's runtime leaves of processes that were killed. A later process of the same id takes it for a
 /// second runtime within itself and aborts. Where the process died early, it reads what is not there (SIGBUS).
 fn forget_dead_runtimes() {
