@@ -159,6 +159,8 @@ pub(crate) struct PassedOn {
     /// NULL where it goes on here. Must be first: the instructions of [`pass_on!`] read it.
     function: AtomicPtr<c_void>,
     name: *const c_char,
+    /// Bytes of the name with its NUL. They are not counted when the name is asked for: `strlen` may be the program's, and use OpenMP.
+    length: usize,
 }
 
 // SAFETY: the name is a string that is never changed.
@@ -169,12 +171,16 @@ impl PassedOn {
         PassedOn {
             function: AtomicPtr::new(core::ptr::null_mut()),
             name: name.as_ptr(),
+            length: name.count_bytes() + 1,
         }
     }
 
     pub(crate) fn name(&self) -> &'static CStr {
-        // SAFETY: from a string of this library's.
-        unsafe { CStr::from_ptr(self.name) }
+        // SAFETY: from a string of this library's, of as many bytes.
+        unsafe {
+            let bytes = core::slice::from_raw_parts(self.name.cast(), self.length);
+            CStr::from_bytes_with_nul_unchecked(bytes)
+        }
     }
 
     /// Lets calls go on there.
