@@ -14,11 +14,13 @@ use crate::hot::tls;
 
 type Data = *mut ompt_data_t;
 
-/// Where the runtime has the tool's data of the initial task and of its region. All zeros is none.
+/// Where the runtime has the tool's data of the thread's initial task and of its region. All zeros is none.
 #[derive(Debug)]
 pub(crate) struct InitialTask {
     region: Cell<Data>,
     task: Cell<Data>,
+    /// The initial tasks in it that have not ended: those of leagues that the thread is a member of.
+    of_leagues: Cell<u32>,
 }
 
 impl InitialTask {
@@ -26,29 +28,42 @@ impl InitialTask {
         InitialTask {
             region: Cell::new(null_mut()),
             task: Cell::new(null_mut()),
+            of_leagues: Cell::new(0),
         }
     }
 
-    /// The thread's initial task has begun, with these pointers.
+    /// An initial task has begun on the thread, with these pointers.
     pub(crate) fn begins(&self, region: Data, task: Data) {
-        self.region.set(region);
-        self.task.set(task);
+        if self.task.get().is_null() {
+            self.region.set(region);
+            self.task.set(task);
+        } else {
+            self.of_leagues.set(self.of_leagues.get().saturating_add(1));
+        }
     }
 
     /// The pointers to the data of the region and the task for an end that the runtime reports with these.
     pub(crate) fn at_end(&self, region: Data, task: Data) -> [Data; 2] {
-        if !self.task.get().is_null() {
-            return [self.region.get(), self.task.get()];
+        let known = [self.region.get(), self.task.get()];
+        let of_leagues = self.of_leagues.get();
+        let is_known = !known[1].is_null() && task == known[1];
+        if !is_known && of_leagues > 0 {
+            self.of_leagues.set(of_leagues - 1);
         }
-        // The begin was not seen on this thread, as in the child of a fork.
-        [region, task].map(|data| match can_be_read(data) {
-            true => data,
-            false => null_mut(),
-        })
+        // The begin was not seen on this thread, as in the child of a fork. Or it is of a league whose tasks LLVM before 11
+        // reports when they end only, without data.
+        let is_another = known[1].is_null() || of_leagues > 0 || content(task) == Some(0);
+        if is_known || !is_another {
+            self.forget();
+            return known;
+        }
+        [region, task].map(|data| content(data).map_or(null_mut(), |_| data))
     }
 
     pub(crate) fn forget(&self) {
-        self.begins(null_mut(), null_mut());
+        self.region.set(null_mut());
+        self.task.set(null_mut());
+        self.of_leagues.set(0);
     }
 }
 
@@ -60,8 +75,11 @@ pub(crate) fn of_both<T>(f: impl FnOnce(&InitialTask) -> T) -> T {
     }
 }
 
-fn can_be_read(data: Data) -> bool {
-    data.is_aligned() && memory::copy(data as usize, &mut [0; size_of::<ompt_data_t>()])
+/// What the pointer leads to, if it can be read.
+fn content(data: Data) -> Option<u64> {
+    let mut bytes = [0; size_of::<ompt_data_t>()];
+    let is_read = data.is_aligned() && memory::copy(data as usize, &mut bytes);
+    is_read.then(|| u64::from_ne_bytes(bytes))
 }
 
 #[cfg(test)]
@@ -78,7 +96,23 @@ mod tests {
         assert_eq!(initial.at_end(wild[0], wild[1]), [null_mut(); 2]);
         initial.begins(known[0], known[1]);
         assert_eq!(initial.at_end(wild[0], wild[1]), known);
-        initial.forget();
         assert_eq!(initial.at_end(wild[0], known[1]), [null_mut(), known[1]]);
+    }
+
+    #[test]
+    fn tasks_of_leagues_keep_their_pointers() {
+        let (mut data, mut empty) = (
+            [1, 2, 3].map(|value| ompt_data_t { value }),
+            ompt_data_t { value: 0 },
+        );
+        let [region, outer, inner] = data.each_mut().map(|data| &raw mut *data);
+        let initial = InitialTask::new();
+        initial.begins(region, outer);
+        initial.begins(null_mut(), inner);
+        assert_eq!(initial.at_end(null_mut(), inner), [null_mut(), inner]);
+        // One that is reported when it ends only.
+        let empty = &raw mut empty;
+        assert_eq!(initial.at_end(null_mut(), empty), [null_mut(), empty]);
+        assert_eq!(initial.at_end(null_mut(), outer), [region, outer]);
     }
 }
