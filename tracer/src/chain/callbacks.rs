@@ -457,7 +457,9 @@ unsafe extern "C" fn implicit_task(
             flags
         ));
         if begins && is_initial {
-            initial_task::of_both(|known| known.begins(parallel_data, task_data));
+            initial_task::of_both(|known| {
+                known.begins(parallel_data, task_data, actual_parallelism, index);
+            });
         }
         if !begins {
             words::release(task_data);

@@ -5,6 +5,7 @@
 //! pointers of the begin are kept, and taken at the end.
 
 use std::cell::Cell;
+use std::ffi::c_uint;
 use std::ptr::null_mut;
 
 use ompt_sys::ompt_data_t;
@@ -32,12 +33,20 @@ impl InitialTask {
         }
     }
 
-    /// An initial task has begun on the thread, with these pointers.
-    pub(crate) fn begins(&self, region: Data, task: Data) {
-        if self.task.get().is_null() {
+    /// An initial task has begun on the thread, with these pointers. That of a thread of the program's own is the only one of its
+    /// team, and has the number 1; in leagues, numbers begin at 0.
+    pub(crate) fn begins(
+        &self,
+        region: Data,
+        task: Data,
+        actual_parallelism: c_uint,
+        index: c_uint,
+    ) {
+        if (actual_parallelism, index) == (1, 1) {
             self.region.set(region);
             self.task.set(task);
-        } else {
+            self.of_leagues.set(0);
+        } else if !self.task.get().is_null() {
             self.of_leagues.set(self.of_leagues.get().saturating_add(1));
         }
     }
@@ -94,7 +103,7 @@ mod tests {
         let initial = InitialTask::new();
         assert_eq!(initial.at_end(known[0], known[1]), known);
         assert_eq!(initial.at_end(wild[0], wild[1]), [null_mut(); 2]);
-        initial.begins(known[0], known[1]);
+        initial.begins(known[0], known[1], 1, 1);
         assert_eq!(initial.at_end(wild[0], wild[1]), known);
         assert_eq!(initial.at_end(wild[0], known[1]), [null_mut(), known[1]]);
     }
@@ -107,8 +116,8 @@ mod tests {
         );
         let [region, outer, inner] = data.each_mut().map(|data| &raw mut *data);
         let initial = InitialTask::new();
-        initial.begins(region, outer);
-        initial.begins(null_mut(), inner);
+        initial.begins(region, outer, 1, 1);
+        initial.begins(null_mut(), inner, 1, 0);
         assert_eq!(initial.at_end(null_mut(), inner), [null_mut(), inner]);
         // One that is reported when it ends only.
         let empty = &raw mut empty;

@@ -460,7 +460,8 @@ unsafe extern "C" fn initial_task(
     let recorder = tls::recorder();
     // Many threads have the one of those that are idle.
     if begins && !recorder.is_idle() {
-        recorder.stream.initial.begins(region, task);
+        let initial = &recorder.stream.initial;
+        initial.begins(region, task, actual_parallelism, index);
     }
 }
 
