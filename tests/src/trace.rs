@@ -186,7 +186,14 @@ pub fn dump_with_warnings(trace: &Path) -> (Vec<Value>, String) {
     let lines = String::from_utf8(output.stdout).expect("JSON is UTF-8");
     let events = lines
         .lines()
-        .map(|line| serde_json::from_str(line).expect("a JSON object per line"))
+        .map(|line| {
+            let mut event: Value = serde_json::from_str(line).expect("a JSON object per line");
+            let schema = event
+                .as_object_mut()
+                .and_then(|event| event.remove("schema"));
+            assert_eq!(schema, Some(2.into()), "{line}");
+            event
+        })
         .collect();
     (events, warnings)
 }

@@ -78,6 +78,7 @@ pub(crate) fn dump(trace: &Path) -> BTreeMap<i32, Vec<Line>> {
     {
         let mut line: Line = serde_json::from_str(line).expect("a JSON object per line");
         let mut take = |name: &str| line.remove(name).and_then(|number| number.as_i64());
+        assert_eq!(take("schema"), Some(2));
         let (number, time) = (take("stream"), take("time_ns"));
         streams
             .entry(number.expect("a stream"))
