@@ -1,4 +1,4 @@
-//! No two files of a crate import each other, be it through others: what a file stands on can be read before it.
+//! No two files of a crate import each other, be it through others: what a file uses can be read before it.
 //!
 //! An import is a `use`, or a path in code that begins with `crate`, `super`, or a module in scope. It leads to the file that defines
 //! the name, through those that export it again. Methods are not seen: whoever has a value may call them. A file that takes

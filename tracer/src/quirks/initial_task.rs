@@ -33,8 +33,8 @@ impl InitialTask {
         }
     }
 
-    /// An initial task has begun on the thread, with these pointers. That of a thread of the program's own is the only one of its
-    /// team, and has the number 1; in leagues, numbers begin at 0.
+    /// An initial task has begun on the thread, with these pointers. A thread of the program's own has one of number 1, the only
+    /// one of its team. In leagues, numbers begin at 0.
     pub(crate) fn begins(
         &self,
         region: Data,
