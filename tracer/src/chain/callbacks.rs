@@ -11,7 +11,8 @@ use ompt_sys::*;
 
 use super::words;
 use crate::dialects::dialect::Function;
-use crate::quirks::initial_task;
+use crate::hot::tls;
+use crate::quirks::initial_task::InitialTask;
 use crate::quirks::join_barrier;
 
 type Data = *mut ompt_data_t;
@@ -428,6 +429,14 @@ unsafe extern "C" fn task_schedule(prior: Data, status: ompt_task_status_t, next
     }
 }
 
+/// What `f` makes of the thread's initial task where there is a second tool. A thread that records nothing has none.
+fn of_both<T>(f: impl FnOnce(&InitialTask) -> T) -> T {
+    match tls::recorder() {
+        recorder if recorder.is_idle() => f(&InitialTask::new()),
+        recorder => f(&recorder.stream.initial_of_both),
+    }
+}
+
 unsafe extern "C" fn implicit_task(
     endpoint: ompt_scope_endpoint_t,
     parallel_data: Data,
@@ -439,7 +448,7 @@ unsafe extern "C" fn implicit_task(
     let is_initial = ompt_task_flag_t(flags as u32).contains(ompt_task_initial);
     let begins = endpoint == ompt_scope_begin;
     let [parallel_data, task_data] = match is_initial && !begins {
-        true => initial_task::of_both(|known| known.at_end(parallel_data, task_data)),
+        true => of_both(|known| known.at_end(parallel_data, task_data)),
         false => [parallel_data, task_data],
     };
     // SAFETY: the arguments of this call, or the pointers of its begin.
@@ -457,7 +466,7 @@ unsafe extern "C" fn implicit_task(
             flags
         ));
         if begins && is_initial {
-            initial_task::of_both(|known| {
+            of_both(|known| {
                 known.begins(parallel_data, task_data, actual_parallelism, index);
             });
         }

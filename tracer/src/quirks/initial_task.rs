@@ -11,8 +11,6 @@ use std::ptr::null_mut;
 use ompt_sys::ompt_data_t;
 use omptrace_device::memory;
 
-use crate::hot::tls;
-
 type Data = *mut ompt_data_t;
 
 /// Where the runtime has the tool's data of the thread's initial task and of its region. All zeros is none.
@@ -73,14 +71,6 @@ impl InitialTask {
         self.region.set(null_mut());
         self.task.set(null_mut());
         self.of_leagues.set(0);
-    }
-}
-
-/// What `f` makes of the thread's initial task where there is a second tool. A thread that records nothing has none.
-pub(crate) fn of_both<T>(f: impl FnOnce(&InitialTask) -> T) -> T {
-    match tls::recorder() {
-        recorder if recorder.is_idle() => f(&InitialTask::new()),
-        recorder => f(&recorder.stream.initial_of_both),
     }
 }
 
