@@ -472,7 +472,8 @@ unsafe extern "C" fn implicit_task(
         }
         if !begins {
             words::release(task_data);
-            if WANTS_EMPTY.load(Ordering::Relaxed) && !is_initial {
+            let is_of_thread = join_barrier::is_of_thread(parallel_data, flags);
+            if WANTS_EMPTY.load(Ordering::Relaxed) && !is_of_thread {
                 join_barrier::implicit_task_ends(task_data);
             }
         }

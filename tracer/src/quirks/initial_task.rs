@@ -52,6 +52,11 @@ impl InitialTask {
     /// The pointers to the data of the region and the task for an end that the runtime reports with these.
     pub(crate) fn at_end(&self, region: Data, task: Data) -> [Data; 2] {
         let known = [self.region.get(), self.task.get()];
+        // Ends of leagues have no region, and valid pointers.
+        if region.is_null() {
+            self.of_leagues.set(self.of_leagues.get().saturating_sub(1));
+            return [region, task];
+        }
         let of_leagues = self.of_leagues.get();
         let is_known = !known[1].is_null() && task == known[1];
         if !is_known && of_leagues > 0 {
@@ -112,6 +117,6 @@ mod tests {
         // One that is reported when it ends only.
         let empty = &raw mut empty;
         assert_eq!(initial.at_end(null_mut(), empty), [null_mut(), empty]);
-        assert_eq!(initial.at_end(null_mut(), outer), [region, outer]);
+        assert_eq!(initial.at_end(region, outer), [region, outer]);
     }
 }

@@ -174,13 +174,17 @@ unsafe extern "C" fn implicit_task(
             index,
             flags,
         );
-        // The runtime copies no data of an initial task.
-        let is_initial = ompt_task_flag_t(flags as u32).contains(ompt_task_initial);
-        if endpoint != ompt_scope_begin && !is_initial {
+        if endpoint != ompt_scope_begin && !is_of_thread(parallel_data, flags) {
             implicit_task_ends(task_data);
         }
     }
     thread_state::note();
+}
+
+/// Whether this is the end of a thread's own initial task, whose data the runtime does not copy, and whose pointers may lead anywhere. Ends
+/// of leagues, and what LLVM 14's workers report by the same flag later on, have no region.
+pub(crate) fn is_of_thread(parallel_data: *mut ompt_data_t, flags: c_int) -> bool {
+    ompt_task_flag_t(flags as u32).contains(ompt_task_initial) && !parallel_data.is_null()
 }
 
 /// The end of an implicit task is recorded.
