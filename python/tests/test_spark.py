@@ -88,9 +88,9 @@ class Spark(unittest.TestCase):
                     self.assertEqual(sums.get(cause.removesuffix("_ns"), 0), ns, cause)
             names = ("cause", "construct", "file", "line", "function", "position", "ns")
             blame = {tuple(row[name] for name in names) for row in omptrace.spark.blame(self.spark, out).collect()}
-            for row in stats["blame"]:
-                row["construct"] = ("!$omp " if row["is_directive"] else "") + row["construct"]
-            expected = {tuple(row.get(name) for name in names) for row in stats["blame"]}
+            for blamed in stats["blame"]:
+                blamed["construct"] = ("!$omp " if blamed["is_directive"] else "") + blamed["construct"]
+            expected = {tuple(blamed.get(name) for name in names) for blamed in stats["blame"]}
             self.assertEqual(blame, expected)
 
             # What DuckDB makes of the same files.
