@@ -447,6 +447,7 @@ unsafe extern "C" fn implicit_task(
 ) {
     let is_initial = ompt_task_flag_t(flags as u32).contains(ompt_task_initial);
     let begins = endpoint == ompt_scope_begin;
+    let may_be_copied = !is_initial || !begins && of_both(|known| known.is_another(task_data));
     let [parallel_data, task_data] = match is_initial && !begins {
         true => of_both(|known| known.at_end(parallel_data, task_data)),
         false => [parallel_data, task_data],
@@ -472,8 +473,7 @@ unsafe extern "C" fn implicit_task(
         }
         if !begins {
             words::release(task_data);
-            let is_of_thread = join_barrier::is_of_thread(parallel_data, flags);
-            if WANTS_EMPTY.load(Ordering::Relaxed) && !is_of_thread {
+            if WANTS_EMPTY.load(Ordering::Relaxed) && may_be_copied {
                 join_barrier::implicit_task_ends(task_data);
             }
         }

@@ -49,27 +49,26 @@ impl InitialTask {
         }
     }
 
+    /// Whether an end with this pointer is that of another task than the thread's own initial one, so that the pointer is valid: of
+    /// a league's, of one that LLVM 14's workers report by the same flag, or of one whose begin was not seen.
+    pub(crate) fn is_another(&self, task: Data) -> bool {
+        let known = self.task.get();
+        if known.is_null() || self.of_leagues.get() > 0 && task != known {
+            return content(task).is_some();
+        }
+        // LLVM before 11 reports the tasks of leagues when they end only, without data.
+        task != known && content(task) == Some(0)
+    }
+
     /// The pointers to the data of the region and the task for an end that the runtime reports with these.
     pub(crate) fn at_end(&self, region: Data, task: Data) -> [Data; 2] {
-        let known = [self.region.get(), self.task.get()];
-        // Ends of leagues have no region, and valid pointers.
-        if region.is_null() {
+        if self.is_another(task) {
             self.of_leagues.set(self.of_leagues.get().saturating_sub(1));
-            return [region, task];
+            return [region, task].map(|data| content(data).map_or(null_mut(), |_| data));
         }
-        let of_leagues = self.of_leagues.get();
-        let is_known = !known[1].is_null() && task == known[1];
-        if !is_known && of_leagues > 0 {
-            self.of_leagues.set(of_leagues - 1);
-        }
-        // The begin was not seen on this thread, as in the child of a fork. Or it is of a league whose tasks LLVM before 11
-        // reports when they end only, without data.
-        let is_another = known[1].is_null() || of_leagues > 0 || content(task) == Some(0);
-        if is_known || !is_another {
-            self.forget();
-            return known;
-        }
-        [region, task].map(|data| content(data).map_or(null_mut(), |_| data))
+        let known = [self.region.get(), self.task.get()];
+        self.forget();
+        known
     }
 
     pub(crate) fn forget(&self) {

@@ -164,6 +164,11 @@ unsafe extern "C" fn implicit_task(
     index: c_uint,
     flags: c_int,
 ) {
+    let is_initial = ompt_task_flag_t(flags as u32).contains(ompt_task_initial);
+    let ends = endpoint != ompt_scope_begin;
+    // The runtime copies no data of a thread's own initial task, and its pointers may lead anywhere.
+    let may_be_copied =
+        ends && (!is_initial || tls::recorder().stream.initial.is_another(task_data));
     // SAFETY: the arguments of this call; the data is valid during the callback.
     unsafe {
         callbacks::implicit_task(
@@ -174,17 +179,11 @@ unsafe extern "C" fn implicit_task(
             index,
             flags,
         );
-        if endpoint != ompt_scope_begin && !is_of_thread(parallel_data, flags) {
+        if may_be_copied {
             implicit_task_ends(task_data);
         }
     }
     thread_state::note();
-}
-
-/// Whether this is the end of a thread's own initial task, whose data the runtime does not copy, and whose pointers may lead anywhere. Ends
-/// of leagues, and what LLVM 14's workers report by the same flag later on, have no region.
-pub(crate) fn is_of_thread(parallel_data: *mut ompt_data_t, flags: c_int) -> bool {
-    ompt_task_flag_t(flags as u32).contains(ompt_task_initial) && !parallel_data.is_null()
 }
 
 /// The end of an implicit task is recorded.
