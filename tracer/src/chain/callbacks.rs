@@ -447,7 +447,8 @@ unsafe extern "C" fn implicit_task(
 ) {
     let is_initial = ompt_task_flag_t(flags as u32).contains(ompt_task_initial);
     let begins = endpoint == ompt_scope_begin;
-    let may_be_copied = !is_initial || !begins && of_both(|known| known.is_another(task_data));
+    let may_be_copied =
+        !is_initial || !begins && of_both(|known| known.is_another(parallel_data, task_data));
     let [parallel_data, task_data] = match is_initial && !begins {
         true => of_both(|known| known.at_end(parallel_data, task_data)),
         false => [parallel_data, task_data],

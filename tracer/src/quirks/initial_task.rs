@@ -49,20 +49,20 @@ impl InitialTask {
         }
     }
 
-    /// Whether an end with this pointer is that of another task than the thread's own initial one, so that the pointer is valid: of
+    /// Whether an end with these pointers is that of another task than the thread's own initial one, so that they are valid: of
     /// a league's, of one that LLVM 14's workers report by the same flag, or of one whose begin was not seen.
-    pub(crate) fn is_another(&self, task: Data) -> bool {
+    pub(crate) fn is_another(&self, region: Data, task: Data) -> bool {
         let known = self.task.get();
         if known.is_null() || self.of_leagues.get() > 0 && task != known {
             return content(task).is_some();
         }
         // LLVM before 11 reports the tasks of leagues when they end only, without data.
-        task != known && content(task) == Some(0)
+        region.is_null() && task != known && content(task) == Some(0)
     }
 
     /// The pointers to the data of the region and the task for an end that the runtime reports with these.
     pub(crate) fn at_end(&self, region: Data, task: Data) -> [Data; 2] {
-        if self.is_another(task) {
+        if self.task.get().is_null() || self.is_another(region, task) {
             self.of_leagues.set(self.of_leagues.get().saturating_sub(1));
             return [region, task].map(|data| content(data).map_or(null_mut(), |_| data));
         }

@@ -167,8 +167,12 @@ unsafe extern "C" fn implicit_task(
     let is_initial = ompt_task_flag_t(flags as u32).contains(ompt_task_initial);
     let ends = endpoint != ompt_scope_begin;
     // The runtime copies no data of a thread's own initial task, and its pointers may lead anywhere.
-    let may_be_copied =
-        ends && (!is_initial || tls::recorder().stream.initial.is_another(task_data));
+    let may_be_copied = ends
+        && (!is_initial
+            || tls::recorder()
+                .stream
+                .initial
+                .is_another(parallel_data, task_data));
     // SAFETY: the arguments of this call; the data is valid during the callback.
     unsafe {
         callbacks::implicit_task(
