@@ -49,8 +49,8 @@ impl InitialTask {
         }
     }
 
-    /// Whether an end with these pointers is that of another task than the thread's own initial one, so that they are valid: of
-    /// a league's, of one that LLVM 14's workers report by the same flag, or of one whose begin was not seen.
+    /// Whether an end with these pointers is that of another task than the thread's own initial one, so that they are valid.
+    /// Such a task is one of a league, or one that LLVM 14's workers report by the same flag, or its begin was not seen.
     pub(crate) fn is_another(&self, region: Data, task: Data) -> bool {
         let known = self.task.get();
         if known.is_null() || self.of_leagues.get() > 0 && task != known {
