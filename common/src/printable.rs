@@ -31,9 +31,18 @@ pub fn is_unprintable(character: char) -> bool {
         )
 }
 
+/// Whether nothing in `text` would be an escape.
+#[inline]
+pub fn is_printable(text: &str) -> bool {
+    // Nearly all text is plain ASCII, which is found without a branch for each byte.
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~');
+    let all_plain = text.bytes().fold(true, |all, byte| all & is_plain(&byte));
+    all_plain || !text.contains(is_unprintable)
+}
+
 /// `text` in one line that shows what is in it: with escapes in the place of what cannot be printed.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unprintable) {
+    if is_printable(text) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);

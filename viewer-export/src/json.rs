@@ -1,6 +1,6 @@
 //! The few pieces of JSON that are written by hand, into a byte buffer, since exports write millions of them.
 
-use omptrace_common::printable::printable;
+use omptrace_common::printable::{is_printable, printable};
 
 use crate::digits::put;
 
@@ -48,6 +48,9 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str) {
 
 /// Appends a string with its quotes, for people.
 pub(crate) fn printable_string(out: &mut Vec<u8>, text: &str) {
+    if is_printable(text) {
+        return string(out, text);
+    }
     let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
     out.push(b'"');
     out.extend_from_slice(printable(&quoted).as_bytes());
