@@ -12,7 +12,7 @@ mod teams;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use crate::callback::{Callback, Context, Id, Sync};
+use crate::callback::{Callback, Context, Id, Scope, Sync, Work};
 use crate::program::{Code, MutexKind, Ns, Program, Statement};
 use crate::random::Random;
 use crate::run::{Activity, Doing, Edge, Piece, PieceId, Run, Span, TeamRecord};
@@ -424,6 +424,54 @@ impl<'p> Simulator<'p> {
 
     fn emit(&mut self, time: Ns, thread: usize, callback: Callback) {
         self.run.callbacks.push((time, thread, callback));
+    }
+
+    fn emit_work(
+        &mut self,
+        time: Ns,
+        thread: usize,
+        scope: Scope,
+        (kind, code): (Work, Code),
+        (of, count): (Context, usize),
+    ) {
+        let event = Callback::Work {
+            kind,
+            scope,
+            of,
+            count,
+            code,
+        };
+        self.emit(time, thread, event);
+    }
+
+    /// The two events of a synchronization that begins or ends: the wait lies in the region.
+    fn emit_sync(
+        &mut self,
+        time: Ns,
+        thread: usize,
+        scope: Scope,
+        (kind, code): (Sync, Code),
+        of: Context,
+    ) {
+        let region = Callback::SyncRegion {
+            kind,
+            scope,
+            of,
+            code,
+        };
+        let wait = Callback::SyncWait {
+            kind,
+            scope,
+            of,
+            code,
+        };
+        let events = match scope {
+            Scope::Begin => [region, wait],
+            Scope::End => [wait, region],
+        };
+        for event in events {
+            self.emit(time, thread, event);
+        }
     }
 
     fn id(&mut self) -> Id {

@@ -120,17 +120,7 @@ impl<'p> Simulator<'p> {
                         .or_insert(chunks);
                     number
                 });
-                self.emit(
-                    time,
-                    thread,
-                    Callback::Work {
-                        kind,
-                        scope: Scope::Begin,
-                        of,
-                        count: len,
-                        code,
-                    },
-                );
+                self.emit_work(time, thread, Scope::Begin, (kind, code), (of, len));
                 self.tasks[task]
                     .frames
                     .push(Frame::Loop(Box::new(LoopFrame {
@@ -151,17 +141,7 @@ impl<'p> Simulator<'p> {
                 let len = sections.len();
                 let (start, count) = block(len, index, members);
                 let kind = Work::Sections;
-                self.emit(
-                    time,
-                    thread,
-                    Callback::Work {
-                        kind,
-                        scope: Scope::Begin,
-                        of,
-                        count: len,
-                        code,
-                    },
-                );
+                self.emit_work(time, thread, Scope::Begin, (kind, code), (of, len));
                 if count > 0 {
                     self.emit(time, thread, Callback::Section { of, instance: code });
                 }
@@ -183,17 +163,7 @@ impl<'p> Simulator<'p> {
             Kind::Ordered { iterations } | Kind::Doacross { iterations } => {
                 let the_loop = self.worksharing(task);
                 let (kind, count) = (Work::LoopStatic, iterations.len());
-                self.emit(
-                    time,
-                    thread,
-                    Callback::Work {
-                        kind,
-                        scope: Scope::Begin,
-                        of,
-                        count,
-                        code,
-                    },
-                );
+                self.emit_work(time, thread, Scope::Begin, (kind, code), (of, count));
                 let own = iterations.iter().enumerate().skip(index).step_by(members);
                 let own = own
                     .map(|(number, (before, inside))| (number, *before, *inside))
@@ -215,45 +185,15 @@ impl<'p> Simulator<'p> {
                 let number = self.worksharing(task);
                 if self.teams[team].taken_singles.contains(&number) {
                     let kind = Work::SingleOther;
-                    self.emit(
-                        time,
-                        thread,
-                        Callback::Work {
-                            kind,
-                            scope: Scope::Begin,
-                            of,
-                            count: 1,
-                            code,
-                        },
-                    );
-                    self.emit(
-                        time,
-                        thread,
-                        Callback::Work {
-                            kind,
-                            scope: Scope::End,
-                            of,
-                            count: 1,
-                            code,
-                        },
-                    );
+                    self.emit_work(time, thread, Scope::Begin, (kind, code), (of, 1));
+                    self.emit_work(time, thread, Scope::End, (kind, code), (of, 1));
                     if !nowait {
                         self.arrive(time, thread, task, Sync::WorksharingBarrier, code + 3);
                     }
                 } else {
                     self.teams[team].taken_singles.push(number);
                     let kind = Work::SingleExecutor;
-                    self.emit(
-                        time,
-                        thread,
-                        Callback::Work {
-                            kind,
-                            scope: Scope::Begin,
-                            of,
-                            count: 1,
-                            code,
-                        },
-                    );
+                    self.emit_work(time, thread, Scope::Begin, (kind, code), (of, 1));
                     let strand = self.strand(task);
                     self.tasks[task].frames.push(Frame::Single {
                         code,
@@ -289,26 +229,7 @@ impl<'p> Simulator<'p> {
             }
             Kind::Taskwait { .. } => {
                 let (kind, scope) = (Sync::Taskwait, Scope::Begin);
-                self.emit(
-                    time,
-                    thread,
-                    Callback::SyncRegion {
-                        kind,
-                        scope,
-                        of,
-                        code,
-                    },
-                );
-                self.emit(
-                    time,
-                    thread,
-                    Callback::SyncWait {
-                        kind,
-                        scope,
-                        of,
-                        code,
-                    },
-                );
+                self.emit_sync(time, thread, scope, (kind, code), of);
                 self.tasks[task].wait = Some(Wait::Taskwait { code });
             }
             Kind::Taskgroup { body } => {
@@ -403,32 +324,12 @@ impl<'p> Simulator<'p> {
     ) {
         let group = self.open_group(time, thread, task, code);
         let (kind, of, count) = (Work::Taskloop, self.context(task), tasks.len());
-        self.emit(
-            time,
-            thread,
-            Callback::Work {
-                kind,
-                scope: Scope::Begin,
-                of,
-                count,
-                code,
-            },
-        );
+        self.emit_work(time, thread, Scope::Begin, (kind, code), (of, count));
         let clauses = program::Task::default();
         for body in tasks.chunks(1) {
             self.create(time, thread, task, (&clauses, body), code + 8);
         }
-        self.emit(
-            time,
-            thread,
-            Callback::Work {
-                kind,
-                scope: Scope::End,
-                of,
-                count,
-                code,
-            },
-        );
+        self.emit_work(time, thread, Scope::End, (kind, code), (of, count));
         self.tasks[task].frames.push(Frame::Group { group, code });
     }
 
@@ -460,17 +361,7 @@ impl<'p> Simulator<'p> {
                 self.tasks[task].frames.pop();
                 self.end_strand(task, strand);
                 let (kind, scope) = (Work::SingleExecutor, Scope::End);
-                self.emit(
-                    time,
-                    thread,
-                    Callback::Work {
-                        kind,
-                        scope,
-                        of,
-                        count: 1,
-                        code,
-                    },
-                );
+                self.emit_work(time, thread, scope, (kind, code), (of, 1));
                 if !is_nowait {
                     self.arrive(time, thread, task, Sync::WorksharingBarrier, code + 3);
                 } else {
@@ -520,17 +411,7 @@ impl<'p> Simulator<'p> {
                         self.end_strand(task, strand);
                     }
                     let (kind, scope) = (Work::LoopStatic, Scope::End);
-                    self.emit(
-                        time,
-                        thread,
-                        Callback::Work {
-                            kind,
-                            scope,
-                            of,
-                            count: 0,
-                            code: code + 1,
-                        },
-                    );
+                    self.emit_work(time, thread, scope, (kind, code + 1), (of, 0));
                     self.arrive(time, thread, task, Sync::WorksharingBarrier, code + 3);
                     return true;
                 };
@@ -674,17 +555,7 @@ impl<'p> Simulator<'p> {
                 self.end_strand(task, strand);
             }
             let (kind, scope) = (frame.kind, Scope::End);
-            self.emit(
-                time,
-                thread,
-                Callback::Work {
-                    kind,
-                    scope,
-                    of,
-                    count: 0,
-                    code: code + 1,
-                },
-            );
+            self.emit_work(time, thread, scope, (kind, code + 1), (of, 0));
             if let Some(ns) = frame.reduction {
                 self.emit(
                     time,
@@ -815,26 +686,7 @@ impl<'p> Simulator<'p> {
     ) {
         let (scope, of) = (Scope::End, self.context(task));
         self.tasks[task].wait = None;
-        self.emit(
-            time,
-            thread,
-            Callback::SyncWait {
-                kind,
-                scope,
-                of,
-                code,
-            },
-        );
-        self.emit(
-            time,
-            thread,
-            Callback::SyncRegion {
-                kind,
-                scope,
-                of,
-                code,
-            },
-        );
+        self.emit_sync(time, thread, scope, (kind, code), of);
         self.meet(time, thread, ends, Edge::Meeting);
         self.does(thread, time, Activity::Useful);
     }

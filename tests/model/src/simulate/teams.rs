@@ -134,26 +134,7 @@ impl<'p> Simulator<'p> {
             task,
         };
         let (kind, scope) = (Sync::ParallelBarrier, Scope::End);
-        self.emit(
-            time,
-            thread,
-            Callback::SyncWait {
-                kind,
-                scope,
-                of,
-                code,
-            },
-        );
-        self.emit(
-            time,
-            thread,
-            Callback::SyncRegion {
-                kind,
-                scope,
-                of,
-                code,
-            },
-        );
+        self.emit_sync(time, thread, scope, (kind, code), of);
         self.emit(
             time,
             thread,
@@ -171,26 +152,7 @@ impl<'p> Simulator<'p> {
         let (team, of) = (self.tasks[task].team, self.context(task));
         let number = self.tasks[task].barriers;
         self.tasks[task].barriers += 1;
-        self.emit(
-            time,
-            thread,
-            Callback::SyncRegion {
-                kind,
-                scope: Scope::Begin,
-                of,
-                code,
-            },
-        );
-        self.emit(
-            time,
-            thread,
-            Callback::SyncWait {
-                kind,
-                scope: Scope::Begin,
-                of,
-                code,
-            },
-        );
+        self.emit_sync(time, thread, Scope::Begin, (kind, code), of);
         let arrivals = [
             (self.threads[thread].current, Edge::Thread),
             (self.tasks[task].current, Edge::Task),
@@ -251,26 +213,7 @@ impl<'p> Simulator<'p> {
         self.tasks[task].wait = None;
         if !is_last {
             let (of, scope) = (self.context(task), Scope::End);
-            self.emit(
-                time,
-                thread,
-                Callback::SyncWait {
-                    kind,
-                    scope,
-                    of,
-                    code,
-                },
-            );
-            self.emit(
-                time,
-                thread,
-                Callback::SyncRegion {
-                    kind,
-                    scope,
-                    of,
-                    code,
-                },
-            );
+            self.emit_sync(time, thread, scope, (kind, code), of);
             self.leave_barrier(time, thread, release);
             self.does(thread, time, Activity::Useful);
             return Some(true);
