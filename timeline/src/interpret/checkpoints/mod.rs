@@ -31,7 +31,7 @@ pub fn may_have_checkpoints(metadata: &Metadata) -> bool {
 }
 
 /// The version of what a checkpoint means: that of the program, and a number that grows with each change between two releases.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/1");
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/2");
 
 /// The words of a checkpoint. Times count from the session's start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

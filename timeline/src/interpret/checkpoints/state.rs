@@ -59,6 +59,8 @@ impl Interpreter<'_, '_> {
             && self.finished_tasks.are_none()
             && self.usual_numbers.is_empty()
             && self.repeated_forks.is_empty()
+            && self.bodies_of_leagues.is_empty()
+            && self.tasks_of_leagues.is_empty()
             && self.dependences.are_none()
             && self.locks.are_settled()
             && self.recording.paused_since.is_none()
