@@ -91,14 +91,8 @@ impl<W: Write> Printable<W> {
         if !text.contains(is_shown) {
             return self.out.write_all(text.as_bytes());
         }
-        let mut shown = String::with_capacity(text.len() + 16);
-        for character in text.chars() {
-            match character {
-                '\n' => shown.push('\n'),
-                character => push(&mut shown, character),
-            }
-        }
-        self.out.write_all(shown.as_bytes())
+        let lines: Vec<Cow<'_, str>> = text.split('\n').map(printable).collect();
+        self.out.write_all(lines.join("\n").as_bytes())
     }
 }
 

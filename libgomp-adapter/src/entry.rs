@@ -57,6 +57,27 @@ macro_rules! append_call_site {
     };
 }
 
+/// The body of an exported function, in a module that gives it a name in stacks and holds `MORE`.
+macro_rules! entry_body {
+    (fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?, $call:ident => $body:block $(, $more:item)?) => {
+        mod $name {
+            #[allow(unused_imports, reason = "of what the other functions need")]
+            use super::*;
+
+            $($more)?
+
+            pub(super) unsafe extern "C-unwind" fn body(
+                $($argument: $type,)*
+                return_address: *const core::ffi::c_void,
+                frame: *mut core::ffi::c_void,
+            ) $(-> $result)? {
+                let $call = $crate::thread::Call::enter($crate::entry::CallSite { return_address, frame });
+                $body
+            }
+        }
+    };
+}
+
 /// An exported function of at most four arguments. `CALL` names the [`Call`](crate::thread::Call) in the body.
 macro_rules! entry {
     (fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?, $call:ident => $body:block) => {
@@ -69,20 +90,7 @@ macro_rules! entry {
             }
         };
 
-        // The module gives the body a name in stacks.
-        mod $name {
-            #[allow(unused_imports, reason = "of what the other functions need")]
-            use super::*;
-
-            pub(super) unsafe extern "C-unwind" fn body(
-                $($argument: $type,)*
-                return_address: *const core::ffi::c_void,
-                frame: *mut core::ffi::c_void,
-            ) $(-> $result)? {
-                let $call = $crate::thread::Call::enter($crate::entry::CallSite { return_address, frame });
-                $body
-            }
-        }
+        entry_body!(fn $name($($argument: $type),*) $(-> $result)?, $call => $body);
     };
 }
 
@@ -119,22 +127,7 @@ macro_rules! entry_of_openmp {
             }
         };
 
-        // The module gives the body a name in stacks.
-        mod $name {
-            #[allow(unused_imports, reason = "of what the other functions need")]
-            use super::*;
-
-            passed_on!($name);
-
-            pub(super) unsafe extern "C-unwind" fn body(
-                $($argument: $type,)*
-                return_address: *const core::ffi::c_void,
-                frame: *mut core::ffi::c_void,
-            ) $(-> $result)? {
-                let $call = $crate::thread::Call::enter($crate::entry::CallSite { return_address, frame });
-                $body
-            }
-        }
+        entry_body!(fn $name($($argument: $type),*) $(-> $result)?, $call => $body, passed_on!($name););
     };
 }
 
