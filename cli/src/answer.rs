@@ -77,18 +77,24 @@ impl AnswerOptions {
         NonZero::new(self.max_bytes?)
     }
 
+    /// The part of the answer that was asked for, before its bytes count.
+    fn asked_for(&self, answer: &impl Serialize) -> Result<Value> {
+        let mut value = serde_json::to_value(answer).map_err(io::Error::from)?;
+        if let Some(path) = &self.select {
+            value = select(&value, path)?;
+        }
+        Ok(match self.rows() {
+            Some(rows) => first_rows(&value, rows),
+            None => value,
+        })
+    }
+
     /// Prints one answer, on a line.
     ///
     /// # Errors
     /// The path that is selected is not there, the answer cannot be as short as it has to be, or `out` cannot be written to.
     pub(crate) fn print(&self, out: &mut dyn Write, answer: &impl Serialize) -> Result<()> {
-        let mut value = serde_json::to_value(answer).map_err(io::Error::from)?;
-        if let Some(path) = &self.select {
-            value = select(&value, path)?;
-        }
-        if let Some(rows) = self.rows() {
-            value = first_rows(&value, rows);
-        }
+        let mut value = self.asked_for(answer)?;
         if let Some(max_bytes) = self.max_bytes() {
             value = fitted(value, max_bytes)?;
         }
@@ -105,32 +111,25 @@ impl AnswerOptions {
         out: &mut dyn Write,
         answers: impl IntoIterator<Item = A>,
     ) -> Result<()> {
+        let mut answers = answers.into_iter();
         let Some(max_bytes) = self.max_bytes() else {
-            return answers
-                .into_iter()
-                .try_for_each(|answer| self.print(out, &answer));
+            return answers.try_for_each(|answer| self.print(out, &answer));
         };
-        let mut lines = Vec::new();
-        for answer in answers {
-            let of_line = AnswerOptions {
-                max_bytes: None,
-                ..self.clone()
-            };
-            of_line.print(&mut lines, &answer)?;
-        }
-        let mut limited = AnswerLines::new(self, out);
+        let parts: Vec<Value> = answers
+            .map(|answer| self.asked_for(&answer))
+            .collect::<Result<_>>()?;
         // One answer has something to be shortened.
-        match lines.iter().filter(|byte| **byte == b'\n').count() {
-            1 => {
-                let value = serde_json::from_slice(&lines).map_err(io::Error::from)?;
-                writeln!(limited.out, "{}", fitted(value, max_bytes)?)?;
-            }
-            _ => {
-                limited.select = None;
-                limited.write_all(&lines)?;
-                limited.finish()?;
-            }
+        if let [part] = &parts[..] {
+            writeln!(out, "{}", fitted(part.clone(), max_bytes)?)?;
+            return Ok(());
         }
+        let mut lines = AnswerLines::new(self, out);
+        // Each is a part already.
+        lines.select = None;
+        for part in parts {
+            writeln!(lines, "{part}")?;
+        }
+        lines.finish()?;
         Ok(())
     }
 }
