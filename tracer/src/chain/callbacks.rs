@@ -11,9 +11,7 @@ use ompt_sys::*;
 
 use super::words;
 use crate::dialects::dialect::Function;
-use crate::hot::tls;
-use crate::quirks::initial_task::InitialTask;
-use crate::quirks::join_barrier;
+use crate::quirks::join_barrier::{self, of_both};
 
 type Data = *mut ompt_data_t;
 type Code = *const c_void;
@@ -426,14 +424,6 @@ unsafe extern "C" fn task_schedule(prior: Data, status: ompt_task_status_t, next
         if ENDS.contains(&status) {
             words::release(prior);
         }
-    }
-}
-
-/// What `f` makes of the thread's initial task where there is a second tool. A thread that records nothing has none.
-fn of_both<T>(f: impl FnOnce(&InitialTask) -> T) -> T {
-    match tls::recorder() {
-        recorder if recorder.is_idle() => f(&InitialTask::new()),
-        recorder => f(&recorder.stream.initial_of_both),
     }
 }
 

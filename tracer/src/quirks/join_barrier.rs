@@ -31,6 +31,7 @@ use crate::dialects::dialect::Function;
 use crate::dialects::thread_state;
 use crate::hot::callbacks;
 use crate::hot::tls;
+use crate::quirks::initial_task::InitialTask;
 
 /// The callbacks that are registered in place of those of the same names where a runtime has the fault.
 pub(crate) static CALLBACKS: &[(&str, Function)] = {
@@ -188,6 +189,14 @@ unsafe extern "C" fn implicit_task(
         }
     }
     thread_state::note();
+}
+
+/// What `f` makes of the thread's initial task where there is a second tool. A thread that records nothing has none.
+pub(crate) fn of_both<T>(f: impl FnOnce(&InitialTask) -> T) -> T {
+    match tls::recorder() {
+        recorder if recorder.is_idle() => f(&InitialTask::new()),
+        recorder => f(&recorder.stream.initial_of_both),
+    }
 }
 
 /// The end of an implicit task is recorded.
