@@ -132,8 +132,8 @@ mod place {
         }
     }
 
-    /// `pthread_setspecific(KEY, word)`. In the last round it may run behind the destructor of ThreadSanitizer, after which no code may
-    /// run that the check has instrumented: so it is instructions, which never are.
+    /// `pthread_setspecific(KEY, word)`. In the last round it may run behind the destructor of ThreadSanitizer. No code may run
+    /// then that the check has instrumented: so it is instructions, which never are.
     #[unsafe(naked)]
     unsafe extern "C" fn store_again(_word: *mut c_void) {
         #[cfg(target_arch = "x86_64")]
