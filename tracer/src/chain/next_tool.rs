@@ -133,7 +133,7 @@ fn next_in_program() -> Option<(String, StartTool)> {
 
 /// The function as what it is, where it is another tool's.
 fn foreign(function: *mut c_void) -> Option<(String, StartTool)> {
-    if function.is_null() || loader::base_of(function) == loader::base_of(own_address()) {
+    if function.is_null() || loader::module_of(function) == loader::module_of(own_address()) {
         return None;
     }
     let name = loader::library_of(function).unwrap_or_else(|| "the program".to_owned());

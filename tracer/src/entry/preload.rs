@@ -56,8 +56,8 @@ fn is_in_global_scope() -> bool {
     // SAFETY: a handle of the loader.
     let found = unsafe { loader::symbol(global_scope(), c"ompt_start_tool") };
     // Not by the function's address, which is that of the first function of the name for this library, too.
-    let own = loader::base_of((&raw const IS_GLOBAL).cast());
-    own.is_some() && own == loader::base_of(found)
+    let own = loader::module_of((&raw const IS_GLOBAL).cast());
+    own.is_some() && own == loader::module_of(found)
 }
 
 interpose::interpose! {

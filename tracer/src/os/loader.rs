@@ -106,7 +106,9 @@ pub(crate) fn unwind_header_of(pc: u64) -> Option<u64> {
 
 /// A library, or the program.
 struct Found {
-    base: usize,
+    /// Which one it is: an address that no other module has. Where its memory begins would not do: glibc gives the parts of a
+    /// program that has holes between them one by one.
+    module: usize,
     /// As the loader names it; empty for the program.
     name: Vec<u8>,
 }
@@ -120,7 +122,7 @@ fn at(address: *const c_void) -> Option<Found> {
         // SAFETY: the loader keeps the structure for as long as the module is loaded, as the caller's address is.
         let name = unsafe { link_map.as_ref() }?.name;
         return Some(Found {
-            base: found.map_start as usize,
+            module: link_map as usize,
             name: copied(name),
         });
     }
@@ -154,7 +156,7 @@ fn at(address: *const c_void) -> Option<Found> {
             return 0;
         }
         let name = copied(info.dlpi_name);
-        search.found = Some(Found { base, name });
+        search.found = Some(Found { module: base, name });
         1
     }
     let mut search = Search {
@@ -270,9 +272,9 @@ unsafe fn defines(base: usize, mut dynamic: *const Dynamic, name: &CStr) -> bool
     false
 }
 
-/// Where the library that holds `address` begins in memory.
-pub(crate) fn base_of(address: *const c_void) -> Option<usize> {
-    at(address).map(|found| found.base)
+/// Which library, or the program, holds `address`: to be compared with another one only.
+pub(crate) fn module_of(address: *const c_void) -> Option<usize> {
+    at(address).map(|found| found.module)
 }
 
 /// The library that holds `address`, as the loader names it; the program by its path.
@@ -294,7 +296,8 @@ mod tests {
         let here = at as fn(*const c_void) -> Option<Found> as *const c_void;
         let program = std::env::current_exe().unwrap();
         assert_eq!(library_of(here).as_deref(), program.to_str());
-        assert_eq!(base_of(here), base_of((&raw const PROBE).cast()));
+        assert_eq!(module_of(here), module_of((&raw const PROBE).cast()));
+        assert_ne!(module_of(here), module_of(libc::getpid as *const c_void));
         let library = library_of(libc::getpid as *const c_void).unwrap();
         assert!(library.contains("libc"), "{library}");
         assert_eq!(library_of(std::ptr::null()), None);
